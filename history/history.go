@@ -1,0 +1,183 @@
+// Package history is the model that every part of isotap shares: what sessions did, which
+// transactions they ran, which row versions each statement read and wrote.
+//
+// The words are Adya's ("Weak Consistency", 1999) and IsoRel's (ISSTA 2025, section 2): a row is
+// known by its [Row] for its whole life, a version of it by the [Tag] of the statement that
+// installed it, and a statement's effect by its [Access] list. The package holds data and its text
+// forms only: it imports nothing of isotap, does no input or output, and every value may be read
+// from several goroutines as long as none writes it.
+package history
+
+import "time"
+
+// A SessionID numbers the client connections of one run, from 1, in the order they were accepted.
+type SessionID uint32
+
+// A Session is one client connection. Its transactions are totally ordered (session order, so).
+type Session struct {
+	Run    Run
+	ID     SessionID
+	Client string // the client's address, for people to recognise it by
+	User   string // as the client logged in; empty when it is not known
+	Start  int64  // nanoseconds since the run's start, on the proxy's monotonic clock
+	End    int64  // as Start; 0 while the session is open or when its end was not recorded
+}
+
+// Info describes a run: one life of one proxy, writing one stretch of a recording.
+type Info struct {
+	Run     Run
+	Started time.Time // wall clock; every other time of the run counts nanoseconds from here
+	Ended   time.Time // zero when the run did not end cleanly: tags past its horizon are then unrecorded
+	Isotap  string    // isotap's version
+	Mode    string    // items, versions, predicates
+	Server  Server
+}
+
+// Server names the database server behind a run.
+type Server struct {
+	Engine  string // "mariadb", "mysql", "tidb" or "postgresql"
+	Version string // as the server gives it
+	// SnapshotIsolation is MariaDB's innodb_snapshot_isolation: REPEATABLE READ then refuses to
+	// write a row that changed since the snapshot.
+	SnapshotIsolation bool
+}
+
+// Status is how a transaction ended.
+type Status uint8
+
+// The three statuses. A transaction whose COMMIT was sent but never answered, or whose proxy died
+// before it ended, is Indeterminate.
+const (
+	Indeterminate Status = iota
+	Committed
+	Aborted
+)
+
+// Level is the isolation level that a transaction ran at, by its SQL name.
+type Level uint8
+
+// The four levels of SQL, and LevelUnknown where the proxy could not learn it.
+const (
+	LevelUnknown Level = iota
+	ReadUncommitted
+	ReadCommitted
+	RepeatableRead
+	Serializable
+)
+
+// A Txn is one transaction: explicit, or the implicit one of an autocommitted statement.
+type Txn struct {
+	ID       TxnID
+	Session  SessionID
+	Status   Status
+	Level    Level
+	Implicit bool  // an autocommitted statement
+	Start    int64 // when its first statement was sent; nanoseconds since the run's start
+	End      int64 // when the reply that ended it arrived; as Start
+	Stmts    []Stmt
+}
+
+// Kind is a statement's verb, as far as the analysis cares.
+type Kind uint8
+
+// The statement kinds. Other is everything that touches no row that isotap could know of.
+const (
+	Other Kind = iota
+	Select
+	Insert
+	Update
+	Delete
+	Replace
+	Begin
+	Commit
+	Rollback
+	Savepoint
+	DDL
+	Set
+	Call
+)
+
+// Locking says whether a statement's reads are current reads: a plain SELECT reads its snapshot, a
+// locking one and every write reads the newest committed version and locks it.
+type Locking uint8
+
+// The locking clauses of SELECT. Writes (UPDATE, DELETE) always lock for update.
+const (
+	NoLock Locking = iota
+	LockShare
+	LockUpdate
+)
+
+// Observation says how well a statement was observed (DESIGN 4.5).
+type Observation uint8
+
+const (
+	// Nothing: the statement reads and writes no row, so there was nothing to observe.
+	Nothing Observation = iota
+	// Exact: the versions came out of the statement itself.
+	Exact
+	// Inexact: some versions may be missing or not be the ones the statement met.
+	Inexact
+	// Opaque: not observed; the statement ran as the client wrote it.
+	Opaque
+)
+
+// A Stmt is one statement of a transaction, as it was sent and answered.
+type Stmt struct {
+	Num         uint32 // the STMT of its tag: its place in the transaction, from 1
+	Kind        Kind
+	Locking     Locking
+	Observation Observation
+	// Void statements left nothing behind: they failed, or a ROLLBACK TO SAVEPOINT undid them. What
+	// a void statement read stays read; what it wrote was never there for others.
+	Void bool
+	// Reason says in a few words why the observation is not Exact: "view", "trigger", "plan", ...
+	Reason   string
+	Shape    string   // the statement with its literals replaced by ?
+	Args     []string // the literals or parameters that Shape leaves out, in order, as SQL would print them; may be cut or left out
+	Start    int64    // when it was sent; nanoseconds since the run's start
+	End      int64    // when its reply was complete; as Start
+	Error    Error
+	Rows     uint64 // rows that the client got
+	Affected uint64 // rows that the server said it changed
+	Accesses []Access
+}
+
+// Error is the server's own error; zero for success.
+type Error struct {
+	Code     uint16 // MySQL's error number; 0 for PostgreSQL
+	SQLState string
+	Message  string
+}
+
+// Op is what an access did to its row.
+type Op uint8
+
+// The four operations. An UPDATE and a DELETE replace the version that their Access names; their
+// own version has the tag of their statement.
+const (
+	Read Op = iota
+	InsertRow
+	UpdateRow
+	DeleteRow
+)
+
+// An Access is one row that one statement read or wrote.
+type Access struct {
+	Row Row
+	Op  Op
+	// Inexact accesses may be incomplete or wrong and are never the sole evidence of a violation.
+	Inexact bool
+	// Version is the version read (Read) or replaced (UpdateRow, DeleteRow); for InsertRow it is
+	// the initial tag, or the version of the predecessor that the row continues.
+	Version Tag
+	// Prior holds the tags below Version in the row's wList, oldest first, as far as the list
+	// reached back. It is left out (nil) where the recording has it with the same version already.
+	Prior []Tag
+}
+
+// A Row names one row for its whole life.
+type Row struct {
+	Table string // schema.table, with the incarnation appended as @n from the second on
+	ID    string // isotap_rowid
+}
