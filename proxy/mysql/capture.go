@@ -1,0 +1,161 @@
+package mysql
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// captures is the session's side of capture inside the statement (DESIGN 4.3): an UPDATE collects
+// what it replaced in session variables on the server, and isotap reads them once per transaction.
+type captures struct {
+	ready bool // the variables are set up
+	// unread statements have entries in the variables.
+	unread []*observed
+	// ended transactions wait for the entries of their statements.
+	ended []*history.Txn
+
+	// What the client's last statement left in ROW_COUNT() and FOUND_ROWS(), and whether a statement
+	// of isotap's has run since.
+	rowCount  int64
+	foundRows uint64
+	disturbed bool
+}
+
+// readyCaptures sets the variables up, once in a session.
+func (s *Session) readyCaptures() {
+	if s.ready {
+		return
+	}
+	s.ready = true
+	s.disturbed = true
+	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
+		s.ready = !x.failed
+		return nil
+	}}, sqlmysql.CaptureInit)
+}
+
+// readCaptures asks for the entries that are still unread, and says whether there are any.
+func (s *Session) readCaptures() bool {
+	if len(s.unread) == 0 {
+		return false
+	}
+	batch := s.unread
+	s.unread = nil
+	s.disturbed = true
+	s.sendQuery(&exchange{
+		row: func(payload []byte) error { return takeCaptures(batch, payload) },
+		done: func(s *Session, x *exchange) error {
+			if x.failed {
+				lowerAll(batch, "capture not read")
+			}
+			s.release(batch)
+			return nil
+		},
+	}, sqlmysql.CaptureRead)
+	// Until the reply is there, transactions that end now wait for the batch.
+	s.exchanges[len(s.exchanges)-1].reads = batch
+	return true
+}
+
+// takeCaptures gives each entry of a capture read to its statement. Entries of statements that failed
+// find none: the tag voids them. Of several entries for a row the last one counts.
+func takeCaptures(batch []*observed, payload []byte) error {
+	r := reader{b: payload}
+	collected := r.lenencBytes()
+	if r.err != nil {
+		return fmt.Errorf("parse captured entries: %w", r.err)
+	}
+	entries, uncollected, err := sqlmysql.ParseCapture(collected)
+	switch {
+	case err != nil:
+		lowerAll(batch, "unreadable capture")
+	case uncollected > 0:
+		lowerAll(batch, "capture overflow")
+	}
+	byTag := make(map[history.Tag]map[string][]history.Tag, len(batch))
+	for _, o := range batch {
+		byTag[o.tag()] = make(map[string][]history.Tag)
+	}
+	for _, e := range entries {
+		if rows, ok := byTag[e.Tag]; ok {
+			rows[e.RowID] = e.WList
+		}
+	}
+	for _, o := range batch {
+		o.replaced(byTag[o.tag()])
+	}
+	return nil
+}
+
+// replaced records the versions that an UPDATE replaced. The server's own count must agree.
+func (o *observed) replaced(rows map[string][]history.Tag) {
+	if uint64(len(rows)) != o.changed || !o.counted {
+		o.lowerRecorded("captured rows differ from the server's count")
+	}
+	st := &o.txn.Stmts[o.index]
+	for _, rowID := range slices.Sorted(maps.Keys(rows)) {
+		tags := rows[rowID]
+		if rowID == "" || len(tags) == 0 {
+			o.lowerRecorded("row without identity")
+			continue
+		}
+		last := len(tags) - 1
+		st.Accesses = append(st.Accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: rowID},
+			Op: history.UpdateRow, Version: tags[last], Prior: tags[:last:last]})
+	}
+	for i := range st.Accesses {
+		st.Accesses[i].Inexact = o.doubtful
+	}
+}
+
+// lowerRecorded lowers the observation of a statement that stands in its transaction already: what it
+// wrote is no longer certain.
+func (o *observed) lowerRecorded(reason string) {
+	o.doubtful = true
+	st := &o.txn.Stmts[o.index]
+	if st.Observation == history.Exact {
+		st.Observation, st.Reason = history.Inexact, reason
+	}
+}
+
+func lowerAll(batch []*observed, reason string) {
+	for _, o := range batch {
+		o.lowerRecorded(reason)
+	}
+}
+
+// awaitsCaptures says whether statements of the transaction have entries that are not read yet.
+func (s *Session) awaitsCaptures(t *history.Txn) bool {
+	of := func(o *observed) bool { return o.txn == t }
+	if slices.ContainsFunc(s.unread, of) {
+		return true
+	}
+	return slices.ContainsFunc(s.exchanges, func(x *exchange) bool { return slices.ContainsFunc(x.reads, of) })
+}
+
+// release hands over the transactions that waited for the batch.
+func (s *Session) release(batch []*observed) {
+	waiting := s.ended[:0:0]
+	for _, t := range s.ended {
+		if s.awaitsCaptures(t) {
+			waiting = append(waiting, t)
+			continue
+		}
+		s.events = append(s.events, Event{Txn: t})
+	}
+	s.ended = waiting
+	if len(waiting) == 0 {
+		s.holding = false
+	}
+}
+
+// loseCaptures gives up what can no longer be read.
+func (s *Session) loseCaptures(reason string) {
+	lowerAll(s.unread, reason)
+	s.unread = nil
+	s.release(nil)
+}

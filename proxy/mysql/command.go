@@ -1,0 +1,362 @@
+package mysql
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// Commands that go-mysql has no name for.
+const comResetConnection = 0x1f
+
+// clientCommand takes one command of the client.
+func (s *Session) clientCommand(seq byte, payload []byte) error {
+	if seq != 0 || len(payload) == 0 {
+		return fmt.Errorf("%w from the client: %d bytes numbered %d where a command begins", errUnexpected, len(payload), seq)
+	}
+	return s.dispatch(payload)
+}
+
+// dispatch sends a command to the server, or what must go before it; the command then waits.
+func (s *Session) dispatch(payload []byte) error {
+	command := payload[0]
+	if s.stale && (command == gomysql.COM_QUERY || command == gomysql.COM_STMT_PREPARE || command == gomysql.COM_STMT_EXECUTE) {
+		s.wait(payload)
+		s.askSettings()
+		return nil
+	}
+	switch command {
+	case gomysql.COM_QUERY:
+		s.query(payload)
+	case gomysql.COM_STMT_PREPARE:
+		s.prepare(payload)
+	case gomysql.COM_STMT_EXECUTE:
+		return s.execute(payload)
+	case gomysql.COM_STMT_SEND_LONG_DATA:
+		s.sendLongData(payload)
+	case gomysql.COM_STMT_CLOSE:
+		s.closeStatement(payload)
+	case gomysql.COM_STMT_RESET:
+		s.resetStatement(payload)
+	case gomysql.COM_STMT_FETCH:
+		s.fetch(payload)
+	case gomysql.COM_QUIT:
+		return s.quit(payload)
+	case comResetConnection, gomysql.COM_CHANGE_USER:
+		s.renew(payload)
+	case gomysql.COM_INIT_DB:
+		s.initDB(payload)
+	default:
+		s.passCommand(payload)
+	}
+	return nil
+}
+
+// wait keeps a command until the exchanges before it are answered.
+func (s *Session) wait(payload []byte) { s.command = bytes.Clone(payload) }
+
+// passCommand sends a command as it is. One whose reply isotap cannot read makes the session a plain
+// copy of bytes from here on: its statements go unobserved.
+func (s *Session) passCommand(payload []byte) {
+	x := &exchange{visible: true}
+	switch payload[0] {
+	case gomysql.COM_FIELD_LIST:
+		x.read = (*Session).fieldListReply
+	case gomysql.COM_STATISTICS:
+		x.read = (*Session).stringReply
+	case gomysql.COM_PROCESS_INFO:
+		x.read = (*Session).queryReply
+	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN, gomysql.COM_PROCESS_KILL,
+		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_SET_OPTION, gomysql.COM_REGISTER_SLAVE:
+		x.read = (*Session).singleReply
+	default:
+		s.note("command 0x%02x is not known: the session goes on unobserved", payload[0])
+		s.loseCaptures("unknown command")
+		s.endOpen(history.Indeterminate)
+		s.toServer, _ = appendPacket(s.toServer, 0, payload)
+		s.phase = phaseCopy
+		return
+	}
+	s.send(x, payload)
+}
+
+// quit reads what is still to be read, and then lets the client go.
+func (s *Session) quit(payload []byte) error {
+	if s.readCaptures() {
+		s.wait(payload)
+		return nil
+	}
+	s.endOpen(history.Aborted)
+	s.toServer, _ = appendPacket(s.toServer, 0, payload)
+	s.phase = phaseClosed
+	return nil
+}
+
+// renew passes RESET CONNECTION and CHANGE USER on. The server rolls an open transaction back and
+// forgets the session's variables, so captured entries are read first.
+func (s *Session) renew(payload []byte) {
+	if s.readCaptures() {
+		s.wait(payload)
+		return
+	}
+	if payload[0] == gomysql.COM_CHANGE_USER {
+		// An authentication of its own: from here on it goes as at the start.
+		s.endOpen(history.Aborted)
+		s.toServer, _ = appendPacket(s.toServer, 0, payload)
+		s.phase = phaseAuth
+		return
+	}
+	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
+		s.endOpen(history.Aborted)
+		if !x.failed {
+			s.reset()
+		}
+		return nil
+	}}, payload)
+}
+
+func (s *Session) initDB(payload []byte) {
+	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
+		s.stale = s.stale || !x.failed
+		return nil
+	}}, payload)
+}
+
+// unknownSettings is the plan for statements that isotap cannot read, because it does not know how
+// the session wants them read.
+var unknownSettings = &rewrite.Plan{Observation: history.Opaque, Reason: "settings unknown", EndsTxn: true}
+
+func (s *Session) plan(text []byte) *rewrite.Plan {
+	if !s.known {
+		return unknownSettings
+	}
+	return s.cfg.Planner.Plan(text, s.env)
+}
+
+// query sends a statement of the text protocol.
+func (s *Session) query(payload []byte) {
+	plan := s.plan(payload[1:])
+	s.beforeStatement(plan)
+	o := s.observe(plan)
+	if reason := s.leavesAlone(plan); reason != "" {
+		o.lower(history.Opaque, reason)
+	} else if plan.Pieces != nil && (s.disturbed || !plan.Substitutes) {
+		s.original = append(s.original[:0], payload...)
+		o.rewritten = true
+		payload = s.rewritten(o)
+	}
+	s.send(s.statement(o), payload)
+}
+
+// statement is the exchange that runs a client's statement.
+func (s *Session) statement(o *observed) *exchange {
+	x := &exchange{read: (*Session).queryReply, visible: true, stmt: o, done: (*Session).statementDone}
+	if o.rewritten {
+		x.hidden, x.swallow = hiddenColumns(o.plan), o.plan.Reply == rewrite.Returning
+	}
+	return x
+}
+
+// hiddenColumns is the number of columns that a plan adds to the result set.
+func hiddenColumns(plan *rewrite.Plan) int {
+	switch plan.Reply {
+	case rewrite.Trimmed:
+		return 2 * len(plan.Sources)
+	case rewrite.Returning:
+		return 2
+	}
+	return 0
+}
+
+// beforeStatement sends what must run before a statement. It need not wait for the replies.
+func (s *Session) beforeStatement(plan *rewrite.Plan) {
+	if !plan.ReadsDiagnostics && (plan.EndsTxn || len(s.ended) > 0) {
+		s.readCaptures()
+	}
+	if plan.Capture {
+		s.readyCaptures()
+	}
+}
+
+// leavesAlone says why a statement goes unchanged although its plan would change it; empty when it
+// does not.
+func (s *Session) leavesAlone(plan *rewrite.Plan) string {
+	if plan.Pieces == nil {
+		return ""
+	}
+	if plan.MayHideLocks && s.locks(plan) {
+		return "plan"
+	}
+	return s.refused[plan]
+}
+
+// locks says whether the statement's reads lock: by its own clause, or because every read does at
+// SERIALIZABLE, but for the plain SELECT that is a transaction of its own.
+func (s *Session) locks(plan *rewrite.Plan) bool {
+	level := s.level
+	switch {
+	case plan.Locking != history.NoLock:
+		return true
+	case s.txn != nil:
+		level = s.txn.Level
+	case s.nextLevel != history.LevelUnknown:
+		level = s.nextLevel
+	}
+	return level == history.Serializable && (s.inTrans || !s.autocommit)
+}
+
+// rewritten gives the command that goes upstream for a text statement. It is valid until the next one.
+func (s *Session) rewritten(o *observed) []byte {
+	values := s.values(o)
+	s.scratch = append(s.scratch[:0], gomysql.COM_QUERY)
+	s.scratch = o.plan.Append(s.scratch, func(b []byte, h rewrite.Hole, ordinal int) []byte {
+		return sqlmysql.AppendHole(b, h, ordinal, &values)
+	})
+	return s.scratch
+}
+
+// values is what fills the holes of a statement's plan.
+func (s *Session) values(o *observed) sqlmysql.Values {
+	v := sqlmysql.Values{RowCount: s.rowCount, FoundRows: s.foundRows}
+	if o.txn != nil {
+		v.Tag = o.tag()
+	}
+	return v
+}
+
+// statementDone records a statement whose reply is complete.
+func (s *Session) statementDone(x *exchange) error {
+	o := x.stmt
+	if x.retry {
+		s.refuse(o, x.err)
+		return s.runOriginal(o, x)
+	}
+	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
+	if x.swallow {
+		o.stmt.Rows, o.stmt.Affected = 0, x.rows
+	}
+	if x.prepared != nil && x.hidden > 0 {
+		x.prepared.cursorTypes, x.prepared.cursorCols = x.types, x.fields
+	}
+	if x.failed {
+		o.stmt.Error = history.Error{Code: x.err.code, SQLState: x.err.state, Message: x.err.message}
+		o.stmt.Void = true
+	}
+	s.diagnostics(x)
+	s.access(o, x)
+	s.record(o)
+	if o.rewritten && o.plan.Capture && !x.failed && (o.changed > 0 || !o.counted) {
+		s.unread = append(s.unread, o)
+	}
+	s.effects(o, x)
+	s.settle(o, x)
+	if s.cfg.Durable && len(s.ended) > 0 {
+		s.holding = true
+		s.readCaptures()
+	}
+	return nil
+}
+
+// access derives from a reply what the statement read or wrote.
+func (s *Session) access(o *observed, x *exchange) {
+	if !o.rewritten {
+		return
+	}
+	if o.plan.Reply != rewrite.Unchanged {
+		// A DELETE that failed deleted nothing, whatever it had returned by then.
+		if o.plan.Reply == rewrite.Trimmed || !x.failed {
+			o.takeSightings()
+		}
+		return
+	}
+	if x.failed {
+		return
+	}
+	o.changed, o.counted = changedRows(x.ok.info)
+	o.inserted(x.ok.affected)
+}
+
+// inserted records the rows of an INSERT ... VALUES, whose ids derive from its tag. When fewer rows
+// went in than were given (IGNORE), each of them is only a candidate.
+func (o *observed) inserted(affected uint64) {
+	n := o.plan.Inserts
+	if n == 0 {
+		return
+	}
+	o.doubtful = affected != uint64(n)
+	if o.doubtful {
+		o.lower(history.Inexact, "rows left out")
+	}
+	tag := o.tag()
+	var id []byte
+	o.stmt.Accesses = make([]history.Access, n)
+	for i := range n {
+		id = sqlmysql.AppendRowID(id[:0], tag, i)
+		o.stmt.Accesses[i] = history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)},
+			Op: history.InsertRow, Inexact: o.doubtful}
+	}
+}
+
+// diagnostics keeps what ROW_COUNT() and FOUND_ROWS() say after the client's statement.
+func (s *Session) diagnostics(x *exchange) {
+	s.disturbed = x.swallow
+	switch {
+	case x.swallow:
+		s.rowCount = int64(x.rows)
+	case x.failed, x.fields > 0:
+		s.rowCount = -1
+	default:
+		s.rowCount = int64(x.ok.affected)
+	}
+	if x.fields > 0 && !x.swallow && !x.failed {
+		s.foundRows = x.rows
+	}
+}
+
+// effects takes what a statement changed for those after it.
+func (s *Session) effects(o *observed, x *exchange) {
+	plan := o.plan
+	if plan.ChangesSession {
+		s.stale = true
+	}
+	if plan.NextLevel != history.LevelUnknown && !x.failed {
+		s.nextLevel = plan.NextLevel
+	}
+	if plan.Shadows != "" && !strings.Contains(s.shadowed, plan.Shadows+"\n") {
+		s.shadowed += plan.Shadows + "\n"
+		s.env.Shadowed = s.shadowed
+	}
+	if plan.ChangesSchema {
+		s.events = append(s.events, Event{SchemaChanged: true})
+	}
+}
+
+const maxRefused = 1000
+
+// refuse remembers that the server does not take the statement as rewritten.
+func (s *Session) refuse(o *observed, e serverError) {
+	if s.refused == nil || len(s.refused) >= maxRefused {
+		s.refused = make(map[*rewrite.Plan]string)
+	}
+	s.refused[o.plan] = fmt.Sprintf("refused with error %d", e.code)
+}
+
+// runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
+func (s *Session) runOriginal(o *observed, x *exchange) error {
+	o.rewritten = false
+	o.arena, o.sightings = nil, nil
+	o.lower(history.Opaque, s.refused[o.plan])
+	if x.prepared != nil {
+		s.command = bytes.Clone(s.original)
+		s.resumed = o
+		return nil
+	}
+	s.send(s.statement(o), s.original)
+	return nil
+}

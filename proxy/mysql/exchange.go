@@ -1,0 +1,141 @@
+package mysql
+
+import (
+	"fmt"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// An exchange is one command sent to the server and the reply that is due. The queue of exchanges is
+// answered in order.
+type exchange struct {
+	// read takes one packet of the reply and says whether it was the last. There is one for each
+	// reply grammar of the protocol (reply.go).
+	read func(s *Session, x *exchange, seq byte, payload []byte) (done bool, err error)
+	// done runs after the last packet. It may send further exchanges.
+	done func(s *Session, x *exchange) error
+	// row is given the rows of an exchange that is isotap's own.
+	row func(payload []byte) error
+
+	visible bool // the client gets the reply
+	// stmt is the client's statement that the exchange runs; nil for everything else.
+	stmt *observed
+
+	state   replyState
+	fields  int    // how many definitions of the current kind there are in all
+	left    int    // and how many are still to come
+	columns int    // COM_STMT_PREPARE: how many column definitions follow those of the parameters
+	hidden  int    // columns at the end that the client does not see
+	swallow bool   // the client gets an OK packet in place of the result set
+	binary  bool   // rows are binary
+	types   []byte // column types, where rows are trimmed
+	rows    uint64
+	ok      okPacket // the latest OK or EOF
+	err     serverError
+	failed  bool
+	// renumber says that the client gets fewer packets than the server sent; seq is then the number
+	// of the client's next one.
+	renumber bool
+	seq      byte
+	// retry says that the statement as rewritten was refused, and the original is to be run.
+	retry bool
+	// begun says that something of the reply has gone to the client.
+	begun bool
+	// leftTxn says that the transaction was over before the last result of several.
+	leftTxn bool
+	// reads are the statements whose captured entries the exchange fetches.
+	reads []*observed
+	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
+	prepared *prepared
+}
+
+// replyState is where a reply with columns and rows stands.
+type replyState uint8
+
+const (
+	stateFirst replyState = iota
+	stateFields
+	stateFieldsEnd
+	stateParams
+	stateParamsEnd
+	stateRows
+)
+
+// send queues an exchange whose command is payload.
+func (s *Session) send(x *exchange, payload []byte) {
+	s.toServer, _ = appendPacket(s.toServer, 0, payload)
+	s.exchanges = append(s.exchanges, x)
+}
+
+// sendQuery queues a query of isotap's own.
+func (s *Session) sendQuery(x *exchange, sql string) {
+	x.read = (*Session).queryReply
+	s.send(x, append([]byte{gomysql.COM_QUERY}, sql...))
+}
+
+// replyPacket gives a packet to the exchange that it answers, and goes on with the waiting command
+// when that was the last one.
+func (s *Session) replyPacket(seq byte, payload []byte) error {
+	if len(s.exchanges) == 0 {
+		return s.unsolicited(seq, payload)
+	}
+	x := s.exchanges[0]
+	done, err := x.read(s, x, seq, payload)
+	if err != nil || !done {
+		return err
+	}
+	s.exchanges = s.exchanges[1:]
+	if x.done != nil {
+		if err := x.done(s, x); err != nil {
+			return err
+		}
+	}
+	return s.goOn()
+}
+
+// goOn continues when no exchange is in flight: with the command that waited for them, or with the
+// end of a session whose client is gone.
+func (s *Session) goOn() error {
+	if len(s.exchanges) > 0 {
+		return nil
+	}
+	s.exchanges = nil
+	if s.phase == phaseClosing {
+		s.close()
+		return nil
+	}
+	if s.command == nil {
+		return nil
+	}
+	payload := s.command
+	s.command = nil
+	return s.dispatch(payload)
+}
+
+// unsolicited is a packet that answers nothing: the server says why it ends the session.
+func (s *Session) unsolicited(seq byte, payload []byte) error {
+	if payload[0] != markErr {
+		return fmt.Errorf("%w from the server: nothing was asked (it begins with 0x%02x)", errUnexpected, payload[0])
+	}
+	s.toClient, _ = appendPacket(s.toClient, seq, payload)
+	return nil
+}
+
+// passesRows says whether the exchange's rows go to the client as they are.
+func (x *exchange) passesRows() bool {
+	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber
+}
+
+// forward sends a reply packet on to the client, if the client is to see the reply.
+func (s *Session) forward(x *exchange, seq byte, payload []byte) {
+	if !x.visible {
+		return
+	}
+	x.begun = true
+	if x.renumber {
+		s.toClient, x.seq = appendPacket(s.toClient, x.seq, payload)
+		return
+	}
+	// A payload of several packets carries the number of its last one.
+	s.toClient, _ = appendPacket(s.toClient, seq-byte(len(payload)/maxPayload), payload)
+}

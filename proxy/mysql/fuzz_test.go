@@ -1,0 +1,161 @@
+package mysql
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// plans is a Planner whose plans follow from the statement's first word, so that a fuzzer reaches
+// every kind of reply without knowing SQL.
+type plans struct{}
+
+func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
+	word, _, _ := strings.Cut(string(text), " ")
+	spliced := []rewrite.Piece{{Text: string(text)}, {Hole: rewrite.TagHole}}
+	switch word {
+	case "s":
+		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Trimmed,
+			Sources: []rewrite.Source{{Table: "d.t"}}}
+	case "d":
+		return &rewrite.Plan{Kind: history.Delete, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Returning, Target: "d.t"}
+	case "u":
+		return &rewrite.Plan{Kind: history.Update, Observation: history.Exact, Pieces: spliced, Capture: true, Target: "d.t",
+			Params: 1, Hidden: []rewrite.Hidden{{Index: 1, Hole: rewrite.TagHole}}}
+	case "i":
+		return &rewrite.Plan{Kind: history.Insert, Observation: history.Exact, Pieces: spliced, Inserts: 2, Target: "d.t",
+			Hidden: []rewrite.Hidden{{Index: 0, Hole: rewrite.RowIDHole}}}
+	case "b":
+		return &rewrite.Plan{Kind: history.Begin, EndsTxn: true}
+	case "c":
+		return &rewrite.Plan{Kind: history.Commit, EndsTxn: true}
+	case "r":
+		return &rewrite.Plan{Kind: history.Rollback, Savepoint: "p"}
+	}
+	return &rewrite.Plan{Observation: history.Opaque, Reason: "unparsable", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+}
+
+// loggedIn gives a session in the command phase.
+func loggedIn(t testing.TB, caps uint32) *Session {
+	t.Helper()
+	var n uint32
+	s := NewSession(Config{ID: 1, Planner: plans{}, Args: true, NextTxn: func() history.TxnID {
+		n++
+		return history.MakeTxnID(1, n)
+	}})
+	caps = caps&^gomysql.CLIENT_SSL | gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_LONG_PASSWORD
+	greeting := append([]byte("\x0a10.11.0-MariaDB\x00\x01\x00\x00\x00abcdefgh\x00"), byte(caps), byte(caps>>8), 33, 2, 0, byte(caps>>16), byte(caps>>24), 21)
+	greeting = append(greeting, make([]byte, 10)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33}, make([]byte, 23)...)
+	login = append(login, "root\x00\x00"...)
+	feed := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	packet, _ := appendPacket(nil, 0, greeting)
+	feed(s.FromServer(0, packet))
+	packet, _ = appendPacket(nil, 1, login)
+	_, err := s.FromClient(0, packet)
+	feed(err)
+	packet, _ = appendPacket(nil, 2, []byte{markOK, 0, 0, 2, 0, 0, 0})
+	feed(s.FromServer(0, packet))
+	if s.phase != phaseCommand {
+		t.Fatalf("phase %d after the login", s.phase)
+	}
+	return s
+}
+
+// FuzzSession gives a session whatever either side may send. The input is a script: each piece names
+// its sender, its sequence number and its length; a capital sender sends it as a packet, a small one as
+// bare bytes. Nothing may panic, and the session may not answer with much more than it was given.
+func FuzzSession(f *testing.F) {
+	script := func(parts ...string) []byte {
+		var b []byte
+		for _, p := range parts {
+			b = append(b, p[0], p[1]-'0', byte(len(p)-2))
+			b = append(b, p[2:]...)
+		}
+		return b
+	}
+	settings := []string{"S1\x05", "S2def", "S3def", "S4def", "S5def", "S6def", "S7\xfe\x00\x00\x02\x00",
+		"S8\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024", "S9\xfe\x00\x00\x02\x00"}
+	f.Add(script(append([]string{"C0\x03s 1"}, append(settings, "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
+		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x01")...)...), uint32(0))
+	f.Add(script(append([]string{"C0\x03u 1"}, append(settings, "S1\x00\x00\x00\x02\x00\x00\x00",
+		"S1\x00\x01\x00\x03\x00\x00\x00Rows matched: 1  Changed: 1  Warnings: 0", "C0\x03c", "S1\x00\x00\x00\x02\x00\x00\x00")...)...), uint32(0))
+	f.Add(script(append([]string{"C0\x16u ?"}, append(settings, "S1\x00\x01\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00", "S2def", "S3def",
+		"S4\xfe\x00\x00\x02\x00", "C0\x17\x01\x00\x00\x00\x00\x01\x00\x00\x00\x00\x01\x08\x00\x07\x00\x00\x00\x00\x00\x00\x00", "S1\xff\x15\x04#40001no")...)...),
+		uint32(gomysql.CLIENT_SESSION_TRACK))
+	f.Add(script(append([]string{"C0\x03d 1"}, append(settings, "S1\x02", "S2def", "S3def", "S4\x02a1\x010", "S5\xfe\x00\x00\x02\x00\x00\x00")...)...),
+		uint32(gomysql.CLIENT_DEPRECATE_EOF))
+	f.Fuzz(func(t *testing.T, script []byte, caps uint32) {
+		s := loggedIn(t, caps)
+		in, out := len(script), 0
+		for len(script) >= 3 {
+			sender, n := script[0], min(int(script[2]), len(script)-3)
+			piece := bytes.Clone(script[3 : 3+n])
+			if sender == 'S' || sender == 'C' {
+				piece, _ = appendPacket(nil, script[1], piece)
+			}
+			script = script[3+n:]
+			var err error
+			if sender == 'S' || sender == 's' {
+				err = s.FromServer(1, piece)
+			} else {
+				_, err = s.FromClient(1, piece)
+			}
+			toClient, toServer := s.Output()
+			out += len(toClient) + len(toServer)
+			s.Events()
+			if err != nil || s.Done() {
+				break
+			}
+		}
+		s.Idle(2)
+		s.ClientClosed(2)
+		s.ServerClosed(3)
+		s.Events()
+		if !s.Done() {
+			t.Fatal("the session goes on although both sides are gone")
+		}
+		if limit := 1000 + 500*in; out > limit {
+			t.Fatalf("%d bytes out for %d bytes in", out, in)
+		}
+	})
+}
+
+// FuzzParsePacket gives the decoders of single packets whatever there may be.
+func FuzzParsePacket(f *testing.F) {
+	f.Add([]byte{markOK, 1, 0, 2, 0, 0, 0}, uint32(0))
+	f.Add([]byte("\xff\x15\x04#40001Deadlock found"), uint32(0))
+	f.Add([]byte("\x00\xfc\x01\x02\x03\x22\x00\x00\x00\x05abcde"), uint32(gomysql.CLIENT_SESSION_TRACK))
+	f.Fuzz(func(t *testing.T, payload []byte, caps uint32) {
+		if len(payload) == 0 {
+			return
+		}
+		if ok, err := parseOK(payload, caps); err == nil {
+			changedRows(ok.info)
+		}
+		_, _ = parseEOF(payload)
+		_, _ = parseErr(payload)
+		_, _ = columnType(payload)
+		types := bytes.Repeat([]byte{gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_DATETIME, gomysql.MYSQL_TYPE_VAR_STRING}, 3)
+		for _, columns := range []int{0, 1, 7} {
+			r := reader{b: payload}
+			if row, _, err := trimBinary(&r, types, columns); err == nil && len(row) > len(payload) {
+				t.Fatalf("a trimmed row of %d bytes out of %d", len(row), len(payload))
+			}
+		}
+		r := reader{b: payload[1:]}
+		if s := formatBinary(&r, payload[0], true); len(s) > 4*maxArgBytes+16 {
+			t.Fatalf("a parameter printed in %d bytes", len(s))
+		}
+	})
+}

@@ -1,0 +1,244 @@
+package mysql
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+)
+
+const (
+	headerBytes = 4
+	// maxPayload is the longest payload of one packet; a longer one continues in the next packet,
+	// and one of exactly this length is followed by an empty packet.
+	maxPayload = gomysql.MaxPayloadLen
+)
+
+// Marker bytes that begin a reply packet.
+const (
+	markOK     = 0x00
+	markInfile = 0xfb // LOCAL INFILE request, and NULL in a text row
+	markEOF    = 0xfe // EOF, or OK at the end of rows, or an authentication switch
+	markErr    = 0xff
+)
+
+// errMalformed is wrapped by every error about bytes that do not follow the protocol.
+var errMalformed = errors.New("malformed packet")
+
+// payloadLen reads the payload length from a packet's header.
+func payloadLen(header []byte) int {
+	return int(header[0]) | int(header[1])<<8 | int(header[2])<<16
+}
+
+// appendPacket adds payload to b as one packet, or as several when it is longer than maxPayload,
+// numbered from seq. It returns the sequence number that follows.
+func appendPacket(b []byte, seq byte, payload []byte) ([]byte, byte) {
+	for {
+		n := min(len(payload), maxPayload)
+		b = append(b, byte(n), byte(n>>8), byte(n>>16), seq)
+		b = append(b, payload[:n]...)
+		payload = payload[n:]
+		seq++
+		if n < maxPayload {
+			return b, seq
+		}
+	}
+}
+
+// A reader walks over a payload. After the first read past the end every read gives zero values, and
+// err says so.
+type reader struct {
+	b   []byte
+	pos int
+	err error
+}
+
+func (r *reader) fail(what string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s at byte %d of %d", errMalformed, what, r.pos, len(r.b))
+	}
+}
+
+// bytes takes the next n bytes. They belong to the payload.
+func (r *reader) bytes(n int) []byte {
+	if r.err != nil || n < 0 || n > len(r.b)-r.pos {
+		r.fail("cut short")
+		return nil
+	}
+	r.pos += n
+	return r.b[r.pos-n : r.pos]
+}
+
+func (r *reader) rest() []byte { return r.bytes(len(r.b) - r.pos) }
+
+func (r *reader) uint8() byte {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint16() uint16 {
+	if b := r.bytes(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (r *reader) uint32() uint32 {
+	if b := r.bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// lenenc reads a length-encoded integer; null says that it was the NULL marker of a text row.
+func (r *reader) lenenc() (n uint64, null bool) {
+	switch first := r.uint8(); first {
+	case 0xfb:
+		return 0, true
+	case 0xfc:
+		return uint64(r.uint16()), false
+	case 0xfd:
+		b := r.bytes(3)
+		if b == nil {
+			return 0, false
+		}
+		return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16, false
+	case 0xfe:
+		if b := r.bytes(8); b != nil {
+			return binary.LittleEndian.Uint64(b), false
+		}
+		return 0, false
+	case 0xff:
+		r.fail("a length that begins with 0xff")
+		return 0, false
+	default:
+		return uint64(first), false
+	}
+}
+
+// lenencBytes reads a length-encoded string; nil for NULL.
+func (r *reader) lenencBytes() []byte {
+	n, null := r.lenenc()
+	if null || r.err != nil {
+		return nil
+	}
+	if n > uint64(len(r.b)-r.pos) {
+		r.fail("a string longer than its packet")
+		return nil
+	}
+	return r.bytes(int(n))
+}
+
+// cString reads up to a zero byte, or to the end where there is none.
+func (r *reader) cString() []byte {
+	for i := r.pos; i < len(r.b); i++ {
+		if r.b[i] == 0 {
+			s := r.bytes(i - r.pos)
+			r.pos++
+			return s
+		}
+	}
+	return r.rest()
+}
+
+func appendLenenc(b []byte, n uint64) []byte {
+	switch {
+	case n < 0xfb:
+		return append(b, byte(n))
+	case n < 1<<16:
+		return append(b, 0xfc, byte(n), byte(n>>8))
+	case n < 1<<24:
+		return append(b, 0xfd, byte(n), byte(n>>8), byte(n>>16))
+	default:
+		return binary.LittleEndian.AppendUint64(append(b, 0xfe), n)
+	}
+}
+
+func appendLenencString(b []byte, s string) []byte {
+	return append(appendLenenc(b, uint64(len(s))), s...)
+}
+
+// An okPacket is the part of an OK packet, or of an EOF packet, that a session follows.
+type okPacket struct {
+	affected     uint64
+	lastInsertID uint64
+	status       uint16
+	warnings     uint16
+	info         []byte
+	tail         []byte // everything after the warnings: info and session state, as the server wrote them
+}
+
+// parseOK reads an OK packet, also one that ends rows under CLIENT_DEPRECATE_EOF
+// (https://mariadb.com/kb/en/ok_packet/).
+func parseOK(payload []byte, caps uint32) (okPacket, error) {
+	r := reader{b: payload, pos: 1}
+	var ok okPacket
+	ok.affected, _ = r.lenenc()
+	ok.lastInsertID, _ = r.lenenc()
+	ok.status = r.uint16()
+	ok.warnings = r.uint16()
+	ok.tail = r.b[min(r.pos, len(r.b)):]
+	if caps&gomysql.CLIENT_SESSION_TRACK != 0 && r.pos < len(r.b) {
+		ok.info = r.lenencBytes()
+	} else {
+		ok.info = ok.tail
+	}
+	if r.err != nil {
+		return ok, fmt.Errorf("parse OK packet: %w", r.err)
+	}
+	return ok, nil
+}
+
+// parseEOF reads an EOF packet (https://mariadb.com/kb/en/eof_packet/).
+func parseEOF(payload []byte) (okPacket, error) {
+	r := reader{b: payload, pos: 1}
+	ok := okPacket{warnings: r.uint16(), status: r.uint16()}
+	if r.err != nil {
+		return ok, fmt.Errorf("parse EOF packet: %w", r.err)
+	}
+	return ok, nil
+}
+
+// A serverError is an ERR packet.
+type serverError struct {
+	code    uint16
+	state   string
+	message string
+}
+
+// parseErr reads an ERR packet (https://mariadb.com/kb/en/err_packet/).
+func parseErr(payload []byte) (serverError, error) {
+	r := reader{b: payload, pos: 1}
+	e := serverError{code: r.uint16()}
+	text := r.rest()
+	if r.err != nil {
+		return e, fmt.Errorf("parse ERR packet: %w", r.err)
+	}
+	if len(text) >= 6 && text[0] == '#' {
+		e.state, text = string(text[1:6]), text[6:]
+	}
+	e.message = string(text)
+	return e, nil
+}
+
+// changedRows reads the number behind "Changed:" in the info of an UPDATE's OK packet. Unlike the
+// affected rows it does not depend on CLIENT_FOUND_ROWS.
+func changedRows(info []byte) (n uint64, ok bool) {
+	const label = "Changed: "
+	for i := 0; i+len(label) < len(info); i++ {
+		if string(info[i:i+len(label)]) != label {
+			continue
+		}
+		for _, c := range info[i+len(label):] {
+			if c < '0' || c > '9' {
+				break
+			}
+			n, ok = n*10+uint64(c-'0'), true
+		}
+		return n, ok
+	}
+	return 0, false
+}

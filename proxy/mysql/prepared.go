@@ -1,0 +1,408 @@
+package mysql
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// executeHead is the length of COM_STMT_EXECUTE up to its NULL bitmap: command, statement id, flags
+// and iteration count (https://mariadb.com/kb/en/com_stmt_execute/).
+const executeHead = 1 + 4 + 1 + 4
+
+// directExecute is the statement id by which MariaDB's clients mean the one prepared last.
+const directExecute = 0xffffffff
+
+// A prepared is a statement that the client prepared. Its id is the server's own.
+type prepared struct {
+	id        uint32
+	text      []byte // as the client wrote it
+	plan      *rewrite.Plan
+	rewritten bool
+	params    int    // that the client knows of
+	types     []byte // of the client's parameters, two bytes each, as last bound
+	long      []bool // parameters that came by COM_STMT_SEND_LONG_DATA
+	// original is the id of the client's own text, prepared beside the rewritten one once that had to
+	// be left alone; 0 until then.
+	original uint32
+	// types of the columns of an open cursor, for COM_STMT_FETCH.
+	cursorTypes []byte
+	cursorCols  int
+}
+
+// prepare sends COM_STMT_PREPARE, of the rewritten text where the plan has one.
+func (s *Session) prepare(payload []byte) {
+	plan := s.plan(payload[1:])
+	p := &prepared{text: append([]byte(nil), payload[1:]...), plan: plan}
+	p.rewritten = splices(plan) && s.leavesAlone(plan) == ""
+	s.sendPrepare(p)
+}
+
+// splices says whether a prepared statement is rewritten.
+func splices(plan *rewrite.Plan) bool { return plan.Pieces != nil && !plan.Substitutes }
+
+func (s *Session) sendPrepare(p *prepared) {
+	s.scratch = append(s.scratch[:0], gomysql.COM_STMT_PREPARE)
+	if p.rewritten {
+		s.scratch = p.plan.Append(s.scratch, func(b []byte, _ rewrite.Hole, _ int) []byte { return append(b, '?') })
+	} else {
+		s.scratch = append(s.scratch, p.text...)
+	}
+	s.send(&exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}, s.scratch)
+}
+
+// prepareReply reads the reply of COM_STMT_PREPARE: PREPARE_OK, then the definitions of parameters and
+// of columns (https://mariadb.com/kb/en/com_stmt_prepare/). What isotap added is left out.
+func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, error) {
+	deprecated := s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0
+	switch x.state {
+	case stateFirst:
+		return s.prepareOK(x, seq, payload)
+	case stateParams:
+		if index := x.fields - x.left; !x.hides(index) {
+			s.forward(x, 0, payload)
+		}
+		if x.left--; x.left == 0 {
+			x.state = stateParamsEnd
+		}
+		if deprecated && x.state == stateParamsEnd {
+			return x.columnsNext(), nil
+		}
+		return false, nil
+	case stateParamsEnd:
+		if x.prepared.params > 0 {
+			s.forward(x, 0, payload)
+		}
+		return x.columnsNext(), nil
+	case stateFields:
+		if x.left > x.hidden {
+			s.forward(x, 0, payload)
+		}
+		if x.left--; x.left > 0 {
+			return false, nil
+		}
+		x.state = stateFieldsEnd
+		return deprecated, nil
+	default:
+		if x.fields > x.hidden {
+			s.forward(x, 0, payload)
+		}
+		return true, nil
+	}
+}
+
+// hides says whether the parameter at that index is one of isotap's.
+func (x *exchange) hides(index int) bool {
+	if x.prepared.rewritten {
+		for _, h := range x.prepared.plan.Hidden {
+			if h.Index == index {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// columnsNext turns to the column definitions, whose number prepareOK left in x.columns, and says
+// whether there are none.
+func (x *exchange) columnsNext() bool {
+	x.fields, x.left, x.state = x.columns, x.columns, stateFields
+	return x.columns == 0
+}
+
+func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error) {
+	p := x.prepared
+	if payload[0] == markErr {
+		var err error
+		x.failed = true
+		if x.err, err = parseErr(payload); err != nil {
+			return false, err
+		}
+		if p.rewritten {
+			x.retry = true
+			return true, nil
+		}
+		s.forward(x, seq, payload)
+		return true, nil
+	}
+	if len(payload) < 12 {
+		return false, fmt.Errorf("parse PREPARE_OK: %w: %d bytes", errMalformed, len(payload))
+	}
+	b := append([]byte(nil), payload...)
+	p.id = binary.LittleEndian.Uint32(b[1:])
+	x.columns = int(binary.LittleEndian.Uint16(b[5:]))
+	params := int(binary.LittleEndian.Uint16(b[7:]))
+	p.params = params
+	if p.rewritten {
+		x.hidden = hiddenColumns(p.plan)
+		if p.plan.Reply == rewrite.Returning {
+			// MariaDB announces no columns for DELETE ... RETURNING.
+			x.hidden = x.columns
+		}
+		p.params -= len(p.plan.Hidden)
+	}
+	if p.params < 0 || x.hidden > x.columns {
+		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params, x.columns)
+	}
+	p.long = make([]bool, p.params)
+	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))
+	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
+	x.renumber, x.seq = true, seq
+	s.forward(x, 0, b)
+	if params > 0 {
+		x.fields, x.left, x.state = params, params, stateParams
+		return false, nil
+	}
+	return x.columnsNext(), nil
+}
+
+func (s *Session) prepareDone(x *exchange) error {
+	p := x.prepared
+	switch {
+	case x.retry:
+		s.refuse(&observed{plan: p.plan}, x.err)
+		p.rewritten = false
+		s.sendPrepare(p)
+	case !x.failed:
+		s.stmts[p.id] = p
+		s.lastPrepared = p.id
+	}
+	s.disturbed = true
+	return nil
+}
+
+// prepareOriginal prepares the client's own text beside the rewritten one, unseen by the client.
+func (s *Session) prepareOriginal(p *prepared) {
+	hidden := &prepared{plan: p.plan}
+	s.disturbed = true
+	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
+		p.original = hidden.id
+		if x.failed {
+			p.original = p.id
+		}
+		return nil
+	}}, append([]byte{gomysql.COM_STMT_PREPARE}, p.text...))
+}
+
+// statementID reads the id that stands behind the command byte.
+func (s *Session) statementID(payload []byte) (uint32, *prepared) {
+	if len(payload) < 5 {
+		return 0, nil
+	}
+	id := binary.LittleEndian.Uint32(payload[1:])
+	if id == directExecute {
+		id = s.lastPrepared
+	}
+	return id, s.stmts[id]
+}
+
+// execute sends COM_STMT_EXECUTE, with isotap's parameters put in where the statement was rewritten.
+func (s *Session) execute(payload []byte) error {
+	_, p := s.statementID(payload)
+	if p == nil {
+		// The server knows what to say about it.
+		s.send(s.statement(s.observe(unknownSettings)), payload)
+		return nil
+	}
+	reason := ""
+	if p.rewritten {
+		reason = s.leavesAlone(p.plan)
+	} else if splices(p.plan) {
+		reason = "prepared unchanged"
+		if r := s.leavesAlone(p.plan); r != "" {
+			reason = r
+		}
+	}
+	if p.rewritten && reason != "" && p.original == 0 {
+		s.wait(payload)
+		s.prepareOriginal(p)
+		return nil
+	}
+	o := s.resumed
+	s.resumed = nil
+	if o == nil {
+		s.beforeStatement(p.plan)
+		o = s.observe(p.plan)
+	}
+	o.rewritten = p.rewritten && reason == ""
+	if reason != "" {
+		o.lower(history.Opaque, reason)
+	}
+	command, err := s.bind(o, p, payload)
+	if err != nil {
+		return err
+	}
+	x := s.statement(o)
+	x.binary, x.prepared = true, p
+	if o.rewritten {
+		s.original = append(s.original[:0], payload...)
+	}
+	s.send(x, command)
+	return nil
+}
+
+// bind makes the COM_STMT_EXECUTE that goes upstream: the types are always bound anew, since the
+// server may have seen none for this statement, and hidden parameters are put in at their places.
+func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error) {
+	r := reader{b: payload}
+	head := r.bytes(executeHead)
+	nulls := r.bytes((p.params + 7) / 8)
+	if p.params > 0 && r.uint8() != 0 {
+		p.types = append(p.types[:0], r.bytes(2*p.params)...)
+	}
+	if r.err != nil || len(p.types) != 2*p.params {
+		return nil, fmt.Errorf("parse COM_STMT_EXECUTE: %w", errMalformed)
+	}
+	values, err := p.values(&r, nulls)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.Args {
+		o.stmt.Args = p.args(values, nulls)
+	}
+	b := append(s.scratch[:0], head...)
+	id := p.id
+	var hidden []rewrite.Hidden
+	switch {
+	case o.rewritten:
+		hidden = p.plan.Hidden
+	case p.rewritten:
+		id = p.original
+	}
+	binary.LittleEndian.PutUint32(b[1:], id)
+	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o))
+	clear(p.long)
+	return s.scratch, nil
+}
+
+// values cuts the parameter values apart. Those that are NULL or came by SEND_LONG_DATA are empty.
+func (p *prepared) values(r *reader, nulls []byte) ([][]byte, error) {
+	values := make([][]byte, p.params)
+	for i := range values {
+		if nulls[i/8]&(1<<(i%8)) != 0 || p.long[i] {
+			continue
+		}
+		start := r.pos
+		skipBinary(r, p.types[2*i])
+		if r.err != nil {
+			return nil, fmt.Errorf("parse parameter %d: %w", i+1, r.err)
+		}
+		values[i] = r.b[start:r.pos]
+	}
+	return values, nil
+}
+
+// args prints the parameters for the history.
+func (p *prepared) args(values [][]byte, nulls []byte) []string {
+	args := make([]string, len(values))
+	for i, v := range values {
+		switch {
+		case p.long[i]:
+			args[i] = "<long data>"
+		case nulls[i/8]&(1<<(i%8)) != 0:
+			args[i] = "NULL"
+		default:
+			args[i] = formatBinary(&reader{b: v}, p.types[2*i], p.types[2*i+1]&0x80 != 0)
+		}
+	}
+	return args
+}
+
+// appendParams writes NULL bitmap, types and values of the client's parameters with the hidden ones
+// among them.
+func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewrite.Hidden, fill sqlmysql.Values) []byte {
+	total := p.params + len(hidden)
+	if total == 0 {
+		return b
+	}
+	bitmap := len(b)
+	b = append(b, make([]byte, (total+7)/8)...)
+	b = append(b, 1)
+	rest := hidden
+	for i, client := 0, 0; i < total; i++ {
+		if len(rest) > 0 && rest[0].Index == i {
+			b = append(b, gomysql.MYSQL_TYPE_BLOB, 0)
+			rest = rest[1:]
+			continue
+		}
+		if nulls[client/8]&(1<<(client%8)) != 0 {
+			b[bitmap+i/8] |= 1 << (i % 8)
+		}
+		b = append(b, p.types[2*client:2*client+2]...)
+		client++
+	}
+	rest = hidden
+	for i, client := 0, 0; i < total; i++ {
+		if len(rest) > 0 && rest[0].Index == i {
+			value := sqlmysql.AppendParam(nil, rest[0].Hole, rest[0].Ordinal, &fill)
+			b = append(appendLenenc(b, uint64(len(value))), value...)
+			rest = rest[1:]
+			continue
+		}
+		b = append(b, values[client]...)
+		client++
+	}
+	return b
+}
+
+// sendLongData passes a piece of a parameter on, under the index that it has upstream.
+func (s *Session) sendLongData(payload []byte) {
+	_, p := s.statementID(payload)
+	if p != nil && len(payload) >= 7 {
+		index := int(binary.LittleEndian.Uint16(payload[5:]))
+		if index < len(p.long) {
+			p.long[index] = true
+		}
+		if p.rewritten {
+			for _, h := range p.plan.Hidden {
+				if h.Index <= index {
+					index++
+				}
+			}
+			payload = append(s.scratch[:0], payload...)
+			binary.LittleEndian.PutUint16(payload[5:], uint16(index))
+			s.scratch = payload
+		}
+	}
+	s.toServer, _ = appendPacket(s.toServer, 0, payload)
+}
+
+func (s *Session) closeStatement(payload []byte) {
+	id, p := s.statementID(payload)
+	if p != nil {
+		delete(s.stmts, id)
+		if p.original != 0 && p.original != p.id {
+			other := binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE}, p.original)
+			s.toServer, _ = appendPacket(s.toServer, 0, other)
+		}
+	}
+	s.toServer, _ = appendPacket(s.toServer, 0, payload)
+}
+
+func (s *Session) resetStatement(payload []byte) {
+	if _, p := s.statementID(payload); p != nil {
+		clear(p.long)
+	}
+	s.send(&exchange{visible: true, read: (*Session).singleReply}, payload)
+}
+
+// fetch reads on from a cursor: rows until EOF, trimmed like those of the statement.
+func (s *Session) fetch(payload []byte) {
+	_, p := s.statementID(payload)
+	if p == nil {
+		s.send(&exchange{visible: true, read: (*Session).queryReply, state: stateRows}, payload)
+		return
+	}
+	o := s.observe(p.plan)
+	o.rewritten = p.cursorTypes != nil
+	x := s.statement(o)
+	x.state, x.binary, x.prepared = stateRows, true, p
+	x.types, x.fields = p.cursorTypes, p.cursorCols
+	x.renumber, x.seq, x.begun = x.hidden > 0, 1, true
+	s.send(x, payload)
+}

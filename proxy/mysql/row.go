@@ -1,0 +1,146 @@
+package mysql
+
+import (
+	"fmt"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// trimRow passes a row on without its last x.hidden values, which are identities: pairs of row id
+// and wList, one pair for each of the statement's sources.
+func (s *Session) trimRow(x *exchange, payload []byte) error {
+	visible := x.fields - x.hidden
+	r := reader{b: payload}
+	var trimmed []byte
+	var tail binaryTail
+	if x.binary {
+		var err error
+		if trimmed, tail, err = trimBinary(&r, x.types, visible); err != nil {
+			return err
+		}
+	} else {
+		for range visible {
+			r.lenencBytes()
+		}
+		trimmed = payload[:r.pos]
+	}
+	for i := range x.hidden / 2 {
+		rowID, wList := tail.value(&r, visible+2*i), tail.value(&r, visible+2*i+1)
+		if x.stmt != nil {
+			x.stmt.saw(i, rowID, wList)
+		}
+	}
+	if r.err != nil {
+		return fmt.Errorf("parse row: %w", r.err)
+	}
+	if !x.swallow {
+		s.forward(x, 0, trimmed)
+	}
+	return nil
+}
+
+// binaryTail reads the hidden values of a row whose visible part is behind the reader.
+type binaryTail struct {
+	nulls []byte // the NULL bitmap; nil in a text row
+}
+
+func (t binaryTail) value(r *reader, column int) []byte {
+	if t.nulls != nil && isNull(t.nulls, column) {
+		return nil
+	}
+	return r.lenencBytes()
+}
+
+// isNull reads the NULL bitmap of a binary row, whose first two bits mean nothing.
+func isNull(nulls []byte, column int) bool {
+	return nulls[(column+2)/8]&(1<<((column+2)%8)) != 0
+}
+
+// trimBinary gives the first columns of a binary row as a row of their own, with the NULL bitmap that
+// belongs to their number, and leaves r at the value behind them.
+func trimBinary(r *reader, types []byte, columns int) ([]byte, binaryTail, error) {
+	r.uint8()
+	nulls := r.bytes((len(types) + 9) / 8)
+	if r.err != nil {
+		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
+	}
+	start := r.pos
+	for i := range columns {
+		if !isNull(nulls, i) {
+			skipBinary(r, types[i])
+		}
+	}
+	if r.err != nil {
+		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
+	}
+	size := (columns + 9) / 8
+	row := make([]byte, 0, 1+size+r.pos-start)
+	row = append(row, markOK)
+	row = append(row, nulls[:size]...)
+	// Bits of hidden columns can stand in the bitmap's last byte.
+	if used := uint(columns+2) % 8; used != 0 {
+		row[size] &= 1<<used - 1
+	}
+	return append(row, r.b[start:r.pos]...), binaryTail{nulls: nulls}, nil
+}
+
+// A sighting is an identity as it came out of a row: places in the statement's arena.
+type sighting struct {
+	source     int
+	rowID      int // where the row id ends; it begins where the sighting before it ended
+	wList      int // where the wList ends; it begins where the row id ends
+	noIdentity bool
+}
+
+// saw keeps one identity of a row. NULLs come from the missing side of an outer join, when both are
+// NULL, or from a row that was written behind isotap's back.
+func (o *observed) saw(source int, rowID, wList []byte) {
+	if rowID == nil && wList == nil {
+		return
+	}
+	o.arena = append(o.arena, rowID...)
+	mid := len(o.arena)
+	o.arena = append(o.arena, wList...)
+	o.sightings = append(o.sightings, sighting{source: source, rowID: mid, wList: len(o.arena),
+		noIdentity: len(rowID) == 0 || len(wList) == 0})
+}
+
+// takeSightings turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
+// All strings of a statement share one allocation, all its tags another.
+func (o *observed) takeSightings() {
+	if len(o.sightings) == 0 {
+		return
+	}
+	text := string(o.arena)
+	tags := make([]history.Tag, 0, len(o.sightings))
+	accesses := make([]history.Access, 0, len(o.sightings))
+	op, start := history.Read, 0
+	if o.plan.Reply == rewrite.Returning {
+		op = history.DeleteRow
+	}
+	for _, seen := range o.sightings {
+		rowID, wList := text[start:seen.rowID], text[seen.rowID:seen.wList]
+		start = seen.wList
+		table := o.plan.Target
+		if op == history.Read {
+			table = o.plan.Sources[seen.source].Table
+		}
+		if seen.noIdentity {
+			o.lower(history.Inexact, "row without identity")
+			continue
+		}
+		from := len(tags)
+		var err error
+		if tags, err = history.AppendWList(tags, wList); err != nil {
+			o.lower(history.Inexact, "unreadable identity")
+			tags = tags[:from]
+			continue
+		}
+		last := len(tags) - 1
+		accesses = append(accesses, history.Access{Row: history.Row{Table: table, ID: rowID}, Op: op, Inexact: o.doubtful,
+			Version: tags[last], Prior: tags[from:last:last]})
+	}
+	o.stmt.Accesses = append(o.stmt.Accesses, accesses...)
+	o.arena, o.sightings = nil, nil
+}

@@ -1,0 +1,382 @@
+// Package mysql is the MySQL protocol as isotap speaks it between a client and a server of the
+// MySQL family: a state machine for one connection, without a socket, a goroutine or a clock.
+//
+// A [Session] is given the bytes that either side sent and answers with the bytes to send to
+// either side and with the [Event]s to record. The server's greeting and the authentication are
+// relayed, so the proxy needs no password. Afterwards each command of the client becomes a short
+// queue of exchanges with the server: isotap's own before it (ask for the session's settings, read
+// the captured entries), the statement itself, and isotap's own after it (ask whether an error ended
+// the transaction). Every exchange knows how to read its reply, and which part of it the client
+// sees. Commands of one client are answered one after the other, as the protocol has it; what a
+// client sends ahead waits.
+//
+// The files follow a statement's way: session.go moves bytes, login.go relays the handshake,
+// command.go takes the client's commands, prepared.go its prepared statements, exchange.go and
+// reply.go read replies, row.go takes the identities out of rows, capture.go collects what updates
+// wrote, txn.go keeps the transaction that all of it belongs to.
+//
+// Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen
+// documentation and in MariaDB's Knowledge Base ("Client/Server Protocol").
+package mysql
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// A Planner makes the plan of a statement's text, usually out of a cache. The text belongs to the
+// caller and must not be kept.
+type Planner interface {
+	Plan(text []byte, s sqlmysql.Session) *rewrite.Plan
+}
+
+// Config is what a Session needs of the world around it.
+type Config struct {
+	ID      history.SessionID
+	Planner Planner
+	// NextTxn hands out transaction ids.
+	NextTxn func() history.TxnID
+	// Durable holds the reply that ends a transaction back until everything the transaction wrote is
+	// known, so that the caller can store it first (durability: commit).
+	Durable bool
+	// Args records the values of a statement's literals and parameters.
+	Args bool
+}
+
+// An Event is something to record. Exactly one field is set.
+type Event struct {
+	Txn *history.Txn
+	// User is the name the client logged in with.
+	User *string
+	// SchemaChanged says that a statement may have changed tables: the schema that the Planner rests
+	// on must be loaded again before the session goes on.
+	SchemaChanged bool
+	// Note is something an operator should know, such as a session that went on unobserved.
+	Note string
+}
+
+// phase is where a session stands in the protocol.
+type phase uint8
+
+const (
+	phaseGreeting phase = iota // the server's greeting has not come yet
+	phaseLogin                 // the client's answer to it has not come yet
+	phaseAuth                  // authentication goes back and forth until OK or ERR
+	phaseCommand               // commands and replies
+	phaseInfile                // the client streams a file that the server asked for
+	phaseCopy                  // bytes are copied; nothing is parsed any more
+	phaseClosing               // the client is gone; the last exchanges finish
+	phaseClosed
+)
+
+// Session is the state machine of one client connection. It is not safe for concurrent use.
+type Session struct {
+	cfg   Config
+	phase phase
+	caps  uint32 // as both sides agreed
+	maria bool   // the server's greeting says MariaDB
+
+	now      int64
+	toClient []byte
+	toServer []byte
+	holding  bool // output to the client waits for the recording
+	events   []Event
+
+	clientBuf     []byte // an incomplete packet of the client
+	clientPayload []byte // the packets before it of a payload that spans several
+	serverBuf     []byte
+	serverPayload []byte
+	streaming     int  // bytes still to come of a row that is passed on as it arrives
+	longRow       bool // the next packet goes on with the row before it
+
+	command   []byte      // the client's command that waits for exchanges before it
+	exchanges []*exchange // in flight, oldest first
+
+	settings
+	transactions
+	captures
+	stmts        map[uint32]*prepared
+	lastPrepared uint32
+	// refused holds the plans that the server did not take as rewritten, and why.
+	refused map[*rewrite.Plan]string
+	// resumed is a statement whose rewritten form was refused and that is to run again.
+	resumed *observed
+
+	scratch  []byte // the command being built
+	original []byte // the client's own form of the rewritten command in flight
+}
+
+// NewSession gives a session that waits for the server's greeting.
+func NewSession(cfg Config) *Session {
+	return &Session{cfg: cfg, stmts: make(map[uint32]*prepared)}
+}
+
+// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says
+// how many of them it used. The rest must be offered again once FromServer made progress: the
+// session answers one command before it takes the next. The bytes may be reused afterwards.
+func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
+	s.now = now
+	for n < len(p) && s.wantsClient() {
+		used, err := s.clientBytes(p[n:])
+		n += used
+		if err != nil {
+			return n, fmt.Errorf("from client: %w", err)
+		}
+	}
+	return n, nil
+}
+
+// wantsClient says whether the session can take the client's next packet.
+func (s *Session) wantsClient() bool {
+	switch s.phase {
+	case phaseLogin, phaseAuth, phaseInfile, phaseCopy:
+		return true
+	case phaseCommand:
+		return s.command == nil && len(s.exchanges) == 0
+	}
+	return false
+}
+
+// clientBytes takes one packet out of p, or what there is of it.
+func (s *Session) clientBytes(p []byte) (int, error) {
+	if s.phase == phaseCopy {
+		s.toServer = append(s.toServer, p...)
+		return len(p), nil
+	}
+	packet, used := s.gather(&s.clientBuf, p)
+	if packet == nil {
+		return used, nil
+	}
+	payload, whole := join(&s.clientPayload, packet)
+	if !whole {
+		return used, nil
+	}
+	return used, s.clientPacket(packet[3], payload)
+}
+
+// gather gives the next whole packet of p, with its header, and how many bytes of p it took. It keeps
+// an incomplete packet in buf; the packet that it returns is valid until the next call.
+func (s *Session) gather(buf *[]byte, p []byte) (packet []byte, used int) {
+	if len(*buf) == 0 && len(p) >= headerBytes && len(p) >= headerBytes+payloadLen(p) {
+		n := headerBytes + payloadLen(p)
+		return p[:n], n
+	}
+	if missing := headerBytes - len(*buf); missing > 0 {
+		used = min(missing, len(p))
+		*buf = append(*buf, p[:used]...)
+		if len(*buf) < headerBytes {
+			return nil, used
+		}
+	}
+	n := min(headerBytes+payloadLen(*buf)-len(*buf), len(p)-used)
+	*buf = append(*buf, p[used:used+n]...)
+	used += n
+	if len(*buf) < headerBytes+payloadLen(*buf) {
+		return nil, used
+	}
+	packet = *buf
+	*buf = (*buf)[:0]
+	if cap(packet) > 1<<20 {
+		*buf = nil
+	}
+	return packet, used
+}
+
+// join puts the payloads of packets together that belong to one: whole says that packet was the last.
+func join(parts *[]byte, packet []byte) (payload []byte, whole bool) {
+	payload = packet[headerBytes:]
+	if len(payload) == maxPayload {
+		*parts = append(*parts, payload...)
+		return nil, false
+	}
+	if len(*parts) > 0 {
+		payload = append(*parts, payload...)
+		*parts = nil
+	}
+	return payload, true
+}
+
+// FromServer takes bytes that the server sent at now. It uses all of them; they may be reused
+// afterwards. An error means that the reply cannot be followed: close both sides.
+func (s *Session) FromServer(now int64, p []byte) error {
+	s.now = now
+	for len(p) > 0 {
+		used, err := s.serverBytes(p)
+		if err != nil {
+			return fmt.Errorf("from server: %w", err)
+		}
+		p = p[used:]
+	}
+	return nil
+}
+
+func (s *Session) serverBytes(p []byte) (int, error) {
+	if s.phase == phaseCopy {
+		s.toClient = append(s.toClient, p...)
+		return len(p), nil
+	}
+	if s.streaming > 0 {
+		n := min(s.streaming, len(p))
+		s.toClient = append(s.toClient, p[:n]...)
+		s.streaming -= n
+		return n, nil
+	}
+	if len(s.serverBuf) == 0 {
+		if n := s.passRows(p); n > 0 {
+			return n, nil
+		}
+	}
+	packet, used := s.gather(&s.serverBuf, p)
+	if packet == nil {
+		return used, nil
+	}
+	payload, whole := join(&s.serverPayload, packet)
+	if !whole {
+		return used, nil
+	}
+	return used, s.serverPacket(packet[3], payload)
+}
+
+// passRows passes rows on that need no trimming, as many as p holds and the beginning of the next,
+// and says how many bytes of p they were.
+func (s *Session) passRows(p []byte) int {
+	if len(s.exchanges) == 0 || !s.exchanges[0].passesRows() {
+		return 0
+	}
+	x := s.exchanges[0]
+	n := 0
+	for len(p)-n > headerBytes {
+		size := payloadLen(p[n:])
+		if !s.longRow && s.endsRows(p[n+headerBytes], size) {
+			break
+		}
+		if !s.longRow {
+			x.rows++
+		}
+		s.longRow = size == maxPayload
+		whole := headerBytes + size
+		if whole > len(p)-n {
+			s.streaming = whole - (len(p) - n)
+			n = len(p)
+			break
+		}
+		n += whole
+	}
+	s.toClient = append(s.toClient, p[:n]...)
+	return n
+}
+
+// Output gives the bytes to send to each side and forgets them. They are valid until the session is
+// given bytes again. While a reply waits for the recording toClient is empty.
+func (s *Session) Output() (toClient, toServer []byte) {
+	toServer, s.toServer = s.toServer, s.toServer[:0]
+	if !s.holding {
+		toClient, s.toClient = s.toClient, s.toClient[:0]
+	}
+	return toClient, toServer
+}
+
+// Events gives what happened since the last call. The caller deals with all of it before it sends
+// the Output that follows.
+func (s *Session) Events() []Event {
+	events := s.events
+	s.events = nil
+	return events
+}
+
+func (s *Session) note(format string, args ...any) {
+	s.events = append(s.events, Event{Note: fmt.Sprintf(format, args...)})
+}
+
+// Idle tells the session that nothing has come from either side for a while: entries that an
+// autocommitted write left behind are read now.
+func (s *Session) Idle(now int64) {
+	s.now = now
+	if s.phase == phaseCommand && s.wantsClient() && len(s.clientBuf) == 0 {
+		s.readCaptures()
+	}
+}
+
+// ClientClosed tells the session that the client will send nothing more. Exchanges in flight go on;
+// when they are done, and the last captured entries are read, [Session.Done] says so.
+func (s *Session) ClientClosed(now int64) {
+	s.now = now
+	if s.phase != phaseCommand {
+		s.phase = phaseClosed
+		return
+	}
+	s.phase = phaseClosing
+	s.command = nil
+	if len(s.exchanges) == 0 {
+		s.close()
+	}
+}
+
+// ServerClosed tells the session that the server is gone. Transactions that it may or may not have
+// committed become indeterminate.
+func (s *Session) ServerClosed(now int64) {
+	s.now = now
+	if s.phase != phaseClosed {
+		s.lostServer()
+		s.phase = phaseClosed
+	}
+}
+
+// Done says that the session has nothing more to do: close both sides once the output is sent.
+func (s *Session) Done() bool { return s.phase == phaseClosed }
+
+// InTransaction says whether the server has a transaction open for the client, or a reply is due.
+func (s *Session) InTransaction() bool { return s.inTrans || len(s.exchanges) > 0 }
+
+// Unread says whether entries of ended transactions wait to be read: call [Session.Idle] when the
+// client stays quiet.
+func (s *Session) Unread() bool { return len(s.ended) > 0 && len(s.exchanges) == 0 }
+
+// close ends a session whose client is gone: the entries still unread are read first.
+func (s *Session) close() {
+	if s.readCaptures() {
+		return
+	}
+	s.endOpen(history.Aborted)
+	s.phase = phaseClosed
+}
+
+var errUnexpected = errors.New("unexpected packet")
+
+func (s *Session) serverPacket(seq byte, payload []byte) error {
+	if len(payload) == 0 && s.phase != phaseAuth {
+		return fmt.Errorf("%w: an empty one", errMalformed)
+	}
+	switch s.phase {
+	case phaseGreeting:
+		return s.greeting(seq, payload)
+	case phaseAuth:
+		return s.authFromServer(seq, payload)
+	case phaseCommand, phaseClosing, phaseInfile:
+		return s.replyPacket(seq, payload)
+	}
+	return fmt.Errorf("%w from the server (it begins with 0x%02x)", errUnexpected, payload[0])
+}
+
+func (s *Session) clientPacket(seq byte, payload []byte) error {
+	switch s.phase {
+	case phaseLogin:
+		return s.login(seq, payload)
+	case phaseAuth:
+		s.toServer, _ = appendPacket(s.toServer, seq, payload)
+		return nil
+	case phaseInfile:
+		s.toServer, _ = appendPacket(s.toServer, seq, payload)
+		if len(payload) == 0 {
+			s.phase = phaseCommand
+		}
+		return nil
+	case phaseCommand:
+		return s.clientCommand(seq, payload)
+	}
+	return fmt.Errorf("%w from the client", errUnexpected)
+}

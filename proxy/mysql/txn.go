@@ -1,0 +1,275 @@
+package mysql
+
+import (
+	"slices"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// transactions is what a session knows of its transaction. Boundaries come from the status flags of
+// the server's replies (DESIGN 4.6).
+type transactions struct {
+	inTrans    bool // SERVER_STATUS_IN_TRANS, as the last reply had it
+	autocommit bool
+	// txn is the transaction that statements are recorded in; nil between transactions, and in one
+	// of which nothing has been recorded yet.
+	txn        *history.Txn
+	nextLevel  history.Level // SET TRANSACTION: the next transaction's own level
+	savepoints []savepoint
+}
+
+// A savepoint stands before the statement of that index.
+type savepoint struct {
+	name string
+	at   int
+}
+
+// An observed is a statement on its way: the plan it was sent by and what its reply has shown so far.
+type observed struct {
+	plan      *rewrite.Plan
+	rewritten bool
+	txn       *history.Txn
+	// begins is the transaction that a BEGIN opens when it succeeds.
+	begins *history.Txn
+	stmt   history.Stmt
+	index  int  // where stmt stands in its transaction, once it is recorded
+	was    bool // the server had a transaction open when the statement was sent
+
+	arena     []byte // row ids and wLists, one behind the other
+	sightings []sighting
+	changed   uint64 // how many rows the server said it changed; see counted
+	counted   bool
+	doubtful  bool // the captured rows are not certain to be those that changed
+}
+
+// lower makes the statement's observation no better than o.
+func (o *observed) lower(to history.Observation, reason string) {
+	if o.stmt.Observation < to && o.stmt.Observation != history.Nothing {
+		o.stmt.Observation, o.stmt.Reason = to, reason
+	}
+}
+
+// follow takes the status flags of a reply.
+func (s *Session) follow(status uint16) {
+	s.inTrans = status&gomysql.SERVER_STATUS_IN_TRANS != 0
+	s.autocommit = status&gomysql.SERVER_STATUS_AUTOCOMMIT != 0
+}
+
+// observe begins the record of a statement. It gives nil for statements that leave no trace in a
+// history, such as SET NAMES.
+func (s *Session) observe(plan *rewrite.Plan) *observed {
+	o := &observed{plan: plan, was: s.inTrans}
+	switch {
+	case plan.Kind == history.Begin:
+		o.begins = s.newTxn()
+		o.txn = o.begins
+	case plan.Observation == history.Nothing:
+		if s.txn == nil || !recorded(plan.Kind) {
+			return o
+		}
+		o.txn = s.txn
+	default:
+		if s.txn == nil {
+			s.txn = s.newTxn()
+		}
+		o.txn = s.txn
+	}
+	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.Kind, Locking: plan.Locking,
+		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Start: s.now}
+	if s.cfg.Args {
+		o.stmt.Args = plan.Args
+	}
+	return o
+}
+
+// recorded says whether a statement that touches no row is worth a place in the history.
+func recorded(k history.Kind) bool {
+	switch k {
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
+		return true
+	}
+	return false
+}
+
+func (s *Session) newTxn() *history.Txn {
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Start: s.now}
+	if s.nextLevel != history.LevelUnknown {
+		t.Level, s.nextLevel = s.nextLevel, history.LevelUnknown
+	}
+	return t
+}
+
+// tag is the tag of the statement's writes.
+func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o.stmt.Num} }
+
+// record puts a finished statement into its transaction.
+func (s *Session) record(o *observed) {
+	if o.txn == nil {
+		return
+	}
+	o.stmt.End = s.now
+	o.index = len(o.txn.Stmts)
+	o.txn.Stmts = append(o.txn.Stmts, o.stmt)
+}
+
+// settle decides what a finished statement did to the transaction: it goes on, it ended, or the next
+// one began.
+func (s *Session) settle(o *observed, x *exchange) {
+	kind := o.plan.Kind
+	switch {
+	case x.failed:
+		s.settleError(o, x)
+		return
+	case kind == history.Begin:
+		s.endOpen(history.Committed)
+		if s.inTrans {
+			s.txn = o.begins
+		}
+		return
+	case kind == history.Rollback && o.plan.Savepoint != "":
+		s.rollbackTo(o.plan.Savepoint)
+	case kind == history.Savepoint:
+		s.setSavepoint(o)
+	case o.plan.Savepoint != "":
+		s.releaseSavepoint(o.plan.Savepoint)
+	case o.plan.Chain, x.leftTxn, !s.inTrans:
+		s.endOpen(outcome(o, x))
+	}
+}
+
+// outcome is how the transaction ended that a successful statement ended.
+func outcome(o *observed, x *exchange) history.Status {
+	switch {
+	case o.plan.Kind == history.Rollback:
+		return history.Aborted
+	case x.leftTxn, o.was && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
+		// A procedure, or several statements in one text: it may have been either.
+		return history.Indeterminate
+	}
+	return history.Committed
+}
+
+// settleError finds out what an error did to the transaction. Errors carry no status: inside a
+// transaction the server is asked for it, by a ping.
+func (s *Session) settleError(o *observed, x *exchange) {
+	if !o.was && s.autocommit {
+		s.endOpen(history.Aborted)
+		return
+	}
+	ping := &exchange{read: (*Session).singleReply, done: func(s *Session, _ *exchange) error {
+		s.disturbed = true
+		if !s.inTrans {
+			s.endOpen(outcomeOfError(o, x.err.code))
+		}
+		return nil
+	}}
+	s.send(ping, []byte{gomysql.COM_PING})
+}
+
+// outcomeOfError is how a transaction ended whose statement failed. Statements that commit implicitly
+// have done so before they fail; a COMMIT that failed for an unknown reason may have worked.
+func outcomeOfError(o *observed, code uint16) history.Status {
+	switch {
+	case rollsBack(code):
+		return history.Aborted
+	case o.plan.Kind == history.Commit, o.plan.Kind == history.Call:
+		return history.Indeterminate
+	case o.plan.EndsTxn && o.plan.Kind != history.Rollback:
+		return history.Committed
+	}
+	return history.Aborted
+}
+
+// rollsBack says whether an error ends the whole transaction: a deadlock, a conflict under MariaDB's
+// innodb_snapshot_isolation, and their kind.
+func rollsBack(code uint16) bool {
+	switch code {
+	case gomysql.ER_LOCK_DEADLOCK, gomysql.ER_CHECKREAD, gomysql.ER_LOCK_WAIT_TIMEOUT, gomysql.ER_LOCK_TABLE_FULL,
+		gomysql.ER_ERROR_DURING_ROLLBACK:
+		return true
+	}
+	return false
+}
+
+func (s *Session) setSavepoint(o *observed) {
+	name := o.plan.Savepoint
+	if i := s.findSavepoint(name); i >= 0 {
+		s.savepoints = slices.Delete(s.savepoints, i, i+1)
+	}
+	if s.txn != nil {
+		s.savepoints = append(s.savepoints, savepoint{name: name, at: len(s.txn.Stmts)})
+	}
+}
+
+func (s *Session) findSavepoint(name string) int {
+	return slices.IndexFunc(s.savepoints, func(p savepoint) bool { return p.name == name })
+}
+
+// releaseSavepoint forgets a savepoint and those after it.
+func (s *Session) releaseSavepoint(name string) {
+	if i := s.findSavepoint(name); i >= 0 {
+		s.savepoints = s.savepoints[:i]
+	}
+}
+
+// rollbackTo voids what was written since the savepoint. The savepoint stays, those after it go. One
+// that is not known was set before the transaction's first recorded statement.
+func (s *Session) rollbackTo(name string) {
+	at := 0
+	if i := s.findSavepoint(name); i >= 0 {
+		at = s.savepoints[i].at
+		s.savepoints = s.savepoints[:i+1]
+	}
+	if s.txn == nil {
+		return
+	}
+	for i := at; i < len(s.txn.Stmts); i++ {
+		switch s.txn.Stmts[i].Kind {
+		case history.Insert, history.Update, history.Delete, history.Replace:
+			s.txn.Stmts[i].Void = true
+		}
+	}
+}
+
+// endOpen ends the session's transaction, if there is one.
+func (s *Session) endOpen(status history.Status) {
+	s.savepoints = nil
+	t := s.txn
+	if t == nil {
+		return
+	}
+	s.txn = nil
+	t.Status, t.End = status, s.now
+	t.Implicit = !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) && len(t.Stmts) == 1
+	if !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+		return
+	}
+	if s.awaitsCaptures(t) {
+		s.ended = append(s.ended, t)
+		return
+	}
+	s.events = append(s.events, Event{Txn: t})
+}
+
+// lostServer settles what was open when the server went away: what waited for an answer may have
+// been done, everything else was rolled back.
+func (s *Session) lostServer() {
+	status := history.Aborted
+	for _, x := range s.exchanges {
+		if o := x.stmt; o != nil && o.txn != nil {
+			if o.plan.EndsTxn || !o.was && s.autocommit {
+				status = history.Indeterminate
+			}
+			o.doubtful = true
+			o.lower(history.Inexact, "server lost")
+			o.takeSightings()
+			s.record(o)
+		}
+	}
+	s.exchanges = nil
+	s.loseCaptures("server lost")
+	s.endOpen(status)
+}

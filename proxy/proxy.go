@@ -1,0 +1,200 @@
+// Package proxy stands between clients and a database server. It listens, dials the server once for
+// every client, and moves the bytes: through a protocol session that rewrites and records
+// (proxy/mysql), or, in mode off, as they are.
+//
+// The protocol sessions own no socket. The driver here gives each connection two goroutines, one per
+// direction, that share the session under a lock; whoever has fed it writes what it answered.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/mysql"
+)
+
+// A Recorder takes what the sessions did. Its methods may be called from many goroutines; Txn blocks
+// while the recorder has more than it can hold, and for a committed transaction under
+// Config.Durable until it is on disk.
+type Recorder interface {
+	Session(ctx context.Context, s history.Session) error
+	Txn(ctx context.Context, t *history.Txn) error
+}
+
+// Config says what a Proxy does.
+type Config struct {
+	// Network and Address of the server, as for net.Dial.
+	Network, Address string
+	// Off copies bytes and looks at nothing; everything below is then unused.
+	Off      bool
+	Recorder Recorder
+	Run      history.Run
+	Planner  mysql.Planner
+	// Reload brings the schema behind the Planner up to date after a statement changed it.
+	Reload func(ctx context.Context) error
+	// Durable holds a transaction's end back from the client until the Recorder has taken it.
+	Durable bool
+	// Args records the values of literals and parameters.
+	Args bool
+	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
+	// reach. The server would take those others for local clients (DESIGN 8).
+	AllowLocal bool
+	// Drain bounds how long Serve waits for open transactions when its context ends.
+	Drain  time.Duration
+	Logger *zap.Logger
+}
+
+// ErrLocalUpstream is returned when a listener beyond loopback would lend its clients a local login.
+var ErrLocalUpstream = errors.New("the listener can be reached from other hosts, and the server would take their logins for local ones: " +
+	"listen on a loopback address, or allow it with --allow-local-upstream")
+
+// A Proxy serves clients of one server.
+type Proxy struct {
+	cfg     Config
+	started time.Time
+	txns    atomic.Uint32
+	ids     atomic.Uint32
+
+	mu    sync.Mutex
+	links map[*link]struct{}
+}
+
+// New gives a proxy that is ready to [Proxy.Serve].
+func New(cfg Config) *Proxy {
+	if cfg.Logger == nil {
+		cfg.Logger = zap.NewNop()
+	}
+	return &Proxy{cfg: cfg, started: time.Now(), links: make(map[*link]struct{})}
+}
+
+// Serve accepts clients from l until ctx ends, then lets open transactions finish for as long as
+// Config.Drain says, and closes what is left. It returns when every connection is closed. The error
+// is nil when ctx ended it.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	if !p.cfg.AllowLocal && reachable(l.Addr()) && isLocal(p.cfg.Network, p.cfg.Address) {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), ErrLocalUpstream)
+	}
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	// Connections outlive ctx by the drain; work ends when all of them are closed.
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			if ctx.Err() == nil {
+				p.closeAll()
+				return fmt.Errorf("accept: %w", err)
+			}
+			p.drain(work)
+			return nil
+		}
+		conns.Go(func() { p.serve(work, client) })
+	}
+}
+
+// serve dials the server for a client and moves bytes until either is gone.
+func (p *Proxy) serve(ctx context.Context, client net.Conn) {
+	defer client.Close()
+	var d net.Dialer
+	server, err := d.DialContext(ctx, p.cfg.Network, p.cfg.Address)
+	if err != nil {
+		p.cfg.Logger.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
+		client.Write(mysql.RefusalPacket("isotap cannot reach the server at " + p.cfg.Address))
+		return
+	}
+	defer server.Close()
+	l := p.newLink(client, server)
+	p.mu.Lock()
+	p.links[l] = struct{}{}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.links, l)
+		p.mu.Unlock()
+	}()
+	if p.cfg.Off {
+		l.copy()
+		return
+	}
+	l.run(ctx)
+}
+
+func (p *Proxy) newLink(client, server net.Conn) *link {
+	l := &link{proxy: p, client: client, server: server}
+	l.changed.L = &l.mu
+	if p.cfg.Off {
+		return l
+	}
+	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
+	l.session = mysql.NewSession(mysql.Config{
+		ID:      l.info.ID,
+		Planner: p.cfg.Planner,
+		NextTxn: func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
+		Durable: p.cfg.Durable,
+		Args:    p.cfg.Args,
+	})
+	return l
+}
+
+// now is the time since the run's start, on the monotonic clock.
+func (p *Proxy) now() int64 { return int64(time.Since(p.started)) }
+
+// drain asks every connection to end after its transaction, and ends those that have not when
+// Config.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
+func (p *Proxy) drain(ctx context.Context) {
+	deadline := time.Now().Add(p.cfg.Drain)
+	for !p.cfg.Off && time.Now().Before(deadline) && len(p.all()) > 0 {
+		for _, l := range p.all() {
+			l.drain(ctx)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	p.closeAll()
+}
+
+func (p *Proxy) closeAll() {
+	for _, l := range p.all() {
+		l.client.Close()
+		l.server.Close()
+	}
+}
+
+func (p *Proxy) all() []*link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	links := make([]*link, 0, len(p.links))
+	for l := range p.links {
+		links = append(links, l)
+	}
+	return links
+}
+
+// reachable says whether clients on other hosts can connect to a listener.
+func reachable(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && !tcp.IP.IsLoopback()
+}
+
+// isLocal says whether the server sees a connection to the address as one from its own host.
+func isLocal(network, address string) bool {
+	if network == "unix" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
