@@ -1,0 +1,39 @@
+# What a developer of isotap runs. Everything needs Go and, for the database server that tests and the
+# demo run on, the system's package manager: on Debian and Ubuntu, as root or with a sudo that asks
+# for no password, MariaDB is installed when it is missing; elsewhere you are told what to install.
+
+GO ?= go
+# An exact version: module proxies that refuse lists of versions still have it.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+# The version that "isotap version" prints; when empty, what Go knows of the checkout.
+VERSION ?=
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+# The race detector needs cgo, which Go switches off where there is no C compiler.
+RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench lint mariadb
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/isotap, a static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/isotap ./cmd/isotap
+
+demo: build ## find a lost update on a throw-away server
+	./bin/isotap demo
+
+test: lint mariadb ## check everything: format, vet, lint, all tests under the race detector
+	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
+	$(GO) test $(RACE) -timeout 20m ./...
+
+bench: mariadb ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+lint: ## check format and style
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+mariadb:
+	$(GO) run ./internal/testdb/install

@@ -1,0 +1,183 @@
+// Package analyzer turns a history into findings: it orders the versions of every row, links the
+// transactions that wrote and read them into Adya's direct serialization graph, and names the
+// anomalies in that graph.
+//
+// The definitions are Adya's ("Weak Consistency", 1999, chapters 3 and 4) and, for the names of
+// special cases, IsoRel's (ISSTA 2025, section 2.4), corrected where that paper departs from Adya.
+//
+//   - G1a: a committed transaction saw a version whose writer aborted, or undid it.
+//   - G1b: a committed transaction read a version that is not its writer's last of that row.
+//   - G0: a cycle of ww. G1c: a cycle of ww and wr. G-single: a cycle with exactly one rw.
+//     G2-item: a cycle with two or more rw.
+//   - lost update: a G-single whose reader overwrote the row that it had read, over another's
+//     version: rw and ww through the same row, directly or along the row's chain of versions.
+//   - read skew: a G-single of two transactions, rw and wr through different rows.
+//   - read-write skew: the same with rw and ww through different rows.
+//   - write skew: a G2-item of two transactions, two rw through different rows.
+//
+// A G-single of rw and wr through one row is a non-repeatable read; it is reported as G-single. An
+// UPDATE or DELETE reads the version that it replaces, which is a ww and no second edge; it counts
+// as a read for G1a.
+//
+// # Minimal explanations
+//
+// One mishap between two transactions closes many longer cycles through their neighbours. So that
+// each mishap is reported once, cycles are searched shortest and strictest first, and what a
+// finding explains is taken out of the graph before the search goes on:
+//
+//  1. components of ww (G0), then of ww and wr (G1c): all edges inside them are explained;
+//  2. lost updates, then all cycles of two transactions: every rw between the two in the direction
+//     of the cycle's rw is explained; one rw is reported under one name, the strictest;
+//  3. longer G-single, then longer G2-item: only out of edges that are not explained yet, and only
+//     between programs that no finding of the same class under 1 and 2 (for G2-item also: no
+//     longer G-single) names already, all of them and no other.
+//
+// The search runs first over cycles that are violations, then over the rest, so that a hazard never
+// hides a violation. A history with any cycle has at least one finding.
+//
+// # Certainty
+//
+// Inexact accesses fill gaps in the order of versions until an exact one says better, and take no
+// part in a finding unless [Options.Inexact] asks for it. Versions of runs that are not analysed,
+// and of a run that did not end cleanly, have no writer here: the order passes through them.
+package analyzer
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/isotap/isotap/history"
+)
+
+// DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
+const DefaultWork = 50_000_000
+
+// Options say how to analyse. The zero value is ready for use.
+type Options struct {
+	// Load reads a transaction again from where it came, to explain a finding. It is called once or
+	// twice for each transaction of a witness. Nil: the analyzer keeps all transactions that it was
+	// given, which needs more memory than all else.
+	Load func(history.TxnID) (*history.Txn, error)
+	// Inexact lets inexact accesses take part in findings, which are then hazards.
+	Inexact bool
+	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its
+	// steps. Past it every component still gives a finding, but not every group of programs may.
+	Work int
+}
+
+// An Analyzer collects the transactions of one or more runs. It is used by one goroutine; when all
+// is added, call [Analyzer.Finish] once.
+type Analyzer struct {
+	opts     Options
+	store    store
+	order    *order // nil before Finish
+	coverage Coverage
+	txns     []*history.Txn // where there is no Options.Load, as store.txns
+}
+
+// New returns an empty analyzer.
+func New(opts Options) *Analyzer {
+	if opts.Work == 0 {
+		opts.Work = DefaultWork
+	}
+	a := &Analyzer{opts: opts, store: newStore()}
+	a.coverage.Reasons = make(map[string]int)
+	a.coverage.Levels = make(map[history.Level]int)
+	return a
+}
+
+// Analyze analyses a history that is in memory. The transactions of a session are in order.
+func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
+	a := New(Options{})
+	for _, info := range infos {
+		if err := a.Add(info); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range txns {
+		if err := a.AddTxn(t); err != nil {
+			return nil, err
+		}
+	}
+	return a.Finish()
+}
+
+// Add adds a run. Tags of runs that are neither added nor have a transaction added are those of
+// initial versions. It fails when the run was added before.
+func (a *Analyzer) Add(info history.Info) error {
+	r, err := a.store.run(info.Run)
+	if err != nil {
+		return err
+	}
+	if a.store.runs[r].given {
+		return fmt.Errorf("run %s is given twice", info.Run)
+	}
+	a.store.runs[r].given = true
+	a.store.runs[r].analysed = true
+	a.store.runs[r].info = info
+	return nil
+}
+
+// AddSession adds a session. Sessions without a transaction count in the coverage only; a session
+// need not be added for its transactions to be.
+func (a *Analyzer) AddSession(s history.Session) error {
+	_, err := a.store.session(s.Run, s.ID)
+	return err
+}
+
+// AddTxn adds a transaction: those of one session in order, the sessions in any order. It keeps t
+// unless there is an [Options.Load]. It fails on an id that is zero or was added before, and past
+// 2^31 row accesses.
+func (a *Analyzer) AddTxn(t *history.Txn) error {
+	if a.order != nil {
+		return fmt.Errorf("transaction %s comes after the analysis has finished", t.ID)
+	}
+	if err := a.store.add(t); err != nil {
+		return fmt.Errorf("adding transaction %s: %w", t.ID, err)
+	}
+	a.coverage.count(t)
+	if a.opts.Load == nil {
+		a.txns = append(a.txns, t)
+	}
+	return nil
+}
+
+// Finish analyses what was added. It fails when a transaction of a witness cannot be loaded.
+func (a *Analyzer) Finish() (*Result, error) {
+	if a.order != nil {
+		return nil, fmt.Errorf("the analysis has finished already")
+	}
+	a.order = newOrder(&a.store)
+	if err := a.order.build(); err != nil {
+		return nil, err
+	}
+	c := newCollector(a.order)
+	a.findReads(c)
+	s := newSearch(a.order, c, a.opts)
+	s.run()
+	findings, err := a.describe(c)
+	if err != nil {
+		return nil, err
+	}
+	a.coverage.Sessions = len(a.store.sessions)
+	return &Result{Runs: a.store.infos(), Coverage: a.coverage, Findings: findings}, nil
+}
+
+// load gives the whole transaction behind an index of the store.
+func (a *Analyzer) load(i int32) (*history.Txn, error) {
+	if a.opts.Load == nil {
+		return a.txns[i], nil
+	}
+	id := a.store.txns[i].id
+	t, err := a.opts.Load(id)
+	if err != nil {
+		return nil, fmt.Errorf("loading transaction %s of a witness: %w", id, err)
+	}
+	if t == nil {
+		return nil, fmt.Errorf("loading transaction %s of a witness: it is not there", id)
+	}
+	return t, nil
+}
+
+// maxIndex bounds whatever is numbered by an int32.
+const maxIndex = math.MaxInt32

@@ -1,0 +1,136 @@
+package analyzer
+
+import (
+	"iter"
+	"slices"
+)
+
+// A dep is a dependency between two transactions, by index, and what it rests on.
+type dep struct {
+	from, to int32
+	kind     kind
+	inexact  bool
+	access   int32 // wr, rw: the read
+	version  int32 // wr, rw: the version that was read; ww: the one that was overwritten
+	next     int32 // rw, ww: the version that overwrote it
+}
+
+type kind uint8
+
+const (
+	so kind = 1 << iota
+	wr
+	ww
+	rw
+)
+
+var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW}
+
+// deps calls yield with every dependency that shows in the accesses of transaction t: what it read
+// (wr), overwrote (ww), and what overwrote what it read (rw). Each dependency of the graph shows in
+// exactly one transaction, or in deps of the extra versions.
+func (o *order) deps(t int32, yield func(dep)) {
+	if !o.txns[t].installed {
+		return
+	}
+	from, to := o.accessesOf(t)
+	for i := from; i < to; i++ {
+		switch a := &o.accesses[i]; {
+		case a.write():
+			if !a.is(void) {
+				o.writeDep(t, i, yield)
+			}
+		case o.seen[i] >= 0:
+			o.readDeps(t, i, yield)
+		}
+	}
+}
+
+// extraDeps calls yield with the dependencies that show in writes that were not captured.
+func (o *order) extraDeps(yield func(dep)) {
+	for i := range o.extra {
+		if v := int32(len(o.accesses) + i); o.state(v) == installed {
+			o.writeDep(o.extra[i].owner, v, yield)
+		}
+	}
+}
+
+func (o *order) writeDep(t, v int32, yield func(dep)) {
+	p := o.base(v)
+	if p < 0 || o.owner(p) == t {
+		return
+	}
+	yield(dep{from: o.owner(p), to: t, kind: ww, inexact: !o.certainly(p, v), access: none, version: p, next: v})
+}
+
+// readDeps gives the dependencies of one read. An aborted or intermediate version was never
+// installed, so nothing depends on anything through it: that is G1a or G1b.
+func (o *order) readDeps(t, i int32, yield func(dep)) {
+	v := o.seen[i]
+	fate := o.fates[v]
+	if fate&stateMask == undone || fate&passing != 0 {
+		return
+	}
+	unsure := o.accesses[i].is(inexact)
+	if fate&stateMask == installed {
+		owner := o.owner(v)
+		if owner == t {
+			return
+		}
+		yield(dep{from: owner, to: t, kind: wr, inexact: unsure, access: i, version: v, next: none})
+	}
+	next := o.next[v]
+	// Who overwrote what it had read comes before the next writer by the ww between them.
+	if next < 0 || o.owner(next) == t || slices.ContainsFunc(o.others(v), func(f int32) bool { return o.owner(f) == t }) {
+		return
+	}
+	yield(dep{from: t, to: o.owner(next), kind: rw, inexact: unsure || !o.certainly(v, next), access: i, version: v, next: next})
+	for _, f := range o.others(v) {
+		yield(dep{from: t, to: o.owner(f), kind: rw, inexact: unsure || !o.certainly(v, f), access: i, version: v, next: f})
+	}
+}
+
+// row gives the row that a dependency goes through.
+func (o *order) row(d *dep) int32 { return o.rowOf(d.version) }
+
+// Edges gives all dependencies between the transactions that committed, session order (adjacent
+// transactions) included, once [Analyzer.Finish] has run. A transaction that cannot be loaded ends
+// the sequence with its error.
+func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
+	return func(yield func(Edge, error) bool) {
+		if a.order == nil {
+			return
+		}
+		for _, d := range a.allDeps() {
+			e, err := a.edge(d)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (a *Analyzer) allDeps() []dep {
+	var all []dep
+	o := a.order
+	for t := range o.txns {
+		if p := o.lastInstalled(int32(t)); p >= 0 {
+			all = append(all, dep{from: p, to: int32(t), kind: so, access: none, version: none, next: none})
+		}
+		o.deps(int32(t), func(d dep) { all = append(all, d) })
+	}
+	o.extraDeps(func(d dep) { all = append(all, d) })
+	return all
+}
+
+// lastInstalled gives the committed transaction before a committed one in its session; -1 for none.
+func (o *order) lastInstalled(t int32) int32 {
+	if !o.txns[t].installed {
+		return none
+	}
+	p := o.txns[t].prev
+	for p >= 0 && !o.txns[p].installed {
+		p = o.txns[p].prev
+	}
+	return p
+}

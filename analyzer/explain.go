@@ -1,0 +1,189 @@
+package analyzer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A teller puts a finding into words.
+type teller struct {
+	a    *Analyzer
+	f    *Finding
+	g    *group
+	txns []*history.Txn
+}
+
+func (a *Analyzer) newTeller(f *Finding, g *group) *teller {
+	return &teller{a: a, f: f, g: g, txns: f.Txns()}
+}
+
+// name gives a transaction's name within the finding: T1, T2, ... in the order of the cycle.
+func (t *teller) name(txn *history.Txn) string {
+	if txn == nil {
+		return "an unknown transaction"
+	}
+	return fmt.Sprintf("T%d", slices.Index(t.txns, txn)+1)
+}
+
+// explanation walks the witness, one sentence an edge, in Elle's manner.
+func (t *teller) explanation() []string {
+	switch t.f.Anomaly {
+	case G1a, G1b, GarbageRead:
+		return []string{t.explainRead(&t.f.Witness[0])}
+	case IncompatibleOrder:
+		return []string{t.explainConflict(&t.f.Witness[0])}
+	case LostWrite:
+		return []string{t.explainFork(&t.f.Witness[0])}
+	}
+	introduced := make(map[*history.Txn]bool)
+	who := func(txn *history.Txn) string {
+		if introduced[txn] {
+			return t.name(txn)
+		}
+		introduced[txn] = true
+		return fmt.Sprintf("%s (%s)", t.name(txn), txn.ID)
+	}
+	var lines []string
+	for i := range t.f.Witness {
+		lines = append(lines, t.explainEdge(&t.f.Witness[i], who))
+	}
+	if n := len(lines); n > 0 {
+		first := t.name(t.f.Witness[0].From)
+		lines[n-1] = strings.TrimSuffix(lines[n-1], ".") + fmt.Sprintf(": a contradiction, %s would precede itself.", first)
+	}
+	return lines
+}
+
+func (t *teller) explainEdge(e *Edge, who func(*history.Txn) string) string {
+	from, to := who(e.From), who(e.To)
+	row := rowText(e.Row)
+	var deed string
+	switch e.Kind {
+	case RW:
+		deed = fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
+	case WW:
+		deed = fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
+	default:
+		deed = fmt.Sprintf("%s wrote version %s of %s in %s, and %s read it in %s", from, e.Version, row, quote(e.FromStmt), to, quote(e.ToStmt))
+	}
+	return fmt.Sprintf("%s, so %s precedes %s.", deed, t.name(e.From), t.name(e.To))
+}
+
+// overwrote says what the second transaction of a ww or rw did to the row.
+func overwrote(e *Edge) string {
+	if e.ToStmt != nil && e.ToStmt.Kind == history.Delete {
+		return "deleted it"
+	}
+	return fmt.Sprintf("overwrote it with version %s", e.Next)
+}
+
+func (t *teller) explainRead(e *Edge) string {
+	saw := fmt.Sprintf("%s (%s) saw version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
+	switch {
+	case t.f.Anomaly == G1b:
+		return fmt.Sprintf("%s; %s (%s) had written that in %s, and wrote the row once more before it ended.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+	case t.f.Anomaly == G1a && e.From.Status == history.Aborted:
+		return fmt.Sprintf("%s; %s (%s) had written that in %s, and rolled back.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+	case t.f.Anomaly == G1a:
+		return fmt.Sprintf("%s; %s (%s) had written that in %s, which failed or was undone by ROLLBACK TO SAVEPOINT.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+	case e.From != nil:
+		return fmt.Sprintf("%s; that version is the row's deletion by %s (%s) in %s.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+	default:
+		return fmt.Sprintf("%s; no transaction of run %s wrote that, and the run is recorded to its end.", saw, e.Version.Txn.Run())
+	}
+}
+
+func (t *teller) explainConflict(e *Edge) string {
+	x, o := &t.g.conflict, t.a.order
+	return fmt.Sprintf("%s (%s) wrote version %s of %s right after version %s, but %s (%s) found it right after version %s in %s.",
+		t.name(e.From), e.From.ID, e.Version, rowText(e.Row), o.historyTag(o.tagOf(x.pred)), t.name(e.To), e.To.ID, o.historyTag(o.tagOf(x.other)), quote(e.ToStmt))
+}
+
+func (t *teller) explainFork(e *Edge) string {
+	o := t.a.order
+	replaced := o.historyTag(o.tagOf(o.pred(t.g.witness[0].version)))
+	return fmt.Sprintf("%s (%s) replaced version %s of %s in %s, and %s (%s) replaced the same version in %s: one of the two writes is lost.",
+		t.name(e.From), e.From.ID, replaced, rowText(e.Row), quote(e.FromStmt), t.name(e.To), e.To.ID, quote(e.ToStmt))
+}
+
+func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
+
+// quote gives a statement as it was sent, as far as that is known.
+func quote(s *history.Stmt) string {
+	if s == nil {
+		return "a statement that was not recorded"
+	}
+	return "`" + text(s) + "`"
+}
+
+// text puts a statement's arguments back into its shape; where they are not all there it gives the
+// shape.
+func text(s *history.Stmt) string {
+	if len(s.Args) == 0 || strings.Count(s.Shape, "?") != len(s.Args) {
+		return s.Shape
+	}
+	var b strings.Builder
+	rest := s.Shape
+	for _, arg := range s.Args {
+		before, after, _ := strings.Cut(rest, "?")
+		b.WriteString(before)
+		b.WriteString(arg)
+		rest = after
+	}
+	b.WriteString(rest)
+	return b.String()
+}
+
+// summary says in one sentence what went wrong.
+func (t *teller) summary() string {
+	e := &t.f.Witness[0]
+	table, out := e.Row.Table, shapeOf(e.FromStmt)
+	last := &t.f.Witness[len(t.f.Witness)-1]
+	switch t.f.Anomaly {
+	case LostUpdate:
+		return fmt.Sprintf("A change of %s is lost: a transaction reads a row with %s and later writes it with %s, over what %s of another did in between.", table, out, shapeOf(last.ToStmt), shapeOf(e.ToStmt))
+	case ReadSkew:
+		return fmt.Sprintf("A transaction sees half of another: it reads %s with %s before %s of the other, and %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
+	case ReadWriteSkew:
+		return fmt.Sprintf("A transaction writes on top of what it has not seen: it reads %s with %s before %s of another, and then writes %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
+	case WriteSkew:
+		return fmt.Sprintf("Two transactions decide on what the other is changing: one reads %s with %s while the other runs %s, and the other reads %s with %s while the first runs %s.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.FromStmt), shapeOf(last.ToStmt))
+	case G0:
+		return fmt.Sprintf("Uncommitted writes of %s overwrite each other: %s and %s are interleaved.", table, out, shapeOf(e.ToStmt))
+	case G1a:
+		return fmt.Sprintf("A transaction sees with %s a row of %s that %s wrote and that was rolled back.", shapeOf(e.ToStmt), table, out)
+	case G1b:
+		return fmt.Sprintf("A transaction sees with %s a row of %s that %s wrote and its transaction then wrote again.", shapeOf(e.ToStmt), table, out)
+	case GarbageRead:
+		return fmt.Sprintf("A transaction sees with %s a version of a row of %s that nobody left there.", shapeOf(e.ToStmt), table)
+	case IncompatibleOrder:
+		return fmt.Sprintf("The versions of a row of %s have two orders: %s finds another one than %s left.", table, shapeOf(e.ToStmt), out)
+	case LostWrite:
+		return fmt.Sprintf("A write of %s is lost: %s and %s both replaced the same version of a row.", table, out, shapeOf(e.ToStmt))
+	default:
+		return t.summaryOfCycle()
+	}
+}
+
+// summaryOfCycle is the summary of a cycle without a name of its own.
+func (t *teller) summaryOfCycle() string {
+	var tables []string
+	for i := range t.f.Witness {
+		if table := t.f.Witness[i].Row.Table; !slices.Contains(tables, table) {
+			tables = append(tables, table)
+		}
+	}
+	e := &t.f.Witness[0]
+	return fmt.Sprintf("No serial order explains what %d transactions saw of %s, beginning with %s and %s (%s).",
+		len(t.txns), strings.Join(tables, " and "), shapeOf(e.FromStmt), shapeOf(e.ToStmt), t.f.Anomaly)
+}
+
+func shapeOf(s *history.Stmt) string {
+	if s == nil {
+		return "a statement that was not recorded"
+	}
+	return "`" + s.Shape + "`"
+}

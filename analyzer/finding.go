@@ -1,0 +1,132 @@
+package analyzer
+
+import "github.com/isotap/isotap/history"
+
+// An Anomaly is a proscribed phenomenon by its Adya / Elle name, or one of the classic names for a
+// special case of it.
+type Anomaly string
+
+// The anomalies that this package finds. A cycle is reported under its most telling name only:
+// LostUpdate, ReadSkew and ReadWriteSkew are cases of GSingle; WriteSkew of G2Item.
+const (
+	G0            Anomaly = "G0"       // dirty write: a cycle of ww
+	G1a           Anomaly = "G1a"      // aborted read
+	G1b           Anomaly = "G1b"      // intermediate read (Adya's, not IsoRel's)
+	G1c           Anomaly = "G1c"      // circular information flow: a cycle of ww and wr
+	GSingle       Anomaly = "G-single" // a cycle with exactly one rw
+	G2Item        Anomaly = "G2-item"  // a cycle with two or more rw, through rows
+	LostUpdate    Anomaly = "lost update"
+	ReadSkew      Anomaly = "read skew"
+	ReadWriteSkew Anomaly = "read-write skew"
+	WriteSkew     Anomaly = "write skew"
+	// Findings that are no cycle.
+	GarbageRead       Anomaly = "garbage read"
+	IncompatibleOrder Anomaly = "incompatible order"
+	LostWrite         Anomaly = "lost write"
+)
+
+// Class says whose problem an anomaly is.
+type Class string
+
+const (
+	// Violation: the level that the transactions ran at, as the engine documents it, forbids it.
+	Violation Class = "violation"
+	// Hazard: the level permits it; the application must cope.
+	Hazard Class = "hazard"
+)
+
+// DepKind is the kind of a dependency.
+type DepKind string
+
+// The dependency kinds (Adya, section 4; IsoRel 2.3).
+const (
+	SO DepKind = "so" // session order
+	WR DepKind = "wr" // To read what From wrote
+	WW DepKind = "ww" // To overwrote what From wrote
+	RW DepKind = "rw" // To overwrote what From read (anti-dependency)
+)
+
+// An Edge is one dependency: To depends on From. For so, Row, the statements and the version are
+// empty.
+type Edge struct {
+	From, To         *history.Txn
+	Kind             DepKind
+	Row              history.Row
+	FromStmt, ToStmt *history.Stmt
+	Version          history.Tag // wr, rw: the version that was read; ww: the version that was overwritten
+	Next             history.Tag // ww, rw: the version that overwrote it
+	// Current marks an edge whose read is a current read: a locking SELECT or a write.
+	Current bool
+	// Inexact edges rest on an inexact access.
+	Inexact bool
+}
+
+// A Program is a transaction's shape: what its statements are with the literals removed. Two runs
+// of the same code are one program when they took the same path.
+type Program struct {
+	Name  string   // "P1", "P2", ... in order of first appearance among the findings
+	Stmts []string // shapes, in order, repetitions folded to one
+	Level history.Level
+	Count int // transactions of this program in the recording
+}
+
+// A Finding is one anomaly between one group of programs.
+type Finding struct {
+	ID       string // stable for the same programs and anomaly: for baselines and links
+	Anomaly  Anomaly
+	Class    Class
+	Rule     string // why it is a violation or a hazard, with the document the engine table cites
+	Summary  string // one sentence a tired developer understands
+	Programs []*Program
+	Count    int   // how many witnesses of it were seen (one per strongly connected component and kind)
+	First    int64 // when the first and the last of them ended; nanoseconds since the run's start
+	Last     int64
+	// Witness is the shortest cycle among them: each edge's To is the next one's From. A finding
+	// that is no cycle has the one edge that shows it, or none.
+	Witness []Edge
+	// Explanation walks the witness in English, one sentence an edge, in Elle's manner.
+	Explanation []string
+	Advice      []string // what to change, the smallest fix first
+}
+
+// Txns gives the witness's transactions in the order of the cycle, each once.
+func (f *Finding) Txns() []*history.Txn {
+	var txns []*history.Txn
+	seen := make(map[*history.Txn]bool)
+	for _, e := range f.Witness {
+		for _, t := range []*history.Txn{e.From, e.To} {
+			if t != nil && !seen[t] {
+				seen[t] = true
+				txns = append(txns, t)
+			}
+		}
+	}
+	return txns
+}
+
+// Coverage counts how well the recording's statements were observed. "No anomaly" means nothing
+// without it.
+type Coverage struct {
+	Sessions      int
+	Txns          int
+	Committed     int
+	Aborted       int
+	Indeterminate int
+	Statements    int // that read or write rows: Exact + Inexact + Opaque
+	Exact         int
+	Inexact       int
+	Opaque        int
+	// Reasons counts the statements that are not exact by reason.
+	Reasons map[string]int
+	Reads   int                   // row reads
+	Writes  int                   // row writes
+	Levels  map[history.Level]int // transactions by isolation level
+}
+
+// A Result is what an analysis found: coverage first, then the findings, violations before hazards,
+// the most frequent first.
+type Result struct {
+	Runs     []history.Info
+	Coverage Coverage
+	Findings []*Finding
+}

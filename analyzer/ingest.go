@@ -1,0 +1,217 @@
+package analyzer
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// An observed access on its way into the store.
+type observed struct {
+	access
+	prior []history.Tag
+}
+
+// add takes a transaction into the store.
+func (s *store) add(t *history.Txn) error {
+	if len(s.txns) == maxIndex {
+		return fmt.Errorf("more than %d transactions", maxIndex)
+	}
+	r, err := s.run(t.ID.Run())
+	if err != nil {
+		return err
+	}
+	if t.ID.Seq() == 0 {
+		return errors.New("the counter in its id is zero")
+	}
+	i := int32(len(s.txns))
+	if err := s.observe(t, i); err != nil {
+		return err
+	}
+	if !s.runs[r].place(t.ID.Seq(), i) {
+		return errors.New("it was added before")
+	}
+	s.runs[r].analysed = true
+	prev, err := s.session(t.ID.Run(), t.Session)
+	if err != nil {
+		return err
+	}
+	s.sessions[sessionKey{t.ID.Run(), t.Session}] = i
+	record := txn{id: t.ID, end: t.End, access: uint32(len(s.accesses)), program: s.programs.of(t), prev: prev,
+		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed}
+	for j := range t.Stmts {
+		record.last = max(record.last, t.Stmts[j].Num)
+	}
+	s.txns = append(grown(s.txns, 1), record)
+	return s.append()
+}
+
+// observe puts the transaction's accesses into scratch, tidied.
+func (s *store) observe(t *history.Txn, i int32) error {
+	s.scratch = s.scratch[:0]
+	for j := range t.Stmts {
+		stmt := &t.Stmts[j]
+		if stmt.Void && stmt.Kind != history.Select {
+			own, err := s.tag(history.Tag{Txn: t.ID, Stmt: stmt.Num})
+			if err != nil {
+				return err
+			}
+			s.voids[own] = true
+		}
+		for k := range stmt.Accesses {
+			o, err := s.observeAccess(stmt, &stmt.Accesses[k])
+			if err != nil {
+				return fmt.Errorf("statement %d: %w", stmt.Num, err)
+			}
+			o.txn = i
+			s.scratch = append(s.scratch, o)
+		}
+	}
+	s.tidy()
+	return nil
+}
+
+func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, error) {
+	row, err := s.rows.number(a.Row)
+	if err != nil {
+		return observed{}, err
+	}
+	version, err := s.tag(a.Version)
+	if err != nil {
+		return observed{}, err
+	}
+	o := observed{access: access{seq: version.seq, tagStmt: version.stmt, tagRun: version.run, row: row, stmt: stmt.Num, op: a.Op}, prior: a.Prior}
+	if a.Inexact {
+		o.flags |= inexact
+	}
+	if stmt.Void {
+		o.flags |= void
+	}
+	if o.write() || stmt.Locking != history.NoLock {
+		o.flags |= current
+	}
+	// A locking clause does not reach into derived tables and subqueries, so where there is one, a
+	// row may have been read without a lock.
+	if !o.write() && stmt.Locking != history.NoLock && !s.programs.nested(stmt.Shape) {
+		o.flags |= locked
+	}
+	return o, nil
+}
+
+func byStmtAndRow(a, b access) int {
+	return cmp.Or(cmp.Compare(a.stmt, b.stmt), cmp.Compare(a.row, b.row))
+}
+
+// tidy sorts the accesses of a large transaction, makes one of what one statement wrote to one row
+// twice, and marks the versions that are not their transaction's last.
+func (s *store) tidy() {
+	s.large = len(s.scratch) > fewAccesses
+	if s.large || !slices.IsSortedFunc(s.scratch, func(a, b observed) int { return cmp.Compare(a.stmt, b.stmt) }) {
+		slices.SortStableFunc(s.scratch, func(a, b observed) int { return byStmtAndRow(a.access, b.access) })
+	}
+	kept := s.scratch[:0]
+	for _, o := range s.scratch {
+		if !s.joined(kept, &o) {
+			kept = append(kept, o)
+		}
+	}
+	s.scratch = kept
+	s.markIntermediate()
+}
+
+// joined says whether o adds nothing to its statement's earlier accesses, or adds it to one of them.
+func (s *store) joined(kept []observed, o *observed) bool {
+	for i := len(kept) - 1; i >= 0 && kept[i].stmt == o.stmt; i-- {
+		before := &kept[i]
+		if before.row != o.row {
+			if s.large {
+				return false
+			}
+			continue
+		}
+		if before.write() && o.write() {
+			before.join(o)
+			return true
+		}
+		if before.access == o.access && len(o.prior) == 0 {
+			return true // a join returned the row twice
+		}
+	}
+	return false
+}
+
+// markIntermediate marks the writes that a later statement certainly followed with another.
+func (s *store) markIntermediate() {
+	clear(s.later)
+	for i := len(s.scratch) - 1; i >= 0; i-- {
+		o := &s.scratch[i]
+		if !o.write() {
+			continue
+		}
+		if s.writtenAfter(i) {
+			o.flags |= intermediate
+		}
+		if s.large && o.certain() {
+			s.later[o.row] = true
+		}
+	}
+}
+
+func (s *store) writtenAfter(i int) bool {
+	row := s.scratch[i].row
+	if s.large {
+		return s.later[row]
+	}
+	return slices.ContainsFunc(s.scratch[i+1:], func(o observed) bool { return o.row == row && o.certain() })
+}
+
+// certain says that the access is a write that was there for others.
+func (a *access) certain() bool { return a.write() && !a.is(void) && !a.is(inexact) }
+
+// join makes o part of the write w of the same row by the same statement: one version, that
+// replaced what w replaced and is what o left.
+func (w *observed) join(o *observed) {
+	w.flags |= o.flags & inexact
+	switch {
+	case o.op == history.DeleteRow:
+		w.op = history.DeleteRow
+	case w.op == history.DeleteRow:
+		w.op = history.UpdateRow
+	}
+}
+
+// grown makes room for n more elements. It grows large slices faster than append does, which would
+// copy each element four times on the way to tens of millions.
+func grown[T any](s []T, n int) []T {
+	if len(s)+n <= cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(n, len(s)/2))
+}
+
+// append moves scratch into the store.
+func (s *store) append() error {
+	if len(s.accesses)+len(s.scratch) > maxIndex {
+		return fmt.Errorf("more than %d row accesses", maxIndex)
+	}
+	s.accesses = grown(s.accesses, len(s.scratch))
+	for i := range s.scratch {
+		o := &s.scratch[i]
+		s.accesses = append(s.accesses, o.access)
+		if len(o.prior) == 0 {
+			continue
+		}
+		s.lists = append(s.lists, list{int32(len(s.accesses) - 1), uint64(len(s.tags)), uint32(len(o.prior))})
+		for _, p := range o.prior {
+			t, err := s.tag(p)
+			if err != nil {
+				return err
+			}
+			s.tags = append(s.tags, t)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package analyzer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// An order is the version order of every row, as far as it is known: each version has at most one
+// predecessor, and normally one successor.
+//
+// A version is an index: of the access that wrote it where that was captured, past the accesses for
+// the others (initial versions, versions of foreign runs, writes that were not captured).
+type order struct {
+	*store
+	// seen is, by access, the version that it read or replaced; -1 for none. For a write that is its
+	// version's predecessor.
+	seen  []int32
+	extra []extraVersion
+	index map[versionKey]int32 // extra versions that are not initial
+	first []int32              // by row: the initial version; -1 for none
+	// next is, by version, the successor that counts: the next version of a transaction that is
+	// installed. Versions with several (a fork) have the rest in forks.
+	next  []int32
+	forks map[int32][]int32
+	fates []fate // by version, once the lists are read
+	// unsure are the pairs (version, successor) that only inexact accesses tell.
+	unsure map[[2]int32]bool
+
+	garbage      []sighting
+	incompatible []conflict
+	lost         []fork
+}
+
+const none = -1
+
+type versionKey struct {
+	row int32
+	tag tag
+}
+
+// An extraVersion is a version without a captured write.
+type extraVersion struct {
+	tag     tag
+	row     int32
+	owner   int32 // its transaction; -1 when that is not in the store
+	pred    int32
+	exact   bool // pred is known from an exact access
+	void    bool
+	garbage bool // nobody can have written it
+	// intermediate: a later statement of its owner wrote the row again.
+	intermediate bool
+}
+
+// A sighting is an access that saw a version that should not be there.
+type sighting struct{ access, version int32 }
+
+// A conflict is two opinions on the predecessor of a version.
+type conflict struct{ version, pred, other, by int32 }
+
+// A fork is two versions that both replaced the same one.
+type fork struct{ version, a, b int32 }
+
+func newOrder(s *store) *order {
+	return &order{store: s, index: make(map[versionKey]int32), forks: make(map[int32][]int32), unsure: make(map[[2]int32]bool)}
+}
+
+func (o *order) build() error {
+	o.first = make([]int32, len(o.rows.rows))
+	for i := range o.first {
+		o.first[i] = none
+	}
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	o.witnessCommits()
+	if err := o.readLists(); err != nil {
+		return err
+	}
+	o.settle()
+	o.link()
+	return nil
+}
+
+// resolve finds the version behind the tag of every access.
+func (o *order) resolve() error {
+	o.seen = make([]int32, len(o.accesses))
+	for i := range o.accesses {
+		a := &o.accesses[i]
+		t := a.tag()
+		if a.op == history.InsertRow && t.initial() {
+			o.seen[i] = none
+			continue
+		}
+		v, err := o.version(a.row, t)
+		if err != nil {
+			return err
+		}
+		o.seen[i] = v
+		o.suspect(int32(i), v)
+	}
+	return nil
+}
+
+// suspect notes that an exact access saw a version that nobody can have written.
+func (o *order) suspect(access, v int32) {
+	if e := o.extraOf(v); e != nil && e.garbage && !o.accesses[access].is(inexact) {
+		o.garbage = append(o.garbage, sighting{access, v})
+	}
+}
+
+// version gives the version of a row with a tag.
+func (o *order) version(row int32, t tag) (int32, error) {
+	if t.initial() {
+		if o.first[row] == none {
+			v, err := o.addExtra(extraVersion{tag: t, row: row, owner: none, pred: none})
+			if err != nil {
+				return 0, err
+			}
+			o.first[row] = v
+		}
+		return o.first[row], nil
+	}
+	owner := o.find(t)
+	if owner >= 0 {
+		if w := o.findWrite(owner, t.stmt, row); w >= 0 {
+			return w, nil
+		}
+	}
+	k := versionKey{row, t}
+	if v, ok := o.index[k]; ok {
+		return v, nil
+	}
+	e := extraVersion{tag: t, row: row, owner: owner, pred: none, void: o.voids[t], garbage: o.impossible(owner, t)}
+	if owner >= 0 {
+		e.intermediate = o.writtenLater(owner, t.stmt, row)
+	}
+	v, err := o.addExtra(e)
+	if err != nil {
+		return 0, err
+	}
+	o.index[k] = v
+	return v, nil
+}
+
+func (o *order) addExtra(e extraVersion) (int32, error) {
+	if len(o.accesses)+len(o.extra) >= maxIndex {
+		return 0, fmt.Errorf("ordering versions: more than %d of them", maxIndex)
+	}
+	o.extra = append(o.extra, e)
+	return int32(len(o.accesses) + len(o.extra) - 1), nil
+}
+
+// impossible says that a run handed no such tag out: it is recorded to its end, and the tag is not
+// in it.
+func (o *order) impossible(owner int32, t tag) bool {
+	r := &o.runs[t.run]
+	if !r.analysed || r.info.Ended.IsZero() {
+		return false
+	}
+	if owner < 0 {
+		return true
+	}
+	return o.txns[owner].status != history.Indeterminate && t.stmt > o.txns[owner].last
+}
+
+// writtenLater says whether a transaction certainly wrote a row after its statement stmt.
+func (o *order) writtenLater(t int32, stmt uint32, row int32) bool {
+	from, to := o.accessesOf(t)
+	for i := to - 1; i >= from && o.accesses[i].stmt > stmt; i-- {
+		if a := &o.accesses[i]; a.row == row && a.certain() {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *order) extraOf(v int32) *extraVersion {
+	if i := int(v) - len(o.accesses); i >= 0 {
+		return &o.extra[i]
+	}
+	return nil
+}
+
+// owner gives the transaction that wrote a version; -1 when it is not in the store.
+func (o *order) owner(v int32) int32 {
+	if e := o.extraOf(v); e != nil {
+		return e.owner
+	}
+	return o.accesses[v].txn
+}
+
+// A fate says what became of a version: a state, and marks.
+type fate uint8
+
+const (
+	outside   fate = iota // its writer is not in the store, or nobody knows how it ended
+	installed             // it stayed
+	undone                // its writer aborted, or undid it
+
+	stateMask fate = 3
+	// passing: it was installed, but its transaction certainly wrote the row again.
+	passing fate = 1 << 2
+	// deletion: it certainly is the row's absence.
+	deletion fate = 1 << 3
+)
+
+// state gives a version's state, as far as it is known by now.
+func (o *order) state(v int32) fate {
+	if o.fates != nil {
+		return o.fates[v] & stateMask
+	}
+	if e := o.extraOf(v); e != nil {
+		return o.stateOf(e.owner, e.void)
+	}
+	return o.stateOf(o.accesses[v].txn, o.accesses[v].is(void))
+}
+
+func (o *order) stateOf(owner int32, isVoid bool) fate {
+	if owner < 0 {
+		return outside
+	}
+	switch t := &o.txns[owner]; {
+	case isVoid || t.status == history.Aborted:
+		return undone
+	case t.installed:
+		return installed
+	default:
+		return outside
+	}
+}
+
+// settle fixes the fates.
+func (o *order) settle() {
+	fates := make([]fate, len(o.accesses)+len(o.extra))
+	for i := range o.accesses {
+		a := &o.accesses[i]
+		if !a.write() {
+			continue
+		}
+		fates[i] = o.stateOf(a.txn, a.is(void))
+		if a.is(intermediate) {
+			fates[i] |= passing
+		}
+		if a.op == history.DeleteRow && !a.is(inexact) {
+			fates[i] |= deletion
+		}
+	}
+	for i := range o.extra {
+		e := &o.extra[i]
+		v := len(o.accesses) + i
+		fates[v] = o.stateOf(e.owner, e.void)
+		if e.intermediate {
+			fates[v] |= passing
+		}
+	}
+	o.fates = fates
+}
+
+// pred gives a version's predecessor; -1 for none known.
+func (o *order) pred(v int32) int32 {
+	if e := o.extraOf(v); e != nil {
+		return e.pred
+	}
+	return o.seen[v]
+}
+
+// sure says whether an exact access tells the version's predecessor.
+func (o *order) sure(v int32) bool {
+	if e := o.extraOf(v); e != nil {
+		return e.exact
+	}
+	return !o.accesses[v].is(inexact) || o.accesses[v].is(confirmed)
+}
+
+// tagOf gives the tag that version v carries.
+func (o *order) tagOf(v int32) tag {
+	if e := o.extraOf(v); e != nil {
+		return e.tag
+	}
+	t := &o.txns[o.accesses[v].txn]
+	return tag{t.id.Seq(), o.accesses[v].stmt, t.run}
+}
+
+// rowOf gives the row that v is a version of.
+func (o *order) rowOf(v int32) int32 {
+	if e := o.extraOf(v); e != nil {
+		return e.row
+	}
+	return o.accesses[v].row
+}
+
+// witnessCommits finds the indeterminate transactions that committed: another one saw what they
+// wrote where that means that they had.
+func (o *order) witnessCommits() {
+	if !slices.ContainsFunc(o.txns, func(t txn) bool { return t.status == history.Indeterminate }) {
+		return
+	}
+	for i := range o.accesses {
+		if v := o.seen[i]; v >= 0 {
+			o.witnessCommit(int32(i), v)
+		}
+	}
+}
+
+func (o *order) witnessCommit(access, v int32) {
+	a := &o.accesses[access]
+	owner := o.owner(v)
+	if owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate || a.is(inexact) {
+		return
+	}
+	// At READ UNCOMMITTED a plain read proves nothing. Whoever got a lock on the row does.
+	if a.write() || a.is(locked) || o.txns[a.txn].level >= history.ReadCommitted {
+		o.txns[owner].installed = true
+	}
+}

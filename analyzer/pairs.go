@@ -1,0 +1,138 @@
+package analyzer
+
+import "slices"
+
+// lostUpdates finds every transaction that read a row and wrote it later over versions that it had
+// not seen: rw and ww through one row.
+func (s *search) lostUpdates() {
+	for e := range int32(len(s.edges)) {
+		d := &s.edges[e]
+		if d.kind != rw || s.gone[e] {
+			continue
+		}
+		own := s.chains.lastWrite(d.from, s.o.row(d))
+		if own < 0 {
+			continue
+		}
+		length, bound, ok := s.chains.between(d.next, own)
+		if !ok {
+			continue
+		}
+		class := s.classOfLostUpdate(d, own, bound)
+		if class != s.class {
+			continue
+		}
+		g := s.found.group(LostUpdate, class, []dep{*d})
+		g.saw(max(s.o.txns[d.from].end, s.o.txns[d.to].end))
+		if g.better(length + 1) {
+			g.witness, g.length = append([]dep{*d}, s.chains.links(d.next, own)...), length+1
+		}
+		s.explain(e)
+	}
+}
+
+// classOfLostUpdate judges the cycle of the rw d and the ww up to the reader's own version; bound
+// says that all of these oblige the engine.
+func (s *search) classOfLostUpdate(d *dep, own int32, bound bool) Class {
+	in := dep{from: d.to, to: d.from, kind: ww, access: none, version: d.next, next: own}
+	if bound && s.judge.bindsAfter(&in, d) {
+		return Violation
+	}
+	return Hazard
+}
+
+// few bounds the parallel edges of two transactions that are tried with each other.
+const few = 32
+
+// twoTransactions finds all cycles of two transactions.
+func (s *search) twoTransactions() {
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		if len(p.edges) < 2 {
+			continue
+		}
+		s.singleIn(p, p.low, p.high)
+		s.singleIn(p, p.high, p.low)
+		s.skewIn(p)
+	}
+}
+
+// between gives a few of the pair's edges of the kinds that are not explained, in one direction.
+func (s *search) between(p *pair, from int32, kinds kind) []int32 {
+	var edges []int32
+	for _, e := range p.edges {
+		if s.from(e) == from && s.edges[e].kind&kinds != 0 && !s.gone[e] {
+			if edges = append(edges, e); len(edges) == few {
+				break
+			}
+		}
+	}
+	return edges
+}
+
+// singleIn finds a cycle of rw from reader to writer and one dependency back.
+func (s *search) singleIn(p *pair, reader, writer int32) {
+	out := s.between(p, reader, rw)
+	if len(out) == 0 {
+		return
+	}
+	var best []dep
+	var name Anomaly
+	for _, b := range s.between(p, writer, ww|wr) {
+		for _, r := range out {
+			cycle := s.depsOf([]int32{r, b})
+			n := s.nameSingle(&cycle[0], &cycle[1])
+			if (best == nil || telling(n) < telling(name)) && s.judge.class(cycle) == s.class {
+				best, name = cycle, n
+			}
+		}
+	}
+	if best != nil {
+		s.found.add(name, s.class, best)
+		s.explain(out[0])
+	}
+}
+
+func (s *search) nameSingle(out, back *dep) Anomaly {
+	same := s.o.row(out) == s.o.row(back)
+	switch {
+	case same && back.kind == ww:
+		return LostUpdate
+	case same:
+		return GSingle
+	case back.kind == ww:
+		return ReadWriteSkew
+	default:
+		return ReadSkew
+	}
+}
+
+// telling orders the names for one rw: the first of them is the one to report. That a transaction
+// saw an inconsistent state comes before that it wrote on top of it.
+func telling(a Anomaly) int {
+	return slices.Index([]Anomaly{LostUpdate, ReadSkew, ReadWriteSkew, GSingle}, a)
+}
+
+// skewIn finds a cycle of two rw.
+func (s *search) skewIn(p *pair) {
+	there, back := s.between(p, p.low, rw), s.between(p, p.high, rw)
+	var best []dep
+	var name Anomaly
+	for _, a := range there {
+		for _, b := range back {
+			cycle := s.depsOf([]int32{a, b})
+			n := G2Item
+			if s.o.row(&cycle[0]) != s.o.row(&cycle[1]) {
+				n = WriteSkew
+			}
+			if (best == nil || n == WriteSkew && name != WriteSkew) && s.judge.class(cycle) == s.class {
+				best, name = cycle, n
+			}
+		}
+	}
+	if best != nil {
+		s.found.add(name, s.class, best)
+		s.explain(there[0])
+		s.explain(back[0])
+	}
+}

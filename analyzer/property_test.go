@@ -1,0 +1,191 @@
+package analyzer
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/bruteforce"
+	"github.com/isotap/isotap/internal/histgen"
+)
+
+var histories = flag.Int("histories", 100_000, "random histories per property test")
+
+// forRandomHistories runs check on random histories. The seed of a failing one is its number.
+func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn)) {
+	n := *histories / share
+	if testing.Short() {
+		n /= 20
+	}
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(uint64(seed), 1))
+		c := histgen.Random(rng)
+		h := histgen.Generate(rng, c)
+		check(t, rng, c, h)
+		if t.Failed() {
+			t.Fatalf("history %d (%+v):\n%s", seed, c, dump(h))
+		}
+	}
+}
+
+func analyze(t *testing.T, info history.Info, h []*history.Txn) *Result {
+	t.Helper()
+	r, err := Analyze([]history.Info{info}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func dump(h []*history.Txn) string {
+	text := ""
+	for _, txn := range h {
+		text += fmt.Sprintf("%s %s %s\n", txn.ID, txn.Status, txn.Level)
+		for _, s := range txn.Stmts {
+			a, _ := json.Marshal(s.Accesses)
+			text += fmt.Sprintf("  %d %s %s void=%v %s\n", s.Num, s.Kind, s.Locking, s.Void, a)
+		}
+	}
+	return text
+}
+
+func names(r *Result) []string {
+	var found []string
+	for _, f := range r.Findings {
+		found = append(found, fmt.Sprintf("%s %s", f.Class, f.Anomaly))
+	}
+	return found
+}
+
+func TestFindsSomethingExactlyWhereNoSerialOrderExists(t *testing.T) {
+	counts := make(map[Anomaly]int)
+	serializable := 0
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		r := analyze(t, c.Info(), h)
+		want := bruteforce.Serializable(h)
+		if want != (len(r.Findings) == 0) {
+			t.Errorf("serializable: %v, findings: %v", want, names(r))
+		}
+		if want {
+			serializable++
+		}
+		for _, f := range r.Findings {
+			counts[f.Anomaly]++
+		}
+	})
+	t.Logf("%d serializable; findings: %v", serializable, counts)
+	for _, a := range []Anomaly{G0, G1a, G1b, G1c, GSingle, G2Item, LostUpdate, ReadSkew, ReadWriteSkew, WriteSkew, LostWrite} {
+		if counts[a] == 0 {
+			t.Errorf("no history had a %s: the generator is too tame", a)
+		}
+	}
+}
+
+func TestFindsG0OrG1ExactlyWhereHistoryIsNotPL2(t *testing.T) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		r := analyze(t, c.Info(), h)
+		dirty := slices.ContainsFunc(r.Findings, func(f *Finding) bool {
+			return slices.Contains([]Anomaly{G0, G1a, G1b, G1c, LostWrite, IncompatibleOrder}, f.Anomaly)
+		})
+		if want := bruteforce.ReadCommitted(h); want == dirty {
+			t.Errorf("PL-2: %v, findings: %v", want, names(r))
+		}
+	})
+}
+
+func TestFindsOnlyG2ItemWhereHistoryIsSnapshotIsolated(t *testing.T) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		r := analyze(t, c.Info(), h)
+		if len(r.Findings) == 0 || !bruteforce.SnapshotIsolation(h) {
+			return
+		}
+		for _, f := range r.Findings {
+			if f.Anomaly.base() != G2Item {
+				t.Errorf("snapshot isolated, but %v", names(r))
+			}
+		}
+	})
+}
+
+func TestEngineThatKeepsItsPromisesHasNoViolation(t *testing.T) {
+	hazards := make(map[histgen.Engine]int)
+	forRandomHistories(t, 2, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		if c.Engine == histgen.Broken {
+			return
+		}
+		r := analyze(t, c.Info(), h)
+		for _, f := range r.Findings {
+			if f.Class == Violation {
+				t.Errorf("%v: %s", names(r), f.Rule)
+			}
+			hazards[c.Engine]++
+		}
+	})
+	for _, e := range []histgen.Engine{histgen.Snapshot, histgen.RepeatableRead, histgen.ReadCommitted, histgen.ReadUncommitted} {
+		if hazards[e] == 0 {
+			t.Errorf("engine %d never had a hazard", e)
+		}
+	}
+	if hazards[histgen.Serial]+hazards[histgen.Locking] > 0 {
+		t.Errorf("serializable engines had hazards: %v", hazards)
+	}
+}
+
+// blur makes a history worse observed: lists are cut or left out, captures are missing, statements
+// name wrong versions and say that they are inexact, the ends of transactions are not known. In a
+// broken store others may see what a transaction wrote that then aborted, so that its end stays known.
+func blur(rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+	for _, txn := range h {
+		if rng.IntN(6) == 0 && (c.Engine != histgen.Broken || txn.Status == history.Committed) {
+			txn.Status = history.Indeterminate
+		}
+		for i := range txn.Stmts {
+			s := &txn.Stmts[i]
+			s.Accesses = slices.Clone(s.Accesses)
+			for j := range s.Accesses {
+				blurAccess(rng, h, &s.Accesses[j])
+			}
+			s.Accesses = slices.DeleteFunc(s.Accesses, func(history.Access) bool { return rng.IntN(10) == 0 })
+		}
+	}
+}
+
+func blurAccess(rng *rand.Rand, h []*history.Txn, a *history.Access) {
+	switch rng.IntN(4) {
+	case 0:
+		a.Prior = nil
+	case 1:
+		a.Prior = a.Prior[rng.IntN(len(a.Prior)+1):]
+	}
+	if rng.IntN(8) > 0 {
+		return
+	}
+	a.Inexact = true
+	if rng.IntN(2) == 0 {
+		other := h[rng.IntN(len(h))]
+		a.Version = history.Tag{Txn: other.ID, Stmt: uint32(1 + rng.IntN(6))}
+		a.Prior = append(slices.Clone(a.Prior), history.Tag{Txn: h[rng.IntN(len(h))].ID, Stmt: 1})
+	}
+}
+
+func TestRaisesNoFalseAlarmHoweverBadlyObserved(t *testing.T) {
+	forRandomHistories(t, 1, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+		if !bruteforce.Serializable(h) {
+			return
+		}
+		blur(rng, c, h)
+		info := c.Info()
+		if rng.IntN(2) == 0 {
+			h = slices.Delete(h, 0, 1)
+			info.Ended = info.Started
+		}
+		r := analyze(t, info, h)
+		if len(r.Findings) > 0 {
+			t.Errorf("serializable, but %v: %v", names(r), r.Findings[0].Explanation)
+		}
+	})
+}

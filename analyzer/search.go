@@ -1,0 +1,250 @@
+package analyzer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A search looks for anomalies among the transactions that are on a cycle (see the package comment,
+// Minimal explanations). Nodes are those transactions by local number, edges are dependencies
+// between them.
+type search struct {
+	o     *order
+	found *collector
+	judge *judge
+	opts  Options
+
+	class Class // what this pass looks for
+	local []int32
+	nodes []int32
+	edges []dep
+	binds []bool   // by edge: it obliges the engine by itself
+	gone  []bool   // by edge: explained
+	off   []uint32 // by node, into out
+	out   []int32  // edges by the node that they leave
+	pairs []pair
+	pair  []int32 // by edge
+
+	walk   walk
+	chains chains
+}
+
+// A pair is two nodes, low < high, with edges between them: both directions, in byPair[from:to].
+type pair struct {
+	low, high int32
+	edges     []int32
+}
+
+func newSearch(o *order, c *collector, opts Options) *search {
+	return &search{o: o, found: c, judge: c.judge, opts: opts}
+}
+
+func (s *search) run() {
+	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
+	if len(s.nodes) == 0 {
+		return
+	}
+	s.collectEdges()
+	s.groupPairs()
+	s.walk = newWalk(len(s.nodes))
+	s.chains = newChains(s)
+	for _, s.class = range []Class{Violation, Hazard} {
+		s.circular(ww, G0)
+		s.circular(ww|wr, G1c)
+		s.lostUpdates()
+		s.twoTransactions()
+		s.longGSingle()
+		s.longG2Item()
+	}
+}
+
+// collectEdges builds the graph of the nodes.
+func (s *search) collectEdges() {
+	s.o.among(s.local, s.nodes, func(d dep) {
+		if s.opts.Inexact || !d.inexact {
+			s.edges = append(s.edges, d)
+		}
+	})
+	s.binds = make([]bool, len(s.edges))
+	s.gone = make([]bool, len(s.edges))
+	s.off = make([]uint32, len(s.nodes)+1)
+	for e := range s.edges {
+		s.binds[e] = s.judge.binds(&s.edges[e])
+		s.off[s.from(int32(e))+1]++
+	}
+	offsets(s.off)
+	s.out = make([]int32, len(s.edges))
+	at := slices.Clone(s.off)
+	for e := range int32(len(s.edges)) {
+		s.out[at[s.from(e)]] = e
+		at[s.from(e)]++
+	}
+}
+
+func (s *search) from(e int32) int32 { return s.local[s.edges[e].from] }
+func (s *search) to(e int32) int32   { return s.local[s.edges[e].to] }
+
+func (s *search) groupPairs() {
+	ends := func(e int32) (low, high int32) { return min(s.from(e), s.to(e)), max(s.from(e), s.to(e)) }
+	sorted := make([]int32, len(s.edges))
+	for e := range sorted {
+		sorted[e] = int32(e)
+	}
+	slices.SortFunc(sorted, func(a, b int32) int {
+		alow, ahigh := ends(a)
+		blow, bhigh := ends(b)
+		return cmp.Or(cmp.Compare(alow, blow), cmp.Compare(ahigh, bhigh), cmp.Compare(a, b))
+	})
+	s.pair = make([]int32, len(s.edges))
+	begin := 0
+	for i, e := range sorted {
+		low, high := ends(e)
+		if i == 0 || s.pairs[len(s.pairs)-1].low != low || s.pairs[len(s.pairs)-1].high != high {
+			begin = i
+			s.pairs = append(s.pairs, pair{low: low, high: high})
+		}
+		p := &s.pairs[len(s.pairs)-1]
+		p.edges = sorted[begin : i+1]
+		s.pair[e] = int32(len(s.pairs) - 1)
+	}
+}
+
+// usable says that an edge of one of the kinds may be part of what this pass looks for.
+func (s *search) usable(e int32, kinds kind) bool {
+	return !s.gone[e] && s.edges[e].kind&kinds != 0 && (s.class == Hazard || s.binds[e])
+}
+
+// components finds the strongly connected components of the edges that keep accepts.
+func (s *search) components(keep func(e int32) bool) (comp []int32, sizes []int32) {
+	comp, count := components(len(s.nodes), s.off, func(i uint32) int32 {
+		if e := s.out[i]; keep(e) {
+			return s.to(e)
+		}
+		return none
+	})
+	sizes = make([]int32, count)
+	for _, c := range comp {
+		sizes[c]++
+	}
+	return comp, sizes
+}
+
+// explain takes all rw edges parallel to e out of the graph: the mishap between the two
+// transactions has a name.
+func (s *search) explain(e int32) {
+	for _, p := range s.pairs[s.pair[e]].edges {
+		if s.edges[p].kind == rw && s.from(p) == s.from(e) {
+			s.gone[p] = true
+		}
+	}
+}
+
+// starts is the number of edges of a component from which a shortest cycle is searched.
+const starts = 64
+
+// circular finds the components of edges of the given kinds and reports a short cycle of each. All
+// edges inside them are explained, so that what is left of these kinds has no cycle.
+func (s *search) circular(kinds kind, name Anomaly) {
+	keep := func(e int32) bool { return s.usable(e, kinds) }
+	comp, sizes := s.components(keep)
+	inside := func(e int32) bool { c := comp[s.from(e)]; return c == comp[s.to(e)] && sizes[c] > 1 }
+	first := make(map[int32][]int32)
+	var order []int32
+	for e := range int32(len(s.edges)) {
+		c := comp[s.from(e)]
+		if !inside(e) || !keep(e) || len(first[c]) == starts {
+			continue
+		}
+		if first[c] == nil {
+			order = append(order, c)
+		}
+		first[c] = append(first[c], e)
+	}
+	for _, c := range order {
+		cycle := s.shortest(first[c], func(e int32) bool { return keep(e) && inside(e) })
+		s.found.add(name, s.judge.class(cycle), cycle)
+	}
+	for e := range s.gone {
+		s.gone[e] = s.gone[e] || inside(int32(e))
+	}
+}
+
+// shortest finds the shortest cycle through any of the edges.
+func (s *search) shortest(edges []int32, keep func(e int32) bool) []dep {
+	var best []int32
+	for _, e := range edges {
+		path := s.path(s.to(e), s.from(e), keep, nil, nil)
+		if path != nil && (best == nil || len(path)+1 < len(best)) {
+			best = append([]int32{e}, path...)
+		}
+		if len(best) == 2 {
+			break
+		}
+	}
+	return s.depsOf(best)
+}
+
+func (s *search) depsOf(edges []int32) []dep {
+	deps := make([]dep, len(edges))
+	for i, e := range edges {
+		deps[i] = s.edges[e]
+	}
+	return deps
+}
+
+// A walk is the memory of a breadth-first search, kept from one to the next.
+type walk struct {
+	round   int32
+	visited []int32 // by node: the round of the latest visit
+	via     []int32 // by node: the edge that led there
+	queue   []int32
+}
+
+func newWalk(nodes int) walk {
+	return walk{visited: make([]int32, nodes), via: make([]int32, nodes)}
+}
+
+// path finds a shortest path over edges that keep accepts, the last of which last accepts (nil: any
+// edge). Each edge looked at costs one of work (nil: no bound). It gives nil where there is none.
+func (s *search) path(from, to int32, keep, last func(e int32) bool, work *int) []int32 {
+	w := &s.walk
+	w.round++
+	w.visited[from] = w.round
+	w.queue = append(w.queue[:0], from)
+	for head := 0; head < len(w.queue); head++ {
+		v := w.queue[head]
+		for _, e := range s.out[s.off[v]:s.off[v+1]] {
+			if work != nil {
+				if *work--; *work < 0 {
+					return nil
+				}
+			}
+			u := s.to(e)
+			if w.visited[u] == w.round || !keep(e) {
+				continue
+			}
+			if u == to {
+				if last != nil && !last(e) {
+					continue
+				}
+				w.via[u] = e
+				return s.trace(from, to)
+			}
+			w.visited[u] = w.round
+			w.via[u] = e
+			w.queue = append(w.queue, u)
+		}
+	}
+	return nil
+}
+
+func (s *search) trace(from, to int32) []int32 {
+	var path []int32
+	for v := to; v != from; {
+		e := s.walk.via[v]
+		path = append(path, e)
+		v = s.from(e)
+	}
+	slices.Reverse(path)
+	return path
+}

@@ -1,0 +1,302 @@
+package analyzer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A store holds what the analysis needs of every transaction in flat arrays: about 40 bytes for a
+// transaction and 24 for an access. Names (rows, programs, runs) are numbers here.
+type store struct {
+	runs     []run // runs[0] stands for the initial transaction
+	runIndex map[history.Run]uint16
+	lastRun  uint16
+
+	sessions map[sessionKey]int32 // the session's latest transaction; -1 for none
+
+	txns     []txn
+	accesses []access
+	lists    []list
+	tags     []tag // of the lists
+	// voids are the statements that may have written and left nothing behind.
+	voids map[tag]bool
+
+	rows     rowNames
+	programs programs
+	scratch  []observed
+	large    bool           // scratch has more than fewAccesses
+	later    map[int32]bool // scratch of markIntermediate
+}
+
+type sessionKey struct {
+	run history.Run
+	id  history.SessionID
+}
+
+// A run of a proxy. Foreign runs, which tags name and nobody added, are not analysed.
+type run struct {
+	info     history.Info
+	given    bool // info was given
+	analysed bool
+	// pages map the ids' counters to transactions: index+1, 0 for none.
+	pages [][]int32
+}
+
+const pageSize = 1 << 12
+
+func (r *run) txn(seq uint32) int32 {
+	if p := int(seq / pageSize); p < len(r.pages) && r.pages[p] != nil {
+		return r.pages[p][seq%pageSize] - 1
+	}
+	return -1
+}
+
+func (r *run) place(seq uint32, i int32) bool {
+	p := int(seq / pageSize)
+	if p >= len(r.pages) {
+		r.pages = slices.Grow(r.pages, p+1-len(r.pages))[:p+1]
+	}
+	if r.pages[p] == nil {
+		r.pages[p] = make([]int32, pageSize)
+	}
+	slot := &r.pages[p][seq%pageSize]
+	if *slot != 0 {
+		return false
+	}
+	*slot = i + 1
+	return true
+}
+
+// A txn is a transaction. Its accesses end where the next one's begin.
+type txn struct {
+	id      history.TxnID
+	end     int64
+	access  uint32
+	program int32
+	prev    int32  // the one before it in its session; -1 for the first
+	last    uint32 // its highest statement number
+	run     uint16
+	level   history.Level
+	status  history.Status
+	// installed says that its versions count: it committed, or others saw that it did.
+	installed bool
+}
+
+// A tag is a history.Tag with its run as an index.
+type tag struct {
+	seq, stmt uint32
+	run       uint16
+}
+
+func (t tag) initial() bool { return t.run == 0 }
+
+// An access is a history.Access. Several of one transaction are in order of their statements; in a
+// transaction of more than fewAccesses, those of a statement are in order of their rows.
+type access struct {
+	seq, tagStmt uint32 // the version's tag, with tagRun
+	row          int32
+	stmt         uint32
+	txn          int32
+	tagRun       uint16
+	op           history.Op
+	flags        flags
+}
+
+type flags uint8
+
+const (
+	inexact      flags = 1 << iota
+	void               // its statement left nothing behind
+	current            // a locking read or a write
+	locked             // a locking read that holds a lock on this row until the transaction ends
+	intermediate       // a write; a later statement of its transaction certainly wrote the row again
+	confirmed          // an inexact write whose place in the order an exact list tells
+)
+
+func (a *access) tag() tag    { return tag{a.seq, a.tagStmt, a.tagRun} }
+func (a *access) write() bool { return a.op != history.Read }
+
+func (a *access) is(f flags) bool { return a.flags&f != 0 }
+
+// A list is the tags below the version of an access, as far as they were seen: tags[off:off+n].
+type list struct {
+	access int32
+	off    uint64
+	n      uint32
+}
+
+func newStore() store {
+	return store{
+		runs:     make([]run, 1),
+		runIndex: make(map[history.Run]uint16),
+		sessions: make(map[sessionKey]int32),
+		voids:    make(map[tag]bool),
+		rows:     newRowNames(),
+		programs: newPrograms(),
+		later:    make(map[int32]bool),
+	}
+}
+
+// run gives a run's index.
+func (s *store) run(r history.Run) (uint16, error) {
+	if s.lastRun != 0 && s.runs[s.lastRun].info.Run == r {
+		return s.lastRun, nil
+	}
+	if r == 0 {
+		return 0, errors.New("the zero run has no sessions and no transactions")
+	}
+	i, ok := s.runIndex[r]
+	if !ok {
+		if len(s.runs) > math.MaxUint16 {
+			return 0, fmt.Errorf("more than %d runs", math.MaxUint16)
+		}
+		i = uint16(len(s.runs))
+		s.runs = append(s.runs, run{info: history.Info{Run: r}})
+		s.runIndex[r] = i
+	}
+	s.lastRun = i
+	return i, nil
+}
+
+func (s *store) infos() []history.Info {
+	var infos []history.Info
+	for _, r := range s.runs[1:] {
+		if r.analysed {
+			infos = append(infos, r.info)
+		}
+	}
+	return infos
+}
+
+// session gives the latest transaction of a session; -1 for none.
+func (s *store) session(r history.Run, id history.SessionID) (int32, error) {
+	if _, err := s.run(r); err != nil {
+		return 0, err
+	}
+	k := sessionKey{r, id}
+	prev, ok := s.sessions[k]
+	if !ok {
+		s.sessions[k] = -1
+		return -1, nil
+	}
+	return prev, nil
+}
+
+func (s *store) tag(t history.Tag) (tag, error) {
+	if t.Initial() {
+		return tag{}, nil
+	}
+	r, err := s.run(t.Txn.Run())
+	if err != nil {
+		return tag{}, fmt.Errorf("tag %s: %w", t, err)
+	}
+	return tag{t.Txn.Seq(), t.Stmt, r}, nil
+}
+
+// historyTag is the inverse of tag.
+func (s *store) historyTag(t tag) history.Tag {
+	if t.initial() {
+		return history.Tag{}
+	}
+	return history.Tag{Txn: history.MakeTxnID(s.runs[t.run].info.Run, t.seq), Stmt: t.stmt}
+}
+
+// accessesOf gives the range of a transaction's accesses.
+func (s *store) accessesOf(t int32) (from, to int32) {
+	from = int32(s.txns[t].access)
+	if int(t)+1 < len(s.txns) {
+		return from, int32(s.txns[t+1].access)
+	}
+	return from, int32(len(s.accesses))
+}
+
+// find gives the transaction that handed out a tag; -1 when it is not in the store.
+func (s *store) find(t tag) int32 { return s.runs[t.run].txn(t.seq) }
+
+// fewAccesses is up to where searching a transaction's accesses from end to end is fastest.
+const fewAccesses = 32
+
+// findWrite gives the access by which statement stmt of transaction t wrote the row; -1 for none.
+func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
+	from, to := s.accessesOf(t)
+	accesses := s.accesses[from:to]
+	if len(accesses) > fewAccesses {
+		i, _ := slices.BinarySearchFunc(accesses, access{stmt: stmt, row: row}, byStmtAndRow)
+		from, accesses = from+int32(i), accesses[i:]
+	}
+	for i := range accesses {
+		a := &accesses[i]
+		if a.stmt == stmt && a.row == row && a.write() {
+			return from + int32(i)
+		}
+		if a.stmt > stmt || len(accesses) > fewAccesses && a.row > row {
+			break
+		}
+	}
+	return -1
+}
+
+// rowNames numbers rows.
+type rowNames struct {
+	tables    []string
+	index     []map[string]int32 // by table: row ids
+	lastTable int
+	rows      []rowName
+	text      strings.Builder // the latest chunk of the ids' text
+}
+
+type rowName struct {
+	table int32
+	id    string
+}
+
+func newRowNames() rowNames { return rowNames{lastTable: -1} }
+
+func (n *rowNames) number(r history.Row) (int32, error) {
+	t := n.table(r.Table)
+	if i, ok := n.index[t][r.ID]; ok {
+		return i, nil
+	}
+	if len(n.rows) == maxIndex {
+		return 0, fmt.Errorf("more than %d rows", maxIndex)
+	}
+	i := int32(len(n.rows))
+	id := n.keep(r.ID)
+	n.index[t][id] = i
+	n.rows = append(n.rows, rowName{int32(t), id})
+	return i, nil
+}
+
+func (n *rowNames) table(name string) int {
+	if n.lastTable >= 0 && n.tables[n.lastTable] == name {
+		return n.lastTable
+	}
+	n.lastTable = slices.Index(n.tables, name)
+	if n.lastTable < 0 {
+		n.lastTable = len(n.tables)
+		n.tables = append(n.tables, strings.Clone(name))
+		n.index = append(n.index, make(map[string]int32))
+	}
+	return n.lastTable
+}
+
+// keep copies an id into a chunk: the id may be part of a large buffer of whoever read it.
+func (n *rowNames) keep(id string) string {
+	const chunk = 1 << 16
+	if n.text.Cap()-n.text.Len() < len(id) {
+		n.text = strings.Builder{}
+		n.text.Grow(max(chunk, len(id)))
+	}
+	at := n.text.Len()
+	n.text.WriteString(id)
+	return n.text.String()[at:]
+}
+
+func (n *rowNames) row(i int32) history.Row {
+	return history.Row{Table: n.tables[n.rows[i].table], ID: n.rows[i].id}
+}

@@ -1,0 +1,118 @@
+package analyzer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A span is a stretch of time, both ends included; nanoseconds since a run's start.
+type span struct{ from, to int64 }
+
+// spans finds the stretches of time outside of which no transaction of a cycle ends. A cycle goes
+// back from the one of its transactions that ended last to the one that ended first, so
+// dependencies on transactions that did not end later cover all the time between. (This holds for
+// any numbers, so it does not matter that the clocks of several runs differ.)
+func (o *order) spans(useInexact bool) []span {
+	var back []span
+	o.each(func(d dep) {
+		if from, to := o.txns[d.from].end, o.txns[d.to].end; from >= to && (useInexact || !d.inexact) {
+			back = append(back, span{to, from})
+		}
+	})
+	slices.SortFunc(back, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	merged := back[:0]
+	for _, s := range back {
+		if n := len(merged); n > 0 && s.from <= merged[n-1].to {
+			merged[n-1].to = max(merged[n-1].to, s.to)
+		} else {
+			merged = append(merged, s)
+		}
+	}
+	return merged
+}
+
+// suspects gives the committed transactions that may be on a cycle, and their place among them by
+// index (-1 for the others).
+func (o *order) suspects(useInexact bool) (local []int32, nodes []int32) {
+	spans := o.spans(useInexact)
+	if len(spans) == 0 {
+		return nil, nil
+	}
+	local = make([]int32, len(o.txns))
+	for t := range o.txns {
+		local[t] = none
+		end := o.txns[t].end
+		i, found := slices.BinarySearchFunc(spans, end, func(s span, end int64) int { return cmp.Compare(s.from, end) })
+		if !o.txns[t].installed || !found && (i == 0 || spans[i-1].to < end) {
+			continue
+		}
+		local[t] = int32(len(nodes))
+		nodes = append(nodes, int32(t))
+	}
+	return local, nodes
+}
+
+// cyclic finds the transactions that are on any cycle, and their place among them by index (-1 for
+// the others).
+func (o *order) cyclic(useInexact bool) (local []int32, nodes []int32) {
+	local, suspects := o.suspects(useInexact)
+	if len(suspects) == 0 {
+		return nil, nil
+	}
+	off, to := o.adjacency(local, suspects, useInexact)
+	comp, count := components(len(suspects), off, func(e uint32) int32 { return to[e] })
+	size := make([]int32, count)
+	for _, c := range comp {
+		size[c]++
+	}
+	for i, t := range suspects {
+		local[t] = none
+		if size[comp[i]] > 1 {
+			local[t] = int32(len(nodes))
+			nodes = append(nodes, t)
+		}
+	}
+	return local, nodes
+}
+
+// adjacency gives the dependencies between the given transactions in compressed rows: those of the
+// i-th lead to to[off[i]:off[i+1]].
+func (o *order) adjacency(local, nodes []int32, useInexact bool) (off []uint32, to []int32) {
+	each := func(yield func(from, to int32)) {
+		o.among(local, nodes, func(d dep) {
+			if useInexact || !d.inexact {
+				yield(local[d.from], local[d.to])
+			}
+		})
+	}
+	off = make([]uint32, len(nodes)+1)
+	each(func(from, _ int32) { off[from+1]++ })
+	offsets(off)
+	to = make([]int32, off[len(nodes)])
+	at := slices.Clone(off)
+	each(func(from, target int32) {
+		to[at[from]] = target
+		at[from]++
+	})
+	return off, to
+}
+
+// among calls yield with the dependencies between the given transactions.
+func (o *order) among(local, nodes []int32, yield func(dep)) {
+	inside := func(d dep) {
+		if local[d.from] >= 0 && local[d.to] >= 0 {
+			yield(d)
+		}
+	}
+	for _, t := range nodes {
+		o.deps(t, inside)
+	}
+	o.extraDeps(inside)
+}
+
+func (o *order) each(yield func(dep)) {
+	for t := range o.txns {
+		o.deps(int32(t), yield)
+	}
+	o.extraDeps(yield)
+}

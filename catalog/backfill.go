@@ -1,0 +1,77 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/isotap/isotap/rewrite"
+	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// addColumns adds the columns that the table does not have, or completes them.
+func (j *job) addColumns(ctx context.Context, s *subject) error {
+	var add []string
+	if s.rowID == nil {
+		definition := rewritemysql.RowIDDefinition
+		if j.options.backFill {
+			definition, _ = splitDefault(definition)
+		}
+		add = append(add, "ADD COLUMN "+definition)
+	}
+	if s.wList == nil {
+		add = append(add, "ADD COLUMN "+rewritemysql.WListDefinition(j.options.WListBytes))
+	}
+	if len(add) > 0 {
+		// With the default that it is to have, the server gives each row an id of its own: it
+		// evaluates the expression for every row that it copies.
+		if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" "+strings.Join(add, ", ")); err != nil {
+			return err
+		}
+	}
+	if s.rowID == nil && !j.options.backFill || s.rowID != nil && s.rowID.preset {
+		return nil
+	}
+	return j.fillRowIDs(ctx, s)
+}
+
+// splitDefault cuts a column's definition into what stands before DEFAULT and the value.
+func splitDefault(definition string) (bare, value string) {
+	bare, value, _ = strings.Cut(definition, " DEFAULT ")
+	return bare, value
+}
+
+// fillRowIDs gives an id to each row that has none, and the column its default.
+func (j *job) fillRowIDs(ctx context.Context, s *subject) error {
+	rows := 0
+	if err := j.fill(ctx, s, &rows); err != nil {
+		return err
+	}
+	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" MODIFY COLUMN "+rewritemysql.RowIDDefinition); err != nil {
+		return err
+	}
+	// Others may have inserted rows before there was a default.
+	return j.fill(ctx, s, &rows)
+}
+
+// fill gives an id to each row that has none, in batches; rows counts them.
+func (j *job) fill(ctx context.Context, s *subject, rows *int) error {
+	_, value := splitDefault(rewritemysql.RowIDDefinition)
+	set := rewrite.RowIDColumn + " = " + value
+	for _, column := range s.onUpdate {
+		set += ", " + quote(column) + " = " + quote(column)
+	}
+	update := fmt.Sprintf("UPDATE %s SET %s WHERE %s IS NULL LIMIT ", s.quoted(), set, rewrite.RowIDColumn)
+	for {
+		// Every batch passes over the rows of those before it. That batches grow keeps the sum linear.
+		r, err := j.conn.Exec(ctx, fmt.Sprint(update, max(j.options.batch, *rows/4)))
+		if err != nil {
+			return err
+		}
+		if r.AffectedRows == 0 {
+			return nil
+		}
+		*rows += int(r.AffectedRows)
+		j.progress(s, *rows)
+	}
+}

@@ -1,0 +1,155 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A Cache holds what the rewriter must know of the server's tables and views. Lookups take no lock
+// and do no input or output; [Cache.Reload] and [Cache.Refresh] ask the server again. It is safe for
+// concurrent use.
+//
+// isotap's user must see what the cache is to know: information_schema leaves out tables without a
+// privilege and, without the TRIGGER privilege, triggers.
+type Cache struct {
+	folds   bool
+	mu      sync.Mutex // taken by whoever replaces current
+	current atomic.Pointer[snapshot]
+}
+
+var _ rewrite.Schema = (*Cache)(nil)
+
+// A name of a table or view, folded where the server's names do not differ by case.
+type name struct{ schema, table string }
+
+// A snapshot is one state of the catalog. It is never changed once current.
+type snapshot struct {
+	epoch        uint64
+	tables       map[name]entry
+	foreignKeys  []foreignKey
+	incarnations map[name]int // those from 2 on
+}
+
+// An entry is a table and the schema.table of its first incarnation, as the server spells it.
+type entry struct {
+	spelled string
+	table   *rewrite.Table
+}
+
+// A foreignKey of table child acts on it when parent is written.
+type foreignKey struct {
+	child, parent                  name
+	cascadesUpdate, cascadesDelete bool
+}
+
+// Load reads the whole catalog of the server, apart from its own schemas.
+func Load(ctx context.Context, c *Conn) (*Cache, error) {
+	server, err := ServerFacts(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	cache := &Cache{folds: server.FoldsNames()}
+	cache.current.Store(&snapshot{})
+	return cache, cache.Reload(ctx, c)
+}
+
+// Table finds a table or view; nil when there is none. It is [rewrite.Schema]'s.
+func (c *Cache) Table(schema, table string) *rewrite.Table {
+	return c.current.Load().tables[c.name(schema, table)].table
+}
+
+// Epoch numbers the states of the catalog: it grows whenever a table looks different from before,
+// so what was worked out from an earlier epoch may be outdated.
+func (c *Cache) Epoch() uint64 { return c.current.Load().epoch }
+
+// Reload reads the whole catalog anew.
+func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read, err := c.read(ctx, conn, nil)
+	if err != nil {
+		return fmt.Errorf("reading the catalog: %w", err)
+	}
+	c.replace(&snapshot{tables: read.tables, foreignKeys: read.foreignKeys, incarnations: c.current.Load().incarnations})
+	return nil
+}
+
+// Refresh reads one table or view anew, which may be gone or new.
+func (c *Cache) Refresh(ctx context.Context, conn *Conn, schema, table string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	only := c.name(schema, table)
+	read, err := c.read(ctx, conn, &only)
+	if err != nil {
+		return fmt.Errorf("reading the catalog's entry of %s.%s: %w", schema, table, err)
+	}
+	old := c.current.Load()
+	next := &snapshot{tables: maps.Clone(old.tables), foreignKeys: read.foreignKeys, incarnations: old.incarnations}
+	delete(next.tables, only)
+	maps.Copy(next.tables, read.tables)
+	for _, k := range old.foreignKeys {
+		if k.child != only && k.parent != only {
+			next.foreignKeys = append(next.foreignKeys, k)
+		}
+	}
+	c.replace(next)
+	return nil
+}
+
+// NewIncarnation says that the rows a table has from now on are not those that it had: it was
+// dropped and made again, truncated or rebuilt. Its [rewrite.Table.Name] says so from now on.
+func (c *Cache) NewIncarnation(schema, table string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := *c.current.Load()
+	next.tables = maps.Clone(next.tables)
+	next.incarnations = maps.Clone(next.incarnations)
+	if next.incarnations == nil {
+		next.incarnations = map[name]int{}
+	}
+	n := c.name(schema, table)
+	next.incarnations[n] = max(1, next.incarnations[n]) + 1
+	c.replace(&next)
+}
+
+// replace makes next the current snapshot, if it differs from it: with every table's incarnation
+// and the foreign keys that act on others when it is written. It needs c.mu, and next's map must be
+// next's own.
+func (c *Cache) replace(next *snapshot) {
+	cascadesUpdate, cascadesDelete := map[name]bool{}, map[name]bool{}
+	for _, k := range next.foreignKeys {
+		cascadesUpdate[k.parent] = cascadesUpdate[k.parent] || k.cascadesUpdate
+		cascadesDelete[k.parent] = cascadesDelete[k.parent] || k.cascadesDelete
+	}
+	for n, e := range next.tables {
+		changed := *e.table
+		changed.CascadesUpdate, changed.CascadesDelete = cascadesUpdate[n], cascadesDelete[n]
+		changed.Name = e.spelled
+		if i := next.incarnations[n]; i > 1 {
+			changed.Name = fmt.Sprintf("%s@%d", e.spelled, i)
+		}
+		next.tables[n] = entry{e.spelled, &changed}
+	}
+	current := c.current.Load()
+	if reflect.DeepEqual(next.tables, current.tables) {
+		next.epoch = current.epoch
+	} else {
+		next.epoch = current.epoch + 1
+	}
+	c.current.Store(next)
+}
+
+// name folds a table's name as the server does.
+func (c *Cache) name(schema, table string) name {
+	if c.folds {
+		return name{strings.ToLower(schema), strings.ToLower(table)}
+	}
+	return name{schema, table}
+}

@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
+	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+func load(t *testing.T, c *Conn) *Cache {
+	t.Helper()
+	cache, err := Load(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cache
+}
+
+func TestCacheKnowsWhatTablesLookLike(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, `
+CREATE TABLE plain (id INT UNSIGNED, s VARCHAR(10), f FLOAT, e ENUM('a','b'),
+  PRIMARY KEY (s, id), UNIQUE u (f), KEY part (s(3), f), KEY two (e, f));
+CREATE TABLE hidden (a INT, b INT AS (a + 1) VIRTUAL, c INT AS (a + 2) STORED, d INT INVISIBLE,
+  `+rewritemysql.RowIDDefinition+`, `+rewritemysql.WListDefinition(77)+`);
+CREATE TABLE unbounded (a INT, `+rewritemysql.RowIDDefinition+`, `+rewritemysql.WListDefinition(0)+`);
+CREATE TABLE unfinished (a INT, isotap_rowid VARBINARY(64) INVISIBLE, `+rewritemysql.WListDefinition(255)+`);
+CREATE VIEW view_of_plain AS SELECT s FROM plain;
+CREATE TABLE triggered (id INT);
+CREATE TRIGGER i AFTER INSERT ON triggered FOR EACH ROW SET @x = 1;
+CREATE TRIGGER d BEFORE DELETE ON triggered FOR EACH ROW SET @x = 1;
+CREATE TABLE parent (id INT PRIMARY KEY);
+CREATE TABLE strict_parent (id INT PRIMARY KEY);
+CREATE TABLE child (a INT, b INT, FOREIGN KEY (a) REFERENCES parent (id) ON DELETE SET NULL,
+  FOREIGN KEY (b) REFERENCES strict_parent (id) ON UPDATE RESTRICT)
+`)
+	cache := load(t, connect(t))
+	name := func(table string) string { return schema + "." + table }
+	for _, want := range []rewrite.Table{
+		{Name: name("plain"),
+			Columns: []rewrite.Column{{Name: "id", Type: "int"}, {Name: "s", Type: "varchar"}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
+			Indexes: []rewrite.Index{
+				{Name: "part", Columns: []string{"", "f"}},
+				{Name: "PRIMARY", Columns: []string{"s", "id"}, Primary: true, Unique: true},
+				{Name: "two", Columns: []string{"e", "f"}},
+				{Name: "u", Columns: []string{"f"}, Unique: true},
+			}},
+		{Name: name("hidden"), Instrumented: true, WListBytes: 77,
+			Columns: []rewrite.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int", Generated: true},
+				{Name: "c", Type: "int", Generated: true}, {Name: "d", Type: "int", Invisible: true}}},
+		{Name: name("unbounded"), Instrumented: true, Columns: []rewrite.Column{{Name: "a", Type: "int"}}},
+		{Name: name("unfinished"), WListBytes: 255, Columns: []rewrite.Column{{Name: "a", Type: "int"}}},
+		{Name: name("view_of_plain"), View: true, Columns: []rewrite.Column{{Name: "s", Type: "varchar"}}},
+		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}}},
+		{Name: name("parent"), CascadesDelete: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}},
+			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
+		{Name: name("strict_parent"), Columns: []rewrite.Column{{Name: "id", Type: "int"}},
+			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
+	} {
+		got := cache.Table(schema, want.Name[len(schema)+1:])
+		if got == nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", want.Name, got, want)
+		}
+	}
+	for _, absent := range [][2]string{{schema, "none"}, {schema, "PLAIN"}, {"", "plain"}, {"mysql", "user"}, {"information_schema", "TABLES"}} {
+		if got := cache.Table(absent[0], absent[1]); got != nil {
+			t.Errorf("%v found: %+v", absent, got)
+		}
+	}
+}
+
+func TestRefreshAndReloadSeeTheSameChanges(t *testing.T) {
+	const before = `
+CREATE TABLE parent (id INT PRIMARY KEY);
+CREATE TABLE Parent (id INT PRIMARY KEY);
+CREATE TABLE child (a INT);
+CREATE TABLE gone (a INT)
+`
+	changes := []struct{ statement, table string }{
+		{"CREATE TABLE fresh (a INT)", "fresh"},
+		{"DROP TABLE gone", "gone"},
+		{"ALTER TABLE child ADD COLUMN b INT, ADD KEY (b)", "child"},
+		{"ALTER TABLE child ADD CONSTRAINT fk FOREIGN KEY (a) REFERENCES parent (id) ON DELETE CASCADE", "child"},
+		{"CREATE TRIGGER tr BEFORE UPDATE ON parent FOR EACH ROW SET @x = 1", "parent"},
+		{"ALTER TABLE child DROP FOREIGN KEY fk", "child"},
+		{"DROP TRIGGER tr", "parent"},
+		{"CREATE OR REPLACE VIEW fresh_view AS SELECT a FROM child", "fresh_view"},
+	}
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, before)
+	c := connect(t)
+	refreshed, reloaded := load(t, c), load(t, c)
+	for _, change := range changes {
+		old := refreshed.Epoch()
+		run(t, db, change.statement)
+		if err := refreshed.Refresh(t.Context(), c, schema, change.table); err != nil {
+			t.Fatal(err)
+		}
+		if err := reloaded.Reload(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if refreshed.Epoch() <= old {
+			t.Errorf("%s: the epoch stays at %d", change.statement, old)
+		}
+		for _, table := range []string{"parent", "Parent", "child", "gone", "fresh", "fresh_view"} {
+			a, b := refreshed.Table(schema, table), reloaded.Table(schema, table)
+			if !reflect.DeepEqual(a, b) {
+				t.Errorf("%s: table %s\nrefreshed %+v\nreloaded  %+v", change.statement, table, a, b)
+			}
+		}
+	}
+	epoch := reloaded.Epoch()
+	if err := reloaded.Reload(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if reloaded.Epoch() != epoch {
+		t.Errorf("the epoch went from %d to %d although nothing changed", epoch, reloaded.Epoch())
+	}
+}
+
+func TestIncarnationsOutliveReloads(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, "CREATE TABLE `t@2` (a INT)")
+	c := connect(t)
+	cache := load(t, c)
+	first := cache.Table(schema, "t@2")
+	epoch := cache.Epoch()
+	cache.NewIncarnation(schema, "t@2")
+	if cache.Epoch() == epoch {
+		t.Error("the epoch stays the same")
+	}
+	cache.NewIncarnation(schema, "t@2")
+	if err := cache.Reload(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := cache.Table(schema, "t@2").Name, schema+".t@2@3"; got != want {
+		t.Errorf("third incarnation is %s, want %s", got, want)
+	}
+	if want := schema + ".t@2"; first.Name != want {
+		t.Errorf("the first incarnation became %s", first.Name)
+	}
+}
+
+func TestLookupsDoNotWaitForChanges(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, "CREATE TABLE t (a INT)")
+	c := connect(t)
+	cache := load(t, c)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if table := cache.Table(schema, "t"); table == nil || table.Column("a") == nil {
+					t.Error("the table is not found while another changes")
+					return
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		run(t, db, fmt.Sprintf("CREATE TABLE t%d (a INT)", i))
+		if err := cache.Refresh(t.Context(), c, schema, fmt.Sprintf("t%d", i)); err != nil {
+			t.Error(err)
+		}
+		cache.NewIncarnation(schema, "t")
+		if err := cache.Reload(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	readers.Wait()
+	if n := testing.AllocsPerRun(100, func() { cache.Table(schema, "t") }); n != 0 {
+		t.Errorf("a lookup allocates %v times", n)
+	}
+}

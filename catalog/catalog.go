@@ -1,0 +1,24 @@
+// Package catalog knows what the database's tables look like, and puts isotap's columns on them.
+//
+// It speaks to the server over a connection of isotap's own ([Conn]), never over a client's:
+//
+//   - [Cache] holds what the rewriter must know of every table ([rewrite.Schema]), read from
+//     information_schema and looked up without a lock.
+//   - [ServerFacts] asks the server who it is and which of its settings matter to isotap.
+//   - [Instrument] adds the invisible columns isotap_rowid and isotap_wlist to the tables, gives
+//     every row its identity, and extends partial privileges to the new columns; [Strip] removes
+//     all of it without trace (DESIGN 4.2).
+//
+// The connection is go-mysql's client: one connection whose session settings stay with it, where
+// database/sql's pool would have to be talked out of being one, and the same library whose codecs
+// the proxy uses.
+package catalog
+
+import "slices"
+
+// systemSchemas belong to the server: they are neither cached nor instrumented.
+var systemSchemas = []string{"information_schema", "mysql", "performance_schema", "sys"}
+
+// SystemSchema says whether a schema is the server's own. Its name is in lower case, as the server
+// spells it.
+func SystemSchema(name string) bool { return slices.Contains(systemSchemas, name) }

@@ -1,0 +1,177 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// connectTimeout bounds how long a server may take to accept a connection and a login.
+const connectTimeout = 10 * time.Second
+
+// A Conn is isotap's own connection to the server, for what no client asked. It connects anew when
+// the server has closed it. It is safe for concurrent use: statements wait for each other.
+type Conn struct {
+	target Target
+	mu     sync.Mutex
+	client *client.Conn // nil while not connected
+}
+
+// Connect opens a connection. The caller closes it.
+func Connect(ctx context.Context, target Target) (*Conn, error) {
+	c := &Conn{target: target}
+	if err := c.connect(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// sessionSettings make a session independent of the server's defaults. Without a strict sql_mode
+// and without checks, ALTER TABLE and the back-fill leave rows as they are that today's sql_mode
+// and constraints would not let in (the comment is MariaDB's alone to read). A client's statement that waits behind an ALTER TABLE of ours
+// for a table in use does so for no longer than lock_wait_timeout.
+const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_mode = 'ALLOW_INVALID_DATES', SESSION lock_wait_timeout = 30" +
+	" /*M! , SESSION check_constraint_checks = 0 */"
+
+// connect needs c.mu, or a Conn that nobody else has yet.
+func (c *Conn) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var socket net.Conn
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		var d net.Dialer
+		var err error
+		if socket, err = d.DialContext(ctx, network, address); err != nil {
+			return nil, err
+		}
+		// The library's login does not look at ctx.
+		if deadline, ok := ctx.Deadline(); ok {
+			err = socket.SetDeadline(deadline)
+		}
+		return socket, err
+	}
+	conn, err := client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial)
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", c.target, err)
+	}
+	if _, err = conn.Execute(sessionSettings); err == nil {
+		err = socket.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("preparing the session at %s: %w", c.target, err), conn.Close())
+	}
+	c.client = conn
+	return nil
+}
+
+// Target is the server that the connection leads to.
+func (c *Conn) Target() Target { return c.target }
+
+// Query runs a statement that only reads, with args for its placeholders, and gives its whole
+// result. When the server turns out to have closed the connection, it connects anew and asks again.
+// An error of the server's own is a *mysql.MyError.
+func (c *Conn) Query(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wasOpen := c.client != nil
+	r, err := c.execute(ctx, text, args...)
+	if err != nil && wasOpen && c.client == nil && ctx.Err() == nil {
+		r, err = c.execute(ctx, text, args...)
+	}
+	return r, err
+}
+
+// Exec runs a statement that changes something. When ctx ends first, the statement is killed.
+func (c *Conn) Exec(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.execute(ctx, text, args...)
+}
+
+// execute needs c.mu. After an error that is not the server's own, c.client is nil.
+func (c *Conn) execute(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", head(text), err)
+	}
+	if c.client == nil {
+		if err := c.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	conn := c.client
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(interrupted)
+		c.kill(conn.GetConnectionID())
+		_ = conn.SetDeadline(time.Unix(1, 0)) // ends the wait for the reply
+	})
+	r, err := conn.Execute(text, args...)
+	if !stop() {
+		<-interrupted
+		err = errors.Join(ctx.Err(), err)
+	}
+	if err == nil {
+		return r, nil
+	}
+	if !isServerError(err) || ctx.Err() != nil {
+		_ = conn.Close() // it is of no more use; why is in err
+		c.client = nil
+	}
+	return nil, fmt.Errorf("%s: %w", head(text), err)
+}
+
+// kill ends the session that runs a statement nobody waits for any more: the server would not
+// notice before the statement's end. It is a courtesy; that it fails changes nothing.
+func (c *Conn) kill(id uint32) {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	killer := &Conn{target: c.target}
+	if _, err := killer.Exec(ctx, fmt.Sprintf("KILL %d", id)); err == nil {
+		_ = killer.Close()
+	}
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client == nil {
+		return nil
+	}
+	err := c.client.Quit()
+	c.client = nil
+	return err
+}
+
+// isServerError says whether the server itself refused a statement; the connection is then still good.
+func isServerError(err error) bool {
+	var e *mysql.MyError
+	return errors.As(err, &e)
+}
+
+// head gives a statement's beginning, for an error message.
+func head(text string) string {
+	const length = 60
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > length {
+		return strings.ToValidUTF8(text[:length], "") + " ..."
+	}
+	return text
+}
+
+// quote quotes an identifier.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// text gives a value of a result as text; empty for NULL.
+func text(r *mysql.Result, row, column int) (string, error) {
+	s, err := r.GetString(row, column)
+	// GetString's result shares memory with the reply.
+	return strings.Clone(s), err
+}

@@ -1,0 +1,204 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// Options of [Instrument] and [Strip].
+type Options struct {
+	// Schemas to look at; all but the server's own when there are none.
+	Schemas []string
+	// WListBytes is the size of isotap_wlist; 0: unbounded. Tables that have the column keep its
+	// size. Strip does not look at it.
+	WListBytes int
+	// Progress, when there is one, is called before each table and after each batch of a back-fill,
+	// from the caller's goroutine.
+	Progress func(Progress)
+
+	// backFill makes the row ids be filled in by UPDATE also where the server could do it by itself.
+	backFill bool
+	// batch is the least number of rows of a batch of the back-fill; 0: defaultBatch.
+	batch int
+}
+
+func (o *Options) covers(schema string) bool {
+	if SystemSchema(strings.ToLower(schema)) {
+		return false
+	}
+	return len(o.Schemas) == 0 || slices.Contains(o.Schemas, schema)
+}
+
+// defaultBatch rows of a back-fill take some ten milliseconds, during which they are locked.
+const defaultBatch = 10_000
+
+// Progress says how far the work is.
+type Progress struct {
+	Table        string // schema.table that is worked on
+	Done, Tables int    // tables that are finished, and all
+	Rows         int    // rows of the table that got their id, where that is a step of its own
+}
+
+// A Result says what was done.
+type Result struct {
+	Changed []string // tables that got or lost the columns, as schema.table
+	Already []string // Instrument: tables that had them
+	LeftOut []LeftOut
+	Rights  int      // users and roles, by table, whose column rights were extended or taken back
+	Notes   []string // what the caller should tell: sentences without a full stop
+}
+
+// LeftOut is a table or view that does not have the columns after [Instrument], or still has them
+// after [Strip], and why.
+type LeftOut struct{ Table, Reason string }
+
+// Instrument adds isotap's columns to every InnoDB base table that can have them, and gives every row
+// its id. Clients notice nothing: the columns are invisible, no trigger fires, no column that is set
+// ON UPDATE changes. Whoever holds rights on single columns of a table gets them on isotap's.
+//
+// Each table is locked against writes while the server copies it. Where there is a binary log, row
+// ids must be logged as rows: they are filled in by UPDATE, in batches, and tables with an UPDATE
+// trigger are left out.
+//
+// Interrupted or failed, it can be called again: it goes on where it stopped. An error of the server
+// that concerns one table only leaves that table out; any other ends the work.
+func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
+	var result Result
+	server, err := ServerFacts(ctx, c)
+	if err != nil {
+		return result, err
+	}
+	if !server.InvisibleColumns() {
+		return result, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3 or MySQL from 8.0.23 on",
+			server.Engine, server.Version)
+	}
+	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
+		return result, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
+	}
+	o.backFill = o.backFill || server.BinaryLog
+	j, err := newJob(ctx, c, o)
+	if err != nil {
+		return result, err
+	}
+	err = j.each(ctx, j.instrument)
+	return j.result, err
+}
+
+// Strip takes isotap's columns, and the rights on them, away again: every table is as it was before
+// [Instrument]. The server rebuilds each table, so no trace remains in its files either. Errors are
+// dealt with as by Instrument.
+func Strip(ctx context.Context, c *Conn, o Options) (Result, error) {
+	j, err := newJob(ctx, c, o)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := j.each(ctx, j.strip); err != nil {
+		return j.result, err
+	}
+	return j.result, j.revokeAll(ctx)
+}
+
+// A job is one run of [Instrument] or [Strip].
+type job struct {
+	conn     *Conn
+	options  Options
+	subjects []*subject
+	rights   map[name][]*holder
+	done     int // subjects
+	result   Result
+}
+
+func newJob(ctx context.Context, c *Conn, o Options) (*job, error) {
+	j := &job{conn: c, options: o}
+	if j.options.batch == 0 {
+		j.options.batch = defaultBatch
+	}
+	var err error
+	if j.subjects, err = survey(ctx, c, o); err != nil {
+		return nil, fmt.Errorf("looking at the tables: %w", err)
+	}
+	if j.rights, err = columnRights(ctx, c); err != nil {
+		return nil, fmt.Errorf("looking at the rights on columns: %w", err)
+	}
+	all, err := seesAllRights(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the rights on columns: %w", err)
+	}
+	if !all {
+		j.result.Notes = append(j.result.Notes, "isotap's user may not read the tables of privileges (SELECT ON mysql.*), "+
+			"so the users who hold rights on single columns are not known: with isotap's columns they may be refused their own statements")
+	}
+	return j, nil
+}
+
+func (j *job) each(ctx context.Context, work func(context.Context, *subject) error) error {
+	for i, s := range j.subjects {
+		j.done = i
+		j.progress(s, 0)
+		if err := work(ctx, s); err != nil {
+			return fmt.Errorf("table %s: %w", s, err)
+		}
+	}
+	return nil
+}
+
+func (j *job) progress(s *subject, rows int) {
+	if j.options.Progress != nil {
+		j.options.Progress(Progress{s.String(), j.done, len(j.subjects), rows})
+	}
+}
+
+func (j *job) leaveOut(s *subject, reason string) {
+	j.result.LeftOut = append(j.result.LeftOut, LeftOut{s.String(), reason})
+}
+
+// refused leaves a table out that the server refused to alter. Any other error it gives back.
+func (j *job) refused(ctx context.Context, s *subject, err error) error {
+	if !isServerError(err) || ctx.Err() != nil {
+		return err
+	}
+	j.leaveOut(s, err.Error())
+	return nil
+}
+
+func (j *job) instrument(ctx context.Context, s *subject) error {
+	reason := s.obstacle()
+	if reason == "" && !s.instrumented() && j.options.backFill && s.updateTrigger {
+		reason = "it has an UPDATE trigger, which would fire while row ids are filled in (the server's binary log is on)"
+	}
+	if reason != "" {
+		j.leaveOut(s, reason)
+		return nil
+	}
+	if s.instrumented() {
+		j.result.Already = append(j.result.Already, s.String())
+	} else if err := j.addColumns(ctx, s); err != nil {
+		return j.refused(ctx, s, err)
+	} else {
+		j.result.Changed = append(j.result.Changed, s.String())
+	}
+	return j.extendRights(ctx, s)
+}
+
+func (j *job) strip(ctx context.Context, s *subject) error {
+	var drop []string
+	if s.rowID != nil && s.rowID.ours {
+		drop = append(drop, "DROP COLUMN "+rewrite.RowIDColumn)
+	}
+	if s.wList != nil && s.wList.ours {
+		drop = append(drop, "DROP COLUMN "+rewrite.WListColumn)
+	}
+	if len(drop) == 0 {
+		return nil
+	}
+	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" "+strings.Join(drop, ", ")+", FORCE"); err != nil {
+		return j.refused(ctx, s, err)
+	}
+	j.result.Changed = append(j.result.Changed, s.String())
+	return nil
+}

@@ -1,0 +1,184 @@
+package catalog
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A reading is what information_schema says, of all tables or of one.
+type reading struct {
+	cache       *Cache
+	only        *name // nil: all tables outside the system schemas
+	tables      map[name]entry
+	foreignKeys []foreignKey
+}
+
+// The parts of a reading. In each, the first two columns name the table and %s stands for the
+// condition that selects it.
+const (
+	readTables  = "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE %s"
+	readColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_DEFAULT, CHARACTER_OCTET_LENGTH
+		FROM information_schema.COLUMNS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`
+	readIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, SUB_PART, COLUMN_NAME
+		FROM information_schema.STATISTICS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
+	readTriggers = `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, EVENT_MANIPULATION
+		FROM information_schema.TRIGGERS WHERE %s`
+	readForeignKeys = `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE
+		FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE %s`
+)
+
+// read asks the server for all tables, or for one and the foreign keys to and from it.
+func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
+	r := &reading{cache: c, only: only, tables: map[name]entry{}}
+	parts := []struct {
+		query  string
+		tables [][2]string // pairs of columns that may name the table
+		add    func(n name, row row)
+	}{
+		{readTables, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"}}, r.addTable},
+		{readColumns, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"}}, r.addColumn},
+		{readIndexes, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"}}, r.addIndexPart},
+		{readTriggers, [][2]string{{"EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"}}, r.addTrigger},
+		{readForeignKeys, [][2]string{{"CONSTRAINT_SCHEMA", "TABLE_NAME"},
+			{"UNIQUE_CONSTRAINT_SCHEMA", "REFERENCED_TABLE_NAME"}}, r.addForeignKey},
+	}
+	for _, p := range parts {
+		where, args := r.where(p.tables)
+		result, err := conn.Query(ctx, strings.Replace(p.query, "%s", where, 1), args...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range result.RowNumber() {
+			row, err := readRow(result, i)
+			if err != nil {
+				return nil, err
+			}
+			p.add(c.name(row[0], row[1]), row)
+		}
+	}
+	return r, nil
+}
+
+// where gives the condition that selects the tables to be read, and its arguments.
+func (r *reading) where(tables [][2]string) (string, []any) {
+	if r.only == nil {
+		return tables[0][0] + " NOT IN ('" + strings.Join(systemSchemas, "', '") + "')", nil
+	}
+	var where []string
+	var args []any
+	for _, t := range tables {
+		where = append(where, t[0]+" = ? AND "+t[1]+" = ?")
+		args = append(args, r.only.schema, r.only.table)
+	}
+	return strings.Join(where, " OR "), args
+}
+
+// A row of a result as text, empty for NULL.
+type row []string
+
+func readRow(result *mysql.Result, i int) (row, error) {
+	cells := make(row, result.ColumnNumber())
+	for j := range cells {
+		var err error
+		if cells[j], err = text(result, i, j); err != nil {
+			return nil, err
+		}
+	}
+	return cells, nil
+}
+
+func (r *reading) addTable(n name, row row) {
+	// information_schema compares without regard to case, also where the server's names differ by it.
+	if r.only != nil && n != *r.only {
+		return
+	}
+	spelled := row[0] + "." + row[1]
+	r.tables[n] = entry{spelled, &rewrite.Table{
+		Name:      spelled,
+		View:      row[2] == "VIEW",
+		Temporary: row[2] == "TEMPORARY",
+	}}
+}
+
+func (r *reading) addColumn(n name, row row) {
+	t := r.tables[n].table
+	if t == nil { // made since the tables were read
+		return
+	}
+	column, kind, extra, preset, bytes := row[2], strings.ToLower(row[3]), row[4], row[5], row[6]
+	switch column {
+	case rewrite.RowIDColumn:
+		// Without its default the column is there, but not every row's id yet.
+		t.Instrumented = preset != "" && preset != "NULL"
+	case rewrite.WListColumn:
+		t.WListBytes = 0
+		if kind == "varbinary" {
+			t.WListBytes, _ = strconv.Atoi(bytes) // the server's number
+		}
+	default:
+		t.Columns = append(t.Columns, rewrite.Column{
+			Name:      column,
+			Type:      kind,
+			Invisible: strings.Contains(extra, "INVISIBLE"),
+			Generated: isGenerated(extra),
+		})
+	}
+}
+
+// isGenerated reads a column's EXTRA. MySQL says DEFAULT_GENERATED of a default that is an expression.
+func isGenerated(extra string) bool {
+	return strings.Contains(extra, "VIRTUAL GENERATED") || strings.Contains(extra, "STORED GENERATED")
+}
+
+func (r *reading) addIndexPart(n name, row row) {
+	t := r.tables[n].table
+	if t == nil {
+		return
+	}
+	index, nonUnique, prefix, column := row[2], row[3], row[4], row[5]
+	if last := len(t.Indexes) - 1; last < 0 || t.Indexes[last].Name != index {
+		t.Indexes = append(t.Indexes, rewrite.Index{Name: index, Primary: index == "PRIMARY", Unique: nonUnique == "0"})
+	}
+	if prefix != "" {
+		column = ""
+	}
+	i := &t.Indexes[len(t.Indexes)-1]
+	i.Columns = append(i.Columns, column)
+}
+
+func (r *reading) addTrigger(n name, row row) {
+	t := r.tables[n].table
+	if t == nil {
+		return
+	}
+	switch row[2] {
+	case "INSERT":
+		t.InsertTrigger = true
+	case "UPDATE":
+		t.UpdateTrigger = true
+	case "DELETE":
+		t.DeleteTrigger = true
+	}
+}
+
+func (r *reading) addForeignKey(child name, row row) {
+	parent := r.cache.name(row[2], row[3])
+	if r.only != nil && child != *r.only && parent != *r.only {
+		return
+	}
+	r.foreignKeys = append(r.foreignKeys, foreignKey{child, parent, acts(row[4]), acts(row[5])})
+}
+
+// acts says whether a foreign key's rule makes the server write rows of the child.
+func acts(rule string) bool {
+	switch rule {
+	case "CASCADE", "SET NULL", "SET DEFAULT":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+func TestVersionsAreRead(t *testing.T) {
+	tests := []struct {
+		version, engine string
+		numbers         [3]int
+		invisible       bool
+	}{
+		{"10.11.19-MariaDB-0+deb12u1", "mariadb", [3]int{10, 11, 19}, true},
+		{"5.5.5-10.2.44-MariaDB", "mariadb", [3]int{10, 2, 44}, false},
+		{"11.8.3-MariaDB", "mariadb", [3]int{11, 8, 3}, true},
+		{"8.0.36-0ubuntu0.22.04.1", "mysql", [3]int{8, 0, 36}, true},
+		{"8.0.22", "mysql", [3]int{8, 0, 22}, false},
+		{"9.7.4", "mysql", [3]int{9, 7, 4}, true},
+		{"5.7.44-log", "mysql", [3]int{5, 7, 44}, false},
+		{"8.0.11-TiDB-v8.5.1", "tidb", [3]int{8, 5, 1}, false},
+		{"nonsense", "mysql", [3]int{}, false},
+		{"", "mysql", [3]int{}, false},
+	}
+	for _, tt := range tests {
+		s := identify(tt.version)
+		if s.Engine != tt.engine || s.Version != tt.version || s.Numbers != tt.numbers || s.InvisibleColumns() != tt.invisible {
+			t.Errorf("identify(%q) = %+v, invisible columns %v", tt.version, s, s.InvisibleColumns())
+		}
+	}
+}
+
+func TestServerFactsAreTheGlobalSettings(t *testing.T) {
+	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--innodb-snapshot-isolation=ON",
+		"--transaction-isolation=SERIALIZABLE", "--sql-mode=ANSI_QUOTES", "--max-allowed-packet=2M",
+		"--lower-case-table-names=1", "--log-bin", "--server-id=1", "--binlog-format=STATEMENT"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	c := connectTo(t, server)
+	got, err := ServerFacts(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identify(server.Version())
+	want.SnapshotIsolation, want.Level, want.SQLMode = true, history.Serializable, "ANSI_QUOTES"
+	want.MaxAllowedPacket, want.LowerCaseTableNames = 2<<20, 1
+	want.BinaryLog, want.BinaryLogFormat = true, "STATEMENT"
+	if got != want || got.Engine != "mariadb" {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+
+	t.Run("names are folded", func(t *testing.T) { checkFoldedNames(t, server, c) })
+	t.Run("row ids are logged as rows", func(t *testing.T) { checkBinaryLog(t, server, c) })
+}
+
+func checkFoldedNames(t *testing.T, server *testdb.Server, c *Conn) {
+	db, err := server.DB("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	run(t, db, "CREATE DATABASE Fold;\nCREATE TABLE Fold.MiXed (id INT);\n")
+	cache, err := Load(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cache.Table("FOLD", "mixed") == nil || cache.Table("fold", "MIXED") == nil {
+		t.Error("the table is found under one spelling only")
+	}
+	run(t, db, "DROP TABLE Fold.MiXed;\n")
+	if err := cache.Refresh(t.Context(), c, "FOLD", "MIXED"); err != nil {
+		t.Fatal(err)
+	}
+	if cache.Table("fold", "mixed") != nil {
+		t.Error("the table is found after it was dropped")
+	}
+}
+
+func checkBinaryLog(t *testing.T, server *testdb.Server, c *Conn) {
+	db, err := server.DB("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	run(t, db, `
+CREATE DATABASE logged;
+CREATE TABLE logged.plain (id INT);
+INSERT INTO logged.plain VALUES (1), (2), (3);
+CREATE TABLE logged.triggered (id INT);
+CREATE TRIGGER logged.au AFTER UPDATE ON logged.triggered FOR EACH ROW SET @x = 1;
+`)
+	o := Options{Schemas: []string{"logged"}, WListBytes: 255}
+	if _, err := Instrument(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), "binlog_format") {
+		t.Errorf("under binlog_format=STATEMENT: %v", err)
+	}
+	run(t, db, "SET GLOBAL binlog_format = 'MIXED';\n")
+	fresh := connectTo(t, server) // the sessions there are keep their format
+	result, err := Instrument(t.Context(), fresh, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Changed) != 1 || len(result.LeftOut) != 1 || !strings.Contains(result.LeftOut[0].Reason, "trigger") {
+		t.Errorf("result: %+v", result)
+	}
+	if n := number(t, db, "SELECT COUNT(DISTINCT isotap_rowid) FROM logged.plain"); n != 3 {
+		t.Errorf("%d ids", n)
+	}
+}
+
+func TestConnConnectsAnewForAQuery(t *testing.T) {
+	c := connect(t)
+	for range 2 {
+		r, err := c.Query(t.Context(), "SELECT CONNECTION_ID()")
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := text(r, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := testdb.Open(t, "").Exec("KILL " + id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Query(t.Context(), "SELECT ?, ?", 1, "x"); err != nil {
+		t.Errorf("after a KILL: %v", err)
+	}
+}
+
+func TestConnGivesTheServersErrorAndGoesOn(t *testing.T) {
+	c := connect(t)
+	_, err := c.Exec(t.Context(), "SELECT\n  * FROM nowhere.nothing")
+	var e *mysql.MyError
+	if !errors.As(err, &e) || e.Code != 1146 && e.Code != 1049 {
+		t.Fatalf("error %v", err)
+	}
+	if !strings.HasPrefix(err.Error(), "SELECT * FROM nowhere.nothing: ") {
+		t.Errorf("error %v does not say what was done", err)
+	}
+	if _, err := c.Exec(t.Context(), "DO 1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConnKillsAStatementThatNobodyWaitsFor(t *testing.T) {
+	c := connect(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := c.Exec(ctx, "SELECT SLEEP(60)"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("error %v", err)
+	}
+	if d := time.Since(begin); d > 10*time.Second {
+		t.Errorf("waited %v", d)
+	}
+	db := testdb.Open(t, "")
+	deadline := time.Now().Add(10 * time.Second)
+	for number(t, db, "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP(60)%'") > 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("the statement goes on")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err := c.Exec(t.Context(), "DO 1"); err != nil {
+		t.Errorf("after an interruption: %v", err)
+	}
+}
+
+func TestConnectSaysWhereItFailedButNotThePassword(t *testing.T) {
+	target, err := ParseTarget("mysql://somebody:s3cret@" + testdb.MariaDB(t).Addr() + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Connect(t.Context(), target)
+	if err == nil || !strings.Contains(err.Error(), target.Address) || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// A Target says where a server is and who logs in. Its text forms never show the password.
+type Target struct {
+	Network  string // "tcp" or "unix"
+	Address  string // "host:port", or the path of a socket
+	User     string
+	Password string `json:"-"`
+	Database string // may be empty
+}
+
+const defaultPort = "3306"
+
+// ParseTarget reads a server's address as people write it:
+//
+//	mysql://user:password@host:3306/database
+//	mariadb://user@host
+//	mysql://user@/database?socket=/run/mysqld/mysqld.sock
+//	mysql://user@unix(/run/mysqld/mysqld.sock)/database
+//
+// The host defaults to 127.0.0.1 and the port to 3306. User, password, database and socket may hold
+// percent-encoded bytes; "@", ":" and "/" may stand as they are in a password. Parameters other than
+// socket are drivers' own and are not looked at, but for those that demand TLS, which is an error.
+// No error shows the password: none quotes the address, for what stands at the host's place may be a
+// password whose host was forgotten.
+func ParseTarget(text string) (Target, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return Target{}, errors.New("the server's address has no scheme: write mysql://user:password@host:port/database")
+	}
+	if s := strings.ToLower(scheme); s != "mysql" && s != "mariadb" {
+		return Target{}, errors.New("the server's address begins neither with mysql:// nor with mariadb://")
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	var t Target
+	// The last @ ends the user and password, so that a password may hold one.
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		if err := t.setUser(rest[:at]); err != nil {
+			return Target{}, err
+		}
+		rest = rest[at+1:]
+	}
+	if err := t.setPlace(rest); err != nil {
+		return Target{}, err
+	}
+	if err := t.setParameters(query); err != nil {
+		return Target{}, err
+	}
+	return t, nil
+}
+
+func (t *Target) setUser(text string) error {
+	user, password, _ := strings.Cut(text, ":")
+	var ok bool
+	if t.User, ok = unescape(user); !ok {
+		return errors.New("the user in the server's address has a % that two hexadecimal digits do not follow: write %25 for a %")
+	}
+	if t.Password, ok = unescape(password); !ok {
+		return errors.New("the password in the server's address has a % that two hexadecimal digits do not follow: write %25 for a %")
+	}
+	return nil
+}
+
+// setPlace reads what follows the user: host and port, or a socket, and the database.
+func (t *Target) setPlace(text string) error {
+	var database string
+	if inner, ok := strings.CutPrefix(text, "unix("); ok {
+		path, after, closed := strings.Cut(inner, ")")
+		if !closed || path == "" {
+			return errors.New("the server's address has unix( without a path and a closing )")
+		}
+		t.Network, t.Address = "unix", path
+		if after != "" && after[0] != '/' {
+			return errors.New("the server's address goes on after unix(...) with something else than / and the database")
+		}
+		database = strings.TrimPrefix(after, "/")
+	} else {
+		var place string
+		place, database, _ = strings.Cut(text, "/")
+		if inner, ok := strings.CutPrefix(place, "tcp("); ok {
+			place = strings.TrimSuffix(inner, ")")
+		}
+		address, err := hostPort(place)
+		if err != nil {
+			return err
+		}
+		t.Network, t.Address = "tcp", address
+	}
+	var ok bool
+	if t.Database, ok = unescape(database); !ok {
+		return errors.New("the database in the server's address has a % that two hexadecimal digits do not follow: write %25 for a %")
+	}
+	if strings.Contains(database, "/") {
+		return errors.New("the database in the server's address has a /: write %2F for a /")
+	}
+	return nil
+}
+
+// hostPort fills in what text leaves out of host:port.
+func hostPort(text string) (string, error) {
+	host, port := text, defaultPort
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		host = text[1 : len(text)-1]
+	} else if strings.Contains(text, ":") {
+		var err error
+		if host, port, err = net.SplitHostPort(text); err != nil {
+			return "", errors.New("the server's address does not name its host as host:port (an IPv6 address goes in brackets)")
+		}
+	}
+	if strings.ContainsAny(host, "[]()%# ") {
+		return "", errors.New("the host in the server's address has a character that host names do not have")
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", errors.New("the port in the server's address is not a number from 1 to 65535 (if it is the password: @ and the host are missing behind it)")
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func (t *Target) setParameters(query string) error {
+	if strings.Contains(query, "@") {
+		return errors.New("the server's address has an @ after the ?: write %3F for a ? in a password, %40 for an @ in a parameter")
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return errors.New("the parameters after the ? in the server's address are not name=value&name=value")
+	}
+	for name := range values {
+		value := strings.ToLower(values.Get(name))
+		switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name)) {
+		case "socket", "unixsocket":
+			if path := values.Get(name); path != "" {
+				t.Network, t.Address = "unix", path
+			}
+		case "tls", "ssl", "sslmode":
+			if !permitsPlain(value) {
+				return fmt.Errorf("the parameter %s in the server's address asks for TLS, which isotap does not speak to the server: remove it if a plain connection will do", name)
+			}
+		}
+	}
+	return nil
+}
+
+// permitsPlain says whether a driver's TLS setting lets the connection go without.
+func permitsPlain(value string) bool {
+	switch value {
+	case "", "0", "false", "off", "no", "disable", "disabled", "preferred", "prefer", "allow":
+		return true
+	}
+	return false
+}
+
+func unescape(s string) (string, bool) {
+	s, err := url.PathUnescape(s)
+	return s, err == nil
+}
+
+// String gives the target as [ParseTarget] reads it, without the password.
+func (t Target) String() string {
+	var b strings.Builder
+	b.WriteString("mysql://")
+	if t.User != "" {
+		b.WriteString(escape(t.User) + "@")
+	}
+	if t.Network != "unix" {
+		b.WriteString(t.Address)
+	}
+	b.WriteString("/" + escape(t.Database))
+	if t.Network == "unix" {
+		b.WriteString("?socket=" + url.QueryEscape(t.Address))
+	}
+	return b.String()
+}
+
+// escape leaves only letters, digits, "-", "_", "." and "~" as they are: PathEscape keeps @ and :,
+// QueryEscape makes a space a plus.
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// GoString keeps the password out of %#v too.
+func (t Target) GoString() string { return fmt.Sprintf("catalog.Target(%s)", t) }

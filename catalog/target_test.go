@@ -1,0 +1,100 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestParseTargetReadsWhatPeopleWrite(t *testing.T) {
+	tests := []struct {
+		text string
+		want Target
+	}{
+		{"mysql://app:pw@db.example:3307/shop", Target{"tcp", "db.example:3307", "app", "pw", "shop"}},
+		{"mariadb://app@db.example", Target{"tcp", "db.example:3306", "app", "", ""}},
+		{"MySQL://app@db.example/", Target{"tcp", "db.example:3306", "app", "", ""}},
+		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{"unix", "/run/mysqld/mysqld.sock", "root", "", "shop"}},
+		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{"unix", "/run/x.sock", "root", "", "shop"}},
+		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{"unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop"}},
+		{"mysql://root@unix(/run/x.sock)", Target{"unix", "/run/x.sock", "root", "", ""}},
+		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{"tcp", "10.0.0.1:3307", "root", "", "shop"}},
+		{"mysql://u@[::1]:3307/d", Target{"tcp", "[::1]:3307", "u", "", "d"}},
+		{"mysql://u@[::1]/d", Target{"tcp", "[::1]:3306", "u", "", "d"}},
+		{"mysql:///d", Target{"tcp", "127.0.0.1:3306", "", "", "d"}},
+		{"mysql://u@:3307", Target{"tcp", "127.0.0.1:3307", "u", "", ""}},
+		{"mysql://u:p@ss:w/rd@h/d", Target{"tcp", "h:3306", "u", "p@ss:w/rd", "d"}},
+		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{"tcp", "h:3306", "u@corp", "p?%", "dé"}},
+		{"mysql://u:p@h/d?charset=utf8mb4&tls=false&ssl-mode=PREFERRED", Target{"tcp", "h:3306", "u", "p", "d"}},
+	}
+	for _, tt := range tests {
+		if got, err := ParseTarget(tt.text); err != nil || got != tt.want {
+			t.Errorf("ParseTarget(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
+		}
+	}
+}
+
+func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
+	tests := []struct{ text, says string }{
+		{"u:s3cret@h/d", "scheme"},
+		{"", "scheme"},
+		{"postgres://u:s3cret@h/d", "neither"},
+		{"mysql://u:s3cret%zz@h/d", "password"},
+		{"mysql://u%:s3cret@h/d", "user"},
+		{"mysql://u:s3cret@h:33o6/d", "port"},
+		{"mysql://u:s3cret@h:0/d", "port"},
+		{"mysql://u:s3cret@h:99999/d", "65535"},
+		{"mysql://u:s3cret@::1/d", "brackets"},
+		{"mysql://u:s3cret@h/d/e", "%2F"},
+		{"mysql://u:s3cret@h/d%", "database"},
+		{"mysql://u:s3cret@unix(/x", "closing"},
+		{"mysql://u:s3cret@unix()/x", "path"},
+		{"mysql://u:s3cret@unix(/x)y", "after unix"},
+		{"mysql://u:s3cret@h/d?tls=true", "parameter tls"},
+		{"mysql://u:s3cret@h/d?ssl-mode=REQUIRED", "TLS"},
+		{"mysql://u:s3cret@h/d?a=%zz", "parameters"},
+		{"mysql://u:s3cret/d", "password"},
+		{"mysql://u:p@x?s3cret@h/d", "%3F"},
+		{"mysql://u:p@[s3cret/d", "host"},
+	}
+	for _, tt := range tests {
+		_, err := ParseTarget(tt.text)
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("ParseTarget(%q): error %v does not say %q", tt.text, err, tt.says)
+		}
+		if err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("ParseTarget(%q): error %v shows the password", tt.text, err)
+		}
+	}
+}
+
+func TestTargetNeverShowsItsPassword(t *testing.T) {
+	target := Target{"tcp", "h:3306", "u", "s3cret", "d"}
+	j, err := json.Marshal(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{target.String(), fmt.Sprintf("%v %+v %#v %s", target, target, &target, target), string(j)} {
+		if strings.Contains(text, "s3cret") {
+			t.Errorf("%s shows the password", text)
+		}
+	}
+}
+
+func FuzzParseTarget(f *testing.F) {
+	for _, s := range []string{"mysql://u:p@h:1/d", "mysql://u@unix(/a)/d", "mariadb://@/?socket=/a", "mysql://%41@[::1]/%2f?tls=0"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		target, err := ParseTarget(text)
+		if err != nil {
+			return
+		}
+		target.Password = ""
+		again, err := ParseTarget(target.String())
+		if err != nil || again != target {
+			t.Errorf("%q reads as %v, which reads as %v, %v", text, target, again, err)
+		}
+	})
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/isotap/isotap/internal/demo"
+)
+
+func demoCommand() *cobra.Command {
+	out := output{html: "isotap-demo.html"}
+	var seed uint64
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch a small shop lose an update, on a database of its own",
+		Long: "Starts a throw-away MariaDB (installed by package name on Debian and Ubuntu when it is missing), runs a\n" +
+			"small web shop with two mistakes through the proxy, and prints the findings.",
+		Args: cobra.NoArgs,
+	}
+	out.flags(c)
+	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		result, err := demo.Run(c.Context(), demo.Options{Seed: seed, Version: isotapVersion(), Log: c.ErrOrStderr()})
+		if err != nil {
+			return err
+		}
+		return out.write(c, result)
+	}
+	return c
+}

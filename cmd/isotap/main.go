@@ -1,0 +1,55 @@
+// Command isotap tells whether SQL transactions are safe: a proxy between clients and their database
+// that records which row versions every statement read and wrote, and an analyzer that names the
+// isolation anomalies in the recording.
+//
+// There is one file per verb, and no logic in any of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(run()) }
+
+// run gives the exit status: 0, 1 for findings and failures, or that of the command of `isotap run`.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	err := root().ExecuteContext(ctx)
+	var status exitStatus
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &status):
+		return int(status)
+	}
+	fmt.Fprintf(os.Stderr, "isotap: %v\n", err)
+	return 1
+}
+
+// exitStatus ends the process with a status of its own, without a message.
+type exitStatus int
+
+// Error makes exitStatus an error.
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+func root() *cobra.Command {
+	c := &cobra.Command{
+		Use:           "isotap",
+		Short:         "Tells whether your transactions are safe",
+		Long:          "isotap stands between your application and its database, watches the transactions, and names the isolation anomalies it sees.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), instrumentCommand(), stripCommand(), demoCommand(), versionCommand())
+	return c
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker for releases (-X main.version=...).
+var version = ""
+
+// isotapVersion gives the release, or what the Go tool knows of the build.
+func isotapVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+func versionCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print isotap's version",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"isotap": isotapVersion(), "go": runtime.Version()})
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "isotap %s (%s)\n", isotapVersion(), runtime.Version())
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}

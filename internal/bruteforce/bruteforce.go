@@ -1,0 +1,192 @@
+// Package bruteforce is the checker's checker: it decides serializability, snapshot isolation and
+// Adya's PL-2 of small histories straight from their definitions, by trying every order. It shares
+// no code and no idea with the analyzer. Its cost is factorial: it is for histories of at most six
+// transactions.
+//
+// A history here is fully observed: every access is exact and every write names the version that it
+// replaced. As everywhere in isotap, an UPDATE or a DELETE reads the version that it replaces.
+package bruteforce
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Serializable says whether some order of the committed transactions, run one after the other,
+// gives every read the version that it saw and every write the version that it replaced.
+func Serializable(txns []*history.Txn) bool {
+	committed := committedOf(txns)
+	return anySerialOrder(committed, initialState(txns))
+}
+
+func anySerialOrder(left []*history.Txn, db state) bool {
+	if len(left) == 0 {
+		return true
+	}
+	for i, t := range left {
+		after, ok := db.run(t)
+		if ok && anySerialOrder(without(left, i), after) {
+			return true
+		}
+	}
+	return false
+}
+
+// SnapshotIsolation says whether start and commit points can be given to the committed transactions
+// such that each one reads the state that was committed when it started, and its own writes, and
+// none writes a row that another changed between its start and its commit.
+func SnapshotIsolation(txns []*history.Txn) bool {
+	return anySchedule(committedOf(txns), nil, initialState(txns))
+}
+
+// An active transaction has started and not committed: before is the state that it started from,
+// after is that state with its own writes.
+type active struct {
+	txn           *history.Txn
+	before, after state
+}
+
+func anySchedule(waiting []*history.Txn, running []active, db state) bool {
+	if len(waiting) == 0 && len(running) == 0 {
+		return true
+	}
+	for i, t := range waiting {
+		after, ok := db.run(t)
+		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), db) {
+			return true
+		}
+	}
+	for i, r := range running {
+		committed, ok := r.commit(db)
+		if ok && anySchedule(waiting, without(running, i), committed) {
+			return true
+		}
+	}
+	return false
+}
+
+// commit installs what the transaction wrote, unless a row that it wrote changed since it started.
+func (r active) commit(db state) (state, bool) {
+	result := db.clone()
+	for row := range writtenRows(r.txn) {
+		if !db[row].same(r.before[row]) {
+			return nil, false
+		}
+		result[row] = r.after[row]
+	}
+	return result, true
+}
+
+// ReadCommitted says whether the history has none of Adya's G0, G1a, G1b and G1c, which is PL-2: no
+// committed transaction saw an aborted or an intermediate version, the committed versions of every
+// row follow each other in one line, and some order of the committed transactions puts every
+// transaction after those whose versions it read or overwrote.
+func ReadCommitted(txns []*history.Txn) bool {
+	installed, last := installedVersions(txns)
+	successor := make(map[versionOf]history.TxnID)
+	var before [][2]history.TxnID
+	for _, t := range committedOf(txns) {
+		for _, s := range t.Stmts {
+			for _, a := range s.Accesses {
+				wrote := a.Op != history.Read
+				if wrote && s.Void || a.Op == history.InsertRow && a.Version.Initial() {
+					continue
+				}
+				seen := versionOf{a.Row, a.Version}
+				if wrote {
+					if _, fork := successor[seen]; fork {
+						return false
+					}
+					successor[seen] = t.ID
+				}
+				if a.Version.Txn == t.ID || a.Version.Initial() {
+					continue
+				}
+				if !installed[seen] {
+					return false // aborted or undone
+				}
+				if !wrote && last[versionsOf{a.Row, a.Version.Txn}] != a.Version {
+					return false // intermediate
+				}
+				before = append(before, [2]history.TxnID{a.Version.Txn, t.ID})
+			}
+		}
+	}
+	return anyOrder(committedOf(txns), nil, before)
+}
+
+type versionOf struct {
+	row history.Row
+	tag history.Tag
+}
+
+type versionsOf struct {
+	row history.Row
+	txn history.TxnID
+}
+
+// installedVersions gives the versions that committed transactions wrote and did not undo, and which
+// of them is the last of its row and transaction.
+func installedVersions(txns []*history.Txn) (all map[versionOf]bool, last map[versionsOf]history.Tag) {
+	all = make(map[versionOf]bool)
+	last = make(map[versionsOf]history.Tag)
+	for _, t := range committedOf(txns) {
+		for _, s := range t.Stmts {
+			for _, a := range s.Accesses {
+				if a.Op != history.Read && !s.Void {
+					tag := history.Tag{Txn: t.ID, Stmt: s.Num}
+					all[versionOf{a.Row, tag}] = true
+					last[versionsOf{a.Row, t.ID}] = tag
+				}
+			}
+		}
+	}
+	return all, last
+}
+
+func anyOrder(left []*history.Txn, done []history.TxnID, before [][2]history.TxnID) bool {
+	if len(left) == 0 {
+		return true
+	}
+	for i, t := range left {
+		free := true
+		for _, b := range before {
+			if b[1] == t.ID && !slices.Contains(done, b[0]) {
+				free = false
+			}
+		}
+		if free && anyOrder(without(left, i), append(slices.Clone(done), t.ID), before) {
+			return true
+		}
+	}
+	return false
+}
+
+// committedOf leaves out the transactions that did not commit.
+func committedOf(txns []*history.Txn) []*history.Txn {
+	var committed []*history.Txn
+	for _, t := range txns {
+		if t.Status == history.Committed {
+			committed = append(committed, t)
+		}
+	}
+	return committed
+}
+
+// without copies s and leaves out element i.
+func without[T any](s []T, i int) []T {
+	return append(slices.Clone(s[:i]), s[i+1:]...)
+}
+
+func writtenRows(t *history.Txn) map[history.Row]bool {
+	rows := make(map[history.Row]bool)
+	for _, s := range t.Stmts {
+		for _, a := range s.Accesses {
+			if a.Op != history.Read && !s.Void {
+				rows[a.Row] = true
+			}
+		}
+	}
+	return rows
+}

@@ -1,0 +1,123 @@
+package cases
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Difference is one thing in which two accounts of a case differ.
+type Difference struct {
+	Case  string
+	Level Level
+	N     int // the step's number; 0 when the accounts as a whole differ
+	SQL   string
+	Field string // "status", "rows", "affected", ...
+	A, B  string
+}
+
+// String gives the difference as a few lines of a test's output.
+func (d Difference) String() string {
+	return fmt.Sprintf("%s %s step %d %q: %s\n\tfirst:  %s\n\tsecond: %s", d.Case, d.Level, d.N, d.SQL, d.Field, d.A, d.B)
+}
+
+// Compare lists how the second trace of a case differs from the first, in what a client could see
+// and in which steps waited for which. Rows count as a multiset where the statement has no ORDER BY,
+// because SQL leaves their order open; nothing else may differ.
+func Compare(a, b Trace) []Difference {
+	if a.Case != b.Case || a.Level != b.Level || len(a.Results) != len(b.Results) {
+		return []Difference{{Case: a.Case, Level: a.Level, Field: "case", A: a.summary(), B: b.summary()}}
+	}
+	var all []Difference
+	for i := range a.Results {
+		all = append(all, a.differences(&a.Results[i], a.Results[i].fields(), b.Results[i].fields())...)
+	}
+	return all
+}
+
+// Deviations lists how a trace (the second account) differs from what was measured before (the
+// first), in what an [Observation] says: it knows nothing of columns, insert ids and warnings.
+func Deviations(t Trace, observed []Observation) []Difference {
+	if len(t.Results) != len(observed) {
+		was := fmt.Sprintf("%d steps", len(observed))
+		return []Difference{{Case: t.Case, Level: t.Level, Field: "case", A: was, B: t.summary()}}
+	}
+	var all []Difference
+	for i := range t.Results {
+		r := &t.Results[i]
+		got := r.observation()
+		all = append(all, t.differences(r, observed[i].fields(r.SQL), got.fields(r.SQL))...)
+	}
+	return all
+}
+
+func (t *Trace) summary() string {
+	return fmt.Sprintf("%s %s, %d steps", t.Case, t.Level, len(t.Results))
+}
+
+// A field of a result, in the form that is compared.
+type field struct{ name, value string }
+
+// differences compares two lists of the same fields, both of the step that r is the result of.
+func (t *Trace) differences(r *Result, a, b []field) []Difference {
+	var all []Difference
+	for i, f := range a {
+		if f.value != b[i].value {
+			all = append(all, Difference{Case: t.Case, Level: t.Level, N: r.N, SQL: r.SQL, Field: f.name, A: f.value, B: b[i].value})
+		}
+	}
+	return all
+}
+
+func (r *Result) fields() []field {
+	return []field{
+		{"statement", fmt.Sprintf("%d %s: %s", r.N, r.Session, r.SQL)},
+		{"status", string(r.Status)},
+		{"error", r.ErrorCode() + " " + r.Message},
+		{"waiting", fmt.Sprintf("blocked %t, queued %t, done after %d", r.Blocked, r.Queued, r.DoneAfter)},
+		{"columns", fmt.Sprintf("%+v", r.Columns)},
+		{"rows", comparableRows(r.SQL, r.Rows)},
+		{"affected", fmt.Sprint(r.Affected)},
+		{"insert id", fmt.Sprint(r.InsertID)},
+		{"warnings", fmt.Sprint(r.Warnings)},
+		{"transaction", fmt.Sprintf("in transaction %t, autocommit %t", r.InTxn, r.Autocommit)},
+	}
+}
+
+// observation reduces the result to what an observation says.
+func (r *Result) observation() Observation {
+	o := Observation{
+		N: r.N, Status: r.Status, Blocked: r.Blocked, Rows: r.Rows, Affected: r.Affected,
+		Error: r.Message, Code: r.ErrorCode(),
+	}
+	if r.Blocked {
+		o.DoneAfter = r.DoneAfter
+	}
+	return o
+}
+
+func (o *Observation) fields(sql string) []field {
+	return []field{
+		{"number", fmt.Sprint(o.N)},
+		{"status", string(o.Status)},
+		{"error", o.Code + " " + o.Error},
+		{"waiting", fmt.Sprintf("blocked %t, done after %d", o.Blocked, o.DoneAfter)},
+		{"rows", comparableRows(sql, o.Rows)},
+		{"affected", fmt.Sprint(o.Affected)},
+	}
+}
+
+var orderBy = regexp.MustCompile(`(?i)\border\s+by\b`)
+
+// comparableRows gives the rows as text, sorted where the statement leaves their order open.
+func comparableRows(sql string, rows [][]Value) string {
+	texts := make([]string, len(rows))
+	for i, row := range rows {
+		texts[i] = rowText(row)
+	}
+	if !orderBy.MatchString(sql) {
+		slices.Sort(texts)
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}

@@ -1,0 +1,123 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// cacheAge is how long nobody must have read information_schema.INNODB_TRX before InnoDB fills it
+// anew (CACHE_MIN_IDLE_TIME_NS in its trx0i_s.cc, 0.1 s), and a little more.
+const cacheAge = 105 * time.Millisecond
+
+// A monitor asks the server, on a connection of its own that goes past any proxy, which of its
+// connections wait for a lock. It is safe for concurrent use, and there must be only one of them on
+// a server: readers of INNODB_TRX that do not share keep it from being filled anew.
+type monitor struct {
+	mu      sync.Mutex
+	conn    *client.Conn
+	polls   int
+	last    time.Time // when INNODB_TRX was last read
+	asked   time.Time // when the poll that found waiting was sent
+	waiting []uint32  // connection ids
+}
+
+// newMonitor takes over the connection and prepares it. The monitor holds a transaction open so that
+// INNODB_TRX lists the monitor's own query, by which it tells a fresh answer from a cached one. READ
+// UNCOMMITTED gives it no read view: an open view would keep the purge from running, and with it
+// delete-marked rows that the cases' statements would lock.
+func newMonitor(conn *client.Conn) (*monitor, error) {
+	for _, sql := range []string{
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+		"BEGIN",
+		"SELECT COUNT(*) FROM mysql.innodb_table_stats", // any InnoDB table: BEGIN alone does not reach the engine
+	} {
+		if _, err := conn.Execute(sql); err != nil {
+			return nil, fmt.Errorf("preparing to watch for lock waits (%s): %w", sql, err)
+		}
+	}
+	return &monitor{conn: conn}, nil
+}
+
+// waits says whether a connection was waiting for a lock at some moment after the given one. It
+// takes up to cacheAge and answers known = false when it could not learn it in that time.
+func (m *monitor) waits(ctx context.Context, connection uint32, after time.Time) (waits, known bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.asked.After(after) {
+		if err := m.pause(ctx); err != nil {
+			return false, false, err
+		}
+		if err := m.poll(); err != nil {
+			return false, false, fmt.Errorf("asking the server who waits for a lock: %w", err)
+		}
+	}
+	return slices.Contains(m.waiting, connection), m.asked.After(after), nil
+}
+
+func (m *monitor) pause(ctx context.Context) error {
+	timer := time.NewTimer(time.Until(m.last.Add(cacheAge)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// poll reads the list of waiting connections and keeps it if it is fresh. Row locks are InnoDB's;
+// metadata, table and user-level locks show only in the process list, which is not cached.
+func (m *monitor) poll() error {
+	asked := time.Now()
+	m.polls++
+	mark := fmt.Sprintf("/* isotap poll %d */", m.polls)
+	transactions, err := m.conn.Execute("SELECT " + mark +
+		" TRX_MYSQL_THREAD_ID, TRX_STATE, TRX_QUERY FROM information_schema.INNODB_TRX")
+	m.last = time.Now()
+	if err != nil {
+		return err
+	}
+	processes, err := m.conn.Execute("SELECT ID FROM information_schema.PROCESSLIST" +
+		" WHERE STATE LIKE 'Waiting for%lock' OR STATE = 'User lock'")
+	if err != nil {
+		return err
+	}
+	var waiting []uint32
+	fresh := false
+	for _, row := range transactions.Values {
+		if strings.Contains(string(row[2].AsString()), mark) {
+			fresh = true
+		}
+		if string(row[1].AsString()) == "LOCK WAIT" {
+			waiting = append(waiting, connectionID(row[0]))
+		}
+	}
+	if !fresh {
+		return nil
+	}
+	for _, row := range processes.Values {
+		waiting = append(waiting, connectionID(row[0]))
+	}
+	m.asked, m.waiting = asked, waiting
+	return nil
+}
+
+func connectionID(v mysql.FieldValue) uint32 {
+	if v.Type == mysql.FieldValueTypeSigned {
+		return uint32(v.AsInt64())
+	}
+	return uint32(v.AsUint64())
+}
+
+func (m *monitor) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.conn.Quit()
+}

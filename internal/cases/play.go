@@ -1,0 +1,245 @@
+package cases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+const (
+	// grace is how long a statement has for its reply before the server is asked whether it waits.
+	// Most take less; a longer one costs a question, never a wrong answer.
+	grace = 5 * time.Millisecond
+	// settling is how long a wait may last without counting as one. The survivor of a deadlock waits
+	// until its victim is rolled back, which a poll may happen to see.
+	settling = 20 * time.Millisecond
+	// stepTimeout bounds a statement that neither ends nor waits for a lock.
+	stepTimeout = 30 * time.Second
+)
+
+// finalSession reads the final state over a fresh connection: it is opened at its first step.
+const finalSession = "T9"
+
+// A play is one run of a case. It belongs to one goroutine.
+type play struct {
+	runner   *Runner
+	target   Server
+	steps    []Step
+	level    Level
+	database string
+	options  Options
+	trace    Trace
+	sessions []*session // in order of their first step, finalSession when it came
+}
+
+func newPlay(r *Runner, target Server, c *Case, level Level, database string, o Options) *play {
+	p := &play{
+		runner: r, target: target, steps: c.Steps, level: level, database: database, options: o,
+		trace: Trace{Case: c.ID, Level: level, Results: make([]Result, len(c.Steps))},
+	}
+	for i, s := range c.Steps {
+		p.trace.Results[i] = Result{N: s.N, Session: s.Session, SQL: s.SQL, Status: NotRun}
+	}
+	return p
+}
+
+// perform runs the steps in their order.
+func (p *play) perform(ctx context.Context) (Trace, error) {
+	for _, step := range p.steps {
+		if step.Session == finalSession {
+			continue
+		}
+		if _, err := p.session(ctx, step.Session); err != nil {
+			return Trace{}, err
+		}
+	}
+	for i := range p.trace.Results {
+		if err := p.step(ctx, &p.trace.Results[i]); err != nil {
+			return Trace{}, err
+		}
+	}
+	if err := p.finish(ctx); err != nil {
+		return Trace{}, err
+	}
+	for i := range p.trace.Results {
+		p.trace.Results[i].hideDatabase(p.database)
+	}
+	return p.trace, nil
+}
+
+// session gives a session by its name; the first time it connects it and sets its level.
+func (p *play) session(ctx context.Context, name string) (*session, error) {
+	for _, s := range p.sessions {
+		if s.name == name {
+			return s, nil
+		}
+	}
+	conn, err := p.target.connect(ctx, p.database)
+	if err != nil {
+		return nil, fmt.Errorf("session %s: %w", name, err)
+	}
+	prepare := append([]string{"SET SESSION TRANSACTION ISOLATION LEVEL " + p.level.SQL()}, p.options.Session...)
+	for _, sql := range prepare {
+		if _, err := conn.Execute(sql); err != nil {
+			return nil, errors.Join(fmt.Errorf("session %s: %s: %w", name, sql, err), conn.Close())
+		}
+	}
+	s := newSession(name, conn, p.options.Prepared)
+	p.sessions = append(p.sessions, s)
+	return s, nil
+}
+
+// step sends one step, unless its session is still waiting: then the step queues. It returns when
+// every session is idle or waits for a lock.
+func (p *play) step(ctx context.Context, r *Result) error {
+	s, err := p.session(ctx, r.Session)
+	if err != nil {
+		return err
+	}
+	if s.running != nil {
+		r.Queued = true
+		s.queue = append(s.queue, r)
+		return nil
+	}
+	s.send(r)
+	done, err := p.settle(ctx, s)
+	if err != nil {
+		return err
+	}
+	if done {
+		s = nil
+	}
+	return p.release(ctx, r.N, s)
+}
+
+// settle waits until a session's step has ended (done) or waits for a lock.
+func (p *play) settle(ctx context.Context, s *session) (done bool, err error) {
+	begin := time.Now()
+	for since := begin; time.Since(begin) < stepTimeout; {
+		if done, err := s.receive(ctx, grace); done || err != nil {
+			return done, err
+		}
+		waits, known, err := p.runner.monitor.waits(ctx, s.conn.GetConnectionID(), since)
+		if err != nil {
+			return false, err
+		}
+		if known && waits {
+			if done, err = s.receive(ctx, settling); !done && err == nil {
+				s.running.Blocked = true
+			}
+			return done, err
+		}
+		if known {
+			since = time.Now() // that answer is used up
+		}
+	}
+	return false, fmt.Errorf("step %d (session %s) neither ended nor waited for a lock in %v", s.running.N, s.name, stepTimeout)
+}
+
+// release looks which waiting sessions step n has set free, and lets them go on with what they have
+// queued, until nobody moves any more. The session just found to wait, if any, need not be asked
+// again before another has moved.
+func (p *play) release(ctx context.Context, n int, waits *session) error {
+	for moved := true; moved; {
+		moved = false
+		for _, s := range p.sessions {
+			if s == waits || s.running == nil {
+				continue
+			}
+			freed, err := p.resume(ctx, s, n)
+			if err != nil {
+				return err
+			}
+			if freed {
+				moved, waits = true, nil
+			}
+		}
+	}
+	return nil
+}
+
+// resume sees a waiting session through its step in flight and the queued ones, as far as they end.
+// freed says that at least one has ended.
+func (p *play) resume(ctx context.Context, s *session, n int) (freed bool, err error) {
+	for s.running != nil {
+		r := s.running
+		if done, err := p.settle(ctx, s); err != nil || !done {
+			return freed, err
+		}
+		freed = true
+		r.DoneAfter = n
+		if len(s.queue) > 0 {
+			s.send(s.queue[0])
+			s.queue = s.queue[1:]
+		}
+	}
+	return freed, nil
+}
+
+// finish rolls idle sessions back as long as that sets others free. What then still waits stays
+// Blocked.
+func (p *play) finish(ctx context.Context) error {
+	for {
+		waiting := p.waiting()
+		if waiting == 0 {
+			return nil
+		}
+		for _, s := range p.sessions {
+			if s.running != nil {
+				continue
+			}
+			s.send(&Result{SQL: "ROLLBACK"})
+			if done, err := p.settle(ctx, s); err != nil {
+				return err
+			} else if !done {
+				return fmt.Errorf("the final ROLLBACK of session %s waits for a lock", s.name)
+			}
+		}
+		if err := p.release(ctx, AtEnd, nil); err != nil {
+			return err
+		}
+		if p.waiting() == waiting {
+			break
+		}
+	}
+	for _, s := range p.sessions {
+		if s.running != nil {
+			s.running.Status = Blocked
+		}
+	}
+	return nil
+}
+
+func (p *play) waiting() int {
+	n := 0
+	for _, s := range p.sessions {
+		if s.running != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// close ends the sessions, those that still run a statement by force.
+func (p *play) close() error {
+	var all error
+	for _, s := range p.sessions {
+		if s.running != nil {
+			all = errors.Join(all, p.kill(s))
+		}
+		s.close()
+	}
+	return all
+}
+
+func (p *play) kill(s *session) error {
+	err := p.runner.administer(fmt.Sprintf("KILL CONNECTION %d", s.conn.GetConnectionID()))
+	var refused *mysql.MyError
+	if errors.As(err, &refused) && refused.Code == mysql.ER_NO_SUCH_THREAD {
+		return nil // it ended by itself
+	}
+	return err
+}

@@ -1,0 +1,104 @@
+// Package demo is `isotap demo`: a throw-away MariaDB, the shop of workload/shop as its client through
+// the proxy, and the analysis of what was recorded.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/testdb"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+	"github.com/isotap/isotap/workload/shop"
+)
+
+const database = "shop"
+
+// Options of a demo.
+type Options struct {
+	Seed    uint64
+	Version string    // isotap's own
+	Log     io.Writer // what is being done, a line each
+}
+
+// Run starts a server, runs the shop through the proxy and analyses the recording. Everything it made
+// is gone when it returns.
+func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
+	if err := testdb.Install(ctx, o.Log); err != nil {
+		return nil, err
+	}
+	server, err := testdb.Start(ctx, testdb.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	fmt.Fprintf(o.Log, "started MariaDB %s on %s\n", server.Version(), server.Addr())
+	target, err := openShop(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "isotap-demo-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	recording := filepath.Join(dir, "recording")
+	if err := trade(ctx, o, target, recording); err != nil {
+		return nil, err
+	}
+	return tap.Analyze(ctx, []string{recording}, analyzer.Options{})
+}
+
+// openShop makes the shop's tables and gives them isotap's columns.
+func openShop(ctx context.Context, server *testdb.Server) (catalog.Target, error) {
+	target, err := catalog.ParseTarget(server.URL() + database)
+	if err != nil {
+		return target, err
+	}
+	db, err := server.DB("")
+	if err != nil {
+		return target, err
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+database); err != nil {
+		return target, fmt.Errorf("make the shop's database: %w", err)
+	}
+	inShop, err := server.DB(database)
+	if err != nil {
+		return target, err
+	}
+	defer inShop.Close()
+	if err := shop.Setup(ctx, inShop); err != nil {
+		return target, fmt.Errorf("make the shop's tables: %w", err)
+	}
+	conn, err := catalog.Connect(ctx, target)
+	if err != nil {
+		return target, err
+	}
+	defer conn.Close()
+	_, err = catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}, WListBytes: sqlmysql.DefaultWListBytes})
+	return target, err
+}
+
+// trade runs the shop through a proxy.
+func trade(ctx context.Context, o Options, target catalog.Target, recording string) error {
+	t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Args: true,
+		Drain: time.Second, Version: o.Version})
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	outcome, err := shop.Run(ctx, t.DSN(database), shop.Config{Seed: o.Seed})
+	if err := errors.Join(err, t.Stop()); err != nil {
+		return err
+	}
+	fmt.Fprintf(o.Log, "the shop worked for %.1f s through isotap; its own books say:\n%v\n", time.Since(started).Seconds(), outcome)
+	return nil
+}

@@ -1,0 +1,54 @@
+package tap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/isotap/isotap/catalog"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// The plans kept: by number and by bytes.
+const (
+	planEntries = 100_000
+	planBytes   = 64 << 20
+)
+
+// A schema is the planner and what it rests on: the catalog, read over isotap's own connection.
+type schema struct {
+	conn    *catalog.Conn
+	facts   catalog.Server
+	catalog *catalog.Cache
+	planner *sqlmysql.Cache
+}
+
+func openSchema(ctx context.Context, target catalog.Target) (*schema, error) {
+	conn, err := catalog.Connect(ctx, target)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", target, err)
+	}
+	s := &schema{conn: conn}
+	if s.facts, err = catalog.ServerFacts(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	if s.catalog, err = catalog.Load(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	s.planner = sqlmysql.NewCache(sqlmysql.New(s.catalog, sqlmysql.Options{}), planEntries, planBytes)
+	return s, nil
+}
+
+// reload reads the catalog again, and forgets the plans if it changed.
+func (s *schema) reload(ctx context.Context) error {
+	epoch := s.catalog.Epoch()
+	if err := s.catalog.Reload(ctx, s.conn); err != nil {
+		return err
+	}
+	if s.catalog.Epoch() != epoch {
+		s.planner.Invalidate()
+	}
+	return nil
+}
+
+func (s *schema) close() error { return s.conn.Close() }

@@ -1,0 +1,165 @@
+// Package tap puts a running isotap together: the schema of the server behind it, the planner, the
+// recording and the proxy. It is what `isotap proxy`, `isotap run` and `isotap demo` share.
+package tap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/recorder"
+)
+
+// Options of a tap.
+type Options struct {
+	// Upstream is the server, and the login for isotap's own connection to it.
+	Upstream catalog.Target
+	// Listen is the address for clients: "host:port", port 0 for a free one, or "unix:/path".
+	Listen string
+	// Off passes bytes on unchanged and records nothing.
+	Off        bool
+	Recording  string // the recording's directory
+	Durability recorder.Durability
+	Args       bool // record the values of literals and parameters
+	AllowLocal bool // see proxy.Config
+	Drain      time.Duration
+	Version    string // isotap's own, for the recording
+	Logger     *zap.Logger
+}
+
+// A Tap is a running proxy.
+type Tap struct {
+	listener net.Listener
+	stop     context.CancelFunc
+	served   chan error
+	writer   *recorder.Writer
+	schema   *schema
+	upstream catalog.Target
+}
+
+// Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
+// until ctx ends or [Tap.Stop].
+func Start(ctx context.Context, o Options) (*Tap, error) {
+	t := &Tap{served: make(chan error, 1), upstream: o.Upstream}
+	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, Args: o.Args,
+		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Drain: o.Drain, Logger: o.Logger}
+	if !o.Off {
+		if err := t.observe(ctx, o, &cfg); err != nil {
+			return nil, errors.Join(err, t.close())
+		}
+	}
+	var err error
+	if t.listener, err = listen(o.Listen); err != nil {
+		return nil, errors.Join(err, t.close())
+	}
+	serving, stop := context.WithCancel(ctx)
+	t.stop = stop
+	p := proxy.New(cfg)
+	go func() { t.served <- p.Serve(serving, t.listener) }()
+	return t, nil
+}
+
+// observe opens what a proxy needs that looks at its traffic.
+func (t *Tap) observe(ctx context.Context, o Options, cfg *proxy.Config) error {
+	var err error
+	if t.schema, err = openSchema(ctx, o.Upstream); err != nil {
+		return err
+	}
+	facts := t.schema.facts
+	t.writer, err = recorder.Create(o.Recording, history.Info{Started: time.Now(), Isotap: o.Version, Mode: "items",
+		Server: history.Server{Engine: facts.Engine, Version: facts.Version, SnapshotIsolation: facts.SnapshotIsolation}},
+		recorder.Options{Durability: o.Durability, Logger: o.Logger})
+	if err != nil {
+		return fmt.Errorf("open the recording: %w", err)
+	}
+	cfg.Recorder, cfg.Run = t.writer, t.writer.Run()
+	cfg.Planner, cfg.Reload = t.schema.planner, t.schema.reload
+	return nil
+}
+
+// listen opens "host:port" or "unix:/path".
+func listen(address string) (net.Listener, error) {
+	network := "tcp"
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		network, address = "unix", path
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for clients: %w", err)
+	}
+	return l, nil
+}
+
+// Addr is where clients connect.
+func (t *Tap) Addr() net.Addr { return t.listener.Addr() }
+
+// Stats says how much has been recorded; it is zero for a tap that is off.
+func (t *Tap) Stats() recorder.Stats {
+	if t.writer == nil {
+		return recorder.Stats{}
+	}
+	return t.writer.Stats()
+}
+
+// Wait returns when the context of [Start] has ended and every client is gone, with the recording
+// closed.
+func (t *Tap) Wait() error {
+	return errors.Join(<-t.served, t.close())
+}
+
+// Stop ends the tap: open transactions may finish for as long as Options.Drain says, and the recording
+// is closed.
+func (t *Tap) Stop() error {
+	t.stop()
+	return t.Wait()
+}
+
+func (t *Tap) close() error {
+	var errs []error
+	if t.stop != nil {
+		t.stop()
+	}
+	if t.writer != nil {
+		errs = append(errs, t.writer.Close())
+	}
+	if t.schema != nil {
+		errs = append(errs, t.schema.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Environment tells a client program where the tap is, in the variables that programs look at:
+// DATABASE_URL, MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and MYSQL_UNIX_PORT. The
+// login is that of Options.Upstream.
+func (t *Tap) Environment() []string {
+	c := t.config(t.upstream.Database)
+	u := url.URL{Scheme: "mysql", User: url.UserPassword(c.User, c.Passwd), Host: c.Addr, Path: "/" + c.DBName}
+	env := []string{"MYSQL_DSN=" + c.FormatDSN()}
+	if host, port, err := net.SplitHostPort(c.Addr); err == nil && c.Net == "tcp" {
+		env = append(env, "MYSQL_HOST="+host, "MYSQL_TCP_PORT="+port)
+	} else {
+		u.Host, u.RawQuery = "", url.Values{"socket": {c.Addr}}.Encode()
+		env = append(env, "MYSQL_HOST=localhost", "MYSQL_UNIX_PORT="+c.Addr)
+	}
+	return append(env, "DATABASE_URL="+u.String())
+}
+
+// DSN is the tap as Go's MySQL driver has it, for the given database.
+func (t *Tap) DSN(database string) string { return t.config(database).FormatDSN() }
+
+func (t *Tap) config(database string) *mysql.Config {
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.DBName = t.upstream.User, t.upstream.Password, database
+	c.Net, c.Addr = t.Addr().Network(), t.Addr().String()
+	return c
+}

@@ -1,0 +1,93 @@
+package testdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// TB is what this package needs of a *testing.T or *testing.B. It is spelled out so that isotap's
+// own binary, which has "isotap demo", does not link the testing package.
+type TB interface {
+	Helper()
+	Name() string
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
+// shared is the server that all tests of a process use.
+var shared struct {
+	once   sync.Once
+	server *Server
+	err    error
+}
+
+var databases atomic.Int64
+
+// MariaDB gives the server that the process's tests share, started by the first call. The package's
+// TestMain must be [Main], which stops it. Without MariaDB the test fails and says what to install.
+func MariaDB(tb TB) *Server {
+	tb.Helper()
+	shared.once.Do(func() { shared.server, shared.err = Start(context.Background(), Options{}) })
+	if shared.err != nil {
+		tb.Fatalf("this test needs a database server: %v", shared.err)
+	}
+	return shared.server
+}
+
+// Main is the body of a TestMain: it runs the tests (m is a *testing.M), stops the shared server if
+// one was started, and exits.
+func Main(m interface{ Run() int }) {
+	code := m.Run()
+	if shared.server != nil {
+		if err := shared.server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// NewDatabase makes an empty database on the shared server and gives its name, which no other test
+// of the process has. It stays until the server is stopped: dropping it could wait for a lock that
+// a failed test still holds.
+func NewDatabase(tb TB) string {
+	tb.Helper()
+	name := databaseName(tb.Name(), databases.Add(1))
+	db := Open(tb, "")
+	if _, err := db.Exec("CREATE DATABASE `" + name + "`"); err != nil {
+		tb.Fatalf("making a database for the test: %v", err)
+	}
+	return name
+}
+
+// Open opens a pool of connections to a database of the shared server, over TCP, that is closed
+// when the test ends.
+func Open(tb TB, database string) *sql.DB {
+	tb.Helper()
+	db, err := MariaDB(tb).DB(database)
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	tb.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// maxNameRunes keeps names under MariaDB's limit of 64 characters.
+const maxNameRunes = 48
+
+// databaseName makes a name that is readable and needs no quoting: the test's name, in lower case
+// for servers that fold names, and a number that makes it unique.
+func databaseName(test string, n int64) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 'a' || r > 'z' {
+			return '_'
+		}
+		return r
+	}, strings.ToLower(test))
+	return fmt.Sprintf("%s_%d", clean[:min(len(clean), maxNameRunes)], n)
+}

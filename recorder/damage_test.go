@@ -1,0 +1,281 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/history"
+)
+
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, e.Name()), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestForeignDirectoriesAreRefused(t *testing.T) {
+	tests := []struct {
+		name   string
+		files  map[string]string
+		create error // nil: Create makes it a recording
+		open   error
+		says   string // what Open's error must say
+	}{
+		{"empty directory", nil, nil, ErrNotRecording, "no file " + markerName},
+		{"somebody's files", map[string]string{"main.go": "package main"}, ErrNotRecording, ErrNotRecording, "no file"},
+		{"another Badger database", map[string]string{"MANIFEST": "Bdgr", "000001.sst": ""}, ErrNotRecording, ErrNotRecording, "no file"},
+		{"a later format", map[string]string{markerName: markerText + "2\n"}, ErrFormat, ErrFormat, "format 2, this isotap reads format 1"},
+		{"a marker of something else", map[string]string{markerName: "hello"}, ErrNotRecording, ErrNotRecording, "does not say its format"},
+		{"a marker alone", map[string]string{markerName: markerText + "1\n"}, nil, ErrCorrupt, "MANIFEST"},
+		{"an interrupted Create", map[string]string{markerName + ".new": ""}, nil, ErrNotRecording, "no file"},
+		{"tables without MANIFEST", map[string]string{markerName: markerText + "1\n", "000001.sst": "x"}, ErrCorrupt, ErrCorrupt, "MANIFEST"},
+		{"a MANIFEST of something else", map[string]string{markerName: markerText + "1\n", "MANIFEST": "x"}, ErrCorrupt, ErrCorrupt, "MANIFEST"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range test.files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := Open(dir); !errors.Is(err, test.open) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("Open gave %v, want %v", err, test.open)
+			}
+			w, err := Create(dir, history.Info{}, Options{})
+			if !errors.Is(err, test.create) {
+				t.Errorf("Create gave %v, want %v", err, test.create)
+			}
+			if err == nil {
+				closed(t, w)
+			}
+		})
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, ErrNotRecording) {
+		t.Errorf("Open of nothing gave %v", err)
+	}
+}
+
+const damagedTxns = 2000
+
+// largeRecording makes a recording of several blocks and tables, with one long transaction in each
+// run, closed in order or not.
+func largeRecording(t *testing.T, clean bool) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for range 2 {
+		w := create(t, dir, Options{})
+		for seq, n := uint32(1), 1; n < damagedTxns/2; seq++ {
+			if seq%longEvery != 0 {
+				record(t, w, plainTxn(w.Run(), history.SessionID(seq%3+1), seq))
+				n++
+			}
+			if seq%longEvery == 0 {
+				flush(t, w)
+			}
+		}
+		record(t, w, plainTxn(w.Run(), 1, longEvery))
+		flush(t, w)
+		if !clean {
+			killed := t.TempDir()
+			copyDir(t, dir, killed)
+			defer closed(t, w)
+			return killed
+		}
+		closed(t, w)
+	}
+	return dir
+}
+
+// tryRead reads what can be read. Whatever it gives must be whole.
+func tryRead(t *testing.T, dir string) (read int, err error) {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer closed(t, r)
+	for txn, txnErr := range r.Txns(t.Context()) {
+		if txnErr != nil {
+			err = errors.Join(err, txnErr)
+			continue
+		}
+		if !reflect.DeepEqual(txn, plainTxn(txn.ID.Run(), txn.Session, txn.ID.Seq())) {
+			t.Fatalf("transaction %s came back changed", txn.ID)
+		}
+		read++
+	}
+	return read, err
+}
+
+// TestDamageIsFound cuts, deletes and changes every file of a recording. A reader must then either
+// say so or still give all of it; it must not end the process, which Badger does left to itself.
+func TestDamageIsFound(t *testing.T) {
+	whole := largeRecording(t, true)
+	entries, err := os.ReadDir(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	flip := func(b []byte) []byte { b[rng.IntN(len(b))] ^= byte(1 + rng.IntN(255)); return b }
+	damages := map[string]func(b []byte) []byte{
+		"emptied": func([]byte) []byte { return nil }, "halved": func(b []byte) []byte { return b[:len(b)/2] },
+		"shortened": func(b []byte) []byte { return b[:max(0, len(b)-1)] }, "deleted": nil,
+	}
+	for i := range 12 {
+		damages[fmt.Sprint("changed at random ", i)] = flip
+		damages[fmt.Sprint("cut at random ", i)] = func(b []byte) []byte { return b[:rng.IntN(len(b))] }
+	}
+	found := 0
+	for _, e := range entries {
+		for name, damage := range damages {
+			dir := t.TempDir()
+			copyDir(t, whole, dir)
+			path := filepath.Join(dir, e.Name())
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if damage == nil || len(b) == 0 {
+				err = os.Remove(path)
+			} else {
+				err = os.WriteFile(path, damage(b), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, err := tryRead(t, dir)
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err == nil && read != damagedTxns {
+				t.Errorf("%s %s: %d transactions of %d and no error", e.Name(), name, read, damagedTxns)
+			}
+			if strings.HasSuffix(e.Name(), ".sst") {
+				if !errors.Is(err, ErrCorrupt) {
+					t.Errorf("%s %s: %v, want ErrCorrupt", e.Name(), name, err)
+				}
+				found++
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatal("the recording has no table")
+	}
+}
+
+// TestCutLogHoldsWholeTransactions cuts what a killed writer left at any place, as a crash of the
+// machine could: what is read is whole, and as much as its writer counted.
+func TestCutLogHoldsWholeTransactions(t *testing.T) {
+	whole := largeRecording(t, false)
+	logs, err := filepath.Glob(filepath.Join(whole, "*.mem"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("the recording has no log: %v", err)
+	}
+	last := filepath.Base(logs[len(logs)-1])
+	text, err := os.ReadFile(filepath.Join(whole, last))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(strings.TrimRight(string(text), "\x00"))
+	rng := rand.New(rand.NewPCG(5, 6))
+	partly := 0
+	for i := range 10 {
+		dir := t.TempDir()
+		copyDir(t, whole, dir)
+		// The last transaction takes most of the log: half of the cuts are to fall before it.
+		cut := 20 + rng.IntN((used-20)/(1+i%2*20))
+		if err := os.WriteFile(filepath.Join(dir, last), text[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := tryRead(t, dir)
+		if err != nil && !strings.Contains(err.Error(), "holds no run") {
+			t.Errorf("log cut at %d of %d: %v", cut, used, err)
+		}
+		t.Logf("log cut at %d of %d bytes: %d transactions", cut, used, read)
+		if read > 0 && read < damagedTxns/2 {
+			partly++
+		}
+	}
+	if partly == 0 {
+		t.Error("no cut left a part of the transactions")
+	}
+}
+
+// put changes a recording behind the package's back.
+func put(t *testing.T, dir string, key, value []byte) {
+	t.Helper()
+	db, err := badger.Open(badgerOptions(dir, zap.NewNop()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, db)
+	err = db.Update(func(txn *badger.Txn) error {
+		if value == nil {
+			return txn.Delete(key)
+		}
+		return txn.Set(key, value)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedValuesAreNamed(t *testing.T) {
+	id := func(w *Writer) history.TxnID { return history.MakeTxnID(w.Run(), 50) }
+	tests := []struct {
+		name  string
+		key   func(w *Writer) []byte
+		value []byte // nil: deleted
+		says  string
+		rest  int // the transactions that are still read, of 60
+	}{
+		{"transaction changed", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, []byte{packPlain, 1}, "transaction", 59},
+		{"transaction of unknown form", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, []byte{77}, "unknown form 77", 59},
+		{"transaction missing", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, nil, "59 readable transactions of 60", 59},
+		{"part missing", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, nil, "part 2 of 4", 59},
+		{"part changed", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, []byte{packZstd, 1}, "decompress", 59},
+		{"key too long", func(w *Writer) []byte { return append(appendTxnKey(nil, keyTxn, id(w)+1, 1), 0) }, []byte{0}, "bytes instead of 13", 60},
+		{"string missing", func(w *Writer) []byte { return appendStringKey(nil, w.Run(), 0) }, nil, "string 0 is missing", 0},
+		{"description changed", func(w *Writer) []byte { return appendRunKey(nil, keyRun, w.Run()) }, []byte("{"), "description of run", 0},
+		{"count missing", func(w *Writer) []byte { return appendRunKey(nil, keyCount, w.Run()) }, nil, "count of run", 60},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := create(t, dir, Options{})
+			for seq := range uint32(60) {
+				record(t, w, plainTxn(w.Run(), 1, seq+1))
+			}
+			closed(t, w)
+			put(t, dir, test.key(w), test.value)
+			read, err := tryRead(t, dir)
+			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want ErrCorrupt and %q", err, test.says)
+			}
+			if read != test.rest {
+				t.Errorf("%d transactions were read, want %d", read, test.rest)
+			}
+		})
+	}
+}

@@ -1,0 +1,314 @@
+package recorder
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+
+	"github.com/isotap/isotap/history"
+)
+
+// The fewest bytes that a statement and an access take: they bound what a record's counts may claim,
+// and so what a damaged record can make a reader allocate.
+const (
+	minStmtBytes   = 12
+	minAccessBytes = 2
+	minArgBytes    = 1
+)
+
+// A decoder turns values of one run back into sessions and transactions. It is for one goroutine.
+type decoder struct {
+	dict     []string
+	intern   *interner
+	unpacker *unpacker
+	in       cursor
+	ids      idState
+	tags     tagState
+	prefix   []byte // the text of ids.tag
+	text     []byte // the id being put together
+}
+
+func (d *decoder) session(s *history.Session, value []byte) error {
+	d.in = cursor{b: value}
+	s.Start = d.in.varint()
+	s.End = d.in.varint()
+	s.Client = string(d.in.text())
+	s.User = string(d.in.text())
+	return d.in.end()
+}
+
+// txn decodes a transaction whose ID and Session are set already.
+func (d *decoder) txn(t *history.Txn, value []byte) error {
+	d.in = cursor{b: value}
+	d.ids = idState{}
+	d.prefix = d.prefix[:0]
+	d.tags = tagState{own: t.ID, base: t.ID.Seq()}
+	t.Status = history.Status(d.in.byte())
+	t.Level = history.Level(d.in.byte())
+	t.Implicit = d.in.byte()&flagImplicit != 0
+	t.Start = d.in.varint()
+	t.End = t.Start + d.in.varint()
+	stmts := d.in.count(minStmtBytes)
+	accesses := make([]history.Access, 0, d.in.count(minAccessBytes))
+	if stmts > 0 {
+		t.Stmts = make([]history.Stmt, stmts)
+	}
+	at, num := t.Start, int64(0)
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		accesses = d.stmt(s, at, num, accesses)
+		if d.in.err != nil {
+			return d.in.err
+		}
+		at, num = s.End, int64(s.Num)
+	}
+	if len(accesses) != cap(accesses) {
+		d.in.fail(fmt.Errorf("has %d accesses instead of %d", len(accesses), cap(accesses)))
+	}
+	return d.in.end()
+}
+
+// stmt decodes a statement. Its accesses are taken from the room that is left in accesses.
+func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access) []history.Access {
+	in := &d.in
+	s.Num = uint32(num + in.varint())
+	s.Kind = history.Kind(in.byte())
+	s.Locking = history.Locking(in.byte())
+	s.Observation = history.Observation(in.byte())
+	flags := in.byte()
+	s.Void = flags&flagVoid != 0
+	if flags&flagReason != 0 {
+		s.Reason = d.ref()
+	}
+	s.Shape = d.ref()
+	if n := in.count(minArgBytes); n > 0 {
+		s.Args = make([]string, n)
+		for i := range s.Args {
+			s.Args[i] = d.arg()
+		}
+	}
+	s.Start = at + in.varint()
+	s.End = s.Start + in.varint()
+	if flags&flagError != 0 {
+		s.Error.Code = uint16(in.uvarint())
+		s.Error.SQLState = d.ref()
+		s.Error.Message = string(in.text())
+	}
+	s.Rows = in.uvarint()
+	s.Affected = in.uvarint()
+	n := in.count(minAccessBytes)
+	if n > cap(accesses)-len(accesses) {
+		in.fail(errors.New("has more accesses than it says"))
+	}
+	if n == 0 || in.err != nil {
+		return accesses
+	}
+	from := len(accesses)
+	accesses = d.accesses(accesses, from+n)
+	s.Accesses = accesses[from:len(accesses):len(accesses)]
+	return accesses
+}
+
+// accesses decodes groups of accesses until the list has the wanted length.
+func (d *decoder) accesses(list []history.Access, want int) []history.Access {
+	for len(list) < want && d.in.err == nil {
+		op := history.Op(d.in.byte())
+		flags := d.in.byte()
+		form := idForm(flags >> formShift)
+		n := d.in.count(minAccessBytes)
+		if n == 0 || n > want-len(list) || form >= numForms {
+			d.in.fail(fmt.Errorf("has a group of %d accesses with row ids of form %d", n, form))
+			return list
+		}
+		table := d.ref()
+		for range n {
+			a := history.Access{Op: op, Inexact: flags&flagInexact != 0}
+			a.Row = history.Row{Table: table, ID: d.rowID(form)}
+			a.Version, a.Prior = d.chain()
+			if d.in.err != nil {
+				return list
+			}
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func (d *decoder) rowID(form idForm) string {
+	s := &d.ids
+	switch form {
+	case formRaw:
+		return d.intern.string(d.in.text())
+	case formTag:
+		step := d.in.uvarint()
+		if step&1 == flagOtherTag {
+			s.tag, _ = d.tag()
+			d.prefix = append(s.tag.Append(d.prefix[:0]), ':')
+		}
+		s.ordinal += uint64(unzigzag(step >> 1))
+		d.text = formBase36.append(append(d.text[:0], d.prefix...), s.ordinal)
+	default:
+		s.nums[form] += uint64(d.in.varint())
+		d.text = form.append(d.text[:0], s.nums[form])
+	}
+	return d.intern.string(d.text)
+}
+
+// chain decodes a version and the tags below it, which stand in the record newest first.
+func (d *decoder) chain() (version history.Tag, prior []history.Tag) {
+	d.tags.base = d.tags.own.Seq()
+	version, more := d.tag()
+	for more && d.in.err == nil {
+		var t history.Tag
+		t, more = d.tag()
+		prior = append(prior, t)
+	}
+	slices.Reverse(prior)
+	return version, prior
+}
+
+func (d *decoder) tag() (t history.Tag, more bool) {
+	s := &d.tags
+	word := d.in.uvarint()
+	more = word&1 != 0
+	switch word >>= 1; word {
+	case tagInitial:
+		return history.Tag{}, more
+	case tagOfRowID:
+		return d.ids.tag, more
+	case tagForeign:
+		run, seq := d.in.uvarint(), d.in.uvarint()
+		s.other = history.MakeTxnID(history.Run(run), uint32(seq))
+		t.Txn = s.other
+	case tagSameRun:
+		seq := int64(s.other.Seq()) - d.in.varint()
+		s.other = history.MakeTxnID(s.other.Run(), uint32(seq))
+		t.Txn = s.other
+	default:
+		s.base = uint32(int64(s.base) - unzigzag(word-tagOwnFirst))
+		t.Txn = history.MakeTxnID(s.own.Run(), s.base)
+	}
+	t.Stmt = uint32(d.in.uvarint())
+	return t, more
+}
+
+// ref decodes a string that may be in the dictionary.
+func (d *decoder) ref() string {
+	switch word := d.in.uvarint(); {
+	case word == refEmpty:
+		return ""
+	case word == refInline:
+		return string(d.in.text())
+	case word-refFirst < uint64(len(d.dict)):
+		return d.dict[word-refFirst]
+	default:
+		d.in.fail(fmt.Errorf("refers to string %d of a dictionary of %d", word-refFirst, len(d.dict)))
+		return ""
+	}
+}
+
+func (d *decoder) arg() string {
+	word := d.in.uvarint()
+	if word&1 == 0 {
+		return string(d.in.take(word >> 1))
+	}
+	return strconv.FormatInt(unzigzag(word>>1), 10)
+}
+
+// A cursor reads a value. Its first error stays, and reads after it give zeroes.
+type cursor struct {
+	b   []byte
+	at  int
+	err error
+}
+
+func (c *cursor) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+var errShort = errors.New("ends early")
+
+func (c *cursor) byte() byte {
+	if c.err != nil || c.at >= len(c.b) {
+		c.fail(errShort)
+		return 0
+	}
+	c.at++
+	return c.b[c.at-1]
+}
+
+func (c *cursor) uvarint() uint64 {
+	if c.err != nil {
+		return 0
+	}
+	n, size := binary.Uvarint(c.b[c.at:])
+	if size == 0 {
+		c.fail(errShort)
+		return 0
+	}
+	if size < 0 {
+		c.fail(errors.New("has a number of more than 64 bits"))
+		return 0
+	}
+	c.at += size
+	return n
+}
+
+func (c *cursor) varint() int64 { return unzigzag(c.uvarint()) }
+
+// count reads how many things follow that take at least size bytes each.
+func (c *cursor) count(size int) int {
+	n := c.uvarint()
+	if rest := uint64(len(c.b) - c.at); n > rest/uint64(size) {
+		c.fail(fmt.Errorf("says that %d items follow in %d bytes", n, rest))
+		return 0
+	}
+	return int(n)
+}
+
+// take gives the next n bytes, which are the cursor's own.
+func (c *cursor) take(n uint64) []byte {
+	if c.err != nil || n > uint64(len(c.b)-c.at) {
+		c.fail(errShort)
+		return nil
+	}
+	c.at += int(n)
+	return c.b[c.at-int(n) : c.at]
+}
+
+func (c *cursor) text() []byte { return c.take(c.uvarint()) }
+
+// end gives the error, or one if bytes are left over.
+func (c *cursor) end() error {
+	if c.err == nil && c.at != len(c.b) {
+		c.fail(fmt.Errorf("has %d bytes too many", len(c.b)-c.at))
+	}
+	return c.err
+}
+
+// An interner gives equal strings for equal bytes without allocating where it can: row ids repeat.
+// It forgets by overwriting, so its memory is bounded.
+type interner struct {
+	seed  maphash.Seed
+	slots []string
+}
+
+// internedIDs is how many row ids a reader remembers, a few megabytes.
+const internedIDs = 1 << 17
+
+func newInterner(slots int) *interner {
+	return &interner{seed: maphash.MakeSeed(), slots: make([]string, slots)}
+}
+
+func (t *interner) string(b []byte) string {
+	slot := &t.slots[maphash.Bytes(t.seed, b)%uint64(len(t.slots))]
+	if *slot != string(b) {
+		*slot = string(b)
+	}
+	return *slot
+}

@@ -1,0 +1,42 @@
+//go:build linux || darwin
+
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// freeBytes is what an ordinary user may still write where dir is kept.
+func freeBytes(dir string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+// probeLock says whether nobody writes to the recording (shared) or nobody has it open at all. Badger
+// holds the lock that it probes; asking first keeps the checks of the files from meeting files that
+// change.
+func probeLock(dir string, shared bool) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("lock recording: %w", err)
+	}
+	defer f.Close()
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return inUse(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("lock recording %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package recorder
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/isotap/isotap/history"
+)
+
+// The key spaces. All numbers in keys are big endian, so that keys sort by run, session and counter;
+// counters of one session grow with time.
+const (
+	keyRun     = 'r' // run: the run's Info, as JSON
+	keyCount   = 'n' // run: how many transactions of the run the recording holds
+	keySession = 's' // run, session: a session
+	keyTxn     = 't' // run, session, counter: a transaction
+	keyChunk   = 'c' // run, session, counter, number: a part of a transaction's value
+	keyString  = 'd' // run, number: a string of the run's dictionary
+)
+
+const txnKeyLen = 1 + 4 + 4 + 4
+
+func appendRunKey(b []byte, space byte, run history.Run) []byte {
+	return binary.BigEndian.AppendUint32(append(b, space), uint32(run))
+}
+
+func appendSessionKey(b []byte, space byte, run history.Run, id history.SessionID) []byte {
+	return binary.BigEndian.AppendUint32(appendRunKey(b, space, run), uint32(id))
+}
+
+func appendTxnKey(b []byte, space byte, id history.TxnID, session history.SessionID) []byte {
+	return binary.BigEndian.AppendUint32(appendSessionKey(b, space, id.Run(), session), id.Seq())
+}
+
+func appendChunkKey(b []byte, id history.TxnID, session history.SessionID, number int) []byte {
+	return binary.BigEndian.AppendUint32(appendTxnKey(b, keyChunk, id, session), uint32(number))
+}
+
+func appendStringKey(b []byte, run history.Run, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendRunKey(b, keyString, run), number)
+}
+
+// keyNumbers gives the numbers of a key that must hold n of them.
+func keyNumbers(key []byte, n int) ([]uint32, error) {
+	if len(key) != 1+4*n {
+		return nil, fmt.Errorf("key %x has %d bytes instead of %d", key, len(key), 1+4*n)
+	}
+	numbers := make([]uint32, n)
+	for i := range numbers {
+		numbers[i] = binary.BigEndian.Uint32(key[1+4*i:])
+	}
+	return numbers, nil
+}
+
+// keyName describes a key in error messages.
+func keyName(key []byte) string {
+	if len(key) == 0 {
+		return "empty key"
+	}
+	numbers, err := keyNumbers(key, (len(key)-1)/4)
+	if err != nil {
+		return fmt.Sprintf("key %x", key)
+	}
+	switch run := func() history.Run { return history.Run(numbers[0]) }; {
+	case key[0] == keyTxn && len(numbers) == 3:
+		return fmt.Sprintf("transaction %s of session %d", history.MakeTxnID(run(), numbers[2]), numbers[1])
+	case key[0] == keyChunk && len(numbers) == 4:
+		return fmt.Sprintf("part %d of transaction %s of session %d", numbers[3], history.MakeTxnID(run(), numbers[2]), numbers[1])
+	case key[0] == keySession && len(numbers) == 2:
+		return fmt.Sprintf("session %d of run %s", numbers[1], run())
+	case key[0] == keyString && len(numbers) == 2:
+		return fmt.Sprintf("string %d of run %s", numbers[1], run())
+	case key[0] == keyRun && len(numbers) == 1:
+		return fmt.Sprintf("description of run %s", run())
+	case key[0] == keyCount && len(numbers) == 1:
+		return fmt.Sprintf("count of run %s", run())
+	}
+	return fmt.Sprintf("key %x", key)
+}

@@ -1,0 +1,159 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// formatVersion is the version of FORMAT.md that this package writes and reads.
+const formatVersion = 1
+
+const (
+	markerName = "ISOTAP-RECORDING"
+	markerText = "isotap recording, format "
+)
+
+// memTableSize is what Badger collects in memory, and in its write-ahead log, before it writes a
+// table. A batch must fit within 15% of it. Readers use the same size, for Badger replays a log into
+// memory of this size.
+const memTableSize = 16 << 20
+
+// badgerOptions are the settings that writing and reading share.
+//
+// Everything lives in the tree, nothing in Badger's value log: values are cut to less than its
+// threshold, so there is nothing for the log's garbage collection to do, and one file to sync. Blocks
+// are not compressed: the encoding leaves little to gain (FORMAT.md has the figures), and a block that
+// lies in the file as it is can be checked before Badger reads it. Memory stays small, for the
+// database server next door needs it.
+func badgerOptions(dir string, log *zap.Logger) badger.Options {
+	return badger.DefaultOptions(dir).
+		WithLogger(badgerLog{log}).
+		WithMemTableSize(memTableSize).
+		WithNumMemtables(2).
+		WithValueThreshold(1 << 20).
+		WithValueLogFileSize(1 << 20).
+		WithCompression(options.None).
+		WithBlockCacheSize(0).
+		WithIndexCacheSize(0).
+		WithBloomFalsePositive(0). // no lookups by key while writing
+		WithNumCompactors(2).      // the fewest that Badger allows
+		WithNumVersionsToKeep(1).
+		WithDetectConflicts(false). // one writer
+		WithMetricsEnabled(false).
+		WithChecksumVerificationMode(options.OnBlockRead)
+}
+
+// openBadger opens a database whose files were checked, and names the error that callers look for.
+func openBadger(dir string, o badger.Options) (*badger.DB, error) {
+	db, err := badger.Open(o)
+	if err == nil {
+		return db, nil
+	}
+	if strings.Contains(err.Error(), "Cannot acquire directory lock") {
+		return nil, inUse(dir)
+	}
+	return nil, fmt.Errorf("open recording %s: %w", dir, err)
+}
+
+func inUse(dir string) error {
+	by := ""
+	if pid, err := os.ReadFile(filepath.Join(dir, "LOCK")); err == nil {
+		by = " by process " + strings.TrimSpace(string(pid))
+	}
+	return fmt.Errorf("%w: %s is open%s; stop it first", ErrInUse, dir, by)
+}
+
+// createMarker makes dir a recording. It must not exist, be empty, or be one already.
+func createMarker(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create recording: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, markerName)); err == nil {
+		return checkMarker(dir)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("create recording: %w", err)
+	}
+	fresh := filepath.Join(dir, markerName+".new")
+	for _, e := range entries {
+		if e.Name() != filepath.Base(fresh) {
+			return fmt.Errorf("%w: %s holds other files (%s); name an empty or a new directory", ErrNotRecording, dir, e.Name())
+		}
+	}
+	// Written beside and renamed: a marker is whole or not there.
+	text := markerText + strconv.Itoa(formatVersion) + "\n"
+	if err := writeSynced(fresh, text); err != nil {
+		return fmt.Errorf("create recording: %w", err)
+	}
+	if err := os.Rename(fresh, filepath.Join(dir, markerName)); err != nil {
+		return fmt.Errorf("create recording: %w", err)
+	}
+	return syncDir(dir)
+}
+
+func writeSynced(path, text string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync directory of recording: %w", err)
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("sync directory of recording: %w", err)
+	}
+	return nil
+}
+
+// checkMarker says whether dir is a recording of the version that this package knows.
+func checkMarker(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, markerName))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if _, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("%w: %s does not exist", ErrNotRecording, dir)
+		}
+		return fmt.Errorf("%w: %s has no file %s", ErrNotRecording, dir, markerName)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrNotRecording, err)
+	}
+	version, ok := strings.CutPrefix(strings.TrimSpace(string(text)), markerText)
+	n, err := strconv.Atoi(version)
+	switch {
+	case !ok || err != nil:
+		return fmt.Errorf("%w: %s does not say its format", ErrNotRecording, filepath.Join(dir, markerName))
+	case n != formatVersion:
+		return fmt.Errorf("%w: %s has format %d, this isotap reads format %d", ErrFormat, dir, n, formatVersion)
+	}
+	return nil
+}
+
+// badgerLog gives Badger's messages to zap.
+type badgerLog struct{ log *zap.Logger }
+
+func (l badgerLog) Errorf(f string, a ...any)   { l.write(zapcore.ErrorLevel, f, a) }
+func (l badgerLog) Warningf(f string, a ...any) { l.write(zapcore.DebugLevel, f, a) }
+func (l badgerLog) Infof(f string, a ...any)    { l.write(zapcore.DebugLevel, f, a) }
+func (l badgerLog) Debugf(f string, a ...any)   { l.write(zapcore.DebugLevel, f, a) }
+
+func (l badgerLog) write(level zapcore.Level, format string, args []any) {
+	if l.log.Core().Enabled(level) {
+		l.log.Log(level, "badger: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+	}
+}

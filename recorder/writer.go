@@ -1,0 +1,370 @@
+package recorder
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A Writer adds one run to a recording. Its methods may be called from several goroutines; calls for
+// one session are written in the order in which they were made.
+//
+// One goroutine encodes and writes. A failure to write is final: it ends the Writer's work, and every
+// later call reports it.
+type Writer struct {
+	opts  Options
+	run   history.Run
+	info  history.Info
+	batch *batch
+	queue *queue
+
+	txns, stmts, bytes, syncs atomic.Uint64
+
+	done      chan struct{} // closed when the writing goroutine has ended
+	err       atomic.Pointer[error]
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Stats counts what a Writer has done so far.
+type Stats struct {
+	Txns    uint64        // transactions encoded
+	Stmts   uint64        // statements in them
+	Bytes   uint64        // of all keys and values, before Badger's own overhead
+	Syncs   uint64        // batches written and synced
+	Queued  int64         // bytes, as estimated, that wait in the queue now
+	Stalls  uint64        // calls that found the queue full
+	Stalled time.Duration // the time that such calls waited, in sum
+}
+
+// Create opens the recording in dir for a new run, and makes the recording if dir does not exist or is
+// empty. It draws the run's number: info.Run and info.Ended are ignored, and info.Started is now
+// unless it is set. The errors are ErrNotRecording, ErrFormat, ErrInUse, ErrCorrupt or the system's.
+func Create(dir string, info history.Info, opts Options) (*Writer, error) {
+	opts = opts.withDefaults()
+	if err := createMarker(dir); err != nil {
+		return nil, err
+	}
+	if err := probeLock(dir, false); err != nil {
+		return nil, err
+	}
+	// SyncWrites rather than DB.Sync after writing: Sync reaches only the write-ahead log that is
+	// current, not one that a batch before it has filled and that is not a table yet.
+	o := badgerOptions(dir, opts.Logger).WithSyncWrites(true)
+	if _, err := checkFiles(dir, o); err != nil {
+		return nil, err
+	}
+	db, err := openBadger(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWriter(dir, db, info, opts)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	go w.write()
+	return w, nil
+}
+
+func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Writer, error) {
+	run, err := drawRun(db)
+	if err != nil {
+		return nil, err
+	}
+	packer, err := newPacker()
+	if err != nil {
+		return nil, err
+	}
+	info.Run, info.Ended = run, time.Time{}
+	if info.Started.IsZero() {
+		info.Started = time.Now()
+	}
+	w := &Writer{
+		opts: opts,
+		run:  run,
+		info: info,
+		batch: &batch{
+			db: db, dir: dir, run: run, minFree: opts.MinFree,
+			enc: encoder{priors: newPriorSet()}, packer: packer,
+		},
+		queue: newQueue(opts.QueueBytes),
+		done:  make(chan struct{}),
+	}
+	if err := w.batch.info(&w.info); err != nil {
+		return nil, err
+	}
+	return w, w.batch.commit()
+}
+
+// drawRun draws a run that the recording does not have.
+func drawRun(db *badger.DB) (run history.Run, err error) {
+	err = db.View(func(txn *badger.Txn) error {
+		for {
+			var b [4]byte
+			if _, err := rand.Read(b[:]); err != nil {
+				return fmt.Errorf("draw a run: %w", err)
+			}
+			run = history.Run(binary.BigEndian.Uint32(b[:]) % history.MaxRun)
+			if run == 0 {
+				continue
+			}
+			_, err := txn.Get(appendRunKey(nil, keyRun, run))
+			if errors.Is(err, badger.ErrKeyNotFound) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("draw a run: %w", err)
+			}
+		}
+	})
+	return run, err
+}
+
+// Run is the run that the Writer drew: the prefix of the transaction ids that the proxy hands out.
+func (w *Writer) Run() history.Run { return w.run }
+
+// Session queues a session, to be called when it starts and again when it ended: the later call
+// replaces what the earlier one said. Session.Run is ignored. It waits while the queue is full.
+func (w *Writer) Session(ctx context.Context, s history.Session) error {
+	size := int64(128 + len(s.Client) + len(s.User))
+	return w.queue.put(ctx, item{session: &s, size: size})
+}
+
+// Txn queues an ended transaction and takes ownership of it: the caller must not change it any more.
+// It waits while the queue is full; if ctx ends first the transaction is not recorded. Every
+// transaction is given once, with an id of this run.
+//
+// With durability commit, Txn returns for a committed transaction only when it is on disk, unless it
+// is an autocommitted statement that cannot have written anything. If ctx ends during that wait, the
+// transaction is recorded all the same.
+func (w *Writer) Txn(ctx context.Context, t *history.Txn) error {
+	if t.ID.Run() != w.run || t.ID.Seq() == 0 {
+		return fmt.Errorf("record transaction %s: it is not of run %s", t.ID, w.run)
+	}
+	// Once queued, the transaction is the writing goroutine's.
+	wait := w.opts.Durability == Commit && t.Status == history.Committed && !harmless(t)
+	if err := w.queue.put(ctx, item{txn: t, size: txnSize(t)}); err != nil {
+		return err
+	}
+	if wait {
+		return w.Flush(ctx)
+	}
+	return nil
+}
+
+// harmless says whether a transaction is an autocommitted statement that only reads.
+func harmless(t *history.Txn) bool {
+	if !t.Implicit {
+		return false
+	}
+	for i := range t.Stmts {
+		switch t.Stmts[i].Kind {
+		case history.Select, history.Set, history.Begin, history.Commit, history.Rollback, history.Savepoint:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Flush waits until everything queued before it is on disk. Calls at the same time share one sync.
+func (w *Writer) Flush(ctx context.Context) error {
+	flushed := make(chan error, 1)
+	if err := w.queue.put(ctx, item{flushed: flushed}); err != nil {
+		return err
+	}
+	select {
+	case err := <-flushed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Err gives the failure that ended the Writer's work; nil as long as it works or was closed in order.
+func (w *Writer) Err() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Stats gives the Writer's counters.
+func (w *Writer) Stats() Stats {
+	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load()}
+	w.queue.mu.Lock()
+	defer w.queue.mu.Unlock()
+	s.Queued, s.Stalls, s.Stalled = w.queue.bytes, w.queue.stalls, w.queue.stalled
+	return s
+}
+
+// Close writes what is queued, marks the run's clean end and closes the recording. Calls that come
+// after it give ErrClosed. It gives the failure that ended the Writer's work, if any; the run then
+// has no clean end. Further calls give the same answer.
+func (w *Writer) Close() error {
+	w.closeOnce.Do(func() {
+		w.queue.stop(ErrClosed)
+		<-w.done
+		w.closeErr = w.Err()
+		if w.closeErr == nil {
+			w.closeErr = w.end()
+		}
+		if err := w.batch.db.Close(); err != nil {
+			w.closeErr = errors.Join(w.closeErr, fmt.Errorf("close recording: %w", err))
+		}
+	})
+	return w.closeErr
+}
+
+func (w *Writer) end() error {
+	w.info.Ended = time.Now()
+	if err := w.batch.info(&w.info); err != nil {
+		return err
+	}
+	return w.batch.commit()
+}
+
+// write is the writing goroutine. It ends when the queue is stopped or the disk fails.
+func (w *Writer) write() {
+	defer close(w.done)
+	linger := time.NewTimer(w.opts.SyncEvery)
+	linger.Stop()
+	defer linger.Stop()
+	var items []item
+	var waiting []chan<- error
+	for {
+		due := false
+		select {
+		case <-w.queue.ready:
+		case <-linger.C:
+			due = true
+		}
+		empty := w.batch.empty()
+		var stopped bool
+		items, stopped = w.queue.take(items)
+		err := w.add(items)
+		for i := range items {
+			if items[i].flushed != nil {
+				waiting = append(waiting, items[i].flushed)
+			}
+		}
+		if err == nil && (due || stopped || len(waiting) > 0) {
+			err = w.commit()
+			linger.Stop()
+		} else if empty && !w.batch.empty() {
+			linger.Reset(w.opts.SyncEvery)
+		}
+		if err != nil || stopped || len(waiting) > 0 {
+			waiting = answer(waiting, err)
+		}
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		if stopped {
+			return
+		}
+	}
+}
+
+func answer(waiting []chan<- error, err error) []chan<- error {
+	for _, c := range waiting {
+		c <- err
+	}
+	clear(waiting)
+	return waiting[:0]
+}
+
+// fail makes every later call report err, and answers those that were queued meanwhile.
+func (w *Writer) fail(err error) {
+	w.err.Store(&err)
+	w.queue.stop(err)
+	items, _ := w.queue.take(nil)
+	for i := range items {
+		if items[i].flushed != nil {
+			items[i].flushed <- err
+		}
+	}
+}
+
+// add encodes items into the batch, writing it whenever it is full.
+func (w *Writer) add(items []item) error {
+	for i := range items {
+		switch it := &items[i]; {
+		case it.txn != nil:
+			if err := w.batch.txn(it.txn); err != nil {
+				return err
+			}
+			w.txns.Add(1)
+			w.stmts.Add(uint64(len(it.txn.Stmts)))
+		case it.session != nil:
+			w.batch.session(it.session)
+		}
+		w.bytes.Store(w.batch.written)
+		if w.batch.full() {
+			if err := w.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *Writer) commit() error {
+	if w.batch.empty() {
+		return nil
+	}
+	w.syncs.Add(1)
+	return w.batch.commit()
+}
+
+// runInfo is history.Info as the recording holds it.
+type runInfo struct {
+	Started           time.Time  `json:"started"`
+	Ended             *time.Time `json:"ended,omitempty"`
+	Isotap            string     `json:"isotap"`
+	Mode              string     `json:"mode"`
+	Engine            string     `json:"engine"`
+	Version           string     `json:"version"`
+	SnapshotIsolation bool       `json:"snapshot_isolation"`
+}
+
+func encodeInfo(info *history.Info) ([]byte, error) {
+	r := runInfo{
+		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
+		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
+	}
+	if !info.Ended.IsZero() {
+		r.Ended = &info.Ended
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("describe run: %w", err)
+	}
+	return b, nil
+}
+
+func decodeInfo(run history.Run, b []byte) (history.Info, error) {
+	var r runInfo
+	if err := json.Unmarshal(b, &r); err != nil {
+		return history.Info{}, fmt.Errorf("description of run %s: %w", run, err)
+	}
+	info := history.Info{
+		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode,
+		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation},
+	}
+	if r.Ended != nil {
+		info.Ended = *r.Ended
+	}
+	return info, nil
+}

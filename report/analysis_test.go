@@ -1,0 +1,59 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+)
+
+// analysed is what the analyzer makes of two transactions that lose an update.
+func analysed(t *testing.T) *analyzer.Result {
+	t.Helper()
+	r := lostUpdate()
+	row := history.Row{Table: "bank.account", ID: "7"}
+	first, second := r.Findings[0].Witness[0].To, r.Findings[0].Witness[0].From
+	for _, txn := range []*history.Txn{first, second} {
+		txn.Stmts[1].Accesses = []history.Access{{Row: row, Op: history.Read}}
+	}
+	first.Stmts[2].Accesses = []history.Access{{Row: row, Op: history.UpdateRow}}
+	second.Stmts[2].Accesses = []history.Access{{Row: row, Op: history.UpdateRow, Version: tag(0x2a1, 3)}}
+	result, err := analyzer.Analyze(r.Runs, []*history.Txn{first, second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Findings) != 1 {
+		t.Fatalf("the analyzer gives %d findings, want 1", len(result.Findings))
+	}
+	return result
+}
+
+func TestReportAndExplanationCallTransactionsTheSame(t *testing.T) {
+	r := analysed(t)
+	w := newWitness(r.Findings[0])
+	text := strings.Join(r.Findings[0].Explanation, "\n")
+	for _, txn := range w.txns {
+		if want := fmt.Sprintf("%s (%s)", w.name(txn), txn.ID); !strings.Contains(text, want) {
+			t.Errorf("the explanation does not speak of %s:\n%s", want, text)
+		}
+		if w.programName(txn) == "" {
+			t.Errorf("the program of %s is not found", w.name(txn))
+		}
+	}
+	var b bytes.Buffer
+	if err := Terminal(&b, r, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1 hazard, 0 violations", "lost update", "FOR UPDATE"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, b.String())
+		}
+	}
+	t.Log(b.String())
+	if g := w.drawing(); g == nil || len(g.Edges) != len(r.Findings[0].Witness) {
+		t.Errorf("the cycle is not drawn: %+v", g)
+	}
+}

@@ -1,0 +1,295 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+)
+
+// Schema names the JSON document's schema and its version. The number grows when a field is removed
+// or changes its meaning; new fields may appear under the same number.
+const Schema = "isotap-report/1"
+
+// JSON writes the result as one indented JSON document, as docs/report-json.md describes it. The
+// error is w's.
+func JSON(w io.Writer, r *analyzer.Result) error {
+	enc := json.NewEncoder(w)
+	// The document is not for embedding in HTML, and "a < b" is what people search for in it.
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(newDocument(r)); err != nil {
+		return fmt.Errorf("write the JSON report: %w", err)
+	}
+	return nil
+}
+
+// The types below are the schema: their fields stand in the order in which they are written, and all
+// of them are always written.
+type (
+	document struct {
+		Schema   string        `json:"schema"`
+		Verdict  jsonVerdict   `json:"verdict"`
+		Runs     []jsonRun     `json:"runs"`
+		Coverage jsonCoverage  `json:"coverage"`
+		Programs []jsonProgram `json:"programs"`
+		Findings []jsonFinding `json:"findings"`
+	}
+	jsonVerdict struct {
+		Violations int    `json:"violations"`
+		Hazards    int    `json:"hazards"`
+		Coverage   grade  `json:"coverage"`
+		Text       string `json:"text"`
+	}
+	jsonRun struct {
+		ID      string     `json:"id"`
+		Started time.Time  `json:"started"`
+		Ended   *time.Time `json:"ended"`
+		Isotap  string     `json:"isotap"`
+		Mode    string     `json:"mode"`
+		Server  jsonServer `json:"server"`
+	}
+	jsonServer struct {
+		Engine            string `json:"engine"`
+		Version           string `json:"version"`
+		SnapshotIsolation bool   `json:"snapshot_isolation"`
+	}
+	jsonCoverage struct {
+		Sessions      int          `json:"sessions"`
+		Transactions  int          `json:"transactions"`
+		Committed     int          `json:"committed"`
+		Aborted       int          `json:"aborted"`
+		Indeterminate int          `json:"indeterminate"`
+		Statements    int          `json:"statements"`
+		Exact         int          `json:"exact"`
+		Inexact       int          `json:"inexact"`
+		Opaque        int          `json:"opaque"`
+		Reasons       []jsonReason `json:"reasons"`
+		RowReads      int          `json:"row_reads"`
+		RowWrites     int          `json:"row_writes"`
+		Levels        []jsonLevel  `json:"levels"`
+	}
+	jsonReason struct {
+		Reason     string `json:"reason"`
+		Statements int    `json:"statements"`
+	}
+	jsonLevel struct {
+		Level        string `json:"level"`
+		Transactions int    `json:"transactions"`
+	}
+	jsonProgram struct {
+		Name         string   `json:"name"`
+		Level        string   `json:"level"`
+		Transactions int      `json:"transactions"`
+		Statements   []string `json:"statements"`
+	}
+	jsonFinding struct {
+		ID           string     `json:"id"`
+		Anomaly      string     `json:"anomaly"`
+		Class        string     `json:"class"`
+		Rule         string     `json:"rule"`
+		Summary      string     `json:"summary"`
+		Programs     []string   `json:"programs"`
+		Count        int        `json:"count"`
+		FirstNS      int64      `json:"first_ns"`
+		LastNS       int64      `json:"last_ns"`
+		Explanation  []string   `json:"explanation"`
+		Advice       []string   `json:"advice"`
+		Witness      []jsonEdge `json:"witness"`
+		Transactions []jsonTxn  `json:"transactions"`
+	}
+	jsonEdge struct {
+		Kind          string   `json:"kind"`
+		From          *string  `json:"from"`
+		FromStatement *uint32  `json:"from_statement"`
+		To            *string  `json:"to"`
+		ToStatement   *uint32  `json:"to_statement"`
+		Row           *jsonRow `json:"row"`
+		Version       *string  `json:"version"`
+		Next          *string  `json:"next"`
+		Current       bool     `json:"current"`
+		Inexact       bool     `json:"inexact"`
+	}
+	jsonRow struct {
+		Table string `json:"table"`
+		ID    string `json:"id"`
+	}
+	jsonTxn struct {
+		ID         string          `json:"id"`
+		Name       string          `json:"name"`
+		Program    *string         `json:"program"`
+		Session    uint32          `json:"session"`
+		Level      string          `json:"level"`
+		Status     string          `json:"status"`
+		Autocommit bool            `json:"autocommit"`
+		Start      *time.Time      `json:"start"`
+		StartNS    int64           `json:"start_ns"`
+		End        *time.Time      `json:"end"`
+		EndNS      int64           `json:"end_ns"`
+		Statements []jsonStatement `json:"statements"`
+	}
+	jsonStatement struct {
+		Num         uint32     `json:"num"`
+		Kind        string     `json:"kind"`
+		Text        string     `json:"text"`
+		Shape       string     `json:"shape"`
+		Locking     string     `json:"locking"`
+		Observation string     `json:"observation"`
+		Reason      string     `json:"reason"`
+		Void        bool       `json:"void"`
+		StartNS     int64      `json:"start_ns"`
+		EndNS       int64      `json:"end_ns"`
+		Rows        uint64     `json:"rows"`
+		Affected    uint64     `json:"affected"`
+		Error       *jsonError `json:"error"`
+	}
+	jsonError struct {
+		Code     uint16 `json:"code"`
+		SQLState string `json:"sqlstate"`
+		Message  string `json:"message"`
+	}
+)
+
+func newDocument(r *analyzer.Result) *document {
+	violations, hazards := Tally(r)
+	doc := &document{
+		Schema:   Schema,
+		Verdict:  jsonVerdict{violations, hazards, gradeOf(&r.Coverage), verdict(r)},
+		Runs:     make([]jsonRun, 0, len(r.Runs)),
+		Coverage: newJSONCoverage(&r.Coverage),
+		Programs: make([]jsonProgram, 0),
+		Findings: make([]jsonFinding, 0, len(r.Findings)),
+	}
+	for i := range r.Runs {
+		doc.Runs = append(doc.Runs, newJSONRun(&r.Runs[i]))
+	}
+	clock := newClock(r.Runs)
+	known := make(map[string]bool)
+	for _, f := range r.Findings {
+		for _, p := range f.Programs {
+			if !known[p.Name] {
+				known[p.Name] = true
+				doc.Programs = append(doc.Programs, jsonProgram{p.Name, p.Level.String(), p.Count, list(p.Stmts)})
+			}
+		}
+		doc.Findings = append(doc.Findings, newJSONFinding(f, clock))
+	}
+	return doc
+}
+
+func newJSONRun(info *history.Info) jsonRun {
+	run := jsonRun{
+		ID: info.Run.String(), Started: info.Started.UTC(), Isotap: info.Isotap, Mode: info.Mode,
+		Server: jsonServer{info.Server.Engine, info.Server.Version, info.Server.SnapshotIsolation},
+	}
+	if !info.Ended.IsZero() {
+		ended := info.Ended.UTC()
+		run.Ended = &ended
+	}
+	return run
+}
+
+func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
+	out := jsonCoverage{
+		Sessions: c.Sessions, Transactions: c.Txns, Committed: c.Committed, Aborted: c.Aborted, Indeterminate: c.Indeterminate,
+		Statements: c.Statements, Exact: c.Exact, Inexact: c.Inexact, Opaque: c.Opaque,
+		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
+	}
+	for _, why := range sortedReasons(c) {
+		out.Reasons = append(out.Reasons, jsonReason{why.Name, why.Count})
+	}
+	for _, l := range usedLevels(c) {
+		out.Levels = append(out.Levels, jsonLevel{l.String(), c.Levels[l]})
+	}
+	return out
+}
+
+func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
+	w := newWitness(f)
+	out := jsonFinding{
+		ID: f.ID, Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: f.Summary,
+		Programs: make([]string, 0, len(f.Programs)), Count: f.Count, FirstNS: f.First, LastNS: f.Last,
+		Explanation: list(f.Explanation), Advice: list(f.Advice),
+		Witness: make([]jsonEdge, 0, len(f.Witness)), Transactions: make([]jsonTxn, 0, len(w.txns)),
+	}
+	for _, p := range f.Programs {
+		out.Programs = append(out.Programs, p.Name)
+	}
+	for i := range f.Witness {
+		out.Witness = append(out.Witness, newJSONEdge(&f.Witness[i]))
+	}
+	for _, t := range w.txns {
+		out.Transactions = append(out.Transactions, newJSONTxn(w, t, clock))
+	}
+	return out
+}
+
+func newJSONEdge(e *analyzer.Edge) jsonEdge {
+	out := jsonEdge{Kind: string(e.Kind), Current: e.Current, Inexact: e.Inexact}
+	if e.From != nil {
+		out.From = new(e.From.ID.String())
+	}
+	if e.To != nil {
+		out.To = new(e.To.ID.String())
+	}
+	if e.FromStmt != nil {
+		out.FromStatement = new(e.FromStmt.Num)
+	}
+	if e.ToStmt != nil {
+		out.ToStatement = new(e.ToStmt.Num)
+	}
+	if e.Row != (history.Row{}) {
+		out.Row = &jsonRow{e.Row.Table, e.Row.ID}
+	}
+	if e.Kind != analyzer.SO {
+		out.Version = new(e.Version.String())
+	}
+	// A wr edge overwrites nothing: its zero Next means "none", not the initial version.
+	if e.Kind == analyzer.WW || e.Kind == analyzer.RW {
+		out.Next = new(e.Next.String())
+	}
+	return out
+}
+
+func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
+	out := jsonTxn{
+		ID: t.ID.String(), Name: w.name(t), Session: uint32(t.Session), Level: t.Level.String(), Status: t.Status.String(),
+		Autocommit: t.Implicit, StartNS: t.Start, EndNS: t.End, Statements: make([]jsonStatement, 0, len(t.Stmts)),
+	}
+	if p := w.program(t); p != nil {
+		out.Program = &p.Name
+	}
+	if at, ok := clock.wall(t.ID, t.Start); ok {
+		out.Start = &at
+	}
+	if at, ok := clock.wall(t.ID, t.End); ok {
+		out.End = &at
+	}
+	for i := range t.Stmts {
+		out.Statements = append(out.Statements, newJSONStatement(&t.Stmts[i]))
+	}
+	return out
+}
+
+func newJSONStatement(s *history.Stmt) jsonStatement {
+	out := jsonStatement{
+		Num: s.Num, Kind: s.Kind.String(), Text: StatementText(s), Shape: s.Shape, Locking: s.Locking.String(),
+		Observation: s.Observation.String(), Reason: s.Reason, Void: s.Void, StartNS: s.Start, EndNS: s.End,
+		Rows: s.Rows, Affected: s.Affected,
+	}
+	if s.Error != (history.Error{}) {
+		out.Error = &jsonError{s.Error.Code, s.Error.SQLState, s.Error.Message}
+	}
+	return out
+}
+
+// list makes an absent list an empty one: scripts must not have to tell null from [].
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}

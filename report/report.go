@@ -1,0 +1,174 @@
+// Package report shows what an analysis found: as a compact text for a terminal ([Terminal],
+// [Summary]), as a documented JSON document for scripts ([JSON], docs/report-json.md) and as one
+// HTML file that opens offline ([HTML]).
+//
+// Every report opens with the coverage, because "no anomaly" means nothing without it (DESIGN 4.5).
+// The text of statements, table names and error messages comes from strangers: it is escaped for
+// HTML, and characters that would steer a terminal or reorder a line are shown by their code.
+//
+// The functions write what they are given and keep no state: they may be called from several
+// goroutines, on the same Result too, as long as none changes it.
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+)
+
+// Tally counts the findings by class.
+func Tally(r *analyzer.Result) (violations, hazards int) {
+	for _, f := range r.Findings {
+		if f.Class == analyzer.Violation {
+			violations++
+		} else {
+			hazards++
+		}
+	}
+	return violations, hazards
+}
+
+// A grade says how far a result's silence may be trusted.
+type grade string
+
+const (
+	gradeGood grade = "good" // at least lowCoverage of the statements were observed exactly
+	gradeLow  grade = "low"
+	gradeNone grade = "none" // there was no statement to observe
+)
+
+// lowCoverage is the share of exactly observed statements below which a report warns: one statement
+// in ten that nobody saw is enough to hide any anomaly.
+const lowCoverage = 0.9
+
+func gradeOf(c *analyzer.Coverage) grade {
+	switch {
+	case c.Statements == 0:
+		return gradeNone
+	case float64(c.Exact) < lowCoverage*float64(c.Statements):
+		return gradeLow
+	}
+	return gradeGood
+}
+
+// verdict is the one line that sums a result up.
+func verdict(r *analyzer.Result) string {
+	violations, hazards := Tally(r)
+	if violations+hazards == 0 {
+		if gradeOf(&r.Coverage) == gradeNone {
+			return "Nothing observed"
+		}
+		return "No anomaly found"
+	}
+	return plural(hazards, "hazard") + ", " + plural(violations, "violation")
+}
+
+// caution says why the verdict must not be trusted on its own; empty when it may be.
+func caution(c *analyzer.Coverage) string {
+	switch gradeOf(c) {
+	case gradeNone:
+		return "No statement that reads or writes rows was recorded, so there was nothing to find. " +
+			"Check that the traffic went through the proxy and that the tables are instrumented."
+	case gradeLow:
+		return fmt.Sprintf("Only %s of the statements were observed exactly. "+
+			"Anomalies between the others go unseen: the absence of a finding means little here.", percent(c.Exact, c.Statements))
+	}
+	return ""
+}
+
+// A reason is one entry of Coverage.Reasons.
+type reason struct {
+	Name  string
+	Count int
+}
+
+// sortedReasons gives the reasons, the most frequent first.
+func sortedReasons(c *analyzer.Coverage) []reason {
+	reasons := make([]reason, 0, len(c.Reasons))
+	for name, n := range c.Reasons {
+		reasons = append(reasons, reason{name, n})
+	}
+	slices.SortFunc(reasons, func(a, b reason) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return reasons
+}
+
+// usedLevels gives the isolation levels that the recording's transactions ran at, weakest first.
+func usedLevels(c *analyzer.Coverage) []history.Level {
+	levels := make([]history.Level, 0, len(c.Levels))
+	for l, n := range c.Levels {
+		if n > 0 {
+			levels = append(levels, l)
+		}
+	}
+	slices.Sort(levels)
+	return levels
+}
+
+// A clock turns the times of a recording's runs, each counted from its own start, into wall time.
+type clock map[history.Run]time.Time
+
+func newClock(runs []history.Info) clock {
+	c := make(clock, len(runs))
+	for _, info := range runs {
+		c[info.Run] = info.Started
+	}
+	return c
+}
+
+// wall gives the wall time of a moment in a transaction's run; false when the run is not known.
+func (c clock) wall(id history.TxnID, ns int64) (time.Time, bool) {
+	started, ok := c[id.Run()]
+	return started.Add(time.Duration(ns)).UTC(), ok && !started.IsZero()
+}
+
+// shift gives, for each transaction, what to add to its times so that they share one zero. Within
+// one run that is nothing; across runs it is the distance of their starts on the wall clock.
+func (c clock) shift(txns []*history.Txn) []int64 {
+	shifts := make([]int64, len(txns))
+	if len(txns) == 0 {
+		return shifts
+	}
+	base, known := c[txns[0].ID.Run()]
+	for i, t := range txns {
+		if started, ok := c[t.ID.Run()]; known && ok {
+			shifts[i] = int64(started.Sub(base))
+		}
+	}
+	return shifts
+}
+
+// levelName names a level in a sentence.
+func levelName(l history.Level) string {
+	if l == history.LevelUnknown {
+		return "unknown level"
+	}
+	return l.String()
+}
+
+// gloss says in words what an anomaly's number stands for; empty for those that have a name.
+func gloss(a analyzer.Anomaly) string {
+	switch a {
+	case analyzer.G0:
+		return "dirty write"
+	case analyzer.G1a:
+		return "aborted read"
+	case analyzer.G1b:
+		return "intermediate read"
+	case analyzer.G1c:
+		return "circular information flow"
+	case analyzer.GSingle:
+		return "cycle with one anti-dependency"
+	case analyzer.G2Item:
+		return "cycle with several anti-dependencies"
+	}
+	return ""
+}

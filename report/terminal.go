@@ -1,0 +1,315 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+)
+
+// TerminalOptions says how [Terminal] writes.
+type TerminalOptions struct {
+	// Color adds ANSI colours; see [UseColor].
+	Color bool
+	// Width is the number of columns to fill; 0 means 80, and less than 40 counts as 40.
+	Width int
+	// Verbose adds to each finding the rule it rests on and the statements, rows and versions of its
+	// witness, and shows programs whole.
+	Verbose bool
+}
+
+// UseColor says whether w is a terminal whose user did not ask for plain text: with NO_COLOR
+// (no-color.org) set to anything, or on a dumb terminal, it is false.
+func UseColor(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// The limits of the terminal's short form; Verbose lifts the first two.
+const (
+	terminalShapes    = 6   // statements of a program
+	terminalSentences = 12  // sentences of an explanation
+	terminalText      = 400 // characters of one statement
+	summaryText       = 200
+	summaryFindings   = 5 // findings in Summary, so that it keeps to ten lines
+)
+
+// Terminal writes the result as text: coverage, verdict, then each finding with its programs, its
+// cycle in English and what to do about it. The error is w's.
+func Terminal(w io.Writer, r *analyzer.Result, opts TerminalOptions) error {
+	if opts.Width == 0 {
+		opts.Width = 80
+	}
+	opts.Width = max(opts.Width, 40)
+	t := &terminal{w: bufio.NewWriter(w), opts: opts}
+	t.runs(r.Runs)
+	t.coverage(&r.Coverage)
+	t.verdict(r)
+	for _, f := range r.Findings {
+		t.finding(f)
+	}
+	if err := t.w.Flush(); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// A style is an ANSI "select graphic rendition" sequence.
+type style string
+
+const (
+	bold   style = "\x1b[1m"
+	dim    style = "\x1b[2m"
+	red    style = "\x1b[1;31m"
+	yellow style = "\x1b[1;33m"
+	green  style = "\x1b[1;32m"
+)
+
+// terminal writes lines. Errors stay in its writer until it is flushed.
+type terminal struct {
+	w    *bufio.Writer
+	opts TerminalOptions
+}
+
+func (t *terminal) paint(s style, text string) string {
+	if !t.opts.Color {
+		return text
+	}
+	return string(s) + text + "\x1b[0m"
+}
+
+func (t *terminal) line(parts ...string) {
+	t.w.WriteString(strings.Join(parts, ""))
+	t.w.WriteByte('\n')
+}
+
+// text writes wrapped text: lead before its first line, blanks of the same width before the others.
+func (t *terminal) text(lead, text string, s style) {
+	blank := strings.Repeat(" ", len([]rune(lead)))
+	for _, l := range wrap(oneLine(text), t.opts.Width-len(blank)) {
+		if s != "" {
+			l = t.paint(s, l)
+		}
+		t.line(lead, l)
+		lead = blank
+	}
+}
+
+func (t *terminal) runs(runs []history.Info) {
+	for i := range runs {
+		info := &runs[i]
+		t.text("Recording  ", fmt.Sprintf("run %s, %s %s, mode %s, %s", info.Run, info.Server.Engine, info.Server.Version, info.Mode, runTime(info)), "")
+	}
+}
+
+// runTime says when a run took place, and whether its end is missing.
+func runTime(info *history.Info) string {
+	const layout = "2006-01-02 15:04:05 UTC"
+	started := info.Started.UTC().Format(layout)
+	if info.Ended.IsZero() {
+		return started + ", did not end cleanly"
+	}
+	return started + ", for " + duration(int64(info.Ended.Sub(info.Started)))
+}
+
+func (t *terminal) coverage(c *analyzer.Coverage) {
+	t.text("Coverage   ", traffic(c), "")
+	if c.Statements > 0 {
+		t.text("           ", observed(c), "")
+	}
+	if reasons := reasonList(c); reasons != "" {
+		t.text("           not exact: ", reasons, "")
+	}
+	if text := caution(c); text != "" {
+		t.text("  WARNING  ", text, yellow)
+	}
+	t.line()
+}
+
+// traffic says how much was recorded.
+func traffic(c *analyzer.Coverage) string {
+	txns := plural(c.Txns, "transaction")
+	if c.Aborted+c.Indeterminate > 0 {
+		txns += fmt.Sprintf(" (%s committed, %s aborted, %s indeterminate)", number(c.Committed), number(c.Aborted), number(c.Indeterminate))
+	}
+	return plural(c.Sessions, "session") + ", " + txns + ", " + plural(c.Statements, "statement")
+}
+
+// observed says how well the statements were observed.
+func observed(c *analyzer.Coverage) string {
+	return fmt.Sprintf("%s exact, %s inexact, %s opaque", percent(c.Exact, c.Statements), percent(c.Inexact, c.Statements), percent(c.Opaque, c.Statements))
+}
+
+func reasonList(c *analyzer.Coverage) string {
+	var parts []string
+	for _, why := range sortedReasons(c) {
+		parts = append(parts, clip(oneLine(why.Name), 60)+" "+number(why.Count))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t *terminal) verdict(r *analyzer.Result) {
+	violations, hazards := Tally(r)
+	tone := green
+	switch {
+	case violations > 0:
+		tone = red
+	case hazards > 0 || gradeOf(&r.Coverage) != gradeGood:
+		tone = yellow
+	}
+	t.line(t.paint(tone, verdict(r)))
+}
+
+func (t *terminal) finding(f *analyzer.Finding) {
+	tone := yellow
+	if f.Class == analyzer.Violation {
+		tone = red
+	}
+	name := t.paint(bold, oneLine(string(f.Anomaly)))
+	if words := gloss(f.Anomaly); words != "" {
+		name += " (" + words + ")"
+	}
+	t.line()
+	t.line(t.paint(tone, strings.ToUpper(string(f.Class))), "  ", name, t.paint(dim, "  seen "+times(f.Count)+"  id "+oneLine(f.ID)))
+	statements := quotable(f)
+	t.text("  ", plain(prose(f.Summary, statements, proseCode)), "")
+	t.programs(f.Programs)
+	t.explanation(f, statements)
+	if t.opts.Verbose {
+		t.witness(newWitness(f))
+		t.section("Why", f.Rule)
+	}
+	for i, advice := range f.Advice {
+		label := ""
+		if i == 0 {
+			label = "Do"
+		}
+		t.section(label, plain(prose(advice, statements, proseCode)))
+	}
+}
+
+// section writes text beside a label that is shown once; without a label it goes on below it.
+func (t *terminal) section(label, text string) {
+	if text != "" {
+		t.text(fmt.Sprintf("  %-6s ", label), text, "")
+	}
+}
+
+func (t *terminal) programs(programs []*analyzer.Program) {
+	for _, p := range programs {
+		t.section(clip(oneLine(p.Name), 40), levelName(p.Level)+", ran "+times(p.Count))
+		for i, shape := range p.Stmts {
+			if i == terminalShapes && !t.opts.Verbose {
+				t.text("           ", fmt.Sprintf("… and %s", plural(len(p.Stmts)-i, "statement")), dim)
+				break
+			}
+			t.text("           ", clip(oneLine(shape), terminalText), dim)
+		}
+	}
+}
+
+func (t *terminal) explanation(f *analyzer.Finding, statements []string) {
+	for i, sentence := range f.Explanation {
+		label := ""
+		if i == 0 {
+			label = "How"
+		}
+		if i == terminalSentences && !t.opts.Verbose {
+			t.section(label, fmt.Sprintf("… and %s", plural(len(f.Explanation)-i, "more step")))
+			break
+		}
+		t.section(label, plain(prose(sentence, statements, proseCode)))
+	}
+}
+
+func (t *terminal) witness(w *witness) {
+	for i, txn := range w.txns {
+		label := ""
+		if i == 0 {
+			label = "Txns"
+		}
+		t.section(label, fmt.Sprintf("%s = %s", w.name(txn), txnTitle(w, txn)))
+	}
+	for i := range w.finding.Witness {
+		e := &w.finding.Witness[i]
+		t.section(fmt.Sprint("(", i+1, ")"), fmt.Sprintf("%s -%s-> %s  %s%s", w.name(e.From), e.Kind, w.name(e.To), rowName(e.Row), edgeNotes(e)))
+		from, to := deeds(e.Kind)
+		t.statement(w.name(e.From)+" "+from, e.FromStmt)
+		t.statement(w.name(e.To)+" "+to, e.ToStmt)
+	}
+}
+
+func (t *terminal) statement(who string, s *history.Stmt) {
+	if s != nil {
+		t.text("           "+who+": ", clip(oneLine(StatementText(s)), terminalText), dim)
+	}
+}
+
+// txnTitle describes a transaction of a witness in one line.
+func txnTitle(w *witness, t *history.Txn) string {
+	parts := []string{t.ID.String()}
+	if p := w.programName(t); p != "" {
+		parts = append(parts, p)
+	}
+	return strings.Join(append(parts, fmt.Sprint("session ", t.Session), levelName(t.Level), t.Status.String()), ", ")
+}
+
+// edgeNotes says what limits an edge's weight as evidence.
+func edgeNotes(e *analyzer.Edge) string {
+	notes := ""
+	if e.Current {
+		notes += " (current read)"
+	}
+	if e.Inexact {
+		notes += " (inexact)"
+	}
+	return notes
+}
+
+// Summary writes the result in at most ten lines, without colour, for the end of isotap run: the
+// verdict, the coverage, the first findings, and where the HTML report is. An empty htmlPath leaves
+// the last out. The error is w's.
+func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
+	c := &r.Coverage
+	lines := []string{fmt.Sprintf("isotap: %s (%s, %s)", verdict(r), plural(c.Txns, "transaction"), plural(c.Sessions, "session"))}
+	if c.Statements > 0 {
+		lines = append(lines, fmt.Sprintf("  %s: %s", plural(c.Statements, "statement"), observed(c)))
+	}
+	if text := caution(c); text != "" {
+		lines = append(lines, "  WARNING: "+text)
+	}
+	for i, f := range r.Findings {
+		if i == summaryFindings {
+			lines = append(lines, fmt.Sprintf("  … and %s", plural(len(r.Findings)-i, "more finding")))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  %-9s  %s, %s, seen %s: %s", f.Class, oneLine(string(f.Anomaly)), programNames(f.Programs), times(f.Count), clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), summaryText)))
+	}
+	if htmlPath != "" {
+		lines = append(lines, "  report: "+oneLine(htmlPath))
+	}
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
+
+// programNames joins the names of a finding's programs.
+func programNames(programs []*analyzer.Program) string {
+	if len(programs) == 0 {
+		return "no program"
+	}
+	names := make([]string, len(programs))
+	for i, p := range programs {
+		names[i] = clip(oneLine(p.Name), 40)
+	}
+	return strings.Join(names, " with ")
+}

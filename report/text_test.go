@@ -1,0 +1,218 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"pgregory.net/rapid"
+)
+
+func TestStatementTextPutsArgumentsBack(t *testing.T) {
+	for _, c := range []struct {
+		shape string
+		args  []string
+		want  string
+	}{
+		{"SELECT 1", nil, "SELECT 1"},
+		{"UPDATE `t` SET `a` = ? WHERE `id` = ?", []string{"'it''s'", "7"}, "UPDATE `t` SET `a` = 'it''s' WHERE `id` = 7"},
+		{"SELECT ? , ?", []string{"'?'", "2"}, "SELECT '?' , 2"},
+		{"SELECT `a?b`, \"c?\", '?', ? FROM t", []string{"1"}, "SELECT `a?b`, \"c?\", '?', 1 FROM t"},
+		{"SELECT /* ? */ ? # ?\n, ? -- ?", []string{"1", "2"}, "SELECT /* ? */ 1 # ?\n, 2 -- ?"},
+		{"SELECT `a``?`, ?", []string{"1"}, "SELECT `a``?`, 1"},
+		{"SELECT ?-?", []string{"2", "1"}, "SELECT 2-1"},
+		{"SELECT 'never closed ?", []string{"1"}, "SELECT 'never closed ? -- with 1"},
+		{"SELECT * FROM t WHERE id IN (?)", []string{"1", "2", "3"}, "SELECT * FROM t WHERE id IN (?) -- with 1, 2, 3"},
+		{"SELECT ?, ?", []string{"1"}, "SELECT ?, ? -- with 1"},
+		{"SELECT ?, ?", nil, "SELECT ?, ?"},
+		{"", nil, "COMMIT"},
+	} {
+		s := &history.Stmt{Kind: history.Commit, Shape: c.shape, Args: c.args}
+		if got := StatementText(s); got != c.want {
+			t.Errorf("%q with %q: got %q, want %q", c.shape, c.args, got, c.want)
+		}
+	}
+	if got := StatementText(nil); got != "" {
+		t.Errorf("no statement reads %q", got)
+	}
+}
+
+func TestStatementTextKeepsEveryArgument(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &history.Stmt{
+			Shape: rapid.StringOf(rapid.RuneFrom([]rune("a?`'\"#-/* \n"))).Draw(t, "shape"),
+			Args:  rapid.SliceOfN(rapid.StringMatching(`<[0-9]{3}>`), 1, 4).Draw(t, "args"),
+		}
+		got := StatementText(s)
+		for _, arg := range s.Args {
+			i := strings.Index(got, arg)
+			if i < 0 {
+				t.Fatalf("%q lacks %q or has it out of order", got, arg)
+			}
+			got = got[i+len(arg):]
+		}
+	})
+}
+
+func TestPrintableTextHoldsNothingThatActsUnseen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")) + rapid.String().Draw(t, "text")
+		got := printable(s)
+		if !utf8.ValidString(got) {
+			t.Fatalf("%q is not UTF-8", got)
+		}
+		for _, r := range got {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Cf, r) {
+				t.Fatalf("%q holds %U", got, r)
+			}
+		}
+		if printable(got) != got {
+			t.Fatalf("%q is not printable yet", got)
+		}
+	})
+}
+
+func TestWrapKeepsTheTextAndTheWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringOf(rapid.RuneFrom([]rune("ab é日  "))).Draw(t, "text")
+		width := rapid.IntRange(1, 12).Draw(t, "width")
+		lines := wrap(s, width)
+		for _, l := range lines {
+			if utf8.RuneCountInString(l) > width {
+				t.Fatalf("line %q is wider than %d", l, width)
+			}
+		}
+		squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
+		if got, want := squeeze(strings.Join(lines, " ")), squeeze(s); got != want {
+			t.Fatalf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestNumbersForPeople(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{number(0), "0"}, {number(999), "999"}, {number(1000), "1,000"}, {number(-1234567), "-1,234,567"},
+		{percent(0, 0), "0%"}, {percent(0, 9), "0%"}, {percent(9, 9), "100%"}, {percent(999_999, 1_000_000), ">99.9%"},
+		{percent(1, 1_000_000), "<0.1%"}, {percent(1, 2), "50%"}, {percent(1, 3), "33.3%"}, {percent(9995, 10000), ">99.9%"}, {percent(999, 1000), "99.9%"},
+		{duration(0), "0 ns"}, {duration(999), "999 ns"}, {duration(1500), "1.5 µs"}, {duration(-12_345_678), "-12.3 ms"},
+		{duration(2_000_000_000), "2 s"}, {duration(61_000_000_000), "1 min 01 s"}, {duration(3_660_000_000_000), "1 h 01 min"},
+		{times(1), "once"}, {times(2), "twice"}, {times(3), "3 times"}, {plural(1, "hazard"), "1 hazard"}, {plural(0, "hazard"), "0 hazards"},
+		{clip("日本語", 2), "日…"}, {clip("日本語", 3), "日本語"}, {clipMiddle("0123456789", 5), "01…89"}, {clipMiddle("01234", 5), "01234"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestTerminalKeepsToItsWidthAndSendsNoControls(t *testing.T) {
+	for name, r := range fixtures() {
+		for _, width := range []int{0, 1, 40, 120} {
+			var b bytes.Buffer
+			if err := Terminal(&b, r, TerminalOptions{Width: width, Verbose: true}); err != nil {
+				t.Fatal(err)
+			}
+			if strings.ContainsFunc(b.String(), func(r rune) bool { return r != '\n' && treacherous(r) }) {
+				t.Errorf("%s: control characters reach a terminal without colours", name)
+			}
+			limit := max(width, 40)
+			if width == 0 {
+				limit = 80
+			}
+			for line := range strings.Lines(b.String()) {
+				// Headings stand on one line whatever the width: they are what people search for.
+				heading := strings.HasPrefix(line, "HAZARD") || strings.HasPrefix(line, "VIOLATION")
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > limit && !heading {
+					t.Errorf("%s at width %d: %d characters in %q", name, limit, n, line)
+				}
+			}
+		}
+	}
+}
+
+func TestSummaryFitsTenLines(t *testing.T) {
+	for name, r := range map[string]*analyzer.Result{"none": {}, "clean": clean(), "many": crowd(50), "hostile": hostile()} {
+		var b bytes.Buffer
+		if err := Summary(&b, r, "/tmp/report.html"); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "\n"); n > 10 {
+			t.Errorf("%s: %d lines", name, n)
+		}
+		if !strings.HasSuffix(b.String(), "  report: /tmp/report.html\n") {
+			t.Errorf("%s: the summary does not end with the report's path:\n%s", name, b.String())
+		}
+	}
+}
+
+func TestLowCoverageIsSaidAloud(t *testing.T) {
+	none := &analyzer.Result{}
+	low := clean()
+	low.Coverage.Exact, low.Coverage.Opaque = 4000, 1196
+	for name, c := range map[string]struct {
+		r    *analyzer.Result
+		want string
+		warn bool
+	}{
+		"nothing recorded": {none, "Nothing observed", true},
+		"low":              {low, "No anomaly found", true},
+		"good":             {clean(), "No anomaly found", false},
+	} {
+		var b bytes.Buffer
+		for _, write := range []func(io.Writer) error{
+			func(w io.Writer) error { return Terminal(w, c.r, TerminalOptions{}) },
+			func(w io.Writer) error { return Summary(w, c.r, "") },
+		} {
+			b.Reset()
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(b.String(), "WARNING") != c.warn || !strings.Contains(b.String(), c.want) {
+				t.Errorf("%s: want %q, warning %v; got\n%s", name, c.want, c.warn, b.String())
+			}
+		}
+		if page := renderHTML(t, c.r); strings.Contains(page, "class=\"caution\"") != c.warn || !strings.Contains(page, "<h1>"+c.want+"</h1>") {
+			t.Errorf("%s: the page does not say %q, warning %v", name, c.want, c.warn)
+		}
+	}
+}
+
+func TestColorIsForTerminalsOnly(t *testing.T) {
+	if UseColor(&bytes.Buffer{}) {
+		t.Error("a buffer gets colours")
+	}
+	f, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if UseColor(f) {
+		t.Error("a file gets colours")
+	}
+	// The null device is a character device, as a terminal is.
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	if !UseColor(null) {
+		t.Error("a character device gets no colours")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if UseColor(null) {
+		t.Error("NO_COLOR is not heeded")
+	}
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "dumb")
+	if UseColor(null) {
+		t.Error("a dumb terminal gets colours")
+	}
+}

@@ -1,0 +1,109 @@
+package mysql
+
+import (
+	"container/list"
+	"sync"
+	"unsafe"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A Cache keeps the plans of the statements that were planned last, by their text and their session's
+// settings. It is safe for concurrent use.
+type Cache struct {
+	rewriter   *Rewriter
+	maxEntries int
+	maxBytes   int
+
+	mu      sync.Mutex
+	plans   map[cacheKey]*list.Element // of *cached
+	recent  list.List                  // of *cached, the last used first
+	bytes   int
+	epoch   uint64 // of the schema: a plan made before Invalidate must not come in after it
+	hits    uint64
+	lookups uint64
+}
+
+type cacheKey struct {
+	text    string
+	session Session
+}
+
+type cached struct {
+	key  cacheKey
+	plan *rewrite.Plan
+	size int
+}
+
+// NewCache gives a cache of the rewriter's plans that holds at most so many plans and about so many
+// bytes. A statement larger than a sixteenth of the bytes is not kept.
+func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
+	return &Cache{rewriter: r, maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[cacheKey]*list.Element)}
+}
+
+// Plan gives the plan of a statement, and does not keep text. A statement that is found costs no
+// allocation.
+func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
+	c.mu.Lock()
+	c.lookups++
+	if e, ok := c.plans[cacheKey{string(text), s}]; ok { // the compiler spares the conversion
+		c.hits++
+		c.recent.MoveToFront(e)
+		c.mu.Unlock()
+		return e.Value.(*cached).plan
+	}
+	epoch := c.epoch
+	c.mu.Unlock()
+
+	key := cacheKey{string(text), s}
+	p := c.rewriter.Plan(key.text, s)
+	c.add(&cached{key: key, plan: p, size: planSize(p) + len(text)}, epoch)
+	return p
+}
+
+// add keeps a plan that was made in the given epoch, and drops the least recently used ones for it.
+func (c *Cache) add(n *cached, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, there := c.plans[n.key]; there || epoch != c.epoch || n.size > c.maxBytes/16 {
+		return
+	}
+	c.plans[n.key] = c.recent.PushFront(n)
+	c.bytes += n.size
+	for c.recent.Len() > c.maxEntries || c.bytes > c.maxBytes {
+		last := c.recent.Remove(c.recent.Back()).(*cached)
+		delete(c.plans, last.key)
+		c.bytes -= last.size
+	}
+}
+
+// Invalidate forgets all plans: the schema has changed. A plan that is being made meanwhile is not
+// kept.
+func (c *Cache) Invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	c.bytes = 0
+	clear(c.plans)
+	c.recent.Init()
+}
+
+// Stats gives how many plans were asked for so far and how many of them were found.
+func (c *Cache) Stats() (lookups, hits uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lookups, c.hits
+}
+
+// planSize estimates the memory of a plan. Pieces of the client's share memory with the key; counting
+// them again makes up for what the maps take.
+func planSize(p *rewrite.Plan) int {
+	n := int(unsafe.Sizeof(*p)+unsafe.Sizeof(cached{})) + len(p.Shape)
+	for _, a := range p.Args {
+		n += len(a) + int(unsafe.Sizeof(a))
+	}
+	for i := range p.Pieces {
+		n += len(p.Pieces[i].Text) + int(unsafe.Sizeof(p.Pieces[i]))
+	}
+	return n + len(p.Hidden)*int(unsafe.Sizeof(rewrite.Hidden{})) + len(p.Sources)*int(unsafe.Sizeof(rewrite.Source{}))
+}

@@ -1,0 +1,85 @@
+package mysql
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// The session variables of a capture (DESIGN 4.3). Their values are text without exception: a variable
+// that changes its type fails with error 1292.
+//
+//	@isotap    entries, up to firstLevel bytes: it is copied for every row
+//	@isotap_b  entries moved there from @isotap
+//	@isotap_l  the length of @isotap_b
+//	@isotap_n  how many entries were not collected, for lack of space
+//	@isotap_o  the stored values of the row being updated, before its update
+const captureVariables = "isotap"
+
+// firstLevel is when @isotap moves into @isotap_b.
+const firstLevel = 8 << 10
+
+// CaptureInit is the statement that prepares a session for statements whose plan says Capture. Run it
+// before the first of them, and after whatever resets the session's variables.
+const CaptureInit = "SET @isotap = _binary'', @isotap_b = _binary'', @isotap_l = _binary'0', " +
+	"@isotap_n = _binary'0', @isotap_o = _binary''"
+
+// CaptureRead is the statement that reads what was collected, and empties the variables. Its result is
+// one row of one column, for [ParseCapture].
+const CaptureRead = "SELECT CONCAT(CONCAT(IFNULL(@isotap_n, _binary'0'), _binary'|', IFNULL(@isotap_b, _binary''), " +
+	"IFNULL(@isotap, _binary'')), LEFT((@isotap := _binary''), 0), LEFT((@isotap_b := _binary''), 0), " +
+	"LEFT((@isotap_l := _binary'0'), 0), LEFT((@isotap_n := _binary'0'), 0)) AS isotap"
+
+// A CaptureEntry is one row that an UPDATE changed.
+type CaptureEntry struct {
+	RowID string        // empty when the row has none
+	WList []history.Tag // before the change; nil when the row had none
+	Tag   history.Tag   // of the UPDATE
+}
+
+// ParseCapture reads the value that [CaptureRead] gives: the entries in the order of the changes, and
+// how many more there were that were not collected. With an error come the entries before the bad one.
+func ParseCapture(b []byte) (entries []CaptureEntry, uncollected uint64, err error) {
+	count, list, ok := bytes.Cut(b, []byte{'|'})
+	if !ok {
+		return nil, 0, fmt.Errorf("reading captured entries: no count in %.40q", b)
+	}
+	if uncollected, err = strconv.ParseUint(string(count), 10, 64); err != nil {
+		return nil, 0, fmt.Errorf("reading the count of uncollected entries: %w", err)
+	}
+	entries = make([]CaptureEntry, 0, bytes.Count(list, []byte{';'}))
+	for len(list) > 0 {
+		entry, rest, ok := bytes.Cut(list, []byte{';'})
+		if !ok {
+			return entries, uncollected, fmt.Errorf("reading captured entries: %.80q is cut off", entry)
+		}
+		e, err := parseEntry(string(entry))
+		if err != nil {
+			return entries, uncollected, fmt.Errorf("reading captured entries: %w", err)
+		}
+		entries, list = append(entries, e), rest
+	}
+	return entries, uncollected, nil
+}
+
+// parseEntry reads rowid=wlist=tag.
+func parseEntry(s string) (CaptureEntry, error) {
+	parts := strings.Split(s, "=")
+	if len(parts) != 3 {
+		return CaptureEntry{}, fmt.Errorf("%.80q has %d parts, not rowid=wlist=tag", s, len(parts))
+	}
+	tag, err := history.ParseTag(parts[2])
+	if err != nil {
+		return CaptureEntry{}, err
+	}
+	e := CaptureEntry{RowID: parts[0], Tag: tag}
+	if len(parts[1]) > 0 {
+		if e.WList, err = history.ParseWList(parts[1]); err != nil {
+			return CaptureEntry{}, err
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,77 @@
+package mysql
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// RowIDDefinition is the definition of isotap_rowid in CREATE TABLE and in ALTER TABLE ... ADD COLUMN,
+// name included. Its default is for the rows that no rewritten INSERT gives an id.
+const RowIDDefinition = rewrite.RowIDColumn + " VARBINARY(64) INVISIBLE DEFAULT (lower(hex(uuid_short())))"
+
+// DefaultWListBytes is the size of isotap_wlist in tables that are created through the proxy.
+const DefaultWListBytes = 255
+
+// WListDefinition is the definition of isotap_wlist for lists of up to bytes bytes; 0 for unbounded
+// ones. The default is binary because a session's character_set_connection could be UTF-16.
+func WListDefinition(bytes int) string {
+	if bytes == 0 {
+		return rewrite.WListColumn + " LONGBLOB INVISIBLE DEFAULT _binary'0'"
+	}
+	return rewrite.WListColumn + " VARBINARY(" + strconv.Itoa(bytes) + ") INVISIBLE DEFAULT _binary'0'"
+}
+
+// createTable adds the auxiliary columns to a CREATE TABLE with a list of definitions. TiDB's parser
+// does not know much of MariaDB's DDL, so this one rests on the lexer alone. A table made LIKE another
+// gets its columns from there.
+func (pl *planner) createTable() error {
+	st := pl.st
+	pl.plan.Observation = history.Nothing
+	i := 2
+	if st.is(1, "OR") {
+		i += 2
+	}
+	if st.is(i, "IF") {
+		i += 3
+	}
+	i++ // the table's name
+	if st.mark(i, ".") {
+		i += 2
+	}
+	end := st.last() + 1
+	closing := st.group(i)
+	if st.find(i, end, -1, "SELECT") >= 0 || st.find(i, end, 0, "VALUES", "TABLE") >= 0 {
+		return refusal("CREATE TABLE ... SELECT")
+	}
+	if closing < 0 || !pl.definitions(i, closing, end) {
+		return nil
+	}
+	pl.insertAt(st.toks[closing].start, text(", "+RowIDDefinition+", "+WListDefinition(DefaultWListBytes)))
+	return nil
+}
+
+// definitions says whether the group of tokens defines columns of an InnoDB table that isotap can add
+// its own to.
+func (pl *planner) definitions(open, closing, end int) bool {
+	st := pl.st
+	if closing == open+1 || st.is(open+1, "LIKE") || st.mark(open+1, "(") || st.mark(closing+1, "(") ||
+		versioned(st, end) || st.mentions(rewrite.RowIDColumn) || st.mentions(rewrite.WListColumn) {
+		return false
+	}
+	engine := st.find(closing, end, 0, "ENGINE")
+	if engine < 0 {
+		return true
+	}
+	if engine++; st.mark(engine, "=") {
+		engine++
+	}
+	return engine < end && strings.EqualFold(strings.Trim(st.tok(engine), "`'\""), "InnoDB")
+}
+
+// versioned says whether the table keeps old versions of its rows, where every tag would show.
+func versioned(st *statement, end int) bool {
+	return st.find(0, end, -1, "VERSIONING") >= 0
+}

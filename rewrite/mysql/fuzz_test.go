@@ -1,0 +1,168 @@
+package mysql
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pingcap/tidb/pkg/parser"
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// FuzzPlan checks, for any text in any mode: no panic; the client's pieces are the client's text; the
+// hidden parameters are where the holes are; and what goes upstream still parses, as a statement of
+// the same form with just the planned additions.
+func FuzzPlan(f *testing.F) {
+	for _, s := range corpus(f) {
+		f.Add(s, uint8(0), false)
+	}
+	f.Add("UPDATE \"item\" SET stock = 'x\\' WHERE id = 1", uint8(3), true)
+	r := New(testSchema(), Options{})
+	f.Fuzz(func(t *testing.T, in string, modes uint8, latin bool) {
+		s := testSession()
+		s.ANSIQuotes, s.NoBackslashEscapes, s.PipesAsConcat = modes&1 != 0, modes&2 != 0, modes&4 != 0
+		if latin {
+			s.Charset = "latin1"
+		}
+		p := r.Plan(in, s)
+		checkPieces(t, in, p)
+		checkHidden(t, p)
+		if p.Pieces != nil && p.Kind != history.DDL {
+			checkParses(t, p, s)
+		}
+		if (p.Observation == history.Opaque || p.Observation == history.Inexact) != (p.Reason != "") {
+			t.Errorf("observation %v has the reason %q", p.Observation, p.Reason)
+		}
+		if len(p.Args) > maxArgs || len(p.Shape) > maxShape+3 {
+			t.Errorf("%d arguments, %d bytes of shape", len(p.Args), len(p.Shape))
+		}
+	})
+}
+
+// checkHidden replaces the holes by placeholders, as for a prepared statement, and demands that the
+// lexer finds the hidden parameters where the plan has them.
+func checkHidden(t *testing.T, p *rewrite.Plan) {
+	t.Helper()
+	if p.Substitutes {
+		return
+	}
+	index, next := 0, 0
+	for _, piece := range p.Pieces {
+		if piece.Hole == rewrite.NoHole {
+			continue
+		}
+		if next >= len(p.Hidden) || p.Hidden[next].Hole != piece.Hole || p.Hidden[next].Ordinal != piece.Ordinal {
+			t.Fatalf("hole %d is not among the hidden parameters %v", next, p.Hidden)
+		}
+		if p.Hidden[next].Index < index {
+			t.Fatalf("hidden parameters %v are not in order", p.Hidden)
+		}
+		index = p.Hidden[next].Index + 1
+		next++
+	}
+	if next != len(p.Hidden) || index > p.Params+len(p.Hidden) {
+		t.Fatalf("%d holes, %d parameters, hidden %v", next, p.Params, p.Hidden)
+	}
+}
+
+// checkParses lets TiDB's parser read what goes upstream.
+func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
+	t.Helper()
+	sql := string(p.Append(nil, func(b []byte, h rewrite.Hole, n int) []byte {
+		return AppendHole(b, h, n, &Values{Tag: history.Tag{Txn: history.MakeTxnID(1, 1), Stmt: 1}})
+	}))
+	body := scan(sql, s.ANSIQuotes, s.NoBackslashEscapes).parserText()
+	if p.Reply == rewrite.Returning {
+		var found bool
+		if body, found = cutReturning(body); !found {
+			t.Fatalf("%s does not end with RETURNING", sql)
+		}
+	}
+	ps := parser.New()
+	ps.SetMariaDB(true)
+	ps.EnableWindowFunc(false)
+	ps.SetStrictDoubleTypeCheck(false)
+	ps.SetSQLMode(s.parserMode())
+	nodes, _, err := ps.ParseSQL(body)
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	switch n := nodes[0].(type) {
+	case *ast.SelectStmt:
+		checkIdentities(t, n, p)
+	case *ast.InsertStmt:
+		if len(n.Columns) < 2 || n.Columns[len(n.Columns)-1].Name.L != rewrite.WListColumn || len(n.Lists) != p.Inserts {
+			t.Fatalf("%s does not end its columns with %s", sql, rewrite.WListColumn)
+		}
+	case *ast.UpdateStmt:
+		first, last := n.List[0].Column.Name.L, n.List[len(n.List)-1].Column.Name.L
+		if first != rewrite.WListColumn || last != rewrite.WListColumn || len(n.List) < 3 {
+			t.Fatalf("%s does not begin and end with %s", sql, rewrite.WListColumn)
+		}
+	}
+}
+
+func checkIdentities(t *testing.T, n *ast.SelectStmt, p *rewrite.Plan) {
+	t.Helper()
+	last := n.Fields.Fields[max(0, len(n.Fields.Fields)-2*len(p.Sources)):]
+	for i := range p.Sources {
+		a, aok := last[2*i].Expr.(*ast.ColumnNameExpr)
+		b, bok := last[2*i+1].Expr.(*ast.ColumnNameExpr)
+		if !aok || !bok || a.Name.Name.L != rewrite.RowIDColumn || b.Name.Name.L != rewrite.WListColumn || a.Name.Table.L != b.Name.Table.L {
+			t.Fatalf("the last items are not the identities of %v", p.Sources)
+		}
+	}
+}
+
+// cutReturning cuts the clause that TiDB's parser does not know.
+func cutReturning(sql string) (string, bool) {
+	i := strings.LastIndex(sql, " RETURNING "+rewrite.RowIDColumn+", "+rewrite.WListColumn)
+	if i < 0 {
+		return sql, false
+	}
+	return sql[:i], true
+}
+
+// corpus gives the statements of testdata/plan.
+func corpus(f *testing.F) []string {
+	f.Helper()
+	files, err := filepath.Glob("testdata/plan/*")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no corpus: %v", err)
+	}
+	var all []string
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, test := range strings.Split(string(b), "\n\nplan") {
+			_, body, _ := strings.Cut(test, "\n")
+			sql, _, _ := strings.Cut(body, "\n----")
+			all = append(all, sql)
+		}
+	}
+	return all
+}
+
+// FuzzParseCapture checks that any bytes are read or refused, and that what was read says the same
+// when it is written again.
+func FuzzParseCapture(f *testing.F) {
+	for _, s := range []string{"0|", "0|r1=0=0000011.1;", "12|a=0,0000011.1=0000012.1;==0000011.1;", "x|", "0|a=b=c;", "0|a=0=0000011.1", ""} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		entries, uncollected, err := ParseCapture(b)
+		if err != nil {
+			return
+		}
+		again, n, err := ParseCapture(appendCapture(nil, entries, uncollected))
+		if err != nil || n != uncollected || len(again) != len(entries) {
+			t.Fatalf("written again: %d entries, %d uncollected, %v", len(again), n, err)
+		}
+	})
+}

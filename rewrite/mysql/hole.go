@@ -1,0 +1,51 @@
+package mysql
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// Values fill the holes of a plan.
+type Values struct {
+	Tag       history.Tag // of the statement that the plan is for
+	RowCount  int64       // ROW_COUNT() after the client's previous statement
+	FoundRows uint64      // FOUND_ROWS(), likewise
+}
+
+// holeSize is more than any literal of AppendHole takes.
+const holeSize = 48
+
+// AppendHole appends the literal that stands for a hole in a text statement. Tags and row ids are
+// binary strings; the two counts are expressions of the same type, length and flags as the functions
+// that they stand for (as an operand of + or the like, they make the result one digit wider).
+func AppendHole(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
+	switch h {
+	case rewrite.RowCountHole:
+		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.RowCount)
+	case rewrite.FoundRowsHole:
+		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.FoundRows)
+	}
+	b = append(b, "_binary'"...)
+	b = AppendParam(b, h, ordinal, v)
+	return append(b, '\'')
+}
+
+// AppendParam appends the bytes of the hidden parameter that a TagHole or a RowIDHole becomes in a
+// prepared statement, where the hole itself is a ?. The parameter's type is a string.
+func AppendParam(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
+	if h == rewrite.RowIDHole {
+		return AppendRowID(b, v.Tag, ordinal)
+	}
+	return v.Tag.Append(b)
+}
+
+// AppendRowID appends the id of an inserted row: the tag of its INSERT, a colon and the row's ordinal
+// in the statement, from 0, in base 36.
+func AppendRowID(b []byte, tag history.Tag, ordinal int) []byte {
+	b = tag.Append(b)
+	b = append(b, ':')
+	return strconv.AppendUint(b, uint64(ordinal), 36)
+}

@@ -1,0 +1,175 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// insert gives each row of INSERT ... VALUES or INSERT ... SET its id and its first version.
+func (pl *planner) insert(n *ast.InsertStmt) error {
+	switch {
+	case n.IsReplace:
+		return refusal("REPLACE")
+	case n.Select != nil:
+		return refusal("INSERT ... SELECT")
+	case len(n.OnDuplicate) > 0:
+		return refusal("ON DUPLICATE KEY UPDATE")
+	}
+	t, err := pl.target(n.Table, "unparsable")
+	if err != nil {
+		return err
+	}
+	if n.Setlist {
+		err = pl.insertSet(n)
+	} else {
+		err = pl.insertValues(n, t)
+	}
+	if err != nil {
+		return err
+	}
+	if n.IgnoreErr {
+		pl.lower("INSERT IGNORE")
+	}
+	if t.InsertTrigger {
+		pl.lower("trigger")
+	}
+	pl.lowerBy(inspectWrite(n))
+	return nil
+}
+
+func (pl *planner) insertSet(n *ast.InsertStmt) error {
+	st := pl.st
+	if st.find(0, len(st.toks), 0, "SET") < 0 || len(n.Lists) != 1 {
+		return refusal("unparsable")
+	}
+	pos, gap := pl.after(st.last())
+	pl.insertAt(pos, text(", "+rewrite.RowIDColumn+" = "), rewrite.Piece{Hole: rewrite.RowIDHole},
+		text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))
+	pl.plan.Inserts = 1
+	return nil
+}
+
+// insertValues appends the two columns to the column list, or makes one of all visible columns, and
+// the two values to every row.
+func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
+	at, err := pl.insertLayout()
+	if err != nil {
+		return err
+	}
+	columns := visibleColumns(t)
+	values := len(n.Columns)
+	if values == 0 && len(n.Lists[0]) > 0 {
+		values = len(columns)
+		if err := pl.checkSpelling(columns...); err != nil {
+			return err
+		}
+	} else {
+		columns = nil
+	}
+	for _, row := range n.Lists {
+		if len(row) != values {
+			return refusal("column count")
+		}
+	}
+	pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
+	return pl.insertRows(at.values, n.Lists)
+}
+
+// columnList gives what is put into the column list before its closing parenthesis or, when the
+// statement has no list, before VALUES. columns are those that the statement leaves to the server to
+// name; values is the number of columns that the client gives values for.
+func columnList(columns []string, values int, inList bool) string {
+	var b strings.Builder
+	if !inList {
+		b.WriteByte('(')
+	}
+	for _, c := range columns {
+		b.WriteString(quoted(c) + ", ")
+	}
+	if values > 0 && len(columns) == 0 {
+		b.WriteString(", ")
+	}
+	b.WriteString(rewrite.RowIDColumn + ", " + rewrite.WListColumn)
+	if !inList {
+		b.WriteString(") ")
+	}
+	return b.String()
+}
+
+func visibleColumns(t *rewrite.Table) []string {
+	var names []string
+	for _, c := range t.Columns {
+		if !c.Invisible {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// An insertLayout says where the parts of INSERT ... VALUES are.
+type insertLayout struct {
+	columns int  // byte where names of columns are put
+	list    bool // there is a column list, perhaps an empty one
+	values  int  // the token VALUES
+}
+
+// insertLayout reads INSERT [modifiers] [INTO] name [PARTITION (...)] [(columns)] VALUES.
+func (pl *planner) insertLayout() (insertLayout, error) {
+	st := pl.st
+	i := 1
+	for st.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE") {
+		i++
+	}
+	if st.is(i, "INTO") {
+		i++
+	}
+	i++ // the table's name
+	if st.mark(i, ".") {
+		i += 2
+	}
+	if st.is(i, "PARTITION") {
+		i = st.group(i+1) + 1
+	}
+	var at insertLayout
+	if end := st.group(i); end >= 0 {
+		at.list, at.columns = true, st.toks[end].start
+		i = end + 1
+	}
+	if !st.is(i, "VALUES", "VALUE") {
+		return at, refusal("unparsable")
+	}
+	if at.values = i; !at.list {
+		at.columns = st.toks[i].start
+	}
+	return at, nil
+}
+
+// insertRows appends the values of the two columns to each row behind the token VALUES.
+func (pl *planner) insertRows(values int, rows [][]ast.ExprNode) error {
+	st := pl.st
+	i := values + 1
+	for ordinal, row := range rows {
+		end := st.group(i)
+		if end < 0 || (len(row) == 0) != (end == i+1) {
+			return refusal("unparsable")
+		}
+		comma := ", "
+		if len(row) == 0 {
+			comma = ""
+		}
+		pl.insertAt(st.toks[end].start, text(comma), rewrite.Piece{Hole: rewrite.RowIDHole, Ordinal: ordinal},
+			text(", "), tagPiece)
+		if i = end + 1; ordinal < len(rows)-1 && !st.mark(i, ",") {
+			return refusal("unparsable")
+		}
+		i++
+	}
+	if i-1 != st.last()+1 {
+		return refusal("unparsable")
+	}
+	pl.plan.Inserts = len(rows)
+	return nil
+}

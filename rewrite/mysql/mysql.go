@@ -1,0 +1,273 @@
+// Package mysql rewrites statements of the MySQL protocol family, for MariaDB, so that each reveals
+// the row versions it read and wrote (DESIGN 4). It is pure: SQL text, the session's settings and a
+// [rewrite.Schema] go in, a [rewrite.Plan] comes out.
+//
+// A statement passes two readers. A tolerant lexer of MariaDB's own rules cuts it into tokens; from
+// these come the verb, what the statement means for the session (does it end the transaction? does
+// it ask about the statement before it?), the literal-free shape, and every place where text is
+// put in. TiDB's parser reads SELECT, INSERT, UPDATE and DELETE and says how they are built: which
+// tables, which columns, what else they hold. Where the two do not see the same statement (the
+// items of a select list do not begin at the same bytes, say), or the parser does not know the
+// syntax, or a rule of DESIGN 4 forbids to touch the statement, it stays as the client wrote it and
+// its plan is opaque, with the reason. No statement makes [Rewriter.Plan] fail.
+//
+// What becomes of a statement:
+//
+//   - SELECT gets the identity columns of its base tables behind its last item.
+//   - INSERT ... VALUES and INSERT ... SET give each row an id made from the statement's tag and the
+//     row's ordinal, and the tag as its first version.
+//   - UPDATE appends its tag to the rows that it really changes and collects what was there before
+//     in session variables; see [CaptureInit], [CaptureRead] and [ParseCapture].
+//   - DELETE returns the identities of the rows that it deleted.
+//   - CREATE TABLE gains the auxiliary columns.
+//
+// Statements are spliced, never printed: apart from the inserted pieces, a plan is the client's text
+// byte for byte. Inserted text is ASCII unless it names a table or column that is not.
+//
+// A [Rewriter] and a [Cache] are safe for concurrent use.
+package mysql
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/pingcap/tidb/pkg/parser"
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	parsermysql "github.com/pingcap/tidb/pkg/parser/mysql"
+	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // the literals' types: the parser does not run without a driver
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// maxParams is the number of placeholders that a prepared statement can have: COM_STMT_PREPARE's
+// reply counts them in two bytes.
+const maxParams = 65535
+
+// Options change how statements are rewritten.
+type Options struct {
+	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose
+	// another plan, and with it another order, or other rows under LIMIT (DESIGN 4.1, law 1).
+	StrictPlans bool
+}
+
+// A Rewriter plans statements. It is safe for concurrent use.
+type Rewriter struct {
+	schema  rewrite.Schema
+	options Options
+	parsers sync.Pool // of *parser.Parser, which is not safe for concurrent use
+}
+
+// New gives a rewriter for the tables of schema.
+func New(schema rewrite.Schema, o Options) *Rewriter {
+	r := &Rewriter{schema: schema, options: o}
+	r.parsers.New = func() any { return parser.New() }
+	return r
+}
+
+// Plan says how a statement is observed. It never fails: what cannot be rewritten is opaque, with
+// the reason. The plan shares memory with text.
+func (r *Rewriter) Plan(text string, s Session) *rewrite.Plan {
+	p := &rewrite.Plan{}
+	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
+	p.Params = st.placeholders
+	p.Shape, p.Args = st.shape()
+	st.classify(p, &s)
+	if reason := st.refusal(&s); reason != "" {
+		opaque(p, reason)
+		return p
+	}
+	if p.Observation != history.Exact {
+		return p // the verb alone settled it
+	}
+	pl := &planner{rewriter: r, session: &s, st: st, plan: p}
+	if err := pl.rewrite(); err != nil {
+		opaque(p, err.Error())
+		return p
+	}
+	pl.assemble()
+	return p
+}
+
+// opaque makes p the plan of a statement that goes as it is and is not observed.
+func opaque(p *rewrite.Plan, reason string) {
+	p.Observation, p.Reason = history.Opaque, reason
+	p.Pieces, p.Hidden, p.Sources = nil, nil, nil
+	p.Reply, p.Inserts, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false
+}
+
+// A planner makes the plan of one statement.
+type planner struct {
+	rewriter *Rewriter
+	session  *Session
+	st       *statement
+	plan     *rewrite.Plan
+	edits    []edit
+}
+
+// A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are
+// refusals.
+func (pl *planner) rewrite() error {
+	if pl.plan.Kind == history.DDL {
+		return pl.createTable()
+	}
+	node, err := pl.parse()
+	if err != nil {
+		return err
+	}
+	switch n := node.(type) {
+	case *ast.SelectStmt:
+		return pl.selectRows(n)
+	case *ast.SetOprStmt:
+		return refusal("union")
+	case *ast.InsertStmt:
+		return pl.insert(n)
+	case *ast.UpdateStmt:
+		return pl.update(n)
+	case *ast.DeleteStmt:
+		return pl.deleteRows(n)
+	}
+	return refusal("unparsable")
+}
+
+// parse gives the tree of the only statement in the text.
+func (pl *planner) parse() (node ast.StmtNode, err error) {
+	p := pl.rewriter.parsers.Get().(*parser.Parser)
+	defer func() {
+		// A parser that panicked is in an unknown state and must not come back to the pool.
+		if recover() != nil {
+			node, err = nil, refusal("unparsable")
+			return
+		}
+		pl.rewriter.parsers.Put(p)
+	}()
+	p.SetMariaDB(true)
+	p.EnableWindowFunc(false) // else MariaDB's unreserved words (rank, groups, ...) are reserved
+	p.SetStrictDoubleTypeCheck(false)
+	p.SetSQLMode(pl.session.parserMode())
+	nodes, _, err := p.ParseSQL(pl.st.parserText())
+	if err != nil || len(nodes) != 1 {
+		if pl.st.find(0, len(pl.st.toks), -1, "OVER") >= 0 {
+			return nil, refusal("window function")
+		}
+		return nil, refusal("unparsable")
+	}
+	return nodes[0], nil
+}
+
+// lower makes the plan inexact; the first reason stays.
+func (pl *planner) lower(reason string) {
+	if pl.plan.Observation == history.Exact {
+		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
+	}
+}
+
+// table finds the table that a name means in this session, or says why isotap cannot observe it.
+func (pl *planner) table(name *ast.TableName) (*rewrite.Table, string) {
+	schema := name.Schema.O
+	if schema == "" {
+		schema = pl.session.Schema
+	}
+	if pl.session.shadows(schema, name.Name.O) {
+		return nil, "temporary table"
+	}
+	t := pl.rewriter.schema.Table(schema, name.Name.O)
+	switch {
+	case t == nil:
+		return nil, "unknown table"
+	case t.View:
+		return nil, "view"
+	case t.Temporary:
+		return nil, "temporary table"
+	case !t.Instrumented:
+		return nil, "not instrumented"
+	}
+	return t, ""
+}
+
+// onlyTable gives the one base table of an INSERT, UPDATE or DELETE; several is the reason to refuse
+// when there are more.
+func onlyTable(refs *ast.TableRefsClause, several string) (*ast.TableName, error) {
+	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
+		return nil, refusal(several)
+	}
+	source, ok := refs.TableRefs.Left.(*ast.TableSource)
+	if !ok {
+		return nil, refusal(several)
+	}
+	name, ok := source.Source.(*ast.TableName)
+	if !ok {
+		return nil, refusal(several)
+	}
+	return name, nil
+}
+
+// target finds the instrumented table that a statement writes.
+func (pl *planner) target(refs *ast.TableRefsClause, several string) (*rewrite.Table, error) {
+	name, err := onlyTable(refs, several)
+	if err != nil {
+		return nil, err
+	}
+	t, reason := pl.table(name)
+	if t == nil {
+		return nil, refusal(reason)
+	}
+	pl.plan.Target = t.Name
+	if pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn) {
+		return nil, refusal("isotap column")
+	}
+	return t, nil
+}
+
+// parserMode gives the part of sql_mode that TiDB's parser understands.
+func (s *Session) parserMode() parsermysql.SQLMode {
+	var m parsermysql.SQLMode
+	if s.ANSIQuotes {
+		m |= parsermysql.ModeANSIQuotes
+	}
+	if s.NoBackslashEscapes {
+		m |= parsermysql.ModeNoBackslashEscapes
+	}
+	if s.PipesAsConcat {
+		m |= parsermysql.ModePipesAsConcat
+	}
+	return m
+}
+
+// quoted gives an identifier between backticks.
+func quoted(name string) string {
+	b := make([]byte, 0, len(name)+2)
+	b = append(b, '`')
+	for i := range len(name) {
+		if name[i] == '`' {
+			b = append(b, '`')
+		}
+		b = append(b, name[i])
+	}
+	return string(append(b, '`'))
+}
+
+// unquoted gives the name that an identifier, quoted or not, stands for.
+func unquoted(ident string) string {
+	if len(ident) < 2 || ident[0] != '`' && ident[0] != '"' {
+		return ident
+	}
+	q := ident[:1]
+	return strings.ReplaceAll(ident[1:len(ident)-1], q+q, q)
+}
+
+// checkSpelling refuses names that the session's character set would spell in other bytes than
+// UTF-8, which is what the schema gives.
+func (pl *planner) checkSpelling(names ...string) error {
+	for _, n := range names {
+		if !ascii(n) && !pl.session.utf8() {
+			return refusal("charset")
+		}
+	}
+	return nil
+}

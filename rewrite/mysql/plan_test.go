@@ -1,0 +1,240 @@
+package mysql
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// tables is a schema for tests; its keys are "schema.table".
+type tables map[string]*rewrite.Table
+
+func (ts tables) Table(schema, name string) *rewrite.Table { return ts[schema+"."+name] }
+
+// table describes a table for tests: its columns as "name type [flags], ...", then its indexes as
+// "primary(a)", "name(a,b)".
+func table(name, columns string, indexes ...string) *rewrite.Table {
+	t := &rewrite.Table{Name: name, Instrumented: true, WListBytes: 255}
+	for c := range strings.SplitSeq(columns, ",") {
+		f := strings.Fields(c)
+		t.Columns = append(t.Columns, rewrite.Column{Name: f[0], Type: f[1],
+			Invisible: strings.Contains(c, " invisible"), Generated: strings.Contains(c, " generated")})
+	}
+	for _, x := range indexes {
+		name, parts, _ := strings.Cut(strings.TrimSuffix(x, ")"), "(")
+		t.Indexes = append(t.Indexes, rewrite.Index{Name: name, Primary: name == "primary", Columns: strings.Split(parts, ",")})
+	}
+	return t
+}
+
+func with(t *rewrite.Table, change func(*rewrite.Table)) *rewrite.Table {
+	change(t)
+	return t
+}
+
+func testSchema() tables {
+	return tables{
+		"shop.item":   table("shop.item", "id int, name varchar, price decimal, stock int", "primary(id)", "by_price(price)"),
+		"shop.orders": table("shop.orders", "id int, item_id int, qty int, note text", "primary(id)", "by_item(item_id)"),
+		"shop.kv":     table("shop.kv", "k varchar, v varchar", "primary(k)"),
+		"shop.cross":  table("shop.cross", "id int, a int, b int, c int", "primary(id)", "a(a)", "b(b)"),
+		"shop.types":  table("shop.types", "id int, f float, d double, e enum, ts timestamp, body longtext, Name varchar, g int generated"),
+		"shop.shy":    table("shop.shy", "id int, secret int invisible, a int"),
+		"shop.o`dd":   table("shop.o`dd", "id int, `c int"),
+		"shop.größe":  table("shop.größe", "id int, maß int"),
+		"shop.plain":  with(table("shop.plain", "id int, a int"), func(t *rewrite.Table) { t.Instrumented = false }),
+		"shop.v":      with(table("shop.v", "id int"), func(t *rewrite.Table) { t.View = true }),
+		"shop.tmp":    with(table("shop.tmp", "id int"), func(t *rewrite.Table) { t.Temporary = true }),
+		"shop.trig": with(table("shop.trig", "id int, a int"), func(t *rewrite.Table) {
+			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
+		}),
+		"shop.parent": with(table("shop.parent", "id int, a int"), func(t *rewrite.Table) { t.CascadesUpdate, t.CascadesDelete = true, true }),
+		"shop.long":   with(table("shop.long", "id int, a int"), func(t *rewrite.Table) { t.WListBytes = 0 }),
+		"shop.short":  with(table("shop.short", "id int, a int"), func(t *rewrite.Table) { t.WListBytes = 20 }),
+		"bank.item":   table("bank.item@2", "id int, name varchar"),
+		"bank.acct":   table("bank.acct", "id int, bal int", "primary(id)"),
+	}
+}
+
+func testSession() Session {
+	return Session{Schema: "shop", Charset: "utf8mb4", MaxPacket: 16 << 20}
+}
+
+// session reads a test's arguments: "mode=ANSI_QUOTES", "charset=latin1", "schema=bank", ...
+func session(t *testing.T, args []datadriven.CmdArg) Session {
+	s := testSession()
+	for _, a := range args {
+		value := strings.Join(a.Vals, ",")
+		switch a.Key {
+		case "mode":
+			s.SetSQLMode(value)
+		case "charset":
+			s.Charset = value
+		case "schema":
+			s.Schema = value
+		case "shadowed":
+			s.Shadowed = value + "\n"
+		case "packet":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.MaxPacket = n
+		case "full", "hex":
+		default:
+			t.Fatalf("unknown argument %q", a.Key)
+		}
+	}
+	return s
+}
+
+// TestPlanGolden compares plans with testdata/plan; run with -rewrite to write them anew.
+func TestPlanGolden(t *testing.T) {
+	r := New(testSchema(), Options{})
+	datadriven.Walk(t, "testdata/plan", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			in := d.Input
+			if d.HasArg("hex") { // bytes that are not UTF-8 are written \xHH
+				unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(in, `"`, `\"`) + `"`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				in = unquoted
+			}
+			p := r.Plan(in, session(t, d.CmdArgs))
+			checkPieces(t, in, p)
+			return render(p, d.HasArg("full"))
+		})
+	})
+}
+
+// render prints a plan, what is zero left out.
+func render(p *rewrite.Plan, full bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v", p.Kind)
+	for _, s := range []string{p.Locking.String(), p.Observation.String()} {
+		if s != "" {
+			fmt.Fprintf(&b, " | %s", s)
+		}
+	}
+	if p.Reason != "" {
+		fmt.Fprintf(&b, ": %s", p.Reason)
+	}
+	b.WriteString(flags(p))
+	if p.Pieces != nil {
+		sql := string(p.Append(nil, marker))
+		if !full {
+			sql = abbreviate(sql)
+		}
+		fmt.Fprintf(&b, "\nsql: %s", sql)
+	}
+	if p.Target != "" {
+		fmt.Fprintf(&b, "\ntarget: %s", p.Target)
+	}
+	for _, s := range p.Sources {
+		fmt.Fprintf(&b, "\nsource: %s", s.Table)
+	}
+	for _, h := range p.Hidden {
+		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))
+	}
+	fmt.Fprintf(&b, "\nshape: %s", p.Shape)
+	if len(p.Args) > 0 {
+		fmt.Fprintf(&b, "\nargs: %s", strings.Join(p.Args, " | "))
+	}
+	return b.String() + "\n"
+}
+
+func flags(p *rewrite.Plan) string {
+	var b strings.Builder
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning},
+		{"capture", p.Capture}, {"ends-txn", p.EndsTxn}, {"chain", p.Chain}, {"may-hide-locks", p.MayHideLocks},
+		{"reads-diagnostics", p.ReadsDiagnostics}, {"changes-session", p.ChangesSession},
+		{"changes-schema", p.ChangesSchema}, {"substitutes", p.Substitutes},
+	} {
+		if f.set {
+			b.WriteString(" " + f.name)
+		}
+	}
+	if p.Inserts > 0 {
+		fmt.Fprintf(&b, " inserts=%d", p.Inserts)
+	}
+	if p.Params > 0 {
+		fmt.Fprintf(&b, " params=%d", p.Params)
+	}
+	if p.NextLevel != history.LevelUnknown {
+		fmt.Fprintf(&b, " next=%q", p.NextLevel)
+	}
+	if p.Savepoint != "" {
+		fmt.Fprintf(&b, " savepoint=%q", p.Savepoint)
+	}
+	if p.Shadows != "" {
+		fmt.Fprintf(&b, " shadows=%q", p.Shadows)
+	}
+	return strings.Replace(b.String(), " ", " | ", 1)
+}
+
+// marker shows a hole.
+func marker(b []byte, h rewrite.Hole, ordinal int) []byte {
+	switch h {
+	case rewrite.TagHole:
+		return append(b, "{TAG}"...)
+	case rewrite.RowIDHole:
+		return fmt.Appendf(b, "{ROWID %d}", ordinal)
+	case rewrite.RowCountHole:
+		return append(b, "{ROW_COUNT}"...)
+	}
+	return append(b, "{FOUND_ROWS}"...)
+}
+
+var (
+	savePart = regexp.MustCompile(`isotap_wlist = CONCAT\(LEFT\(\(@isotap_o := (.*?)\), 0\), isotap_wlist\),`)
+	tagPart  = regexp.MustCompile(`, isotap_wlist = IF\(@isotap_o = .*?, _binary',', \{TAG\}\)\)`)
+)
+
+// abbreviate shortens the two long assignments of a captured UPDATE.
+func abbreviate(sql string) string {
+	return tagPart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $1}"), " {TAG ROW}")
+}
+
+// checkPieces fails the test unless the pieces that are the client's, put together, give the client's
+// text back, less the calls that a substituting plan replaces.
+func checkPieces(t testing.TB, in string, p *rewrite.Plan) {
+	t.Helper()
+	if p.Pieces == nil {
+		return
+	}
+	var client strings.Builder
+	for _, piece := range p.Pieces {
+		if piece.Hole == rewrite.RowCountHole || piece.Hole == rewrite.FoundRowsHole {
+			// The call that it replaces is the client's text up to the closing parenthesis.
+			rest := in[client.Len():]
+			client.WriteString(rest[:strings.IndexByte(rest, ')')+1])
+		} else if within(in, piece.Text) {
+			client.WriteString(piece.Text)
+		}
+	}
+	if client.String() != in {
+		t.Errorf("the client's pieces give %q, not %q", client.String(), in)
+	}
+}
+
+// within says whether part shares memory with s.
+func within(s, part string) bool {
+	if len(part) == 0 || len(s) == 0 {
+		return false
+	}
+	from, at := uintptr(unsafe.Pointer(unsafe.StringData(s))), uintptr(unsafe.Pointer(unsafe.StringData(part)))
+	return at >= from && at < from+uintptr(len(s))
+}

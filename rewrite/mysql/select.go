@@ -1,0 +1,238 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// selectRows appends the identity columns of every base table to the select list.
+func (pl *planner) selectRows(n *ast.SelectStmt) error {
+	if reason := collapsing(n); reason != "" {
+		return refusal(reason)
+	}
+	if n.LockInfo != nil {
+		pl.plan.Locking = locking(n.LockInfo.LockType)
+	}
+	use := inspectSelect(n)
+	if use.aggregate {
+		return refusal("aggregate")
+	}
+	if use.window {
+		return refusal("window function")
+	}
+	if n.From == nil {
+		return pl.selectNothing(n, use)
+	}
+	list, err := pl.selectList(n)
+	if err != nil {
+		return err
+	}
+	srcs := flatten(n.From.TableRefs)
+	if err := pl.resolve(srcs); err != nil {
+		return err
+	}
+	if !srcs.observable() {
+		return pl.unobservable(srcs, use)
+	}
+	pl.appendIdentities(srcs, list)
+	for _, s := range srcs {
+		if s.reason != "" {
+			pl.lower(s.reason)
+		}
+	}
+	pl.lowerBy(use)
+	pl.plan.MayHideLocks = mayHideLocks(n, srcs)
+	if pl.rewriter.options.StrictPlans && pl.plan.MayHideLocks {
+		return refusal("plan")
+	}
+	return nil
+}
+
+// collapsing gives the reason why more columns would change which rows a SELECT returns.
+func collapsing(n *ast.SelectStmt) string {
+	switch {
+	case n.With != nil:
+		return "with"
+	case n.Kind != ast.SelectStmtKindSelect:
+		return "unparsable"
+	case n.SelectIntoOpt != nil:
+		return "INTO"
+	case n.Distinct:
+		return "distinct"
+	case n.GroupBy != nil:
+		return "aggregate"
+	case len(n.WindowSpecs) > 0:
+		return "window function"
+	}
+	return ""
+}
+
+func locking(t ast.SelectLockType) history.Locking {
+	switch t {
+	case ast.SelectLockNone:
+		return history.NoLock
+	case ast.SelectLockForShare, ast.SelectLockForShareNoWait, ast.SelectLockForShareSkipLocked:
+		return history.LockShare
+	}
+	return history.LockUpdate
+}
+
+// lowerBy lowers the plan for what a statement does beside its own table accesses.
+func (pl *planner) lowerBy(u *usage) {
+	if u.subquery {
+		pl.lower("subquery")
+	}
+	if u.function {
+		pl.lower("function")
+	}
+}
+
+// selectNothing plans a SELECT without a table.
+func (pl *planner) selectNothing(n *ast.SelectStmt, u *usage) error {
+	switch {
+	case u.subquery:
+		return refusal("subquery")
+	case u.function:
+		return refusal("function")
+	}
+	pl.plan.Observation = history.Nothing
+	if !pl.plan.ReadsDiagnostics {
+		return nil
+	}
+	if list, err := pl.selectList(n); err == nil {
+		pl.substitute(n, list)
+	}
+	return nil
+}
+
+// unobservable plans a SELECT none of whose tables has isotap's columns.
+func (pl *planner) unobservable(srcs sources, u *usage) error {
+	for _, s := range srcs {
+		if s.reason != "" {
+			return refusal(s.reason)
+		}
+	}
+	switch { // server tables only
+	case u.subquery:
+		return refusal("subquery")
+	case u.function:
+		return refusal("function")
+	}
+	pl.plan.Observation = history.Nothing
+	return nil
+}
+
+// appendIdentities puts the identity columns behind the select list.
+func (pl *planner) appendIdentities(srcs sources, list []item) {
+	var b strings.Builder
+	for _, s := range srcs {
+		if s.table == nil {
+			continue
+		}
+		for _, column := range [...]string{rewrite.RowIDColumn, rewrite.WListColumn} {
+			b.WriteString(", ")
+			b.WriteString(quoted(s.name))
+			b.WriteByte('.')
+			b.WriteString(column)
+		}
+		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
+	}
+	pos, gap := pl.after(list[len(list)-1].last)
+	pl.insertAt(pos, text(b.String()+gap))
+	pl.plan.Reply = rewrite.Trimmed
+}
+
+// An item of a select list: its first and last token.
+type item struct{ first, last int }
+
+// selectList finds the select list in the text, and refuses when the parser saw its items begin
+// elsewhere.
+func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
+	st := pl.st
+	verb := 0
+	for st.mark(verb, "(") {
+		verb++
+	}
+	if !st.is(verb, "SELECT") || len(n.Fields.Fields) == 0 {
+		return nil, refusal("unparsable")
+	}
+	depth := st.toks[verb].depth
+	first := verb + 1
+	for first < len(st.toks) && st.toks[first].start < n.Fields.Fields[0].Offset {
+		first++
+	}
+	end := st.find(first, st.last()+1, depth, "FROM")
+	if end < 0 && n.From == nil {
+		if end = st.find(first, st.last()+1, depth, "WHERE", "HAVING", "ORDER", "LIMIT", "FOR", "LOCK"); end < 0 {
+			end = st.last() + 1
+		}
+	}
+	if end < 0 {
+		return nil, refusal("unparsable")
+	}
+	var list []item
+	for i := first; i < end; i++ {
+		switch {
+		case st.toks[i].depth < depth:
+			end = i // the parenthesis around the statement
+		case st.toks[i].depth == depth && st.mark(i, ","):
+			list = append(list, item{first, i - 1})
+			first = i + 1
+		}
+	}
+	list = append(list, item{first, end - 1})
+	return list, sameItems(st, list, n.Fields.Fields)
+}
+
+// sameItems refuses when lexer and parser disagree about where the items of a select list begin.
+func sameItems(st *statement, list []item, fields []*ast.SelectField) error {
+	if len(list) != len(fields) {
+		return refusal("unparsable")
+	}
+	for i, it := range list {
+		if it.first > it.last || st.toks[it.first].start != fields[i].Offset {
+			return refusal("unparsable")
+		}
+	}
+	return nil
+}
+
+// substitute makes pieces in which ROW_COUNT() and FOUND_ROWS() are values, under the same column
+// names. It leaves the plan without pieces where the name is not simply the item's text.
+func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
+	st := pl.st
+	for k, it := range list {
+		found := false
+		for i := it.first; i+2 <= it.last; i++ {
+			hole := rewrite.RowCountHole
+			if st.is(i, "FOUND_ROWS") {
+				hole = rewrite.FoundRowsHole
+			} else if !st.is(i, "ROW_COUNT") {
+				continue
+			}
+			if !st.mark(i+1, "(") || !st.mark(i+2, ")") {
+				continue
+			}
+			pl.edits = append(pl.edits, edit{st.toks[i].start, st.toks[i+2].end, []rewrite.Piece{{Hole: hole}}})
+			found = true
+		}
+		if !found || n.Fields.Fields[k].AsName.O != "" {
+			continue
+		}
+		spelled := st.text[st.toks[it.first].start:st.toks[it.last].end]
+		if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") || strings.Contains(spelled, "--") {
+			pl.edits = nil
+			return
+		}
+		pos, gap := pl.after(it.last)
+		pl.insertAt(pos, text(" AS "+quoted(spelled)+gap))
+	}
+	pl.plan.Substitutes = len(pl.edits) > 0
+}
+
+// maxItemName is how long the server lets the name of a column without an alias be.
+const maxItemName = 64

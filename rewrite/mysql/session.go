@@ -1,0 +1,87 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+)
+
+// Session is what a plan depends on beside the statement's text: the settings of the client's
+// session. It is comparable and part of the plan cache's key.
+type Session struct {
+	Schema  string // the default schema; empty when there is none
+	Charset string // character_set_client; statements in one that [Session] does not know are opaque
+	// MaxPacket is max_allowed_packet in bytes. 0: not known, 1 MiB is assumed.
+	MaxPacket int
+	// Shadowed names the session's temporary tables, which hide base tables: [rewrite.Plan].Shadows
+	// of each CREATE TEMPORARY TABLE, each followed by a newline.
+	Shadowed string
+
+	// The parts of sql_mode that change what a text means; see [Session.SetSQLMode].
+	ANSIQuotes             bool
+	NoBackslashEscapes     bool
+	PipesAsConcat          bool
+	SimultaneousAssignment bool
+	EmptyStringIsNull      bool
+	Oracle                 bool
+}
+
+// SetSQLMode takes over the modes that matter from the value of @@sql_mode, where the server has
+// spelled combinations such as ANSI out.
+func (s *Session) SetSQLMode(mode string) {
+	modes := strings.Split(strings.ToUpper(mode), ",")
+	s.ANSIQuotes = slices.Contains(modes, "ANSI_QUOTES")
+	s.NoBackslashEscapes = slices.Contains(modes, "NO_BACKSLASH_ESCAPES")
+	s.PipesAsConcat = slices.Contains(modes, "PIPES_AS_CONCAT")
+	s.SimultaneousAssignment = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
+	s.EmptyStringIsNull = slices.Contains(modes, "EMPTY_STRING_IS_NULL")
+	s.Oracle = slices.Contains(modes, "ORACLE")
+}
+
+// assumedPacket stands in for an unknown max_allowed_packet: the smallest default that any server of
+// the family has had since 5.5.
+const assumedPacket = 1 << 20
+
+func (s *Session) maxPacket() int {
+	if s.MaxPacket > 0 {
+		return s.MaxPacket
+	}
+	return assumedPacket
+}
+
+// shadows says whether a temporary table of the session hides the table.
+func (s *Session) shadows(schema, table string) bool {
+	return s.Shadowed != "" && strings.Contains("\n"+s.Shadowed, "\n"+shadowName(schema, table)+"\n")
+}
+
+// shadowName is a table's name as Session.Shadowed lists it. It folds case: to hide too much only
+// costs an observation.
+func shadowName(schema, table string) string { return strings.ToLower(schema + "." + table) }
+
+// utf8 says whether the client's statements are UTF-8.
+func (s *Session) utf8() bool { return strings.HasPrefix(strings.ToLower(s.Charset), "utf8") }
+
+// lexable says whether a byte below 0x80 means its ASCII character everywhere in a statement, so that
+// the lexer, which looks for quotes and backslashes byte by byte, sees what the server sees. In big5,
+// cp932, gb18030, gbk and sjis such a byte may be the second half of a character, swe7 gives some
+// another meaning, and ucs2, utf16 and utf32 have no single bytes.
+func (s *Session) lexable(text string) bool {
+	switch strings.ToLower(s.Charset) {
+	case "utf8", "utf8mb3", "utf8mb4", "ascii", "binary", "latin1", "latin2", "latin5", "latin7",
+		"cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "koi8r", "koi8u", "greek",
+		"hebrew", "tis620", "dec8", "hp8", "geostd8", "keybcs2", "armscii8", "macce", "macroman",
+		"euckr", "gb2312", "ujis", "eucjpms":
+		return true
+	case "big5", "cp932", "gb18030", "gbk", "sjis":
+		return ascii(text)
+	}
+	return false
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,244 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A source is one table of a FROM clause.
+type source struct {
+	node *ast.TableSource
+	name string // by which the statement refers to it
+	// table is the instrumented base table; nil when the source cannot be observed, for the reason, or
+	// need not be: the server's own tables have no reason.
+	table  *rewrite.Table
+	reason string
+	outer  bool // rows of it may be missing: the inner side of an outer join
+}
+
+type sources []*source
+
+// observable says whether any source has identity columns.
+func (ss sources) observable() bool {
+	return slices.ContainsFunc(ss, func(s *source) bool { return s.table != nil })
+}
+
+// named finds the source that a qualifier means, or nil.
+func (ss sources) named(qualifier string) *source {
+	for _, s := range ss {
+		if strings.EqualFold(s.name, qualifier) {
+			return s
+		}
+	}
+	return nil
+}
+
+// flatten lists the tables of a FROM clause in their order in the text.
+func flatten(join *ast.Join) sources {
+	var ss sources
+	var walk func(n ast.ResultSetNode, outer bool)
+	walk = func(n ast.ResultSetNode, outer bool) {
+		switch n := n.(type) {
+		case *ast.Join:
+			walk(n.Left, outer || n.Tp == ast.RightJoin)
+			if n.Right != nil {
+				walk(n.Right, outer || n.Tp == ast.LeftJoin)
+			}
+		case *ast.TableSource:
+			if inner, ok := n.Source.(*ast.Join); ok {
+				walk(inner, outer)
+				return
+			}
+			ss = append(ss, &source{node: n, outer: outer})
+		case nil:
+		default: // a query in the place of a table
+			ss = append(ss, &source{node: &ast.TableSource{Source: n}, outer: outer})
+		}
+	}
+	walk(join, false)
+	return ss
+}
+
+// resolve finds each source's table. It refuses a statement in which two sources have one name: a
+// qualifier would not say which of them is meant.
+func (pl *planner) resolve(ss sources) error {
+	for i, s := range ss {
+		base, ok := s.node.Source.(*ast.TableName)
+		switch {
+		case !ok:
+			s.name, s.reason = s.node.AsName.O, "derived table"
+		case serverSchema(pl.session, base):
+			s.name = base.Name.O
+		default:
+			s.name = base.Name.O
+			s.table, s.reason = pl.table(base)
+		}
+		if s.node.AsName.O != "" {
+			s.name = s.node.AsName.O
+		}
+		if other := ss[:i].named(s.name); other != nil && s.name != "" {
+			return refusal("ambiguous table name")
+		}
+	}
+	return nil
+}
+
+// serverSchema says whether a table is one of the server's own.
+func serverSchema(s *Session, name *ast.TableName) bool {
+	schema := name.Schema.L
+	if schema == "" {
+		schema = strings.ToLower(s.Schema)
+	}
+	return slices.Contains([]string{"information_schema", "performance_schema", "mysql", "sys"}, schema)
+}
+
+// mayHideLocks says whether the server might answer a SELECT from secondary indexes alone, or without
+// looking into one of its tables: the appended columns would then make it read, and lock, rows that
+// the original leaves alone (DESIGN 4.1, law 2). It is decided without the server, on the safe side:
+// only columns that the statement surely takes from a table count as needed.
+func mayHideLocks(n *ast.SelectStmt, ss sources) bool {
+	needed := neededColumns(n, ss)
+	for _, s := range ss {
+		if s.table == nil {
+			continue
+		}
+		if s.outer && len(needed[s]) == 0 {
+			return true // table elimination
+		}
+		if indexed(s.table, needed[s]) {
+			return true
+		}
+	}
+	return false
+}
+
+// indexed says whether the table's secondary indexes hold all the columns. Several of them count
+// together, because the server may intersect them.
+func indexed(t *rewrite.Table, columns map[string]bool) bool {
+	held, secondary := make(map[string]bool), false
+	for _, x := range t.Indexes {
+		secondary = secondary || !x.Primary
+		for _, c := range x.Columns {
+			held[strings.ToLower(c)] = true
+		}
+	}
+	if !secondary {
+		return false
+	}
+	for c := range columns {
+		if !held[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// neededColumns gives, for each source, the columns that the statement surely takes from it, in lower
+// case: what a join's ON says of the inner side is left out (the table might be eliminated), and so
+// is every name that could mean something else.
+func neededColumns(n *ast.SelectStmt, ss sources) map[*source]map[string]bool {
+	c := columnCollector{sources: ss, needed: make(map[*source]map[string]bool), aliases: make(map[string]bool)}
+	for _, s := range ss {
+		c.needed[s] = make(map[string]bool)
+	}
+	for _, f := range n.Fields.Fields {
+		if f.WildCard != nil {
+			c.star(f.WildCard)
+			continue
+		}
+		f.Expr.Accept(&c)
+	}
+	if n.Where != nil {
+		n.Where.Accept(&c)
+	}
+	for _, f := range n.Fields.Fields {
+		if f.AsName.L != "" {
+			c.aliases[f.AsName.L] = true // behind the select list it may mean the item
+		}
+	}
+	if n.Having != nil {
+		n.Having.Accept(&c)
+	}
+	if n.OrderBy != nil {
+		n.OrderBy.Accept(&c)
+	}
+	return c.needed
+}
+
+type columnCollector struct {
+	sources sources
+	needed  map[*source]map[string]bool
+	aliases map[string]bool
+}
+
+func (c *columnCollector) star(w *ast.WildCardField) {
+	for _, s := range c.sources {
+		if s.table == nil || w.Table.L != "" && !strings.EqualFold(w.Table.O, s.name) {
+			continue
+		}
+		for _, col := range s.table.Columns {
+			if !col.Invisible {
+				c.needed[s][strings.ToLower(col.Name)] = true
+			}
+		}
+	}
+}
+
+// Enter implements ast.Visitor.
+func (c *columnCollector) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.SubqueryExpr:
+		return n, true // its names may be its own tables'
+	case *ast.ColumnNameExpr:
+		c.column(n.Name)
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (c *columnCollector) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+func (c *columnCollector) column(n *ast.ColumnName) {
+	if n.Table.L != "" {
+		if s := c.sources.named(n.Table.O); s != nil {
+			c.needed[s][n.Name.L] = true
+		}
+		return
+	}
+	if c.aliases[n.Name.L] {
+		return
+	}
+	var owner *source
+	for _, s := range c.sources {
+		if s.table == nil {
+			if len(c.sources) > 1 {
+				return // it may be the column of a table that isotap does not know
+			}
+			continue
+		}
+		if column(s.table, n.Name.O) == nil {
+			continue
+		}
+		if owner != nil {
+			return // NATURAL or USING: the server takes it from either
+		}
+		owner = s
+	}
+	if owner != nil {
+		c.needed[owner][n.Name.L] = true
+	}
+}
+
+// column finds a column of a table; names of columns do not know case.
+func column(t *rewrite.Table, name string) *rewrite.Column {
+	for i := range t.Columns {
+		if strings.EqualFold(t.Columns[i].Name, name) {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}

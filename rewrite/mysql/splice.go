@@ -1,0 +1,88 @@
+package mysql
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// An edit puts pieces in the place of text[start:end]; most edits replace nothing.
+type edit struct {
+	start, end int
+	pieces     []rewrite.Piece
+}
+
+// insertAt puts pieces into the text.
+func (pl *planner) insertAt(pos int, pieces ...rewrite.Piece) {
+	pl.edits = append(pl.edits, edit{pos, pos, pieces})
+}
+
+func text(s string) rewrite.Piece { return rewrite.Piece{Text: s} }
+
+var tagPiece = rewrite.Piece{Hole: rewrite.TagHole}
+
+// after gives the place right behind token i. Pieces put there need a blank at their end when glued
+// tells whether the next byte would run into them.
+func (pl *planner) after(i int) (pos int, gap string) {
+	pos = pl.st.toks[i].end
+	if pos < len(pl.st.text) && isWord(pl.st.text[pos]) {
+		gap = " "
+	}
+	return pos, gap
+}
+
+// assemble turns the edits into the plan's pieces, or makes the plan opaque when the result would be
+// more than the server takes.
+func (pl *planner) assemble() {
+	if len(pl.edits) == 0 {
+		return
+	}
+	slices.SortStableFunc(pl.edits, func(a, b edit) int { return a.start - b.start })
+	p, src := pl.plan, pl.st.text
+	pos, size := 0, len(src)
+	for _, e := range pl.edits {
+		if pos < e.start {
+			p.Pieces = append(p.Pieces, text(src[pos:e.start]))
+		}
+		for _, piece := range e.pieces {
+			p.Pieces = append(p.Pieces, piece)
+			size += len(piece.Text)
+			if piece.Hole != rewrite.NoHole {
+				size += holeSize
+			}
+		}
+		pos = e.end
+	}
+	if pos < len(src) {
+		p.Pieces = append(p.Pieces, text(src[pos:]))
+	}
+	pl.hide()
+	switch {
+	case p.Params+len(p.Hidden) > maxParams:
+		opaque(p, "parameters")
+	case size >= pl.session.maxPacket() && !p.Substitutes:
+		opaque(p, "max_allowed_packet")
+	}
+}
+
+// hide numbers the parameters that the holes become in a prepared statement.
+func (pl *planner) hide() {
+	if pl.plan.Substitutes {
+		return
+	}
+	tok, before, hidden := 0, 0, 0
+	for _, e := range pl.edits {
+		for ; tok < len(pl.st.toks) && pl.st.toks[tok].start < e.start; tok++ {
+			if pl.st.toks[tok].kind == placeholder {
+				before++
+			}
+		}
+		for _, piece := range e.pieces {
+			if piece.Hole != rewrite.NoHole {
+				pl.plan.Hidden = append(pl.plan.Hidden,
+					rewrite.Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
+				hidden++
+			}
+		}
+	}
+}

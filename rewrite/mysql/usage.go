@@ -1,0 +1,132 @@
+package mysql
+
+import (
+	"slices"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+)
+
+// usage is what a statement holds beside its own table accesses.
+type usage struct {
+	subquery  bool
+	function  bool // a call of what may be a stored function
+	aggregate bool // an aggregate function that may belong to the statement itself
+	window    bool
+
+	depth  int      // of subqueries around the node being visited
+	inner  []string // names of the tables of these subqueries, in lower case
+	scopes []int    // for each query in them, where its names begin
+	filter bool     // in WHERE or ON, where no aggregate can belong to the statement itself
+}
+
+// inspectSelect looks through a SELECT, but not into derived tables, which are not observed anyway.
+func inspectSelect(n *ast.SelectStmt) *usage {
+	u := &usage{}
+	n.Fields.Accept(u)
+	if n.Having != nil {
+		n.Having.Accept(u)
+	}
+	if n.OrderBy != nil {
+		n.OrderBy.Accept(u)
+	}
+	u.filter = true
+	if n.Where != nil {
+		n.Where.Accept(u)
+	}
+	if n.From != nil {
+		n.From.Accept(u)
+	}
+	return u
+}
+
+// inspectWrite looks through an INSERT, UPDATE or DELETE.
+func inspectWrite(n ast.Node) *usage {
+	u := &usage{filter: true}
+	n.Accept(u)
+	return u
+}
+
+// Enter implements ast.Visitor.
+func (u *usage) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.TableSource:
+		_, base := n.Source.(*ast.TableName)
+		_, join := n.Source.(*ast.Join)
+		return n, u.depth == 0 && !base && !join
+	case *ast.SelectStmt:
+		u.enterQuery(n)
+	case *ast.SubqueryExpr:
+		u.subquery = true
+		u.depth++
+	case *ast.AggregateFuncExpr:
+		if u.depth == 0 || !u.filter && u.reachesOut(n) {
+			u.aggregate = true
+		}
+	case *ast.WindowFuncExpr:
+		u.window = u.window || u.depth == 0
+	case *ast.FuncCallExpr:
+		// The parser's own names, such as that of DATE '2020-01-01', begin with a quote.
+		u.function = u.function || n.Schema.L != "" || !nativeFunctions[n.FnName.L] && n.FnName.L[0] != '\''
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (u *usage) Leave(n ast.Node) (ast.Node, bool) {
+	switch n.(type) {
+	case *ast.SubqueryExpr:
+		u.depth--
+	case *ast.SelectStmt:
+		u.inner = u.inner[:u.scopes[len(u.scopes)-1]]
+		u.scopes = u.scopes[:len(u.scopes)-1]
+	}
+	return n, true
+}
+
+// enterQuery takes note of the names of a query's tables: its select list is visited before its FROM.
+func (u *usage) enterQuery(n *ast.SelectStmt) {
+	u.scopes = append(u.scopes, len(u.inner))
+	if n.From == nil {
+		return
+	}
+	for _, s := range flatten(n.From.TableRefs) {
+		switch base, ok := s.node.Source.(*ast.TableName); {
+		case s.node.AsName.L != "":
+			u.inner = append(u.inner, s.node.AsName.L)
+		case ok:
+			u.inner = append(u.inner, base.Name.L)
+		}
+	}
+}
+
+// reachesOut says whether an aggregate in a subquery may take its argument from outside: it then
+// belongs to the outer query, as SUM(t.a) does in SELECT (SELECT SUM(t.a)) FROM t.
+func (u *usage) reachesOut(n *ast.AggregateFuncExpr) bool {
+	var args argumentTables
+	for _, a := range n.Args {
+		a.Accept(&args)
+	}
+	return args.unqualified ||
+		slices.ContainsFunc(args.tables, func(t string) bool { return !slices.Contains(u.inner, t) })
+}
+
+// argumentTables collects the qualifiers of the columns in an expression.
+type argumentTables struct {
+	tables      []string
+	unqualified bool
+}
+
+// Enter implements ast.Visitor.
+func (a *argumentTables) Enter(n ast.Node) (ast.Node, bool) {
+	if c, ok := n.(*ast.ColumnNameExpr); ok {
+		if c.Name.Table.L == "" {
+			a.unqualified = true
+		} else {
+			a.tables = append(a.tables, c.Name.Table.L)
+		}
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (a *argumentTables) Leave(n ast.Node) (ast.Node, bool) { return n, true }

@@ -1,0 +1,405 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// refusal gives the reason why the text cannot be looked at more closely; empty when it can.
+func (st *statement) refusal(s *Session) string {
+	switch {
+	case st.executable >= 0:
+		return "executable comment"
+	case !s.lexable(st.text), !st.plainNames(s.utf8()):
+		return "charset"
+	case st.broken:
+		return "unparsable"
+	case s.Oracle:
+		return "sql_mode ORACLE"
+	case len(st.split()) > 1:
+		return "multi-statement"
+	case st.mentionsCapture():
+		return "isotap variable"
+	}
+	return ""
+}
+
+// split gives the statements of the text as ranges of tokens, empty ones left out.
+func (st *statement) split() [][2]int {
+	var ranges [][2]int
+	from := 0
+	for i := 0; i <= len(st.toks); i++ {
+		if i == len(st.toks) || st.mark(i, ";") {
+			if from < i {
+				ranges = append(ranges, [2]int{from, i})
+			}
+			from = i + 1
+		}
+	}
+	return ranges
+}
+
+// classify sets what the verb says: kind, boundaries, what changes. A statement whose Observation is
+// Exact afterwards needs a closer look; Nothing and Opaque are final. For a text of several
+// statements, or one that cannot be read for sure, it assumes the worst of all readings.
+func (st *statement) classify(p *rewrite.Plan, s *Session) {
+	ranges := st.split()
+	for i, r := range ranges {
+		one := rewrite.Plan{Observation: history.Nothing}
+		v := verb{st, s, &one, r[0], r[1]}
+		v.classify()
+		v.diagnostics()
+		if i == 0 {
+			shape, args, params := p.Shape, p.Args, p.Params
+			*p = one
+			p.Shape, p.Args, p.Params = shape, args, params
+			continue
+		}
+		p.Kind, p.Savepoint, p.Shadows = history.Other, "", ""
+		p.Chain, p.NextLevel = false, history.LevelUnknown
+		p.EndsTxn = p.EndsTxn || one.EndsTxn
+		p.ChangesSession = true
+		p.ChangesSchema = p.ChangesSchema || one.ChangesSchema
+		p.ReadsDiagnostics = p.ReadsDiagnostics || one.ReadsDiagnostics
+	}
+	hidden := st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
+	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
+	if hidden || misread {
+		p.Kind = history.Other
+		p.EndsTxn, p.ChangesSession, p.ChangesSchema = true, true, true
+	}
+}
+
+// A verb looks at one statement, the tokens [from, to).
+type verb struct {
+	st       *statement
+	session  *Session
+	p        *rewrite.Plan
+	from, to int
+}
+
+func (v verb) is(i int, keywords ...string) bool {
+	return v.from+i < v.to && v.st.is(v.from+i, keywords...)
+}
+
+// find says whether one of the keywords occurs outside of parentheses.
+func (v verb) has(keywords ...string) bool { return v.st.find(v.from, v.to, 0, keywords...) >= 0 }
+
+func (v verb) opaque(reason string) { v.p.Observation, v.p.Reason = history.Opaque, reason }
+
+// unknown is what a statement gets of which nothing is known.
+func (v verb) unknown(reason string) {
+	v.opaque(reason)
+	v.p.EndsTxn, v.p.ChangesSession, v.p.ChangesSchema = true, true, true
+}
+
+// classify is one long table of verbs. "Implicit commit" refers to MariaDB's list, "SQL statements
+// that cause an implicit commit"; where a statement commits only at times, it counts as one that does.
+func (v verb) classify() {
+	p := v.p
+	switch first := v.from; {
+	case v.st.mark(first, "(") || v.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "TABLE"):
+		v.dml()
+	case v.is(0, "CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"):
+		v.ddl()
+	case v.is(0, "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA"):
+		v.transaction()
+	case v.is(0, "SET"):
+		v.set()
+	case v.is(0, "CALL"):
+		// The procedure's own statements do not pass here. Its DDL leaves the schema cache stale, which
+		// costs observations only: a rewritten statement that fails is followed by the original.
+		p.Kind, p.EndsTxn, p.ChangesSession = history.Call, true, true
+		v.opaque("call")
+	case v.is(0, "EXECUTE"):
+		p.EndsTxn, p.ChangesSession = true, true
+		v.opaque("EXECUTE")
+	case v.is(0, "USE"):
+		p.ChangesSession = true
+	case v.is(0, "DO"):
+		v.expressions()
+	case v.is(0, "LOAD") && v.is(1, "DATA", "XML"):
+		p.Kind = history.Insert
+		v.opaque("LOAD DATA")
+	case v.is(0, "HANDLER"):
+		v.opaque("HANDLER")
+	case v.is(0, "BINLOG"):
+		v.unknown("BINLOG")
+	case v.is(0, "EXPLAIN", "DESCRIBE", "DESC") && v.is(1, "ANALYZE"),
+		v.is(0, "ANALYZE") && !v.is(1, "TABLE", "TABLES", "LOCAL", "NO_WRITE_TO_BINLOG"):
+		v.opaque("ANALYZE") // it runs the statement behind it
+	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE",
+		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
+		p.EndsTxn = true // implicit commit
+	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
+	default:
+		v.unknown("unparsable")
+	}
+}
+
+func (v verb) dml() {
+	first := v.from
+	for first < v.to && v.st.mark(first, "(") {
+		first++
+	}
+	reason := ""
+	if v.is(0, "WITH") {
+		reason = "with"
+		if first = v.st.find(v.from, v.to, 0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE"); first < 0 {
+			v.unknown("unparsable")
+			return
+		}
+	}
+	switch {
+	case v.st.is(first, "SELECT"):
+		v.p.Kind, v.p.Locking = history.Select, v.locking()
+	case v.st.is(first, "INSERT"):
+		v.p.Kind = history.Insert
+	case v.st.is(first, "UPDATE"):
+		v.p.Kind = history.Update
+	case v.st.is(first, "DELETE"):
+		v.p.Kind = history.Delete
+	case v.st.is(first, "REPLACE"):
+		v.p.Kind, reason = history.Replace, "REPLACE"
+	case v.st.is(first, "VALUES"):
+		v.p.Kind, reason = history.Select, "VALUES"
+	case v.st.is(first, "TABLE"):
+		v.p.Kind, reason = history.Select, "TABLE"
+	case v.st.is(first, "WITH"):
+		v.p.Kind, reason = history.Select, "with"
+	default:
+		v.unknown("unparsable")
+		return
+	}
+	v.p.Observation = history.Exact
+	if reason != "" {
+		v.opaque(reason)
+	}
+}
+
+// locking finds the locking clause of a SELECT that the parser may not know.
+func (v verb) locking() history.Locking {
+	for i := v.from; i+1 < v.to; i++ {
+		switch {
+		case v.st.is(i, "FOR") && v.st.is(i+1, "UPDATE"):
+			return history.LockUpdate
+		case v.st.is(i, "FOR") && v.st.is(i+1, "SHARE"), v.st.is(i, "LOCK") && v.st.is(i+1, "IN"):
+			return history.LockShare
+		}
+	}
+	return history.NoLock
+}
+
+// ddl classifies definitions. All of them commit implicitly but those of temporary tables.
+func (v verb) ddl() {
+	p, object := v.p, 1
+	switch {
+	case v.is(0, "DROP") && v.is(1, "PREPARE"):
+		return
+	case v.is(0, "CREATE") && v.is(1, "OR") && v.is(2, "REPLACE"):
+		object = 3
+	}
+	p.Kind = history.DDL
+	if v.is(object, "TEMPORARY") {
+		if v.is(0, "CREATE") {
+			p.Shadows = v.temporaryName(object + 1)
+			v.opaque("temporary table") // it may read tables
+		}
+		return
+	}
+	p.EndsTxn = true
+	p.ChangesSchema = !v.is(object, "USER", "ROLE", "FUNCTION", "PROCEDURE", "PACKAGE", "EVENT", "SERVER")
+	p.ChangesSession = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
+	switch {
+	case v.is(0, "TRUNCATE"):
+		v.opaque("truncate")
+	case v.is(0, "ALTER") && v.has("TRUNCATE", "EXCHANGE"), v.is(0, "ALTER") && v.has("DROP") && v.has("PARTITION"):
+		v.opaque("partition")
+	case v.is(0, "CREATE") && v.is(object, "TABLE"):
+		p.Observation = history.Exact // as far as the verb goes; see createTable
+	}
+}
+
+// temporaryName gives the name behind [TABLE] [IF NOT EXISTS], as Session.Shadowed lists it.
+func (v verb) temporaryName(i int) string {
+	for v.is(i, "TABLE", "SEQUENCE", "IF", "NOT", "EXISTS") {
+		i++
+	}
+	i += v.from
+	switch {
+	case i >= v.to:
+		return ""
+	case v.st.mark(i+1, ".") && i+2 < v.to:
+		return shadowName(unquoted(v.st.tok(i)), unquoted(v.st.tok(i+2)))
+	}
+	return shadowName(v.session.Schema, unquoted(v.st.tok(i)))
+}
+
+func (v verb) transaction() {
+	p := v.p
+	switch {
+	case v.is(0, "BEGIN") && v.is(1, "NOT"):
+		v.unknown("compound statement")
+	case v.is(0, "BEGIN"), v.is(0, "START") && v.is(1, "TRANSACTION"):
+		p.Kind, p.EndsTxn = history.Begin, true
+	case v.is(0, "START"):
+		p.EndsTxn = true
+	case v.is(0, "COMMIT"):
+		p.Kind = history.Commit
+		v.end()
+	case v.is(0, "ROLLBACK"):
+		p.Kind = history.Rollback
+		if i := v.st.find(v.from, v.to, 0, "TO"); i >= 0 {
+			p.Savepoint = v.savepoint()
+			return
+		}
+		v.end()
+	case v.is(0, "SAVEPOINT"):
+		p.Kind, p.Savepoint = history.Savepoint, v.savepoint()
+	case v.is(0, "RELEASE"):
+		p.Savepoint = v.savepoint()
+	default:
+		v.xa()
+	}
+}
+
+// end sets what the rest of COMMIT and ROLLBACK says: [WORK] [AND [NO] CHAIN] [[NO] RELEASE].
+func (v verb) end() {
+	v.p.EndsTxn = true
+	chain := v.st.find(v.from, v.to, 0, "CHAIN")
+	v.p.Chain = chain >= 0 && !v.st.is(chain-1, "NO")
+}
+
+// savepoint gives the name, which is the last token, folded to lower case.
+func (v verb) savepoint() string { return strings.ToLower(unquoted(v.st.tok(v.to - 1))) }
+
+// xa classifies the statements of two-phase commit. After XA PREPARE the branch belongs to no
+// session, so only those before it and the one-phase endings end this session's transaction.
+func (v verb) xa() {
+	switch {
+	case v.is(1, "START", "BEGIN"):
+		v.p.Kind, v.p.EndsTxn = history.Begin, true
+	case v.is(1, "COMMIT"):
+		v.p.Kind, v.p.EndsTxn = history.Commit, true
+	case v.is(1, "ROLLBACK"):
+		v.p.Kind, v.p.EndsTxn = history.Rollback, true
+	case v.is(1, "END", "PREPARE"):
+		v.p.EndsTxn = true
+	}
+}
+
+// set classifies SET. Only assignments to user variables leave the session as it was.
+func (v verb) set() {
+	p := v.p
+	p.Kind = history.Set
+	v.expressions()
+	switch {
+	case v.is(1, "STATEMENT"):
+		v.unknown("SET STATEMENT")
+		return
+	case v.is(1, "PASSWORD"), v.is(1, "DEFAULT") && v.is(2, "ROLE"):
+		p.EndsTxn = true // implicit commit
+		return
+	case v.is(1, "TRANSACTION"):
+		p.NextLevel = v.level()
+	}
+	p.ChangesSession = !v.onlyUserVariables()
+	for i := v.from + 1; i < v.to; i++ {
+		s := strings.ToLower(v.st.tok(i))
+		s = s[strings.LastIndexByte(s, '.')+1:]
+		switch strings.Trim(s, "@`") {
+		case "autocommit":
+			p.EndsTxn = true
+		case "tx_isolation", "transaction_isolation":
+			// Without a scope, @@name sets the level of the next transaction only; name sets the session's.
+			if strings.HasPrefix(v.st.tok(i), "@@") && !strings.Contains(v.st.tok(i), ".") {
+				p.NextLevel = v.assignedLevel(i)
+			}
+		}
+	}
+}
+
+// onlyUserVariables says whether every assignment outside of parentheses is to a user variable.
+func (v verb) onlyUserVariables() bool {
+	for i := v.from; i < v.to; i++ {
+		if i != v.from && !(v.st.toks[i].depth == 0 && v.st.mark(i, ",")) {
+			continue
+		}
+		if i+1 >= v.to || v.st.toks[i+1].kind != variable || strings.HasPrefix(v.st.tok(i+1), "@@") {
+			return false
+		}
+	}
+	return true
+}
+
+// level reads SET TRANSACTION ... ISOLATION LEVEL <words>.
+func (v verb) level() history.Level {
+	i := v.st.find(v.from, v.to, 0, "LEVEL")
+	if i < 0 || i+1 >= v.to {
+		return history.LevelUnknown
+	}
+	words := strings.ToUpper(v.st.tok(i + 1))
+	if i+2 < v.to && !v.st.mark(i+2, ",") {
+		words += " " + strings.ToUpper(v.st.tok(i+2))
+	}
+	level, _ := history.ParseLevel(words)
+	return level
+}
+
+// assignedLevel reads the value that the variable at token i is set to.
+func (v verb) assignedLevel(i int) history.Level {
+	if i+2 >= v.to {
+		return history.LevelUnknown
+	}
+	level, _ := history.ParseLevel(strings.ToUpper(strings.Trim(v.st.tok(i+2), `'"`)))
+	return level
+}
+
+// expressions classifies a statement that only evaluates expressions.
+func (v verb) expressions() {
+	if v.st.find(v.from, v.to, -1, "SELECT") >= 0 {
+		v.opaque("subquery")
+		return
+	}
+	for i := v.from + 1; i < v.to; i++ {
+		if i+1 < v.to && v.st.mark(i+1, "(") && !v.nativeCall(i) {
+			v.opaque("function")
+			return
+		}
+	}
+}
+
+// nativeCall says whether what stands before a parenthesis cannot be a stored function.
+func (v verb) nativeCall(i int) bool {
+	switch v.st.toks[i].kind {
+	case word:
+		s := strings.ToLower(v.st.tok(i))
+		return nativeFunctions[s] || beforeParenthesis[s]
+	case name:
+		return false
+	}
+	return true
+}
+
+// diagnostics says whether the statement asks about the one before it.
+func (v verb) diagnostics() {
+	switch {
+	case v.is(0, "GET"):
+		v.p.ReadsDiagnostics = true
+	case v.is(0, "SHOW") && v.is(1, "WARNINGS", "ERRORS", "COUNT"):
+		v.p.ReadsDiagnostics = true
+	}
+	for i := v.from; i < v.to; i++ {
+		if v.st.is(i, "ROW_COUNT", "FOUND_ROWS") && v.st.mark(i+1, "(") {
+			v.p.ReadsDiagnostics = true
+		}
+		if v.st.toks[i].kind == variable {
+			s := strings.ToLower(strings.ReplaceAll(v.st.tok(i), "`", ""))
+			if strings.HasPrefix(s, "@@") && (strings.HasSuffix(s, "warning_count") || strings.HasSuffix(s, "error_count")) {
+				v.p.ReadsDiagnostics = true
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+// Package rewrite is what the SQL rewriters of both protocol families produce: a [Plan] that says
+// how one statement of a client is observed. The rewriters (rewrite/mysql, later rewrite/postgres)
+// are pure: no sockets, no clock, no global state. A Plan is immutable once built, so it is cached
+// by text and shared between sessions.
+//
+// Statements are spliced, never printed: a plan is the client's own bytes with pieces put between
+// them (DESIGN 4.3).
+package rewrite
+
+import "github.com/isotap/isotap/history"
+
+// The auxiliary columns, and the session variables that collect an UPDATE's before-images.
+const (
+	RowIDColumn = "isotap_rowid"
+	WListColumn = "isotap_wlist"
+)
+
+// A Hole is a value that is filled in when the statement is sent.
+type Hole uint8
+
+const (
+	// NoHole: the piece is text.
+	NoHole Hole = iota
+	// TagHole is the statement's tag, as text of type VARBINARY.
+	TagHole
+	// RowIDHole is the id of an inserted row: the tag, a colon and the row's ordinal in base 36.
+	RowIDHole
+	// RowCountHole is ROW_COUNT() as the client's previous statement left it.
+	RowCountHole
+	// FoundRowsHole is FOUND_ROWS() as the client's previous statement left it.
+	FoundRowsHole
+)
+
+// A Piece of the statement that goes upstream: text as it stands, or a hole. In a text statement a
+// hole becomes a literal, in a prepared one a ? with a hidden parameter.
+type Piece struct {
+	Text    string // client's bytes or inserted text; empty for a hole
+	Hole    Hole
+	Ordinal int // RowIDHole: the row's ordinal, from 0
+}
+
+// A Hidden parameter is a ? that the plan added to a prepared statement.
+type Hidden struct {
+	Index   int // its position among all parameters of the statement that goes upstream
+	Hole    Hole
+	Ordinal int
+}
+
+// Reply says how the reply to the rewritten statement becomes the reply the client expects.
+type Reply uint8
+
+const (
+	// Unchanged: the reply goes to the client as it is.
+	Unchanged Reply = iota
+	// Trimmed: the result set's last 2*len(Sources) columns are the identities; the client does not
+	// see them.
+	Trimmed
+	// Returning: the result set holds only identities; the client gets an OK packet that counts its rows.
+	Returning
+)
+
+// A Source is a base table whose identity columns (rowid, wlist) a result set carries.
+type Source struct {
+	Table string // history.Row.Table
+}
+
+// A Plan says how one statement is observed. Plans are shared and must not be changed.
+type Plan struct {
+	Kind    history.Kind
+	Locking history.Locking
+	// Observation is what the plan promises (Nothing, Exact, Inexact, Opaque) and Reason why it is
+	// not Exact. The session lowers it when the reply contradicts the plan.
+	Observation history.Observation
+	Reason      string
+	Shape       string   // the statement with its literals replaced by ?
+	Args        []string // the literals that Shape leaves out; cut to a few bytes each
+	// Pieces of the statement that goes upstream. Nil: it goes byte for byte as the client wrote it.
+	Pieces []Piece
+	Params int      // placeholders in the client's own text
+	Hidden []Hidden // in order of Index; empty for a text without TagHole and RowIDHole
+	Reply  Reply
+	// Sources are the tables behind the identity columns, in their order.
+	Sources []Source
+	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
+	Target string
+	// Inserts is the number of rows that an INSERT ... VALUES writes under ids made from RowIDHole.
+	Inserts int
+	// Capture says that the statement collects entries in the session variables (see [CaptureInit]).
+	Capture bool
+	// EndsTxn says that the statement ends an open transaction (COMMIT, ROLLBACK, BEGIN, DDL) or may
+	// (CALL, SET): captured entries are read before it is sent.
+	EndsTxn bool
+	// Chain says that COMMIT or ROLLBACK begins the next transaction at once.
+	Chain bool
+	// MayHideLocks says that the wider statement could lock more than the original where its reads
+	// lock (a locking clause, or SERIALIZABLE inside a transaction): an index might cover the
+	// original. Such a statement then goes unchanged, for the reason "plan".
+	MayHideLocks bool
+	// ReadsDiagnostics says that the statement asks about the one before it (ROW_COUNT(),
+	// FOUND_ROWS(), SHOW WARNINGS, ...): nothing of isotap's may run between the two.
+	ReadsDiagnostics bool
+	// ChangesSession says that the statement may change what the session's own tracking rests on
+	// (isolation level, sql_mode, character set, default schema): ask the server again.
+	ChangesSession bool
+	// NextLevel is the level that SET TRANSACTION gives to the next transaction only.
+	NextLevel history.Level
+	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind
+	// tells them apart: Savepoint, Other, Rollback.
+	Savepoint string
+	// ChangesSchema says that tables may look different afterwards: reload the schema.
+	ChangesSchema bool
+	// Substitutes says that Pieces give ROW_COUNT() and FOUND_ROWS() as values. They are for a text
+	// statement only, and only when isotap's own statements came between this one and the client's
+	// statement before it; otherwise the original goes upstream.
+	Substitutes bool
+	// Shadows is the temporary table, "schema.table" in lower case, that the statement creates: for the
+	// rest of the session that name may not mean the base table.
+	Shadows string
+}
+
+// Append adds the text that goes upstream to b, with its holes filled as literals by fill. It must
+// not be called when Pieces is nil.
+func (p *Plan) Append(b []byte, fill func(b []byte, h Hole, ordinal int) []byte) []byte {
+	for i := range p.Pieces {
+		if piece := &p.Pieces[i]; piece.Hole == NoHole {
+			b = append(b, piece.Text...)
+		} else {
+			b = fill(b, piece.Hole, piece.Ordinal)
+		}
+	}
+	return b
+}

@@ -1,0 +1,201 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/goleak"
+
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// open sets a shop up in a new database and gives its data source, with the session variables.
+func open(t *testing.T, variables map[string]string) string {
+	t.Helper()
+	name := testdb.NewDatabase(t)
+	if err := Setup(t.Context(), testdb.Open(t, name)); err != nil {
+		t.Fatal(err)
+	}
+	config, err := mysql.ParseDSN(testdb.MariaDB(t).DSN(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Params = variables
+	return config.FormatDSN()
+}
+
+func run(t *testing.T, dsn string, config Config) Outcome {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	o, err := Run(t.Context(), dsn, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goleak.VerifyNone(t, before)
+	t.Log("\n" + o.String())
+	for _, c := range o.Checks {
+		if c.Got != c.Want {
+			t.Errorf("%s: %d, want %d", c.Name, c.Got, c.Want)
+		}
+	}
+	var turns int64
+	for _, p := range o.Programs {
+		turns += p.Committed + p.Declined
+	}
+	if want := config.Transactions; turns != int64(want) || o.Transactions != want {
+		t.Errorf("%d turns, %d transactions, want %d", turns, o.Transactions, want)
+	}
+	return o
+}
+
+func TestMistakesShowAndTheRestIsRight(t *testing.T) {
+	for seed := range uint64(2) {
+		o := run(t, open(t, nil), Config{Seed: seed, Transactions: 800})
+		if o.LostUnits() <= 0 {
+			t.Errorf("seed %d: %d units lost", seed, o.LostUnits())
+		}
+		if o.OverLimit <= 0 || o.Overrun <= 0 {
+			t.Errorf("seed %d: %d departments over their limit by %d", seed, o.OverLimit, o.Overrun)
+		}
+	}
+}
+
+func TestSerializableForbidsBothMistakes(t *testing.T) {
+	o := run(t, open(t, map[string]string{"tx_isolation": "'SERIALIZABLE'"}), Config{Transactions: 800})
+	if o.LostUnits() != 0 || o.OverLimit != 0 {
+		t.Errorf("%d units lost, %d departments over their limit", o.LostUnits(), o.OverLimit)
+	}
+	var retried int64
+	for _, p := range o.Programs {
+		retried += p.Retried
+	}
+	if retried == 0 {
+		t.Error("nothing was retried: the mistakes had no occasion")
+	}
+}
+
+func TestSnapshotIsolationForbidsOnlyTheLostUpdate(t *testing.T) {
+	o := run(t, open(t, map[string]string{"innodb_snapshot_isolation": "ON"}), Config{Transactions: 800})
+	if o.LostUnits() != 0 {
+		t.Errorf("%d units lost", o.LostUnits())
+	}
+	if o.OverLimit == 0 {
+		t.Error("no department over its limit")
+	}
+}
+
+func TestFewAndManyClients(t *testing.T) {
+	for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
+		o := run(t, open(t, nil), Config{Clients: tt.clients, Transactions: tt.clients * 30})
+		if len(o.Programs) != tt.programs || o.Clients != tt.clients {
+			t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients, len(o.Programs), tt.clients, tt.programs)
+		}
+		if o.LostUnits() <= 0 {
+			t.Errorf("%d clients lost %d units", tt.clients, o.LostUnits())
+		}
+	}
+}
+
+func TestSecondRunCountsOnlyItsOwnEffects(t *testing.T) {
+	dsn := open(t, nil)
+	first := run(t, dsn, Config{Transactions: 800})
+	second := run(t, dsn, Config{Transactions: 130, Seed: 1})
+	if first.OverLimit+second.OverLimit > departments {
+		t.Errorf("%d and %d departments over their limit, of %d", first.OverLimit, second.OverLimit, departments)
+	}
+	if second.UnitsSold >= first.UnitsSold || second.StockDecrease <= 0 || second.StockDecrease > second.UnitsSold {
+		t.Errorf("second run: %d sold, stock fell by %d", second.UnitsSold, second.StockDecrease)
+	}
+}
+
+func TestProgressCountsEveryTransaction(t *testing.T) {
+	var seen []int
+	run(t, open(t, nil), Config{Transactions: 65, Progress: func(done, total int) {
+		if total != 65 {
+			t.Errorf("total %d", total)
+		}
+		seen = append(seen, done)
+	}})
+	for i, done := range seen {
+		if done != i+1 {
+			t.Fatalf("progress %v", seen)
+		}
+	}
+	if len(seen) != 65 {
+		t.Errorf("%d calls", len(seen))
+	}
+}
+
+func TestRunSaysWhatItCannotDo(t *testing.T) {
+	empty := testdb.MariaDB(t).DSN(testdb.NewDatabase(t))
+	shop := open(t, nil)
+	for _, tt := range []struct {
+		name, dsn string
+		config    Config
+		want      string
+	}{
+		{"too few clients", shop, Config{Clients: 3}, "needs 4 clients"},
+		{"too few transactions", shop, Config{Transactions: 5}, "5 transactions are too few for 13 clients"},
+		{"no data source", "nonsense", Config{}, "data source"},
+		{"no tables", empty, Config{}, "before opening the shop"},
+		{"nobody listens", "root@tcp(127.0.0.1:1)/x", Config{}, "before opening the shop"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Run(t.Context(), tt.dsn, tt.config); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v does not say %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestClientErrorEndsTheRun(t *testing.T) {
+	name := testdb.NewDatabase(t)
+	db := testdb.Open(t, name)
+	if err := Setup(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("DROP TABLE cart"); err != nil {
+		t.Fatal(err)
+	}
+	before := goleak.IgnoreCurrent()
+	_, err := Run(t.Context(), testdb.MariaDB(t).DSN(name), Config{})
+	goleak.VerifyNone(t, before)
+	var refused *mysql.MySQLError
+	if !errors.As(err, &refused) || refused.Number != 1146 || !strings.Contains(err.Error(), "cart") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCancelledRunEndsSoon(t *testing.T) {
+	dsn := open(t, nil)
+	before := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	if _, err := Run(ctx, dsn, Config{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(begin); d > 2*time.Second {
+		t.Errorf("took %v", d)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+func TestSetupDoesNotTouchTablesThatAreThere(t *testing.T) {
+	db := testdb.Open(t, testdb.NewDatabase(t))
+	if _, err := db.Exec("CREATE TABLE account (precious INT)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Setup(t.Context(), db); err == nil || !strings.Contains(err.Error(), "CREATE TABLE account") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := db.Exec("SELECT precious FROM account"); err != nil {
+		t.Error(err)
+	}
+}
