@@ -13,11 +13,15 @@ type teller struct {
 	a    *Analyzer
 	f    *Finding
 	g    *group
-	txns []*history.Txn
+	txns map[*history.Txn]int // by transaction: its place on the cycle, from 1
 }
 
 func (a *Analyzer) newTeller(f *Finding, g *group) *teller {
-	return &teller{a: a, f: f, g: g, txns: f.Txns()}
+	t := &teller{a: a, f: f, g: g, txns: make(map[*history.Txn]int)}
+	for i, txn := range f.Txns() {
+		t.txns[txn] = i + 1
+	}
+	return t
 }
 
 // name gives a transaction's name within the finding: T1, T2, ... in the order of the cycle.
@@ -25,7 +29,7 @@ func (t *teller) name(txn *history.Txn) string {
 	if txn == nil {
 		return "an unknown transaction"
 	}
-	return fmt.Sprintf("T%d", slices.Index(t.txns, txn)+1)
+	return fmt.Sprintf("T%d", t.txns[txn])
 }
 
 // explanation walks the witness, one sentence an edge, in Elle's manner.

@@ -18,6 +18,7 @@ type search struct {
 	local []int32
 	nodes []int32
 	edges []dep
+	ends  []ends   // by edge
 	binds []bool   // by edge: it obliges the engine by itself
 	gone  []bool   // by edge: explained
 	off   []uint32 // by node, into out
@@ -29,7 +30,10 @@ type search struct {
 	chains chains
 }
 
-// A pair is two nodes, low < high, with edges between them: both directions, in byPair[from:to].
+// ends are the nodes that an edge leads from and to.
+type ends struct{ from, to int32 }
+
+// A pair is two nodes, low < high, with edges between them: in both directions.
 type pair struct {
 	low, high int32
 	edges     []int32
@@ -65,12 +69,14 @@ func (s *search) collectEdges() {
 			s.edges = append(s.edges, d)
 		}
 	})
+	s.ends = make([]ends, len(s.edges))
 	s.binds = make([]bool, len(s.edges))
 	s.gone = make([]bool, len(s.edges))
 	s.off = make([]uint32, len(s.nodes)+1)
 	for e := range s.edges {
+		s.ends[e] = ends{s.local[s.edges[e].from], s.local[s.edges[e].to]}
 		s.binds[e] = s.judge.binds(&s.edges[e])
-		s.off[s.from(int32(e))+1]++
+		s.off[s.ends[e].from+1]++
 	}
 	offsets(s.off)
 	s.out = make([]int32, len(s.edges))
@@ -81,31 +87,32 @@ func (s *search) collectEdges() {
 	}
 }
 
-func (s *search) from(e int32) int32 { return s.local[s.edges[e].from] }
-func (s *search) to(e int32) int32   { return s.local[s.edges[e].to] }
+func (s *search) from(e int32) int32 { return s.ends[e].from }
+func (s *search) to(e int32) int32   { return s.ends[e].to }
 
+// groupPairs sorts the edges by the two nodes that they are between, whatever their direction.
 func (s *search) groupPairs() {
-	ends := func(e int32) (low, high int32) { return min(s.from(e), s.to(e)), max(s.from(e), s.to(e)) }
-	sorted := make([]int32, len(s.edges))
-	for e := range sorted {
-		sorted[e] = int32(e)
+	type keyed struct {
+		key  uint64
+		edge int32
 	}
-	slices.SortFunc(sorted, func(a, b int32) int {
-		alow, ahigh := ends(a)
-		blow, bhigh := ends(b)
-		return cmp.Or(cmp.Compare(alow, blow), cmp.Compare(ahigh, bhigh), cmp.Compare(a, b))
-	})
-	s.pair = make([]int32, len(s.edges))
+	keys := make([]keyed, len(s.edges))
+	for e := range int32(len(s.edges)) {
+		low, high := min(s.from(e), s.to(e)), max(s.from(e), s.to(e))
+		keys[e] = keyed{uint64(low)<<32 | uint64(high), e}
+	}
+	slices.SortFunc(keys, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.edge, b.edge)) })
+	sorted := make([]int32, len(keys))
+	s.pair = make([]int32, len(keys))
 	begin := 0
-	for i, e := range sorted {
-		low, high := ends(e)
-		if i == 0 || s.pairs[len(s.pairs)-1].low != low || s.pairs[len(s.pairs)-1].high != high {
+	for i, k := range keys {
+		if i == 0 || keys[i-1].key != k.key {
 			begin = i
-			s.pairs = append(s.pairs, pair{low: low, high: high})
+			s.pairs = append(s.pairs, pair{low: int32(k.key >> 32), high: int32(k.key)})
 		}
-		p := &s.pairs[len(s.pairs)-1]
-		p.edges = sorted[begin : i+1]
-		s.pair[e] = int32(len(s.pairs) - 1)
+		sorted[i] = k.edge
+		s.pairs[len(s.pairs)-1].edges = sorted[begin : i+1]
+		s.pair[k.edge] = int32(len(s.pairs) - 1)
 	}
 }
 
@@ -139,7 +146,7 @@ func (s *search) explain(e int32) {
 	}
 }
 
-// starts is the number of edges of a component from which a shortest cycle is searched.
+// starts is the number of edges of a component from which a short cycle is searched.
 const starts = 64
 
 // circular finds the components of edges of the given kinds and reports a short cycle of each. All
@@ -160,8 +167,9 @@ func (s *search) circular(kinds kind, name Anomaly) {
 		}
 		first[c] = append(first[c], e)
 	}
+	work := s.opts.Work
 	for _, c := range order {
-		cycle := s.shortest(first[c], func(e int32) bool { return keep(e) && inside(e) })
+		cycle := s.shortest(first[c], func(e int32) bool { return keep(e) && inside(e) }, &work)
 		s.found.add(name, s.judge.class(cycle), cycle)
 	}
 	for e := range s.gone {
@@ -169,16 +177,16 @@ func (s *search) circular(kinds kind, name Anomaly) {
 	}
 }
 
-// shortest finds the shortest cycle through any of the edges.
-func (s *search) shortest(edges []int32, keep func(e int32) bool) []dep {
-	var best []int32
-	for _, e := range edges {
-		path := s.path(s.to(e), s.from(e), keep, nil, nil)
-		if path != nil && (best == nil || len(path)+1 < len(best)) {
-			best = append([]int32{e}, path...)
-		}
-		if len(best) == 2 {
+// shortest finds the shortest cycle through any of the edges; through the first of them at least.
+func (s *search) shortest(edges []int32, keep func(e int32) bool, work *int) []dep {
+	best := append([]int32{edges[0]}, s.path(s.to(edges[0]), s.from(edges[0]), keep, nil, nil)...)
+	for _, e := range edges[1:] {
+		if len(best) == 2 || *work < 0 {
 			break
+		}
+		path := s.path(s.to(e), s.from(e), keep, nil, work)
+		if path != nil && len(path)+1 < len(best) {
+			best = append([]int32{e}, path...)
 		}
 	}
 	return s.depsOf(best)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/isotap/isotap/history"
 )
@@ -239,64 +238,4 @@ func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
 		}
 	}
 	return -1
-}
-
-// rowNames numbers rows.
-type rowNames struct {
-	tables    []string
-	index     []map[string]int32 // by table: row ids
-	lastTable int
-	rows      []rowName
-	text      strings.Builder // the latest chunk of the ids' text
-}
-
-type rowName struct {
-	table int32
-	id    string
-}
-
-func newRowNames() rowNames { return rowNames{lastTable: -1} }
-
-func (n *rowNames) number(r history.Row) (int32, error) {
-	t := n.table(r.Table)
-	if i, ok := n.index[t][r.ID]; ok {
-		return i, nil
-	}
-	if len(n.rows) == maxIndex {
-		return 0, fmt.Errorf("more than %d rows", maxIndex)
-	}
-	i := int32(len(n.rows))
-	id := n.keep(r.ID)
-	n.index[t][id] = i
-	n.rows = append(n.rows, rowName{int32(t), id})
-	return i, nil
-}
-
-func (n *rowNames) table(name string) int {
-	if n.lastTable >= 0 && n.tables[n.lastTable] == name {
-		return n.lastTable
-	}
-	n.lastTable = slices.Index(n.tables, name)
-	if n.lastTable < 0 {
-		n.lastTable = len(n.tables)
-		n.tables = append(n.tables, strings.Clone(name))
-		n.index = append(n.index, make(map[string]int32))
-	}
-	return n.lastTable
-}
-
-// keep copies an id into a chunk: the id may be part of a large buffer of whoever read it.
-func (n *rowNames) keep(id string) string {
-	const chunk = 1 << 16
-	if n.text.Cap()-n.text.Len() < len(id) {
-		n.text = strings.Builder{}
-		n.text.Grow(max(chunk, len(id)))
-	}
-	at := n.text.Len()
-	n.text.WriteString(id)
-	return n.text.String()[at:]
-}
-
-func (n *rowNames) row(i int32) history.Row {
-	return history.Row{Table: n.tables[n.rows[i].table], ID: n.rows[i].id}
 }

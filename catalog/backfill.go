@@ -29,10 +29,19 @@ func (j *job) addColumns(ctx context.Context, s *subject) error {
 			return err
 		}
 	}
-	if s.rowID == nil && !j.options.backFill || s.rowID != nil && s.rowID.preset {
+	if !j.mustFill(s) {
 		return nil
 	}
 	return j.fillRowIDs(ctx, s)
+}
+
+// mustFill says whether rows of the table need an UPDATE to get their ids: there is no column yet and
+// the server would not fill it by itself, or an interrupted run left one without its default.
+func (j *job) mustFill(s *subject) bool {
+	if s.rowID == nil {
+		return j.options.backFill
+	}
+	return !s.rowID.preset
 }
 
 // splitDefault cuts a column's definition into what stands before DEFAULT and the value.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
@@ -162,7 +163,7 @@ func TestLookupsDoNotWaitForChanges(t *testing.T) {
 				select {
 				case <-stop:
 					return
-				default:
+				case <-time.After(50 * time.Microsecond): // leaves the server some of the machine
 				}
 				if table := cache.Table(schema, "t"); table == nil || table.Column("a") == nil {
 					t.Error("the table is not found while another changes")

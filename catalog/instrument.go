@@ -61,29 +61,29 @@ type LeftOut struct{ Table, Reason string }
 // its id. Clients notice nothing: the columns are invisible, no trigger fires, no column that is set
 // ON UPDATE changes. Whoever holds rights on single columns of a table gets them on isotap's.
 //
-// Each table is locked against writes while the server copies it. Where there is a binary log, row
-// ids must be logged as rows: they are filled in by UPDATE, in batches, and tables with an UPDATE
-// trigger are left out.
+// MariaDB gives each row its id while it copies the table, which is locked against writes meanwhile.
+// MySQL does not (error 1674), and where MariaDB has a binary log, which would hold the ALTER TABLE and
+// not the ids, its replicas would make up ids of their own: there an UPDATE fills them in, in batches,
+// and tables with an UPDATE trigger are left out.
 //
 // Interrupted or failed, it can be called again: it goes on where it stopped. An error of the server
 // that concerns one table only leaves that table out; any other ends the work.
 func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
-	var result Result
 	server, err := ServerFacts(ctx, c)
 	if err != nil {
-		return result, err
+		return Result{}, err
 	}
 	if !server.InvisibleColumns() {
-		return result, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3 or MySQL from 8.0.23 on",
+		return Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3 or MySQL from 8.0.23 on",
 			server.Engine, server.Version)
 	}
 	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
-		return result, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
+		return Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
 	}
-	o.backFill = o.backFill || server.BinaryLog
+	o.backFill = o.backFill || server.BinaryLog || server.Engine == "mysql"
 	j, err := newJob(ctx, c, o)
 	if err != nil {
-		return result, err
+		return Result{}, err
 	}
 	err = j.each(ctx, j.instrument)
 	return j.result, err
@@ -168,8 +168,9 @@ func (j *job) refused(ctx context.Context, s *subject, err error) error {
 
 func (j *job) instrument(ctx context.Context, s *subject) error {
 	reason := s.obstacle()
-	if reason == "" && !s.instrumented() && j.options.backFill && s.updateTrigger {
-		reason = "it has an UPDATE trigger, which would fire while row ids are filled in (the server's binary log is on)"
+	if reason == "" && s.updateTrigger && j.mustFill(s) {
+		reason = "it has an UPDATE trigger, which would fire while row ids are filled in " +
+			"(by UPDATE: on MySQL, and on MariaDB with a binary log, there is no other way)"
 	}
 	if reason != "" {
 		j.leaveOut(s, reason)

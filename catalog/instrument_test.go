@@ -304,6 +304,23 @@ INSERT INTO c SELECT seq FROM seq_1_to_100;
 	}
 }
 
+func TestResumedBackFillDoesNotFireTriggers(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, `
+CREATE TABLE t (v INT, isotap_rowid VARBINARY(64) INVISIBLE);
+INSERT INTO t VALUES (1);
+CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = -1;
+`)
+	result, err := Instrument(t.Context(), connect(t), Options{Schemas: []string{schema}})
+	if err != nil || len(result.LeftOut) != 1 || !strings.Contains(result.LeftOut[0].Reason, "trigger") {
+		t.Errorf("Instrument: %+v, %v", result, err)
+	}
+	if v := number(t, db, "SELECT v FROM t"); v != 1 {
+		t.Errorf("v became %d", v)
+	}
+}
+
 func TestInstrumentManyRows(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)

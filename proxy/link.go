@@ -50,8 +50,9 @@ func (l *link) run(ctx context.Context) {
 	both.Wait()
 }
 
-// finish records the session's end, and whatever its last moments left.
+// finish records the session's end, and whatever its last moments left, even if the drain is over.
 func (l *link) finish(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.idle != nil {
@@ -139,7 +140,10 @@ func (l *link) fromServer(ctx context.Context) {
 // was to be recorded before, then the bytes. failed is the session's own error, if it had one.
 func (l *link) step(ctx context.Context, failed error) {
 	if err := l.record(ctx); err != nil {
-		failed = errors.Join(failed, fmt.Errorf("record: %w", err))
+		l.proxy.notRecording(err)
+		if l.proxy.cfg.Durable {
+			failed = errors.Join(failed, fmt.Errorf("record: %w", err))
+		}
 	}
 	if failed != nil {
 		l.log().Error("the session cannot go on", zap.Error(failed))

@@ -37,7 +37,9 @@ type Config struct {
 	Off      bool
 	Recorder Recorder
 	Run      history.Run
-	Planner  mysql.Planner
+	// Started is when the run began: the zero of all recorded times. New fills in now.
+	Started time.Time
+	Planner mysql.Planner
 	// Reload brings the schema behind the Planner up to date after a statement changed it.
 	Reload func(ctx context.Context) error
 	// Durable holds a transaction's end back from the client until the Recorder has taken it.
@@ -52,19 +54,30 @@ type Config struct {
 	Logger *zap.Logger
 }
 
+// Permits says whether clients may be served that connect to the address listener: nil or
+// ErrLocalUpstream.
+func (c *Config) Permits(listener net.Addr) error {
+	if !c.AllowLocal && reachable(listener) && isLocal(c.Network, c.Address) {
+		return fmt.Errorf("serve on %s: %w", listener, ErrLocalUpstream)
+	}
+	return nil
+}
+
 // ErrLocalUpstream is returned when a listener beyond loopback would lend its clients a local login.
 var ErrLocalUpstream = errors.New("the listener can be reached from other hosts, and the server would take their logins for local ones: " +
 	"listen on a loopback address, or allow it with --allow-local-upstream")
 
 // A Proxy serves clients of one server.
 type Proxy struct {
-	cfg     Config
-	started time.Time
-	txns    atomic.Uint32
-	ids     atomic.Uint32
+	cfg  Config
+	txns atomic.Uint32
+	ids  atomic.Uint32
 
-	mu    sync.Mutex
-	links map[*link]struct{}
+	unrecorded sync.Once
+
+	mu     sync.Mutex
+	links  map[*link]struct{}
+	closed bool // no link is begun any more
 }
 
 // New gives a proxy that is ready to [Proxy.Serve].
@@ -72,15 +85,18 @@ func New(cfg Config) *Proxy {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
 	}
-	return &Proxy{cfg: cfg, started: time.Now(), links: make(map[*link]struct{})}
+	if cfg.Started.IsZero() {
+		cfg.Started = time.Now()
+	}
+	return &Proxy{cfg: cfg, links: make(map[*link]struct{})}
 }
 
 // Serve accepts clients from l until ctx ends, then lets open transactions finish for as long as
 // Config.Drain says, and closes what is left. It returns when every connection is closed. The error
 // is nil when ctx ended it.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
-	if !p.cfg.AllowLocal && reachable(l.Addr()) && isLocal(p.cfg.Network, p.cfg.Address) {
-		return fmt.Errorf("serve on %s: %w", l.Addr(), ErrLocalUpstream)
+	if err := p.cfg.Permits(l.Addr()); err != nil {
+		return err
 	}
 	var conns sync.WaitGroup
 	defer conns.Wait()
@@ -115,19 +131,31 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	}
 	defer server.Close()
 	l := p.newLink(client, server)
-	p.mu.Lock()
-	p.links[l] = struct{}{}
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		delete(p.links, l)
-		p.mu.Unlock()
-	}()
+	if !p.begin(l) {
+		return
+	}
+	defer p.end(l)
 	if p.cfg.Off {
 		l.copy()
 		return
 	}
 	l.run(ctx)
+}
+
+// begin says whether the link may serve its client: not when all links are being closed.
+func (p *Proxy) begin(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.links[l] = struct{}{}
+	}
+	return !p.closed
+}
+
+func (p *Proxy) end(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
 }
 
 func (p *Proxy) newLink(client, server net.Conn) *link {
@@ -147,8 +175,16 @@ func (p *Proxy) newLink(client, server net.Conn) *link {
 	return l
 }
 
+// notRecording says once that the recording has failed. Clients go on unobserved: isotap is not the
+// cause of a failure, unless Config.Durable promised that nothing goes unrecorded.
+func (p *Proxy) notRecording(err error) {
+	p.unrecorded.Do(func() {
+		p.cfg.Logger.Error("the recording failed: what clients do from here on is not recorded", zap.Error(err))
+	})
+}
+
 // now is the time since the run's start, on the monotonic clock.
-func (p *Proxy) now() int64 { return int64(time.Since(p.started)) }
+func (p *Proxy) now() int64 { return int64(time.Since(p.cfg.Started)) }
 
 // drain asks every connection to end after its transaction, and ends those that have not when
 // Config.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
@@ -164,6 +200,9 @@ func (p *Proxy) drain(ctx context.Context) {
 }
 
 func (p *Proxy) closeAll() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	for _, l := range p.all() {
 		l.client.Close()
 		l.server.Close()

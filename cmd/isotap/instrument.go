@@ -64,7 +64,7 @@ func alter(c *cobra.Command, t catalog.Target, o catalog.Options,
 	}
 	conn, err := catalog.Connect(c.Context(), t)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", t, err)
+		return err
 	}
 	defer conn.Close()
 	out := c.ErrOrStderr()
@@ -84,19 +84,13 @@ func alter(c *cobra.Command, t catalog.Target, o catalog.Options,
 		fmt.Fprintf(out, "isotap: %s\n", note)
 	}
 	if all {
-		fmt.Fprintf(out, "isotap: %d tables %s, %d needed nothing, %d left out\n", len(result.Changed), done, len(result.Already), len(result.LeftOut))
+		fmt.Fprintf(out, "isotap: tables %s: %d, needed nothing: %d, left out: %d\n", done, len(result.Changed), len(result.Already), len(result.LeftOut))
 	}
 	return err
 }
 
 // targetFlags adds --upstream to c. The target is known once c runs.
 func targetFlags(c *cobra.Command) func() (catalog.Target, error) {
-	load := settingsFlag(c)
-	return func() (catalog.Target, error) {
-		t, err := catalog.ParseTarget(load())
-		if err != nil {
-			return t, fmt.Errorf("--upstream: %w", err)
-		}
-		return t, nil
-	}
+	url := settingsFlag(c)
+	return func() (catalog.Target, error) { return parseUpstream(url()) }
 }

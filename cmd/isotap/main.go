@@ -42,6 +42,24 @@ type exitStatus int
 // Error makes exitStatus an error.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
+// orNil is the status as an error: nil for 0.
+func (s exitStatus) orNil() error {
+	if s == 0 {
+		return nil
+	}
+	return s
+}
+
+// needs demands at least one argument, and says which when there is none.
+func needs(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("no %s given: isotap %s", what, c.Use)
+		}
+		return nil
+	}
+}
+
 func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "isotap",

@@ -24,7 +24,10 @@ func (o *output) flags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON (docs/report-json.md)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the rows and versions behind each finding")
 	f.StringVar(&o.html, "html", o.html, "write the HTML report to this file")
-	f.StringVar(&o.failOn, "fail-on", "hazard", "what gives exit status 1: violation, hazard (which includes violation) or none")
+	if o.failOn == "" {
+		o.failOn = "hazard"
+	}
+	f.StringVar(&o.failOn, "fail-on", o.failOn, "what gives exit status 1: violation, hazard (which includes violation) or none")
 }
 
 func (o *output) check() error {

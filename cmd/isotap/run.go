@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -29,13 +31,18 @@ MYSQL_TCP_PORT, and MYSQL_DSN (for Go programs). Tables get isotap's invisible c
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
 
-The exit status is COMMAND's own when that is not 0, otherwise 1 when there are findings (see --fail-on).`,
+SIGINT and SIGTERM interrupt COMMAND; the report follows once it has ended.
+
+The exit status is COMMAND's own when that is not 0 (128 and the signal's number when a signal ended
+it), otherwise 1 when there are findings (see --fail-on).`,
 		Example: "  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    needs("COMMAND"),
 	}
 	defaults := defaultSettings()
 	defaults.LogLevel = "warn"
 	load := settingsFlags(c, defaults)
+	// What follows COMMAND is COMMAND's own, with or without the --.
+	c.Flags().SetInterspersed(false)
 	out.flags(c)
 	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first")
 	c.RunE = func(c *cobra.Command, command []string) error {
@@ -45,6 +52,9 @@ The exit status is COMMAND's own when that is not 0, otherwise 1 when there are 
 		}
 		if err := out.check(); err != nil {
 			return err
+		}
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return fmt.Errorf("run %s: %w", command[0], err)
 		}
 		if s.Recording == "" {
 			dir, err := os.MkdirTemp("", "isotap-")
@@ -63,33 +73,42 @@ The exit status is COMMAND's own when that is not 0, otherwise 1 when there are 
 				return err
 			}
 		}
-		t, err := tap.Start(c.Context(), o)
-		if err != nil {
-			return err
-		}
-		failed := runChild(c, command, t.Environment(), out.json)
-		if err := errors.Join(t.Stop(), ifNotExit(failed)); err != nil || o.Off {
-			return errors.Join(err, failed)
-		}
-		result, err := tap.Analyze(c.Context(), []string{o.Recording}, analyzer.Options{})
-		if err != nil {
-			return err
-		}
-		if err := out.summarize(c, result); err != nil {
-			return err
-		}
-		if failed != nil {
-			return failed
-		}
-		return out.status(result)
+		return watch(c, command, o, &out)
 	}
 	return c
 }
 
-// runChild runs the command with isotap's own input and output; with quiet, standard output is kept
-// for the report, and the command's goes to standard error. A status other than 0 comes back as
-// exitStatus.
-func runChild(c *cobra.Command, command, env []string, quiet bool) error {
+// watch runs the command through a proxy and reports.
+func watch(c *cobra.Command, command []string, o tap.Options, out *output) error {
+	// A signal ends the command. The proxy outlives it, and what was seen until then is reported.
+	ctx := context.WithoutCancel(c.Context())
+	t, err := tap.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	status, err := runChild(c, command, t.Environment(), out.json)
+	if err := errors.Join(err, t.Stop()); err != nil {
+		return err
+	}
+	if o.Off {
+		return status.orNil()
+	}
+	result, err := tap.Analyze(ctx, []string{o.Recording}, analyzer.Options{})
+	if err != nil {
+		return err
+	}
+	if err := out.summarize(c, result); err != nil {
+		return err
+	}
+	if status != 0 {
+		return status
+	}
+	return out.status(result)
+}
+
+// runChild runs the command with isotap's own input and output, and gives the status it ended with.
+// With quiet, standard output is kept for the report, and the command's goes to standard error.
+func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, error) {
 	child := exec.CommandContext(c.Context(), command[0], command[1:]...)
 	child.Stdin, child.Stdout, child.Stderr = c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr()
 	if quiet {
@@ -99,19 +118,20 @@ func runChild(c *cobra.Command, command, env []string, quiet bool) error {
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	err := child.Run()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > 0 {
-		return exitStatus(exit.ExitCode())
+	switch {
+	case err == nil, child.ProcessState != nil && errors.Is(err, context.Canceled):
+		return 0, nil
+	case errors.As(err, &exit):
+		return statusOf(exit.ProcessState), nil
 	}
-	if err != nil {
-		return fmt.Errorf("run %s: %w", command[0], err)
-	}
-	return nil
+	return 0, fmt.Errorf("run %s: %w", command[0], err)
 }
 
-func ifNotExit(err error) error {
-	var status exitStatus
-	if errors.As(err, &status) {
-		return nil
+// statusOf is a process's exit status as shells have it: 128 and the number of the signal that ended
+// it.
+func statusOf(p *os.ProcessState) exitStatus {
+	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + exitStatus(w.Signal())
 	}
-	return err
+	return exitStatus(p.ExitCode())
 }

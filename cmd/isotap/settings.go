@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,22 +100,26 @@ func readSettings(file string, s *settings) error {
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	if err := d.Decode(s); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read the configuration %s: %w", file, err)
+	err = d.Decode(s)
+	var mistakes *yaml.TypeError
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return nil
+	case errors.As(err, &mistakes):
+		// The reader of the message knows settings, not Go types.
+		text := strings.ReplaceAll(strings.Join(mistakes.Errors, "; "), "not found in type main.settings", "is not a setting")
+		return fmt.Errorf("read the configuration %s: %s", file, text)
 	}
-	return nil
+	return fmt.Errorf("read the configuration %s: %w", file, err)
 }
 
 // options turns the settings into those of a tap.
 func (s settings) options() (tap.Options, error) {
 	o := tap.Options{Listen: s.Listen, Recording: s.Recording, Args: s.RecordValues, AllowLocal: s.AllowLocalUpstream,
 		Drain: s.Drain, Version: isotapVersion()}
-	if s.Upstream == "" {
-		return o, errors.New("no server given: use --upstream mysql://user:password@host:port/database, or set ISOTAP_UPSTREAM")
-	}
 	var err error
-	if o.Upstream, err = catalog.ParseTarget(s.Upstream); err != nil {
-		return o, fmt.Errorf("--upstream: %w", err)
+	if o.Upstream, err = parseUpstream(s.Upstream); err != nil {
+		return o, err
 	}
 	switch s.Mode {
 	case "items":
@@ -124,13 +129,24 @@ func (s settings) options() (tap.Options, error) {
 		return o, fmt.Errorf("--mode: %q is neither items nor off", s.Mode)
 	}
 	if o.Durability, err = recorder.ParseDurability(s.Durability); err != nil {
-		return o, fmt.Errorf("--durability: %w", err)
+		return o, err
 	}
 	if !o.Off && o.Recording == "" {
 		return o, errors.New("no directory given for the recording: use --recording DIR")
 	}
 	o.Logger, err = newLogger(s.LogLevel)
 	return o, err
+}
+
+func parseUpstream(url string) (catalog.Target, error) {
+	if url == "" {
+		return catalog.Target{}, errors.New("no server given: use --upstream mysql://user:password@host:port/database, or set ISOTAP_UPSTREAM")
+	}
+	t, err := catalog.ParseTarget(url)
+	if err != nil {
+		return t, fmt.Errorf("--upstream: %w", err)
+	}
+	return t, nil
 }
 
 func newLogger(level string) (*zap.Logger, error) {

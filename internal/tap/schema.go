@@ -3,7 +3,6 @@ package tap
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/isotap/isotap/catalog"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -26,7 +25,7 @@ type schema struct {
 func openSchema(ctx context.Context, target catalog.Target) (*schema, error) {
 	conn, err := catalog.Connect(ctx, target)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", target, err)
+		return nil, err
 	}
 	s := &schema{conn: conn}
 	if s.facts, err = catalog.ServerFacts(ctx, conn); err != nil {

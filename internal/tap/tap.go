@@ -53,14 +53,18 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	t := &Tap{served: make(chan error, 1), upstream: o.Upstream}
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, Args: o.Args,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Drain: o.Drain, Logger: o.Logger}
-	if !o.Off {
-		if err := t.observe(ctx, o, &cfg); err != nil {
-			return nil, errors.Join(err, t.close())
-		}
-	}
 	var err error
 	if t.listener, err = listen(o.Listen); err != nil {
-		return nil, errors.Join(err, t.close())
+		return nil, err
+	}
+	// An address that will not do is found before a recording is begun for it.
+	if err := cfg.Permits(t.Addr()); err != nil {
+		return nil, errors.Join(err, t.listener.Close())
+	}
+	if !o.Off {
+		if err := t.observe(ctx, o, &cfg); err != nil {
+			return nil, errors.Join(err, t.close(), t.listener.Close())
+		}
 	}
 	serving, stop := context.WithCancel(ctx)
 	t.stop = stop
@@ -76,7 +80,8 @@ func (t *Tap) observe(ctx context.Context, o Options, cfg *proxy.Config) error {
 		return err
 	}
 	facts := t.schema.facts
-	t.writer, err = recorder.Create(o.Recording, history.Info{Started: time.Now(), Isotap: o.Version, Mode: "items",
+	cfg.Started = time.Now()
+	t.writer, err = recorder.Create(o.Recording, history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items",
 		Server: history.Server{Engine: facts.Engine, Version: facts.Version, SnapshotIsolation: facts.SnapshotIsolation}},
 		recorder.Options{Durability: o.Durability, Logger: o.Logger})
 	if err != nil {
@@ -143,7 +148,10 @@ func (t *Tap) close() error {
 // login is that of Options.Upstream.
 func (t *Tap) Environment() []string {
 	c := t.config(t.upstream.Database)
-	u := url.URL{Scheme: "mysql", User: url.UserPassword(c.User, c.Passwd), Host: c.Addr, Path: "/" + c.DBName}
+	u := url.URL{Scheme: "mysql", User: url.User(c.User), Host: c.Addr, Path: "/" + c.DBName}
+	if c.Passwd != "" {
+		u.User = url.UserPassword(c.User, c.Passwd)
+	}
 	env := []string{"MYSQL_DSN=" + c.FormatDSN()}
 	if host, port, err := net.SplitHostPort(c.Addr); err == nil && c.Net == "tcp" {
 		env = append(env, "MYSQL_HOST="+host, "MYSQL_TCP_PORT="+port)

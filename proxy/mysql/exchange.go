@@ -136,6 +136,5 @@ func (s *Session) forward(x *exchange, seq byte, payload []byte) {
 		s.toClient, x.seq = appendPacket(s.toClient, x.seq, payload)
 		return
 	}
-	// A payload of several packets carries the number of its last one.
-	s.toClient, _ = appendPacket(s.toClient, seq-byte(len(payload)/maxPayload), payload)
+	s.toClient, _ = appendPacket(s.toClient, seq, payload)
 }

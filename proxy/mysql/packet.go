@@ -86,13 +86,6 @@ func (r *reader) uint16() uint16 {
 	return 0
 }
 
-func (r *reader) uint32() uint32 {
-	if b := r.bytes(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
 // lenenc reads a length-encoded integer; null says that it was the NULL marker of a text row.
 func (r *reader) lenenc() (n uint64, null bool) {
 	switch first := r.uint8(); first {
@@ -155,10 +148,6 @@ func appendLenenc(b []byte, n uint64) []byte {
 	default:
 		return binary.LittleEndian.AppendUint64(append(b, 0xfe), n)
 	}
-}
-
-func appendLenencString(b []byte, s string) []byte {
-	return append(appendLenenc(b, uint64(len(s))), s...)
 }
 
 // An okPacket is the part of an OK packet, or of an EOF packet, that a session follows.

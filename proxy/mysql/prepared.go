@@ -235,7 +235,10 @@ func (s *Session) execute(payload []byte) error {
 	}
 	command, err := s.bind(o, p, payload)
 	if err != nil {
-		return err
+		if p.rewritten {
+			return err
+		}
+		command = payload
 	}
 	x := s.statement(o)
 	x.binary, x.prepared = true, p
@@ -246,8 +249,9 @@ func (s *Session) execute(payload []byte) error {
 	return nil
 }
 
-// bind makes the COM_STMT_EXECUTE that goes upstream: the types are always bound anew, since the
-// server may have seen none for this statement, and hidden parameters are put in at their places.
+// bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
+// bound anew, since the server may have seen none for it, and hidden parameters are put in at their
+// places.
 func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error) {
 	r := reader{b: payload}
 	head := r.bytes(executeHead)
@@ -265,15 +269,15 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	if s.cfg.Args {
 		o.stmt.Args = p.args(values, nulls)
 	}
-	b := append(s.scratch[:0], head...)
-	id := p.id
-	var hidden []rewrite.Hidden
-	switch {
-	case o.rewritten:
-		hidden = p.plan.Hidden
-	case p.rewritten:
-		id = p.original
+	if !p.rewritten {
+		clear(p.long)
+		return payload, nil
 	}
+	id, hidden := p.id, p.plan.Hidden
+	if !o.rewritten {
+		id, hidden = p.original, nil
+	}
+	b := append(s.scratch[:0], head...)
 	binary.LittleEndian.PutUint32(b[1:], id)
 	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o))
 	clear(p.long)

@@ -155,7 +155,7 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 	if !whole {
 		return used, nil
 	}
-	return used, s.clientPacket(packet[3], payload)
+	return used, s.clientPacket(firstSeq(packet, payload), payload)
 }
 
 // gather gives the next whole packet of p, with its header, and how many bytes of p it took. It keeps
@@ -200,6 +200,9 @@ func join(parts *[]byte, packet []byte) (payload []byte, whole bool) {
 	return payload, true
 }
 
+// firstSeq is the number of the first packet of a payload whose last packet is given.
+func firstSeq(last, payload []byte) byte { return last[3] - byte(len(payload)/maxPayload) }
+
 // FromServer takes bytes that the server sent at now. It uses all of them; they may be reused
 // afterwards. An error means that the reply cannot be followed: close both sides.
 func (s *Session) FromServer(now int64, p []byte) error {
@@ -238,7 +241,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 	if !whole {
 		return used, nil
 	}
-	return used, s.serverPacket(packet[3], payload)
+	return used, s.serverPacket(firstSeq(packet, payload), payload)
 }
 
 // passRows passes rows on that need no trimming, as many as p holds and the beginning of the next,

@@ -364,6 +364,31 @@ func (st *statement) mentionsCapture() bool {
 	return false
 }
 
+// How far a statement may nest: the parser's tree is visited recursively, and a stack overflow would
+// end the process. Chains of operators nest as parentheses do.
+const (
+	maxDepth = 2000
+	maxWords = 200_000 // words and operators
+)
+
+// deep says whether the parser's tree might be too deep to visit.
+func (st *statement) deep() bool {
+	if len(st.toks) < maxDepth {
+		return false
+	}
+	words := 0
+	for i, t := range st.toks {
+		switch {
+		case t.depth > maxDepth:
+			return true
+		case t.kind == punct && strings.IndexByte(",.();", st.text[t.start]) < 0,
+			t.kind == word && !st.is(i, "NULL", "DEFAULT"):
+			words++
+		}
+	}
+	return words > maxWords
+}
+
 // parserText gives the text for TiDB's parser: of the same length, with the bytes of strings and
 // comments that are not ASCII replaced. The parser would judge them by a character set that need not
 // be the client's, and their value does not matter here.

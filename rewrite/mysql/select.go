@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -37,6 +38,9 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	}
 	if !srcs.observable() {
 		return pl.unobservable(srcs, use)
+	}
+	if positionBeyond(n, srcs) {
+		return refusal("ORDER BY position")
 	}
 	pl.appendIdentities(srcs, list)
 	for _, s := range srcs {
@@ -124,6 +128,22 @@ func (pl *planner) unobservable(srcs sources, u *usage) error {
 	}
 	pl.plan.Observation = history.Nothing
 	return nil
+}
+
+// positionBeyond says whether ORDER BY might name the position of a column that only the wider list
+// has: the original fails then.
+func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
+	if n.OrderBy == nil {
+		return false
+	}
+	columns := len(n.Fields.Fields) // a star is at least one
+	if f := n.Fields.Fields[0]; f.WildCard != nil && len(srcs) == 1 && columns == 1 {
+		columns = len(visibleColumns(srcs[0].table))
+	}
+	return slices.ContainsFunc(n.OrderBy.Items, func(item *ast.ByItem) bool {
+		p, ok := item.Expr.(*ast.PositionExpr)
+		return ok && p.N > columns
+	})
 }
 
 // appendIdentities puts the identity columns behind the select list.

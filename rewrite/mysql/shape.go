@@ -31,27 +31,33 @@ func (st *statement) shape() (string, []string) {
 
 // secret gives the verb phrase of a statement that may carry a password; empty for others.
 func (st *statement) secret() string {
-	if len(st.toks) == 0 || st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE") {
-		return ""
-	}
-	suspect := st.is(0, "CHANGE", "SET") && st.is(1, "MASTER", "PASSWORD")
-	for i := range st.toks {
-		if st.is(i, "IDENTIFIED", "PASSWORD", "MASTER_PASSWORD", "OLD_PASSWORD") ||
-			i > 0 && i < 5 && st.is(i, "USER") && st.is(0, "CREATE", "ALTER") {
-			suspect = true
-		}
-	}
-	if !suspect {
+	query := st.mark(0, "(") || st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
+	if len(st.toks) == 0 || query && len(st.split()) == 1 || !st.suspect() {
 		return ""
 	}
 	verbs := st.tok(0)
 	for i := 1; i < len(st.toks) && i < 5; i++ {
-		if st.is(i, "USER", "SERVER", "MASTER", "PASSWORD", "ROLE") {
-			verbs += " " + st.tok(i)
-			break
+		if st.is(i, "USER", "SERVER", "TABLE", "MASTER", "PASSWORD", "ROLE") {
+			return verbs + " " + st.tok(i)
 		}
 	}
 	return verbs
+}
+
+// suspect looks for the places where passwords stand: IDENTIFIED BY, PASSWORD with a value, the
+// connection string of a remote table.
+func (st *statement) suspect() bool {
+	for i := range st.toks {
+		switch {
+		case st.is(i, "IDENTIFIED", "MASTER_PASSWORD", "SOURCE_PASSWORD", "OLD_PASSWORD", "CONNECTION"),
+			st.is(i, "SET") && st.is(i+1, "PASSWORD"), st.is(i, "CREATE", "ALTER") && st.is(i+1, "USER"),
+			st.is(i, "CHANGE") && st.is(i+1, "MASTER"):
+			return true
+		case st.is(i, "PASSWORD") && i+1 < len(st.toks) && (st.toks[i+1].kind == str || st.mark(i+1, "=") || st.mark(i+1, "(")):
+			return true
+		}
+	}
+	return false
 }
 
 // hidesPassword says whether a literal may be a password on its way into PASSWORD(), or a statement
@@ -220,7 +226,7 @@ func (s *shaper) join() string {
 		if i > 0 && s.blankBefore(i) {
 			b.WriteByte(' ')
 		}
-		if b.Len()+len(p) > maxShape {
+		if b.Len()+len(p) > maxShape-len("...") {
 			b.WriteString("...")
 			break
 		}

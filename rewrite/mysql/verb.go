@@ -22,6 +22,8 @@ func (st *statement) refusal(s *Session) string {
 		return "multi-statement"
 	case st.mentionsCapture():
 		return "isotap variable"
+	case st.deep():
+		return "nesting"
 	}
 	return ""
 }

@@ -1,0 +1,234 @@
+package analyzer
+
+import (
+	"testing"
+	"time"
+)
+
+// Each case plants one anomaly; no other may be found beside it.
+func TestFindsPlantedAnomalyAloneUnderItsName(t *testing.T) {
+	for _, c := range []struct{ name, history, want string }{
+		{"dirty writes cross in two rows", `
+T1 committed RC | u x 0 | u y T2.2
+T2 committed RC | u x T1.1 | u y 0`, "violation G0"},
+		{"dirty writes around a whole transaction", `
+T1 committed RC | u x 0 | u x T2.1
+T2 committed RC | u x T1.1`, "violation G0"},
+		{"aborted read", `
+T1 aborted RC | u x 0
+T2 committed RC | r x T1.1`, "violation G1a"},
+		{"read of what a savepoint undid", `
+T1 committed RC | u! x 0 | r y 0
+T2 committed RC | r x T1.1`, "violation G1a"},
+		{"overwriting what was aborted", `
+T1 aborted RC | u x 0
+T2 committed RC | u x T1.1`, "violation G1a"},
+		{"intermediate read", `
+T1 committed RC | u x 0 | u x T1.1
+T2 committed RC | r x T1.1`, "violation G1b"},
+		{"intermediate read of a row that was then deleted", `
+T1 committed RC | i x | d x T1.1
+T2 committed RC | r x T1.1`, "violation G1b"},
+		{"circular flow of reads", `
+T1 committed RC | u x 0 | r y T2.1
+T2 committed RC | u y 0 | r x T1.1`, "violation G1c"},
+		{"circular flow of a read and a write", `
+T1 committed RC | u x 0 | r y T2.2
+T2 committed RC | u x T1.1 | u y 0`, "violation G1c"},
+		{"lost update", `
+T1 committed RR | r x 0 | u x T2.2
+T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
+		{"lost update over two others' writes", `
+T1 committed RR | r x 0 | u x T3.1
+T2 committed RR | u x 0
+T3 committed RR | u x T2.1`, "hazard lost update"},
+		{"lost update by delete", `
+T1 committed RR | r x 0 | d x T2.1
+T2 committed RR | u x 0`, "hazard lost update"},
+		{"read skew", `
+T1 committed RC | r x 0 | r y T2.2
+T2 committed RC | u x 0 | u y 0`, "hazard read skew"},
+		{"read-write skew", `
+T1 committed RR | r x 0 | u y T2.2
+T2 committed RR | u x 0 | u y 0`, "hazard read-write skew"},
+		{"write skew", `
+T1 committed RR | r x 0 & r y 0 | u x 0
+T2 committed RR | r x 0 & r y 0 | u y 0`, "hazard write skew"},
+		{"non-repeatable read", `
+T1 committed RC | r x 0 | r x T2.1
+T2 committed RC | u x 0`, "hazard G-single"},
+		{"read skew by way of a third transaction", `
+T1 committed RC | r x 0 | r y T3.2
+T2 committed RC | u x 0
+T3 committed RC | r x T2.1 | u y 0`, "hazard G-single"},
+		{"read-only transaction anomaly of three", `
+T1 committed RR | r x 0 | u y 0
+T2 committed RR | u x 0
+T3 committed RR | r x T2.1 | r y 0`, "hazard G2-item"},
+		{"garbage read", `
+T1 committed RU | r x X.1`, "violation garbage read"},
+		{"read of a statement that the transaction does not have", `
+T1 committed RU | u x 0
+T2 committed RU | r x T1.7`, "violation garbage read"},
+		{"read of a deleted row", `
+T1 committed RU | d x 0
+T2 committed RU | r x T1.1`, "violation garbage read"},
+		{"two orders", `
+T1 committed RU | u x 0
+T2 committed RU | u x T1.1
+T3 committed RU | r x 0,T2.1
+T4 committed RU | r x 0,T1.1`, "violation incompatible order"},
+		{"lost write", `
+T1 committed RU | u x 0
+T2 committed RU | u x 0`, "violation lost write"},
+	} {
+		t.Run(c.name, func(t *testing.T) { expect(t, scriptInfo(), c.history, c.want) })
+	}
+}
+
+// What looks like an anomaly and is none.
+func TestStaysSilent(t *testing.T) {
+	for _, c := range []struct{ name, history string }{
+		{"serial read-modify-writes", `
+T1 committed SR | r x 0 | u x 0
+T2 committed SR | r x T1.2 | u x T1.2
+T3 committed SR | r x T1.2,T2.2 | d x T2.2`},
+		{"an aborted transaction in a cycle", `
+T1 aborted RR | r x 0 | u x T2.2
+T2 committed RR | r x 0 | u x 0`},
+		{"an aborted reader of an aborted write", `
+T1 aborted RC | u x 0
+T2 aborted RC | r x T1.1`},
+		{"a read of one's own intermediate and undone versions", `
+T1 committed RC | u x 0 | r x T1.1 | u! x T1.1 | r x T1.3 | u x T1.1`},
+		{"an undone write takes part in nothing", `
+T1 committed RR | r x 0 | u! x T2.1
+T2 committed RR | u x 0`},
+		{"the last of several versions is read", `
+T1 committed RC | u x 0 | u x T1.1
+T2 committed RC | r x T1.2`},
+		{"a version after which the writer only may have written", `
+T1 committed RC | u x 0 | u~ x T1.1
+T2 committed RC | r x T1.1`},
+		{"an undone version between two others", `
+T1 committed RC | u x 0 | u! x T1.1 | u x T1.1
+T2 committed RC | r x T1.3`},
+		{"versions of foreign runs", `
+T1 committed RC | r x F.1 | u x F.1
+T2 committed RC | r x F.1,T1.2 | r y F.7`},
+		{"a list without what aborted and what its transaction wrote before", `
+T1 committed RU | u x 0 | u x T1.1
+T2 aborted RU | u x T1.2
+T3 committed RU | u x T1.2
+T4 committed RU | r x 0,T1.2,T3.1 | r y 0
+T5 aborted RU | r x 0,T1.2,T2.1`},
+		{"a tag that stands in a list twice", `
+T1 committed RC | u x 0
+T2 committed RC | r x 0,T1.1,T1.1`},
+		{"an inexact read of garbage", `
+T1 committed RC | r~ x X.1 | r~ y 0,X.2,X.1`},
+		{"an inexact aborted read", `
+T1 aborted RC | u x 0
+T2 committed RC | r~ x T1.1`},
+		{"an inexact intermediate read", `
+T1 committed RC | u x 0 | u x T1.1
+T2 committed RC | r~ x T1.1`},
+		{"a cycle that rests on an inexact read", `
+T1 committed RR | r~ x 0 | u x T2.2
+T2 committed RR | r x 0 | u x 0`},
+		{"a cycle that rests on an inexact write", `
+T1 committed RR | r x 0 & r y 0 | u~ x 0
+T2 committed RR | r x 0 & r y 0 | u y 0`},
+		{"a fork that an inexact write makes", `
+T1 committed RR | u x 0
+T2 committed RR | u~ x 0`},
+		{"an inexact list against an exact write", `
+T1 committed RC | u x 0
+T2 committed RC | u x T1.1
+T3 committed RC | r~ x 0,T2.1`},
+		{"an inexact write whose place an exact list corrects", `
+T1 committed RC | u x 0
+T2 committed RC | u~ x 0
+T3 committed RC | r x 0,T1.1,T2.1`},
+		{"a row deleted and created again in the deleted version's succession", `
+T1 committed RC | d x 0
+T2 committed RC | i x 0
+T3 committed RC | r x T2.1`},
+		{"a row created again, told in the other order", `
+T1 committed RC | i x 0
+T2 committed RC | d x 0
+T3 committed RC | r x T1.1`},
+		{"a row replaced by one statement", `
+T1 committed RC | d x 0 & i x 0
+T2 committed RC | r x T1.1 | u x T1.1`},
+		{"unrecorded writers in between", `
+T1 committed RC | u x 0
+T2 committed RC | r x 0,T1.1,F.3`},
+		{"an indeterminate writer that only READ UNCOMMITTED saw", `
+T1 indeterminate RU | u x 0 | u x T1.1 | u y 0
+T2 committed RU | r x T1.1 | r y 0`},
+	} {
+		t.Run(c.name, func(t *testing.T) { expect(t, scriptInfo(), c.history) })
+	}
+}
+
+func TestIndeterminateTransactionCountsOnceOthersShowThatItCommitted(t *testing.T) {
+	const cycle = `
+T1 indeterminate RR | r x 0 | u x T2.2
+T2 committed RR | r x 0 | u x 0
+`
+	expect(t, scriptInfo(), cycle)
+	for _, witness := range []string{
+		"T3 committed RC | r x T1.2",
+		"T3 aborted RC | r x T1.2",
+		"T3 committed RU | R x T1.2",
+		"T3 committed RU | u x T1.2",
+		"T3 committed RC | r x 0,T2.2,T1.2,F.1",
+	} {
+		t.Run(witness, func(t *testing.T) { expect(t, scriptInfo(), cycle+witness, "hazard lost update") })
+	}
+	for _, silent := range []string{
+		"T3 committed RU | r x T1.2",
+		"T3 committed RU | r x 0,T2.2,T1.2,F.1",
+		"T3 committed RC | r~ x T1.2",
+	} {
+		t.Run(silent, func(t *testing.T) { expect(t, scriptInfo(), cycle+silent) })
+	}
+}
+
+func TestUnknownTagsAreUnrecordedWhereTheRunDidNotEndCleanly(t *testing.T) {
+	expect(t, scriptInfo(), `T1 committed RC | r x X.1`, "violation garbage read")
+	crashed := scriptInfo()
+	crashed.Ended = time.Time{}
+	expect(t, crashed, `T1 committed RC | r x X.1`)
+	expect(t, crashed, `
+T1 committed RR | r x X.1 | u y T2.2
+T2 committed RR | u x X.1 | u y 0`, "hazard read-write skew")
+}
+
+func TestListsFillInForWritesThatWereNotCaptured(t *testing.T) {
+	// T2's statement 2 wrote x, as the lists tell, but nothing captured it.
+	expect(t, scriptInfo(), `
+T1 committed RR | r x 0 | u x T2.2
+T2 committed RR | r x 0 | r z 0
+T3 committed RC | r x 0,T2.2,T1.2`, "hazard lost update")
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T2.2
+T2 committed RC | r z 0 | u y 0
+T3 committed RC | r x 0,T2.1`, "hazard read skew")
+	expect(t, scriptInfo(), `
+T1 aborted RC | r z 0
+T2 committed RC | r x T1.1`, "violation G1a")
+	expect(t, scriptInfo(), `
+T1 committed RC | r z 0 | u x T1.1
+T2 committed RC | r x T1.1`, "violation G1b")
+}
+
+func TestDependenciesPassThroughVersionsOfForeignRuns(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RR | r x 0 | u y T2.2
+T2 committed RR | u x 0,F.1 | u y 0`, "hazard read-write skew")
+	expect(t, scriptInfo(), `
+T1 committed RR | r y 0 | u x 0,T2.1,F.2
+T2 committed RR | u x 0 | u y 0`, "hazard read-write skew")
+}

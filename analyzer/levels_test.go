@@ -1,0 +1,120 @@
+package analyzer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// The same anomaly is the engine's fault or the application's by the levels and the kinds of reads.
+func TestClassFollowsEngineTable(t *testing.T) {
+	mariadb := history.Server{Engine: "mariadb", Version: "10.11"}
+	snapshot := history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: true}
+	mysql := history.Server{Engine: "mysql", Version: "8.4"}
+	unknown := history.Server{Engine: "cobol"}
+	const (
+		lostUpdate = "T1 committed L1 | r x 0 | u x T2.1\nT2 committed L2 | u x 0"
+		lockedLost = "T1 committed L1 | R x 0 | u x T2.1\nT2 committed L2 | u x 0"
+		readSkew   = "T1 committed L1 | r x 0 | r y T2.2\nT2 committed L2 | u x 0 | u y 0"
+		oneSelect  = "T1 committed L1 | r x 0 & r y T2.2\nT2 committed L2 | u x 0 | u y 0"
+		figure5    = "T1 committed L1 | r x 0 | R y T2.2\nT2 committed L2 | u x 0 | u y 0"
+		updateSkew = "T1 committed L1 | r x 0 | u y T2.2\nT2 committed L2 | u x 0 | u y 0"
+		writeSkew  = "T1 committed L1 | r x 0 | u y 0\nT2 committed L2 | r y 0 | u x 0"
+		lockedSkew = "T1 committed L1 | R x 0 | u y 0\nT2 committed L2 | R y 0 | u x 0"
+		g0         = "T1 committed L1 | u x 0 | u y T2.2\nT2 committed L2 | u x T1.1 | u y 0"
+		g1a        = "T1 aborted L2 | u x 0\nT2 committed L1 | r x T1.1"
+		lockedG1a  = "T1 aborted L2 | u x 0\nT2 committed L1 | R x T1.1"
+		g1b        = "T1 committed L2 | u x 0 | u x T1.1\nT2 committed L1 | r x T1.1"
+		g1c        = "T1 committed L1 | u x 0 | r y T2.1\nT2 committed L2 | u y 0 | r x T1.1"
+		longFork   = "T1 committed L1 | r x 0 | r y T4.1\nT2 committed L1 | r y 0 | r x T3.1\nT3 committed L2 | u x 0\nT4 committed L2 | u y 0"
+	)
+	for _, c := range []struct {
+		server  history.Server
+		history string
+		l1, l2  string
+		want    string
+	}{
+		{mariadb, lostUpdate, "RC", "RC", "hazard lost update"},
+		{mariadb, lostUpdate, "RR", "RR", "hazard lost update"},
+		{mariadb, lostUpdate, "SR", "SR", "violation lost update"},
+		{mariadb, lostUpdate, "SR", "RC", "violation lost update"},
+		{mariadb, lostUpdate, "RC", "SR", "hazard lost update"},
+		{snapshot, lostUpdate, "RR", "RR", "violation lost update"},
+		{snapshot, lostUpdate, "RC", "RR", "hazard lost update"},
+		{mysql, lostUpdate, "RR", "RR", "hazard lost update"},
+		{mariadb, lockedLost, "RC", "RC", "violation lost update"},
+		{unknown, lockedLost, "SR", "SR", "hazard lost update"},
+		{mariadb, lostUpdate, "SR", "??", "hazard lost update"},
+		{mariadb, readSkew, "RC", "RC", "hazard read skew"},
+		{mariadb, readSkew, "RR", "RC", "violation read skew"},
+		{mysql, readSkew, "RR", "RC", "violation read skew"},
+		{mariadb, readSkew, "RR", "??", "violation read skew"},
+		{mariadb, readSkew, "??", "RR", "hazard read skew"},
+		{mariadb, oneSelect, "RC", "RC", "violation read skew"},
+		{mariadb, oneSelect, "RU", "RC", "hazard read skew"},
+		{mariadb, figure5, "RR", "RR", "hazard read skew"},
+		{snapshot, figure5, "RR", "RR", "violation read skew"},
+		{mariadb, updateSkew, "RR", "RR", "hazard read-write skew"},
+		{snapshot, updateSkew, "RR", "RR", "violation read-write skew"},
+		{mariadb, updateSkew, "SR", "SR", "violation read-write skew"},
+		{mariadb, writeSkew, "RR", "RR", "hazard write skew"},
+		{snapshot, writeSkew, "RR", "RR", "hazard write skew"},
+		{mariadb, writeSkew, "SR", "RR", "hazard write skew"},
+		{mariadb, writeSkew, "SR", "SR", "violation write skew"},
+		{mariadb, lockedSkew, "RC", "RC", "violation write skew"},
+		{mariadb, g0, "RU", "RU", "violation G0"},
+		{mariadb, g0, "RU", "??", "hazard G0"},
+		{mariadb, g1a, "RU", "SR", "hazard G1a"},
+		{mariadb, g1a, "RC", "RU", "violation G1a"},
+		{mariadb, lockedG1a, "RU", "RU", "violation G1a"},
+		{mariadb, g1a, "??", "RC", "hazard G1a"},
+		{mariadb, g1b, "RU", "SR", "hazard G1b"},
+		{mariadb, g1b, "RC", "RU", "violation G1b"},
+		{mariadb, g1c, "RU", "RC", "hazard G1c"},
+		{mariadb, g1c, "RC", "RC", "violation G1c"},
+		{mariadb, longFork, "RR", "RC", "violation G2-item"},
+		{mariadb, longFork, "RC", "RC", "hazard G2-item"},
+	} {
+		text := strings.NewReplacer("L1", c.l1, "L2", c.l2).Replace(c.history)
+		t.Run(c.server.Engine+" "+c.l1+" "+c.l2+" "+c.want, func(t *testing.T) {
+			info := scriptInfo()
+			info.Server = c.server
+			r := expect(t, info, text, c.want)
+			for _, f := range r.Findings {
+				if f.Rule == "" || f.Summary == "" || len(f.Advice) == 0 || len(f.Explanation) != len(f.Witness) {
+					t.Errorf("finding without all its words: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryPromiseHasItsSource(t *testing.T) {
+	for _, p := range Promises {
+		if p.Source == "" || len(p.Forbids) == 0 {
+			t.Errorf("promise without a source or content: %+v", p)
+		}
+	}
+	for i, l := range TheoryLevels[1:] {
+		for _, a := range TheoryLevels[i].Forbids {
+			if p := (Promise{Forbids: l.Forbids}); !p.forbids(a) {
+				t.Errorf("%s forbids less than %s: %s", l.Name, TheoryLevels[i].Name, a)
+			}
+		}
+	}
+}
+
+// A locking clause does not reach into a derived table: what it returns may have been read without
+// a lock.
+func TestLockingClauseOutsideOfSubqueryIsNoPromise(t *testing.T) {
+	h := script(t, "T1 committed RC | R x 0 | u x T2.1\nT2 committed RC | u x 0")
+	h[0].Stmts[0].Shape = "SELECT v FROM (SELECT v FROM t WHERE id = ?) d FOR UPDATE"
+	r, err := Analyze([]history.Info{scriptInfo()}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(r); len(got) != 1 || got[0] != "hazard lost update" {
+		t.Errorf("findings %q, want a hazard", got)
+	}
+}

@@ -1,0 +1,152 @@
+package analyzer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Many clients race on a stock counter, many on a pair of doctors; the cycles that their meetings
+// close by way of each other are no findings of their own.
+func TestReportsEachMishapOnceHoweverManyCyclesItCloses(t *testing.T) {
+	r := expect(t, scriptInfo(), `
+T1 committed RR | r s.1 0 | u s.1 0
+T2 committed RR | r s.1 0 | u s.1 T1.2
+T3 committed RR | r s.1 0 | u s.1 T2.2
+T4 committed RR | r s.1 T1.2 | u s.1 T3.2
+T5 committed RR | r d.1 0 & r d.2 0 | u d.1 0
+T6 committed RR | r d.1 0 & r d.2 0 | u d.2 0
+T7 committed RR | r d.1 T5.2 & r d.2 0 | r d.1 T5.2
+T8 committed RR | r d.1 T5.2 & r d.2 T6.2 | u d.1 T5.2`,
+		"hazard lost update x3", "hazard write skew")
+	for _, f := range r.Findings {
+		if len(f.Programs) != 1 {
+			t.Errorf("%s is between %d programs, want 1", f.Anomaly, len(f.Programs))
+		}
+		if len(f.Witness) != 2 {
+			t.Errorf("%s has a witness of %d edges, want the shortest", f.Anomaly, len(f.Witness))
+		}
+	}
+}
+
+func TestReportsLongerCycleBesideAShorterOneThatDoesNotExplainIt(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | r s.1 0 | u s.1 T2.2
+T2 committed RC | r s.1 0 | u s.1 0
+T3 committed RC | r a.1 0 | r b.1 T5.2
+T4 committed RC | u a.1 0
+T5 committed RC | r a.1 T4.1 | u b.1 0`,
+		"hazard lost update", "hazard G-single")
+}
+
+func TestLeavesOutLongerCycleOfProgramsThatAShorterOneNames(t *testing.T) {
+	// T1 and T2 have a read skew; T3 has the same by way of T4 and T5, which are of T2's program.
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T2.2
+T2 committed RC | u x 0 | u y 0
+T3 committed RC | r z 0 | r w T5.2
+T4 committed RC | u z 0 | u q 0
+T5 committed RC | u q T4.2 | u w 0`,
+		"hazard read skew")
+}
+
+func TestHazardDoesNotHideViolationThroughTheSameRead(t *testing.T) {
+	// T1's read of x makes a lost update with T2, which RR permits, and a read skew, which it forbids.
+	expect(t, scriptInfo(), `
+T1 committed RR | r x 0 | r y T2.2 | u x T2.1
+T2 committed RR | u x 0 | u y 0`, "violation read skew")
+}
+
+func TestKeepsViolationsAndHazardsApart(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T2.2
+T2 committed RC | u x 0 | u y 0
+T3 committed RC | r v 0 & r w T4.2
+T4 committed RC | u v 0 | u w 0`, "hazard read skew", "violation read skew")
+}
+
+func TestGroupsByPrograms(t *testing.T) {
+	r := expect(t, scriptInfo(), `
+T1 committed RR | r a.1 0 | u a.1 T2.1
+T2 committed RR | u a.1 0
+T3 committed RR | r a.2 0 | u a.2 T4.1
+T4 committed RR | u a.2 0
+T5 committed RR | r b.1 0 | u b.1 T6.2
+T6 committed RR | r b.1 0 | u b.1 0`, "hazard lost update x2", "hazard lost update")
+	if r.Findings[0].Count != 2 || r.Findings[0].First != 20 || r.Findings[0].Last != 40 {
+		t.Errorf("the most frequent finding comes first and spans its witnesses: %+v", r.Findings[0])
+	}
+	if r.Findings[0].ID == r.Findings[1].ID {
+		t.Errorf("two findings have one id")
+	}
+	p := r.Findings[0].Programs
+	if len(p) != 2 || p[0].Name != "P1" || p[1].Name != "P2" || p[0].Count != 2 {
+		t.Errorf("programs %+v, %+v", p[0], p[1])
+	}
+	again := expect(t, scriptInfo(), `
+T1 committed RR | u a.9 0
+T2 committed RR | r a.9 0 | u a.9 T1.1`, "hazard lost update")
+	if again.Findings[0].ID != r.Findings[0].ID {
+		t.Errorf("the same programs have another id")
+	}
+}
+
+// In one component of 100,000 transactions each loses the update of the first.
+func TestHugeComponentIsAnalysedInSeconds(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 10_000
+	}
+	row := history.Row{Table: "t", ID: "hot"}
+	var txns []*history.Txn
+	latest := history.Tag{}
+	for i := range n {
+		id := history.MakeTxnID(scriptRun, uint32(i+1))
+		txns = append(txns, &history.Txn{ID: id, Session: history.SessionID(i + 1), Status: history.Committed,
+			Level: history.RepeatableRead, End: int64(i), Stmts: []history.Stmt{
+				{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT", Accesses: []history.Access{{Row: row}}},
+				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE",
+					Accesses: []history.Access{{Row: row, Op: history.UpdateRow, Version: latest}}},
+			}})
+		latest = history.Tag{Txn: id, Stmt: 2}
+	}
+	begin := time.Now()
+	r, err := Analyze([]history.Info{scriptInfo()}, txns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != LostUpdate || r.Findings[0].Count != n-1 || len(r.Findings[0].Witness) != 2 {
+		t.Errorf("findings %v", names(r))
+	}
+	if d := time.Since(begin); d > 20*time.Second {
+		t.Errorf("it took %s", d)
+	}
+}
+
+// A ring of rw through n transactions is one cycle and no shorter.
+func TestHugeCycleIsFoundInSeconds(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 10_000
+	}
+	var txns []*history.Txn
+	for i := range n {
+		read := history.Row{Table: "t", ID: string(rune('a'+i%20)) + strings.Repeat("x", i%3) + time.Duration(i).String()}
+		next := (i + 1) % n
+		write := history.Row{Table: "t", ID: string(rune('a'+next%20)) + strings.Repeat("x", next%3) + time.Duration(next).String()}
+		txns = append(txns, &history.Txn{ID: history.MakeTxnID(scriptRun, uint32(i+1)), Session: 1, Status: history.Committed,
+			Level: history.RepeatableRead, End: int64(i), Stmts: []history.Stmt{
+				{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT", Accesses: []history.Access{{Row: read}}},
+				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE", Accesses: []history.Access{{Row: write, Op: history.UpdateRow}}},
+			}})
+	}
+	r, err := Analyze([]history.Info{scriptInfo()}, txns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != G2Item || len(r.Findings[0].Witness) != n {
+		t.Errorf("findings %v", names(r))
+	}
+}

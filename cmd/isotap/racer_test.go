@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+)
+
+// race is the program racer of the scripts: an application of Go's MySQL driver, with prepared
+// statements, that finds its database in MYSQL_DSN. It gives the exit status.
+//
+//	racer [-lock] [-other DSN]  two clients at once add 1 and 10 to a counter: each reads it, then writes the sum
+//	racer -hold FILE            one client adds 1 to it, prints "open", and commits once FILE exists
+//	racer -status N             exits with status N
+func race(args []string, out io.Writer) int {
+	flags := flag.NewFlagSet("racer", flag.ExitOnError)
+	other := flags.String("other", os.Getenv("MYSQL_DSN"), "where the second client connects")
+	lock := flags.Bool("lock", false, "read the counter FOR UPDATE")
+	hold := flags.String("hold", "", "hold a transaction open until this file exists")
+	status := flags.Int("status", 0, "exit status")
+	_ = flags.Parse(args) // ExitOnError
+	err := func() error {
+		db, err := sql.Open("mysql", os.Getenv("MYSQL_DSN"))
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), scriptPatience)
+		defer cancel()
+		switch {
+		case *status != 0:
+			return nil
+		case *hold != "":
+			return holdOpen(ctx, db, *hold, out)
+		}
+		second, err := sql.Open("mysql", *other)
+		if err != nil {
+			return err
+		}
+		defer second.Close()
+		return raceTwo(ctx, []*sql.DB{db, second}, *lock, out)
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "racer:", err)
+		return 1
+	}
+	return *status
+}
+
+// raceTwo has two clients add to the counter. Without locks they meet after both have read; with them
+// the second would never get there, so then they meet when both have begun.
+func raceTwo(ctx context.Context, dbs []*sql.DB, lock bool, out io.Writer) error {
+	var meeting, clients sync.WaitGroup
+	meeting.Add(len(dbs))
+	errs := make([]error, len(dbs))
+	for i, db := range dbs {
+		clients.Go(func() {
+			arrive := sync.OnceFunc(meeting.Done)
+			defer arrive() // an error must not leave the other one waiting
+			errs[i] = add(ctx, db, 1+9*i, lock, func() { arrive(); meeting.Wait() })
+		})
+	}
+	clients.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	var n int
+	if err := dbs[0].QueryRowContext(ctx, "SELECT n FROM counter WHERE id = ?", 1).Scan(&n); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "the counter is %d\n", n)
+	return err
+}
+
+func add(ctx context.Context, db *sql.DB, amount int, lock bool, meet func()) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	query := "SELECT n FROM counter WHERE id = ?"
+	if lock {
+		query += " FOR UPDATE"
+		meet()
+	}
+	var n int
+	if err := tx.QueryRowContext(ctx, query, 1).Scan(&n); err != nil {
+		return err
+	}
+	if !lock {
+		meet()
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE counter SET n = ? WHERE id = ?", n+amount, 1); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// holdOpen commits an update once the file exists.
+func holdOpen(ctx context.Context, db *sql.DB, file string, out io.Writer) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, "UPDATE counter SET n = n + ? WHERE id = ?", 1, 1); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "open")
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, "committed")
+	return err
+}
