@@ -13,9 +13,9 @@ import (
 
 const (
 	// batchBytes and batchEntries fill a batch. With one more value they stay within 15% of
-	// memTableSize, and 26,000 entries, which are Badger's bounds for what it writes at once.
-	batchBytes   = 1 << 20
-	batchEntries = 16 << 10
+	// memTableSize, and 13,000 entries, which are Badger's bounds for what it writes at once.
+	batchBytes   = 512 << 10
+	batchEntries = 8 << 10
 )
 
 // A batch collects what goes to disk at once, all or nothing.

@@ -9,7 +9,7 @@ import (
 
 // chunkBytes bounds what one value holds: a longer transaction is kept in parts. It must be less
 // than Badger's value threshold.
-const chunkBytes = 512 << 10
+const chunkBytes = 256 << 10
 
 // The first byte of a transaction's value, or of a part of one, says what the rest is.
 const (

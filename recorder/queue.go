@@ -22,14 +22,13 @@ type queue struct {
 	limit int64
 	ready chan struct{} // has a token when items may have become non-empty
 
-	mu       sync.Mutex
-	items    []item
-	bytes    int64
-	room     chan struct{} // closed and replaced when room is made or the queue stops
-	err      error         // not nil once the queue takes no more items
-	stalls   uint64
-	stalled  time.Duration
-	maxBytes int64
+	mu      sync.Mutex
+	items   []item
+	bytes   int64         // of the items, and of those that were taken and not released
+	room    chan struct{} // closed and replaced when room is made or the queue stops
+	err     error         // not nil once the queue takes no more items
+	stalls  uint64
+	stalled time.Duration
 }
 
 func newQueue(limit int64) *queue {
@@ -73,17 +72,22 @@ func (q *queue) put(ctx context.Context, it item) error {
 	}
 }
 
-// take gives all items and makes room for others, reusing spare as the queue's next list. It says
-// whether the queue was stopped: what it gives then is the last.
+// take gives all items, reusing spare as the queue's next list. They count as queued until they are
+// released. It says whether the queue was stopped: what it gives then is the last.
 func (q *queue) take(spare []item) (items []item, stopped bool) {
-	clear(spare)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items, q.items = q.items, spare[:0]
-	q.bytes = 0
+	return items, q.err != nil
+}
+
+// release makes room for others once items of this size are done with.
+func (q *queue) release(size int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bytes -= size
 	close(q.room)
 	q.room = make(chan struct{})
-	return items, q.err != nil
 }
 
 // stop makes put fail with err from now on. The first call's error stays.

@@ -329,6 +329,12 @@ func TestFullQueueBlocksUntilThereIsRoom(t *testing.T) {
 	if items, _ := q.take(nil); len(items) != 2 {
 		t.Fatalf("%d items were queued, want 2", len(items))
 	}
+	select {
+	case err := <-waited:
+		t.Fatalf("a call got in (%v) before the items that filled the queue were done with", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	q.release(100)
 	if err := <-waited; err != nil {
 		t.Fatal(err)
 	}

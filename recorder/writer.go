@@ -42,7 +42,7 @@ type Stats struct {
 	Stmts   uint64        // statements in them
 	Bytes   uint64        // of all keys and values, before Badger's own overhead
 	Syncs   uint64        // batches written and synced
-	Queued  int64         // bytes, as estimated, that wait in the queue now
+	Queued  int64         // bytes, as estimated, that wait to be encoded now
 	Stalls  uint64        // calls that found the queue full
 	Stalled time.Duration // the time that such calls waited, in sum
 }
@@ -252,12 +252,12 @@ func (w *Writer) write() {
 		empty := w.batch.empty()
 		var stopped bool
 		items, stopped = w.queue.take(items)
-		err := w.add(items)
 		for i := range items {
 			if items[i].flushed != nil {
 				waiting = append(waiting, items[i].flushed)
 			}
 		}
+		err := w.add(items)
 		if err == nil && (due || stopped || len(waiting) > 0) {
 			err = w.commit()
 			linger.Stop()
@@ -297,25 +297,41 @@ func (w *Writer) fail(err error) {
 	}
 }
 
-// add encodes items into the batch, writing it whenever it is full.
+// add encodes items into the batch, writing it whenever it is full, and lets go of them.
 func (w *Writer) add(items []item) error {
+	var size int64
 	for i := range items {
-		switch it := &items[i]; {
-		case it.txn != nil:
-			if err := w.batch.txn(it.txn); err != nil {
-				return err
-			}
-			w.txns.Add(1)
-			w.stmts.Add(uint64(len(it.txn.Stmts)))
-		case it.session != nil:
-			w.batch.session(it.session)
+		if err := w.addOne(&items[i]); err != nil {
+			return err
 		}
-		w.bytes.Store(w.batch.written)
-		if w.batch.full() {
-			if err := w.commit(); err != nil {
-				return err
-			}
+		size += items[i].size
+		items[i] = item{}
+		// Not after each: every release wakes all who wait.
+		if size > w.opts.QueueBytes/8 {
+			w.queue.release(size)
+			size = 0
 		}
+	}
+	if size > 0 {
+		w.queue.release(size)
+	}
+	return nil
+}
+
+func (w *Writer) addOne(it *item) error {
+	switch {
+	case it.txn != nil:
+		if err := w.batch.txn(it.txn); err != nil {
+			return err
+		}
+		w.txns.Add(1)
+		w.stmts.Add(uint64(len(it.txn.Stmts)))
+	case it.session != nil:
+		w.batch.session(it.session)
+	}
+	w.bytes.Store(w.batch.written)
+	if w.batch.full() {
+		return w.commit()
 	}
 	return nil
 }
