@@ -177,7 +177,7 @@ func (t *teller) levelAgainst() string {
 	s := t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server
 	for _, l := range []history.Level{history.ReadCommitted, history.RepeatableRead} {
 		p := PromiseOf(s, l)
-		if p.forbids(t.f.Anomaly) || p.FirstCommitterWins && t.f.Anomaly.base() == GSingle || p.Snapshot && t.f.Anomaly == ReadSkew && !t.anyCurrent() {
+		if p.forbids(t.f.Anomaly) || p.FirstCommitterWins && t.f.Anomaly.base() == GSingle || p.Snapshot && t.snapshotsOnly() {
 			return l.String()
 		}
 	}
@@ -187,11 +187,8 @@ func (t *teller) levelAgainst() string {
 	return history.Serializable.String()
 }
 
-func (t *teller) anyCurrent() bool {
-	for i := range t.f.Witness {
-		if t.f.Witness[i].Current {
-			return true
-		}
-	}
-	return false
+// snapshotsOnly says that the finding is one transaction's plain reads seeing two states.
+func (t *teller) snapshotsOnly() bool {
+	first, last := &t.f.Witness[0], &t.f.Witness[len(t.f.Witness)-1]
+	return t.f.Anomaly.base() == GSingle && last.Kind == WR && !first.Current && !last.Current
 }

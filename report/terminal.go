@@ -17,6 +17,8 @@ type TerminalOptions struct {
 	Color bool
 	// Width is the number of columns to fill; 0 means 80, and less than 40 counts as 40.
 	Width int
+	// Limit is how many findings are shown whole; the rest is only counted. 0 means all.
+	Limit int
 	// Verbose adds to each finding the rule it rests on and the statements, rows and versions of its
 	// witness, and shows programs whole.
 	Verbose bool
@@ -53,8 +55,16 @@ func Terminal(w io.Writer, r *analyzer.Result, opts TerminalOptions) error {
 	t.runs(r.Runs)
 	t.coverage(&r.Coverage)
 	t.verdict(r)
-	for _, f := range r.Findings {
+	shown := r.Findings
+	if opts.Limit > 0 && len(shown) > opts.Limit {
+		shown = shown[:opts.Limit]
+	}
+	for _, f := range shown {
 		t.finding(f)
+	}
+	if rest := len(r.Findings) - len(shown); rest > 0 {
+		t.line("")
+		t.line("… and " + plural(rest, "more finding") + ", seen less often")
 	}
 	if err := t.w.Flush(); err != nil {
 		return fmt.Errorf("write the report: %w", err)

@@ -216,3 +216,15 @@ func TestColorIsForTerminalsOnly(t *testing.T) {
 		t.Error("a dumb terminal gets colours")
 	}
 }
+
+func TestTerminalCountsFindingsPastTheLimit(t *testing.T) {
+	f := &analyzer.Finding{ID: "a", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Summary: "Something was lost.", Count: 1}
+	r := &analyzer.Result{Findings: []*analyzer.Finding{f, f, f}}
+	var out strings.Builder
+	if err := Terminal(&out, r, TerminalOptions{Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "Something was lost."); n != 1 || !strings.Contains(out.String(), "… and 2 more findings, seen less often") {
+		t.Errorf("%d findings shown of 3 with limit 1:\n%s", n, out.String())
+	}
+}

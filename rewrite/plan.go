@@ -57,6 +57,12 @@ const (
 	Trimmed
 	// Returning: the result set holds only identities; the client gets an OK packet that counts its rows.
 	Returning
+	// Listing: each row describes a column of a table (SHOW COLUMNS). The client does not see those
+	// whose first value names a column of isotap's. The statement itself stays as it is.
+	Listing
+	// Definition: the second value of the row is a CREATE TABLE statement (SHOW CREATE TABLE), out of
+	// which isotap's columns are cut. The statement itself stays as it is.
+	Definition
 )
 
 // A Source is a base table whose identity columns (rowid, wlist) a result set carries.

@@ -17,6 +17,7 @@ type output struct {
 	verbose bool
 	html    string
 	failOn  string
+	limit   int
 }
 
 func (o *output) flags(c *cobra.Command) {
@@ -24,6 +25,7 @@ func (o *output) flags(c *cobra.Command) {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON (docs/report-json.md)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the rows and versions behind each finding")
 	f.StringVar(&o.html, "html", o.html, "write the HTML report to this file")
+	f.IntVar(&o.limit, "limit", 10, "how many findings the text report shows; 0 for all (JSON has all)")
 	if o.failOn == "" {
 		o.failOn = "hazard"
 	}
@@ -46,7 +48,7 @@ func (o *output) write(c *cobra.Command, r *analyzer.Result) error {
 	if o.json {
 		return report.JSON(c.OutOrStdout(), r)
 	}
-	return report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose})
+	return report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose, Limit: o.limit})
 }
 
 // summarize writes ten lines to standard error, or the JSON report to standard output, and the HTML

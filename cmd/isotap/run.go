@@ -93,7 +93,7 @@ func watch(c *cobra.Command, command []string, o tap.Options, out *output) error
 	if o.Off {
 		return status.orNil()
 	}
-	result, err := tap.Analyze(ctx, []string{o.Recording}, analyzer.Options{})
+	result, err := tap.AnalyzeRun(ctx, o.Recording, t.Run(), analyzer.Options{})
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func settingsFlags(c *cobra.Command, defaults settings) (load func() (settings, 
 				return s, err
 			}
 		}
-		if url, ok := os.LookupEnv("ISOTAP_UPSTREAM"); ok {
+		if url := os.Getenv("ISOTAP_UPSTREAM"); url != "" {
 			s.Upstream = url
 		}
 		overlay(c, &s, given)

@@ -294,3 +294,32 @@ func TestUnreachableServerIsToldToTheClient(t *testing.T) {
 		t.Errorf("the client is told: %v", err)
 	}
 }
+
+func TestLoginsAreRelayed(t *testing.T) {
+	b := newBench(t, nil, account)
+	admin := testdb.Open(t, "")
+	b.exec(admin, "INSTALL SONAME 'auth_ed25519'",
+		"CREATE USER native@'127.0.0.1' IDENTIFIED VIA mysql_native_password USING PASSWORD('n-secret')",
+		"CREATE USER modern@'127.0.0.1' IDENTIFIED VIA ed25519 USING PASSWORD('m-secret')")
+	t.Cleanup(func() {
+		admin.Exec("DROP USER native@'127.0.0.1', modern@'127.0.0.1'")
+		admin.Exec("UNINSTALL SONAME 'auth_ed25519'")
+	})
+	for user, password := range map[string]string{"native": "n-secret", "modern": "m-secret"} {
+		for _, given := range []string{password, "wrong"} {
+			db, err := sql.Open("mysql", fmt.Sprintf("%s:%s@tcp(%s)/", user, given, b.tap.Addr()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var name string
+			err = db.QueryRowContext(t.Context(), "SELECT USER()").Scan(&name)
+			switch {
+			case given == password && (err != nil || name != user+"@127.0.0.1"):
+				t.Errorf("%s with the right password: %q, %v", user, name, err)
+			case given != password && (err == nil || !strings.Contains(err.Error(), "1045")):
+				t.Errorf("%s with a wrong password: %v", user, err)
+			}
+		}
+	}
+}

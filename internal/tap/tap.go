@@ -108,6 +108,14 @@ func listen(address string) (net.Listener, error) {
 // Addr is where clients connect.
 func (t *Tap) Addr() net.Addr { return t.listener.Addr() }
 
+// Run is the tap's run of the recording; 0 for a tap that is off.
+func (t *Tap) Run() history.Run {
+	if t.writer == nil {
+		return 0
+	}
+	return t.writer.Run()
+}
+
 // Stats says how much has been recorded; it is zero for a tap that is off.
 func (t *Tap) Stats() recorder.Stats {
 	if t.writer == nil {

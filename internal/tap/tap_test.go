@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -20,7 +21,12 @@ import (
 	"github.com/isotap/isotap/recorder"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(doomedRecording); dir != "" {
+		os.Exit(serveUntilKilled(dir))
+	}
+	testdb.Main(m)
+}
 
 // A bench is a tap in front of the test server, with a database of its own on it.
 type bench struct {
@@ -41,11 +47,27 @@ func newBench(t *testing.T, change func(*Options), setup ...string) *bench {
 
 func newBenchIn(t *testing.T, database string, change func(*Options), setup ...string) *bench {
 	t.Helper()
-	server := testdb.MariaDB(t)
 	b := &bench{t: t, database: database, recording: filepath.Join(t.TempDir(), "rec")}
 	b.direct = testdb.Open(t, b.database)
 	b.exec(b.direct, setup...)
-	target, err := catalog.ParseTarget(server.URL() + b.database)
+	target := instrument(t, database)
+	o := Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+	if change != nil {
+		change(&o)
+	}
+	var err error
+	if b.tap, err = Start(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	b.through = b.open("")
+	t.Cleanup(func() { b.stop() })
+	return b
+}
+
+// instrument gives the tables of a database on the test server isotap's columns.
+func instrument(t *testing.T, database string) catalog.Target {
+	t.Helper()
+	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,19 +76,10 @@ func newBenchIn(t *testing.T, database string, change func(*Options), setup ...s
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{b.database}}); err != nil {
+	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
-	if change != nil {
-		change(&o)
-	}
-	if b.tap, err = Start(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
-	b.through = b.open("")
-	t.Cleanup(func() { b.stop() })
-	return b
+	return target
 }
 
 // open connects through the tap, with the driver's parameters given.

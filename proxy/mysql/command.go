@@ -160,6 +160,9 @@ func (s *Session) statement(o *observed) *exchange {
 	if o.rewritten {
 		x.hidden, x.swallow = hiddenColumns(o.plan), o.plan.Reply == rewrite.Returning
 	}
+	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
+		x.disguise, x.renumber, x.seq = r, true, 1
+	}
 	return x
 }
 
@@ -232,6 +235,7 @@ func (s *Session) values(o *observed) sqlmysql.Values {
 
 // statementDone records a statement whose reply is complete.
 func (s *Session) statementDone(x *exchange) error {
+	defer s.seen.forget()
 	o := x.stmt
 	if x.retry {
 		s.refuse(o, x.err)
@@ -271,7 +275,7 @@ func (s *Session) access(o *observed, x *exchange) {
 	if o.plan.Reply != rewrite.Unchanged {
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
 		if o.plan.Reply == rewrite.Trimmed || !x.failed {
-			o.takeSightings()
+			s.takeSightings(o)
 		}
 		return
 	}
@@ -350,7 +354,6 @@ func (s *Session) refuse(o *observed, e serverError) {
 // runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
 func (s *Session) runOriginal(o *observed, x *exchange) error {
 	o.rewritten = false
-	o.arena, o.sightings = nil, nil
 	o.lower(history.Opaque, s.refused[o.plan])
 	if x.prepared != nil {
 		s.command = bytes.Clone(s.original)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/rewrite"
 )
 
 // An exchange is one command sent to the server and the reply that is due. The queue of exchanges is
@@ -22,17 +24,19 @@ type exchange struct {
 	stmt *observed
 
 	state   replyState
-	fields  int    // how many definitions of the current kind there are in all
-	left    int    // and how many are still to come
-	columns int    // COM_STMT_PREPARE: how many column definitions follow those of the parameters
-	hidden  int    // columns at the end that the client does not see
-	swallow bool   // the client gets an OK packet in place of the result set
-	binary  bool   // rows are binary
-	types   []byte // column types, where rows are trimmed
-	rows    uint64
-	ok      okPacket // the latest OK or EOF
-	err     serverError
-	failed  bool
+	fields  int // how many definitions of the current kind there are in all
+	left    int // and how many are still to come
+	columns int // COM_STMT_PREPARE: how many column definitions follow those of the parameters
+	hidden  int // columns at the end that the client does not see
+	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
+	disguise rewrite.Reply
+	swallow  bool   // the client gets an OK packet in place of the result set
+	binary   bool   // rows are binary
+	types    []byte // column types, where rows are trimmed
+	rows     uint64
+	ok       okPacket // the latest OK or EOF
+	err      serverError
+	failed   bool
 	// renumber says that the client gets fewer packets than the server sent; seq is then the number
 	// of the client's next one.
 	renumber bool

@@ -128,9 +128,11 @@ func (s *Session) reset() {
 	s.nextLevel = 0
 }
 
-// RefusalPacket is what a client gets in place of a greeting when there is no server to greet it:
-// error 2003, in the form that precedes the handshake.
+// RefusalPacket is what a client gets in place of a greeting when there is no server to greet it, in
+// the form that precedes the handshake. The error is a server's own, 1429: MariaDB's clients take one
+// of the clients' range, such as 2003, for a malformed packet.
 func RefusalPacket(message string) []byte {
-	packet, _ := appendPacket(nil, 0, append([]byte{markErr, 0xd3, 0x07}, message...))
+	payload := binary.LittleEndian.AppendUint16([]byte{markErr}, gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE)
+	packet, _ := appendPacket(nil, 0, append(payload, message...))
 	return packet
 }

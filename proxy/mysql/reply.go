@@ -191,6 +191,12 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		return false, x.row(payload)
 	case x.hidden > 0:
 		return false, s.trimRow(x, payload)
+	case x.disguise != rewrite.Unchanged:
+		row, err := x.disguised(payload)
+		if row == nil {
+			return false, err
+		}
+		payload = row
 	}
 	s.forward(x, seq, payload)
 	return false, nil

@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
@@ -16,9 +18,10 @@ func (s *Session) trimRow(x *exchange, payload []byte) error {
 	var tail binaryTail
 	if x.binary {
 		var err error
-		if trimmed, tail, err = trimBinary(&r, x.types, visible); err != nil {
+		if trimmed, tail, err = trimBinary(s.scratch[:0], &r, x.types, visible); err != nil {
 			return err
 		}
+		s.scratch = trimmed
 	} else {
 		for range visible {
 			r.lenencBytes()
@@ -28,7 +31,7 @@ func (s *Session) trimRow(x *exchange, payload []byte) error {
 	for i := range x.hidden / 2 {
 		rowID, wList := tail.value(&r, visible+2*i), tail.value(&r, visible+2*i+1)
 		if x.stmt != nil {
-			x.stmt.saw(i, rowID, wList)
+			s.seen.add(i, rowID, wList)
 		}
 	}
 	if r.err != nil {
@@ -57,9 +60,9 @@ func isNull(nulls []byte, column int) bool {
 	return nulls[(column+2)/8]&(1<<((column+2)%8)) != 0
 }
 
-// trimBinary gives the first columns of a binary row as a row of their own, with the NULL bitmap that
-// belongs to their number, and leaves r at the value behind them.
-func trimBinary(r *reader, types []byte, columns int) ([]byte, binaryTail, error) {
+// trimBinary appends the first columns of a binary row to row as a row of their own, with the NULL
+// bitmap that belongs to their number, and leaves r at the value behind them.
+func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binaryTail, error) {
 	r.uint8()
 	nulls := r.bytes((len(types) + 9) / 8)
 	if r.err != nil {
@@ -75,17 +78,23 @@ func trimBinary(r *reader, types []byte, columns int) ([]byte, binaryTail, error
 		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
 	}
 	size := (columns + 9) / 8
-	row := make([]byte, 0, 1+size+r.pos-start)
 	row = append(row, markOK)
 	row = append(row, nulls[:size]...)
 	// Bits of hidden columns can stand in the bitmap's last byte.
 	if used := uint(columns+2) % 8; used != 0 {
-		row[size] &= 1<<used - 1
+		row[len(row)-1] &= 1<<used - 1
 	}
 	return append(row, r.b[start:r.pos]...), binaryTail{nulls: nulls}, nil
 }
 
-// A sighting is an identity as it came out of a row: places in the statement's arena.
+// sightings are the identities that came out of the rows of the statement in flight. A session has one
+// statement in flight, and uses the memory again for the next.
+type sightings struct {
+	arena []byte // row ids and wLists, one behind the other
+	list  []sighting
+}
+
+// A sighting is an identity as it came out of a row: places in the arena.
 type sighting struct {
 	source     int
 	rowID      int // where the row id ends; it begins where the sighting before it ended
@@ -93,33 +102,44 @@ type sighting struct {
 	noIdentity bool
 }
 
-// saw keeps one identity of a row. NULLs come from the missing side of an outer join, when both are
+// add keeps one identity of a row. NULLs come from the missing side of an outer join, when both are
 // NULL, or from a row that was written behind isotap's back.
-func (o *observed) saw(source int, rowID, wList []byte) {
+func (s *sightings) add(source int, rowID, wList []byte) {
 	if rowID == nil && wList == nil {
 		return
 	}
-	o.arena = append(o.arena, rowID...)
-	mid := len(o.arena)
-	o.arena = append(o.arena, wList...)
-	o.sightings = append(o.sightings, sighting{source: source, rowID: mid, wList: len(o.arena),
+	s.arena = append(s.arena, rowID...)
+	mid := len(s.arena)
+	s.arena = append(s.arena, wList...)
+	s.list = append(s.list, sighting{source: source, rowID: mid, wList: len(s.arena),
 		noIdentity: len(rowID) == 0 || len(wList) == 0})
+}
+
+// maxSightings bounds the memory in bytes that a session keeps for the next statement.
+const maxSightings = 1 << 20
+
+// forget makes the memory ready for the next statement.
+func (s *sightings) forget() {
+	s.arena, s.list = s.arena[:0], s.list[:0]
+	if cap(s.arena) > maxSightings {
+		*s = sightings{}
+	}
 }
 
 // takeSightings turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
 // All strings of a statement share one allocation, all its tags another.
-func (o *observed) takeSightings() {
-	if len(o.sightings) == 0 {
+func (s *Session) takeSightings(o *observed) {
+	if len(s.seen.list) == 0 {
 		return
 	}
-	text := string(o.arena)
-	tags := make([]history.Tag, 0, len(o.sightings))
-	accesses := make([]history.Access, 0, len(o.sightings))
+	text := string(s.seen.arena)
+	tags := make([]history.Tag, 0, len(s.seen.list)+strings.Count(text, ","))
+	accesses := slices.Grow(o.stmt.Accesses, len(s.seen.list))
 	op, start := history.Read, 0
 	if o.plan.Reply == rewrite.Returning {
 		op = history.DeleteRow
 	}
-	for _, seen := range o.sightings {
+	for _, seen := range s.seen.list {
 		rowID, wList := text[start:seen.rowID], text[seen.rowID:seen.wList]
 		start = seen.wList
 		table := o.plan.Target
@@ -141,6 +161,5 @@ func (o *observed) takeSightings() {
 		accesses = append(accesses, history.Access{Row: history.Row{Table: table, ID: rowID}, Op: op, Inexact: o.doubtful,
 			Version: tags[last], Prior: tags[from:last:last]})
 	}
-	o.stmt.Accesses = append(o.stmt.Accesses, accesses...)
-	o.arena, o.sightings = nil, nil
+	o.stmt.Accesses = accesses
 }

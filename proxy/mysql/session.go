@@ -106,7 +106,8 @@ type Session struct {
 	// resumed is a statement whose rewritten form was refused and that is to run again.
 	resumed *observed
 
-	scratch  []byte // the command being built
+	seen     sightings
+	scratch  []byte // the command or the row being built
 	original []byte // the client's own form of the rewritten command in flight
 }
 

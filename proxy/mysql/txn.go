@@ -38,11 +38,9 @@ type observed struct {
 	index  int  // where stmt stands in its transaction, once it is recorded
 	was    bool // the server had a transaction open when the statement was sent
 
-	arena     []byte // row ids and wLists, one behind the other
-	sightings []sighting
-	changed   uint64 // how many rows the server said it changed; see counted
-	counted   bool
-	doubtful  bool // the captured rows are not certain to be those that changed
+	changed  uint64 // how many rows the server said it changed; see counted
+	counted  bool
+	doubtful bool // the captured rows are not certain to be those that changed
 }
 
 // lower makes the statement's observation no better than o.
@@ -105,10 +103,16 @@ func (s *Session) newTxn() *history.Txn {
 // tag is the tag of the statement's writes.
 func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o.stmt.Num} }
 
+// usualStmts is how many statements there is room for at first in a transaction of several.
+const usualStmts = 8
+
 // record puts a finished statement into its transaction.
 func (s *Session) record(o *observed) {
 	if o.txn == nil {
 		return
+	}
+	if o.txn.Stmts == nil && s.inTrans {
+		o.txn.Stmts = make([]history.Stmt, 0, usualStmts)
 	}
 	o.stmt.End = s.now
 	o.index = len(o.txn.Stmts)
@@ -265,7 +269,7 @@ func (s *Session) lostServer() {
 			}
 			o.doubtful = true
 			o.lower(history.Inexact, "server lost")
-			o.takeSightings()
+			s.takeSightings(o)
 			s.record(o)
 		}
 	}

@@ -135,9 +135,26 @@ func (v verb) classify() {
 	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE",
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
 		p.EndsTxn = true // implicit commit
-	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC", "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
+	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC"):
+		v.show()
+	case v.is(0, "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
 	default:
 		v.unknown("unparsable")
+	}
+}
+
+// show finds the statements that would show isotap's columns. EXPLAIN of a table is SHOW COLUMNS; that
+// of a statement has a number for its rows' first value.
+func (v verb) show() {
+	at := 1
+	if v.is(at, "FULL", "EXTENDED") {
+		at++
+	}
+	switch {
+	case !v.is(0, "SHOW"), v.is(at, "COLUMNS", "FIELDS"):
+		v.p.Reply = rewrite.Listing
+	case v.is(1, "CREATE") && v.is(2, "TABLE"):
+		v.p.Reply = rewrite.Definition
 	}
 }
 
