@@ -3,6 +3,8 @@ package analyzer
 import (
 	"testing"
 	"time"
+
+	"github.com/isotap/isotap/history"
 )
 
 // Each case plants one anomaly; no other may be found beside it.
@@ -125,6 +127,38 @@ T5 aborted RU | r x 0,T1.2,T2.1`},
 		{"a tag that stands in a list twice", `
 T1 committed RC | u x 0
 T2 committed RC | r x 0,T1.1,T1.1`},
+		{"a list with an aborted version in a place of its own", `
+T1 committed RC | u x 0
+T2 aborted RC | u x 0
+T3 committed RC | u x T1.1
+T4 committed RC | r x 0,T1.1,T2.1,T3.1`},
+		{"a list without the writer's own version of which nothing is known", `
+T1 committed RC | o | u x T1.1
+T2 committed RC | r x F.1,T1.2`},
+		{"a transaction that replaced one version twice", `
+T1 committed RC | u x 0 | u x 0`},
+		{"a row deleted and created again", `
+T1 committed RC | u x 0
+T2 committed RC | d x T1.1
+T3 committed RC | i x T1.1
+T4 committed RC | r x T3.1`},
+		{"a row created again before it was deleted, as told", `
+T1 committed RC | u x 0
+T2 committed RC | i x T1.1
+T3 committed RC | d x T1.1
+T4 committed RC | r x T2.1`},
+		{"an order that an inexact list tells of a foreign run", `
+T1 committed RR | r y 0 | u x F.1
+T2 committed RR | u x 0 | u y 0
+T3 committed RR | r~ x 0,T2.1,F.1`},
+		{"an undone write over an aborted one", `
+T1 aborted RC | u x 0
+T2 committed RC | u! x T1.1`},
+		{"garbage that only an aborted transaction saw", `
+T1 aborted RC | r x X.1`},
+		{"a write that nothing captured", `
+T1 committed RC | o
+T2 committed RC | r x T1.1`},
 		{"an inexact read of garbage", `
 T1 committed RC | r~ x X.1 | r~ y 0,X.2,X.1`},
 		{"an inexact aborted read", `
@@ -217,11 +251,59 @@ T1 committed RC | r x 0 | r y T2.2
 T2 committed RC | r z 0 | u y 0
 T3 committed RC | r x 0,T2.1`, "hazard read skew")
 	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T2.2
+T2 committed RC | o | u y 0
+T3 committed RC | r x 0,T2.1,T2.1`, "hazard read skew")
+	expect(t, scriptInfo(), `
 T1 aborted RC | r z 0
 T2 committed RC | r x T1.1`, "violation G1a")
 	expect(t, scriptInfo(), `
 T1 committed RC | r z 0 | u x T1.1
 T2 committed RC | r x T1.1`, "violation G1b")
+}
+
+func TestUndoneStatementOfWhichNothingWasObservedLeavesAbortedVersions(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | o! | r z 0
+T2 committed RC | r x T1.1`, "violation G1a")
+}
+
+// A row created again in the succession of a deleted one comes after the deletion.
+func TestCreatedRowFollowsTheDeletionOfItsPredecessor(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | u x 0
+T2 committed RC | d x T1.1 | u y 0
+T3 committed RC | r y 0 | i x T1.1`, "hazard read-write skew")
+	expect(t, scriptInfo(), `
+T1 committed RC | u x 0
+T2 committed RC | r y 0 | i x T1.1
+T3 committed RC | d x T1.1 | u y 0`, "hazard read-write skew")
+}
+
+// Where several transactions ended at one time, or their ends are not known, cycles are found too.
+func TestCyclesDoNotDependOnTheClock(t *testing.T) {
+	for _, end := range []func(i int) int64{
+		func(int) int64 { return 0 },
+		func(i int) int64 { return int64(i) },
+		func(i int) int64 { return -int64(i) },
+	} {
+		h := script(t, `
+T1 committed RC | r x 0
+T2 committed RC | r x 0 | r y T4.2
+T3 committed RC | u x 0
+T4 committed RC | r x T3.1 | u y 0
+T5 committed RC | r y T4.2`)
+		for i := range h {
+			h[i].End = end(i)
+		}
+		r, err := Analyze([]history.Info{scriptInfo()}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := names(r); len(got) != 1 || got[0] != "hazard G-single" {
+			t.Errorf("findings %q", got)
+		}
+	}
 }
 
 func TestDependenciesPassThroughVersionsOfForeignRuns(t *testing.T) {

@@ -27,7 +27,7 @@ func (c *chains) lastWrite(t, row int32) int32 {
 		c.known[t] = true
 		from, to := c.s.o.accessesOf(t)
 		for i := from; i < to; i++ {
-			if a := &c.s.o.accesses[i]; a.write() && !a.is(void) && (c.s.opts.Inexact || c.s.o.sure(i)) {
+			if a := &c.s.o.accesses[i]; a.write() && !a.is(void) {
 				c.last[rowOfTxn{t, a.row}] = i
 			}
 		}

@@ -66,12 +66,6 @@ func (a *Analyzer) inOrder(g *group) []int32 {
 		meet(d.from)
 		meet(d.to)
 	}
-	for _, p := range g.programs {
-		// Another witness of a lost update may have met it.
-		if !slices.Contains(met, p) {
-			met = append(met, p)
-		}
-	}
 	return met
 }
 

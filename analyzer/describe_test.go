@@ -202,10 +202,14 @@ T3 committed RR | r z 0`)
 func TestInexactCyclesAreHazardsOnDemand(t *testing.T) {
 	for _, text := range []string{
 		"T1 committed SR | r~ x 0 | u x T2.1\nT2 committed SR | u x 0",
+		"T1 committed RR | r~ x 0 | u x T2.1\nT2 committed RR | u x 0",
+		"T1 committed RC | u x 0 | r~ y T2.1\nT2 committed RC | u y 0 | r x T1.1",
 		"T1 committed SR | r x 0 & r y 0 | u~ x 0\nT2 committed SR | r x 0 & r y 0 | u y 0",
 	} {
 		a := New(Options{Inexact: true})
-		if err := a.Add(scriptInfo()); err != nil {
+		info := scriptInfo()
+		info.Server.SnapshotIsolation = true
+		if err := a.Add(info); err != nil {
 			t.Fatal(err)
 		}
 		for _, txn := range script(t, text) {

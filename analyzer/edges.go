@@ -64,11 +64,12 @@ func (o *order) writeDep(t, v int32, yield func(dep)) {
 }
 
 // readDeps gives the dependencies of one read. An aborted or intermediate version was never
-// installed, so nothing depends on anything through it: that is G1a or G1b.
+// installed, so nothing depends on anything through it: that is G1a or G1b. (Nothing follows an
+// aborted one in the order.)
 func (o *order) readDeps(t, i int32, yield func(dep)) {
 	v := o.seen[i]
 	fate := o.fates[v]
-	if fate&stateMask == undone || fate&passing != 0 {
+	if fate&passing != 0 {
 		return
 	}
 	unsure := o.accesses[i].is(inexact)

@@ -78,7 +78,7 @@ type Finding struct {
 	Rule     string // why it is a violation or a hazard, with the document the engine table cites
 	Summary  string // one sentence a tired developer understands
 	Programs []*Program
-	Count    int   // how many witnesses of it were seen (one per strongly connected component and kind)
+	Count    int   // how often it was seen: every time, but G0, G1c and longer cycles as the package comment says
 	First    int64 // when the first and the last of them ended; nanoseconds since the run's start
 	Last     int64
 	// Witness is the shortest cycle among them: each edge's To is the next one's From. A finding

@@ -52,6 +52,52 @@ T5 committed RC | u q T4.2 | u w 0`,
 		"hazard read skew")
 }
 
+func TestExplainsAllReadsBetweenTheTwoTransactions(t *testing.T) {
+	// T1 missed two writes of T2: what closes longer cycles is the other one.
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r z 0 | r y T2.3 | u w 0
+T2 committed RC | u x 0 | u z 0 | u y 0 | r q 0
+T3 committed RC | u q 0 | r w 0 | r p 0`, "hazard read skew")
+	expect(t, scriptInfo(), `
+T1 committed RR | r x 0 | u y 0 | u w 0
+T2 committed RR | r y 0 | u x 0 | r q 0
+T3 committed RR | u q 0 | r w 0`, "hazard write skew")
+	expect(t, scriptInfo(), `
+T1 committed RR | r x 0 | u y 0 | r q 0
+T2 committed RR | r y 0 | u x 0 | u w 0
+T3 committed RR | u q 0 | r w 0`, "hazard write skew")
+}
+
+func TestPrefersTheStricterCycle(t *testing.T) {
+	// T1's read of x is on a cycle of four with one rw, and on one of three with two.
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T4.2 | r p T5.2
+T2 committed RC | u x 0 | r q 0
+T3 committed RC | u x T2.1
+T4 committed RC | u x T3.1 | u y 0
+T5 committed RC | u q 0 | u p 0`, "hazard G-single")
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T2.2 | u z T2.3
+T2 committed RC | u x 0 | u y 0 | u z 0`, "hazard read skew")
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | u! x T2.1 | r y T2.2
+T2 committed RC | u x 0 | u y 0`, "hazard read skew")
+}
+
+func TestLostUpdateNeedsACertainChainOnOneBranch(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r y T2.2 | u x T3.1
+T2 committed RC | u x 0 | u y 0
+T3 committed RC | u~ x T2.1`, "hazard read skew")
+	// x has two branches: T2, T4 and T3, T5, T1.
+	expect(t, scriptInfo(), `
+T1 committed RC | r x T2.1 | r y T4.2 | u x T5.1
+T2 committed RC | u x 0
+T3 committed RC | u x 0
+T4 committed RC | u x T2.1 | u y 0
+T5 committed RC | u x T3.1`, "violation lost write", "hazard read skew")
+}
+
 func TestHazardDoesNotHideViolationThroughTheSameRead(t *testing.T) {
 	// T1's read of x makes a lost update with T2, which RR permits, and a read skew, which it forbids.
 	expect(t, scriptInfo(), `

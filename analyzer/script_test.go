@@ -30,6 +30,7 @@ func scriptInfo() history.Info {
 //	r x 0,T1.2   the list was seen too
 //	u x 0        UPDATE that replaced version 0;  d: DELETE;  i x: INSERT;  i x T1.2: INSERT in succession
 //	r x 0 & r y 0   one statement that sees both
+//	o            an UPDATE of which nothing was observed
 //
 // F.2 is a tag of a foreign run, X.1 one of the script's run that no transaction has. A ~ after the
 // operation makes the access inexact, a ! the statement void. Rows a, b, ... are of table "t";
@@ -60,8 +61,12 @@ func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {
 	for part := range strings.SplitSeq(text, "&") {
 		words := strings.Fields(part)
 		op := strings.TrimRight(words[0], "~!")
-		a := history.Access{Row: scriptRow(words[1]), Inexact: strings.Contains(words[0], "~")}
 		s.Void = strings.Contains(words[0], "!")
+		if op == "o" {
+			s.Kind, s.Shape, s.Observation = history.Update, "UPDATE v SET v = ?", history.Opaque
+			continue
+		}
+		a := history.Access{Row: scriptRow(words[1]), Inexact: strings.Contains(words[0], "~")}
 		table := a.Row.Table
 		switch op {
 		case "r":
