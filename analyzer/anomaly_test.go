@@ -44,6 +44,9 @@ T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
 T1 committed RR | r x 0 | u x T3.1
 T2 committed RR | u x 0
 T3 committed RR | u x T2.1`, "hazard lost update"},
+		{"lost update by equal values", `
+T1 committed RR | r x 0 | e x T2.2
+T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
 		{"lost update by delete", `
 T1 committed RR | r x 0 | d x T2.1
 T2 committed RR | u x 0`, "hazard lost update"},
@@ -95,6 +98,9 @@ func TestStaysSilent(t *testing.T) {
 T1 committed SR | r x 0 | u x 0
 T2 committed SR | r x T1.2 | u x T1.2
 T3 committed SR | r x T1.2,T2.2 | d x T2.2`},
+		{"equal values after a locking read", `
+T1 committed RR | R x T2.2 | e x T2.2
+T2 committed RR | R x 0 | u x 0`},
 		{"an aborted transaction in a cycle", `
 T1 aborted RR | r x 0 | u x T2.2
 T2 committed RR | r x 0 | u x 0`},

@@ -71,9 +71,17 @@ func (t *teller) explainEdge(e *Edge, who func(*history.Txn) string) string {
 	case WW:
 		deed = fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
 	default:
-		deed = fmt.Sprintf("%s wrote version %s of %s in %s, and %s read it in %s", from, e.Version, row, quote(e.FromStmt), to, quote(e.ToStmt))
+		deed = fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt), to, met(e), quote(e.ToStmt))
 	}
 	return fmt.Sprintf("%s, so %s precedes %s.", deed, t.name(e.From), t.name(e.To))
+}
+
+// met says what the second transaction of a wr did with the version.
+func met(e *Edge) string {
+	if e.ToStmt != nil && e.ToStmt.Kind == history.Update {
+		return "wrote the same values over it"
+	}
+	return "read it"
 }
 
 // overwrote says what the second transaction of a ww or rw did to the row.

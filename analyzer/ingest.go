@@ -90,6 +90,9 @@ func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, 
 	if stmt.Void {
 		o.flags |= void
 	}
+	if !o.write() && stmt.Kind == history.Update {
+		o.flags |= current | equal
+	}
 	if o.write() || stmt.Locking != history.NoLock {
 		o.flags |= current
 	}

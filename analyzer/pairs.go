@@ -96,7 +96,9 @@ func (s *search) singleIn(p *pair, reader, writer int32) {
 func (s *search) nameSingle(out, back *dep) Anomaly {
 	same := s.o.row(out) == s.o.row(back)
 	switch {
-	case same && back.kind == ww:
+	case same && (back.kind == ww || s.o.accesses[back.access].is(equal)):
+		// An UPDATE to the values that the row has already installs no version, but it is a write over
+		// the other's all the same: two increments by one, of which one is lost.
 		return LostUpdate
 	case same:
 		return GSingle

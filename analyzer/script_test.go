@@ -28,6 +28,7 @@ func scriptInfo() history.Info {
 //	r x 0        SELECT that sees version 0 of row x of table t
 //	R x T1.2     the same with FOR UPDATE, sees what statement 2 of T1 wrote
 //	r x 0,T1.2   the list was seen too
+//	e x 0        UPDATE that found the row at version 0 with the new values already
 //	u x 0        UPDATE that replaced version 0;  d: DELETE;  i x: INSERT;  i x T1.2: INSERT in succession
 //	r x 0 & r y 0   one statement that sees both
 //	o            an UPDATE of which nothing was observed
@@ -73,6 +74,8 @@ func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {
 			s.Kind, s.Shape = history.Select, "SELECT v FROM "+table+" WHERE id = ?"
 		case "R":
 			s.Kind, s.Shape, s.Locking = history.Select, "SELECT v FROM "+table+" WHERE id = ? FOR UPDATE", history.LockUpdate
+		case "e":
+			s.Kind, s.Shape = history.Update, "UPDATE "+table+" SET v = ? WHERE id = ?"
 		case "u":
 			s.Kind, s.Shape, a.Op = history.Update, "UPDATE "+table+" SET v = ? WHERE id = ?", history.UpdateRow
 		case "d":

@@ -115,6 +115,7 @@ const (
 	locked             // a locking read that holds a lock on this row until the transaction ends
 	intermediate       // a write; a later statement of its transaction certainly wrote the row again
 	confirmed          // an inexact write whose place in the order an exact list tells
+	equal              // a read by an UPDATE that matched the row and found it to have the new values already
 )
 
 func (a *access) tag() tag    { return tag{a.seq, a.tagStmt, a.tagRun} }

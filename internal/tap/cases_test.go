@@ -2,14 +2,20 @@ package tap
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
@@ -108,4 +114,78 @@ func TestBugOfMariaDBStillShows(t *testing.T) {
 		return
 	}
 	t.Fatal("the corpus has no troc-listing2")
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestPublishedAnomaliesAreNamed runs the corpus through isotap and compares what is found in each
+// case, at each level, with testdata/anomalies.golden. Nothing there is a violation: MariaDB documents
+// all of it.
+func TestPublishedAnomaliesAreNamed(t *testing.T) {
+	direct, through, b := caseServers(t)
+	corpus, err := cases.Corpus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := cases.NewRunner(t.Context(), direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Close()
+	databases := make(map[string]string)
+	for _, p := range cases.Plan(corpus) {
+		o := cases.Options{Ready: func(_ context.Context, database string) error {
+			databases[database] = fmt.Sprintf("%s at %s", p.Case.ID, p.Level)
+			return nil
+		}}
+		if _, err := runner.Run(t.Context(), through, p.Case, p.Level, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	txns := b.txns()
+	byCase := make(map[string][]*history.Txn)
+	for _, txn := range txns {
+		if name := databases[databaseOf(txn)]; name != "" {
+			byCase[name] = append(byCase[name], txn)
+		}
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(byCase)) {
+		r, err := analyzer.Analyze(b.runs(), byCase[name])
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var found []string
+		for _, f := range r.Findings {
+			found = append(found, fmt.Sprintf("%s %s", f.Class, f.Anomaly))
+		}
+		slices.Sort(found)
+		if len(found) > 0 {
+			fmt.Fprintf(&out, "%s: %s\n", name, strings.Join(found, ", "))
+		}
+	}
+	golden := filepath.Join("testdata", "anomalies.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != string(want) {
+		t.Errorf("found:\n%s\nwant:\n%s", out.String(), want)
+	}
+}
+
+// databaseOf gives the database of the first row that a transaction touched; empty when there is none.
+func databaseOf(txn *history.Txn) string {
+	for _, s := range txn.Stmts {
+		for _, a := range s.Accesses {
+			database, _, _ := strings.Cut(a.Row.Table, ".")
+			return database
+		}
+	}
+	return ""
 }

@@ -198,6 +198,18 @@ func (b *bench) txns() []*history.Txn {
 	return txns
 }
 
+// runs stops the tap and gives the recording's runs.
+func (b *bench) runs() []history.Info {
+	b.t.Helper()
+	b.stop()
+	r, err := recorder.Open(b.recording)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer r.Close()
+	return r.Runs()
+}
+
 // story gives a recording as text: transactions in order of their start, each row under the number of
 // its first appearance.
 func story(txns []*history.Txn) string {
@@ -357,7 +369,7 @@ func TestRecordingTellsWhatHappened(t *testing.T) {
   1 BEGIN nothing BEGIN
   2 SELECT exact SELECT * FROM account WHERE id = ? read(r1,0)
   3 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
-  4 UPDATE exact UPDATE account SET balance = ? WHERE id = ?
+  4 UPDATE exact UPDATE account SET balance = ? WHERE id = ? read(r1,T1.3)
   5 INSERT exact INSERT INTO account VALUES (?, ?, ?) insert(r2,0)
   6 COMMIT nothing COMMIT
 T2 committed REPEATABLE READ implicit

@@ -76,36 +76,43 @@ func takeCaptures(batch []*observed, payload []byte) error {
 	case uncollected > 0:
 		lowerAll(batch, "capture overflow")
 	}
-	byTag := make(map[history.Tag]map[string][]history.Tag, len(batch))
+	byTag := make(map[history.Tag]map[string]sqlmysql.CaptureEntry, len(batch))
 	for _, o := range batch {
-		byTag[o.tag()] = make(map[string][]history.Tag)
+		byTag[o.tag()] = make(map[string]sqlmysql.CaptureEntry)
 	}
 	for _, e := range entries {
 		if rows, ok := byTag[e.Tag]; ok {
-			rows[e.RowID] = e.WList
+			rows[e.RowID] = e
 		}
 	}
 	for _, o := range batch {
-		o.replaced(byTag[o.tag()])
+		o.met(byTag[o.tag()])
 	}
 	return nil
 }
 
-// replaced records the versions that an UPDATE replaced. The server's own count must agree.
-func (o *observed) replaced(rows map[string][]history.Tag) {
-	if uint64(len(rows)) != o.changed || !o.counted {
-		o.lowerRecorded("captured rows differ from the server's count")
-	}
+// met records the versions that an UPDATE met: those it replaced, and those of rows that had the new
+// values already, which it read. The server's own counts must agree.
+func (o *observed) met(rows map[string]sqlmysql.CaptureEntry) {
 	st := &o.txn.Stmts[o.index]
+	var changed uint64
 	for _, rowID := range slices.Sorted(maps.Keys(rows)) {
-		tags := rows[rowID]
-		if rowID == "" || len(tags) == 0 {
+		e := rows[rowID]
+		op := history.Read
+		if !e.Same {
+			op = history.UpdateRow
+			changed++
+		}
+		if rowID == "" || len(e.WList) == 0 {
 			o.lowerRecorded("row without identity")
 			continue
 		}
-		last := len(tags) - 1
+		last := len(e.WList) - 1
 		st.Accesses = append(st.Accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: rowID},
-			Op: history.UpdateRow, Version: tags[last], Prior: tags[:last:last]})
+			Op: op, Version: e.WList[last], Prior: e.WList[:last:last]})
+	}
+	if !o.counted || changed != o.changed || uint64(len(rows)) != o.matched {
+		o.lowerRecorded("captured rows differ from the server's count")
 	}
 	for i := range st.Accesses {
 		st.Accesses[i].Inexact = o.doubtful

@@ -255,7 +255,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.diagnostics(x)
 	s.access(o, x)
 	s.record(o)
-	if o.rewritten && o.plan.Capture && !x.failed && (o.changed > 0 || !o.counted) {
+	if o.rewritten && o.plan.Capture && !x.failed && (o.matched > 0 || !o.counted) {
 		s.unread = append(s.unread, o)
 	}
 	s.effects(o, x)
@@ -282,7 +282,7 @@ func (s *Session) access(o *observed, x *exchange) {
 	if x.failed {
 		return
 	}
-	o.changed, o.counted = changedRows(x.ok.info)
+	o.matched, o.changed, o.counted = matchedRows(x.ok.info)
 	o.inserted(x.ok.affected)
 }
 

@@ -141,7 +141,7 @@ func FuzzParsePacket(f *testing.F) {
 			return
 		}
 		if ok, err := parseOK(payload, caps); err == nil {
-			changedRows(ok.info)
+			matchedRows(ok.info)
 		}
 		_, _ = parseEOF(payload)
 		_, _ = parseErr(payload)

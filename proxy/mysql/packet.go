@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -213,21 +214,25 @@ func parseErr(payload []byte) (serverError, error) {
 	return e, nil
 }
 
-// changedRows reads the number behind "Changed:" in the info of an UPDATE's OK packet. Unlike the
-// affected rows it does not depend on CLIENT_FOUND_ROWS.
-func changedRows(info []byte) (n uint64, ok bool) {
-	const label = "Changed: "
-	for i := 0; i+len(label) < len(info); i++ {
-		if string(info[i:i+len(label)]) != label {
-			continue
-		}
-		for _, c := range info[i+len(label):] {
-			if c < '0' || c > '9' {
-				break
-			}
-			n, ok = n*10+uint64(c-'0'), true
-		}
-		return n, ok
+// matchedRows reads how many rows an UPDATE matched and how many of them it changed out of the info of
+// its OK packet ("Rows matched: 1  Changed: 1  Warnings: 0"). Unlike the affected rows they do not
+// depend on CLIENT_FOUND_ROWS.
+func matchedRows(info []byte) (matched, changed uint64, ok bool) {
+	matched, info, ok = numberBehind(info, "Rows matched: ")
+	if ok {
+		changed, _, ok = numberBehind(info, "Changed: ")
 	}
-	return 0, false
+	return matched, changed, ok
+}
+
+// numberBehind reads the number behind a label, and gives what follows it.
+func numberBehind(text []byte, label string) (n uint64, rest []byte, ok bool) {
+	_, rest, found := bytes.Cut(text, []byte(label))
+	if !found {
+		return 0, text, false
+	}
+	for len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' {
+		n, rest, ok = n*10+uint64(rest[0]-'0'), rest[1:], true
+	}
+	return n, rest, ok
 }

@@ -145,6 +145,12 @@ func BenchmarkPlan(b *testing.B) {
 			}
 		})
 		c, text := NewCache(r, 10, 1<<20), []byte(bm.query)
+		b.Run(bm.name+"/template", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.make(bm.query, s, 0)
+			}
+		})
 		b.Run(bm.name+"/hit", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

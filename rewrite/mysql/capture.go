@@ -17,6 +17,7 @@ import (
 //	@isotap_l  the length of @isotap_b
 //	@isotap_n  how many entries were not collected, for lack of space
 //	@isotap_o  the stored values of the row being updated, before its update
+//	@isotap_s  ~ when the row being updated stays as it was
 const captureVariables = "isotap"
 
 // firstLevel is when @isotap moves into @isotap_b.
@@ -25,7 +26,7 @@ const firstLevel = 8 << 10
 // CaptureInit is the statement that prepares a session for statements whose plan says Capture. Run it
 // before the first of them, and after whatever resets the session's variables.
 const CaptureInit = "SET @isotap = _binary'', @isotap_b = _binary'', @isotap_l = _binary'0', " +
-	"@isotap_n = _binary'0', @isotap_o = _binary''"
+	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary''"
 
 // CaptureRead is the statement that reads what was collected, and empties the variables. Its result is
 // one row of one column, for [ParseCapture].
@@ -33,11 +34,12 @@ const CaptureRead = "SELECT CONCAT(CONCAT(IFNULL(@isotap_n, _binary'0'), _binary
 	"IFNULL(@isotap, _binary'')), LEFT((@isotap := _binary''), 0), LEFT((@isotap_b := _binary''), 0), " +
 	"LEFT((@isotap_l := _binary'0'), 0), LEFT((@isotap_n := _binary'0'), 0)) AS isotap"
 
-// A CaptureEntry is one row that an UPDATE changed.
+// A CaptureEntry is one row that an UPDATE matched.
 type CaptureEntry struct {
 	RowID string        // empty when the row has none
 	WList []history.Tag // before the change; nil when the row had none
 	Tag   history.Tag   // of the UPDATE
+	Same  bool          // the row had the new values already and did not change
 }
 
 // ParseCapture reads the value that [CaptureRead] gives: the entries in the order of the changes, and
@@ -65,17 +67,18 @@ func ParseCapture(b []byte) (entries []CaptureEntry, uncollected uint64, err err
 	return entries, uncollected, nil
 }
 
-// parseEntry reads rowid=wlist=tag.
+// parseEntry reads rowid=wlist=tag, with a ~ behind it where the row did not change.
 func parseEntry(s string) (CaptureEntry, error) {
 	parts := strings.Split(s, "=")
 	if len(parts) != 3 {
 		return CaptureEntry{}, fmt.Errorf("%.80q has %d parts, not rowid=wlist=tag", s, len(parts))
 	}
-	tag, err := history.ParseTag(parts[2])
+	text, same := strings.CutSuffix(parts[2], "~")
+	tag, err := history.ParseTag(text)
 	if err != nil {
 		return CaptureEntry{}, err
 	}
-	e := CaptureEntry{RowID: parts[0], Tag: tag}
+	e := CaptureEntry{RowID: parts[0], Tag: tag, Same: same}
 	if len(parts[1]) > 0 {
 		if e.WList, err = history.ParseWList(parts[1]); err != nil {
 			return CaptureEntry{}, err

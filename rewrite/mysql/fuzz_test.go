@@ -3,6 +3,7 @@ package mysql
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -14,8 +15,8 @@ import (
 )
 
 // FuzzPlan checks, for any text in any mode: no panic; the client's pieces are the client's text; the
-// hidden parameters are where the holes are; and what goes upstream still parses, as a statement of
-// the same form with just the planned additions.
+// hidden parameters are where the holes are; what goes upstream still parses, as a statement of the
+// same form with just the planned additions; and a template gives the same plan.
 func FuzzPlan(f *testing.F) {
 	for _, s := range corpus(f) {
 		f.Add(s, uint8(0), false)
@@ -39,6 +40,11 @@ func FuzzPlan(f *testing.F) {
 		}
 		if len(p.Args) > maxArgs || len(p.Shape) > maxShape+3 {
 			t.Errorf("%d arguments, %d bytes of shape", len(p.Args), len(p.Shape))
+		}
+		c := NewCache(r, 10, 1<<20)
+		c.make(in, s, 0)
+		if again := c.make(in, s, 0); !reflect.DeepEqual(again, p) {
+			t.Errorf("a template gives another plan:\n%+v\n%+v", again, p)
 		}
 	})
 }
@@ -128,7 +134,7 @@ func cutReturning(sql string) (string, bool) {
 }
 
 // corpus gives the statements of testdata/plan.
-func corpus(f *testing.F) []string {
+func corpus(f testing.TB) []string {
 	f.Helper()
 	files, err := filepath.Glob("testdata/plan/*")
 	if err != nil || len(files) == 0 {

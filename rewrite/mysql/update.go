@@ -139,7 +139,8 @@ func saveStored(key string) string {
 }
 
 // tagChanged gives the assignment that tags a row whose stored values differ from the saved ones, and
-// collects its entry. Assignments to variables are consumed by LEFT(..., 0).
+// collects its entry. A row that stays as it was is collected too, marked by a ~ behind the tag: the
+// UPDATE met that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
 func tagChanged(key string, wlistBytes, limit int) []rewrite.Piece {
 	entryList, list := wholeTags(rewrite.WListColumn, unboundedEntry), "IFNULL("+rewrite.WListColumn+", _binary'0')"
 	if wlistBytes > 0 {
@@ -147,17 +148,17 @@ func tagChanged(key string, wlistBytes, limit int) []rewrite.Piece {
 		list = wholeTags(list, wlistBytes-maxTag-1)
 	}
 	return []rewrite.Piece{
-		text(", " + rewrite.WListColumn + " = IF(@isotap_o = " + key + ", " + rewrite.WListColumn +
-			", CONCAT(" + list + ", IFNULL(LEFT(" +
+		text(", " + rewrite.WListColumn + " = CONCAT(IF(LENGTH((@isotap_s := IF(@isotap_o = " + key + ", _binary'~', _binary''))) > 0, " +
+			rewrite.WListColumn + ", " + list + "), IFNULL(LEFT(" +
 			"IF(@isotap_l < " + strconv.Itoa(limit) + ", IF(LENGTH(@isotap := CONCAT(@isotap, IFNULL(" + rewrite.RowIDColumn +
 			", _binary''), _binary'=', IFNULL(" + entryList + ", _binary''), _binary'=', "),
 		tagPiece,
-		text(", _binary';')) < " + strconv.Itoa(firstLevel) + ", _binary'', " +
+		text(", @isotap_s, _binary';')) < " + strconv.Itoa(firstLevel) + ", _binary'', " +
 			"CONCAT(LEFT((@isotap_b := CONCAT(@isotap_b, @isotap)), 0), " +
 			"LEFT((@isotap_l := CAST(LENGTH(@isotap_b) AS BINARY)), 0), LEFT((@isotap := _binary''), 0))), " +
-			"(@isotap_n := CAST(@isotap_n + 1 AS BINARY))), 0), _binary''), _binary',', "),
+			"(@isotap_n := CAST(@isotap_n + 1 AS BINARY))), 0), _binary''), IF(LENGTH(@isotap_s) > 0, _binary'', CONCAT(_binary',', "),
 		tagPiece,
-		text("))"),
+		text(")))"),
 	}
 }
 

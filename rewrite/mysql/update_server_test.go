@@ -119,16 +119,17 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 }
 
 // checkEntries demands that the rows whose values differ from before, and no others, carry the tag
-// behind the initial version and have one entry.
+// behind the initial version and have one entry. Rows that were matched but stay as they were have an
+// entry that says so.
 func (tw *twins) checkEntries(before map[string]string, entries []CaptureEntry, tag history.Tag) {
 	tw.t.Helper()
 	after, wlists := tw.versions()
-	captured := make(map[string]bool)
+	seen, captured := make(map[string]bool), make(map[string]bool)
 	for _, e := range entries {
-		if captured[e.RowID] {
+		if seen[e.RowID] {
 			tw.t.Errorf("row %s was captured twice", e.RowID)
 		}
-		captured[e.RowID] = true
+		seen[e.RowID], captured[e.RowID] = true, !e.Same
 		if e.Tag != tag || len(e.WList) != 1 || !e.WList[0].Initial() {
 			tw.t.Errorf("entry %+v does not replace the initial version by %v", e, tag)
 		}
@@ -172,8 +173,8 @@ func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
 			t.Errorf("execution %d: %d rows affected, the original affects %d", i, got, want)
 		}
 		entries, _ := tw.captured()
-		if int64(len(entries)) != want || want == 1 && entries[0].Tag != tag {
-			t.Errorf("execution %d: captured %+v, want %d entries with tag %v", i, entries, want, tag)
+		if len(entries) != 1 || entries[0].Tag != tag || entries[0].Same != (want == 0) {
+			t.Errorf("execution %d: captured %+v, want one entry with tag %v for %d changed rows", i, entries, tag, want)
 		}
 	}
 	if got, want := contents(t, tw.tapped), contents(t, tw.original); got != want {

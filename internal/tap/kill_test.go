@@ -1,0 +1,454 @@
+package tap
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/recorder"
+)
+
+// The environment of a process of this test binary that is a proxy, there to be killed.
+const (
+	doomedRecording  = "ISOTAP_TEST_DOOMED_RECORDING"
+	doomedUpstream   = "ISOTAP_TEST_DOOMED_UPSTREAM"
+	doomedDurability = "ISOTAP_TEST_DOOMED_DURABILITY"
+)
+
+// serveUntilKilled is that process. It prints where it listens, and does not outlive who started it.
+func serveUntilKilled(dir string) int {
+	err := func() error {
+		target, err := catalog.ParseTarget(os.Getenv(doomedUpstream))
+		if err != nil {
+			return err
+		}
+		durability, err := recorder.ParseDurability(os.Getenv(doomedDurability))
+		if err != nil {
+			return err
+		}
+		t, err := Start(context.Background(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: dir, Durability: durability, Args: true})
+		if err != nil {
+			return err
+		}
+		fmt.Println(t.Addr())
+		_, err = io.Copy(io.Discard, os.Stdin)
+		return err
+	}()
+	fmt.Println("ended:", err)
+	return 1
+}
+
+// A doomed proxy runs in a process of its own.
+type doomed struct {
+	t       *testing.T
+	process *exec.Cmd
+	dsn     string
+}
+
+func startDoomed(t *testing.T, target catalog.Target, dir string, durability recorder.Durability) *doomed {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), doomedRecording+"="+dir, doomedUpstream+"="+target.String(), doomedDurability+"="+durability.String())
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d := &doomed{t: t, process: cmd}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	addr := strings.TrimSpace(line)
+	if err != nil || !strings.HasPrefix(addr, "127.0.0.1:") {
+		t.Fatalf("the proxy said %q, %v", line, err)
+	}
+	d.dsn = fmt.Sprintf("root@tcp(%s)/%s", addr, target.Database)
+	return d
+}
+
+// kill ends the proxy with SIGKILL.
+func (d *doomed) kill() {
+	d.t.Helper()
+	if err := d.process.Process.Kill(); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := d.process.Wait(); err == nil || d.process.ProcessState.Exited() {
+		d.t.Fatalf("the proxy ended by itself: %v", d.process.ProcessState)
+	}
+}
+
+// A work is a transaction that clients run again and again, each time with another marker.
+type work struct {
+	name       string
+	parameters string // of the driver
+	run        func(ctx context.Context, c *sql.Conn, slot int, marker string) error
+	stmts      []stmtShape // as the recording must have it
+}
+
+// stmtShape is a statement's verb and what it did to how many rows.
+type stmtShape struct {
+	kind history.Kind
+	op   history.Op
+	rows int
+}
+
+const (
+	asText   = "interpolateParams=true"
+	prepared = "interpolateParams=false"
+)
+
+// sharedSlot is the row that all explicit transactions change.
+const sharedSlot = 0
+
+var works = []work{
+	{"text INSERT", asText, one("INSERT INTO entry (marker) VALUES (?)"), []stmtShape{{history.Insert, history.InsertRow, 1}}},
+	{"prepared INSERT", prepared, func(ctx context.Context, c *sql.Conn, _ int, marker string) error {
+		_, err := c.ExecContext(ctx, "INSERT INTO entry (marker) VALUES (?), (?)", marker, marker)
+		return err
+	}, []stmtShape{{history.Insert, history.InsertRow, 2}}},
+	{"text UPDATE", asText, updateSlot, []stmtShape{{history.Update, history.UpdateRow, 1}}},
+	{"prepared UPDATE", prepared, updateSlot, []stmtShape{{history.Update, history.UpdateRow, 1}}},
+	{"text transaction", asText, transact, transaction},
+	{"prepared transaction", prepared, transact, transaction},
+}
+
+var transaction = []stmtShape{{kind: history.Begin}, {history.Select, history.Read, 1}, {history.Update, history.UpdateRow, 1},
+	{history.Insert, history.InsertRow, 1}, {kind: history.Commit}}
+
+func one(statement string) func(context.Context, *sql.Conn, int, string) error {
+	return func(ctx context.Context, c *sql.Conn, _ int, marker string) error {
+		_, err := c.ExecContext(ctx, statement, marker)
+		return err
+	}
+}
+
+func updateSlot(ctx context.Context, c *sql.Conn, slot int, marker string) error {
+	_, err := c.ExecContext(ctx, "UPDATE slot SET marker = ? WHERE id = ?", marker, slot)
+	return err
+}
+
+func transact(ctx context.Context, c *sql.Conn, _ int, marker string) error {
+	tx, err := c.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var was string
+	if err := tx.QueryRowContext(ctx, "SELECT marker FROM slot WHERE id = ? FOR UPDATE", sharedSlot).Scan(&was); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "UPDATE slot SET marker = ? WHERE id = ?", marker, sharedSlot); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO entry (marker) VALUES (?)", marker); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// An ack is a transaction whose client was told that it committed.
+type ack struct {
+	marker string
+	work   *work
+	slot   int
+	at     time.Time
+}
+
+// loadUntilKilled has one client for each work, kills the proxy some time after the first transaction,
+// and gives what was acknowledged until then, and when the kill was.
+func loadUntilKilled(t *testing.T, d *doomed, round int, after time.Duration) (acks []ack, killed time.Time) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var clients sync.WaitGroup
+	var mu sync.Mutex
+	first := make(chan struct{})
+	for i := range works {
+		w, slot := &works[i], i+1
+		clients.Go(func() {
+			err := load(ctx, d.dsn, w, slot, round, func(marker string) {
+				now := time.Now()
+				mu.Lock()
+				defer mu.Unlock()
+				if acks = append(acks, ack{marker, w, slot, now}); len(acks) == 1 {
+					close(first)
+				}
+			})
+			if ctx.Err() != nil {
+				t.Errorf("%s: the client did not notice the kill: %v", w.name, err)
+			}
+		})
+	}
+	select {
+	case <-first:
+	case <-ctx.Done():
+		t.Error("no transaction committed")
+	}
+	time.Sleep(after)
+	killed = time.Now()
+	d.kill()
+	clients.Wait()
+	return acks, killed
+}
+
+// load runs transactions until one fails.
+func load(ctx context.Context, dsn string, w *work, slot, round int, committed func(marker string)) error {
+	config, err := mysql.ParseDSN(dsn + "?" + w.parameters)
+	if err != nil {
+		return err
+	}
+	config.Logger = &mysql.NopLogger{} // it would log each connection that the kill ends
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for n := 1; ; n++ {
+		marker := fmt.Sprintf("m%d-%d-%d", round, slot, n)
+		if err := w.run(ctx, c, slot, marker); err != nil {
+			return err
+		}
+		committed(marker)
+	}
+}
+
+// stored is what the server has: the row ids of the slots, and of each entry its marker and its list.
+type stored struct {
+	slots   map[int]string
+	entries map[string][2]string
+}
+
+func readStored(t *testing.T, db *sql.DB) stored {
+	t.Helper()
+	s := stored{slots: make(map[int]string), entries: make(map[string][2]string)}
+	read := func(query string, take func(scan func(...any) error) error) {
+		rows, err := db.QueryContext(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			err = errors.Join(err, take(rows.Scan))
+		}
+		if err := errors.Join(err, rows.Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read("SELECT id, isotap_rowid FROM slot", func(scan func(...any) error) error {
+		var id int
+		var row string
+		err := scan(&id, &row)
+		s.slots[id] = row
+		return err
+	})
+	read("SELECT isotap_rowid, marker, isotap_wlist FROM entry", func(scan func(...any) error) error {
+		var row, marker, list string
+		err := scan(&row, &marker, &list)
+		s.entries[row] = [2]string{marker, list}
+		return err
+	})
+	return s
+}
+
+// check says what is wrong with the record of an acknowledged transaction.
+func (a *ack) check(t *history.Txn, s stored) error {
+	if t.Status != history.Committed {
+		return fmt.Errorf("it is recorded as %v", t.Status)
+	}
+	if len(t.Stmts) != len(a.work.stmts) {
+		return fmt.Errorf("%d statements of %d are recorded", len(t.Stmts), len(a.work.stmts))
+	}
+	for i, want := range a.work.stmts {
+		st := &t.Stmts[i]
+		if st.Kind != want.kind || len(st.Accesses) != want.rows || st.Void || st.Error.Code != 0 {
+			return fmt.Errorf("statement %d, a %v of %d rows, is recorded as %+v", i+1, want.kind, want.rows, *st)
+		}
+		if want.rows > 0 && st.Observation != history.Exact {
+			return fmt.Errorf("statement %d is %v: %s", i+1, st.Observation, st.Reason)
+		}
+		for j := range st.Accesses {
+			if err := a.checkAccess(&st.Accesses[j], want.op, history.Tag{Txn: t.ID, Stmt: st.Num}, s); err != nil {
+				return fmt.Errorf("statement %d: %w", i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *ack) checkAccess(got *history.Access, op history.Op, tag history.Tag, s stored) error {
+	if got.Op != op {
+		return fmt.Errorf("%v of row %s, not %v", got.Op, got.Row.ID, op)
+	}
+	if op == history.InsertRow {
+		if want := [2]string{a.marker, tag.String()}; s.entries[got.Row.ID] != want {
+			return fmt.Errorf("the server has %q as row %s, not %q", s.entries[got.Row.ID], got.Row.ID, want)
+		}
+		return nil
+	}
+	slot := a.slot
+	if len(a.work.stmts) > 1 {
+		slot = sharedSlot
+	}
+	if got.Row.ID != s.slots[slot] {
+		return fmt.Errorf("%v of row %s, not %s", op, got.Row.ID, s.slots[slot])
+	}
+	return nil
+}
+
+// recordedTxns reads a recording and gives its transactions by their marker.
+func recordedTxns(t *testing.T, dir string) (map[string]*history.Txn, []history.Info) {
+	t.Helper()
+	r, err := recorder.Open(dir)
+	if err != nil {
+		t.Fatalf("open the recording of a killed proxy: %v", err)
+	}
+	defer r.Close()
+	byMarker := make(map[string]*history.Txn)
+	for txn, err := range r.Txns(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, marker := range markers(txn) {
+			if other := byMarker[marker]; other != nil {
+				t.Fatalf("transactions %v and %v both have %s", other.ID, txn.ID, marker)
+			}
+			byMarker[marker] = txn
+		}
+	}
+	return byMarker, r.Runs()
+}
+
+// markers are the distinct markers among a transaction's arguments.
+func markers(t *history.Txn) []string {
+	var found []string
+	for _, s := range t.Stmts {
+		for _, arg := range s.Args {
+			if m := strings.Trim(arg, "'"); strings.HasPrefix(m, "m") && !slices.Contains(found, m) {
+				found = append(found, m)
+			}
+		}
+	}
+	return found
+}
+
+// doomedTables makes the tables of the load, and gives a direct connection to them.
+func doomedTables(t *testing.T) (catalog.Target, *sql.DB) {
+	t.Helper()
+	database := testdb.NewDatabase(t)
+	db := testdb.Open(t, database)
+	statements := []string{"CREATE TABLE slot (id INT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
+		"CREATE TABLE entry (id INT AUTO_INCREMENT PRIMARY KEY, marker VARCHAR(40) NOT NULL)"}
+	for slot := range len(works) + 1 {
+		statements = append(statements, fmt.Sprintf("INSERT INTO slot VALUES (%d, '')", slot))
+	}
+	for _, s := range statements {
+		if _, err := db.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	return instrument(t, database), db
+}
+
+func TestKilledProxyHasRecordedEveryAcknowledgedTransaction(t *testing.T) {
+	target, db := doomedTables(t)
+	dir := filepath.Join(t.TempDir(), "rec")
+	var acks []ack
+	const kills = 10
+	for round := range kills {
+		d := startDoomed(t, target, dir, recorder.Commit)
+		got, _ := loadUntilKilled(t, d, round, time.Duration(rand.IntN(400))*time.Millisecond)
+		acks = append(acks, got...)
+		recorded, runs := recordedTxns(t, dir)
+		if len(runs) != round+1 {
+			t.Fatalf("%d runs after %d kills", len(runs), round+1)
+		}
+		if !runs[round].Ended.IsZero() {
+			t.Errorf("killed run %v has an end", runs[round].Run)
+		}
+		server := readStored(t, db)
+		for i := range acks {
+			a := &acks[i]
+			txn := recorded[a.marker]
+			if txn == nil {
+				t.Errorf("round %d: %s %s was acknowledged and is not there", round, a.work.name, a.marker)
+			} else if err := a.check(txn, server); err != nil {
+				t.Errorf("round %d: %s %s: %v", round, a.work.name, a.marker, err)
+			}
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d kills: %d acknowledged transactions are all there", kills, len(acks))
+	for i := range works {
+		if !slices.ContainsFunc(acks, func(a ack) bool { return a.work == &works[i] }) {
+			t.Errorf("no %s was ever acknowledged", works[i].name)
+		}
+	}
+}
+
+func TestKilledRelaxedProxyLosesNoMoreThanItsBound(t *testing.T) {
+	// What an update replaced is known 200 ms later when its client is idle; then comes the next sync. The
+	// slack is for a busy machine.
+	const bound = 200*time.Millisecond + recorder.DefaultSyncEvery + time.Second
+	target, db := doomedTables(t)
+	dir := filepath.Join(t.TempDir(), "rec")
+	d := startDoomed(t, target, dir, recorder.Relaxed)
+	acks, killed := loadUntilKilled(t, d, 0, bound+time.Second)
+	recorded, _ := recordedTxns(t, dir)
+	server := readStored(t, db)
+	safe, lost := 0, 0
+	var oldest time.Duration
+	for i := range acks {
+		a := &acks[i]
+		age := killed.Sub(a.at)
+		if age > bound {
+			safe++
+		}
+		txn := recorded[a.marker]
+		if txn == nil {
+			lost++
+			if oldest = max(oldest, age); age > bound {
+				t.Errorf("%s %s was acknowledged %v before the kill and is not there", a.work.name, a.marker, age)
+			}
+		} else if err := a.check(txn, server); err != nil {
+			t.Errorf("%s %s: %v", a.work.name, a.marker, err)
+		}
+	}
+	t.Logf("%d acknowledged transactions, %d lost, the oldest %v before the kill", len(acks), lost, oldest)
+	if safe == 0 {
+		t.Error("no transaction was acknowledged long enough before the kill")
+	}
+}
