@@ -13,6 +13,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -107,16 +108,34 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	defer stop()
 	for {
 		client, err := l.Accept()
-		if err != nil {
-			if ctx.Err() == nil {
-				p.closeAll()
-				return fmt.Errorf("accept: %w", err)
-			}
+		switch {
+		case err == nil:
+			conns.Go(func() { p.serve(work, client) })
+		case ctx.Err() != nil:
 			p.drain(work)
 			return nil
+		case passes(err):
+			p.cfg.Logger.Warn("cannot accept a client now", zap.Error(err))
+			time.Sleep(acceptPause)
+		default:
+			p.closeAll()
+			return fmt.Errorf("accept: %w", err)
 		}
-		conns.Go(func() { p.serve(work, client) })
 	}
+}
+
+// acceptPause is how long Serve waits after an error that passes.
+const acceptPause = 100 * time.Millisecond
+
+// passes says whether an Accept that failed is worth another try: the client was gone already, or the
+// process is out of file descriptors until others close theirs.
+func passes(err error) bool {
+	for _, e := range []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // serve dials the server for a client and moves bytes until either is gone.
