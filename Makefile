@@ -29,6 +29,8 @@ test: lint mariadb ## check everything: format, vet, lint, all tests under the r
 
 bench: mariadb ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	@command -v sysbench >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends sysbench
+	$(GO) run ./internal/bench
 
 lint: ## check format and style
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

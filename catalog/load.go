@@ -16,12 +16,13 @@ type reading struct {
 	only        *name // nil: all tables outside the system schemas
 	tables      map[name]entry
 	foreignKeys []foreignKey
+	lasting     map[name]bool // tables of an engine that cannot roll back
 }
 
 // The parts of a reading. In each, the first two columns name the table and %s stands for the
 // condition that selects it.
 const (
-	readTables  = "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE %s"
+	readTables  = "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE %s"
 	readColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_DEFAULT, CHARACTER_OCTET_LENGTH
 		FROM information_schema.COLUMNS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`
 	readIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, SUB_PART, COLUMN_NAME
@@ -34,7 +35,7 @@ const (
 
 // read asks the server for all tables, or for one and the foreign keys to and from it.
 func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
-	r := &reading{cache: c, only: only, tables: map[name]entry{}}
+	r := &reading{cache: c, only: only, tables: map[name]entry{}, lasting: map[name]bool{}}
 	parts := []struct {
 		query  string
 		tables [][2]string // pairs of columns that may name the table
@@ -98,6 +99,7 @@ func (r *reading) addTable(n name, row row) {
 		return
 	}
 	spelled := row[0] + "." + row[1]
+	r.lasting[n] = !strings.EqualFold(row[3], "InnoDB")
 	r.tables[n] = entry{spelled, &rewrite.Table{
 		Name:      spelled,
 		View:      row[2] == "VIEW",
@@ -113,8 +115,9 @@ func (r *reading) addColumn(n name, row row) {
 	column, kind, extra, preset, bytes := row[2], strings.ToLower(row[3]), row[4], row[5], row[6]
 	switch column {
 	case rewrite.RowIDColumn:
-		// Without its default the column is there, but not every row's id yet.
-		t.Instrumented = preset != "" && preset != "NULL"
+		// Without its default the column is there, but not every row's id yet. In a table that cannot roll
+		// back, what a transaction wrote says nothing about how it ended.
+		t.Instrumented = preset != "" && preset != "NULL" && !r.lasting[n]
 	case rewrite.WListColumn:
 		t.WListBytes = 0
 		if kind == "varbinary" {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -25,8 +26,8 @@ func (r Run) String() string {
 
 // ParseRun reads what [Run.String] wrote.
 func ParseRun(s string) (Run, error) {
-	n, err := strconv.ParseUint(s, 36, 32)
-	if err != nil || len(s) != runDigits || n == 0 || n >= MaxRun {
+	n, ok := parse36(s)
+	if !ok || len(s) != runDigits || n == 0 || n >= MaxRun {
 		return 0, fmt.Errorf("run %q is not six base-36 digits", s)
 	}
 	return Run(n), nil
@@ -71,11 +72,11 @@ func ParseTxnID(s string) (TxnID, error) {
 	if err != nil {
 		return 0, fmt.Errorf("transaction id %q: %w", s, err)
 	}
-	seq, err := strconv.ParseUint(s[runDigits:], 36, 32)
-	if err != nil || seq == 0 || s[runDigits] == '0' {
+	seq, ok := parse36(s[runDigits:])
+	if !ok || s[runDigits] == '0' {
 		return 0, fmt.Errorf("transaction id %q has no counter after its run", s)
 	}
-	return MakeTxnID(run, uint32(seq)), nil
+	return MakeTxnID(run, seq), nil
 }
 
 // A Tag names the statement that installed a row version: TXN.STMT. The zero Tag is the initial
@@ -114,11 +115,34 @@ func ParseTag(s string) (Tag, error) {
 	if err != nil {
 		return Tag{}, fmt.Errorf("tag %q: %w", s, err)
 	}
-	n, err := strconv.ParseUint(stmt, 36, 32)
-	if err != nil || n == 0 || id == 0 || stmt[0] == '0' {
+	n, ok := parse36(stmt)
+	if !ok || id == 0 || stmt[0] == '0' {
 		return Tag{}, fmt.Errorf("tag %q has no statement number", s)
 	}
-	return Tag{Txn: id, Stmt: uint32(n)}, nil
+	return Tag{Txn: id, Stmt: n}, nil
+}
+
+// parse36 reads a number in base 36, in either case. It is quicker than strconv: every row that a
+// statement reads has its tags parsed.
+func parse36(s string) (uint32, bool) {
+	const maxDigits = 7 // of 32 bits
+	if s == "" || len(s) > maxDigits {
+		return 0, false
+	}
+	var n uint64
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			n = n*36 + uint64(c-'0')
+		case c >= 'a' && c <= 'z':
+			n = n*36 + uint64(c-'a') + 10
+		case c >= 'A' && c <= 'Z':
+			n = n*36 + uint64(c-'A') + 10
+		default:
+			return 0, false
+		}
+	}
+	return uint32(n), n <= math.MaxUint32
 }
 
 // ParseWList reads a row's isotap_wlist: tags separated by commas, oldest first. The last one is

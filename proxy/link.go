@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	readBytes = 64 << 10
 	// idleRead is how long a client is quiet before isotap reads what its last write captured.
 	idleRead = 200 * time.Millisecond
 	// lastReply is how long a link waits for the server's last replies when its client is gone.
@@ -26,17 +25,17 @@ const (
 	reloadLimit = 5 * time.Second
 )
 
-// A link is one client's connection and the one to the server that belongs to it.
+// A link is one client's connection and the one to the server that belongs to it. One goroutine runs
+// it; others may only drain and end it.
 type link struct {
 	proxy          *Proxy
-	client, server net.Conn
+	client, server side
 
-	mu      sync.Mutex // guards everything below, and the order of writes to both sockets
-	changed sync.Cond  // the session took something from the server
-	session *mysql.Session
-	info    history.Session
-	idle    *time.Timer
-	closed  bool
+	session    *mysql.Session
+	info       history.Session
+	ahead      []byte // what the client sent and the session does not take yet
+	clientGone bool
+	closed     bool
 
 	draining atomic.Bool
 }
@@ -44,20 +43,26 @@ type link struct {
 // run drives the session until it is done or either side is gone.
 func (l *link) run(ctx context.Context) {
 	defer l.finish(ctx)
-	var both sync.WaitGroup
-	both.Go(func() { l.fromClient(ctx) })
-	both.Go(func() { l.fromServer(ctx) })
-	both.Wait()
+	l.client.buf, l.server.buf = make([]byte, readBytes), make([]byte, readBytes)
+	for !l.closed {
+		client, server := l.read()
+		switch {
+		case server.something():
+			l.fromServer(ctx, server)
+		case l.clientGone:
+			l.fromServer(ctx, heard{ended: true}) // it did not say its last words in time
+		case !client.something():
+			l.idle(ctx)
+		}
+		if !l.closed {
+			l.fromClient(ctx, client)
+		}
+	}
 }
 
 // finish records the session's end, and whatever its last moments left, even if the drain is over.
 func (l *link) finish(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.idle != nil {
-		l.idle.Stop()
-	}
 	l.session.ServerClosed(l.proxy.now())
 	err := l.record(ctx)
 	l.info.End = l.proxy.now()
@@ -70,69 +75,53 @@ func (l *link) log() *zap.Logger {
 	return l.proxy.cfg.Logger.With(zap.Uint32("session", uint32(l.info.ID)))
 }
 
-// fromClient feeds the session what the client sends.
-func (l *link) fromClient(ctx context.Context) {
-	buf := make([]byte, readBytes)
-	for {
-		n, err := l.client.Read(buf)
-		if n > 0 && !l.feedClient(ctx, buf[:n]) {
-			return
-		}
-		if err != nil {
-			l.clientClosed(ctx)
-			return
-		}
+// fromClient feeds the session what the client sent, behind what it sent before.
+func (l *link) fromClient(ctx context.Context, h heard) {
+	if len(h.bytes) > 0 {
+		l.ahead = h.bytes
 	}
-}
-
-// feedClient gives the session all of p, waiting for replies where it takes no more before them. It
-// says whether the link goes on.
-func (l *link) feedClient(ctx context.Context, p []byte) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(p) > 0 && !l.closed {
-		n, err := l.session.FromClient(l.proxy.now(), p)
-		p = p[n:]
+	for len(l.ahead) > 0 && !l.closed {
+		n, err := l.session.FromClient(l.proxy.now(), l.ahead)
+		l.ahead = l.ahead[n:]
 		l.step(ctx, err)
-		if n == 0 && len(p) > 0 && !l.closed {
-			l.changed.Wait()
+		if n == 0 {
+			return
 		}
 	}
-	return !l.closed
+	if h.ended && !l.closed {
+		l.clientClosed(ctx)
+	}
 }
 
 // clientClosed lets the session finish what it has in flight: an update that the client did not wait
 // for has happened all the same.
 func (l *link) clientClosed(ctx context.Context) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return
-	}
-	l.server.SetReadDeadline(time.Now().Add(lastReply))
+	l.clientGone = true
+	l.server.setDeadline(time.Now().Add(lastReply))
 	l.session.ClientClosed(l.proxy.now())
 	l.step(ctx, nil)
 }
 
-// fromServer feeds the session what the server sends.
-func (l *link) fromServer(ctx context.Context) {
-	buf := make([]byte, readBytes)
-	for {
-		n, err := l.server.Read(buf)
-		l.mu.Lock()
-		if n > 0 && !l.closed {
-			l.step(ctx, l.session.FromServer(l.proxy.now(), buf[:n]))
-		}
-		if err != nil && !l.closed {
-			l.session.ServerClosed(l.proxy.now())
-			l.step(ctx, nil)
-		}
-		closed := l.closed
-		l.changed.Signal()
-		l.mu.Unlock()
-		if closed {
-			return
-		}
+// fromServer feeds the session what the server sent.
+func (l *link) fromServer(ctx context.Context, h heard) {
+	if len(h.bytes) > 0 {
+		l.step(ctx, l.session.FromServer(l.proxy.now(), h.bytes))
+	}
+	if h.ended && !l.closed {
+		l.session.ServerClosed(l.proxy.now())
+		l.step(ctx, nil)
+	}
+}
+
+// idle is for when neither side has said anything for a while, or a drain woke the link: captured
+// entries are read, and a link that drains ends with its transaction.
+func (l *link) idle(ctx context.Context) {
+	switch {
+	case l.draining.Load() && !l.session.InTransaction():
+		l.clientClosed(ctx)
+	case l.session.Unread():
+		l.session.Idle(l.proxy.now())
+		l.step(ctx, nil)
 	}
 }
 
@@ -151,18 +140,16 @@ func (l *link) step(ctx context.Context, failed error) {
 		return
 	}
 	toClient, toServer := l.session.Output()
-	if err := write(l.server, toServer); err != nil {
+	if err := write(l.server.conn, toServer); err != nil {
 		// The server's last words may still be on their way: its side is read to the end.
 		l.log().Debug("write to server", zap.Error(err))
 	}
-	if err := write(l.client, toClient); err != nil {
+	if err := write(l.client.conn, toClient); err != nil {
 		l.session.ClientClosed(l.proxy.now())
 	}
 	if l.session.Done() || l.draining.Load() && !l.session.InTransaction() && !l.session.Unread() {
 		l.close()
-		return
 	}
-	l.watchIdle(ctx)
 }
 
 func write(c net.Conn, b []byte) error {
@@ -201,54 +188,30 @@ func (l *link) record(ctx context.Context) error {
 	return nil
 }
 
-// watchIdle has captured entries read when the client stays quiet.
-func (l *link) watchIdle(ctx context.Context) {
-	if !l.session.Unread() {
-		return
-	}
-	if l.idle == nil {
-		l.idle = time.AfterFunc(idleRead, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if !l.closed {
-				l.session.Idle(l.proxy.now())
-				l.step(ctx, nil)
-			}
-		})
-		return
-	}
-	l.idle.Reset(idleRead)
-}
-
 // drain ends the link as soon as its client has no transaction open: now, or after the step that is
-// under way.
-func (l *link) drain(ctx context.Context) {
+// under way. It may have to be called again, and may be called while the link runs.
+func (l *link) drain() {
 	l.draining.Store(true)
-	if l.session == nil || !l.mu.TryLock() {
-		return
-	}
-	defer l.mu.Unlock()
-	if l.closed || l.session.InTransaction() {
-		return
-	}
-	l.server.SetReadDeadline(time.Now().Add(lastReply))
-	l.session.ClientClosed(l.proxy.now())
-	l.step(ctx, nil)
+	l.client.wake()
 }
 
-// close closes both sockets, which ends both goroutines.
+// close ends the link, by its own goroutine.
 func (l *link) close() {
 	l.closed = true
-	l.client.Close()
-	l.server.Close()
-	l.changed.Broadcast()
+	l.disconnect()
+}
+
+// disconnect closes both sockets, which ends the link. It may be called while the link runs.
+func (l *link) disconnect() {
+	l.client.conn.Close()
+	l.server.conn.Close()
 }
 
 // copy moves bytes both ways until both sides have said all they had to.
 func (l *link) copy() {
 	var both sync.WaitGroup
-	both.Go(func() { copyHalf(l.server, l.client) })
-	both.Go(func() { copyHalf(l.client, l.server) })
+	both.Go(func() { copyHalf(l.server.conn, l.client.conn) })
+	both.Go(func() { copyHalf(l.client.conn, l.server.conn) })
 	both.Wait()
 }
 

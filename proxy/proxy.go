@@ -2,8 +2,8 @@
 // every client, and moves the bytes: through a protocol session that rewrites and records
 // (proxy/mysql), or, in mode off, as they are.
 //
-// The protocol sessions own no socket. The driver here gives each connection two goroutines, one per
-// direction, that share the session under a lock; whoever has fed it writes what it answered.
+// The protocol sessions own no socket. The driver here gives each connection one goroutine, which reads
+// the side whose turn it is, feeds the session and writes what it answered.
 package proxy
 
 import (
@@ -112,7 +112,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		case err == nil:
 			conns.Go(func() { p.serve(work, client) })
 		case ctx.Err() != nil:
-			p.drain(work)
+			p.drain()
 			return nil
 		case passes(err):
 			p.cfg.Logger.Warn("cannot accept a client now", zap.Error(err))
@@ -178,8 +178,7 @@ func (p *Proxy) end(l *link) {
 }
 
 func (p *Proxy) newLink(client, server net.Conn) *link {
-	l := &link{proxy: p, client: client, server: server}
-	l.changed.L = &l.mu
+	l := &link{proxy: p, client: side{conn: client}, server: side{conn: server}}
 	if p.cfg.Off {
 		return l
 	}
@@ -207,11 +206,11 @@ func (p *Proxy) now() int64 { return int64(time.Since(p.cfg.Started)) }
 
 // drain asks every connection to end after its transaction, and ends those that have not when
 // Config.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
-func (p *Proxy) drain(ctx context.Context) {
+func (p *Proxy) drain() {
 	deadline := time.Now().Add(p.cfg.Drain)
 	for !p.cfg.Off && time.Now().Before(deadline) && len(p.all()) > 0 {
 		for _, l := range p.all() {
-			l.drain(ctx)
+			l.drain()
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -223,8 +222,7 @@ func (p *Proxy) closeAll() {
 	p.closed = true
 	p.mu.Unlock()
 	for _, l := range p.all() {
-		l.client.Close()
-		l.server.Close()
+		l.disconnect()
 	}
 }
 

@@ -57,8 +57,9 @@ const (
 	Trimmed
 	// Returning: the result set holds only identities; the client gets an OK packet that counts its rows.
 	Returning
-	// Listing: each row describes a column of a table (SHOW COLUMNS). The client does not see those
-	// whose first value names a column of isotap's. The statement itself stays as it is.
+	// Listing: each row describes a column of a table (SHOW COLUMNS, information_schema.COLUMNS). The
+	// client does not see those in which a value is the name of a column of isotap's. The statement
+	// itself stays as it is.
 	Listing
 	// Definition: the second value of the row is a CREATE TABLE statement (SHOW CREATE TABLE), out of
 	// which isotap's columns are cut. The statement itself stays as it is.
@@ -96,6 +97,12 @@ type Plan struct {
 	// EndsTxn says that the statement ends an open transaction (COMMIT, ROLLBACK, BEGIN, DDL) or may
 	// (CALL, SET): captured entries are read before it is sent.
 	EndsTxn bool
+	// Commits says that the statement, if it ends an open transaction, commits it (LOCK TABLES, GRANT,
+	// ...). Of Kind Other and Call it is not known otherwise.
+	Commits bool
+	// MayRestart says that the statement may end an open transaction and begin the next one, without a
+	// trace in the server's reply: several statements in one text.
+	MayRestart bool
 	// Chain says that COMMIT or ROLLBACK begins the next transaction at once.
 	Chain bool
 	// MayHideLocks says that the wider statement could lock more than the original where its reads
@@ -119,9 +126,12 @@ type Plan struct {
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.
 	Substitutes bool
-	// Shadows is the temporary table, "schema.table" in lower case, that the statement creates: for the
-	// rest of the session that name may not mean the base table.
+	// Shadows are the temporary tables that the statement creates, "schema.table" in lower case, each
+	// but the last followed by a newline: from then on these names may not mean the base tables.
 	Shadows string
+	// Reveals are the tables that the statement drops, as in Shadows: if it succeeds, no temporary table
+	// has such a name any more.
+	Reveals string
 }
 
 // Append adds the text that goes upstream to b, with its holes filled as literals by fill. It must

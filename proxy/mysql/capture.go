@@ -18,12 +18,12 @@ type captures struct {
 	// ended transactions wait for the entries of their statements.
 	ended []*history.Txn
 
-	// What the client's last statement left in ROW_COUNT() and FOUND_ROWS(), and whether a statement
-	// of isotap's has run since.
-	rowCount  int64
-	foundRows uint64
-	disturbed bool
+	counts
 }
+
+// maxUnread is the number of statements of one transaction after which their entries are read before
+// its end, lest they outgrow what the variables may hold.
+const maxUnread = 1000
 
 // readyCaptures sets the variables up, once in a session.
 func (s *Session) readyCaptures() {
@@ -31,7 +31,7 @@ func (s *Session) readyCaptures() {
 		return
 	}
 	s.ready = true
-	s.disturbed = true
+	s.rowCountGone = true
 	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
 		s.ready = !x.failed
 		return nil
@@ -45,17 +45,23 @@ func (s *Session) readCaptures() bool {
 	}
 	batch := s.unread
 	s.unread = nil
-	s.disturbed = true
+	counts := s.asksCounts()
 	s.sendQuery(&exchange{
-		row: func(payload []byte) error { return takeCaptures(batch, payload) },
+		row: func(payload []byte) error {
+			r := reader{b: payload}
+			if err := takeCaptures(batch, &r); err != nil {
+				return err
+			}
+			return counts(&r)
+		},
 		done: func(s *Session, x *exchange) error {
-			if x.failed {
+			if x.failed || x.rows == 0 {
 				lowerAll(batch, "capture not read")
 			}
 			s.release(batch)
 			return nil
 		},
-	}, sqlmysql.CaptureRead)
+	}, sqlmysql.CaptureRead+askCounts)
 	// Until the reply is there, transactions that end now wait for the batch.
 	s.exchanges[len(s.exchanges)-1].reads = batch
 	return true
@@ -63,8 +69,7 @@ func (s *Session) readCaptures() bool {
 
 // takeCaptures gives each entry of a capture read to its statement. Entries of statements that failed
 // find none: the tag voids them. Of several entries for a row the last one counts.
-func takeCaptures(batch []*observed, payload []byte) error {
-	r := reader{b: payload}
+func takeCaptures(batch []*observed, r *reader) error {
 	collected := r.lenencBytes()
 	if r.err != nil {
 		return fmt.Errorf("parse captured entries: %w", r.err)

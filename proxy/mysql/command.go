@@ -74,7 +74,7 @@ func (s *Session) passCommand(payload []byte) {
 		x.read = (*Session).queryReply
 	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN, gomysql.COM_PROCESS_KILL,
 		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_SET_OPTION, gomysql.COM_REGISTER_SLAVE:
-		x.read = (*Session).singleReply
+		x.read, x.done = (*Session).singleReply, (*Session).commandDone
 	default:
 		s.note("command 0x%02x is not known: the session goes on unobserved", payload[0])
 		s.loseCaptures("unknown command")
@@ -84,6 +84,18 @@ func (s *Session) passCommand(payload []byte) {
 		return
 	}
 	s.send(x, payload)
+}
+
+// commandDone takes what a command that is no statement left behind. Some of them commit.
+func (s *Session) commandDone(x *exchange) error {
+	if x.failed {
+		return nil
+	}
+	s.rowCount, s.rowCountGone = int64(x.ok.affected), false
+	if !s.inTrans {
+		s.endOpen(history.Committed)
+	}
+	return nil
 }
 
 // quit reads what is still to be read, and then lets the client go.
@@ -146,7 +158,7 @@ func (s *Session) query(payload []byte) {
 	o := s.observe(plan)
 	if reason := s.leavesAlone(plan); reason != "" {
 		o.lower(history.Opaque, reason)
-	} else if plan.Pieces != nil && (s.disturbed || !plan.Substitutes) {
+	} else if plan.Pieces != nil && (s.rowCountGone || s.foundRowsGone || !plan.Substitutes) {
 		s.original = append(s.original[:0], payload...)
 		o.rewritten = true
 		payload = s.rewritten(o)
@@ -179,7 +191,7 @@ func hiddenColumns(plan *rewrite.Plan) int {
 
 // beforeStatement sends what must run before a statement. It need not wait for the replies.
 func (s *Session) beforeStatement(plan *rewrite.Plan) {
-	if !plan.ReadsDiagnostics && (plan.EndsTxn || len(s.ended) > 0) {
+	if !plan.ReadsDiagnostics && (plan.EndsTxn || len(s.ended) > 0 || len(s.unread) >= maxUnread) {
 		s.readCaptures()
 	}
 	if plan.Capture {
@@ -226,7 +238,8 @@ func (s *Session) rewritten(o *observed) []byte {
 
 // values is what fills the holes of a statement's plan.
 func (s *Session) values(o *observed) sqlmysql.Values {
-	v := sqlmysql.Values{RowCount: s.rowCount, FoundRows: s.foundRows}
+	var v sqlmysql.Values
+	s.fillCounts(&v)
 	if o.txn != nil {
 		v.Tag = o.tag()
 	}
@@ -245,14 +258,17 @@ func (s *Session) statementDone(x *exchange) error {
 	if x.swallow {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
-	if x.prepared != nil && x.hidden > 0 {
-		x.prepared.cursorTypes, x.prepared.cursorCols = x.types, x.fields
+	if x.prepared != nil && x.ok.status&gomysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
+		o.lower(history.Inexact, "cursor") // the client need not fetch all of it, nor in this transaction
+		if x.hidden > 0 {
+			x.prepared.cursor = &cursor{o, x.types, x.fields}
+		}
 	}
 	if x.failed {
 		o.stmt.Error = history.Error{Code: x.err.code, SQLState: x.err.state, Message: x.err.message}
 		o.stmt.Void = true
 	}
-	s.diagnostics(x)
+	s.countReply(x)
 	s.access(o, x)
 	s.record(o)
 	if o.rewritten && o.plan.Capture && !x.failed && (o.matched > 0 || !o.counted) {
@@ -307,22 +323,6 @@ func (o *observed) inserted(affected uint64) {
 	}
 }
 
-// diagnostics keeps what ROW_COUNT() and FOUND_ROWS() say after the client's statement.
-func (s *Session) diagnostics(x *exchange) {
-	s.disturbed = x.swallow
-	switch {
-	case x.swallow:
-		s.rowCount = int64(x.rows)
-	case x.failed, x.fields > 0:
-		s.rowCount = -1
-	default:
-		s.rowCount = int64(x.ok.affected)
-	}
-	if x.fields > 0 && !x.swallow && !x.failed {
-		s.foundRows = x.rows
-	}
-}
-
 // effects takes what a statement changed for those after it.
 func (s *Session) effects(o *observed, x *exchange) {
 	plan := o.plan
@@ -332,10 +332,15 @@ func (s *Session) effects(o *observed, x *exchange) {
 	if plan.NextLevel != history.LevelUnknown && !x.failed {
 		s.nextLevel = plan.NextLevel
 	}
-	if plan.Shadows != "" && !strings.Contains(s.shadowed, plan.Shadows+"\n") {
+	if plan.Shadows != "" && !strings.Contains("\n"+s.shadowed, "\n"+plan.Shadows+"\n") {
 		s.shadowed += plan.Shadows + "\n"
-		s.env.Shadowed = s.shadowed
 	}
+	if plan.Reveals != "" && s.shadowed != "" && !x.failed {
+		for name := range strings.SplitSeq(plan.Reveals, "\n") {
+			s.shadowed = strings.ReplaceAll("\n"+s.shadowed, "\n"+name+"\n", "\n")[1:]
+		}
+	}
+	s.env.Shadowed = s.shadowed
 	if plan.ChangesSchema {
 		s.events = append(s.events, Event{SchemaChanged: true})
 	}

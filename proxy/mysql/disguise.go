@@ -10,24 +10,21 @@ import (
 // disguised gives a row of a statement that describes tables as the client is to see it, without
 // isotap's columns; nil for a row that the client does not see.
 func (x *exchange) disguised(row []byte) ([]byte, error) {
-	column := 0
-	if x.disguise == rewrite.Definition {
-		column = 1
+	if x.disguise == rewrite.Listing {
+		named, err := x.namesColumn(row)
+		if named {
+			row = nil
+		}
+		return row, err
 	}
-	if column >= x.fields {
+	if x.fields < 2 {
 		return row, nil
 	}
-	value, from, to, err := textValue(row, x.binary, x.fields, column)
+	value, from, to, err := secondText(row, x.binary, x.fields)
 	if err != nil {
 		return nil, err
 	}
 	text := string(value)
-	if x.disguise == rewrite.Listing {
-		if text == rewrite.RowIDColumn || text == rewrite.WListColumn {
-			return nil, nil
-		}
-		return row, nil
-	}
 	cut := withoutColumns(text)
 	if cut == text {
 		return row, nil
@@ -37,16 +34,46 @@ func (x *exchange) disguised(row []byte) ([]byte, error) {
 	return append(b, row[to:]...), nil
 }
 
-// textValue reads the value at the column of a row in which all values up to it are strings, and says
-// where it lies. A binary row begins with a zero and the NULL bitmap of all fields.
-func textValue(row []byte, binary bool, fields, column int) (value []byte, from, to int, err error) {
+// namesColumn says whether a value of the row is the name of an auxiliary column.
+func (x *exchange) namesColumn(row []byte) (bool, error) {
+	r := reader{b: row}
+	var nulls []byte
+	if x.binary {
+		r.uint8()
+		nulls = r.bytes((x.fields + 9) / 8)
+	}
+	named := false
+	for i := 0; i < x.fields && r.err == nil; i++ {
+		if nulls != nil && isNull(nulls, i) {
+			continue
+		}
+		start := r.pos
+		if nulls == nil {
+			r.lenencBytes()
+		} else {
+			skipBinary(&r, x.types[i])
+		}
+		if r.pos-start == 1+len(rewrite.RowIDColumn) { // both names are equally long
+			value := string(row[start+1 : r.pos])
+			named = named || value == rewrite.RowIDColumn || value == rewrite.WListColumn
+		}
+	}
+	if r.err != nil {
+		return false, fmt.Errorf("parse row: %w", r.err)
+	}
+	return named, nil
+}
+
+// secondText reads the second value of a row whose first two are strings, and says where it lies. A
+// binary row begins with a zero and the NULL bitmap of all fields.
+func secondText(row []byte, binary bool, fields int) (value []byte, from, to int, err error) {
 	r := reader{b: row}
 	var nulls []byte
 	if binary {
 		r.uint8()
 		nulls = r.bytes((fields + 9) / 8)
 	}
-	for i := 0; i <= column && r.err == nil; i++ {
+	for i := range 2 {
 		from, value = r.pos, nil
 		if nulls == nil || !isNull(nulls, i) {
 			value = r.lenencBytes()

@@ -49,6 +49,8 @@ type exchange struct {
 	leftTxn bool
 	// reads are the statements whose captured entries the exchange fetches.
 	reads []*observed
+	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
+	long bool
 	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
 	prepared *prepared
 }

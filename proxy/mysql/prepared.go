@@ -3,6 +3,7 @@ package mysql
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -23,6 +24,7 @@ type prepared struct {
 	id        uint32
 	text      []byte // as the client wrote it
 	plan      *rewrite.Plan
+	env       sqlmysql.Session // that the plan holds for
 	rewritten bool
 	params    int    // that the client knows of
 	types     []byte // of the client's parameters, two bytes each, as last bound
@@ -30,15 +32,21 @@ type prepared struct {
 	// original is the id of the client's own text, prepared beside the rewritten one once that had to
 	// be left alone; 0 until then.
 	original uint32
-	// types of the columns of an open cursor, for COM_STMT_FETCH.
-	cursorTypes []byte
-	cursorCols  int
+	runs     uint32  // the id that was executed last
+	cursor   *cursor // that this left open over trimmed rows
+}
+
+// A cursor is what COM_STMT_FETCH must know of the statement that opened it.
+type cursor struct {
+	stmt   *observed
+	types  []byte // of the columns
+	fields int
 }
 
 // prepare sends COM_STMT_PREPARE, of the rewritten text where the plan has one.
 func (s *Session) prepare(payload []byte) {
 	plan := s.plan(payload[1:])
-	p := &prepared{text: append([]byte(nil), payload[1:]...), plan: plan}
+	p := &prepared{text: append([]byte(nil), payload[1:]...), plan: plan, env: s.env}
 	p.rewritten = splices(plan) && s.leavesAlone(plan) == ""
 	s.sendPrepare(p)
 }
@@ -49,7 +57,7 @@ func splices(plan *rewrite.Plan) bool { return plan.Pieces != nil && !plan.Subst
 func (s *Session) sendPrepare(p *prepared) {
 	s.scratch = append(s.scratch[:0], gomysql.COM_STMT_PREPARE)
 	if p.rewritten {
-		s.scratch = p.plan.Append(s.scratch, func(b []byte, _ rewrite.Hole, _ int) []byte { return append(b, '?') })
+		s.scratch = p.plan.Append(s.scratch, sqlmysql.AppendPlaceholder)
 	} else {
 		s.scratch = append(s.scratch, p.text...)
 	}
@@ -98,14 +106,11 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 
 // hides says whether the parameter at that index is one of isotap's.
 func (x *exchange) hides(index int) bool {
-	if x.prepared.rewritten {
-		for _, h := range x.prepared.plan.Hidden {
-			if h.Index == index {
-				return true
-			}
-		}
+	if !x.prepared.rewritten {
+		return false
 	}
-	return false
+	_, hidden := slices.BinarySearchFunc(x.prepared.plan.Hidden, index, func(h rewrite.Hidden, i int) int { return h.Index - i })
+	return hidden
 }
 
 // columnsNext turns to the column definitions, whose number prepareOK left in x.columns, and says
@@ -168,18 +173,20 @@ func (s *Session) prepareDone(x *exchange) error {
 		s.refuse(&observed{plan: p.plan}, x.err)
 		p.rewritten = false
 		s.sendPrepare(p)
-	case !x.failed:
+	case x.failed:
+		s.lastPrepared = 0
+	default:
 		s.stmts[p.id] = p
 		s.lastPrepared = p.id
 	}
-	s.disturbed = true
+	s.rowCountGone = true
 	return nil
 }
 
 // prepareOriginal prepares the client's own text beside the rewritten one, unseen by the client.
 func (s *Session) prepareOriginal(p *prepared) {
 	hidden := &prepared{plan: p.plan}
-	s.disturbed = true
+	s.rowCountGone = true
 	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
 		p.original = hidden.id
 		if x.failed {
@@ -209,15 +216,7 @@ func (s *Session) execute(payload []byte) error {
 		s.send(s.statement(s.observe(unknownSettings)), payload)
 		return nil
 	}
-	reason := ""
-	if p.rewritten {
-		reason = s.leavesAlone(p.plan)
-	} else if splices(p.plan) {
-		reason = "prepared unchanged"
-		if r := s.leavesAlone(p.plan); r != "" {
-			reason = r
-		}
-	}
+	reason := s.leavesPrepared(p)
 	if p.rewritten && reason != "" && p.original == 0 {
 		s.wait(payload)
 		s.prepareOriginal(p)
@@ -233,6 +232,7 @@ func (s *Session) execute(payload []byte) error {
 	if reason != "" {
 		o.lower(history.Opaque, reason)
 	}
+	long := slices.Contains(p.long, true)
 	command, err := s.bind(o, p, payload)
 	if err != nil {
 		if p.rewritten {
@@ -241,12 +241,44 @@ func (s *Session) execute(payload []byte) error {
 		command = payload
 	}
 	x := s.statement(o)
-	x.binary, x.prepared = true, p
+	x.binary, x.prepared, x.long = true, p, long
+	p.cursor, p.runs = nil, p.id
+	if p.rewritten && !o.rewritten {
+		p.runs = p.original
+	}
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
 	s.send(x, command)
 	return nil
+}
+
+// leavesPrepared says why a prepared statement runs unchanged although its plan would change it; empty
+// when it does not.
+func (s *Session) leavesPrepared(p *prepared) string {
+	switch reason := s.leavesAlone(p.plan); {
+	case reason != "":
+		return reason
+	case !p.rewritten && splices(p.plan):
+		return "prepared unchanged"
+	case p.rewritten && !s.stillMeans(p):
+		return "prepared before the settings changed"
+	}
+	return ""
+}
+
+// stillMeans says whether the statement would be rewritten today as it was when it was prepared: since
+// then a temporary table may have taken a table's name, say.
+func (s *Session) stillMeans(p *prepared) bool {
+	if p.env == s.env {
+		return true
+	}
+	now := s.plan(p.text)
+	if now.Target != p.plan.Target || !slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources) {
+		return false
+	}
+	p.env = s.env
+	return true
 }
 
 // bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
@@ -354,26 +386,38 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewri
 	return b
 }
 
-// sendLongData passes a piece of a parameter on, under the index that it has upstream.
+// sendLongData passes a piece of a parameter on, to the statement that will be executed and under the
+// index that the parameter has there.
 func (s *Session) sendLongData(payload []byte) {
 	_, p := s.statementID(payload)
-	if p != nil && len(payload) >= 7 {
-		index := int(binary.LittleEndian.Uint16(payload[5:]))
-		if index < len(p.long) {
-			p.long[index] = true
-		}
-		if p.rewritten {
-			for _, h := range p.plan.Hidden {
-				if h.Index <= index {
-					index++
-				}
-			}
-			payload = append(s.scratch[:0], payload...)
-			binary.LittleEndian.PutUint16(payload[5:], uint16(index))
-			s.scratch = payload
-		}
+	if p == nil || len(payload) < 7 {
+		s.toServer, _ = appendPacket(s.toServer, 0, payload)
+		return
 	}
-	s.toServer, _ = appendPacket(s.toServer, 0, payload)
+	index := int(binary.LittleEndian.Uint16(payload[5:]))
+	if index < len(p.long) {
+		p.long[index] = true
+	}
+	id := p.id
+	switch {
+	case !p.rewritten:
+	case s.leavesPrepared(p) == "":
+		for _, h := range p.plan.Hidden {
+			if h.Index <= index {
+				index++
+			}
+		}
+	case p.original == 0:
+		s.wait(payload)
+		s.prepareOriginal(p)
+		return
+	default:
+		id = p.original
+	}
+	s.scratch = append(s.scratch[:0], payload...)
+	binary.LittleEndian.PutUint32(s.scratch[1:], id)
+	binary.LittleEndian.PutUint16(s.scratch[5:], uint16(index))
+	s.toServer, _ = appendPacket(s.toServer, 0, s.scratch)
 }
 
 func (s *Session) closeStatement(payload []byte) {
@@ -389,24 +433,49 @@ func (s *Session) closeStatement(payload []byte) {
 }
 
 func (s *Session) resetStatement(payload []byte) {
-	if _, p := s.statementID(payload); p != nil {
+	_, p := s.statementID(payload)
+	if p != nil {
 		clear(p.long)
+		payload = s.readdressed(payload, p)
 	}
 	s.send(&exchange{visible: true, read: (*Session).singleReply}, payload)
 }
 
+// readdressed gives a command under the id of the statement that was executed last in the place of p.
+func (s *Session) readdressed(payload []byte, p *prepared) []byte {
+	if p.runs == 0 {
+		return payload
+	}
+	s.scratch = append(s.scratch[:0], payload...)
+	binary.LittleEndian.PutUint32(s.scratch[1:], p.runs)
+	return s.scratch
+}
+
 // fetch reads on from a cursor: rows until EOF, trimmed like those of the statement.
 func (s *Session) fetch(payload []byte) {
-	_, p := s.statementID(payload)
-	if p == nil {
-		s.send(&exchange{visible: true, read: (*Session).queryReply, state: stateRows}, payload)
-		return
+	x := &exchange{visible: true, read: (*Session).queryReply, state: stateRows, binary: true}
+	if _, p := s.statementID(payload); p != nil {
+		payload = s.readdressed(payload, p)
+		if c := p.cursor; c != nil {
+			x.stmt, x.prepared, x.done = &observed{plan: p.plan, rewritten: true}, p, (*Session).fetchDone
+			x.hidden, x.types, x.fields = hiddenColumns(p.plan), c.types, c.fields
+			x.renumber, x.seq, x.begun = true, 1, true
+		}
 	}
-	o := s.observe(p.plan)
-	o.rewritten = p.cursorTypes != nil
-	x := s.statement(o)
-	x.state, x.binary, x.prepared = stateRows, true, p
-	x.types, x.fields = p.cursorTypes, p.cursorCols
-	x.renumber, x.seq, x.begun = x.hidden > 0, 1, true
 	s.send(x, payload)
+}
+
+// fetchDone adds the rows that were fetched to what the cursor's statement read, as long as the
+// transaction goes on that it ran in.
+func (s *Session) fetchDone(x *exchange) error {
+	defer s.seen.forget()
+	opened := x.prepared.cursor.stmt
+	if s.txn == nil || opened.txn != s.txn {
+		return nil
+	}
+	s.takeSightings(x.stmt)
+	st := &s.txn.Stmts[opened.index]
+	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
+	st.Rows += x.rows
+	return nil
 }

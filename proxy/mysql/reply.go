@@ -137,7 +137,7 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		s.forward(x, seq, payload)
 		x.seq = seq + 1
 	}
-	if x.hidden > 0 && x.binary {
+	if x.binary && (x.hidden > 0 || x.disguise == rewrite.Listing) {
 		typ, err := columnType(payload)
 		if err != nil {
 			return false, err
@@ -234,7 +234,7 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if x.stmt != nil && x.stmt.rewritten && !x.begun && refusesRewriting(x.err.code) {
+	if x.stmt != nil && x.stmt.rewritten && !x.begun && !x.long && refusesRewriting(x.err.code) {
 		x.retry = true
 		return nil
 	}

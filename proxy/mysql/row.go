@@ -92,6 +92,7 @@ func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binar
 type sightings struct {
 	arena []byte // row ids and wLists, one behind the other
 	list  []sighting
+	more  bool // there were more than maxSeen
 }
 
 // A sighting is an identity as it came out of a row: places in the arena.
@@ -108,6 +109,10 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 	if rowID == nil && wList == nil {
 		return
 	}
+	if len(s.list) == maxSeen {
+		s.more = true
+		return
+	}
 	s.arena = append(s.arena, rowID...)
 	mid := len(s.arena)
 	s.arena = append(s.arena, wList...)
@@ -115,12 +120,16 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 		noIdentity: len(rowID) == 0 || len(wList) == 0})
 }
 
+// maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
+// recorded, and an export may read all there is.
+const maxSeen = 1 << 20
+
 // maxSightings bounds the memory in bytes that a session keeps for the next statement.
 const maxSightings = 1 << 20
 
 // forget makes the memory ready for the next statement.
 func (s *sightings) forget() {
-	s.arena, s.list = s.arena[:0], s.list[:0]
+	s.arena, s.list, s.more = s.arena[:0], s.list[:0], false
 	if cap(s.arena) > maxSightings {
 		*s = sightings{}
 	}
@@ -131,6 +140,9 @@ func (s *sightings) forget() {
 func (s *Session) takeSightings(o *observed) {
 	if len(s.seen.list) == 0 {
 		return
+	}
+	if s.seen.more {
+		o.lower(history.Inexact, "too many rows")
 	}
 	text := string(s.seen.arena)
 	tags := make([]history.Tag, 0, len(s.seen.list)+strings.Count(text, ","))

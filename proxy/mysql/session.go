@@ -142,6 +142,34 @@ func (s *Session) wantsClient() bool {
 	return false
 }
 
+// A Turn is the side that speaks next.
+type Turn uint8
+
+const (
+	// EitherTurn: the protocol does not say, or the session does not follow it.
+	EitherTurn Turn = iota
+	// ClientTurn: the server has answered everything.
+	ClientTurn
+	// ServerTurn: a reply is due, and the session takes nothing from the client before it.
+	ServerTurn
+)
+
+// Turn says whose turn it is. The other side can still end the connection, and the server say why.
+func (s *Session) Turn() Turn {
+	switch s.phase {
+	case phaseGreeting, phaseClosing:
+		return ServerTurn
+	case phaseLogin, phaseInfile:
+		return ClientTurn
+	case phaseCommand:
+		if s.wantsClient() {
+			return ClientTurn
+		}
+		return ServerTurn
+	}
+	return EitherTurn
+}
+
 // clientBytes takes one packet out of p, or what there is of it.
 func (s *Session) clientBytes(p []byte) (int, error) {
 	if s.phase == phaseCopy {
@@ -229,7 +257,10 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 		s.streaming -= n
 		return n, nil
 	}
-	if len(s.serverBuf) == 0 {
+	if s.longRow {
+		return s.passRowOn(p), nil
+	}
+	if len(s.serverBuf) == 0 && len(s.serverPayload) == 0 {
 		if n := s.passRows(p); n > 0 {
 			return n, nil
 		}
@@ -253,14 +284,12 @@ func (s *Session) passRows(p []byte) int {
 	}
 	x := s.exchanges[0]
 	n := 0
-	for len(p)-n > headerBytes {
+	for len(p)-n > headerBytes && !s.longRow {
 		size := payloadLen(p[n:])
-		if !s.longRow && s.endsRows(p[n+headerBytes], size) {
+		if s.endsRows(p[n+headerBytes], size) {
 			break
 		}
-		if !s.longRow {
-			x.rows++
-		}
+		x.rows++
 		s.longRow = size == maxPayload
 		whole := headerBytes + size
 		if whole > len(p)-n {
@@ -271,6 +300,19 @@ func (s *Session) passRows(p []byte) int {
 		n += whole
 	}
 	s.toClient = append(s.toClient, p[:n]...)
+	return n
+}
+
+// passRowOn passes the header of a packet on in which a row of passRows continues, or what p holds of it.
+func (s *Session) passRowOn(p []byte) int {
+	n := min(headerBytes-len(s.serverBuf), len(p))
+	s.serverBuf = append(s.serverBuf, p[:n]...)
+	if len(s.serverBuf) == headerBytes {
+		s.streaming = payloadLen(s.serverBuf)
+		s.longRow = s.streaming == maxPayload
+		s.toClient = append(s.toClient, s.serverBuf...)
+		s.serverBuf = s.serverBuf[:0]
+	}
 	return n
 }
 
@@ -309,7 +351,12 @@ func (s *Session) Idle(now int64) {
 // when they are done, and the last captured entries are read, [Session.Done] says so.
 func (s *Session) ClientClosed(now int64) {
 	s.now = now
-	if s.phase != phaseCommand {
+	switch s.phase {
+	case phaseClosing, phaseClosed:
+		return
+	case phaseCommand:
+	default:
+		s.lostServer() // a file that is not sent to its end, say: the server will not answer
 		s.phase = phaseClosed
 		return
 	}

@@ -25,28 +25,38 @@ func (s *Session) askSettings() {
 	if s.maria {
 		level = "@@tx_isolation"
 	}
-	s.disturbed = true
+	s.known = false
+	var unread error
+	counts := s.asksCounts()
 	s.sendQuery(&exchange{
-		row: s.takeSettings,
-		done: func(s *Session, x *exchange) error {
-			if x.failed {
-				s.known = false
-				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code, x.err.message)
+		row: func(payload []byte) error {
+			r := reader{b: payload}
+			if unread = s.takeSettings(&r); unread == nil {
+				unread = counts(&r)
 			}
 			return nil
 		},
-	}, "SELECT "+level+", @@sql_mode, @@character_set_client, DATABASE(), @@max_allowed_packet")
+		done: func(s *Session, x *exchange) error {
+			switch {
+			case x.failed:
+				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code, x.err.message)
+			case unread != nil:
+				s.note("cannot read the session's settings (%v): its statements go unobserved", unread)
+			}
+			return nil
+		},
+	}, "SELECT CAST("+level+" AS BINARY), CAST(@@sql_mode AS BINARY), CAST(@@character_set_client AS BINARY), "+
+		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY)"+askCounts)
 }
 
-func (s *Session) takeSettings(payload []byte) error {
-	r := reader{b: payload}
+func (s *Session) takeSettings(r *reader) error {
 	level := string(r.lenencBytes())
 	mode := string(r.lenencBytes())
 	charset := string(r.lenencBytes())
 	schema := string(r.lenencBytes())
 	packet := string(r.lenencBytes())
 	if r.err != nil {
-		return fmt.Errorf("parse the session's settings: %w", r.err)
+		return fmt.Errorf("parse them: %w", r.err)
 	}
 	var maxPacket int
 	if _, err := fmt.Sscan(packet, &maxPacket); err != nil {
@@ -54,7 +64,7 @@ func (s *Session) takeSettings(payload []byte) error {
 	}
 	var err error
 	if s.level, err = history.ParseLevel(level); err != nil {
-		return fmt.Errorf("parse the session's settings: %w", err)
+		return err
 	}
 	s.env = sqlmysql.Session{Schema: schema, Charset: charset, MaxPacket: maxPacket, Shadowed: s.shadowed}
 	s.env.SetSQLMode(mode)

@@ -134,6 +134,8 @@ func (s *Session) settle(o *observed, x *exchange) {
 			s.txn = o.begins
 		}
 		return
+	case o.plan.MayRestart && o.was:
+		s.endOpen(history.Indeterminate)
 	case kind == history.Rollback && o.plan.Savepoint != "":
 		s.rollbackTo(o.plan.Savepoint)
 	case kind == history.Savepoint:
@@ -150,7 +152,7 @@ func outcome(o *observed, x *exchange) history.Status {
 	switch {
 	case o.plan.Kind == history.Rollback:
 		return history.Aborted
-	case x.leftTxn, o.was && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
+	case x.leftTxn, o.was && !o.plan.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
 		// A procedure, or several statements in one text: it may have been either.
 		return history.Indeterminate
 	}
@@ -165,7 +167,7 @@ func (s *Session) settleError(o *observed, x *exchange) {
 		return
 	}
 	ping := &exchange{read: (*Session).singleReply, done: func(s *Session, _ *exchange) error {
-		s.disturbed = true
+		s.rowCountGone = true
 		if !s.inTrans {
 			s.endOpen(outcomeOfError(o, x.err.code))
 		}
@@ -264,6 +266,7 @@ func (s *Session) endOpen(status history.Status) {
 func (s *Session) lostServer() {
 	status := history.Aborted
 	for _, x := range s.exchanges {
+		lowerAll(x.reads, "server lost")
 		if o := x.stmt; o != nil && o.txn != nil {
 			if o.plan.EndsTxn || !o.was && s.autocommit {
 				status = history.Indeterminate

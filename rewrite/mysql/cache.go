@@ -9,19 +9,21 @@ import (
 )
 
 // A Cache keeps the plans of the statements that were planned last, by their text and their session's
-// settings. It is safe for concurrent use.
+// settings, and templates for statements that differ from them in their literals only. It is safe for
+// concurrent use.
 type Cache struct {
 	rewriter   *Rewriter
 	maxEntries int
 	maxBytes   int
 
-	mu      sync.Mutex
-	plans   map[cacheKey]*list.Element // of *cached
-	recent  list.List                  // of *cached, the last used first
-	bytes   int
-	epoch   uint64 // of the schema: a plan made before Invalidate must not come in after it
-	hits    uint64
-	lookups uint64
+	mu        sync.Mutex
+	plans     map[cacheKey]*list.Element // of *cached
+	recent    list.List                  // of *cached, the last used first
+	bytes     int
+	templates map[cacheKey]*template // by skeleton
+	epoch     uint64                 // of the schema: a plan made before Invalidate must not come in after it
+	hits      uint64
+	lookups   uint64
 }
 
 type cacheKey struct {
@@ -38,7 +40,8 @@ type cached struct {
 // NewCache gives a cache of the rewriter's plans that holds at most so many plans and about so many
 // bytes. A statement larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
-	return &Cache{rewriter: r, maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[cacheKey]*list.Element)}
+	return &Cache{rewriter: r, maxEntries: maxEntries, maxBytes: maxBytes,
+		plans: make(map[cacheKey]*list.Element), templates: make(map[cacheKey]*template)}
 }
 
 // Plan gives the plan of a statement, and does not keep text. A statement that is found costs no
@@ -56,9 +59,49 @@ func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
 	c.mu.Unlock()
 
 	key := cacheKey{string(text), s}
-	p := c.rewriter.Plan(key.text, s)
+	p := c.make(key.text, s, epoch)
 	c.add(&cached{key: key, plan: p, size: planSize(p) + len(text)}, epoch)
 	return p
+}
+
+// make makes the plan of a statement: from the template of its like, or by the rewriter, which then
+// leaves a template for those that follow.
+func (c *Cache) make(text string, s Session, epoch uint64) *rewrite.Plan {
+	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
+	if !st.repeats(&s) {
+		return c.rewriter.decide(st, &s).finish()
+	}
+	key := cacheKey{string(st.skeleton(nil)), s}
+	c.mu.Lock()
+	t := c.templates[key]
+	c.mu.Unlock()
+	if t != nil {
+		return t.fill(st, &s)
+	}
+	pl := c.rewriter.decide(st, &s)
+	if pl.holdsForAll() {
+		c.addTemplate(key, newTemplate(pl), epoch)
+	}
+	return pl.finish()
+}
+
+// The templates that are kept: how many, and of skeletons of how many bytes at most.
+const (
+	maxTemplates = 4096
+	maxSkeleton  = 4 << 10
+)
+
+// addTemplate keeps a template that was made in the given epoch.
+func (c *Cache) addTemplate(key cacheKey, t *template, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch != c.epoch || len(key.text) > maxSkeleton {
+		return
+	}
+	if len(c.templates) >= maxTemplates {
+		clear(c.templates)
+	}
+	c.templates[key] = t
 }
 
 // add keeps a plan that was made in the given epoch, and drops the least recently used ones for it.
@@ -85,6 +128,7 @@ func (c *Cache) Invalidate() {
 	c.epoch++
 	c.bytes = 0
 	clear(c.plans)
+	clear(c.templates)
 	c.recent.Init()
 }
 

@@ -13,6 +13,8 @@ type Values struct {
 	Tag       history.Tag // of the statement that the plan is for
 	RowCount  int64       // ROW_COUNT() after the client's previous statement
 	FoundRows uint64      // FOUND_ROWS(), likewise
+	// Whether the server would say something else. Where it would not, it is asked.
+	RowCountGone, FoundRowsGone bool
 }
 
 // holeSize is more than any literal of AppendHole takes.
@@ -22,15 +24,28 @@ const holeSize = 48
 // binary strings; the two counts are expressions of the same type, length and flags as the functions
 // that they stand for (as an operand of + or the like, they make the result one digit wider).
 func AppendHole(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
-	switch h {
-	case rewrite.RowCountHole:
+	switch {
+	case h == rewrite.RowCountHole && !v.RowCountGone:
+		return append(b, "ROW_COUNT()"...)
+	case h == rewrite.FoundRowsHole && !v.FoundRowsGone:
+		return append(b, "FOUND_ROWS()"...)
+	case h == rewrite.RowCountHole:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.RowCount)
-	case rewrite.FoundRowsHole:
+	case h == rewrite.FoundRowsHole:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.FoundRows)
 	}
 	b = append(b, "_binary'"...)
 	b = AppendParam(b, h, ordinal, v)
 	return append(b, '\'')
+}
+
+// AppendPlaceholder appends what stands for a hole in the text of a prepared statement: a ? for a hidden
+// parameter, and the two counts' own names, since the server says which they are only when it runs.
+func AppendPlaceholder(b []byte, h rewrite.Hole, _ int) []byte {
+	if h == rewrite.RowCountHole || h == rewrite.FoundRowsHole {
+		return AppendHole(b, h, 0, &Values{})
+	}
+	return append(b, '?')
 }
 
 // AppendParam appends the bytes of the hidden parameter that a TagHole or a RowIDHole becomes in a

@@ -68,25 +68,40 @@ func New(schema rewrite.Schema, o Options) *Rewriter {
 // Plan says how a statement is observed. It never fails: what cannot be rewritten is opaque, with
 // the reason. The plan shares memory with text.
 func (r *Rewriter) Plan(text string, s Session) *rewrite.Plan {
+	return r.decide(scan(text, s.ANSIQuotes, s.NoBackslashEscapes), &s).finish()
+}
+
+// decide makes everything of a statement's plan but for the pieces.
+func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	p := &rewrite.Plan{}
-	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
+	pl := &planner{rewriter: r, session: s, st: st, plan: p}
 	p.Params = st.placeholders
 	p.Shape, p.Args = st.shape()
-	st.classify(p, &s)
-	if reason := st.refusal(&s); reason != "" {
+	st.classify(p, s)
+	if p.Reply != rewrite.Unchanged && len(st.split()) == 1 {
+		defer pl.keepReply(p.Reply)
+	}
+	if reason := st.refusal(s); reason != "" {
 		opaque(p, reason)
-		return p
+		return pl
 	}
+	defer pl.substituteCounts()
 	if p.Observation != history.Exact {
-		return p // the verb alone settled it
+		return pl // the verb alone settled it
 	}
-	pl := &planner{rewriter: r, session: &s, st: st, plan: p}
 	if err := pl.rewrite(); err != nil {
 		opaque(p, err.Error())
-		return p
+		pl.edits = nil
 	}
-	pl.assemble()
-	return p
+	return pl
+}
+
+// keepReply says how the reply is disguised to the client, unless the statement was rewritten: it is so
+// too where the statement cannot be observed.
+func (pl *planner) keepReply(r rewrite.Reply) {
+	if pl.plan.Reply == rewrite.Unchanged {
+		pl.plan.Reply = r
+	}
 }
 
 // opaque makes p the plan of a statement that goes as it is and is not observed.

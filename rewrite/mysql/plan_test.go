@@ -162,6 +162,7 @@ func flags(p *rewrite.Plan) string {
 		{"capture", p.Capture}, {"ends-txn", p.EndsTxn}, {"chain", p.Chain}, {"may-hide-locks", p.MayHideLocks},
 		{"reads-diagnostics", p.ReadsDiagnostics}, {"changes-session", p.ChangesSession},
 		{"changes-schema", p.ChangesSchema}, {"substitutes", p.Substitutes},
+		{"commits", p.Commits}, {"may-restart", p.MayRestart},
 	} {
 		if f.set {
 			b.WriteString(" " + f.name)
@@ -181,6 +182,9 @@ func flags(p *rewrite.Plan) string {
 	}
 	if p.Shadows != "" {
 		fmt.Fprintf(&b, " shadows=%q", p.Shadows)
+	}
+	if p.Reveals != "" {
+		fmt.Fprintf(&b, " reveals=%q", p.Reveals)
 	}
 	return strings.Replace(b.String(), " ", " | ", 1)
 }

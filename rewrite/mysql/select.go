@@ -226,21 +226,7 @@ func sameItems(st *statement, list []item, fields []*ast.SelectField) error {
 func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 	st := pl.st
 	for k, it := range list {
-		found := false
-		for i := it.first; i+2 <= it.last; i++ {
-			hole := rewrite.RowCountHole
-			if st.is(i, "FOUND_ROWS") {
-				hole = rewrite.FoundRowsHole
-			} else if !st.is(i, "ROW_COUNT") {
-				continue
-			}
-			if !st.mark(i+1, "(") || !st.mark(i+2, ")") {
-				continue
-			}
-			pl.edits = append(pl.edits, edit{st.toks[i].start, st.toks[i+2].end, []rewrite.Piece{{Hole: hole}}})
-			found = true
-		}
-		if !found || n.Fields.Fields[k].AsName.O != "" {
+		if !pl.countsToHoles(it.first, it.last+1) || n.Fields.Fields[k].AsName.O != "" {
 			continue
 		}
 		spelled := st.text[st.toks[it.first].start:st.toks[it.last].end]
@@ -252,6 +238,40 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 		pl.insertAt(pos, text(" AS "+quoted(spelled)+gap))
 	}
 	pl.plan.Substitutes = len(pl.edits) > 0
+}
+
+// countsToHoles puts holes in the place of ROW_COUNT() and FOUND_ROWS() among the tokens [from, to), and
+// says whether there are any.
+func (pl *planner) countsToHoles(from, to int) bool {
+	st, found := pl.st, false
+	for i := from; i+2 < to; i++ {
+		hole := rewrite.RowCountHole
+		if st.is(i, "FOUND_ROWS") {
+			hole = rewrite.FoundRowsHole
+		} else if !st.is(i, "ROW_COUNT") {
+			continue
+		}
+		if st.mark(i+1, "(") && st.mark(i+2, ")") {
+			pl.edits = append(pl.edits, edit{st.toks[i].start, st.toks[i+2].end, []rewrite.Piece{{Hole: hole}}})
+			found = true
+		}
+	}
+	return found
+}
+
+// substituteCounts makes ROW_COUNT() and FOUND_ROWS() values in statements that show no column names:
+// assignments, writes and SELECT ... INTO.
+func (pl *planner) substituteCounts() {
+	st, p := pl.st, pl.plan
+	silent := st.is(0, "SET", "DO", "CALL", "INSERT", "REPLACE", "UPDATE", "DELETE") ||
+		st.is(0, "SELECT") && st.find(0, len(st.toks), 0, "INTO") >= 0
+	if !p.ReadsDiagnostics || p.Substitutes || !silent {
+		return
+	}
+	alone := len(pl.edits) == 0
+	if pl.countsToHoles(0, len(st.toks)) && alone {
+		p.Substitutes = true
+	}
 }
 
 // maxItemName is how long the server lets the name of a column without an alias be.

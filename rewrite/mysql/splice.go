@@ -31,6 +31,12 @@ func (pl *planner) after(i int) (pos int, gap string) {
 	return pos, gap
 }
 
+// finish gives the plan with its pieces.
+func (pl *planner) finish() *rewrite.Plan {
+	pl.assemble()
+	return pl.plan
+}
+
 // assemble turns the edits into the plan's pieces, or makes the plan opaque when the result would be
 // more than the server takes.
 func (pl *planner) assemble() {
@@ -78,7 +84,7 @@ func (pl *planner) hide() {
 			}
 		}
 		for _, piece := range e.pieces {
-			if piece.Hole != rewrite.NoHole {
+			if piece.Hole == rewrite.TagHole || piece.Hole == rewrite.RowIDHole {
 				pl.plan.Hidden = append(pl.plan.Hidden,
 					rewrite.Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
 				hidden++

@@ -217,7 +217,8 @@ func TestSubstitutedCountsLookLikeTheFunctions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range []Values{{RowCount: -1}, {RowCount: 1 << 40, FoundRows: 1 << 41}} {
+		for _, v := range []Values{{RowCountGone: true, FoundRowsGone: true}, {RowCount: -1, RowCountGone: true, FoundRowsGone: true},
+			{RowCount: 1 << 40, FoundRows: 1 << 41, RowCountGone: true, FoundRowsGone: true}} {
 			got, err := c.Execute(literal(r.Plan(tc.query, testSession()), v))
 			if err != nil {
 				t.Fatal(err)

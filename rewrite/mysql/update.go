@@ -101,14 +101,14 @@ func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table) (strin
 		if c == nil {
 			return "", refusal("unknown column")
 		}
-		if slices.Contains(seen, c.Name) {
+		if c.Generated || slices.Contains(seen, c.Name) {
 			continue
 		}
 		seen = append(seen, c.Name)
 		parts = append(parts, "IFNULL("+storedValue(c)+", _binary'N')")
 	}
 	if len(parts) == 0 {
-		return "", refusal("unparsable")
+		return "", refusal("generated column")
 	}
 	if err := pl.checkSpelling(seen...); err != nil {
 		return "", err

@@ -59,9 +59,11 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 			p.Shape, p.Args, p.Params = shape, args, params
 			continue
 		}
-		p.Kind, p.Savepoint, p.Shadows = history.Other, "", ""
-		p.Chain, p.NextLevel = false, history.LevelUnknown
+		p.Kind, p.Savepoint, p.Reveals = history.Other, "", ""
+		p.Chain, p.Commits, p.NextLevel = false, false, history.LevelUnknown
+		p.Shadows = strings.Trim(p.Shadows+"\n"+one.Shadows, "\n")
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
+		p.MayRestart = p.EndsTxn
 		p.ChangesSession = true
 		p.ChangesSchema = p.ChangesSchema || one.ChangesSchema
 		p.ReadsDiagnostics = p.ReadsDiagnostics || one.ReadsDiagnostics
@@ -134,7 +136,7 @@ func (v verb) classify() {
 		v.opaque("ANALYZE") // it runs the statement behind it
 	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE",
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
-		p.EndsTxn = true // implicit commit
+		p.EndsTxn, p.Commits = true, true // implicit commit
 	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC"):
 		v.show()
 	case v.is(0, "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
@@ -192,10 +194,27 @@ func (v verb) dml() {
 		v.unknown("unparsable")
 		return
 	}
+	if v.p.Kind == history.Select && v.listsColumns() {
+		v.p.Reply = rewrite.Listing
+	}
 	v.p.Observation = history.Exact
 	if reason != "" {
 		v.opaque(reason)
 	}
+}
+
+// listsColumns says whether a SELECT reads information_schema.COLUMNS.
+func (v verb) listsColumns() bool {
+	for i := v.from; i < v.to; i++ {
+		if !strings.EqualFold(unquoted(v.st.tok(i)), "COLUMNS") {
+			continue
+		}
+		if v.st.mark(i-1, ".") && i >= 2 && strings.EqualFold(unquoted(v.st.tok(i-2)), "information_schema") ||
+			!v.st.mark(i-1, ".") && strings.EqualFold(v.session.Schema, "information_schema") {
+			return true
+		}
+	}
+	return false
 }
 
 // locking finds the locking clause of a SELECT that the parser may not know.
@@ -221,6 +240,9 @@ func (v verb) ddl() {
 		object = 3
 	}
 	p.Kind = history.DDL
+	if v.is(0, "DROP") {
+		p.Reveals = v.droppedNames()
+	}
 	if v.is(object, "TEMPORARY") {
 		if v.is(0, "CREATE") {
 			p.Shadows = v.temporaryName(object + 1)
@@ -239,6 +261,24 @@ func (v verb) ddl() {
 	case v.is(0, "CREATE") && v.is(object, "TABLE"):
 		p.Observation = history.Exact // as far as the verb goes; see createTable
 	}
+}
+
+// droppedNames gives the names behind DROP [TEMPORARY] TABLE, as Plan.Reveals lists them.
+func (v verb) droppedNames() string {
+	i := 1
+	if v.is(i, "TEMPORARY") {
+		i++
+	}
+	if !v.is(i, "TABLE", "TABLES") {
+		return ""
+	}
+	names := []string{v.temporaryName(i + 1)}
+	for i += v.from; i < v.to; i++ {
+		if v.st.mark(i, ",") {
+			names = append(names, v.temporaryName(i+1-v.from))
+		}
+	}
+	return strings.Join(names, "\n")
 }
 
 // temporaryName gives the name behind [TABLE] [IF NOT EXISTS], as Session.Shadowed lists it.

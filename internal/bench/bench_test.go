@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+const summary = `SQL statistics:
+    queries performed:
+        read:                            8260
+        total:                           11800
+    transactions:                        590    (588.92 per sec.)
+    queries:                             11800  (11778.41 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+
+Latency (ms):
+         min:                                    5.02
+         50th percentile:                        13.22
+`
+
+func TestSummaryOfSysbenchIsRead(t *testing.T) {
+	got, err := parseTurn([]byte(summary))
+	if want := (turn{statements: 11800, rate: 11778.41, latency: 13220 * time.Microsecond}); err != nil || got != want {
+		t.Errorf("read %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := parseTurn([]byte("FATAL: unable to connect\n")); err == nil || !strings.Contains(err.Error(), "unable to connect") {
+		t.Errorf("without a summary the error is %v", err)
+	}
+}
+
+func TestRatiosAreMediansOfRounds(t *testing.T) {
+	at := func(rates ...float64) (turns []turn) {
+		for _, r := range rates {
+			turns = append(turns, turn{statements: 50_000, rate: r, latency: time.Duration(r) * time.Microsecond})
+		}
+		return turns
+	}
+	direct, copied := at(100, 1000, 10), at(50, 100, 9)
+	r := newResult(load{clients: 1}, pathCopy, 3*time.Second, copied, [][]turn{direct, copied})
+	if r.Ratio[pathDirect] != 0.5 || r.Rate != 50 || r.Added != -50 || r.CPU != 2 {
+		t.Errorf("%+v", r)
+	}
+	if even := medianOf(at(4, 1, 2, 9), func(i int) float64 { return at(4, 1, 2, 9)[i].rate }); even != 3 {
+		t.Errorf("the median of 1, 2, 4, 9 is %v", even)
+	}
+}
+
+func TestTableComparesWithThePathsBefore(t *testing.T) {
+	ratio := map[string]float64{pathDirect: 0.5, pathCopy: 0.9, pathOff: 1}
+	table := report{Results: []result{
+		{Load: "load", Path: pathDirect, Rate: 1000, Latency: 10, Ratio: ratio},
+		{Load: "load", Path: pathOff, Rate: 500, Latency: 30, Added: 20, CPU: 1.5, Ratio: ratio},
+	}, Recording: &recording{Txns: 7}}.table()
+	for _, row := range []string{"direct 1000 10", "off 500 0.50 0.90 30 +20 1.50", "recorded: 7 transactions, 0 statements"} {
+		if !strings.Contains(strings.Join(strings.Fields(table), " "), row) {
+			t.Errorf("%q is not in\n%s", row, table)
+		}
+	}
+}
+
+func TestCopyPassesBytesBothWays(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	go func() {
+		c, err := server.Accept()
+		if err == nil {
+			io.Copy(c, c)
+			c.Close()
+		}
+	}()
+	said, announce := io.Pipe()
+	go serveCopies(server.Addr().String(), announce)
+	line := make([]byte, 100)
+	n, err := said.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _, _ := strings.Cut(strings.TrimPrefix(string(line[:n]), announcement), ",")
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	echo := make([]byte, 5)
+	if _, err := client.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(client, echo); err != nil || string(echo) != "hello" {
+		t.Errorf("%q came back, %v", echo, err)
+	}
+}

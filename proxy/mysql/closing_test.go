@@ -1,0 +1,131 @@
+package mysql
+
+import (
+	"net"
+	"testing"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// begin logs a client in to a database with one row in one table.
+func begin(t *testing.T) *conversation {
+	t.Helper()
+	database := testdb.NewDatabase(t)
+	db := testdb.Open(t, database)
+	for _, sql := range []string{
+		"CREATE TABLE t (id INT PRIMARY KEY, v INT, " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(255) + ")",
+		"INSERT INTO t VALUES (1, 1)",
+	} {
+		if _, err := db.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := testdb.MariaDB(t)
+	target, err := catalog.ParseTarget(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := catalog.Connect(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	schema, err := catalog.Load(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", server.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	c := &conversation{t: t, server: conn, session: newTestSession(sqlmysql.NewCache(sqlmysql.New(schema, sqlmysql.Options{}), 100, 1<<20))}
+	c.settle()
+	caps := uint32(gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH |
+		gomysql.CLIENT_CONNECT_WITH_DB | gomysql.CLIENT_LONG_PASSWORD | gomysql.CLIENT_LOCAL_FILES)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33}, make([]byte, 23)...)
+	c.client(1, append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...))
+	return c
+}
+
+func (c *conversation) query(sql string) { c.client(0, append([]byte{gomysql.COM_QUERY}, sql...)) }
+
+// send sends a query and does not wait for the answer.
+func (c *conversation) send(sql string) {
+	c.t.Helper()
+	packet, _ := appendPacket(nil, 0, append([]byte{gomysql.COM_QUERY}, sql...))
+	if n, err := c.session.FromClient(0, packet); err != nil || n != len(packet) {
+		c.t.Fatalf("the session took %d of %d bytes: %v", n, len(packet), err)
+	}
+}
+
+// hear gives the session what the server says, until the session is done.
+func (c *conversation) hear() {
+	c.t.Helper()
+	buf := make([]byte, 4096)
+	for !c.session.Done() {
+		_, toServer := c.session.Output()
+		if _, err := c.server.Write(toServer); err != nil {
+			c.t.Fatal(err)
+		}
+		n, err := c.server.Read(buf)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if err := c.session.FromServer(0, buf[:n]); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// txns gives the transactions among the session's events.
+func (c *conversation) txns() []*history.Txn {
+	var txns []*history.Txn
+	for _, e := range c.session.Events() {
+		if e.Txn != nil {
+			txns = append(txns, e.Txn)
+		}
+	}
+	return txns
+}
+
+func TestUpdateOfAClientThatHungUpIsRecorded(t *testing.T) {
+	c := begin(t)
+	c.query("DO 1")
+	c.send("UPDATE t SET v = 2")
+	c.session.ClientClosed(0)
+	c.session.ClientClosed(0) // the driver notices on both of the client's directions
+	c.hear()
+	txns := c.txns()
+	if len(txns) != 1 || txns[0].Status != history.Committed || len(txns[0].Stmts[0].Accesses) != 1 {
+		t.Fatalf("recorded: %+v", txns)
+	}
+}
+
+func TestCaptureThatIsNotAnsweredIsInexact(t *testing.T) {
+	c := begin(t)
+	c.query("UPDATE t SET v = 2")
+	c.session.Idle(0)
+	c.session.ServerClosed(0)
+	txns := c.txns()
+	if len(txns) != 1 || txns[0].Status != history.Committed || txns[0].Stmts[0].Observation != history.Inexact {
+		t.Fatalf("recorded: %+v", txns)
+	}
+}
+
+func TestClientThatHangsUpInAFileLosesItsTransaction(t *testing.T) {
+	c := begin(t)
+	c.query("BEGIN")
+	c.query("UPDATE t SET v = 2")
+	c.query("LOAD DATA LOCAL INFILE 'x' INTO TABLE t")
+	c.session.ClientClosed(0)
+	txns := c.txns()
+	if len(txns) != 1 || txns[0].Status != history.Aborted {
+		t.Fatalf("recorded: %+v", txns)
+	}
+}

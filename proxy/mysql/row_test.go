@@ -1,0 +1,26 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
+	for _, rows := range []int{maxSeen, maxSeen + 1} {
+		s := NewSession(Config{})
+		for range rows {
+			s.seen.add(0, []byte("r"), []byte("0"))
+		}
+		o := &observed{plan: &rewrite.Plan{Reply: rewrite.Trimmed, Sources: []rewrite.Source{{Table: "shop.item"}}}}
+		o.stmt.Observation = history.Exact
+		s.takeSightings(o)
+		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxSeen || exact != (rows == maxSeen) {
+			t.Errorf("%d rows: %d reads, %v", rows, len(o.stmt.Accesses), o.stmt.Observation)
+		}
+		if s.seen.forget(); s.seen.more {
+			t.Errorf("%d rows: the next statement has too many before it begins", rows)
+		}
+	}
+}

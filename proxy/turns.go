@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"github.com/isotap/isotap/proxy/mysql"
+)
+
+const (
+	readBytes = 64 << 10
+	// quiet is how long the side whose turn it is may say nothing before the other is watched too.
+	quiet = 20 * time.Millisecond
+)
+
+// A side is a socket as a link reads it.
+type side struct {
+	conn     net.Conn
+	buf      []byte
+	deadline time.Time // of reads; zero when there is none
+}
+
+// heard is what one read gave: bytes, valid until the side's next read, or the connection's end. A
+// deadline that passed is neither.
+type heard struct {
+	bytes []byte
+	ended bool
+}
+
+func (h heard) something() bool { return len(h.bytes) > 0 || h.ended }
+
+func (s *side) read() heard {
+	n, err := s.conn.Read(s.buf)
+	return heard{s.buf[:n], err != nil && !errors.Is(err, os.ErrDeadlineExceeded)}
+}
+
+// readSoon reads, and gives up after quiet to twice quiet: to set a deadline for each read would cost
+// more than it is worth.
+func (s *side) readSoon() heard {
+	if now := time.Now(); s.deadline.Sub(now) < quiet {
+		s.setDeadline(now.Add(2 * quiet))
+	}
+	return s.read()
+}
+
+func (s *side) setDeadline(t time.Time) {
+	s.deadline = t
+	s.conn.SetReadDeadline(t) // fails on a closed socket only, and then so does the read
+}
+
+// wake ends a read that is waiting. It may be called while another goroutine reads.
+func (s *side) wake() { s.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+// read waits until either side says something, or the link is woken. The protocol has turns, so mostly
+// one side is read, by the link's own goroutine: from a command to its reply no other needs to run. Both
+// are read when it may be either side's turn, and when the one whose turn it is has been quiet for a
+// while: the other may end the connection at any time.
+func (l *link) read() (client, server heard) {
+	switch {
+	case l.clientGone:
+		return heard{}, l.server.read()
+	case len(l.ahead) > 0:
+		return heard{}, l.server.readSoon()
+	}
+	switch l.session.Turn() {
+	case mysql.ClientTurn:
+		client = l.client.readSoon()
+	case mysql.ServerTurn:
+		server = l.server.readSoon()
+	}
+	if client.something() || server.something() {
+		return client, server
+	}
+	return l.readBoth()
+}
+
+// readBoth reads both sides until one of them says something, the link is woken, or entries are due to
+// be read.
+func (l *link) readBoth() (client, server heard) {
+	l.server.setDeadline(time.Time{})
+	l.client.setDeadline(time.Time{})
+	if l.session.Unread() {
+		l.client.setDeadline(time.Now().Add(idleRead))
+	}
+	fromServer := make(chan heard, 1)
+	go func() {
+		h := l.server.read()
+		l.client.wake()
+		fromServer <- h
+	}()
+	client = l.client.read()
+	l.server.wake()
+	server = <-fromServer
+	l.server.setDeadline(time.Time{})
+	l.client.setDeadline(time.Time{})
+	return client, server
+}

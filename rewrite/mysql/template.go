@@ -1,0 +1,158 @@
+package mysql
+
+import (
+	"sort"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A template makes the plans of all statements that differ from one that was planned in the values of
+// their plain literals only. What such a statement needs is to be cut into tokens again; the parser
+// need not read it. A template is immutable.
+type template struct {
+	plan  rewrite.Plan // without what depends on the text: Args, Pieces, Hidden
+	edits []anchored
+}
+
+// An anchored edit is one whose places are told from tokens.
+type anchored struct {
+	start, end anchor
+	pieces     []rewrite.Piece
+}
+
+// An anchor is a place in a statement: so many bytes behind the start of a token or, when it is not
+// inside the token, behind its end.
+type anchor struct {
+	token  int
+	inside bool
+	bytes  int
+}
+
+// newTemplate makes a template of what a planner decided, before it assembles the plan.
+func newTemplate(pl *planner) *template {
+	t := &template{plan: *pl.plan, edits: make([]anchored, len(pl.edits))}
+	t.plan.Args = nil
+	for i, e := range pl.edits {
+		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces}
+	}
+	return t
+}
+
+// fill makes the plan of a statement with the template's skeleton.
+func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
+	p := t.plan
+	_, p.Args = st.shape()
+	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits))}
+	for i, e := range t.edits {
+		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces}
+	}
+	return pl.finish()
+}
+
+// anchor finds the last token that begins at or before a place in the text.
+func (st *statement) anchor(pos int) anchor {
+	i := sort.Search(len(st.toks), func(i int) bool { return st.toks[i].start > pos }) - 1
+	switch {
+	case i < 0:
+		return anchor{token: -1, bytes: pos}
+	case pos < st.toks[i].end:
+		return anchor{token: i, inside: true, bytes: pos - st.toks[i].start}
+	}
+	return anchor{token: i, bytes: pos - st.toks[i].end}
+}
+
+// place is where the anchor is in this statement.
+func (st *statement) place(a anchor) int {
+	switch {
+	case a.token < 0:
+		return a.bytes
+	case a.inside:
+		return st.toks[a.token].start + a.bytes
+	}
+	return st.toks[a.token].end + a.bytes
+}
+
+// The marks that stand for plain literals in a skeleton. No token of a statement that is not broken
+// begins with such a byte.
+const (
+	markNone    = 0x00 // not a plain literal
+	markInteger = 0x01
+	markDecimal = 0x02
+	markString  = 0x03
+)
+
+// skeleton appends the statement with a mark in the place of every plain literal. Statements with the
+// same skeleton have the same plan but for Args and for the client's text in Pieces.
+func (st *statement) skeleton(b []byte) []byte {
+	pos, by := 0, false
+	for i, t := range st.toks {
+		by = by || st.is(i, "BY")
+		// The number in ORDER BY 2 is not a value but the name of a column.
+		if by && (st.is(i-1, "BY") || st.mark(i-1, ",")) {
+			continue
+		}
+		if mark := st.literalMark(i); mark != markNone {
+			b = append(append(b, st.text[pos:t.start]...), mark)
+			pos = t.end
+		}
+	}
+	return append(b, st.text[pos:]...)
+}
+
+func (st *statement) literalMark(i int) byte {
+	switch st.toks[i].kind {
+	case number:
+		return numberMark(st.tok(i))
+	case str:
+		return stringMark(st.tok(i))
+	}
+	return markNone
+}
+
+// maxPlainNumber is how many bytes a plain number has at most: such a number fits every type that the
+// parser gives it.
+const maxPlainNumber = 15
+
+// numberMark gives the mark of a number that has digits only, or a point between digits.
+func numberMark(s string) byte {
+	mark := byte(markInteger)
+	for i := range len(s) {
+		switch {
+		case s[i] == '.':
+			mark = markDecimal
+		case !isDigit(s[i]):
+			return markNone
+		}
+	}
+	if len(s) > maxPlainNumber || s[0] == '.' || s[len(s)-1] == '.' {
+		return markNone
+	}
+	return mark
+}
+
+// stringMark gives the mark of a string that begins and ends with its only quotes, and in which nothing
+// needs to be unescaped.
+func stringMark(s string) byte {
+	if s[0] != '\'' && s[0] != '"' {
+		return markNone
+	}
+	for i := 1; i < len(s)-1; i++ {
+		if s[i] == '\\' || s[i] == s[0] {
+			return markNone
+		}
+	}
+	return markString
+}
+
+// repeats says whether statements like this one are planned from templates.
+func (st *statement) repeats(s *Session) bool {
+	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE") && st.refusal(s) == ""
+}
+
+// holdsForAll says whether what the planner decided holds for all statements with the skeleton. That
+// the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
+func (pl *planner) holdsForAll() bool {
+	p := pl.plan
+	return !p.Substitutes && (p.Observation != history.Opaque || p.Reason != "unparsable")
+}
