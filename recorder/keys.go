@@ -18,8 +18,6 @@ const (
 	keyString  = 'd' // run, number: a string of the run's dictionary
 )
 
-const txnKeyLen = 1 + 4 + 4 + 4
-
 func appendRunKey(b []byte, space byte, run history.Run) []byte {
 	return binary.BigEndian.AppendUint32(append(b, space), uint32(run))
 }
