@@ -92,6 +92,9 @@ type Plan struct {
 	Target string
 	// Inserts is the number of rows that an INSERT ... VALUES writes under ids made from RowIDHole.
 	Inserts int
+	// ListsColumns says that Pieces name the table's columns where the client left that to the server:
+	// when the table changes, a statement prepared before must not go on meaning the old ones.
+	ListsColumns bool
 	// Capture says that the statement collects entries in the session variables (see [CaptureInit]).
 	Capture bool
 	// EndsTxn says that the statement ends an open transaction (COMMIT, ROLLBACK, BEGIN, DDL) or may

@@ -323,3 +323,21 @@ func TestLoginsAreRelayed(t *testing.T) {
 		}
 	}
 }
+
+func TestTablesChangedWithoutTheProxyAreNoticed(t *testing.T) {
+	b := newBench(t, nil, "CREATE TABLE t (a INT, b INT)")
+	c := b.conn(b.through)
+	b.exec(c, "INSERT INTO t VALUES (1, 2)")
+	b.exec(b.direct, "ALTER TABLE t MODIFY b INT FIRST")
+	epoch := b.tap.schema.catalog.Epoch()
+	for deadline := time.Now().Add(20 * time.Second); b.tap.schema.catalog.Epoch() == epoch; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the catalog is as it was 20 s ago")
+		}
+	}
+	b.exec(c, "INSERT INTO t VALUES (1, 2)")
+	var rows string
+	if err := c.QueryRowContext(t.Context(), "SELECT GROUP_CONCAT(a, '/', b ORDER BY a) FROM t").Scan(&rows); err != nil || rows != "1/2,2/1" {
+		t.Errorf("rows %s, %v", rows, err)
+	}
+}

@@ -3,6 +3,9 @@ package tap
 import (
 	"context"
 	"errors"
+	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/catalog"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -48,6 +51,31 @@ func (s *schema) reload(ctx context.Context) error {
 		s.planner.Invalidate()
 	}
 	return nil
+}
+
+// How often the catalog is read again without a cause. A large one takes its time, and is read less
+// often: the reading must not become a load.
+const (
+	watchEvery = time.Second
+	watchShare = 100 // of the time between two readings, at most one part is spent reading
+)
+
+// watch reads the catalog again and again until ctx ends, so that tables which somebody changed
+// without the proxy are not taken for what they were.
+func (s *schema) watch(ctx context.Context, log *zap.Logger) {
+	pause := watchEvery
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		started := time.Now()
+		if err := s.reload(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
+		}
+		pause = max(watchEvery, watchShare*time.Since(started))
+	}
 }
 
 func (s *schema) close() error { return s.conn.Close() }

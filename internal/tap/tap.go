@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -44,12 +45,16 @@ type Tap struct {
 	served   chan error
 	writer   *recorder.Writer
 	schema   *schema
+	watching sync.WaitGroup
 	upstream catalog.Target
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
 // until ctx ends or [Tap.Stop].
 func Start(ctx context.Context, o Options) (*Tap, error) {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
 	t := &Tap{served: make(chan error, 1), upstream: o.Upstream}
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, Args: o.Args,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Drain: o.Drain, Logger: o.Logger}
@@ -70,6 +75,9 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	t.stop = stop
 	p := proxy.New(cfg)
 	go func() { t.served <- p.Serve(serving, t.listener) }()
+	if t.schema != nil {
+		t.watching.Go(func() { t.schema.watch(serving, o.Logger) })
+	}
 	return t, nil
 }
 
@@ -145,6 +153,7 @@ func (t *Tap) close() error {
 	if t.writer != nil {
 		errs = append(errs, t.writer.Close())
 	}
+	t.watching.Wait()
 	if t.schema != nil {
 		errs = append(errs, t.schema.close())
 	}

@@ -214,6 +214,15 @@ func parseErr(payload []byte) (serverError, error) {
 	return e, nil
 }
 
+// appendErr writes an ERR packet's payload.
+func appendErr(b []byte, e serverError) []byte {
+	b = binary.LittleEndian.AppendUint16(append(b, markErr), e.code)
+	if e.state != "" {
+		b = append(append(b, '#'), e.state...)
+	}
+	return append(b, e.message...)
+}
+
 // matchedRows reads how many rows an UPDATE matched and how many of them it changed out of the info of
 // its OK packet ("Rows matched: 1  Changed: 1  Warnings: 0"). Unlike the affected rows they do not
 // depend on CLIENT_FOUND_ROWS.

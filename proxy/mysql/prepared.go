@@ -32,15 +32,14 @@ type prepared struct {
 	// original is the id of the client's own text, prepared beside the rewritten one once that had to
 	// be left alone; 0 until then.
 	original uint32
-	runs     uint32  // the id that was executed last
-	cursor   *cursor // that this left open over trimmed rows
-}
-
-// A cursor is what COM_STMT_FETCH must know of the statement that opened it.
-type cursor struct {
-	stmt   *observed
-	types  []byte // of the columns
-	fields int
+	// refusal is why that could not be prepared: it is the answer to the client's next execution.
+	refusal *serverError
+	// filled is the id of the text with values in the place of ROW_COUNT() and FOUND_ROWS(), prepared
+	// for one execution; fresh until that.
+	filled uint32
+	fresh  bool
+	runs   uint32  // the id that was executed last
+	cursor *cursor // that this left open over trimmed rows
 }
 
 // prepare sends COM_STMT_PREPARE, of the rewritten text where the plan has one.
@@ -183,19 +182,6 @@ func (s *Session) prepareDone(x *exchange) error {
 	return nil
 }
 
-// prepareOriginal prepares the client's own text beside the rewritten one, unseen by the client.
-func (s *Session) prepareOriginal(p *prepared) {
-	hidden := &prepared{plan: p.plan}
-	s.rowCountGone = true
-	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
-		p.original = hidden.id
-		if x.failed {
-			p.original = p.id
-		}
-		return nil
-	}}, append([]byte{gomysql.COM_STMT_PREPARE}, p.text...))
-}
-
 // statementID reads the id that stands behind the command byte.
 func (s *Session) statementID(payload []byte) (uint32, *prepared) {
 	if len(payload) < 5 {
@@ -216,6 +202,11 @@ func (s *Session) execute(payload []byte) error {
 		s.send(s.statement(s.observe(unknownSettings)), payload)
 		return nil
 	}
+	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
+		s.wait(payload)
+		s.prepareFilled(p)
+		return nil
+	}
 	reason := s.leavesPrepared(p)
 	if p.rewritten && reason != "" && p.original == 0 {
 		s.wait(payload)
@@ -233,6 +224,11 @@ func (s *Session) execute(payload []byte) error {
 		o.lower(history.Opaque, reason)
 	}
 	long := slices.Contains(p.long, true)
+	if !o.rewritten && p.refusal != nil {
+		s.answer(o, *p.refusal)
+		p.original, p.refusal = 0, nil
+		return nil
+	}
 	command, err := s.bind(o, p, payload)
 	if err != nil {
 		if p.rewritten {
@@ -243,42 +239,18 @@ func (s *Session) execute(payload []byte) error {
 	x := s.statement(o)
 	x.binary, x.prepared, x.long = true, p, long
 	p.cursor, p.runs = nil, p.id
-	if p.rewritten && !o.rewritten {
+	switch {
+	case p.rewritten && !o.rewritten:
 		p.runs = p.original
+	case p.fresh:
+		p.fresh, p.runs = false, p.filled
+		command = s.readdressed(payload, p)
 	}
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
 	s.send(x, command)
 	return nil
-}
-
-// leavesPrepared says why a prepared statement runs unchanged although its plan would change it; empty
-// when it does not.
-func (s *Session) leavesPrepared(p *prepared) string {
-	switch reason := s.leavesAlone(p.plan); {
-	case reason != "":
-		return reason
-	case !p.rewritten && splices(p.plan):
-		return "prepared unchanged"
-	case p.rewritten && !s.stillMeans(p):
-		return "prepared before the settings changed"
-	}
-	return ""
-}
-
-// stillMeans says whether the statement would be rewritten today as it was when it was prepared: since
-// then a temporary table may have taken a table's name, say.
-func (s *Session) stillMeans(p *prepared) bool {
-	if p.env == s.env {
-		return true
-	}
-	now := s.plan(p.text)
-	if now.Target != p.plan.Target || !slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources) {
-		return false
-	}
-	p.env = s.env
-	return true
 }
 
 // bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
@@ -424,10 +396,8 @@ func (s *Session) closeStatement(payload []byte) {
 	id, p := s.statementID(payload)
 	if p != nil {
 		delete(s.stmts, id)
-		if p.original != 0 && p.original != p.id {
-			other := binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE}, p.original)
-			s.toServer, _ = appendPacket(s.toServer, 0, other)
-		}
+		s.closeHidden(p, p.original)
+		s.closeHidden(p, p.filled)
 	}
 	s.toServer, _ = appendPacket(s.toServer, 0, payload)
 }
@@ -449,33 +419,4 @@ func (s *Session) readdressed(payload []byte, p *prepared) []byte {
 	s.scratch = append(s.scratch[:0], payload...)
 	binary.LittleEndian.PutUint32(s.scratch[1:], p.runs)
 	return s.scratch
-}
-
-// fetch reads on from a cursor: rows until EOF, trimmed like those of the statement.
-func (s *Session) fetch(payload []byte) {
-	x := &exchange{visible: true, read: (*Session).queryReply, state: stateRows, binary: true}
-	if _, p := s.statementID(payload); p != nil {
-		payload = s.readdressed(payload, p)
-		if c := p.cursor; c != nil {
-			x.stmt, x.prepared, x.done = &observed{plan: p.plan, rewritten: true}, p, (*Session).fetchDone
-			x.hidden, x.types, x.fields = hiddenColumns(p.plan), c.types, c.fields
-			x.renumber, x.seq, x.begun = true, 1, true
-		}
-	}
-	s.send(x, payload)
-}
-
-// fetchDone adds the rows that were fetched to what the cursor's statement read, as long as the
-// transaction goes on that it ran in.
-func (s *Session) fetchDone(x *exchange) error {
-	defer s.seen.forget()
-	opened := x.prepared.cursor.stmt
-	if s.txn == nil || opened.txn != s.txn {
-		return nil
-	}
-	s.takeSightings(x.stmt)
-	st := &s.txn.Stmts[opened.index]
-	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
-	st.Rows += x.rows
-	return nil
 }

@@ -74,6 +74,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 			return refusal("column count")
 		}
 	}
+	pl.plan.ListsColumns = len(columns) > 0
 	pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	return pl.insertRows(at.values, n.Lists)
 }

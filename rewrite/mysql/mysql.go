@@ -108,7 +108,7 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 func opaque(p *rewrite.Plan, reason string) {
 	p.Observation, p.Reason = history.Opaque, reason
 	p.Pieces, p.Hidden, p.Sources = nil, nil, nil
-	p.Reply, p.Inserts, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false
+	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
 }
 
 // A planner makes the plan of one statement.

@@ -1,0 +1,87 @@
+package mysql
+
+import (
+	"encoding/binary"
+	"slices"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// prepareOriginal prepares the client's own text beside the rewritten one, unseen by the client.
+func (s *Session) prepareOriginal(p *prepared) {
+	hidden := &prepared{plan: p.plan}
+	s.rowCountGone = true
+	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
+		p.original, p.refusal = hidden.id, nil
+		if x.failed {
+			p.original, p.refusal = p.id, &x.err
+		}
+		return nil
+	}}, append([]byte{gomysql.COM_STMT_PREPARE}, p.text...))
+}
+
+// prepareFilled prepares the client's text with the values that ROW_COUNT() and FOUND_ROWS() have for the
+// client, unseen by it.
+func (s *Session) prepareFilled(p *prepared) {
+	s.closeHidden(p, p.filled)
+	var values sqlmysql.Values
+	s.fillCounts(&values)
+	hidden := &prepared{plan: p.plan}
+	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
+		p.fresh, p.filled = true, hidden.id
+		if x.failed {
+			p.filled = p.id
+		}
+		return nil
+	}}, p.plan.Append([]byte{gomysql.COM_STMT_PREPARE}, func(b []byte, h rewrite.Hole, ordinal int) []byte {
+		return sqlmysql.AppendHole(b, h, ordinal, &values)
+	}))
+}
+
+// closeHidden closes what isotap prepared beside p, if there is such a statement.
+func (s *Session) closeHidden(p *prepared, id uint32) {
+	if id != 0 && id != p.id {
+		s.toServer, _ = appendPacket(s.toServer, 0, binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE}, id))
+	}
+}
+
+// answer gives the client an error for a statement that could not even be prepared. The server is pinged
+// in its place, so that commands go on in their order.
+func (s *Session) answer(o *observed, e serverError) {
+	x := s.statement(o)
+	x.read = func(s *Session, x *exchange, _ byte, _ []byte) (bool, error) {
+		return true, s.replyError(x, 1, appendErr(nil, e))
+	}
+	s.send(x, []byte{gomysql.COM_PING})
+}
+
+// leavesPrepared says why a prepared statement runs unchanged although its plan would change it; empty
+// when it does not.
+func (s *Session) leavesPrepared(p *prepared) string {
+	switch reason := s.leavesAlone(p.plan); {
+	case reason != "":
+		return reason
+	case !p.rewritten && splices(p.plan):
+		return "prepared unchanged"
+	case p.rewritten && !s.stillMeans(p):
+		return "prepared before a change"
+	}
+	return ""
+}
+
+// stillMeans says whether the statement would be rewritten today as it was when it was prepared: since
+// then a temporary table may have taken a table's name, or the table another column.
+func (s *Session) stillMeans(p *prepared) bool {
+	if p.env == s.env && !p.plan.ListsColumns {
+		return true
+	}
+	now := s.plan(p.text)
+	if now != p.plan && (now.Target != p.plan.Target || !slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources)) {
+		return false
+	}
+	p.env, p.plan = s.env, now
+	return true
+}
