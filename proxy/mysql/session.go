@@ -11,10 +11,11 @@
 // client sends ahead waits.
 //
 // The files follow a statement's way: session.go moves bytes, login.go relays the handshake,
-// command.go takes the client's commands, prepared.go its prepared statements (beside.go when one cannot
-// run as it was prepared, cursor.go when its rows are fetched), exchange.go and reply.go read replies,
-// row.go takes the identities out of rows, capture.go collects what updates wrote, counts.go remembers
-// ROW_COUNT() and FOUND_ROWS(), txn.go keeps the transaction that all of it belongs to.
+// settings.go asks what the session's statements are read under, command.go takes the client's
+// commands, prepared.go, beside.go and cursor.go its prepared statements, exchange.go and reply.go
+// read replies, row.go takes the identities out of rows, disguise.go isotap's columns out of
+// descriptions, capture.go collects what updates wrote, counts.go answers for ROW_COUNT(), txn.go
+// keeps the transaction that all of it belongs to.
 //
 // Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen
 // documentation and in MariaDB's Knowledge Base ("Client/Server Protocol").
