@@ -246,7 +246,7 @@ func conversation() []command {
 		{name: "prepare without parameters", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "INSERT INTO t (v) VALUES (5)"...)},
 		{name: "execute without parameters", bytes: execute(7, false, false)},
 		{name: "prepare nonsense", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "PREPARE ?"...)},
-		{name: "unknown statement", bytes: execute(77, false, false)},
+		{name: "unknown statement", bytes: execute(1<<30, false, false)},
 		{name: "read it all", bytes: query("SELECT * FROM t ORDER BY id")},
 		{name: "reset connection", bytes: []byte{0x1f}},
 		{name: "after the reset", bytes: query("UPDATE t SET v = 3 WHERE id = 2")},
