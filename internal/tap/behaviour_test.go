@@ -341,3 +341,27 @@ func TestTablesChangedWithoutTheProxyAreNoticed(t *testing.T) {
 		t.Errorf("rows %s, %v", rows, err)
 	}
 }
+
+// TestTextsOfSeveralStatementsThatFailTellNoOutcome has a text end the transaction and then fail: what
+// became of the transaction is not known, and it must not be taken for committed, nor for the one that
+// such a text began after it.
+func TestTextsOfSeveralStatementsThatFailTellNoOutcome(t *testing.T) {
+	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10)")
+	c := b.conn(b.open("multiStatements=true"))
+	for _, text := range []string{"ROLLBACK; SELECT nothing FROM account", "ROLLBACK; BEGIN; SELECT nothing FROM account"} {
+		b.exec(c, "BEGIN", "UPDATE account SET balance = balance + 1 WHERE id = 1")
+		if _, err := c.ExecContext(t.Context(), text); err == nil {
+			t.Fatalf("%s worked", text)
+		}
+		b.exec(c, "SELECT owner FROM account WHERE id = 1", "ROLLBACK")
+	}
+	c.Close()
+	for i, txn := range b.txns() {
+		if txn.Stmts[len(txn.Stmts)-1].Error.Code != 0 && txn.Status != history.Indeterminate {
+			t.Errorf("transaction %d, which such a text ended, is %v", i+1, txn.Status)
+		}
+		if len(txn.Stmts) > 3 {
+			t.Errorf("transaction %d goes on behind the text:\n%s", i+1, story([]*history.Txn{txn}))
+		}
+	}
+}

@@ -41,12 +41,9 @@ func caseServers(t *testing.T) (direct, through cases.Server, b *bench) {
 	return cases.Server{Addr: server.Addr(), User: "root"}, cases.Server{Addr: b.tap.Addr().String(), User: "root"}, b
 }
 
-// TestCasesGiveTheSameResultsThroughIsotap runs every interleaved case of the corpus, at each of its
-// levels, directly and through isotap, whose CREATE TABLE instruments the tables: MDEV-26642
-// (troc-listing2) and the experiments of FINDINGS 1 among them. Results, errors, waits and their order
-// must be the same.
-func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
-	direct, through, b := caseServers(t)
+// openCorpus gives the cases and what runs them.
+func openCorpus(t *testing.T, direct cases.Server) ([]cases.Case, *cases.Runner) {
+	t.Helper()
 	corpus, err := cases.Corpus()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +52,17 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer runner.Close()
+	t.Cleanup(func() { runner.Close() })
+	return corpus, runner
+}
+
+// TestCasesGiveTheSameResultsThroughIsotap runs every interleaved case of the corpus, at each of its
+// levels, directly and through isotap, whose CREATE TABLE instruments the tables: MDEV-26642
+// (troc-listing2) and the experiments of FINDINGS 1 among them. Results, errors, waits and their order
+// must be the same.
+func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
+	direct, through, b := caseServers(t)
+	corpus, runner := openCorpus(t, direct)
 	plan := cases.Plan(corpus)
 	for _, o := range []cases.Options{{}, {Prepared: true}} {
 		want, err := runner.RunAll(t.Context(), direct, plan, 4, o)
@@ -91,15 +98,7 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 // transaction's UPDATE in full.
 func TestBugOfMariaDBStillShows(t *testing.T) {
 	direct, through, _ := caseServers(t)
-	corpus, err := cases.Corpus()
-	if err != nil {
-		t.Fatal(err)
-	}
-	runner, err := cases.NewRunner(t.Context(), direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer runner.Close()
+	corpus, runner := openCorpus(t, direct)
 	for _, c := range corpus {
 		if c.ID != "troc-listing2" {
 			continue
@@ -123,15 +122,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // all of it.
 func TestPublishedAnomaliesAreNamed(t *testing.T) {
 	direct, through, b := caseServers(t)
-	corpus, err := cases.Corpus()
-	if err != nil {
-		t.Fatal(err)
-	}
-	runner, err := cases.NewRunner(t.Context(), direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer runner.Close()
+	corpus, runner := openCorpus(t, direct)
 	databases := make(map[string]string)
 	for _, p := range cases.Plan(corpus) {
 		o := cases.Options{Ready: func(_ context.Context, database string) error {

@@ -58,7 +58,7 @@ func (s *Session) readCaptures() bool {
 			if x.failed || x.rows == 0 {
 				lowerAll(batch, "capture not read")
 			}
-			s.release(batch)
+			s.release()
 			return nil
 		},
 	}, sqlmysql.CaptureRead+askCounts)
@@ -149,8 +149,8 @@ func (s *Session) awaitsCaptures(t *history.Txn) bool {
 	return slices.ContainsFunc(s.exchanges, func(x *exchange) bool { return slices.ContainsFunc(x.reads, of) })
 }
 
-// release hands over the transactions that waited for the batch.
-func (s *Session) release(batch []*observed) {
+// release hands over the transactions that no longer wait for entries.
+func (s *Session) release() {
 	waiting := s.ended[:0:0]
 	for _, t := range s.ended {
 		if s.awaitsCaptures(t) {
@@ -169,5 +169,5 @@ func (s *Session) release(batch []*observed) {
 func (s *Session) loseCaptures(reason string) {
 	lowerAll(s.unread, reason)
 	s.unread = nil
-	s.release(nil)
+	s.release()
 }

@@ -6,7 +6,6 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -25,26 +24,12 @@ func begin(t *testing.T) *conversation {
 			t.Fatal(err)
 		}
 	}
-	server := testdb.MariaDB(t)
-	target, err := catalog.ParseTarget(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := catalog.Connect(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer own.Close()
-	schema, err := catalog.Load(t.Context(), own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.Dial("tcp", server.Addr())
+	conn, err := net.Dial("tcp", testdb.MariaDB(t).Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	c := &conversation{t: t, server: conn, session: newTestSession(sqlmysql.NewCache(sqlmysql.New(schema, sqlmysql.Options{}), 100, 1<<20))}
+	c := &conversation{t: t, server: conn, session: newTestSession(serverPlanner(t))}
 	c.settle()
 	caps := uint32(gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH |
 		gomysql.CLIENT_CONNECT_WITH_DB | gomysql.CLIENT_LONG_PASSWORD | gomysql.CLIENT_LOCAL_FILES)

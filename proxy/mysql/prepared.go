@@ -345,9 +345,10 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewri
 		client++
 	}
 	rest = hidden
+	var room [48]byte
 	for i, client := 0, 0; i < total; i++ {
 		if len(rest) > 0 && rest[0].Index == i {
-			value := sqlmysql.AppendParam(nil, rest[0].Hole, rest[0].Ordinal, &fill)
+			value := sqlmysql.AppendParam(room[:0], rest[0].Hole, rest[0].Ordinal, &fill)
 			b = append(appendLenenc(b, uint64(len(value))), value...)
 			rest = rest[1:]
 			continue

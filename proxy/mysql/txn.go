@@ -57,8 +57,8 @@ func (s *Session) follow(status uint16) {
 	s.autocommit = status&gomysql.SERVER_STATUS_AUTOCOMMIT != 0
 }
 
-// observe begins the record of a statement. It gives nil for statements that leave no trace in a
-// history, such as SET NAMES.
+// observe begins the record of a statement. One that leaves no trace in a history, such as SET NAMES,
+// has no transaction.
 func (s *Session) observe(plan *rewrite.Plan) *observed {
 	o := &observed{plan: plan, was: s.inTrans}
 	switch {
@@ -168,7 +168,7 @@ func (s *Session) settleError(o *observed, x *exchange) {
 	}
 	ping := &exchange{read: (*Session).singleReply, done: func(s *Session, _ *exchange) error {
 		s.rowCountGone = true
-		if !s.inTrans {
+		if !s.inTrans || x.leftTxn || o.plan.MayRestart && o.was {
 			s.endOpen(outcomeOfError(o, x.err.code))
 		}
 		return nil
@@ -177,21 +177,22 @@ func (s *Session) settleError(o *observed, x *exchange) {
 }
 
 // outcomeOfError is how a transaction ended whose statement failed. Statements that commit implicitly
-// have done so before they fail; a COMMIT that failed for an unknown reason may have worked.
+// have done so before they fail; a COMMIT that failed for an unknown reason may have worked, and a
+// procedure or a text of several statements may have done either before it failed.
 func outcomeOfError(o *observed, code uint16) history.Status {
 	switch {
 	case rollsBack(code):
 		return history.Aborted
-	case o.plan.Kind == history.Commit, o.plan.Kind == history.Call:
-		return history.Indeterminate
-	case o.plan.EndsTxn && o.plan.Kind != history.Rollback:
+	case o.plan.Kind == history.Begin, o.plan.Kind == history.DDL, o.plan.Commits:
 		return history.Committed
+	case o.plan.EndsTxn && o.plan.Kind != history.Rollback:
+		return history.Indeterminate
 	}
 	return history.Aborted
 }
 
-// rollsBack says whether an error ends the whole transaction: a deadlock, a conflict under MariaDB's
-// innodb_snapshot_isolation, and their kind.
+// rollsBack says whether an error that ended the transaction did so by rolling it back: a deadlock, a
+// conflict under MariaDB's innodb_snapshot_isolation, and their kind.
 func rollsBack(code uint16) bool {
 	switch code {
 	case gomysql.ER_LOCK_DEADLOCK, gomysql.ER_CHECKREAD, gomysql.ER_LOCK_WAIT_TIMEOUT, gomysql.ER_LOCK_TABLE_FULL,
