@@ -52,8 +52,8 @@ type Reply uint8
 const (
 	// Unchanged: the reply goes to the client as it is.
 	Unchanged Reply = iota
-	// Trimmed: the result set's last 2*len(Sources) columns are the identities; the client does not
-	// see them.
+	// Trimmed: the result set's last columns are the identities, [Plan.HiddenColumns] of them; the
+	// client does not see them.
 	Trimmed
 	// Returning: the result set holds only identities; the client gets an OK packet that counts its rows.
 	Returning
@@ -66,9 +66,21 @@ const (
 	Definition
 )
 
-// A Source is a base table whose identity columns (rowid, wlist) a result set carries.
+// A Source is a base table whose identities a result set carries.
 type Source struct {
 	Table string // history.Row.Table
+	// Array says that a row carries the identities of many rows of the table, in one column: a JSON
+	// array of texts "rowid=wlist", NULLs among them, or NULL. Otherwise it carries one identity, in
+	// two columns: rowid and wlist.
+	Array bool
+}
+
+// Columns is the number of columns that the source takes of a row.
+func (s Source) Columns() int {
+	if s.Array {
+		return 1
+	}
+	return 2
 }
 
 // A Plan says how one statement is observed. Plans are shared and must not be changed.
@@ -88,6 +100,11 @@ type Plan struct {
 	Reply  Reply
 	// Sources are the tables behind the identity columns, in their order.
 	Sources []Source
+	// Companion is the statement that shows what this one read, where its own result cannot (DISTINCT,
+	// UNION, ...): the same text in another form, with the same parameters and Reply Trimmed. Isotap runs
+	// it right after the statement, in the same transaction, and the client sees nothing of it. Nil:
+	// there is none.
+	Companion *Plan
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
 	Target string
 	// Inserts is the number of rows that an INSERT ... VALUES writes under ids made from RowIDHole.
@@ -148,4 +165,16 @@ func (p *Plan) Append(b []byte, fill func(b []byte, h Hole, ordinal int) []byte)
 		}
 	}
 	return b
+}
+
+// HiddenColumns is the number of columns that the plan adds to the result set.
+func (p *Plan) HiddenColumns() int {
+	if p.Reply != Trimmed && p.Reply != Returning {
+		return 0
+	}
+	n := 0
+	for _, s := range p.Sources {
+		n += s.Columns()
+	}
+	return n
 }

@@ -170,23 +170,12 @@ func (s *Session) query(payload []byte) {
 func (s *Session) statement(o *observed) *exchange {
 	x := &exchange{read: (*Session).queryReply, visible: true, stmt: o, done: (*Session).statementDone}
 	if o.rewritten {
-		x.hidden, x.swallow = hiddenColumns(o.plan), o.plan.Reply == rewrite.Returning
+		x.hidden, x.swallow = o.plan.HiddenColumns(), o.plan.Reply == rewrite.Returning
 	}
 	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
 		x.disguise, x.renumber, x.seq = r, true, 1
 	}
 	return x
-}
-
-// hiddenColumns is the number of columns that a plan adds to the result set.
-func hiddenColumns(plan *rewrite.Plan) int {
-	switch plan.Reply {
-	case rewrite.Trimmed:
-		return 2 * len(plan.Sources)
-	case rewrite.Returning:
-		return 2
-	}
-	return 0
 }
 
 // beforeStatement sends what must run before a statement. It need not wait for the replies.

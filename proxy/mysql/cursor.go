@@ -14,7 +14,7 @@ func (s *Session) fetch(payload []byte) {
 		payload = s.readdressed(payload, p)
 		if c := p.cursor; c != nil {
 			x.stmt, x.prepared, x.done = &observed{plan: p.plan, rewritten: true}, p, (*Session).fetchDone
-			x.hidden, x.types, x.fields = hiddenColumns(p.plan), c.types, c.fields
+			x.hidden, x.types, x.fields = p.plan.HiddenColumns(), c.types, c.fields
 			x.renumber, x.seq, x.begun = true, 1, true
 		}
 	}

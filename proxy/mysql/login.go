@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // Capabilities that a session does not offer, because it would have to understand more than it does:
@@ -40,7 +42,7 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	b := bytes.Clone(payload)
 	r := reader{b: b, pos: 1}
 	version := r.cString()
-	s.maria = bytes.Contains(version, []byte("MariaDB"))
+	s.dialect, s.version = sqlmysql.ParseVersion(string(version))
 	r.bytes(4 + 8 + 1) // connection id, the scramble's first part, a zero
 	low := r.bytes(2)
 	r.bytes(1 + 2) // collation, status

@@ -143,7 +143,7 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	params := int(binary.LittleEndian.Uint16(b[7:]))
 	p.params = params
 	if p.rewritten {
-		x.hidden = hiddenColumns(p.plan)
+		x.hidden = p.plan.HiddenColumns()
 		if p.plan.Reply == rewrite.Returning {
 			// MariaDB announces no columns for DELETE ... RETURNING.
 			x.hidden = x.columns

@@ -80,7 +80,9 @@ type Session struct {
 	cfg   Config
 	phase phase
 	caps  uint32 // as both sides agreed
-	maria bool   // the server's greeting says MariaDB
+	// What the server's greeting says it is.
+	dialect sqlmysql.Dialect
+	version uint32
 
 	now      int64
 	toClient []byte

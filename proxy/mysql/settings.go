@@ -22,7 +22,7 @@ type settings struct {
 func (s *Session) askSettings() {
 	s.stale = false
 	level := "@@transaction_isolation"
-	if s.maria {
+	if s.dialect == sqlmysql.MariaDB {
 		level = "@@tx_isolation"
 	}
 	s.known = false
@@ -66,7 +66,7 @@ func (s *Session) takeSettings(r *reader) error {
 	if s.level, err = history.ParseLevel(level); err != nil {
 		return err
 	}
-	s.env = sqlmysql.Session{Schema: schema, Charset: charset, MaxPacket: maxPacket, Shadowed: s.shadowed}
+	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset, MaxPacket: maxPacket, Shadowed: s.shadowed}
 	s.env.SetSQLMode(mode)
 	s.known = true
 	return nil

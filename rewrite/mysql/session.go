@@ -5,9 +5,24 @@ import (
 	"strings"
 )
 
+// A Dialect is the SQL of one server of the family.
+type Dialect uint8
+
+// The dialects. They differ in syntax (RETURNING is MariaDB's only), in what hides isotap's columns
+// (TiDB has no invisible ones) and in how UPDATE evaluates its assignments.
+const (
+	MariaDB Dialect = iota
+	MySQL
+	TiDB
+)
+
 // Session is what a plan depends on beside the statement's text: the settings of the client's
 // session. It is comparable and part of the plan cache's key.
 type Session struct {
+	Dialect Dialect
+	// Version is the server's, as major*10000 + minor*100 + patch: 101119, 90704. 0: not known.
+	Version uint32
+
 	Schema  string // the default schema; empty when there is none
 	Charset string // character_set_client; statements in one that [Session] does not know are opaque
 	// MaxPacket is max_allowed_packet in bytes. 0: not known, 1 MiB is assumed.
