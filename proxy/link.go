@@ -166,6 +166,9 @@ func (l *link) record(ctx context.Context) error {
 	for _, e := range l.session.Events() {
 		switch {
 		case e.Txn != nil:
+			if how := l.proxy.live.Load().LogSQL; how != LogNone {
+				l.logStatements(e.Txn, how)
+			}
 			if err := cfg.Recorder.Txn(ctx, e.Txn); err != nil {
 				return err
 			}

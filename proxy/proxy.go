@@ -51,8 +51,10 @@ type Config struct {
 	// reach. The server would take those others for local clients (DESIGN 8).
 	AllowLocal bool
 	// Drain bounds how long Serve waits for open transactions when its context ends.
-	Drain  time.Duration
-	Logger *zap.Logger
+	Drain    time.Duration
+	MaxConns int    // see Live
+	LogSQL   LogSQL // see Live
+	Logger   *zap.Logger
 }
 
 // Permits says whether clients may be served that connect to the address listener: nil or
@@ -70,9 +72,11 @@ var ErrLocalUpstream = errors.New("the listener can be reached from other hosts,
 
 // A Proxy serves clients of one server.
 type Proxy struct {
-	cfg  Config
-	txns atomic.Uint32
-	ids  atomic.Uint32
+	cfg   Config
+	live  atomic.Pointer[Live]
+	conns atomic.Int64 // clients that were admitted and are not gone
+	txns  atomic.Uint32
+	ids   atomic.Uint32
 
 	unrecorded sync.Once
 
@@ -89,7 +93,9 @@ func New(cfg Config) *Proxy {
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
 	}
-	return &Proxy{cfg: cfg, links: make(map[*link]struct{})}
+	p := &Proxy{cfg: cfg, links: make(map[*link]struct{})}
+	p.Reconfigure(Live{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, LogSQL: cfg.LogSQL})
+	return p
 }
 
 // Serve accepts clients from l until ctx ends, then lets open transactions finish for as long as
@@ -109,8 +115,13 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	for {
 		client, err := l.Accept()
 		switch {
+		case err == nil && !p.admit():
+			conns.Go(func() { p.refuse(client) })
 		case err == nil:
-			conns.Go(func() { p.serve(work, client) })
+			conns.Go(func() {
+				defer p.conns.Add(-1)
+				p.serve(work, client)
+			})
 		case ctx.Err() != nil:
 			p.drain()
 			return nil
@@ -188,7 +199,7 @@ func (p *Proxy) newLink(client, server net.Conn) *link {
 		Planner: p.cfg.Planner,
 		NextTxn: func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
 		Durable: p.cfg.Durable,
-		Args:    p.cfg.Args,
+		Args:    p.live.Load().Args,
 	})
 	return l
 }
@@ -205,9 +216,9 @@ func (p *Proxy) notRecording(err error) {
 func (p *Proxy) now() int64 { return int64(time.Since(p.cfg.Started)) }
 
 // drain asks every connection to end after its transaction, and ends those that have not when
-// Config.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
+// Live.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
 func (p *Proxy) drain() {
-	deadline := time.Now().Add(p.cfg.Drain)
+	deadline := time.Now().Add(p.live.Load().Drain)
 	for !p.cfg.Off && time.Now().Before(deadline) && len(p.all()) > 0 {
 		for _, l := range p.all() {
 			l.drain()

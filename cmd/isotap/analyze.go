@@ -14,7 +14,7 @@ func analyzeCommand() *cobra.Command {
 		Short:   "Name the anomalies in recordings",
 		Long:    "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings (see --fail-on).",
 		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'",
-		Args:    needs("DIR"),
+		Args:    needs("DIR", 0),
 	}
 	out.flags(c)
 	c.RunE = func(c *cobra.Command, dirs []string) error {

@@ -15,7 +15,8 @@ func demoCommand() *cobra.Command {
 		Short: "Watch a small shop lose an update, on a database of its own",
 		Long: "Starts a throw-away MariaDB (installed by package name on Debian and Ubuntu when it is missing), runs a\n" +
 			"small web shop with two mistakes through the proxy, and prints the findings.",
-		Args: cobra.NoArgs,
+		Example: "  isotap demo\n  isotap demo --seed 7 --html shop.html",
+		Args:    noArguments,
 	}
 	out.flags(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")

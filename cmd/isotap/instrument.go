@@ -17,7 +17,7 @@ func instrumentCommand() *cobra.Command {
 		Long: "Adds isotap_rowid and isotap_wlist to the InnoDB tables of the URL's database, or of all databases\n" +
 			"when the URL names none. Tables that have them stay as they are. isotap strip undoes it.",
 		Example: "  isotap instrument --upstream mysql://root@127.0.0.1:3306/shop",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	target := targetFlags(c)
 	bytes := c.Flags().Int("wlist-bytes", sqlmysql.DefaultWListBytes, "how long a row's list of writers may grow; 0: without bound")
@@ -37,7 +37,7 @@ func stripCommand() *cobra.Command {
 		Short:   "Remove isotap's columns without trace",
 		Long:    "Removes what isotap instrument, or a proxy's CREATE TABLE, added to the tables of the URL's database, or of\nall databases when the URL names none.",
 		Example: "  isotap strip --upstream mysql://root@127.0.0.1:3306/shop",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	target := targetFlags(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

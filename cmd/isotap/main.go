@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/isotap/isotap/internal/config"
 )
 
 func main() { os.Exit(run()) }
@@ -50,24 +52,21 @@ func (s exitStatus) orNil() error {
 	return s
 }
 
-// needs demands at least one argument, and says which when there is none.
-func needs(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return fmt.Errorf("no %s given: isotap %s", what, c.Use)
-		}
-		return nil
-	}
-}
-
+// root is isotap without a verb.
 func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "isotap",
 		Short:         "Tells whether your transactions are safe",
 		Long:          "isotap stands between your application and its database, watches the transactions, and names the isolation anomalies it sees.",
+		Example:       "  isotap demo\n  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          mistakenVerb,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		// Every flag of every verb may come from the environment.
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return config.FromEnvironment(c.Flags(), os.Getenv) },
 	}
-	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), instrumentCommand(), stripCommand(), demoCommand(), versionCommand())
+	c.SetFlagErrorFunc(mistakenFlag)
+	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), instrumentCommand(), stripCommand(), configCommand(), demoCommand(), versionCommand())
 	return c
 }

@@ -30,6 +30,8 @@ func (o *output) flags(c *cobra.Command) {
 		o.failOn = "hazard"
 	}
 	f.StringVar(&o.failOn, "fail-on", o.failOn, "what gives exit status 1: violation, hazard (which includes violation) or none")
+	complete(c, "fail-on", "violation", "hazard", "none")
+	must(c.MarkFlagFilename("html", "html"))
 }
 
 func (o *output) check() error {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/tap"
 )
 
@@ -13,26 +15,65 @@ func proxyCommand() *cobra.Command {
 		Use:   "proxy --upstream URL --recording DIR",
 		Short: "Stand between clients and their database, and record",
 		Long: "Serves clients until SIGTERM or SIGINT, then lets open transactions finish.\n" +
-			"Tables must carry isotap's columns to be observed: see isotap instrument.",
-		Example: "  isotap proxy --upstream mysql://app:secret@db:3306/shop --listen 127.0.0.1:3307 --recording ./rec",
-		Args:    cobra.NoArgs,
+			"Tables must carry isotap's columns to be observed: see isotap instrument.\n\n" +
+			"On SIGHUP, and when the file of --config changes, the settings are read again; those that a running\n" +
+			"proxy cannot take are named in the log. Every flag may come from the environment (ISOTAP_LISTEN for\n" +
+			"--listen).",
+		Example: "  isotap proxy --upstream mysql://app:secret@db:3306/shop --listen 127.0.0.1:3307 --recording ./rec\n" +
+			"  isotap proxy --config /etc/isotap.yaml",
+		Args: noArguments,
 	}
-	load := settingsFlags(c, defaultSettings())
+	load := settingsFlags(c, config.Default())
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := load()
 		if err != nil {
 			return err
 		}
-		o, err := s.options()
+		o, err := options(&s.Settings)
 		if err != nil {
+			return err
+		}
+		var level zap.AtomicLevel
+		if o.Logger, level, err = newLogger(s.LogLevel); err != nil {
 			return err
 		}
 		t, err := tap.Start(c.Context(), o)
 		if err != nil {
 			return err
 		}
+		r := reloader{load: load, current: s, tap: t, level: level, log: o.Logger}
+		config.Watch(c.Context(), c.Flag("config").Value.String(), r.reload)
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: clients connect to %s, the server is %s\n", t.Addr(), o.Upstream)
 		return t.Wait()
 	}
 	return c
+}
+
+// A reloader gives a running proxy the settings that changed.
+type reloader struct {
+	load    func() (config.Loaded, error)
+	current config.Loaded // as the proxy has them; what needs a restart is as it was at the start
+	tap     *tap.Tap
+	level   zap.AtomicLevel
+	log     *zap.Logger
+}
+
+func (r *reloader) reload() {
+	next, err := r.load()
+	if err != nil {
+		r.log.Error("the settings stay as they were", zap.Error(err))
+		return
+	}
+	taken, left := r.current.Changes(&next)
+	r.current = r.current.Taking(&next)
+	o, err := options(&r.current.Settings)
+	if err == nil {
+		err = r.level.UnmarshalText([]byte(r.current.LogLevel))
+	}
+	if err != nil {
+		r.log.Error("the settings stay as they were", zap.Error(err))
+		return
+	}
+	r.tap.Reconfigure(o.Live())
+	r.log.Info("settings read again", zap.Strings("changed", taken), zap.Strings("need_restart", left))
 }

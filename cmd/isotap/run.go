@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/tap"
 )
 
@@ -36,9 +37,9 @@ SIGINT and SIGTERM interrupt COMMAND; the report follows once it has ended.
 The exit status is COMMAND's own when that is not 0 (128 and the signal's number when a signal ended
 it), otherwise 1 when there are findings (see --fail-on).`,
 		Example: "  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...",
-		Args:    needs("COMMAND"),
+		Args:    needs("COMMAND", 0),
 	}
-	defaults := defaultSettings()
+	defaults := config.Default()
 	defaults.LogLevel = "warn"
 	load := settingsFlags(c, defaults)
 	// What follows COMMAND is COMMAND's own, with or without the --.
@@ -64,8 +65,11 @@ it), otherwise 1 when there are findings (see --fail-on).`,
 			defer os.RemoveAll(dir)
 			s.Recording = filepath.Join(dir, "recording")
 		}
-		o, err := s.options()
+		o, err := options(&s.Settings)
 		if err != nil {
+			return err
+		}
+		if o.Logger, _, err = newLogger(s.LogLevel); err != nil {
 			return err
 		}
 		if instrument && !o.Off {

@@ -26,9 +26,10 @@ func isotapVersion() string {
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "version",
-		Short: "Print isotap's version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print isotap's version",
+		Example: "  isotap version --json",
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"isotap": isotapVersion(), "go": runtime.Version()})

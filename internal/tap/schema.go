@@ -25,7 +25,7 @@ type schema struct {
 	planner *sqlmysql.Cache
 }
 
-func openSchema(ctx context.Context, target catalog.Target) (*schema, error) {
+func openSchema(ctx context.Context, target catalog.Target, strictPlans bool) (*schema, error) {
 	conn, err := catalog.Connect(ctx, target)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func openSchema(ctx context.Context, target catalog.Target) (*schema, error) {
 	if s.catalog, err = catalog.Load(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	s.planner = sqlmysql.NewCache(sqlmysql.New(s.catalog, sqlmysql.Options{}), planEntries, planBytes)
+	s.planner = sqlmysql.NewCache(sqlmysql.New(s.catalog, sqlmysql.Options{StrictPlans: strictPlans}), planEntries, planBytes)
 	return s, nil
 }
 

@@ -31,11 +31,27 @@ type Options struct {
 	Off        bool
 	Recording  string // the recording's directory
 	Durability recorder.Durability
-	Args       bool // record the values of literals and parameters
-	AllowLocal bool // see proxy.Config
-	Drain      time.Duration
+	AllowLocal bool   // see proxy.Config
 	Version    string // isotap's own, for the recording
 	Logger     *zap.Logger
+
+	// What [Tap.Reconfigure] changes: see Live.
+	Args        bool
+	Drain       time.Duration
+	MaxConns    int
+	LogSQL      proxy.LogSQL
+	StrictPlans bool
+}
+
+// Live is what of a tap's options may change while it runs: see [Tap.Reconfigure].
+type Live struct {
+	proxy.Live
+	StrictPlans bool // see sqlmysql.Options
+}
+
+// Live is the part of the options that a running tap takes.
+func (o *Options) Live() Live {
+	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, LogSQL: o.LogSQL}, o.StrictPlans}
 }
 
 // A Tap is a running proxy.
@@ -45,6 +61,7 @@ type Tap struct {
 	served   chan error
 	writer   *recorder.Writer
 	schema   *schema
+	proxy    *proxy.Proxy
 	watching sync.WaitGroup
 	upstream catalog.Target
 }
@@ -56,8 +73,8 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 		o.Logger = zap.NewNop()
 	}
 	t := &Tap{served: make(chan error, 1), upstream: o.Upstream}
-	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, Args: o.Args,
-		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Drain: o.Drain, Logger: o.Logger}
+	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off,
+		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Logger: o.Logger}
 	var err error
 	if t.listener, err = listen(o.Listen); err != nil {
 		return nil, err
@@ -73,8 +90,9 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	}
 	serving, stop := context.WithCancel(ctx)
 	t.stop = stop
-	p := proxy.New(cfg)
-	go func() { t.served <- p.Serve(serving, t.listener) }()
+	t.proxy = proxy.New(cfg)
+	t.proxy.Reconfigure(o.Live().Live)
+	go func() { t.served <- t.proxy.Serve(serving, t.listener) }()
 	if t.schema != nil {
 		t.watching.Go(func() { t.schema.watch(serving, o.Logger) })
 	}
@@ -84,7 +102,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 // observe opens what a proxy needs that looks at its traffic.
 func (t *Tap) observe(ctx context.Context, o Options, cfg *proxy.Config) error {
 	var err error
-	if t.schema, err = openSchema(ctx, o.Upstream); err != nil {
+	if t.schema, err = openSchema(ctx, o.Upstream, o.StrictPlans); err != nil {
 		return err
 	}
 	facts := t.schema.facts
@@ -98,6 +116,14 @@ func (t *Tap) observe(ctx context.Context, o Options, cfg *proxy.Config) error {
 	cfg.Recorder, cfg.Run = t.writer, t.writer.Run()
 	cfg.Planner, cfg.Reload = t.schema.planner, t.schema.reload
 	return nil
+}
+
+// Reconfigure changes what may be changed while clients are served.
+func (t *Tap) Reconfigure(l Live) {
+	t.proxy.Reconfigure(l.Live)
+	if t.schema != nil {
+		t.schema.planner.SetStrictPlans(l.StrictPlans)
+	}
 }
 
 // listen opens "host:port" or "unix:/path".

@@ -254,7 +254,10 @@ func (s *Session) statementDone(x *exchange) error {
 		}
 	}
 	if x.failed {
-		o.stmt.Error = history.Error{Code: x.err.code, SQLState: x.err.state, Message: x.err.message}
+		o.stmt.Error = history.Error{Code: x.err.code, SQLState: x.err.state}
+		if s.cfg.Args { // the server quotes values: Duplicate entry 'ann@example.com' for key 'email'
+			o.stmt.Error.Message = x.err.message
+		}
 		o.stmt.Void = true
 	}
 	s.countReply(x)

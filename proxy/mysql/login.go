@@ -130,11 +130,21 @@ func (s *Session) reset() {
 	s.nextLevel = 0
 }
 
-// RefusalPacket is what a client gets in place of a greeting when there is no server to greet it, in
-// the form that precedes the handshake. The error is a server's own, 1429: MariaDB's clients take one
-// of the clients' range, such as 2003, for a malformed packet.
+// RefusalPacket is what a client gets in place of a greeting when there is no server to greet it. The
+// error is a server's own, 1429: MariaDB's clients take one of the clients' range, such as 2003, for a
+// malformed packet.
 func RefusalPacket(message string) []byte {
-	payload := binary.LittleEndian.AppendUint16([]byte{markErr}, gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE)
+	return earlyError(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, message)
+}
+
+// TooManyPacket is what a client gets in place of a greeting when it is one too many.
+func TooManyPacket() []byte {
+	return earlyError(gomysql.ER_CON_COUNT_ERROR, "Too many connections")
+}
+
+// earlyError is an error in the form that precedes the handshake.
+func earlyError(code uint16, message string) []byte {
+	payload := binary.LittleEndian.AppendUint16([]byte{markErr}, code)
 	packet, _ := appendPacket(nil, 0, append(payload, message...))
 	return packet
 }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"container/list"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/isotap/isotap/rewrite"
@@ -12,7 +13,7 @@ import (
 // settings, and templates for statements that differ from them in their literals only. It is safe for
 // concurrent use.
 type Cache struct {
-	rewriter   *Rewriter
+	rewriter   atomic.Pointer[Rewriter]
 	maxEntries int
 	maxBytes   int
 
@@ -40,8 +41,22 @@ type cached struct {
 // NewCache gives a cache of the rewriter's plans that holds at most so many plans and about so many
 // bytes. A statement larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
-	return &Cache{rewriter: r, maxEntries: maxEntries, maxBytes: maxBytes,
+	c := &Cache{maxEntries: maxEntries, maxBytes: maxBytes,
 		plans: make(map[cacheKey]*list.Element), templates: make(map[cacheKey]*template)}
+	c.rewriter.Store(r)
+	return c
+}
+
+// SetStrictPlans changes Options.StrictPlans for statements that are planned from now on.
+func (c *Cache) SetStrictPlans(on bool) {
+	r := c.rewriter.Load()
+	o := r.options
+	if o.StrictPlans == on {
+		return
+	}
+	o.StrictPlans = on
+	c.rewriter.Store(New(r.schema, o))
+	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
 // Plan gives the plan of a statement, and does not keep text. A statement that is found costs no
@@ -69,7 +84,7 @@ func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
 func (c *Cache) make(text string, s Session, epoch uint64) *rewrite.Plan {
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
 	if !st.repeats(&s) {
-		return c.rewriter.decide(st, &s).finish()
+		return c.rewriter.Load().decide(st, &s).finish()
 	}
 	key := cacheKey{string(st.skeleton(nil)), s}
 	c.mu.Lock()
@@ -78,7 +93,7 @@ func (c *Cache) make(text string, s Session, epoch uint64) *rewrite.Plan {
 	if t != nil {
 		return t.fill(st, &s)
 	}
-	pl := c.rewriter.decide(st, &s)
+	pl := c.rewriter.Load().decide(st, &s)
 	if pl.holdsForAll() {
 		c.addTemplate(key, newTemplate(pl), epoch)
 	}

@@ -52,8 +52,8 @@ func TestCacheDropsTheLeastRecentlyUsed(t *testing.T) {
 	one := NewCache(New(testSchema(), Options{}), 10, 1<<20)
 	one.Plan(text(0), testSession())
 	for _, c := range []*Cache{
-		NewCache(one.rewriter, 20, 1<<30),
-		NewCache(one.rewriter, 1<<30, 20*one.bytes+one.bytes/2),
+		NewCache(one.rewriter.Load(), 20, 1<<30),
+		NewCache(one.rewriter.Load(), 1<<30, 20*one.bytes+one.bytes/2),
 	} {
 		for i := range 100 {
 			c.Plan(text(i), testSession())

@@ -1,0 +1,123 @@
+// Package config knows the settings of a proxy: their names, what they may be, and where they come
+// from. A setting stands in the configuration file under its name (log_level), in the environment as
+// ISOTAP_LOG_LEVEL, on the command line as --log-level; the command line goes before the environment,
+// the environment before the file, the file before the default.
+//
+// A setting is described once, in [Options]; the file's decoder, the flags, `isotap config show` and
+// the reload all follow that list. configs/isotap.yaml shows every setting with its default.
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Settings are what a proxy needs to know.
+type Settings struct {
+	Upstream           string
+	Listen             string
+	Mode               string
+	Recording          string
+	Durability         string
+	RecordValues       bool
+	StrictPlans        bool
+	MaxConnections     int
+	AllowLocalUpstream bool
+	Drain              time.Duration
+	LogLevel           string
+	LogSQL             string
+}
+
+// Default gives the settings of somebody who set none.
+func Default() Settings {
+	return Settings{Listen: "127.0.0.1:0", Mode: "items", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
+		LogLevel: "info", LogSQL: "none"}
+}
+
+// An Option describes one setting.
+type Option struct {
+	Name  string // in the configuration file
+	Usage string
+	// Reloads says that a running proxy takes a new value.
+	Reloads bool
+	// Secret values are shown without their passwords.
+	Secret bool
+	// Choices are the values there are; nil when they cannot be listed.
+	Choices []string
+	// implied is the value of a flag that is given without one.
+	implied string
+	value   func(s *Settings) any // a pointer to the setting
+}
+
+// Options lists every setting, in the order of configs/isotap.yaml.
+var Options = []Option{
+	{Name: "upstream", Secret: true, value: func(s *Settings) any { return &s.Upstream },
+		Usage: "the server, as mysql://user:password@host:port/database"},
+	{Name: "listen", value: func(s *Settings) any { return &s.Listen },
+		Usage: "where clients connect: host:port, or unix:/path"},
+	{Name: "mode", Choices: []string{"items", "off"}, value: func(s *Settings) any { return &s.Mode },
+		Usage: "items records row reads and writes, off passes bytes through"},
+	{Name: "recording", value: func(s *Settings) any { return &s.Recording },
+		Usage: "the recording's directory"},
+	{Name: "durability", Choices: []string{"relaxed", "commit"}, value: func(s *Settings) any { return &s.Durability },
+		Usage: "commit stores a transaction before its end is acknowledged, relaxed within 200 ms"},
+	{Name: "record_values", Reloads: true, value: func(s *Settings) any { return &s.RecordValues },
+		Usage: "record the values of literals and parameters"},
+	{Name: "strict_plans", Reloads: true, value: func(s *Settings) any { return &s.StrictPlans },
+		Usage: "leave a SELECT alone when a wider select list could make the server choose other rows or another order"},
+	{Name: "max_connections", Reloads: true, value: func(s *Settings) any { return &s.MaxConnections },
+		Usage: "how many clients may be connected at once; 0: as many as the server takes"},
+	{Name: "allow_local_upstream", value: func(s *Settings) any { return &s.AllowLocalUpstream },
+		Usage: "permit a server on this host behind a listener that others can reach"},
+	{Name: "drain", Reloads: true, value: func(s *Settings) any { return &s.Drain },
+		Usage: "how long open transactions may go on after SIGTERM"},
+	{Name: "log_level", Reloads: true, Choices: []string{"debug", "info", "warn", "error"}, value: func(s *Settings) any { return &s.LogLevel },
+		Usage: "what is logged: debug, info, warn or error"},
+	{Name: "log_sql", Reloads: true, Choices: []string{"none", "shape", "full"}, implied: "shape", value: func(s *Settings) any { return &s.LogSQL },
+		Usage: "log each statement: none, shape (literals replaced by ?) or full (with their values)"},
+}
+
+// Flag is the setting's name on the command line, without the dashes.
+func (o *Option) Flag() string { return strings.ReplaceAll(o.Name, "_", "-") }
+
+// Variable is the environment variable of a flag.
+func Variable(flag string) string {
+	return "ISOTAP_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// Flags adds the flags of all settings to f. What is parsed goes into s, whose present values are the
+// defaults that the help shows.
+func Flags(f *pflag.FlagSet, s *Settings) {
+	for i := range Options {
+		o := &Options[i]
+		flag := f.VarPF(o.bind(s), o.Flag(), "", o.Usage)
+		if _, yes := o.value(s).(*bool); yes {
+			flag.NoOptDefVal = "true"
+		}
+		if o.implied != "" {
+			flag.NoOptDefVal = o.implied
+		}
+	}
+}
+
+// find gives the option of a name in the file; nil when there is none.
+func find(name string) *Option {
+	i := slices.IndexFunc(Options, func(o Option) bool { return o.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &Options[i]
+}
+
+// Check says what about the settings cannot be, each for itself and together. What is missing is no
+// mistake yet: it may come from elsewhere.
+func (s *Settings) Check() error {
+	if s.LogSQL == "full" && !s.RecordValues {
+		return fmt.Errorf("log_sql: full logs the values that record_values: false leaves out; use log_sql: shape")
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/mysql"
+)
+
+// Live is what of a Proxy's configuration may change while it serves: see [Proxy.Reconfigure].
+type Live struct {
+	// Args records the values of literals and parameters, of clients that connect from now on.
+	Args bool
+	// Drain bounds how long Serve waits for open transactions when its context ends.
+	Drain time.Duration
+	// MaxConns bounds the clients that are connected at once; 0: no bound. Those who are connected stay.
+	MaxConns int
+	// LogSQL says what of the statements is logged.
+	LogSQL LogSQL
+}
+
+// LogSQL says what of the clients' statements goes to the log.
+type LogSQL uint8
+
+const (
+	// LogNone logs no statement.
+	LogNone LogSQL = iota
+	// LogShape logs statements with ? in place of their literals.
+	LogShape
+	// LogFull logs the values too, as far as they are recorded.
+	LogFull
+)
+
+// Reconfigure changes what may be changed while the Proxy serves.
+func (p *Proxy) Reconfigure(l Live) { p.live.Store(&l) }
+
+// admit says whether one more client may connect, and counts it if so.
+func (p *Proxy) admit() bool {
+	most := p.live.Load().MaxConns
+	if n := p.conns.Add(1); most > 0 && n > int64(most) {
+		p.conns.Add(-1)
+		return false
+	}
+	return true
+}
+
+// refuse tells a client that there are too many, as a server does.
+func (p *Proxy) refuse(client net.Conn) {
+	defer client.Close()
+	p.cfg.Logger.Warn("too many clients: one was refused", zap.Int("max_connections", p.live.Load().MaxConns))
+	client.SetWriteDeadline(time.Now().Add(refusalPatience))
+	client.Write(mysql.TooManyPacket())
+}
+
+// refusalPatience is how long a client that is refused may take to read why.
+const refusalPatience = time.Second
+
+// logStatements logs the statements of a transaction that has ended.
+func (l *link) logStatements(t *history.Txn, how LogSQL) {
+	log := l.log().With(zap.Stringer("txn", t.ID), zap.Stringer("outcome", t.Status))
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		fields := []zap.Field{zap.Uint32("statement", s.Num), zap.Stringer("observation", s.Observation), zap.String("sql", s.Shape),
+			zap.Duration("took", time.Duration(s.End-s.Start))}
+		if s.Reason != "" {
+			fields = append(fields, zap.String("reason", s.Reason))
+		}
+		if s.Error.Code != 0 {
+			fields = append(fields, zap.Uint16("error", s.Error.Code))
+		}
+		if how == LogFull {
+			fields = append(fields, zap.Strings("values", s.Args))
+		}
+		log.Info("statement", fields...)
+	}
+}
