@@ -29,7 +29,7 @@ test: lint mariadb ## check everything: format, vet, lint, all tests under the r
 
 bench: mariadb ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	@command -v sysbench >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends sysbench
+	@{ command -v sysbench && command -v haproxy; } >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends sysbench haproxy
 	$(GO) run ./internal/bench
 
 lint: ## check format and style

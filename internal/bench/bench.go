@@ -97,10 +97,14 @@ func (b *bench) measure(ctx context.Context, l load) ([]result, error) {
 		turns, err = b.rounds(ctx, l, paths)
 	}
 	var results []result
+	var names []string
+	for _, p := range paths {
+		names = append(names, p.name)
+	}
 	for i, p := range paths {
 		cpu, stopErr := p.stop()
 		if err = errors.Join(err, stopErr); err == nil {
-			results = append(results, newResult(l, p.name, cpu, turns[i], turns))
+			results = append(results, newResult(l, p.name, cpu, turns[i], names, turns))
 		}
 		if p.name == pathItems && l.script == readWrite {
 			b.recordings = append(b.recordings, p.recording)
@@ -136,8 +140,9 @@ type result struct {
 	Ratio map[string]float64 `json:"ratio"`
 }
 
-// newResult sums a path's turns up. all are the turns of all paths, the direct one first.
-func newResult(l load, name string, cpu time.Duration, own []turn, all [][]turn) result {
+// newResult sums a path's turns up. all are the turns of all paths, whose names are given, the direct one
+// first.
+func newResult(l load, name string, cpu time.Duration, own []turn, names []string, all [][]turn) result {
 	r := result{Load: l.String(), Path: name, Ratio: make(map[string]float64)}
 	r.Rate = medianOf(own, func(i int) float64 { return own[i].rate })
 	r.Latency = medianOf(own, func(i int) float64 { return microseconds(own[i].latency) })
@@ -147,8 +152,8 @@ func newResult(l load, name string, cpu time.Duration, own []turn, all [][]turn)
 		statements += t.statements
 	}
 	r.CPU = cpu.Seconds() * 100_000 / float64(max(statements, 1))
-	for other, name := range []string{pathDirect, pathCopy, pathOff, pathItems}[:min(4, len(all))] {
-		r.Ratio[name] = medianOf(own, func(i int) float64 { return own[i].rate / all[other][i].rate })
+	for i, other := range names {
+		r.Ratio[other] = medianOf(own, func(k int) float64 { return own[k].rate / all[i][k].rate })
 	}
 	return r
 }

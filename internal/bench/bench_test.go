@@ -39,7 +39,7 @@ func TestRatiosAreMediansOfRounds(t *testing.T) {
 		return turns
 	}
 	direct, copied := at(100, 1000, 10), at(50, 100, 9)
-	r := newResult(load{clients: 1}, pathCopy, 3*time.Second, copied, [][]turn{direct, copied})
+	r := newResult(load{clients: 1}, pathCopy, 3*time.Second, copied, []string{pathDirect, pathCopy}, [][]turn{direct, copied})
 	if r.Ratio[pathDirect] != 0.5 || r.Rate != 50 || r.Added != -50 || r.CPU != 2 {
 		t.Errorf("%+v", r)
 	}

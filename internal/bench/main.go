@@ -1,5 +1,6 @@
-// Command bench measures what isotap costs: the same load on the database directly, through a bare
-// copy of bytes, through isotap that is off, and through isotap that records.
+// Command bench measures what isotap costs: the same load on the database directly, through HAProxy
+// (where it is installed), through a bare copy of bytes, through isotap that is off, and through isotap
+// that records.
 //
 //	go run ./internal/bench [-quick] [-json]
 //
@@ -61,7 +62,7 @@ func parse(args []string) (settings, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&s.rounds, "rounds", 5, "how often each path has its turn at each load")
 	f.IntVar(&s.seconds, "seconds", 1, "how long a turn lasts")
-	clients := f.String("clients", "1,8", "numbers of clients, separated by commas")
+	clients := f.String("clients", "1,16", "numbers of clients, separated by commas")
 	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'")
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")
 	f.BoolVar(&s.json, "json", false, "print JSON")

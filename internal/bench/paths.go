@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +20,7 @@ const announcement = "isotap: clients connect to "
 // The paths from the load to the server.
 const (
 	pathDirect  = "direct"
+	pathHAProxy = "haproxy"
 	pathCopy    = "copy"
 	pathOff     = "off"
 	pathItems   = "items"
@@ -32,6 +35,36 @@ type path struct {
 	process   *exec.Cmd
 	rest      io.ReadCloser // what the process says after its announcement
 	said      chan string   // the same, once it has ended
+}
+
+// startHAProxy starts HAProxy as a plain relay of TCP, and waits until it takes connections.
+func (b *bench) startHAProxy(program string) (*path, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("find a free port: %w", err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	config := filepath.Join(b.dir, "haproxy.cfg")
+	text := "global\n  maxconn 1000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n" +
+		"listen mysql\n  bind " + address + "\n  server db " + b.server.Addr() + "\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("configure HAProxy: %w", err)
+	}
+	p := &path{name: pathHAProxy, address: address, process: exec.Command(program, "-db", "-f", config), said: make(chan string, 1)}
+	if err := p.process.Start(); err != nil {
+		return nil, fmt.Errorf("start HAProxy: %w", err)
+	}
+	p.said <- ""
+	for range 100 {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			return p, c.Close()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.stop()
+	return nil, fmt.Errorf("HAProxy does not listen on %s", address)
 }
 
 // startPath starts a proxy and waits until it says where it listens.
@@ -68,8 +101,8 @@ func (p *path) stop() (time.Duration, error) {
 	}
 	_ = p.process.Process.Signal(syscall.SIGTERM) // it fails when the process has ended: Wait tells how
 	said := <-p.said
-	// The bare copy knows no other end than the signal.
-	if err := p.process.Wait(); err != nil && p.name != pathCopy {
+	// The bare copy and HAProxy know no other end than the signal.
+	if err := p.process.Wait(); err != nil && p.name != pathCopy && p.name != pathHAProxy {
 		return 0, fmt.Errorf("%s: %w: %s", p.name, err, said)
 	}
 	return p.process.ProcessState.UserTime() + p.process.ProcessState.SystemTime(), nil
@@ -82,6 +115,14 @@ func (b *bench) startPaths() ([]*path, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return paths, fmt.Errorf("find the bench itself: %w", err)
+	}
+	// HAProxy stands for what a proxy in C costs; without it the rest is measured all the same.
+	if program, err := exec.LookPath("haproxy"); err == nil {
+		p, err := b.startHAProxy(program)
+		if err != nil {
+			return paths, err
+		}
+		paths = append(paths, p)
 	}
 	proxies := []struct {
 		name    string

@@ -17,8 +17,9 @@ type report struct {
 // table prints the report for people.
 func (r report) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "MariaDB %s; medians of %d rounds of %d s. copy is a bare copy of bytes in Go, off and items are isotap.\n"+
-		"Latency is of a statement in point selects, of a transaction of 20 statements in read-write.\n", r.Server, r.Rounds, r.Seconds)
+	fmt.Fprintf(&b, "MariaDB %s; medians of %d rounds of %d s. haproxy relays TCP, copy is a bare\n"+
+		"copy of bytes in Go, off and items are isotap. Latency is of a statement in point selects, of a\n"+
+		"transaction of 20 statements in read-write.\n", r.Server, r.Rounds, r.Seconds)
 	last := ""
 	for _, x := range r.Results {
 		if x.Load != last {
@@ -45,7 +46,7 @@ const columns = "  %-8s%9s%9s%7s%7s%12s%10s%15s\n"
 // ratio prints how the path's rate compares with that of one before it; empty for the path itself and
 // those after it.
 func (x result) ratio(to string) string {
-	order := []string{pathDirect, pathCopy, pathOff, pathItems, pathAgainst}
+	order := []string{pathDirect, pathHAProxy, pathCopy, pathOff, pathItems, pathAgainst}
 	for _, p := range order {
 		if p == x.Path {
 			return ""
