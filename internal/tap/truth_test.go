@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 )
@@ -30,7 +32,7 @@ func TestRecordedWritesAreThoseInTheTable(t *testing.T) {
 				clients.Go(func() { b.misbehave(b.open(parameters), rand.New(rand.NewPCG(7, uint64(i)))) })
 			}
 			clients.Wait()
-			rows := b.lists()
+			rows := b.lists("t")
 			if len(rows) < 8 {
 				t.Fatalf("%d rows are left", len(rows))
 			}
@@ -115,15 +117,67 @@ func write(ctx context.Context, c *sql.Conn, r *rand.Rand) {
 	}
 }
 
-// lists gives the isotap_wlist of every row, by row id.
-func (b *bench) lists() map[string]string {
+// TestRandomStatementsAreRecordedTruly holds the recording of random sessions that run side by side
+// against the tables.
+func TestRandomStatementsAreRecordedTruly(t *testing.T) {
+	b := newBench(t, nil, mirrorTables...)
+	b.exec(b.direct, "SET GLOBAL innodb_lock_wait_timeout = 1")
+	statements := rapid.Custom(drawStatement)
+	var clients sync.WaitGroup
+	for i := range 4 {
+		db := b.open("multiStatements=true")
+		clients.Go(func() {
+			c, err := db.Conn(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			for n := range 120 {
+				if s := statements.Example(i*1000 + n); !strings.HasPrefix(s.text, "TRUNCATE") {
+					s.runOn(t.Context(), c)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	holdAgainst(t, b.txns(), b.lists("t1", "t2", "t3"))
+}
+
+// runOn runs the statement, which may well fail, and reads all that it gives.
+func (s *randomStatement) runOn(ctx context.Context, c *sql.Conn) {
+	var params []any
+	if s.prepared {
+		params = s.params
+	}
+	rows, err := c.QueryContext(ctx, s.text, params...)
+	if err != nil {
+		return
+	}
+	defer rows.Close()
+	for more := true; more; more = rows.NextResultSet() {
+		for rows.Next() {
+		}
+	}
+}
+
+// lists gives the isotap_wlist of every row of the tables, by row id.
+func (b *bench) lists(tables ...string) map[string]string {
 	b.t.Helper()
-	rows, err := b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM t")
+	lists := make(map[string]string)
+	for _, table := range tables {
+		b.addLists(lists, table)
+	}
+	return lists
+}
+
+func (b *bench) addLists(lists map[string]string, table string) {
+	b.t.Helper()
+	rows, err := b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM " + table)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer rows.Close()
-	lists := make(map[string]string)
 	for rows.Next() {
 		var id, list string
 		if err := rows.Scan(&id, &list); err != nil {
@@ -131,7 +185,6 @@ func (b *bench) lists() map[string]string {
 		}
 		lists[id] = list
 	}
-	return lists
 }
 
 // holdAgainst compares the recorded writes with the rows' lists.
