@@ -54,10 +54,11 @@ const DefaultWork = 50_000_000
 
 // Options say how to analyse. The zero value is ready for use.
 type Options struct {
-	// Load reads a transaction again from where it came, to explain a finding. It is called once or
-	// twice for each transaction of a witness. Nil: the analyzer keeps all transactions that it was
-	// given, which needs more memory than all else.
-	Load func(history.TxnID) (*history.Txn, error)
+	// Load reads a transaction again from where it came, by its id and session, to explain a finding.
+	// It is called once or twice for each transaction of a witness; nothing else of what
+	// [Analyzer.AddTxn] was given is kept then. Nil: the analyzer keeps all transactions, which needs
+	// more memory than all else.
+	Load func(history.TxnID, history.SessionID) (*history.Txn, error)
 	// Inexact lets inexact accesses take part in findings, which are then hazards.
 	Inexact bool
 	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its
@@ -168,8 +169,8 @@ func (a *Analyzer) load(i int32) (*history.Txn, error) {
 	if a.opts.Load == nil {
 		return a.txns[i], nil
 	}
-	id := a.store.txns[i].id
-	t, err := a.opts.Load(id)
+	id := a.store.id(i)
+	t, err := a.opts.Load(id, a.store.sessions[a.store.txns[i].session].id)
 	if err != nil {
 		return nil, fmt.Errorf("loading transaction %s of a witness: %w", id, err)
 	}

@@ -77,7 +77,7 @@ func BenchmarkAnalyze(b *testing.B) {
 
 func benchmarkAnalyze(b *testing.B, n, rows int) {
 	b.ReportAllocs()
-	load := func(history.TxnID) (*history.Txn, error) { return nil, nil }
+	load := func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, nil }
 	var making time.Duration
 	var cpu float64
 	var before, after runtime.MemStats

@@ -174,7 +174,7 @@ T1 committed RR | r x 0 | u x T2.1
 T2 committed RR | u x 0
 T3 committed RR | r z 0`)
 	loads := make(map[history.TxnID]int)
-	run := func(load func(history.TxnID) (*history.Txn, error)) (*Result, error) {
+	run := func(load func(history.TxnID, history.SessionID) (*history.Txn, error)) (*Result, error) {
 		a := New(Options{Load: load})
 		for _, txn := range h {
 			if err := a.AddTxn(txn); err != nil {
@@ -183,18 +183,21 @@ T3 committed RR | r z 0`)
 		}
 		return a.Finish()
 	}
-	r, err := run(func(id history.TxnID) (*history.Txn, error) {
+	r, err := run(func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
 		loads[id]++
+		if want := h[id.Seq()-1].Session; session != want {
+			t.Errorf("%s is asked for in session %d instead of %d", id, session, want)
+		}
 		return h[id.Seq()-1], nil
 	})
 	if err != nil || len(r.Findings) != 1 || len(loads) != 2 || loads[h[2].ID] != 0 {
 		t.Errorf("%v, %v, loaded %v", r, err, loads)
 	}
 	gone := errors.New("gone")
-	if _, err := run(func(history.TxnID) (*history.Txn, error) { return nil, gone }); !errors.Is(err, gone) {
+	if _, err := run(func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, gone }); !errors.Is(err, gone) {
 		t.Errorf("error %v, want one that wraps %v", err, gone)
 	}
-	if _, err := run(func(history.TxnID) (*history.Txn, error) { return nil, nil }); err == nil {
+	if _, err := run(func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, nil }); err == nil {
 		t.Error("no error where a transaction is not there")
 	}
 }

@@ -114,24 +114,16 @@ func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
 func (a *Analyzer) allDeps() []dep {
 	var all []dep
 	o := a.order
+	latest := make(map[int32]int32) // by session: its last committed transaction so far, from 1
 	for t := range o.txns {
-		if p := o.lastInstalled(int32(t)); p >= 0 {
-			all = append(all, dep{from: p, to: int32(t), kind: so, access: none, version: none, next: none})
+		if session := o.txns[t].session; o.txns[t].installed {
+			if p := latest[session]; p > 0 {
+				all = append(all, dep{from: p - 1, to: int32(t), kind: so, access: none, version: none, next: none})
+			}
+			latest[session] = int32(t) + 1
 		}
 		o.deps(int32(t), func(d dep) { all = append(all, d) })
 	}
 	o.extraDeps(func(d dep) { all = append(all, d) })
 	return all
-}
-
-// lastInstalled gives the committed transaction before a committed one in its session; -1 for none.
-func (o *order) lastInstalled(t int32) int32 {
-	if !o.txns[t].installed {
-		return none
-	}
-	p := o.txns[t].prev
-	for p >= 0 && !o.txns[p].installed {
-		p = o.txns[p].prev
-	}
-	return p
 }

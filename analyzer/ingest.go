@@ -28,6 +28,8 @@ func (s *store) add(t *history.Txn) error {
 		return errors.New("the counter in its id is zero")
 	}
 	i := int32(len(s.txns))
+	record := txn{seq: t.ID.Seq(), end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
+		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed}
 	if err := s.observe(t, i); err != nil {
 		return err
 	}
@@ -35,25 +37,48 @@ func (s *store) add(t *history.Txn) error {
 		return errors.New("it was added before")
 	}
 	s.runs[r].analysed = true
-	prev, err := s.session(t.ID.Run(), t.Session)
-	if err != nil {
+	if record.session, err = s.session(t.ID.Run(), t.Session); err != nil {
 		return err
 	}
-	s.sessions[sessionKey{t.ID.Run(), t.Session}] = i
-	record := txn{id: t.ID, end: t.End, access: uint32(len(s.accesses)), program: s.programs.of(t), prev: prev,
-		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed}
 	for j := range t.Stmts {
 		record.last = max(record.last, t.Stmts[j].Num)
+	}
+	if record.program, err = s.keepShapes(t); err != nil {
+		return err
 	}
 	s.txns = append(grown(s.txns, 1), record)
 	return s.append()
 }
 
-// observe puts the transaction's accesses into scratch, tidied.
+// keepShapes keeps the shapes of the transaction's statements, and gives its program.
+func (s *store) keepShapes(t *history.Txn) (int32, error) {
+	if len(s.stmts)+maxStmts(t) > maxIndex {
+		return 0, fmt.Errorf("more than %d statements", maxIndex)
+	}
+	from := len(s.stmts)
+	for j := range t.Stmts {
+		num := int(t.Stmts[j].Num)
+		if num == 0 || num > maxStmts(t) {
+			continue // out of order: the shape is not kept
+		}
+		for len(s.stmts) < from+num {
+			s.stmts = append(grown(s.stmts, 1), none)
+		}
+		s.stmts[from+num-1] = s.shapes[j].number
+	}
+	return s.programs.of(t, s.shapes), nil
+}
+
+// maxStmts bounds the statement numbers that are expected of a transaction: they are its statements'
+// places in it.
+func maxStmts(t *history.Txn) int { return 2*len(t.Stmts) + 16 }
+
+// observe puts the transaction's accesses into scratch, tidied, and its statements' shapes into shapes.
 func (s *store) observe(t *history.Txn, i int32) error {
-	s.scratch = s.scratch[:0]
+	s.scratch, s.shapes = s.scratch[:0], s.shapes[:0]
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
+		s.shapes = append(s.shapes, s.programs.shape(stmt.Shape))
 		if stmt.Void && stmt.Kind != history.Select {
 			own, err := s.tag(history.Tag{Txn: t.ID, Stmt: stmt.Num})
 			if err != nil {
@@ -98,7 +123,7 @@ func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, 
 	}
 	// A locking clause does not reach into derived tables and subqueries, so where there is one, a
 	// row may have been read without a lock.
-	if !o.write() && stmt.Locking != history.NoLock && !s.programs.nested(stmt.Shape) {
+	if !o.write() && stmt.Locking != history.NoLock && !s.shapes[len(s.shapes)-1].nested {
 		o.flags |= locked
 	}
 	return o, nil

@@ -280,7 +280,7 @@ func (o *order) tagOf(v int32) tag {
 		return e.tag
 	}
 	t := &o.txns[o.accesses[v].txn]
-	return tag{t.id.Seq(), o.accesses[v].stmt, t.run}
+	return tag{t.seq, o.accesses[v].stmt, t.run}
 }
 
 // rowOf gives the row that v is a version of.

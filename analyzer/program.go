@@ -8,19 +8,37 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// programs numbers the programs of transactions.
+// programs numbers the programs of transactions. Statements that differ only in the number at the
+// end of a table's name are one statement here (see foldTables).
 type programs struct {
 	shapes   map[string]shape
-	names    []string // shapes by number
+	byClass  map[string]int32
+	classes  []class
 	index    map[string]int32
 	list     []program
 	sequence []int32 // scratch
 	key      []byte  // scratch
 }
 
+// A shape is a statement's text without its literals, by number.
 type shape struct {
-	number int32
+	number int32 // of its class
 	nested bool
+}
+
+// A class is the shapes that are one but for the numbers of their tables.
+type class struct {
+	folded string
+	first  string // the shape that was met first
+	shapes int
+}
+
+// text gives what the class's shapes have in common.
+func (c *class) text() string {
+	if c.shapes == 1 {
+		return c.first
+	}
+	return c.folded
 }
 
 type program struct {
@@ -30,18 +48,18 @@ type program struct {
 }
 
 func newPrograms() programs {
-	return programs{shapes: make(map[string]shape), index: make(map[string]int32)}
+	return programs{shapes: make(map[string]shape), byClass: make(map[string]int32), index: make(map[string]int32)}
 }
 
-// of gives a transaction's program: its statements' shapes in order, without those that only
-// delimit it (BEGIN, COMMIT, SET, ...), and with loops folded.
-func (p *programs) of(t *history.Txn) int32 {
+// of gives the program of a transaction whose statements have the given shapes: those in order,
+// without what only delimits it (BEGIN, COMMIT, SET, ...), and with loops folded.
+func (p *programs) of(t *history.Txn, shapes []shape) int32 {
 	p.sequence = p.sequence[:0]
 	for i := range t.Stmts {
-		switch s := &t.Stmts[i]; s.Kind {
+		switch t.Stmts[i].Kind {
 		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Set:
 		default:
-			p.sequence = fold(append(p.sequence, p.shape(s.Shape).number))
+			p.sequence = fold(append(p.sequence, shapes[i].number))
 		}
 	}
 	p.key = append(p.key[:0], byte(t.Level))
@@ -74,23 +92,28 @@ func fold(seq []int32) []int32 {
 
 func (p *programs) shape(text string) shape {
 	s, ok := p.shapes[text]
-	if !ok {
-		text = strings.Clone(text)
-		s = shape{int32(len(p.names)), strings.Count(strings.ToUpper(text), "SELECT") > 1}
-		p.shapes[text] = s
-		p.names = append(p.names, text)
+	if ok {
+		return s
 	}
+	text = strings.Clone(text)
+	folded := foldTables(text)
+	n, ok := p.byClass[folded]
+	if !ok {
+		n = int32(len(p.classes))
+		p.byClass[folded] = n
+		p.classes = append(p.classes, class{folded: folded, first: text})
+	}
+	p.classes[n].shapes++
+	s = shape{n, strings.Count(strings.ToUpper(text), "SELECT") > 1}
+	p.shapes[text] = s
 	return s
 }
 
-// nested says whether a statement has another SELECT inside it.
-func (p *programs) nested(text string) bool { return p.shape(text).nested }
-
-// stmts gives the shapes of a program.
+// stmts gives the statements of a program.
 func (p *programs) stmts(n int32) []string {
 	var stmts []string
 	for _, s := range p.list[n].shapes {
-		stmts = append(stmts, p.names[s])
+		stmts = append(stmts, p.classes[s].text())
 	}
 	return stmts
 }

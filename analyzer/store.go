@@ -16,9 +16,11 @@ type store struct {
 	runIndex map[history.Run]uint16
 	lastRun  uint16
 
-	sessions map[sessionKey]int32 // the session's latest transaction; -1 for none
+	sessions     []sessionKey
+	sessionIndex map[sessionKey]int32
 
 	txns     []txn
+	stmts    []int32 // the shapes of statements, by transaction and number; -1 where it has none
 	accesses []access
 	lists    []list
 	tags     []tag // of the lists
@@ -28,6 +30,7 @@ type store struct {
 	rows     rowNames
 	programs programs
 	scratch  []observed
+	shapes   []shape        // scratch: of the transaction's statements
 	large    bool           // scratch has more than fewAccesses
 	later    map[int32]bool // scratch of markIntermediate
 }
@@ -71,13 +74,14 @@ func (r *run) place(seq uint32, i int32) bool {
 	return true
 }
 
-// A txn is a transaction. Its accesses end where the next one's begin.
+// A txn is a transaction. Its accesses and statements end where the next one's begin.
 type txn struct {
-	id      history.TxnID
 	end     int64
+	seq     uint32 // of its id, with run
 	access  uint32
+	stmt    uint32
 	program int32
-	prev    int32  // the one before it in its session; -1 for the first
+	session int32
 	last    uint32 // its highest statement number
 	run     uint16
 	level   history.Level
@@ -132,13 +136,13 @@ type list struct {
 
 func newStore() store {
 	return store{
-		runs:     make([]run, 1),
-		runIndex: make(map[history.Run]uint16),
-		sessions: make(map[sessionKey]int32),
-		voids:    make(map[tag]bool),
-		rows:     newRowNames(),
-		programs: newPrograms(),
-		later:    make(map[int32]bool),
+		runs:         make([]run, 1),
+		runIndex:     make(map[history.Run]uint16),
+		sessionIndex: make(map[sessionKey]int32),
+		voids:        make(map[tag]bool),
+		rows:         newRowNames(),
+		programs:     newPrograms(),
+		later:        make(map[int32]bool),
 	}
 }
 
@@ -173,18 +177,39 @@ func (s *store) infos() []history.Info {
 	return infos
 }
 
-// session gives the latest transaction of a session; -1 for none.
+// session gives a session's number, a new one for a new session.
 func (s *store) session(r history.Run, id history.SessionID) (int32, error) {
 	if _, err := s.run(r); err != nil {
 		return 0, err
 	}
 	k := sessionKey{r, id}
-	prev, ok := s.sessions[k]
-	if !ok {
-		s.sessions[k] = -1
-		return -1, nil
+	if n := len(s.sessions); n > 0 && s.sessions[n-1] == k {
+		return int32(n - 1), nil
 	}
-	return prev, nil
+	n, ok := s.sessionIndex[k]
+	if !ok {
+		n = int32(len(s.sessions))
+		s.sessions = append(s.sessions, k)
+		s.sessionIndex[k] = n
+	}
+	return n, nil
+}
+
+// id gives a transaction's id.
+func (s *store) id(t int32) history.TxnID {
+	return history.MakeTxnID(s.runs[s.txns[t].run].info.Run, s.txns[t].seq)
+}
+
+// shapeOf gives the shape of a transaction's statement; -1 where it is not known.
+func (s *store) shapeOf(t int32, num uint32) int32 {
+	from, to := s.txns[t].stmt, uint32(len(s.stmts))
+	if int(t)+1 < len(s.txns) {
+		to = s.txns[t+1].stmt
+	}
+	if num == 0 || num > to-from {
+		return none
+	}
+	return s.stmts[from+num-1]
 }
 
 func (s *store) tag(t history.Tag) (tag, error) {

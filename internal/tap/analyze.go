@@ -10,33 +10,63 @@ import (
 	"github.com/isotap/isotap/recorder"
 )
 
-// Analyze reads recordings and says what it found in all of them together.
+// Analyze reads recordings and says what it found in all of them together. Transactions are read
+// one after the other, and those of a finding's witness once more, so that recordings may be larger
+// than memory.
 func Analyze(ctx context.Context, dirs []string, o analyzer.Options) (*analyzer.Result, error) {
+	return analyze(ctx, dirs, o, func(history.Run) bool { return true })
+}
+
+// AnalyzeRun reads one run of a recording and says what it found in it alone.
+func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Options) (*analyzer.Result, error) {
+	return analyze(ctx, []string{dir}, o, func(r history.Run) bool { return r == run })
+}
+
+func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool) (_ *analyzer.Result, err error) {
+	s := sources{byRun: make(map[history.Run]*recorder.Lookup)}
+	defer func() { err = errors.Join(err, s.close()) }()
+	o.Load = func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
+		return s.byRun[id.Run()].Txn(ctx, id, session)
+	}
 	a := analyzer.New(o)
 	for _, dir := range dirs {
-		if err := add(ctx, a, dir, func(history.Run) bool { return true }); err != nil {
+		if err := s.add(ctx, a, dir, wanted); err != nil {
 			return nil, fmt.Errorf("analyze %s: %w", dir, err)
 		}
 	}
 	return a.Finish()
 }
 
-// AnalyzeRun reads one run of a recording and says what it found in it alone.
-func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Options) (*analyzer.Result, error) {
-	a := analyzer.New(o)
-	if err := add(ctx, a, dir, func(r history.Run) bool { return r == run }); err != nil {
-		return nil, fmt.Errorf("analyze %s: %w", dir, err)
+// sources are the recordings of an analysis, open until it ends.
+type sources struct {
+	readers []*recorder.Reader
+	lookups []*recorder.Lookup
+	byRun   map[history.Run]*recorder.Lookup
+}
+
+func (s *sources) close() error {
+	var errs []error
+	for _, l := range s.lookups {
+		l.Close()
 	}
-	return a.Finish()
+	for _, r := range s.readers {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // add gives the analyzer the runs of a recording that are wanted.
-func add(ctx context.Context, a *analyzer.Analyzer, dir string, wanted func(history.Run) bool) (err error) {
+func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, dir string, wanted func(history.Run) bool) error {
 	r, err := recorder.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	s.readers = append(s.readers, r)
+	lookup, err := r.Lookup()
+	if err != nil {
+		return err
+	}
+	s.lookups = append(s.lookups, lookup)
 	for _, run := range r.Runs() {
 		if !wanted(run.Run) {
 			continue
@@ -44,18 +74,23 @@ func add(ctx context.Context, a *analyzer.Analyzer, dir string, wanted func(hist
 		if err := a.Add(run); err != nil {
 			return err
 		}
+		s.byRun[run.Run] = lookup
 	}
-	for s, err := range r.Sessions(ctx) {
+	for session, err := range r.Sessions(ctx) {
 		if err != nil {
 			return err
 		}
-		if !wanted(s.Run) {
+		if !wanted(session.Run) {
 			continue
 		}
-		if err := a.AddSession(s); err != nil {
+		if err := a.AddSession(session); err != nil {
 			return err
 		}
 	}
+	return addTxns(ctx, a, r, wanted)
+}
+
+func addTxns(ctx context.Context, a *analyzer.Analyzer, r *recorder.Reader, wanted func(history.Run) bool) error {
 	for t, err := range r.Txns(ctx) {
 		if err != nil {
 			return err

@@ -1,0 +1,86 @@
+package tap
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/recorder"
+)
+
+// BenchmarkAnalyzeRecording analyses a recording of 1,000,000 transactions of 4 statements, run one
+// after the other by 64 sessions: every thousandth loses an update.
+func BenchmarkAnalyzeRecording(b *testing.B) {
+	const n = 1_000_000
+	dir := filepath.Join(b.TempDir(), "recording")
+	recordSerial(b, dir, n)
+	var before, peak runtime.MemStats
+	for b.Loop() {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		r, err := Analyze(b.Context(), []string{dir}, analyzer.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.ReadMemStats(&peak)
+		if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.LostUpdate {
+			b.Fatalf("%d findings, want one lost update", len(r.Findings))
+		}
+	}
+	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "txns/s")
+	b.ReportMetric(float64(peak.HeapSys-peak.HeapReleased)/n, "heap-B/txn")
+}
+
+func recordSerial(b *testing.B, dir string, n int) {
+	b.Helper()
+	start := time.Unix(0, 0)
+	w, err := recorder.Create(dir, history.Info{Started: start, Mode: "items", Server: history.Server{Engine: "mariadb", Version: "10.11"}}, recorder.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	versions := make([]history.Tag, 100_000)
+	var latest int
+	var replaced history.Tag
+	x := uint64(88172645463325252)
+	for i := range n {
+		t := &history.Txn{ID: history.MakeTxnID(w.Run(), uint32(i+1)), Session: history.SessionID(i%64 + 1),
+			Status: history.Committed, Level: history.RepeatableRead, Start: int64(i), End: int64(i) + 1}
+		for j := range 4 {
+			x ^= x << 13
+			x ^= x >> 7
+			x ^= x << 17
+			r := int(x % uint64(len(versions)))
+			version := versions[r]
+			if i%1000 == 999 && j >= 2 {
+				// It reads the row that the transaction before it wrote, as it was before, and overwrites it.
+				r = latest
+				if version = versions[r]; j == 2 {
+					version = replaced
+				}
+			}
+			a := history.Access{Row: history.Row{Table: "app.bench", ID: strconv.FormatUint(1<<56|uint64(r), 16)}, Version: version}
+			s := history.Stmt{Num: uint32(j + 1), Kind: history.Select, Observation: history.Exact, Shape: "SELECT v FROM bench WHERE id = ?", Args: []string{fmt.Sprint(r)}}
+			if j%2 == 1 {
+				s.Kind, s.Shape, s.Args, s.Affected = history.Update, "UPDATE bench SET v = ? WHERE id = ?", []string{"5", fmt.Sprint(r)}, 1
+				a.Op = history.UpdateRow
+				if j == 3 {
+					latest, replaced = r, versions[r]
+				}
+				versions[r] = history.Tag{Txn: t.ID, Stmt: s.Num}
+			}
+			s.Accesses = []history.Access{a}
+			t.Stmts = append(t.Stmts, s)
+		}
+		if err := w.Txn(b.Context(), t); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
