@@ -64,6 +64,8 @@ func (s *Session) leavesPrepared(p *prepared) string {
 	switch reason := s.leavesAlone(p.plan); {
 	case reason != "":
 		return reason
+	case p.malformed:
+		return "malformed parameters"
 	case !p.rewritten && splices(p.plan):
 		return "prepared unchanged"
 	case p.rewritten && !s.stillMeans(p):

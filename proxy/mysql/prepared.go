@@ -38,8 +38,10 @@ type prepared struct {
 	// for one execution; fresh until that.
 	filled uint32
 	fresh  bool
-	runs   uint32  // the id that was executed last
-	cursor *cursor // that this left open over trimmed rows
+	// malformed says that the execution under way has parameters that isotap cannot read.
+	malformed bool
+	runs      uint32  // the id that was executed last
+	cursor    *cursor // that this left open over trimmed rows
 }
 
 // prepare sends COM_STMT_PREPARE, of the rewritten text where the plan has one.
@@ -230,12 +232,16 @@ func (s *Session) execute(payload []byte) error {
 		return nil
 	}
 	command, err := s.bind(o, p, payload)
-	if err != nil {
-		if p.rewritten {
-			return err
-		}
-		command = payload
+	switch {
+	case err != nil && o.rewritten:
+		// What the server makes of it is between the client and the server.
+		p.malformed, s.resumed = true, o
+		return s.execute(payload)
+	case err != nil:
+		p.runs = p.original
+		command = s.readdressed(payload, p)
 	}
+	p.malformed = false
 	x := s.statement(o)
 	x.binary, x.prepared, x.long = true, p, long
 	p.cursor, p.runs = nil, p.id
