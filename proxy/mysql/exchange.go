@@ -50,6 +50,8 @@ type exchange struct {
 	begun bool
 	// leftTxn says that the transaction was over before the last result of several.
 	leftTxn bool
+	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
+	settles *rewrite.Plan
 	// reads are the statements whose captured entries the exchange fetches.
 	reads []*observed
 	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
