@@ -70,9 +70,11 @@ const (
 type Source struct {
 	Table string // history.Row.Table
 	// Array says that a row carries the identities of many rows of the table, in one column: a JSON
-	// array of texts "rowid=wlist", NULLs among them, or NULL. Otherwise it carries one identity, in
-	// two columns: rowid and wlist.
+	// array of texts "rowid=wlist", NULLs among them, or NULL. The wlist is the end of the row's.
+	// Otherwise it carries one identity, in two columns: rowid and wlist.
 	Array bool
+	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
+	Limit int
 }
 
 // Columns is the number of columns that the source takes of a row.

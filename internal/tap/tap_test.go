@@ -386,7 +386,7 @@ T4 committed REPEATABLE READ
   1 DELETE exact DELETE FROM account WHERE id = ? delete(r2,T1.5)
   2 COMMIT nothing COMMIT
 T5 committed REPEATABLE READ implicit
-  1 SELECT opaque SELECT COUNT(*) FROM account (aggregate)
+  1 SELECT exact SELECT COUNT(*) FROM account read(r1,T1.3) read(r3,0)
 T6 aborted REPEATABLE READ implicit
   1 INSERT exact INSERT INTO account VALUES (?, ?, ?) void
 `

@@ -153,7 +153,7 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 
 // query sends a statement of the text protocol.
 func (s *Session) query(payload []byte) {
-	plan, asked := s.plan(payload[1:]), len(payload)
+	plan := s.plan(payload[1:])
 	s.beforeStatement(plan)
 	o := s.observe(plan)
 	if reason := s.leavesAlone(plan); reason != "" {
@@ -163,7 +163,7 @@ func (s *Session) query(payload []byte) {
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}
-	s.sendFor(s.statement(o), payload, asked)
+	s.send(s.statement(o), payload)
 }
 
 // statement is the exchange that runs a client's statement.
@@ -173,7 +173,7 @@ func (s *Session) statement(o *observed) *exchange {
 		x.hidden, x.swallow = o.plan.HiddenColumns(), o.plan.Reply == rewrite.Returning
 	}
 	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
-		x.disguise, x.renumber = r, true
+		x.disguise, x.renumber, x.seq = r, true, 1
 	}
 	return x
 }
@@ -196,6 +196,9 @@ func (s *Session) leavesAlone(plan *rewrite.Plan) string {
 	}
 	if plan.MayHideLocks && s.locks(plan) {
 		return "plan"
+	}
+	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan) {
+		return largeAggregate
 	}
 	return s.refused[plan]
 }
@@ -283,6 +286,7 @@ func (s *Session) access(o *observed, x *exchange) {
 	if o.plan.Reply != rewrite.Unchanged {
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
 		if o.plan.Reply == rewrite.Trimmed || !x.failed {
+			s.judgeArrays(o, x.ok.warnings > 0)
 			s.takeSightings(o)
 		}
 		return
@@ -357,6 +361,6 @@ func (s *Session) runOriginal(o *observed, x *exchange) error {
 		s.resumed = o
 		return nil
 	}
-	s.sendFor(s.statement(o), s.original, len(s.original))
+	s.send(s.statement(o), s.original)
 	return nil
 }

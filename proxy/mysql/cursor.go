@@ -29,6 +29,7 @@ func (s *Session) fetchDone(x *exchange) error {
 	if s.txn == nil || opened.txn != s.txn {
 		return nil
 	}
+	s.judgeArrays(x.stmt, x.ok.warnings > 0)
 	s.takeSightings(x.stmt)
 	st := &s.txn.Stmts[opened.index]
 	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)

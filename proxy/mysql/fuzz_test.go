@@ -16,6 +16,9 @@ import (
 // every kind of reply without knowing SQL.
 type plans struct{}
 
+func (plans) TooLarge(*rewrite.Plan)        {}
+func (plans) IsTooLarge(*rewrite.Plan) bool { return false }
+
 func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	word, _, _ := strings.Cut(string(text), " ")
 	spliced := []rewrite.Piece{{Text: string(text)}, {Hole: rewrite.TagHole}}

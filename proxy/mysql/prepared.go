@@ -62,8 +62,7 @@ func (s *Session) sendPrepare(p *prepared) {
 	} else {
 		s.scratch = append(s.scratch, p.text...)
 	}
-	x := &exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}
-	s.sendFor(x, s.scratch, 1+len(p.text))
+	s.send(&exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}, s.scratch)
 }
 
 // prepareReply reads the reply of COM_STMT_PREPARE: PREPARE_OK, then the definitions of parameters and
@@ -159,7 +158,7 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	p.long = make([]bool, p.params)
 	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
-	x.renumber, x.seq = true, x.first
+	x.renumber, x.seq = true, seq
 	s.forward(x, 0, b)
 	if params > 0 {
 		x.fields, x.left, x.state = params, params, stateParams
@@ -202,7 +201,7 @@ func (s *Session) execute(payload []byte) error {
 	_, p := s.statementID(payload)
 	if p == nil {
 		// The server knows what to say about it.
-		s.sendFor(s.statement(s.observe(unknownSettings)), payload, len(payload))
+		s.send(s.statement(s.observe(unknownSettings)), payload)
 		return nil
 	}
 	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
@@ -256,7 +255,7 @@ func (s *Session) execute(payload []byte) error {
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
-	s.sendFor(x, command, len(payload))
+	s.send(x, command)
 	return nil
 }
 

@@ -135,9 +135,7 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		x.renumber = true
 	} else if !x.swallow {
 		s.forward(x, seq, payload)
-		if !x.renumber {
-			x.seq = seq + 1
-		}
+		x.seq = seq + 1
 	}
 	if x.binary && (x.hidden > 0 || x.disguise == rewrite.Listing) {
 		typ, err := columnType(payload)
@@ -209,7 +207,7 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 func (s *Session) forwardCount(x *exchange, end okPacket) {
 	b := appendLenenc([]byte{markOK}, x.rows)
 	b = append(b, 0, byte(end.status), byte(end.status>>8), byte(end.warnings), byte(end.warnings>>8))
-	x.renumber, x.seq = true, x.first
+	x.renumber, x.seq = true, 1
 	s.forward(x, 0, append(b, end.tail...))
 }
 
@@ -241,7 +239,7 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 		return nil
 	}
 	if x.swallow && !x.begun {
-		x.renumber, x.seq = true, x.first
+		x.renumber, x.seq = true, 1
 	}
 	s.forward(x, seq, payload)
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// trimRow passes a row on without its last x.hidden values, which are identities: pairs of row id
-// and wList, one pair for each of the statement's sources.
+// trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
+// sources.
 func (s *Session) trimRow(x *exchange, payload []byte) error {
 	visible := x.fields - x.hidden
 	r := reader{b: payload}
@@ -28,11 +28,15 @@ func (s *Session) trimRow(x *exchange, payload []byte) error {
 		}
 		trimmed = payload[:r.pos]
 	}
-	for i := range x.hidden / 2 {
-		rowID, wList := tail.value(&r, visible+2*i), tail.value(&r, visible+2*i+1)
-		if x.stmt != nil {
-			s.seen.add(i, rowID, wList)
+	column := visible
+	for i := range x.stmt.plan.Sources {
+		source := &x.stmt.plan.Sources[i]
+		if source.Array {
+			s.seen.addArray(i, source.Limit, tail.value(&r, column))
+		} else {
+			s.seen.add(i, tail.value(&r, column), tail.value(&r, column+1))
 		}
+		column += source.Columns()
 	}
 	if r.err != nil {
 		return fmt.Errorf("parse row: %w", r.err)
@@ -93,6 +97,8 @@ type sightings struct {
 	arena []byte // row ids and wLists, one behind the other
 	list  []sighting
 	more  bool // there were more than maxSeen
+	key   []byte
+	arrayed
 }
 
 // A sighting is an identity as it came out of a row: places in the arena.
@@ -130,6 +136,7 @@ const maxSightings = 1 << 20
 // forget makes the memory ready for the next statement.
 func (s *sightings) forget() {
 	s.arena, s.list, s.more = s.arena[:0], s.list[:0], false
+	s.arrayed.forget()
 	if cap(s.arena) > maxSightings {
 		*s = sightings{}
 	}

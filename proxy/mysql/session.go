@@ -34,6 +34,10 @@ import (
 // caller and must not be kept.
 type Planner interface {
 	Plan(text []byte, s sqlmysql.Session) *rewrite.Plan
+	// TooLarge takes note that a statement of the plan's kind reads too many rows to collect their
+	// identities in its reply, and IsTooLarge asks for that.
+	TooLarge(*rewrite.Plan)
+	IsTooLarge(*rewrite.Plan) bool
 }
 
 // Config is what a Session needs of the world around it.

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/isotap/isotap/history"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -46,7 +47,7 @@ func (s *Session) askSettings() {
 			return nil
 		},
 	}, "SELECT CAST("+level+" AS BINARY), CAST(@@sql_mode AS BINARY), CAST(@@character_set_client AS BINARY), "+
-		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY)"+askCounts)
+		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), CAST(@@group_concat_max_len AS BINARY)"+askCounts)
 }
 
 func (s *Session) takeSettings(r *reader) error {
@@ -55,6 +56,7 @@ func (s *Session) takeSettings(r *reader) error {
 	charset := string(r.lenencBytes())
 	schema := string(r.lenencBytes())
 	packet := string(r.lenencBytes())
+	concat := string(r.lenencBytes())
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}
@@ -62,12 +64,19 @@ func (s *Session) takeSettings(r *reader) error {
 	if _, err := fmt.Sscan(packet, &maxPacket); err != nil {
 		return fmt.Errorf("parse max_allowed_packet %q: %w", packet, err)
 	}
-	var err error
+	concatMax, err := strconv.ParseUint(concat, 10, 64)
+	if err != nil {
+		return fmt.Errorf("parse group_concat_max_len %q: %w", concat, err)
+	}
 	if s.level, err = history.ParseLevel(level); err != nil {
 		return err
 	}
-	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset, MaxPacket: maxPacket, Shadowed: s.shadowed}
+	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset, MaxPacket: maxPacket,
+		GroupConcatMax: int(min(concatMax, maxConcat)), Shadowed: s.shadowed}
 	s.env.SetSQLMode(mode)
 	s.known = true
 	return nil
 }
+
+// maxConcat is what a larger group_concat_max_len counts as: it may not fit an int.
+const maxConcat = 1 << 30

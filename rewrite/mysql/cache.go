@@ -25,6 +25,7 @@ type Cache struct {
 	epoch     uint64                 // of the schema: a plan made before Invalidate must not come in after it
 	hits      uint64
 	lookups   uint64
+	large     map[string]struct{} // shapes of statements that read too many rows for arrays
 }
 
 type cacheKey struct {
@@ -144,7 +145,30 @@ func (c *Cache) Invalidate() {
 	c.bytes = 0
 	clear(c.plans)
 	clear(c.templates)
+	clear(c.large)
 	c.recent.Init()
+}
+
+// maxLarge is how many statements the cache remembers as too large.
+const maxLarge = 10_000
+
+// TooLarge takes note that a statement of the plan's shape reads too many rows to collect their
+// identities in its reply. It holds until the schema changes.
+func (c *Cache) TooLarge(p *rewrite.Plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.large == nil || len(c.large) >= maxLarge {
+		c.large = make(map[string]struct{})
+	}
+	c.large[p.Shape] = struct{}{}
+}
+
+// IsTooLarge says whether TooLarge was told of a plan of the same shape.
+func (c *Cache) IsTooLarge(p *rewrite.Plan) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, large := c.large[p.Shape]
+	return large
 }
 
 // Stats gives how many plans were asked for so far and how many of them were found.

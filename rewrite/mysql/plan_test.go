@@ -88,6 +88,19 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 				t.Fatal(err)
 			}
 			s.MaxPacket = n
+		case "dialect":
+			switch value {
+			case "mysql":
+				s.Dialect = MySQL
+			case "tidb":
+				s.Dialect = TiDB
+			}
+		case "concat":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.GroupConcatMax = n
 		case "full", "hex":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)
@@ -141,6 +154,12 @@ func render(p *rewrite.Plan, full bool) string {
 	}
 	for _, s := range p.Sources {
 		fmt.Fprintf(&b, "\nsource: %s", s.Table)
+		if s.Array {
+			fmt.Fprintf(&b, " array")
+		}
+		if s.Limit > 0 {
+			fmt.Fprintf(&b, " of %d", s.Limit)
+		}
 	}
 	for _, h := range p.Hidden {
 		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))

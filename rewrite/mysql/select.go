@@ -19,7 +19,11 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 		pl.plan.Locking = locking(n.LockInfo.LockType)
 	}
 	use := inspectSelect(n)
-	if use.aggregate {
+	grouped := use.aggregate || n.GroupBy != nil
+	if use.outward && !grouped {
+		return refusal("aggregate") // whether the statement has one row or many is not certain
+	}
+	if grouped && n.Having != nil && n.Limit != nil {
 		return refusal("aggregate")
 	}
 	if use.window {
@@ -42,15 +46,20 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if positionBeyond(n, srcs) {
 		return refusal("ORDER BY position")
 	}
-	pl.appendIdentities(srcs, list)
+	if err := pl.appendIdentities(srcs, list, grouped); err != nil {
+		return err
+	}
 	for _, s := range srcs {
 		if s.reason != "" {
 			pl.lower(s.reason)
 		}
 	}
 	pl.lowerBy(use)
-	pl.plan.MayHideLocks = mayHideLocks(n, srcs)
-	if pl.rewriter.options.StrictPlans && pl.plan.MayHideLocks {
+	if grouped && hidesGroups(n) {
+		pl.lower("groups left out")
+	}
+	pl.plan.MayHideLocks = mayHideLocks(n, srcs) || grouped && skipsRows(n)
+	if pl.rewriter.options.StrictPlans && (pl.plan.MayHideLocks || n.GroupBy != nil) {
 		return refusal("plan")
 	}
 	return nil
@@ -67,8 +76,6 @@ func collapsing(n *ast.SelectStmt) string {
 		return "INTO"
 	case n.Distinct:
 		return "distinct"
-	case n.GroupBy != nil:
-		return "aggregate"
 	case len(n.WindowSpecs) > 0:
 		return "window function"
 	}
@@ -130,40 +137,49 @@ func (pl *planner) unobservable(srcs sources, u *usage) error {
 	return nil
 }
 
-// positionBeyond says whether ORDER BY might name the position of a column that only the wider list
-// has: the original fails then.
+// positionBeyond says whether ORDER BY or GROUP BY might name the position of a column that only the
+// wider list has: the original fails then.
 func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
-	if n.OrderBy == nil {
-		return false
-	}
 	columns := len(n.Fields.Fields) // a star is at least one
 	if f := n.Fields.Fields[0]; f.WildCard != nil && len(srcs) == 1 && columns == 1 {
 		columns = len(visibleColumns(srcs[0].table))
 	}
-	return slices.ContainsFunc(n.OrderBy.Items, func(item *ast.ByItem) bool {
+	beyond := func(item *ast.ByItem) bool {
 		p, ok := item.Expr.(*ast.PositionExpr)
 		return ok && p.N > columns
-	})
+	}
+	return n.OrderBy != nil && slices.ContainsFunc(n.OrderBy.Items, beyond) ||
+		n.GroupBy != nil && slices.ContainsFunc(n.GroupBy.Items, beyond)
 }
 
-// appendIdentities puts the identity columns behind the select list.
-func (pl *planner) appendIdentities(srcs sources, list []item) {
+// appendIdentities puts the identity columns behind the select list: those of a row, or arrays of those
+// of a group's rows.
+func (pl *planner) appendIdentities(srcs sources, list []item, grouped bool) error {
+	limit := 0
+	if grouped {
+		var err error
+		if limit, err = pl.session.arrayLimit(); err != nil {
+			return err
+		}
+	}
 	var b strings.Builder
 	for _, s := range srcs {
 		if s.table == nil {
 			continue
 		}
-		for _, column := range [...]string{rewrite.RowIDColumn, rewrite.WListColumn} {
-			b.WriteString(", ")
-			b.WriteString(quoted(s.name))
-			b.WriteByte('.')
-			b.WriteString(column)
+		rowID, wList := quoted(s.name)+"."+rewrite.RowIDColumn, quoted(s.name)+"."+rewrite.WListColumn
+		if grouped {
+			b.WriteString(", " + binaryArray(array(rowID, wList, limit, s.outer)))
+			pl.plan.Sources = append(pl.plan.Sources, arraySource(s.table, limit))
+			continue
 		}
+		b.WriteString(", " + rowID + ", " + wList)
 		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
 	}
 	pos, gap := pl.after(list[len(list)-1].last)
 	pl.insertAt(pos, text(b.String()+gap))
 	pl.plan.Reply = rewrite.Trimmed
+	return nil
 }
 
 // An item of a select list: its first and last token.

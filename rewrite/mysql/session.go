@@ -27,6 +27,8 @@ type Session struct {
 	Charset string // character_set_client; statements in one that [Session] does not know are opaque
 	// MaxPacket is max_allowed_packet in bytes. 0: not known, 1 MiB is assumed.
 	MaxPacket int
+	// GroupConcatMax is group_concat_max_len in bytes. 0: not known, MariaDB's default is assumed.
+	GroupConcatMax int
 	// Shadowed names the session's temporary tables, which hide base tables: [rewrite.Plan].Shadows
 	// of each CREATE TEMPORARY TABLE, each followed by a newline.
 	Shadowed string

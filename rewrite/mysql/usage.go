@@ -10,19 +10,24 @@ import (
 type usage struct {
 	subquery  bool
 	function  bool // a call of what may be a stored function
-	aggregate bool // an aggregate function that may belong to the statement itself
-	window    bool
+	aggregate bool // an aggregate function of the statement itself in its select list
+	// outward is an aggregate function elsewhere: in a subquery from which it may reach out to the
+	// statement itself, or where servers differ about what it makes of the statement.
+	outward bool
+	window  bool
 
 	depth  int      // of subqueries around the node being visited
 	inner  []string // names of the tables of these subqueries, in lower case
 	scopes []int    // for each query in them, where its names begin
+	list   bool     // in the select list
 	filter bool     // in WHERE or ON, where no aggregate can belong to the statement itself
 }
 
 // inspectSelect looks through a SELECT, but not into derived tables, which are not observed anyway.
 func inspectSelect(n *ast.SelectStmt) *usage {
-	u := &usage{}
+	u := &usage{list: true}
 	n.Fields.Accept(u)
+	u.list = false
 	if n.Having != nil {
 		n.Having.Accept(u)
 	}
@@ -30,6 +35,9 @@ func inspectSelect(n *ast.SelectStmt) *usage {
 		n.OrderBy.Accept(u)
 	}
 	u.filter = true
+	if n.GroupBy != nil {
+		n.GroupBy.Accept(u)
+	}
 	if n.Where != nil {
 		n.Where.Accept(u)
 	}
@@ -59,8 +67,11 @@ func (u *usage) Enter(n ast.Node) (ast.Node, bool) {
 		u.subquery = true
 		u.depth++
 	case *ast.AggregateFuncExpr:
-		if u.depth == 0 || !u.filter && u.reachesOut(n) {
+		switch {
+		case u.depth == 0 && u.list:
 			u.aggregate = true
+		case u.depth == 0, !u.filter && u.reachesOut(n):
+			u.outward = true
 		}
 	case *ast.WindowFuncExpr:
 		u.window = u.window || u.depth == 0

@@ -1,0 +1,124 @@
+package mysql
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// The sizes behind the number of identities that an array can hold on MariaDB, which cuts it at
+// group_concat_max_len and warns the client. A bounded array is never cut.
+const (
+	// arrayTags is how many of a row's last tags an array carries: its version and what that replaced.
+	arrayTags = 3
+	// maxIdentity is the most bytes that one identity takes in an array: row id, tags, "=", quotes and comma.
+	maxIdentity = 64 + 1 + arrayTags*(maxTag+1) + 3
+	// MaxArray is how many identities isotap collects from an aggregate at most.
+	MaxArray = 10_000
+	// minArray is how many an array must be able to hold for the statement to be observed at all.
+	minArray = 100
+)
+
+// assumedConcat stands in for an unknown group_concat_max_len: MariaDB's default.
+const assumedConcat = 1 << 20
+
+// arrayLimit gives how many identities an array may hold: 0 where the server has no such bound. It
+// refuses where there are no arrays, or they would be cut.
+func (s *Session) arrayLimit() (int, error) {
+	if s.Dialect != MariaDB {
+		if s.Dialect == MySQL && s.Version > 0 && s.Version < 50722 {
+			return 0, refusal("aggregate")
+		}
+		return 0, nil
+	}
+	if s.Version > 0 && s.Version < 100500 {
+		return 0, refusal("aggregate")
+	}
+	bytes := s.GroupConcatMax
+	if bytes == 0 {
+		bytes = assumedConcat
+	}
+	n := min((bytes-len("[]"))/maxIdentity, MaxArray+1)
+	if n < minArray {
+		return 0, refusal("group_concat_max_len")
+	}
+	return n, nil
+}
+
+// array gives the expression for the identities of the rows that a group took from a source, whose row
+// id and wList have the given names. The conversion keeps MySQL from writing base64; latin1 has a
+// character for every byte. A row without identity gives a text without "=" where the source has a row
+// in every row of the join, and NULL where it may have none.
+func array(rowID, wList string, limit int, outer bool) string {
+	var b strings.Builder
+	tags := fmt.Sprintf("SUBSTRING_INDEX(%s, _binary',', -%d)", wList, arrayTags)
+	b.WriteString("JSON_ARRAYAGG(CONVERT(")
+	if outer {
+		fmt.Fprintf(&b, "CONCAT(%s, _binary'=', %s)", rowID, tags)
+	} else {
+		fmt.Fprintf(&b, "CONCAT_WS(_binary'=', %s, %s)", rowID, tags)
+	}
+	b.WriteString(" USING latin1)")
+	if limit > 0 {
+		fmt.Fprintf(&b, " LIMIT %d", limit)
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// hidesGroups says whether the groups that an aggregating SELECT read need not all be among its rows.
+func hidesGroups(n *ast.SelectStmt) bool {
+	return n.Having != nil || n.Limit != nil && n.GroupBy != nil
+}
+
+// skipsRows says whether the server may answer an aggregating SELECT without looking at every row of
+// its tables, as it does for MIN, MAX, DISTINCT and groups without a sum from the ends of an index: the
+// identities make it read, and lock, all of them.
+func skipsRows(n *ast.SelectStmt) bool {
+	if n.Limit != nil && n.GroupBy != nil {
+		return true
+	}
+	c := aggregates{}
+	n.Fields.Accept(&c)
+	if n.Having != nil {
+		n.Having.Accept(&c)
+	}
+	if n.OrderBy != nil {
+		n.OrderBy.Accept(&c)
+	}
+	return c.skips || !c.sums
+}
+
+// aggregates tells the aggregate functions that need every row from those that do not.
+type aggregates struct{ sums, skips bool }
+
+// Enter implements ast.Visitor.
+func (a *aggregates) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.SubqueryExpr:
+		return n, true
+	case *ast.AggregateFuncExpr:
+		switch strings.ToLower(n.F) {
+		case ast.AggFuncMin, ast.AggFuncMax:
+			a.skips = true
+		default:
+			a.skips = a.skips || n.Distinct
+			a.sums = true
+		}
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (a *aggregates) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+// binaryArray makes an array the column of a result: bytes are not converted to character_set_results.
+func binaryArray(expression string) string { return "CAST(" + expression + " AS BINARY)" }
+
+// arraySource is the source behind an array of a base table's identities.
+func arraySource(t *rewrite.Table, limit int) rewrite.Source {
+	return rewrite.Source{Table: t.Name, Array: true, Limit: limit}
+}

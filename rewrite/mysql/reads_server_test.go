@@ -1,0 +1,262 @@
+package mysql
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-mysql-org/go-mysql/client"
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// readTables are the tables of the tests of reads, with the identities that isotap would have given them:
+// d1 to d3 and e1 to e5.
+var readTables = []string{
+	"CREATE TABLE d (id INT PRIMARY KEY, name VARCHAR(20), boss INT, isotap_rowid VARBINARY(64) INVISIBLE, isotap_wlist VARBINARY(255) INVISIBLE, KEY (name)) CHARSET utf8mb4",
+	"INSERT INTO d (id, name, boss) VALUES (1, 'dev', 2), (2, 'ops', 4), (3, 'none', NULL)",
+	"UPDATE d SET isotap_rowid = CONCAT(_binary'd', id), isotap_wlist = '0'",
+	"CREATE TABLE e (id INT PRIMARY KEY, dep INT, pay DECIMAL(8,2), note TEXT, isotap_rowid VARBINARY(64) INVISIBLE, isotap_wlist VARBINARY(255) INVISIBLE, KEY (dep)) CHARSET utf8mb4",
+	"INSERT INTO e (id, dep, pay, note) VALUES (1, 1, 10.5, 'a'), (2, 1, 20, 'é'), (3, 2, 30, NULL), (4, 2, 30, 'd'), (5, NULL, NULL, 'e')",
+	"UPDATE e SET isotap_rowid = CONCAT(_binary'e', id), isotap_wlist = IF(id = 2, '0,000001a.1,000001b.1,000001c.2', '0')",
+}
+
+// A readServer is a server on which originals and rewritten statements run side by side.
+type readServer struct {
+	t        *testing.T
+	conn     *client.Conn
+	session  Session
+	rewriter *Rewriter
+}
+
+// readServers runs f on MariaDB as the distribution has it, and on every server that the environment
+// names.
+func readServers(t *testing.T, f func(t *testing.T, s *readServer)) {
+	t.Run("mariadb", func(t *testing.T) { f(t, newReadServer(t, testdb.MariaDB(t).Addr())) })
+	for name, variable := range map[string]string{"mysql": "ISOTAP_TEST_MYSQL_URL", "mariadb118": "ISOTAP_TEST_MARIADB118_URL"} {
+		t.Run(name, func(t *testing.T) {
+			u, err := url.Parse(os.Getenv(variable))
+			if err != nil || u.Host == "" {
+				t.Skipf("set %s to the URL of a server, such as mysql://root@127.0.0.1:3306/", variable)
+			}
+			f(t, newReadServer(t, u.Host))
+		})
+	}
+}
+
+func newReadServer(t *testing.T, address string) *readServer {
+	t.Helper()
+	c, err := client.Connect(address, "root", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &readServer{t: t, conn: c}
+	t.Cleanup(func() { c.Close() })
+	const database = "isotap_reads"
+	for _, q := range append([]string{"DROP DATABASE IF EXISTS " + database, "CREATE DATABASE " + database, "USE " + database}, readTables...) {
+		s.exec(q)
+	}
+	s.session = Session{Schema: database, Charset: "utf8mb4", MaxPacket: 16 << 20}
+	s.session.Dialect, s.session.Version = ParseVersion(c.GetServerVersion())
+	s.rewriter = New(tables{
+		database + ".d": table("d", "id int, name varchar, boss int", "primary(id)", "name(name)"),
+		database + ".e": table("e", "id int, dep int, pay decimal, note text", "primary(id)", "dep(dep)"),
+	}, Options{})
+	return s
+}
+
+func (s *readServer) exec(query string) *gomysql.Result {
+	s.t.Helper()
+	r, err := s.conn.Execute(query)
+	if err != nil {
+		s.t.Fatalf("%s: %v", query, err)
+	}
+	return r
+}
+
+// A sight is what a client sees of a read: columns, rows and warnings as text.
+type sight struct {
+	columns, rows []string
+	warnings      string
+	hidden        [][]string // the values of the last columns, by row
+}
+
+// planFlags are the flags of a column that depend on whether the server grouped in a temporary table:
+// MULTIPLE_KEY, PART_KEY, GROUP, and BINARY of numbers. So does the original name of an expression.
+const planFlags = 0x8 | 0x80 | 0x4000 | 0x8000
+
+// see runs a query, as text or prepared, and takes the last columns for hidden.
+func (s *readServer) see(query string, hidden int, prepared bool) sight {
+	s.t.Helper()
+	var result sight
+	var r *gomysql.Result
+	var err error
+	if prepared {
+		var st *client.Stmt
+		if st, err = s.conn.Prepare(query); err == nil {
+			defer st.Close()
+			r, err = st.Execute()
+		}
+	} else {
+		r, err = s.conn.Execute(query)
+	}
+	if err != nil {
+		result.warnings = err.Error()
+		return result
+	}
+	result.warnings = fmt.Sprintf("%d warnings", r.Warnings)
+	for _, f := range r.Fields[:len(r.Fields)-hidden] {
+		result.columns = append(result.columns, fmt.Sprintf("%s|%s|%s type %d flags %x length %d charset %d decimals %d",
+			f.Table, f.OrgTable, f.Name, f.Type, f.Flag&^planFlags, f.ColumnLength, f.Charset, f.Decimal))
+	}
+	for _, row := range r.Values {
+		var cells, last []string
+		for i, v := range row {
+			cell := "NULL"
+			if v.Value() != nil {
+				cell = fmt.Sprintf("%s", v.AsString())
+				if v.Type != gomysql.FieldValueTypeString {
+					cell = fmt.Sprint(v.Value())
+				}
+			}
+			if i < len(row)-hidden {
+				cells = append(cells, cell)
+			} else {
+				last = append(last, cell)
+			}
+		}
+		result.rows = append(result.rows, strings.Join(cells, "|"))
+		result.hidden = append(result.hidden, last)
+	}
+	return result
+}
+
+// seen gives the identities in the hidden values, each once, in order.
+func (p sight) seen(t *testing.T, sources []rewrite.Source) string {
+	t.Helper()
+	var ids []string
+	for _, row := range p.hidden {
+		for _, s := range sources {
+			switch {
+			case row[0] == "NULL":
+			case !s.Array:
+				ids = append(ids, row[0]+"="+row[1])
+			default:
+				var texts []*string
+				if err := json.Unmarshal([]byte(row[0]), &texts); err != nil {
+					t.Errorf("array %s: %v", row[0], err)
+				}
+				for _, text := range texts {
+					if text != nil {
+						ids = append(ids, *text)
+					}
+				}
+			}
+			row = row[s.Columns():]
+		}
+	}
+	slices.Sort(ids)
+	return strings.ReplaceAll(strings.Join(slices.Compact(ids), " "), "=0 ", " ")
+}
+
+// compare runs a query as it is and rewritten and demands that a client could not tell, and that the
+// identities are those given, "=0" left out.
+func (s *readServer) compare(query, want string) {
+	s.t.Helper()
+	p := s.rewriter.Plan(query, s.session)
+	if p.Pieces == nil {
+		s.t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
+		return
+	}
+	rewritten := literal(p, Values{})
+	for _, prepared := range []bool{false, true} {
+		original, tapped := s.see(query, 0, prepared), s.see(rewritten, p.HiddenColumns(), prepared)
+		if !slices.Equal(original.columns, tapped.columns) {
+			s.t.Errorf("%s: columns\n%s\nwant\n%s", rewritten, strings.Join(tapped.columns, "\n"), strings.Join(original.columns, "\n"))
+		}
+		if !strings.Contains(query, "ORDER BY") {
+			slices.Sort(original.rows)
+			slices.Sort(tapped.rows)
+		}
+		if !slices.Equal(original.rows, tapped.rows) || original.warnings != tapped.warnings {
+			s.t.Errorf("%s (prepared %t): %s\n%s\nwant %s\n%s", rewritten, prepared, tapped.warnings, strings.Join(tapped.rows, "\n"),
+				original.warnings, strings.Join(original.rows, "\n"))
+			continue
+		}
+		if got := strings.TrimSuffix(tapped.seen(s.t, p.Sources), "=0"); got != want {
+			s.t.Errorf("%s: saw %s, want %s", rewritten, got, want)
+		}
+	}
+}
+
+const (
+	everyD = "d1 d2 d3"
+	everyE = "e1 e2=000001a.1,000001b.1,000001c.2 e3 e4 e5"
+	dep1   = "e1 e2=000001a.1,000001b.1,000001c.2"
+)
+
+func TestAggregatesTellTheRowsOfTheirGroups(t *testing.T) {
+	readServers(t, func(t *testing.T, s *readServer) {
+		for query, want := range map[string]string{
+			"SELECT COUNT(*) FROM e": everyE,
+			"SELECT COUNT(*), MAX(note), MIN(pay), AVG(pay) AS `a v g`, SUM(id) FROM e e2":                     everyE,
+			"SELECT COUNT(*) FROM e WHERE id > 100":                                                            "",
+			"SELECT MAX(id) FROM e WHERE dep = 1":                                                              dep1,
+			"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep":                                            everyE,
+			"SELECT dep, SUM(pay) FROM e GROUP BY dep WITH ROLLUP":                                             everyE,
+			"SELECT dep FROM e WHERE dep = 1 GROUP BY 1":                                                       dep1,
+			"SELECT dep, GROUP_CONCAT(note ORDER BY id) FROM e GROUP BY dep":                                   everyE,
+			"SELECT dep, GROUP_CONCAT(DISTINCT pay) FROM e GROUP BY dep":                                       everyE,
+			"SELECT dep, COUNT(*) n FROM e GROUP BY dep HAVING n > 1":                                          dep1 + " e3 e4",
+			"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep LIMIT 2":                                    dep1 + " e5",
+			"SELECT COUNT(*) FROM e LIMIT 1":                                                                   everyE,
+			"SELECT d.name, COUNT(e.id) FROM d LEFT JOIN e ON e.dep = d.id GROUP BY d.id, d.name ORDER BY 1":   everyD + " " + dep1 + " e3 e4",
+			"SELECT d.name, COUNT(e.id) FROM e RIGHT JOIN d ON e.dep = d.id GROUP BY d.name":                   everyD + " " + dep1 + " e3 e4",
+			"SELECT COUNT(*), SUM(x.pay) FROM e x JOIN e y USING (dep)":                                        dep1 + " e3 e4",
+			"SELECT COUNT(*) FROM d NATURAL JOIN e":                                                            dep1 + " e3 d1 d2 d3",
+			"SELECT SQL_CALC_FOUND_ROWS dep, COUNT(*) FROM e GROUP BY dep ORDER BY COUNT(*) DESC, dep LIMIT 1": dep1,
+			"(SELECT COUNT(*) FROM d)":                                                                         everyD,
+			"SELECT COUNT(*)/*x*/FROM d;":                                                                      everyD,
+			"SELECT COUNT(DISTINCT dep), JSON_ARRAYAGG(id) FROM e WHERE id = 1":                                "e1",
+			"SELECT BIT_OR(id), STDDEV(pay), VAR_POP(pay) FROM e":                                              everyE,
+			"SELECT dep + 1 AS g, COUNT(*) FROM e GROUP BY g ORDER BY g":                                       everyE,
+			"SELECT dep, (SELECT COUNT(*) FROM d WHERE d.id = e.dep) FROM e GROUP BY dep":                      everyE,
+		} {
+			if strings.Contains(query, "NATURAL") {
+				want = s.natural()
+			}
+			s.compare(query, want)
+		}
+	})
+}
+
+// natural gives the identities behind the natural join of d and e, which share id.
+func (s *readServer) natural() string { return "d1 d2 d3 e1 e2=000001a.1,000001b.1,000001c.2 e3" }
+
+// TestArraysDoNotDependOnTheSession runs an aggregate under settings that change what literals, strings
+// and results are.
+func TestArraysDoNotDependOnTheSession(t *testing.T) {
+	readServers(t, func(t *testing.T, s *readServer) {
+		for _, setting := range []string{
+			"SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,ANSI'", "SET sql_mode = ''", "SET sql_mode = 'PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,IGNORE_SPACE'",
+			"SET character_set_connection = ucs2", "SET collation_connection = latin1_german1_ci", "SET character_set_connection = gbk",
+			"SET character_set_results = utf16", "SET character_set_results = latin1", "SET character_set_results = NULL",
+			"SET max_length_for_sort_data = 4", "SET sql_select_limit = 1", "SET div_precision_increment = 9",
+		} {
+			if _, err := s.conn.Execute(setting); err != nil {
+				continue // not a setting of this server
+			}
+			r := s.exec("SELECT CAST(@@sql_mode AS BINARY)")
+			mode, _ := r.GetString(0, 0)
+			s.session.SetSQLMode(mode)
+			s.compare("SELECT MIN(note), MAX(name) FROM e JOIN d ON d.id = dep", "d1 d2 "+dep1+" e3 e4")
+			s.exec("SET sql_mode = DEFAULT, character_set_connection = utf8mb4, character_set_results = utf8mb4, sql_select_limit = DEFAULT")
+		}
+	})
+}
