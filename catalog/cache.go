@@ -31,16 +31,9 @@ type name struct{ schema, table string }
 
 // A snapshot is one state of the catalog. It is never changed once current.
 type snapshot struct {
-	epoch        uint64
-	tables       map[name]entry
-	foreignKeys  []foreignKey
-	incarnations map[name]int // those from 2 on
-}
-
-// An entry is a table and the schema.table of its first incarnation, as the server spells it.
-type entry struct {
-	spelled string
-	table   *rewrite.Table
+	epoch       uint64
+	tables      map[name]*rewrite.Table
+	foreignKeys []foreignKey
 }
 
 // A foreignKey of table child acts on it when parent is written.
@@ -62,7 +55,7 @@ func Load(ctx context.Context, c *Conn) (*Cache, error) {
 
 // Table finds a table or view; nil when there is none. It is [rewrite.Schema]'s.
 func (c *Cache) Table(schema, table string) *rewrite.Table {
-	return c.current.Load().tables[c.name(schema, table)].table
+	return c.current.Load().tables[c.name(schema, table)]
 }
 
 // Epoch numbers the states of the catalog: it grows whenever a table looks different from before,
@@ -77,7 +70,7 @@ func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
 	if err != nil {
 		return fmt.Errorf("reading the catalog: %w", err)
 	}
-	c.replace(&snapshot{tables: read.tables, foreignKeys: read.foreignKeys, incarnations: c.current.Load().incarnations})
+	c.replace(&snapshot{tables: read.tables, foreignKeys: read.foreignKeys})
 	return nil
 }
 
@@ -91,7 +84,7 @@ func (c *Cache) Refresh(ctx context.Context, conn *Conn, schema, table string) e
 		return fmt.Errorf("reading the catalog's entry of %s.%s: %w", schema, table, err)
 	}
 	old := c.current.Load()
-	next := &snapshot{tables: maps.Clone(old.tables), foreignKeys: read.foreignKeys, incarnations: old.incarnations}
+	next := &snapshot{tables: maps.Clone(old.tables), foreignKeys: read.foreignKeys}
 	delete(next.tables, only)
 	maps.Copy(next.tables, read.tables)
 	for _, k := range old.foreignKeys {
@@ -103,39 +96,18 @@ func (c *Cache) Refresh(ctx context.Context, conn *Conn, schema, table string) e
 	return nil
 }
 
-// NewIncarnation says that the rows a table has from now on are not those that it had: it was
-// dropped and made again, truncated or rebuilt. Its [rewrite.Table.Name] says so from now on.
-func (c *Cache) NewIncarnation(schema, table string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	next := *c.current.Load()
-	next.tables = maps.Clone(next.tables)
-	next.incarnations = maps.Clone(next.incarnations)
-	if next.incarnations == nil {
-		next.incarnations = map[name]int{}
-	}
-	n := c.name(schema, table)
-	next.incarnations[n] = max(1, next.incarnations[n]) + 1
-	c.replace(&next)
-}
-
-// replace makes next the current snapshot, if it differs from it: with every table's incarnation
-// and the foreign keys that act on others when it is written. It needs c.mu, and next's map must be
-// next's own.
+// replace makes next the current snapshot, if it differs from it: with what foreign keys do to others
+// when a table is written. It needs c.mu, and next's map must be next's own.
 func (c *Cache) replace(next *snapshot) {
 	cascadesUpdate, cascadesDelete := map[name]bool{}, map[name]bool{}
 	for _, k := range next.foreignKeys {
 		cascadesUpdate[k.parent] = cascadesUpdate[k.parent] || k.cascadesUpdate
 		cascadesDelete[k.parent] = cascadesDelete[k.parent] || k.cascadesDelete
 	}
-	for n, e := range next.tables {
-		changed := *e.table
+	for n, t := range next.tables {
+		changed := *t
 		changed.CascadesUpdate, changed.CascadesDelete = cascadesUpdate[n], cascadesDelete[n]
-		changed.Name = e.spelled
-		if i := next.incarnations[n]; i > 1 {
-			changed.Name = fmt.Sprintf("%s@%d", e.spelled, i)
-		}
-		next.tables[n] = entry{e.spelled, &changed}
+		next.tables[n] = &changed
 	}
 	current := c.current.Load()
 	if reflect.DeepEqual(next.tables, current.tables) {

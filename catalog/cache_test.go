@@ -125,30 +125,6 @@ CREATE TABLE gone (a INT)
 	}
 }
 
-func TestIncarnationsOutliveReloads(t *testing.T) {
-	schema := testdb.NewDatabase(t)
-	db := testdb.Open(t, schema)
-	run(t, db, "CREATE TABLE `t@2` (a INT)")
-	c := connect(t)
-	cache := load(t, c)
-	first := cache.Table(schema, "t@2")
-	epoch := cache.Epoch()
-	cache.NewIncarnation(schema, "t@2")
-	if cache.Epoch() == epoch {
-		t.Error("the epoch stays the same")
-	}
-	cache.NewIncarnation(schema, "t@2")
-	if err := cache.Reload(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := cache.Table(schema, "t@2").Name, schema+".t@2@3"; got != want {
-		t.Errorf("third incarnation is %s, want %s", got, want)
-	}
-	if want := schema + ".t@2"; first.Name != want {
-		t.Errorf("the first incarnation became %s", first.Name)
-	}
-}
-
 func TestLookupsDoNotWaitForChanges(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
@@ -177,7 +153,6 @@ func TestLookupsDoNotWaitForChanges(t *testing.T) {
 		if err := cache.Refresh(t.Context(), c, schema, fmt.Sprintf("t%d", i)); err != nil {
 			t.Error(err)
 		}
-		cache.NewIncarnation(schema, "t")
 		if err := cache.Reload(t.Context(), c); err != nil {
 			t.Error(err)
 		}

@@ -14,7 +14,7 @@ import (
 type reading struct {
 	cache       *Cache
 	only        *name // nil: all tables outside the system schemas
-	tables      map[name]entry
+	tables      map[name]*rewrite.Table
 	foreignKeys []foreignKey
 	lasting     map[name]bool // tables of an engine that cannot roll back
 }
@@ -35,7 +35,7 @@ const (
 
 // read asks the server for all tables, or for one and the foreign keys to and from it.
 func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
-	r := &reading{cache: c, only: only, tables: map[name]entry{}, lasting: map[name]bool{}}
+	r := &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, lasting: map[name]bool{}}
 	parts := []struct {
 		query  string
 		tables [][2]string // pairs of columns that may name the table
@@ -98,17 +98,16 @@ func (r *reading) addTable(n name, row row) {
 	if r.only != nil && n != *r.only {
 		return
 	}
-	spelled := row[0] + "." + row[1]
 	r.lasting[n] = !strings.EqualFold(row[3], "InnoDB")
-	r.tables[n] = entry{spelled, &rewrite.Table{
-		Name:      spelled,
+	r.tables[n] = &rewrite.Table{
+		Name:      row[0] + "." + row[1],
 		View:      row[2] == "VIEW",
 		Temporary: row[2] == "TEMPORARY",
-	}}
+	}
 }
 
 func (r *reading) addColumn(n name, row row) {
-	t := r.tables[n].table
+	t := r.tables[n]
 	if t == nil { // made since the tables were read
 		return
 	}
@@ -139,7 +138,7 @@ func isGenerated(extra string) bool {
 }
 
 func (r *reading) addIndexPart(n name, row row) {
-	t := r.tables[n].table
+	t := r.tables[n]
 	if t == nil {
 		return
 	}
@@ -155,7 +154,7 @@ func (r *reading) addIndexPart(n name, row row) {
 }
 
 func (r *reading) addTrigger(n name, row row) {
-	t := r.tables[n].table
+	t := r.tables[n]
 	if t == nil {
 		return
 	}

@@ -179,7 +179,7 @@ func (l *link) record(ctx context.Context) error {
 			}
 		case e.SchemaChanged:
 			reload, cancel := context.WithTimeout(ctx, reloadLimit)
-			err := cfg.Reload(reload)
+			err := cfg.Reload(reload, e.Changed)
 			cancel()
 			if err != nil {
 				l.log().Warn("cannot read the schema again: changed tables may go unobserved", zap.Error(err))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/rewrite"
 )
 
 // A Recorder takes what the sessions did. Its methods may be called from many goroutines; Txn blocks
@@ -41,8 +42,9 @@ type Config struct {
 	// Started is when the run began: the zero of all recorded times. New fills in now.
 	Started time.Time
 	Planner mysql.Planner
-	// Reload brings the schema behind the Planner up to date after a statement changed it.
-	Reload func(ctx context.Context) error
+	// Reload brings the schema behind the Planner up to date after a statement changed the tables, or
+	// perhaps any when there are none.
+	Reload func(ctx context.Context, tables []rewrite.TableName) error
 	// Durable holds a transaction's end back from the client until the Recorder has taken it.
 	Durable bool
 	// Args records the values of literals and parameters.

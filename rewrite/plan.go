@@ -142,8 +142,10 @@ type Plan struct {
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string
-	// ChangesSchema says that tables may look different afterwards: reload the schema.
+	// ChangesSchema says that tables may look different afterwards: read the schema again, of Changed
+	// alone when it names any tables.
 	ChangesSchema bool
+	Changed       []TableName
 	// Substitutes says that Pieces give ROW_COUNT() and FOUND_ROWS() as values. They are for a text
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.

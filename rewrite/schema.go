@@ -10,9 +10,12 @@ type Schema interface {
 	Table(schema, name string) *Table
 }
 
+// A TableName names a table or view as a statement spells it.
+type TableName struct{ Schema, Table string }
+
 // A Table is what the rewriter must know of one table or view.
 type Table struct {
-	Name         string   // history.Row.Table: "schema.table", with "@n" from the second incarnation on
+	Name         string   // history.Row.Table: "schema.table"
 	Columns      []Column // the client's own, in order; without isotap's
 	Indexes      []Index
 	View         bool

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -41,11 +42,19 @@ func openSchema(ctx context.Context, target catalog.Target, strictPlans bool) (*
 	return s, nil
 }
 
-// reload reads the catalog again, and forgets the plans if it changed.
-func (s *schema) reload(ctx context.Context) error {
+// reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
+// if anything changed.
+func (s *schema) reload(ctx context.Context, tables []rewrite.TableName) error {
 	epoch := s.catalog.Epoch()
-	if err := s.catalog.Reload(ctx, s.conn); err != nil {
-		return err
+	if len(tables) == 0 {
+		if err := s.catalog.Reload(ctx, s.conn); err != nil {
+			return err
+		}
+	}
+	for _, t := range tables {
+		if err := s.catalog.Refresh(ctx, s.conn, t.Schema, t.Table); err != nil {
+			return err
+		}
 	}
 	if s.catalog.Epoch() != epoch {
 		s.planner.Invalidate()
@@ -71,7 +80,7 @@ func (s *schema) watch(ctx context.Context, log *zap.Logger) {
 		case <-time.After(pause):
 		}
 		started := time.Now()
-		if err := s.reload(ctx); err != nil && ctx.Err() == nil {
+		if err := s.reload(ctx, nil); err != nil && ctx.Err() == nil {
 			log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
 		}
 		pause = max(watchEvery, watchShare*time.Since(started))

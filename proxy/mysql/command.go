@@ -338,7 +338,7 @@ func (s *Session) effects(o *observed, x *exchange) {
 	}
 	s.env.Shadowed = s.shadowed
 	if plan.ChangesSchema {
-		s.events = append(s.events, Event{SchemaChanged: true})
+		s.events = append(s.events, Event{SchemaChanged: true, Changed: plan.Changed})
 	}
 }
 

@@ -61,6 +61,7 @@ type Event struct {
 	// SchemaChanged says that a statement may have changed tables: the schema that the Planner rests
 	// on must be loaded again before the session goes on.
 	SchemaChanged bool
+	Changed       []rewrite.TableName // as rewrite.Plan has it
 	// Note is something an operator should know, such as a session that went on unobserved.
 	Note string
 }

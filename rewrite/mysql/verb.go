@@ -65,14 +65,14 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
 		p.MayRestart = p.EndsTxn
 		p.ChangesSession = true
-		p.ChangesSchema = p.ChangesSchema || one.ChangesSchema
+		p.ChangesSchema, p.Changed = p.ChangesSchema || one.ChangesSchema, nil
 		p.ReadsDiagnostics = p.ReadsDiagnostics || one.ReadsDiagnostics
 	}
 	hidden := st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
 	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
 	if hidden || misread {
 		p.Kind = history.Other
-		p.EndsTxn, p.ChangesSession, p.ChangesSchema = true, true, true
+		p.EndsTxn, p.ChangesSession, p.ChangesSchema, p.Changed = true, true, true, nil
 	}
 }
 
@@ -252,6 +252,9 @@ func (v verb) ddl() {
 	}
 	p.EndsTxn = true
 	p.ChangesSchema = !v.is(object, "USER", "ROLE", "FUNCTION", "PROCEDURE", "PACKAGE", "EVENT", "SERVER")
+	if p.ChangesSchema {
+		p.Changed = v.changedTables(object)
+	}
 	p.ChangesSession = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
 	switch {
 	case v.is(0, "TRUNCATE"):
