@@ -26,22 +26,36 @@ const defaultPort = "3306"
 //	mariadb://user@host
 //	mysql://user@/database?socket=/run/mysqld/mysqld.sock
 //	mysql://user@unix(/run/mysqld/mysqld.sock)/database
+//	user:password@tcp(host:3306)/database
+//	jdbc:mysql://host:3306/database?user=user&password=password
 //
-// The host defaults to 127.0.0.1 and the port to 3306. User, password, database and socket may hold
+// The schemes are mysql, mariadb, tidb and frameworks' own (mysql2, mysql+pymysql); the last but one form is
+// that of Go's driver, in which nothing is percent-encoded. The host defaults to 127.0.0.1 and the port to 3306. User, password, database and socket may hold
 // percent-encoded bytes; "@", ":" and "/" may stand as they are in a password. Parameters other than
 // socket are drivers' own and are not looked at, but for those that demand TLS, which is an error.
 // No error shows the password: none quotes the address, for what stands at the host's place may be a
 // password whose host was forgotten.
 func ParseTarget(text string) (Target, error) {
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return Target{}, errors.New("the server's address has no scheme: write mysql://user:password@host:port/database")
+	t, err := parseTarget(text)
+	if err != nil {
+		return Target{}, fmt.Errorf("%w; write it like mysql://user:password@db.example:3306/shop", err)
 	}
-	if s := strings.ToLower(scheme); s != "mysql" && s != "mariadb" {
-		return Target{}, errors.New("the server's address begins neither with mysql:// nor with mariadb://")
+	return t, nil
+}
+
+func parseTarget(text string) (Target, error) {
+	var t Target
+	scheme, rest, err := cutScheme(text)
+	if err != nil {
+		return Target{}, err
+	}
+	if scheme == "dsn" {
+		return t, t.setDSN(rest)
 	}
 	rest, query, _ := strings.Cut(rest, "?")
-	var t Target
+	if scheme == "jdbc" {
+		query = t.setLogin(query)
+	}
 	// The last @ ends the user and password, so that a password may hold one.
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		if err := t.setUser(rest[:at]); err != nil {
@@ -170,7 +184,7 @@ func unescape(s string) (string, bool) {
 func (t Target) String() string {
 	var b strings.Builder
 	b.WriteString("mysql://")
-	if t.User != "" {
+	if t.User != "" || t.Password != "" {
 		b.WriteString(escape(t.User) + "@")
 	}
 	if t.Network != "unix" {
@@ -189,3 +203,11 @@ func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+"
 
 // GoString keeps the password out of %#v too.
 func (t Target) GoString() string { return fmt.Sprintf("catalog.Target(%s)", t) }
+
+// URL gives the target as [ParseTarget] reads it, with the password: only for who is to log in.
+func (t Target) URL() string {
+	if t.Password == "" {
+		return t.String()
+	}
+	return strings.Replace(t.String(), "mysql://"+escape(t.User)+"@", "mysql://"+escape(t.User)+":"+escape(t.Password)+"@", 1)
+}

@@ -39,6 +39,12 @@ func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 	tests := []struct{ text, says string }{
 		{"u:s3cret@h/d", "scheme"},
 		{"", "scheme"},
+		{"postgres:u:s3cret@h/d", "scheme"},
+		{"jdbc:postgresql://h/d?user=u&password=s3cret", "neither"},
+		{"jdbc:mysql:s3cret", "scheme"},
+		{"u:s3cret@tcp(h:33o6)/d", "port"},
+		{"u:s3cret@unix()/d", "path"},
+		{"u:s3cret@tcp(h)", "scheme"},
 		{"postgres://u:s3cret@h/d", "neither"},
 		{"mysql://u:s3cret%zz@h/d", "password"},
 		{"mysql://u%:s3cret@h/d", "user"},

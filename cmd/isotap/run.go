@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +18,7 @@ import (
 func runCommand() *cobra.Command {
 	out := output{html: "isotap-report.html"}
 	instrument := true
+	var templates []string
 	c := &cobra.Command{
 		Use:   "run --upstream URL -- COMMAND [ARGUMENT...]",
 		Short: "Run a command against its database through isotap, and report",
@@ -26,18 +26,27 @@ func runCommand() *cobra.Command {
 what its transactions risk.
 
 COMMAND finds the proxy in DATABASE_URL (the --upstream URL with the proxy's address), MYSQL_HOST and
-MYSQL_TCP_PORT, and MYSQL_DSN (for Go programs). Tables get isotap's invisible columns first, unless
---instrument=false says otherwise; isotap strip removes them.
+MYSQL_TCP_PORT (or MYSQL_UNIX_PORT), and MYSQL_DSN (for Go programs). --env NAME=TEMPLATE sets a further
+variable, in which {host} {port} {user} {password} {database} {url} {dsn} {socket} are filled in, and
+{{ and }} stand for braces.
+
+Tables get isotap's invisible columns first, unless --instrument=false says otherwise; isotap strip
+removes them.
 
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
 
-SIGINT and SIGTERM interrupt COMMAND; the report follows once it has ended.
+Signals are passed on to COMMAND; the report follows once it has ended. Asked three times to end, it is
+killed.
 
-The exit status is COMMAND's own when that is not 0 (128 and the signal's number when a signal ended
-it), otherwise 1 when there are findings (see --fail-on).`,
-		Example: "  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...",
-		Args:    needs("COMMAND", 0),
+Exit status:
+  0       COMMAND ended with 0, and there is no finding that --fail-on names
+  1       there is such a finding, or isotap itself failed (a message says so)
+  N       COMMAND ended with N
+  128+N   signal N ended COMMAND`,
+		Example: "  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...\n" +
+			"  isotap run --upstream $DATABASE_URL --env 'DB_HOST={host}' --env 'DB_PORT={port}' -- npm test",
+		Args: needs("COMMAND", 0),
 	}
 	defaults := config.Default()
 	defaults.LogLevel = "warn"
@@ -46,10 +55,16 @@ it), otherwise 1 when there are findings (see --fail-on).`,
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
 	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first")
+	c.Flags().StringArrayVar(&templates, "env", nil, "NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()
 		if err != nil {
 			return err
+		}
+		for _, template := range templates {
+			if err := tap.CheckTemplate(template); err != nil {
+				return fmt.Errorf("--env: %w", err)
+			}
 		}
 		if err := out.check(); err != nil {
 			return err
@@ -77,20 +92,24 @@ it), otherwise 1 when there are findings (see --fail-on).`,
 				return err
 			}
 		}
-		return watch(c, command, o, &out)
+		return watch(c, command, templates, o, &out)
 	}
 	return c
 }
 
 // watch runs the command through a proxy and reports.
-func watch(c *cobra.Command, command []string, o tap.Options, out *output) error {
+func watch(c *cobra.Command, command, templates []string, o tap.Options, out *output) error {
 	// A signal ends the command. The proxy outlives it, and what was seen until then is reported.
 	ctx := context.WithoutCancel(c.Context())
 	t, err := tap.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	status, err := runChild(c, command, t.Environment(), out.json)
+	env, err := environment(t, templates)
+	var status exitStatus
+	if err == nil {
+		status, err = runChild(c, command, env, out.json)
+	}
 	if err := errors.Join(err, t.Stop()); err != nil {
 		return err
 	}
@@ -110,32 +129,19 @@ func watch(c *cobra.Command, command []string, o tap.Options, out *output) error
 	return out.status(result)
 }
 
-// runChild runs the command with isotap's own input and output, and gives the status it ended with.
-// With quiet, standard output is kept for the report, and the command's goes to standard error.
-func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, error) {
-	child := exec.CommandContext(c.Context(), command[0], command[1:]...)
-	child.Stdin, child.Stdout, child.Stderr = c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr()
-	if quiet {
-		child.Stdout = c.ErrOrStderr()
+// environment is what a command is told of the proxy.
+func environment(t *tap.Tap, templates []string) ([]string, error) {
+	place, err := t.Place()
+	if err != nil {
+		return nil, err
 	}
-	child.Env = append(os.Environ(), env...)
-	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
-	err := child.Run()
-	var exit *exec.ExitError
-	switch {
-	case err == nil, child.ProcessState != nil && errors.Is(err, context.Canceled):
-		return 0, nil
-	case errors.As(err, &exit):
-		return statusOf(exit.ProcessState), nil
+	env := place.Environment()
+	for _, template := range templates {
+		variable, err := place.Expand(template)
+		if err != nil {
+			return nil, fmt.Errorf("--env: %w", err)
+		}
+		env = append(env, variable)
 	}
-	return 0, fmt.Errorf("run %s: %w", command[0], err)
-}
-
-// statusOf is a process's exit status as shells have it: 128 and the number of the signal that ended
-// it.
-func statusOf(p *os.ProcessState) exitStatus {
-	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + exitStatus(w.Signal())
-	}
-	return exitStatus(p.ExitCode())
+	return env, nil
 }

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/catalog"
@@ -25,6 +23,8 @@ import (
 type Options struct {
 	// Upstream is the server, and the login for isotap's own connection to it.
 	Upstream catalog.Target
+	// URL is what Upstream was read from, for the address that clients get; empty: one is made.
+	URL string
 	// Listen is the address for clients: "host:port", port 0 for a free one, or "unix:/path".
 	Listen string
 	// Off passes bytes on unchanged and records nothing.
@@ -64,6 +64,7 @@ type Tap struct {
 	proxy    *proxy.Proxy
 	watching sync.WaitGroup
 	upstream catalog.Target
+	url      string
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
@@ -72,7 +73,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	t := &Tap{served: make(chan error, 1), upstream: o.Upstream}
+	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL}
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Logger: o.Logger}
 	var err error
@@ -184,33 +185,4 @@ func (t *Tap) close() error {
 		errs = append(errs, t.schema.close())
 	}
 	return errors.Join(errs...)
-}
-
-// Environment tells a client program where the tap is, in the variables that programs look at:
-// DATABASE_URL, MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and MYSQL_UNIX_PORT. The
-// login is that of Options.Upstream.
-func (t *Tap) Environment() []string {
-	c := t.config(t.upstream.Database)
-	u := url.URL{Scheme: "mysql", User: url.User(c.User), Host: c.Addr, Path: "/" + c.DBName}
-	if c.Passwd != "" {
-		u.User = url.UserPassword(c.User, c.Passwd)
-	}
-	env := []string{"MYSQL_DSN=" + c.FormatDSN()}
-	if host, port, err := net.SplitHostPort(c.Addr); err == nil && c.Net == "tcp" {
-		env = append(env, "MYSQL_HOST="+host, "MYSQL_TCP_PORT="+port)
-	} else {
-		u.Host, u.RawQuery = "", url.Values{"socket": {c.Addr}}.Encode()
-		env = append(env, "MYSQL_HOST=localhost", "MYSQL_UNIX_PORT="+c.Addr)
-	}
-	return append(env, "DATABASE_URL="+u.String())
-}
-
-// DSN is the tap as Go's MySQL driver has it, for the given database.
-func (t *Tap) DSN(database string) string { return t.config(database).FormatDSN() }
-
-func (t *Tap) config(database string) *mysql.Config {
-	c := mysql.NewConfig()
-	c.User, c.Passwd, c.DBName = t.upstream.User, t.upstream.Password, database
-	c.Net, c.Addr = t.Addr().Network(), t.Addr().String()
-	return c
 }

@@ -1,0 +1,106 @@
+package tap
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/isotap/isotap/catalog"
+)
+
+// A Place is how a client program reaches the tap, by the names that [Expand] knows: host, port, socket
+// (either this or the two before is empty), user, password, database, url, dsn.
+type Place map[string]string
+
+// Place says where the tap is. The login is that of Options.Upstream; url has the form of Options.URL.
+func (t *Tap) Place() (Place, error) {
+	c := t.config(t.upstream.Database)
+	p := Place{"user": c.User, "password": c.Passwd, "database": c.DBName, "dsn": c.FormatDSN(), "host": "", "port": "", "socket": ""}
+	if c.Net == "tcp" {
+		var err error
+		if p["host"], p["port"], err = net.SplitHostPort(c.Addr); err != nil {
+			return nil, fmt.Errorf("the proxy's own address: %w", err)
+		}
+	} else {
+		p["host"], p["socket"] = "localhost", c.Addr
+	}
+	url := t.url
+	if url == "" {
+		url = t.upstream.URL()
+	}
+	var err error
+	p["url"], err = catalog.Redirect(url, c.Net, c.Addr)
+	return p, err
+}
+
+// Environment tells a client program where the tap is, in the variables that programs look at:
+// DATABASE_URL, MYSQL_DSN (as Go's driver has it), MYSQL_HOST, and MYSQL_TCP_PORT or MYSQL_UNIX_PORT.
+func (p Place) Environment() []string {
+	env := []string{"DATABASE_URL=" + p["url"], "MYSQL_DSN=" + p["dsn"], "MYSQL_HOST=" + p["host"]}
+	if p["socket"] != "" {
+		return append(env, "MYSQL_UNIX_PORT="+p["socket"])
+	}
+	return append(env, "MYSQL_TCP_PORT="+p["port"])
+}
+
+// placeholders are the names of a Place in the order in which people are told of them.
+var placeholders = []string{"host", "port", "user", "password", "database", "url", "dsn", "socket"}
+
+// CheckTemplate says what is wrong with a NAME=template for [Place.Expand], before there is a place.
+func CheckTemplate(text string) error {
+	none := Place{}
+	for _, name := range placeholders {
+		none[name] = ""
+	}
+	_, err := none.Expand(text)
+	return err
+}
+
+// Expand fills in a NAME=template: {host} and its kind stand for what the place has under the name,
+// {{ and }} for braces.
+func (p Place) Expand(text string) (string, error) {
+	name, template, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return "", fmt.Errorf("%q is not NAME=template, such as DB_HOST={host}", text)
+	}
+	var b strings.Builder
+	for rest := template; rest != ""; {
+		i := strings.IndexAny(rest, "{}")
+		if i < 0 {
+			b.WriteString(rest)
+			break
+		}
+		b.WriteString(rest[:i])
+		brace := rest[i : i+1]
+		rest = rest[i+1:]
+		if strings.HasPrefix(rest, brace) {
+			b.WriteString(brace)
+			rest = rest[1:]
+			continue
+		}
+		word, after, closed := strings.Cut(rest, "}")
+		if brace == "}" || !closed {
+			return "", fmt.Errorf("%s has a lone %s: write %s%s for the character itself", name, brace, brace, brace)
+		}
+		value, known := p[word]
+		if !known || !slices.Contains(placeholders, word) {
+			return "", fmt.Errorf("%s: {%s} is none of {%s}", name, word, strings.Join(placeholders, "} {"))
+		}
+		b.WriteString(value)
+		rest = after
+	}
+	return name + "=" + b.String(), nil
+}
+
+// DSN is the tap as Go's MySQL driver has it, for the given database.
+func (t *Tap) DSN(database string) string { return t.config(database).FormatDSN() }
+
+func (t *Tap) config(database string) *mysql.Config {
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.DBName = t.upstream.User, t.upstream.Password, database
+	c.Net, c.Addr = t.Addr().Network(), t.Addr().String()
+	return c
+}
