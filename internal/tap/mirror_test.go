@@ -20,13 +20,16 @@ type mirror struct {
 	caps  uint32
 }
 
-func newMirror(t *testing.T, caps uint32) *mirror {
+func newMirror(t *testing.T, caps uint32, setup ...string) *mirror {
 	t.Helper()
 	m := &mirror{names: [2]string{"mirror_a", "mirror_b"}, caps: caps | gomysql.CLIENT_MULTI_STATEMENTS |
 		gomysql.CLIENT_MULTI_RESULTS | gomysql.CLIENT_PS_MULTI_RESULTS}
 	admin, b := testdb.Open(t, ""), &bench{t: t}
 	for _, name := range m.names {
 		b.exec(admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name)
+		if len(setup) > 0 {
+			b.exec(testdb.Open(t, name), setup...)
+		}
 	}
 	m.b = newBenchIn(t, m.names[1], nil)
 	m.addrs = [2]string{testdb.MariaDB(t).Addr(), m.b.tap.Addr().String()}

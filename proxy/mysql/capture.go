@@ -2,14 +2,13 @@ package mysql
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/isotap/isotap/history"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// captures is the session's side of capture inside the statement (DESIGN 4.3): an UPDATE collects
+// captures is the session's side of capture inside the statement (DESIGN 4.3): a write collects
 // what it replaced in session variables on the server, and isotap reads them once per transaction.
 type captures struct {
 	ready bool // the variables are set up
@@ -67,61 +66,27 @@ func (s *Session) readCaptures() bool {
 	return true
 }
 
-// takeCaptures gives each entry of a capture read to its statement. Entries of statements that failed
-// find none: the tag voids them. Of several entries for a row the last one counts.
+// takeCaptures gives the entries of a capture read to their statements. Entries of statements that failed
+// find none: the tag voids them.
 func takeCaptures(batch []*observed, r *reader) error {
 	collected := r.lenencBytes()
 	if r.err != nil {
 		return fmt.Errorf("parse captured entries: %w", r.err)
 	}
 	entries, uncollected, err := sqlmysql.ParseCapture(collected)
-	switch {
-	case err != nil:
-		lowerAll(batch, "unreadable capture")
-	case uncollected > 0:
-		lowerAll(batch, "capture overflow")
-	}
-	byTag := make(map[history.Tag]map[string]sqlmysql.CaptureEntry, len(batch))
-	for _, o := range batch {
-		byTag[o.tag()] = make(map[string]sqlmysql.CaptureEntry)
-	}
+	byTag := make(map[history.Tag][]sqlmysql.CaptureEntry, len(batch))
 	for _, e := range entries {
-		if rows, ok := byTag[e.Tag]; ok {
-			rows[e.RowID] = e
-		}
+		byTag[e.Tag] = append(byTag[e.Tag], e)
 	}
 	for _, o := range batch {
-		o.met(byTag[o.tag()])
+		switch o.met(byTag[o.tag()]); {
+		case err != nil:
+			o.lowerRecorded("unreadable capture")
+		case uncollected > 0:
+			o.lowerRecorded("capture overflow")
+		}
 	}
 	return nil
-}
-
-// met records the versions that an UPDATE met: those it replaced, and those of rows that had the new
-// values already, which it read. The server's own counts must agree.
-func (o *observed) met(rows map[string]sqlmysql.CaptureEntry) {
-	st := &o.txn.Stmts[o.index]
-	var changed uint64
-	for _, rowID := range slices.Sorted(maps.Keys(rows)) {
-		e := rows[rowID]
-		op := history.Read
-		if !e.Same {
-			op = history.UpdateRow
-			changed++
-		}
-		if rowID == "" || len(e.WList) == 0 {
-			o.lowerRecorded("row without identity")
-			continue
-		}
-		last := len(e.WList) - 1
-		st.Accesses = append(st.Accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: rowID},
-			Op: op, Version: e.WList[last], Prior: e.WList[:last:last]})
-	}
-	if !o.counted || changed != o.changed || uint64(len(rows)) != o.matched {
-		o.lowerRecorded("captured rows differ from the server's count")
-	}
-	for i := range st.Accesses {
-		st.Accesses[i].Inexact = o.doubtful
-	}
 }
 
 // lowerRecorded lowers the observation of a statement that stands in its transaction already: what it
@@ -131,6 +96,9 @@ func (o *observed) lowerRecorded(reason string) {
 	st := &o.txn.Stmts[o.index]
 	if st.Observation == history.Exact {
 		st.Observation, st.Reason = history.Inexact, reason
+	}
+	for i := range st.Accesses {
+		st.Accesses[i].Inexact = true
 	}
 }
 

@@ -266,7 +266,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.countReply(x)
 	s.access(o, x)
 	s.record(o)
-	if o.rewritten && o.plan.Capture && !x.failed && (o.matched > 0 || !o.counted) {
+	if !x.failed && o.collected() {
 		s.unread = append(s.unread, o)
 	}
 	s.effects(o, x)
@@ -285,7 +285,7 @@ func (s *Session) access(o *observed, x *exchange) {
 	}
 	if o.plan.Reply != rewrite.Unchanged {
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
-		if o.plan.Reply == rewrite.Trimmed || !x.failed {
+		if o.plan.Kind != history.Delete || !x.failed {
 			s.judgeArrays(o, x.ok.warnings > 0)
 			s.takeSightings(o)
 		}
@@ -294,29 +294,8 @@ func (s *Session) access(o *observed, x *exchange) {
 	if x.failed {
 		return
 	}
-	o.matched, o.changed, o.counted = matchedRows(x.ok.info)
-	o.inserted(x.ok.affected)
-}
-
-// inserted records the rows of an INSERT ... VALUES, whose ids derive from its tag. When fewer rows
-// went in than were given (IGNORE), each of them is only a candidate.
-func (o *observed) inserted(affected uint64) {
-	n := o.plan.Inserts
-	if n == 0 {
-		return
-	}
-	o.doubtful = affected != uint64(n)
-	if o.doubtful {
-		o.lower(history.Inexact, "rows left out")
-	}
-	tag := o.tag()
-	var id []byte
-	o.stmt.Accesses = make([]history.Access, n)
-	for i := range n {
-		id = sqlmysql.AppendRowID(id[:0], tag, i)
-		o.stmt.Accesses[i] = history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)},
-			Op: history.InsertRow, Inexact: o.doubtful}
-	}
+	s.takeCounts(o, x)
+	o.inserted()
 }
 
 // effects takes what a statement changed for those after it.

@@ -146,7 +146,7 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	p.params = params
 	if p.rewritten {
 		x.hidden = p.plan.HiddenColumns()
-		if p.plan.Reply == rewrite.Returning {
+		if p.plan.Reply == rewrite.Returning || x.columns == 0 {
 			// MariaDB announces no columns for DELETE ... RETURNING.
 			x.hidden = x.columns
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
@@ -155,7 +154,7 @@ func (s *Session) takeSightings(o *observed) {
 	tags := make([]history.Tag, 0, len(s.seen.list)+strings.Count(text, ","))
 	accesses := slices.Grow(o.stmt.Accesses, len(s.seen.list))
 	op, start := history.Read, 0
-	if o.plan.Reply == rewrite.Returning {
+	if o.plan.Kind == history.Delete {
 		op = history.DeleteRow
 	}
 	for _, seen := range s.seen.list {

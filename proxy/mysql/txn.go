@@ -39,9 +39,7 @@ type observed struct {
 	index  int  // where stmt stands in its transaction, once it is recorded
 	was    bool // the server had a transaction open when the statement was sent
 
-	matched  uint64 // how many rows the server said an UPDATE matched; see counted
-	changed  uint64 // and how many of them it changed
-	counted  bool
+	rowCounts
 	doubtful bool // the captured rows are not certain to be those that changed
 }
 

@@ -34,13 +34,32 @@ const CaptureRead = "SELECT CONCAT(CONCAT(IFNULL(@isotap_n, _binary'0'), _binary
 	"IFNULL(@isotap, _binary'')), LEFT((@isotap := _binary''), 0), LEFT((@isotap_b := _binary''), 0), " +
 	"LEFT((@isotap_l := _binary'0'), 0), LEFT((@isotap_n := _binary'0'), 0)) AS isotap"
 
-// A CaptureEntry is one row that an UPDATE matched.
+// A CaptureEntry is one row that a statement met.
 type CaptureEntry struct {
 	RowID string        // empty when the row has none
 	WList []history.Tag // before the change; nil when the row had none
-	Tag   history.Tag   // of the UPDATE
-	Same  bool          // the row had the new values already and did not change
+	Tag   history.Tag   // of the statement
+	// Met is what became of the row.
+	Met Meeting
+	// Instead is the id of the row that would have been inserted, had ON DUPLICATE KEY UPDATE not met this
+	// one. Otherwise empty.
+	Instead string
+	// Source is the row's table: an index of [rewrite.Plan].Sources.
+	Source int
 }
+
+// A Meeting says what became of a captured row.
+type Meeting byte
+
+const (
+	Changed Meeting = iota // it was updated
+	Same                   // it had the new values already and did not change
+	Deleted                // it was deleted
+	Seen                   // it was only read
+)
+
+// meetingMarks stand behind the tag of an entry; Changed has none.
+const meetingMarks = "~-<"
 
 // ParseCapture reads the value that [CaptureRead] gives: the entries in the order of the changes, and
 // how many more there were that were not collected. With an error come the entries before the bad one.
@@ -67,22 +86,39 @@ func ParseCapture(b []byte) (entries []CaptureEntry, uncollected uint64, err err
 	return entries, uncollected, nil
 }
 
-// parseEntry reads rowid=wlist=tag, with a ~ behind it where the row did not change.
+// parseEntry reads rowid=wlist=tag, a mark of meetingMarks, and perhaps a fourth part: a row id has a
+// colon, the index of a source has none.
 func parseEntry(s string) (CaptureEntry, error) {
 	parts := strings.Split(s, "=")
-	if len(parts) != 3 {
+	if len(parts) != 3 && len(parts) != 4 {
 		return CaptureEntry{}, fmt.Errorf("%.80q has %d parts, not rowid=wlist=tag", s, len(parts))
 	}
-	text, same := strings.CutSuffix(parts[2], "~")
-	tag, err := history.ParseTag(text)
-	if err != nil {
+	e := CaptureEntry{RowID: parts[0]}
+	text := parts[2]
+	if n := len(text); n > 0 {
+		if i := strings.IndexByte(meetingMarks, text[n-1]); i >= 0 {
+			e.Met, text = Changed+1+Meeting(i), text[:n-1]
+		}
+	}
+	var err error
+	if e.Tag, err = history.ParseTag(text); err != nil {
 		return CaptureEntry{}, err
 	}
-	e := CaptureEntry{RowID: parts[0], Tag: tag, Same: same}
 	if len(parts[1]) > 0 {
 		if e.WList, err = history.ParseWList(parts[1]); err != nil {
 			return CaptureEntry{}, err
 		}
+	}
+	switch {
+	case len(parts) == 3:
+	case strings.IndexByte(parts[3], ':') >= 0:
+		e.Instead = parts[3]
+	default:
+		n, err := strconv.ParseUint(parts[3], 10, 16)
+		if err != nil {
+			return CaptureEntry{}, fmt.Errorf("the source of %.80q: %w", s, err)
+		}
+		e.Source = int(n)
 	}
 	return e, nil
 }

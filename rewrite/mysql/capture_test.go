@@ -22,7 +22,17 @@ func appendCapture(b []byte, entries []CaptureEntry, uncollected uint64) []byte 
 			}
 			b = tag.Append(b)
 		}
-		b = append(e.Tag.Append(append(b, '=')), ';')
+		b = e.Tag.Append(append(b, '='))
+		if e.Met != Changed {
+			b = append(b, meetingMarks[e.Met-1])
+		}
+		switch {
+		case e.Instead != "":
+			b = append(append(b, '='), e.Instead...)
+		case e.Source > 0:
+			b = strconv.AppendInt(append(b, '='), int64(e.Source), 10)
+		}
+		b = append(b, ';')
 	}
 	return b
 }
@@ -37,6 +47,12 @@ func TestParseCaptureReadsWhatWasCollected(t *testing.T) {
 			e := CaptureEntry{RowID: rapid.StringMatching(`[0-9a-z.:]{0,20}`).Draw(t, "id"), Tag: tags.Draw(t, "tag")}
 			if n := rapid.IntRange(0, 4).Draw(t, "length"); n > 0 {
 				e.WList = append(make([]history.Tag, 1), rapid.SliceOfN(tags, n, n).Draw(t, "list")...)
+			}
+			e.Met = Meeting(rapid.IntRange(0, int(Seen)).Draw(t, "met"))
+			if rapid.Bool().Draw(t, "instead") {
+				e.Instead = rapid.StringMatching(`[0-9a-z.]{0,9}:[0-9a-z]{1,3}`).Draw(t, "candidate")
+			} else {
+				e.Source = rapid.IntRange(0, 60).Draw(t, "source")
 			}
 			return e
 		})).Draw(t, "entries")
@@ -61,6 +77,9 @@ func TestParseCaptureRefusesWhatIsNotAnEntry(t *testing.T) {
 		{"0|" + good + "r2=0;" + good, "2 parts", 1},
 		{"0|" + good + "r2=0=x;", "no statement number", 1},
 		{"0|" + good + "r2=,=0000011.1;", "wlist", 1},
+		{"0|" + good + "r2=0=0000011.1=x;", "source", 1},
+		{"0|" + good + "r2=0=0000011.1~-;", "statement number", 1},
+		{"0|" + good + "r2=0=0000011.1=1=1;", "5 parts", 1},
 	} {
 		entries, _, err := ParseCapture([]byte(tc.in))
 		if err == nil || !strings.Contains(err.Error(), tc.err) || len(entries) != tc.entries {

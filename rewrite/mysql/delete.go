@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// deleteRows makes a single-table DELETE return the identities of the rows that it deleted.
+// deleteRows makes a single-table DELETE return, or collect, the identities of the rows that it deleted.
 func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	switch {
 	case n.With != nil:
@@ -18,10 +18,9 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if err != nil {
 		return err
 	}
-	pos, gap := pl.after(pl.st.last())
-	pl.insertAt(pos, text(" RETURNING "+rewrite.RowIDColumn+", "+rewrite.WListColumn+gap))
-	pl.plan.Reply = rewrite.Returning
-	pl.plan.Sources = []rewrite.Source{{Table: t.Name}}
+	if err := pl.identifyDeleted(n, t); err != nil {
+		return err
+	}
 	if n.IgnoreErr {
 		pl.lower("DELETE IGNORE")
 	}
@@ -32,5 +31,65 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		pl.lower("cascade")
 	}
 	pl.lowerBy(inspectWrite(n))
+	pl.lowerByReturning()
 	return nil
+}
+
+// identifyDeleted puts the identities into RETURNING, the client's own if there is one. MySQL has no such
+// clause: there the condition collects the rows for which the client's holds.
+func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
+	const identity = rewrite.RowIDColumn + ", " + rewrite.WListColumn
+	pos, gap := pl.after(pl.st.last())
+	switch {
+	case pl.session.Dialect == TiDB:
+		return refusal("DELETE")
+	case pl.session.Dialect == MySQL:
+		return pl.collectDeleted(n, t)
+	case pl.beyond.returning.empty():
+		pl.insertAt(pos, text(" RETURNING "+identity+gap))
+		pl.plan.Reply = rewrite.Returning
+	default:
+		pl.insertAt(pos, text(", "+identity+gap))
+		pl.plan.Reply = rewrite.Trimmed
+	}
+	pl.plan.Sources = []rewrite.Source{{Table: t.Name}}
+	return nil
+}
+
+// collectDeleted adds to the condition what collects a row and is always true. The server evaluates it
+// last, and only for rows for which the client's condition holds; with ORDER BY or LIMIT not all of these
+// are deleted.
+func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
+	if n.Order != nil || n.Limit != nil {
+		return refusal("ORDER BY or LIMIT")
+	}
+	if err := pl.collectable(t); err != nil {
+		return err
+	}
+	st := pl.st
+	pos, gap := pl.after(st.last())
+	open := " WHERE "
+	if n.Where != nil {
+		where := st.find(1, st.last(), 0, "WHERE")
+		if where < 0 {
+			return refusal("unparsable")
+		}
+		behind, _ := pl.after(where)
+		pl.insertAt(behind, text(" ("))
+		open = ") AND "
+	}
+	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, pl.collecting("", t, "")...), text(gap))...)
+	pl.plan.Capture = true
+	return nil
+}
+
+// collecting gives a condition that is always true, and collects the row as one that goes. part is the
+// entry's fourth part; empty: there is none.
+func (pl *planner) collecting(of string, t *rewrite.Table, part string) []rewrite.Piece {
+	rest := ", _binary'-'"
+	if part != "" {
+		rest = ", _binary'-=" + part + "'"
+	}
+	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(of, t.WListBytes, pl.session.maxPacket()/4, rest)...)
+	return append(pieces, text(")) > 0"))
 }

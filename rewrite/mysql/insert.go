@@ -8,14 +8,14 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// insert gives each row of INSERT ... VALUES or INSERT ... SET its id and its first version.
+// insert gives each row of INSERT or REPLACE ... VALUES or SET its id and its first version.
 func (pl *planner) insert(n *ast.InsertStmt) error {
 	switch {
-	case n.IsReplace:
-		return refusal("REPLACE")
 	case n.Select != nil:
-		return refusal("INSERT ... SELECT")
-	case len(n.OnDuplicate) > 0:
+		return refusal(verbOf(n) + " ... SELECT")
+	case n.IsReplace && pl.session.Dialect == TiDB:
+		return refusal("REPLACE")
+	case len(n.OnDuplicate) > 0 && pl.session.Dialect == TiDB:
 		return refusal("ON DUPLICATE KEY UPDATE")
 	}
 	t, err := pl.target(n.Table, "unparsable")
@@ -27,25 +27,61 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	} else {
 		err = pl.insertValues(n, t)
 	}
+	if err == nil {
+		err = pl.extendRowAlias()
+	}
+	if err == nil && len(n.OnDuplicate) > 0 {
+		err = pl.duplicates(n, t)
+	}
 	if err != nil {
 		return err
 	}
+	pl.lowerInsert(n, t)
+	return nil
+}
+
+func (pl *planner) lowerInsert(n *ast.InsertStmt, t *rewrite.Table) {
 	if n.IgnoreErr {
 		pl.lower("INSERT IGNORE")
+	}
+	if n.IsReplace && !pl.beyond.returning.empty() {
+		pl.lower("REPLACE") // no count tells whether it replaced anything
 	}
 	if t.InsertTrigger {
 		pl.lower("trigger")
 	}
 	pl.lowerBy(inspectWrite(n))
-	return nil
+	pl.lowerByReturning()
+}
+
+func verbOf(n *ast.InsertStmt) string {
+	if n.IsReplace {
+		return "REPLACE"
+	}
+	return "INSERT"
+}
+
+// rowsEnd gives the token behind the rows or the assignments of an INSERT.
+func (pl *planner) rowsEnd() int {
+	end := pl.st.last() + 1
+	if !pl.beyond.returning.empty() {
+		end = pl.beyond.returning.from
+	}
+	if on := pl.st.onDuplicate(); on >= 0 {
+		end = on
+	}
+	if !pl.beyond.rowAlias.empty() {
+		end = pl.beyond.rowAlias.from
+	}
+	return end
 }
 
 func (pl *planner) insertSet(n *ast.InsertStmt) error {
-	st := pl.st
-	if st.find(0, len(st.toks), 0, "SET") < 0 || len(n.Lists) != 1 {
+	st, end := pl.st, pl.rowsEnd()
+	if st.find(0, end, 0, "SET") < 0 || len(n.Lists) != 1 {
 		return refusal("unparsable")
 	}
-	pos, gap := pl.after(st.last())
+	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, text(", "+rewrite.RowIDColumn+" = "), rewrite.Piece{Hole: rewrite.RowIDHole},
 		text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))
 	pl.plan.Inserts = 1
@@ -117,7 +153,7 @@ type insertLayout struct {
 	values  int  // the token VALUES
 }
 
-// insertLayout reads INSERT [modifiers] [INTO] name [PARTITION (...)] [(columns)] VALUES.
+// insertLayout reads INSERT or REPLACE [modifiers] [INTO] name [PARTITION (...)] [(columns)] VALUES.
 func (pl *planner) insertLayout() (insertLayout, error) {
 	st := pl.st
 	i := 1
@@ -168,7 +204,7 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode) error {
 		}
 		i++
 	}
-	if i-1 != st.last()+1 {
+	if i-1 != pl.rowsEnd() {
 		return refusal("unparsable")
 	}
 	pl.plan.Inserts = len(rows)

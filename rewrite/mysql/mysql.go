@@ -1,4 +1,4 @@
-// Package mysql rewrites statements of the MySQL protocol family, for MariaDB, so that each reveals
+// Package mysql rewrites statements of the MySQL protocol family, so that each reveals
 // the row versions it read and wrote (DESIGN 4). It is pure: SQL text, the session's settings and a
 // [rewrite.Schema] go in, a [rewrite.Plan] comes out.
 //
@@ -14,11 +14,13 @@
 // What becomes of a statement:
 //
 //   - SELECT gets the identity columns of its base tables behind its last item.
-//   - INSERT ... VALUES and INSERT ... SET give each row an id made from the statement's tag and the
+//   - INSERT and REPLACE ... VALUES or SET give each row an id made from the statement's tag and the
 //     row's ordinal, and the tag as its first version.
-//   - UPDATE appends its tag to the rows that it really changes and collects what was there before
-//     in session variables; see [CaptureInit], [CaptureRead] and [ParseCapture].
-//   - DELETE returns the identities of the rows that it deleted.
+//   - UPDATE, and ON DUPLICATE KEY UPDATE, append their tag to the rows that they really change and
+//     collect what was there before in session variables; see [CaptureInit], [CaptureRead] and
+//     [ParseCapture].
+//   - DELETE returns the identities of the rows that it deleted, or collects them where the server has
+//     no RETURNING.
 //   - CREATE TABLE gains the auxiliary columns.
 //
 // Statements are spliced, never printed: apart from the inserted pieces, a plan is the client's text
@@ -117,6 +119,7 @@ type planner struct {
 	session  *Session
 	st       *statement
 	plan     *rewrite.Plan
+	beyond   beyond
 	edits    []edit
 }
 
@@ -165,7 +168,8 @@ func (pl *planner) parse() (node ast.StmtNode, err error) {
 	p.EnableWindowFunc(false) // else MariaDB's unreserved words (rank, groups, ...) are reserved
 	p.SetStrictDoubleTypeCheck(false)
 	p.SetSQLMode(pl.session.parserMode())
-	nodes, _, err := p.ParseSQL(pl.st.parserText())
+	pl.beyond = pl.st.beyondParser(pl.session)
+	nodes, _, err := p.ParseSQL(pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning))
 	if err != nil || len(nodes) != 1 {
 		if pl.st.find(0, len(pl.st.toks), -1, "OVER") >= 0 {
 			return nil, refusal("window function")

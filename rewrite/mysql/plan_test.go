@@ -89,12 +89,7 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			}
 			s.MaxPacket = n
 		case "dialect":
-			switch value {
-			case "mysql":
-				s.Dialect = MySQL
-			case "tidb":
-				s.Dialect = TiDB
-			}
+			s.Dialect, s.Version = map[string]Dialect{"mysql": MySQL, "mariadb": MariaDB, "tidb": TiDB}[value], 90704
 		case "concat":
 			n, err := strconv.Atoi(value)
 			if err != nil {
@@ -222,13 +217,15 @@ func marker(b []byte, h rewrite.Hole, ordinal int) []byte {
 }
 
 var (
-	savePart = regexp.MustCompile(`isotap_wlist = CONCAT\(LEFT\(\(@isotap_o := (.*?)\), 0\), isotap_wlist\),`)
-	tagPart  = regexp.MustCompile(`, isotap_wlist = IF\(@isotap_o = .*?, _binary',', \{TAG\}\)\)`)
+	savePart    = regexp.MustCompile(`(\S+\.)?isotap_wlist = CONCAT\(LEFT\(\(@isotap_o := (.*?)\), 0\), (\S+\.)?isotap_wlist\),`)
+	tagPart     = regexp.MustCompile(`, (\S+\.)?isotap_wlist = CONCAT\(IF\(LENGTH\(\(@isotap_s := .*?(\{COLLECT.*?\}), IF\(LENGTH\(@isotap_s\).*?\{TAG\}\)\)\)`)
+	collectPart = regexp.MustCompile(`IFNULL\(LEFT\(IF\(@isotap_l < \d+, .*?IFNULL\((\S*isotap_rowid), .*?, \{TAG\}(.*?), _binary';'\)\) < .*?@isotap_n \+ 1 AS BINARY\)\)\), 0\), _binary''\)`)
 )
 
-// abbreviate shortens the two long assignments of a captured UPDATE.
+// abbreviate shortens what collects entries, and the two long assignments around it.
 func abbreviate(sql string) string {
-	return tagPart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $1}"), " {TAG ROW}")
+	sql = collectPart.ReplaceAllString(sql, "{COLLECT $1$2}")
+	return tagPart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $2}"), ", {TAG ROW $2}")
 }
 
 // checkPieces fails the test unless the pieces that are the client's, put together, give the client's

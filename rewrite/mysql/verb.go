@@ -183,7 +183,7 @@ func (v verb) dml() {
 	case v.st.is(first, "DELETE"):
 		v.p.Kind = history.Delete
 	case v.st.is(first, "REPLACE"):
-		v.p.Kind, reason = history.Replace, "REPLACE"
+		v.p.Kind = history.Replace
 	case v.st.is(first, "VALUES"):
 		v.p.Kind, reason = history.Select, "VALUES"
 	case v.st.is(first, "TABLE"):

@@ -1,0 +1,231 @@
+package tap
+
+import (
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+)
+
+// writeTables are what the statements of TestWritesAreTransparentAndRecordedAsTheyAre run on.
+var writeTables = []string{
+	"CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, u INT UNIQUE, v INT, s VARCHAR(20))",
+	"CREATE TABLE x (id INT PRIMARY KEY, v INT, KEY (v))",
+	"CREATE TABLE trig (id INT PRIMARY KEY, v INT)",
+	"CREATE TABLE audit (n INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+	"CREATE TRIGGER trig_u BEFORE UPDATE ON trig FOR EACH ROW SET NEW.v = NEW.v + 1",
+	"CREATE TRIGGER trig_d AFTER DELETE ON trig FOR EACH ROW INSERT INTO audit (v) VALUES (OLD.v)",
+}
+
+// writeRows fill them anew before each statement.
+var writeRows = []string{
+	"DELETE FROM t", "DELETE FROM x", "DELETE FROM trig", "DELETE FROM audit",
+	"INSERT INTO t (id, u, v, s) VALUES (1, 10, 100, 'a'), (2, 20, 200, 'b'), (3, 30, 300, 'c'), (4, NULL, 400, 'd')",
+	"INSERT INTO x (id, v) VALUES (1, 1), (2, 2), (3, 3), (7, 7), (8, 7)",
+	"INSERT INTO trig (id, v) VALUES (1, 1), (2, 2)",
+}
+
+// A writeCase is one statement and how well isotap is to observe it: "exact", or another observation with its reason.
+type writeCase struct {
+	query    string
+	args     []int64 // it is prepared if there are any
+	observed string
+}
+
+// TestWritesAreTransparentAndRecordedAsTheyAre runs each statement directly and through isotap on equal
+// tables, with and without CLIENT_FOUND_ROWS, as text and prepared. The replies must be the same byte for
+// byte, so must the tables, and what is recorded must be what happened to the rows.
+func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
+	for _, caps := range []uint32{0, gomysql.CLIENT_FOUND_ROWS | gomysql.CLIENT_DEPRECATE_EOF} {
+		t.Run(fmt.Sprintf("capabilities %#x", caps), func(t *testing.T) {
+			names := []string{"mirror_a", "mirror_b"}
+			m := newMirror(t, caps, writeTables...)
+			w := &writer{t: t, reflection: &reflection{m: m}}
+			for i := range w.sides {
+				w.sides[i] = dialRaw(t, m.addrs[i], names[i], m.caps)
+			}
+			var changes []change
+			for _, write := range writes {
+				changes = append(changes, w.run(write, false))
+				changes = append(changes, w.run(write, true))
+			}
+			w.close()
+			txns := slices.DeleteFunc(m.b.txns(), func(t *history.Txn) bool { return t.Stmts[0].Kind == history.Select })
+			if len(txns) != len(changes) {
+				t.Fatalf("%d transactions were recorded of %d statements", len(txns), len(changes))
+			}
+			certain := 0
+			for i, c := range changes {
+				certain += c.check(t, txns[i])
+			}
+			t.Logf("%d statements, %d writes recorded with certainty", len(changes), certain)
+		})
+	}
+}
+
+// A writer runs writes on both sides of a mirror.
+type writer struct {
+	t *testing.T
+	*reflection
+}
+
+// A change is a write with what it did to the rows.
+type change struct {
+	writeCase
+	before, after map[string]string // wLists by "table id"
+}
+
+// run has both sides run a write on fresh tables.
+func (w *writer) run(write writeCase, prepare bool) change {
+	t, m := w.t, w.m
+	for _, name := range m.names {
+		for _, q := range writeRows {
+			m.b.exec(m.b.direct, "USE "+name, q)
+		}
+	}
+	m.b.exec(m.b.direct, "USE "+m.names[1])
+	c := change{writeCase: write, before: w.lists()}
+	s := randomStatement{text: write.query, prepared: prepare || len(write.args) > 0}
+	for _, a := range write.args {
+		s.params = append(s.params, a)
+	}
+	w.history = append(w.history, "start")
+	if diff := w.reflection.run(s); diff != "" {
+		t.Errorf("prepared %t: %s", s.prepared, diff)
+	}
+	for _, q := range []string{"SELECT LAST_INSERT_ID(), ROW_COUNT()", "SELECT id, u, v, s FROM t ORDER BY id", "SELECT * FROM x ORDER BY id", "SELECT * FROM trig ORDER BY id"} {
+		direct, through := w.both(command{name: q, bytes: query(q)})
+		if diff := firstDifference(through, direct, m.names); diff != "" {
+			t.Errorf("prepared %t, %s: then %s: %s", s.prepared, write.query, q, diff)
+		}
+	}
+	c.after = w.lists()
+	return c
+}
+
+// lists gives the wList of each row.
+func (w *writer) lists() map[string]string {
+	lists := make(map[string]string)
+	for _, table := range []string{"t", "x", "trig"} {
+		rows, err := w.m.b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM " + w.m.names[1] + "." + table)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var id, list sql.NullString
+		for rows.Next() {
+			if err := rows.Scan(&id, &list); err != nil {
+				w.t.Fatal(err)
+			}
+			lists[table+" "+id.String] = list.String
+		}
+		rows.Close()
+	}
+	return lists
+}
+
+// check compares the recorded writes with what became of the rows. An exact statement names all of them; no
+// certain access is about a row that was not written. It gives the number of certain writes.
+func (c *change) check(t *testing.T, txn *history.Txn) (certain int) {
+	t.Helper()
+	if len(txn.Stmts) != 1 {
+		t.Fatalf("%s: %d statements in its transaction", c.query, len(txn.Stmts))
+	}
+	st := txn.Stmts[0]
+	tag := history.Tag{Txn: txn.ID, Stmt: st.Num}.String()
+	observed := st.Observation.String()
+	if st.Reason != "" {
+		observed += ": " + st.Reason
+	}
+	if observed != c.observed {
+		t.Errorf("%s is %s, want %s", c.query, observed, c.observed)
+	}
+	truth := make(map[string]string)
+	for row, list := range c.after {
+		was, there := c.before[row]
+		switch {
+		case !there:
+			truth[row] = "insert"
+		case list != was:
+			truth[row] = "update " + lastOf(was)
+			if list != was+","+tag {
+				t.Errorf("%s: the list of %s was %s and is %s", c.query, row, was, list)
+			}
+		}
+	}
+	for row, was := range c.before {
+		if _, there := c.after[row]; !there {
+			truth[row] = "delete " + lastOf(was)
+		}
+	}
+	var wrong []string
+	for _, a := range st.Accesses {
+		row := strings.TrimPrefix(a.Row.Table, "mirror_b.") + " " + a.Row.ID
+		what := a.Op.String()
+		switch {
+		case a.Inexact:
+			continue
+		case a.Op == history.Read:
+			if c.before[row] == "" || lastOf(c.before[row]) != a.Version.String() {
+				wrong = append(wrong, fmt.Sprintf("read of %s in version %v", row, a.Version))
+			}
+			continue
+		case a.Op != history.InsertRow:
+			what += " " + a.Version.String()
+		}
+		if truth[row] != what {
+			wrong = append(wrong, fmt.Sprintf("%s of %s, which had %q", what, row, truth[row]))
+		}
+		delete(truth, row)
+		certain++
+	}
+	slices.Sort(wrong)
+	if len(wrong) > 0 {
+		t.Errorf("%s (%s) is recorded with\n%s", c.query, observed, strings.Join(wrong, "\n"))
+	}
+	if st.Observation == history.Exact && len(truth) > 0 {
+		t.Errorf("%s is exact, without %v", c.query, truth)
+	}
+	return certain
+}
+
+func lastOf(list string) string { return list[strings.LastIndexByte(list, ',')+1:] }
+
+var writes = []writeCase{
+	{query: "INSERT INTO t (id, u) VALUES (9, 90) ON DUPLICATE KEY UPDATE v = 1", observed: "exact"},
+	{query: "INSERT INTO t (id, u, v) VALUES (1, 90, 5) ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t (id, u, v) VALUES (1, 90, 100) ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t (u, v) VALUES (10, 5) ON DUPLICATE KEY UPDATE v = v + VALUES(v), id = LAST_INSERT_ID(id)", observed: "exact"},
+	{query: "INSERT INTO t (u, v) VALUES (77, 5) ON DUPLICATE KEY UPDATE v = v + VALUES(v), id = LAST_INSERT_ID(id)", observed: "exact"},
+	{query: "INSERT INTO t VALUES (1, 11, 100, 'z'), (9, 20, 200, 'b'), (10, 50, 5, NULL), (11, 30, 7, 'x'), (12, 30, 8, 'y') ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (50, 1), (50, 2), (50, 2), (51, 1) ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (1, 100), (1, 100), (1, 101), (1, 101) ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t (id, u) VALUES (1, 1), (9, 9) ON DUPLICATE KEY UPDATE u = 20", observed: "exact"}, // fails: duplicate key
+	{query: "INSERT IGNORE INTO t (id, u) VALUES (1, 1), (9, 9) ON DUPLICATE KEY UPDATE u = 20", observed: "inexact: INSERT IGNORE"},
+	{query: "INSERT INTO t SET id = 1, v = 7 ON DUPLICATE KEY UPDATE v = VALUES(v), s = CONCAT(s, s)", observed: "exact"},
+	{query: "INSERT INTO t SET v = 7 ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (?, ?), (?, 3) ON DUPLICATE KEY UPDATE v = VALUES(v) + ?", args: []int64{1, 50, 60, 50}, observed: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (?, ?) ON DUPLICATE KEY UPDATE v = VALUES(v) RETURNING id, v + ?", args: []int64{1, 50, 1}, observed: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (1, 1), (60, 1) ON DUPLICATE KEY UPDATE v = VALUES(v) RETURNING *", observed: "exact"},
+	{query: "INSERT INTO trig (id, v) VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 1", observed: "opaque: trigger"},
+	{query: "INSERT INTO t (v, s) VALUES (1, 'x'), (2, 'y') RETURNING id, s AS n", observed: "exact"},
+	{query: "INSERT INTO t SET v = 1 RETURNING *", observed: "exact"},
+	{query: "INSERT IGNORE INTO t (id) VALUES (1), (99) RETURNING id", observed: "inexact: INSERT IGNORE"},
+	{query: "REPLACE INTO t (id, u) VALUES (90, 90)", observed: "exact"},
+	{query: "REPLACE INTO t VALUES (90, 90, 1, 'x'), (91, NULL, 1, 'x')", observed: "exact"},
+	{query: "REPLACE INTO t SET id = 1, u = 10, v = 5", observed: "inexact: REPLACE"},
+	{query: "REPLACE INTO t (id, u) VALUES (1, 20)", observed: "inexact: REPLACE"},
+	{query: "REPLACE INTO t (id, u) VALUES (1, 20), (5, 30), (5, 31), (6, 40)", observed: "inexact: REPLACE"},
+	{query: "REPLACE INTO t (id, u) VALUES (1, 20) RETURNING id", observed: "inexact: REPLACE"},
+	{query: "REPLACE INTO t (id, u) VALUES (?, ?)", args: []int64{4, 2}, observed: "inexact: REPLACE"},
+	{query: "DELETE FROM t WHERE id > 2", observed: "exact"},
+	{query: "DELETE FROM t WHERE v > 100 ORDER BY v DESC LIMIT 2", observed: "exact"},
+	{query: "DELETE FROM t WHERE id > 2 RETURNING id, v", observed: "exact"},
+	{query: "DELETE FROM t WHERE id > ? RETURNING *, v + ?", args: []int64{1, 2}, observed: "exact"},
+	{query: "DELETE FROM t WHERE id > 99 RETURNING id", observed: "exact"},
+	{query: "DELETE FROM trig RETURNING v", observed: "inexact: trigger"},
+}

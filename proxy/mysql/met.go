@@ -1,0 +1,217 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// rowCounts is what the server's reply said of the rows that a statement met, for comparison with what
+// was observed.
+type rowCounts struct {
+	affected  uint64
+	matched   uint64 // UPDATE: see counted
+	changed   uint64 // UPDATE: how many of the matched rows it changed
+	counted   bool   // matched and changed are known
+	returned  bool   // the reply was the client's own result set: its rows stand in affected
+	foundRows bool   // CLIENT_FOUND_ROWS: rows that stay as they are count as affected
+}
+
+// takeCounts takes the counts of a reply.
+func (s *Session) takeCounts(o *observed, x *exchange) {
+	o.affected = x.ok.affected
+	o.matched, o.changed, o.counted = matchedRows(x.ok.info)
+	o.foundRows = s.caps&gomysql.CLIENT_FOUND_ROWS != 0
+	if o.returned = x.fields > 0; o.returned {
+		o.affected = x.rows
+	}
+}
+
+// collected says whether the statement may have collected entries.
+func (o *observed) collected() bool {
+	switch {
+	case !o.rewritten || !o.plan.Capture:
+		return false
+	case o.plan.Inserts > 0:
+		return !o.allInserted()
+	case o.plan.Kind == history.Update && o.counted:
+		return o.matched > 0
+	}
+	return o.returned || o.affected > 0
+}
+
+// allInserted says whether an INSERT's count alone tells that every row went in. Under ON DUPLICATE KEY
+// UPDATE two rows count as affected where one is changed, and under CLIENT_FOUND_ROWS one where it stays.
+func (o *observed) allInserted() bool {
+	n := uint64(o.plan.Inserts)
+	if !o.plan.Capture {
+		return o.affected == n
+	}
+	return o.affected == 1 && n == 1 && !o.foundRows && !o.returned
+}
+
+// met records the versions that a statement met, by the entries that it collected. The server's own
+// counts must agree.
+func (o *observed) met(entries []sqlmysql.CaptureEntry) {
+	if o.doubtful = false; o.plan.Inserts > 0 {
+		o.metInstead(entries)
+	} else {
+		o.metOnce(entries)
+	}
+	st := &o.txn.Stmts[o.index]
+	for i := range st.Accesses {
+		st.Accesses[i].Inexact = o.doubtful
+	}
+}
+
+// metOnce takes the entries of an UPDATE or DELETE, which meets each row once: of several entries for a
+// row the last one counts.
+func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
+	last := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
+	for _, e := range entries {
+		last[o.rowOf(e)] = e
+	}
+	rows := make([]history.Row, 0, len(last))
+	for row := range last {
+		rows = append(rows, row)
+	}
+	slices.SortFunc(rows, func(a, b history.Row) int { return strings.Compare(a.Table+a.ID, b.Table+b.ID) })
+	var changed, deleted uint64
+	for _, row := range rows {
+		e := last[row]
+		switch e.Met {
+		case sqlmysql.Changed:
+			changed++
+		case sqlmysql.Deleted:
+			deleted++
+		}
+		o.meet(row, e)
+	}
+	agrees := o.counted && changed == o.changed && uint64(len(rows)) == o.matched
+	if o.plan.Kind == history.Delete {
+		agrees = deleted == o.affected
+	}
+	if !agrees {
+		o.lowerRecorded(contradiction)
+	}
+}
+
+// contradiction is why a statement is inexact whose entries the server's counts do not confirm.
+const contradiction = "captured rows differ from the server's count"
+
+// metInstead takes the entries of INSERT ... ON DUPLICATE KEY UPDATE: each names a row that was not
+// inserted. One row may be met several times, also by the statement that inserted it; what the statement
+// itself wrote is no version of its own.
+func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
+	st, tag := &o.txn.Stmts[o.index], o.tag()
+	st.Accesses = nil
+	last := make(map[string]int, len(entries)) // by the row that was to be inserted
+	for i, e := range entries {
+		last[e.Instead] = i
+	}
+	met := make(map[history.Row]int) // where the row's access is
+	var affected uint64
+	for i, e := range entries {
+		if last[e.Instead] != i {
+			continue
+		}
+		switch {
+		case e.Met == sqlmysql.Changed:
+			affected += 2
+		case o.foundRows:
+			affected++
+		}
+		row := o.rowOf(e)
+		if n := len(e.WList); n > 0 && e.WList[n-1] == tag {
+			continue
+		}
+		if at, again := met[row]; !again {
+			met[row] = len(st.Accesses)
+			o.meet(row, e)
+		} else if e.Met == sqlmysql.Changed && at < len(st.Accesses) {
+			st.Accesses[at].Op = history.UpdateRow
+		}
+	}
+	left := make(map[string]bool, len(last))
+	for id := range last {
+		left[id] = true
+	}
+	st.Accesses = append(st.Accesses, o.insertedRows(left)...)
+	affected += uint64(o.plan.Inserts - len(last))
+	if o.returned {
+		affected = uint64(o.plan.Inserts)
+	}
+	if affected != o.affected {
+		o.lowerRecorded(contradiction)
+	}
+}
+
+func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
+	table := o.plan.Target
+	if e.Source < len(o.plan.Sources) {
+		table = o.plan.Sources[e.Source].Table
+	}
+	return history.Row{Table: table, ID: e.RowID}
+}
+
+// meet records one row that a statement met.
+func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
+	if row.ID == "" || len(e.WList) == 0 {
+		o.lowerRecorded("row without identity")
+		return
+	}
+	op := history.Read
+	switch e.Met {
+	case sqlmysql.Changed:
+		op = history.UpdateRow
+	case sqlmysql.Deleted:
+		op = history.DeleteRow
+	}
+	last := len(e.WList) - 1
+	st := &o.txn.Stmts[o.index]
+	st.Accesses = append(st.Accesses, history.Access{Row: row, Op: op, Version: e.WList[last], Prior: e.WList[:last:last]})
+}
+
+// inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
+// that all of them went in, each is only a candidate; entries may tell more later.
+func (o *observed) inserted() {
+	if o.plan.Inserts == 0 {
+		return
+	}
+	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Capture {
+		o.lowerInserted()
+	}
+	o.stmt.Accesses = o.insertedRows(nil)
+	for i := range o.stmt.Accesses {
+		o.stmt.Accesses[i].Inexact = o.doubtful
+	}
+}
+
+// lowerInserted lowers an INSERT whose count is not that of its rows. REPLACE counts the rows that it
+// replaced, too; the only row of one is there in any case.
+func (o *observed) lowerInserted() {
+	if o.plan.Kind != history.Replace {
+		o.lower(history.Inexact, "rows left out")
+		return
+	}
+	o.lower(history.Inexact, "REPLACE")
+	o.doubtful = o.plan.Inserts > 1
+}
+
+// insertedRows gives accesses for the rows of an INSERT but those left out.
+func (o *observed) insertedRows(left map[string]bool) []history.Access {
+	accesses := make([]history.Access, 0, o.plan.Inserts)
+	tag := o.tag()
+	var id []byte
+	for i := range o.plan.Inserts {
+		id = sqlmysql.AppendRowID(id[:0], tag, i)
+		if !left[string(id)] {
+			accesses = append(accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)}, Op: history.InsertRow})
+		}
+	}
+	return accesses
+}

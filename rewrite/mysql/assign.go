@@ -1,0 +1,180 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+const (
+	// minPacket is the smallest max_allowed_packet under which assignments are captured: the stored values
+	// of one row (64 KiB at most, blobs are hashed) as hex text and a quarter of collected entries must fit.
+	minPacket = 256 << 10
+	// maxTag is the length of the longest tag: run, counter, dot and statement number.
+	maxTag = 6 + 7 + 1 + 7
+	// minWList is the smallest isotap_wlist in which a version fits beside the new one.
+	minWList = 2 * (maxTag + 1)
+)
+
+// A rowCapture is how a list of assignments to columns of one table is captured, in the form of DESIGN
+// 4.3: the old stored values are saved before the client's assignments and compared after them.
+type rowCapture struct {
+	of         string // the qualifier of the table's columns, with its dot; empty: they stand alone
+	key        string // an expression over the assigned columns, which differs whenever what is stored in them does
+	part       string // an expression for the entries' fourth part; empty: there is none
+	again      bool   // the statement may come back to a row that it wrote itself: its tag is there already
+	wlistBytes int
+	limit      int // bytes of collected entries
+}
+
+// capture makes the capture of assignments to t, or says why there cannot be one.
+func (pl *planner) capture(list []*ast.Assignment, t *rewrite.Table, of string) (*rowCapture, error) {
+	s := pl.session
+	switch {
+	case t.UpdateTrigger:
+		return nil, refusal("trigger")
+	case s.SimultaneousAssignment:
+		return nil, refusal("sql_mode SIMULTANEOUS_ASSIGNMENT")
+	}
+	if err := pl.collectable(t); err != nil {
+		return nil, err
+	}
+	key, err := pl.storedValues(list, t, of)
+	if err != nil {
+		return nil, err
+	}
+	return &rowCapture{of: of, key: key, wlistBytes: t.WListBytes, limit: s.maxPacket() / 4}, nil
+}
+
+// collectable says why no entries can be collected of rows of t.
+func (pl *planner) collectable(t *rewrite.Table) error {
+	s := pl.session
+	switch {
+	case s.EmptyStringIsNull:
+		return refusal("sql_mode EMPTY_STRING_IS_NULL")
+	case s.maxPacket() < minPacket:
+		return refusal("max_allowed_packet")
+	case t.WListBytes != 0 && t.WListBytes < minWList:
+		return refusal("isotap_wlist size")
+	}
+	return nil
+}
+
+// assign puts the saving assignment and the tagging one around the client's, which are the tokens
+// behind keyword up to end.
+func (pl *planner) assign(c *rowCapture, keyword, end int) error {
+	if end <= keyword+1 {
+		return refusal("unparsable")
+	}
+	pos, _ := pl.after(keyword)
+	pl.insertAt(pos, text(" "+c.save()))
+	pos, gap := pl.after(end - 1)
+	pl.insertAt(pos, append(c.tag(), text(gap))...)
+	pl.plan.Capture = true
+	return nil
+}
+
+// storedValues gives an expression over the assigned columns whose value differs whenever what the
+// table stores in them differs (K in DESIGN 4.3).
+func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of string) (string, error) {
+	var seen, parts []string
+	for _, a := range list {
+		c := column(t, a.Column.Name.O)
+		if c == nil {
+			return "", refusal("unknown column")
+		}
+		if c.Generated || slices.Contains(seen, c.Name) {
+			continue
+		}
+		seen = append(seen, c.Name)
+		parts = append(parts, "IFNULL("+storedValue(c, of)+", _binary'N')")
+	}
+	if len(parts) == 0 {
+		return "", refusal("generated column")
+	}
+	if err := pl.checkSpelling(seen...); err != nil {
+		return "", err
+	}
+	return "CONCAT_WS(_binary',', " + strings.Join(parts, ", ") + ")", nil
+}
+
+// storedValue gives an expression that tells the stored values of a column apart. Most types print
+// exactly; the others are why it takes a type.
+func storedValue(c *rewrite.Column, of string) string {
+	name := of + quoted(c.Name)
+	switch c.Type {
+	case "float":
+		name += "+0e0" // else it prints six digits
+	case "enum":
+		name += "+0" // the index: an invalid value and an empty member both print as ''
+	case "timestamp":
+		name = "UNIX_TIMESTAMP(" + name + ")" // the local hour repeats when summer time ends
+	case "tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json",
+		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection":
+		return "SHA2(" + name + ", 256)" // in hex a large value would not fit max_allowed_packet
+	}
+	return "HEX(CAST(" + name + " AS BINARY))"
+}
+
+// save gives the assignment that saves the stored values.
+func (c *rowCapture) save() string {
+	wlist := c.of + rewrite.WListColumn
+	return wlist + " = CONCAT(LEFT((@isotap_o := " + c.key + "), 0), " + wlist + "),"
+}
+
+// tag gives the assignment that tags a row whose stored values differ from the saved ones, and
+// collects its entry. A row that stays as it was is collected too, marked by a ~ behind the tag: the
+// statement met that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
+func (c *rowCapture) tag() []rewrite.Piece {
+	wlist := c.of + rewrite.WListColumn
+	list := "IFNULL(" + wlist + ", _binary'0')"
+	if c.wlistBytes > 0 {
+		list = wholeTags(list, c.wlistBytes-maxTag-1)
+	}
+	part := ""
+	if c.part != "" {
+		part = ", _binary'=', " + c.part
+	}
+	pieces := []rewrite.Piece{text(", " + wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(@isotap_o = " + c.key + ", _binary'~', _binary''))) > 0, " +
+		wlist + ", " + list + "), ")}
+	pieces = append(pieces, collect(c.of, c.wlistBytes, c.limit, ", @isotap_s"+part)...)
+	if c.again {
+		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0 OR SUBSTRING_INDEX("+wlist+", _binary',', -1) = "), tagPiece)
+	} else {
+		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0"))
+	}
+	return append(pieces, text(", _binary'', CONCAT(_binary',', "), tagPiece, text(")))"))
+}
+
+// collect gives an expression that collects the entry of a row and is an empty string itself. rest is what
+// stands in the entry behind the tag, as further arguments of CONCAT.
+func collect(of string, wlistBytes, limit int, rest string) []rewrite.Piece {
+	list := of + rewrite.WListColumn
+	if wlistBytes == 0 {
+		list = wholeTags(list, unboundedEntry)
+	}
+	return []rewrite.Piece{
+		text("IFNULL(LEFT(IF(@isotap_l < " + strconv.Itoa(limit) + ", IF(LENGTH(@isotap := CONCAT(@isotap, IFNULL(" + of + rewrite.RowIDColumn +
+			", _binary''), _binary'=', IFNULL(" + list + ", _binary''), _binary'=', "),
+		tagPiece,
+		text(rest + ", _binary';')) < " + strconv.Itoa(firstLevel) + ", _binary'', " +
+			"CONCAT(LEFT((@isotap_b := CONCAT(@isotap_b, @isotap)), 0), " +
+			"LEFT((@isotap_l := CAST(LENGTH(@isotap_b) AS BINARY)), 0), LEFT((@isotap := _binary''), 0))), " +
+			"(@isotap_n := CAST(@isotap_n + 1 AS BINARY))), 0), _binary'')"),
+	}
+}
+
+// unboundedEntry is how much of an unbounded wList an entry carries, in bytes.
+const unboundedEntry = 4 << 10
+
+// wholeTags gives the last tags of a list that fit, and never half of one: from behind the first
+// comma among the last bytes+1 bytes.
+func wholeTags(list string, bytes int) string {
+	n := strconv.Itoa(bytes)
+	return "SUBSTRING(" + list + ", IF(LENGTH(" + list + ") > " + n + ", LENGTH(" + list + ") - " + n +
+		" + LOCATE(_binary',', RIGHT(" + list + ", " + strconv.Itoa(bytes+1) + ")), 1))"
+}
