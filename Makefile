@@ -10,9 +10,12 @@ VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+# Where the tests look for a TiDB server (internal/testdb); its name holds TiDB's commit.
+TIDB := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/tidb-server-e4e814fdc0af
+TIDB_SOURCE := internal/testdb/tidb
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint mariadb
+.PHONY: help build demo test bench lint mariadb tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,3 +42,9 @@ lint: ## check format and style
 
 mariadb:
 	$(GO) run ./internal/testdb/install
+
+tidb: $(TIDB) ## build a TiDB server that the tests use from then on (some 10 minutes, once)
+
+$(TIDB): $(addprefix $(TIDB_SOURCE)/,main.go go.mod go.sum)
+	mkdir -p $(dir $@)
+	cd $(TIDB_SOURCE) && $(GO) build -trimpath -ldflags '-s -w' -o $@ .

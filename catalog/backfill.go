@@ -6,21 +6,20 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // addColumns adds the columns that the table does not have, or completes them.
 func (j *job) addColumns(ctx context.Context, s *subject) error {
 	var add []string
 	if s.rowID == nil {
-		definition := rewritemysql.RowIDDefinition
+		definition := j.columns.rowID
 		if j.options.backFill {
 			definition, _ = splitDefault(definition)
 		}
 		add = append(add, "ADD COLUMN "+definition)
 	}
 	if s.wList == nil {
-		add = append(add, "ADD COLUMN "+rewritemysql.WListDefinition(j.options.WListBytes))
+		add = append(add, "ADD COLUMN "+j.columns.wList)
 	}
 	if len(add) > 0 {
 		// With the default that it is to have, the server gives each row an id of its own: it
@@ -56,7 +55,7 @@ func (j *job) fillRowIDs(ctx context.Context, s *subject) error {
 	if err := j.fill(ctx, s, &rows); err != nil {
 		return err
 	}
-	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" MODIFY COLUMN "+rewritemysql.RowIDDefinition); err != nil {
+	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" MODIFY COLUMN "+j.columns.rowID); err != nil {
 		return err
 	}
 	// Others may have inserted rows before there was a default.
@@ -65,7 +64,7 @@ func (j *job) fillRowIDs(ctx context.Context, s *subject) error {
 
 // fill gives an id to each row that has none, in batches; rows counts them.
 func (j *job) fill(ctx context.Context, s *subject, rows *int) error {
-	_, value := splitDefault(rewritemysql.RowIDDefinition)
+	_, value := splitDefault(j.columns.rowID)
 	set := rewrite.RowIDColumn + " = " + value
 	for _, column := range s.onUpdate {
 		set += ", " + quote(column) + " = " + quote(column)

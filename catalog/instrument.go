@@ -58,11 +58,11 @@ type Result struct {
 type LeftOut struct{ Table, Reason string }
 
 // Instrument adds isotap's columns to every InnoDB base table that can have them, and gives every row
-// its id. Clients notice nothing: the columns are invisible, no trigger fires, no column that is set
-// ON UPDATE changes. Whoever holds rights on single columns of a table gets them on isotap's.
+// its id. Clients notice nothing: the columns are invisible (on TiDB, which has no such columns, the proxy
+// hides them), no trigger fires, no column that is set ON UPDATE changes. Whoever holds rights on single columns of a table gets them on isotap's.
 //
 // MariaDB gives each row its id while it copies the table, which is locked against writes meanwhile.
-// MySQL does not (error 1674), and where MariaDB has a binary log, which would hold the ALTER TABLE and
+// MySQL does not (error 1674), TiDB gives all rows the same, and where MariaDB has a binary log, which would hold the ALTER TABLE and
 // not the ids, its replicas would make up ids of their own: there an UPDATE fills them in, in batches,
 // and tables with an UPDATE trigger are left out.
 //
@@ -73,15 +73,15 @@ func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if !server.InvisibleColumns() {
-		return Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3 or MySQL from 8.0.23 on",
+	if !server.InvisibleColumns() && !server.tidb() {
+		return Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3, MySQL from 8.0.23 on, or TiDB",
 			server.Engine, server.Version)
 	}
 	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
 		return Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
 	}
-	o.backFill = o.backFill || server.BinaryLog || server.Engine == "mysql"
-	j, err := newJob(ctx, c, o)
+	o.backFill = o.backFill || server.BinaryLog || server.Engine != "mariadb"
+	j, err := newJob(ctx, c, o, server)
 	if err != nil {
 		return Result{}, err
 	}
@@ -90,10 +90,14 @@ func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
 }
 
 // Strip takes isotap's columns, and the rights on them, away again: every table is as it was before
-// [Instrument]. The server rebuilds each table, so no trace remains in its files either. Errors are
-// dealt with as by Instrument.
+// [Instrument]. The server rebuilds each table, so no trace remains in its files either; but TiDB does not.
+// Errors are dealt with as by Instrument.
 func Strip(ctx context.Context, c *Conn, o Options) (Result, error) {
-	j, err := newJob(ctx, c, o)
+	server, err := ServerFacts(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	j, err := newJob(ctx, c, o, server)
 	if err != nil {
 		return Result{}, err
 	}
@@ -107,19 +111,20 @@ func Strip(ctx context.Context, c *Conn, o Options) (Result, error) {
 type job struct {
 	conn     *Conn
 	options  Options
+	columns  columns
 	subjects []*subject
 	rights   map[name][]*holder
 	done     int // subjects
 	result   Result
 }
 
-func newJob(ctx context.Context, c *Conn, o Options) (*job, error) {
-	j := &job{conn: c, options: o}
+func newJob(ctx context.Context, c *Conn, o Options, server Server) (*job, error) {
+	j := &job{conn: c, options: o, columns: server.columns(o.WListBytes)}
 	if j.options.batch == 0 {
 		j.options.batch = defaultBatch
 	}
 	var err error
-	if j.subjects, err = survey(ctx, c, o); err != nil {
+	if j.subjects, err = survey(ctx, c, o, j.columns); err != nil {
 		return nil, fmt.Errorf("looking at the tables: %w", err)
 	}
 	if j.rights, err = columnRights(ctx, c); err != nil {
@@ -197,7 +202,7 @@ func (j *job) strip(ctx context.Context, s *subject) error {
 	if len(drop) == 0 {
 		return nil
 	}
-	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" "+strings.Join(drop, ", ")+", FORCE"); err != nil {
+	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" "+strings.Join(append(drop, j.columns.rebuild...), ", ")); err != nil {
 		return j.refused(ctx, s, err)
 	}
 	j.result.Changed = append(j.result.Changed, s.String())

@@ -112,6 +112,9 @@ func (r *reading) addColumn(n name, row row) {
 		return
 	}
 	column, kind, extra, preset, bytes := row[2], strings.ToLower(row[3]), row[4], row[5], row[6]
+	if column == rewrite.RowIDColumn || column == rewrite.WListColumn {
+		t.Exposed = t.Exposed || !strings.Contains(extra, "INVISIBLE")
+	}
 	switch column {
 	case rewrite.RowIDColumn:
 		// Without its default the column is there, but not every row's id yet. In a table that cannot roll

@@ -53,7 +53,7 @@ func (s *subject) obstacle() string {
 func (s *subject) instrumented() bool { return s.rowID != nil && s.rowID.preset && s.wList != nil }
 
 // survey looks at the tables that the options cover, in order of their names.
-func survey(ctx context.Context, c *Conn, o Options) ([]*subject, error) {
+func survey(ctx context.Context, c *Conn, o Options, ours columns) ([]*subject, error) {
 	var subjects []*subject
 	byName := map[name]*subject{}
 	err := each(ctx, c, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES", func(r row) {
@@ -70,7 +70,7 @@ func survey(ctx context.Context, c *Conn, o Options) ([]*subject, error) {
 	err = each(ctx, c, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS
 		WHERE COLUMN_NAME IN ('`+rewrite.RowIDColumn+`', '`+rewrite.WListColumn+`') OR EXTRA LIKE '%on update%'`, func(r row) {
 		if s := byName[name{r[0], r[1]}]; s != nil {
-			s.addColumn(r[2], strings.ToLower(r[3]), r[4], r[5])
+			s.addColumn(r[2], strings.ToLower(r[3]), r[4], r[5], ours)
 		}
 	})
 	if err != nil {
@@ -86,15 +86,14 @@ func survey(ctx context.Context, c *Conn, o Options) ([]*subject, error) {
 	return subjects, err
 }
 
-func (s *subject) addColumn(column, kind, extra, preset string) {
+func (s *subject) addColumn(column, kind, extra, preset string, ours columns) {
 	a := &auxiliary{preset: preset != "" && preset != "NULL"}
-	invisible := strings.Contains(extra, "INVISIBLE")
 	switch column {
 	case rewrite.RowIDColumn:
-		a.ours = invisible && kind == "varbinary(64)"
+		a.ours = ours.made(extra) && kind == "varbinary(64)"
 		s.rowID = a
 	case rewrite.WListColumn:
-		a.ours = invisible && (strings.HasPrefix(kind, "varbinary(") || kind == "longblob")
+		a.ours = ours.made(extra) && (strings.HasPrefix(kind, "varbinary(") || kind == "longblob")
 		s.wList = a
 	default:
 		s.onUpdate = append(s.onUpdate, column)

@@ -21,6 +21,8 @@ type Table struct {
 	View         bool
 	Temporary    bool
 	Instrumented bool // it has isotap's columns
+	// Exposed says that SELECT * shows isotap's columns: the server has no invisible ones.
+	Exposed bool
 	// WListBytes is the size of isotap_wlist; lists are cut at whole tags to fit it. 0: unbounded.
 	WListBytes int
 	// Triggers by the event that they fire on.

@@ -3,6 +3,7 @@ package testdb
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -39,15 +40,17 @@ func MariaDB(tb TB) *Server {
 	return shared.server
 }
 
-// Main is the body of a TestMain: it runs the tests (m is a *testing.M), stops the shared server if
-// one was started, and exits.
+// Main is the body of a TestMain: it runs the tests (m is a *testing.M), stops the shared servers
+// that were started, and exits.
 func Main(m interface{ Run() int }) {
 	code := m.Run()
+	var err error
 	if shared.server != nil {
-		if err := shared.server.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
+		err = shared.server.Stop()
+	}
+	if err = errors.Join(err, sharedTiDB.server.stop()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
 	}
 	os.Exit(code)
 }

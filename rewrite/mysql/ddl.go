@@ -49,7 +49,11 @@ func (pl *planner) createTable() error {
 	if closing < 0 || !pl.definitions(i, closing, end) {
 		return nil
 	}
-	pl.insertAt(st.toks[closing].start, text(", "+RowIDDefinition+", "+WListDefinition(DefaultWListBytes)))
+	rowID, wList := RowIDDefinition, WListDefinition(DefaultWListBytes)
+	if pl.session.Dialect == TiDB {
+		rowID, wList = TiDBRowIDDefinition, TiDBWListDefinition(DefaultWListBytes)
+	}
+	pl.insertAt(st.toks[closing].start, text(", "+rowID+", "+wList))
 	return nil
 }
 

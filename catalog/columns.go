@@ -1,0 +1,30 @@
+package catalog
+
+import (
+	"strings"
+
+	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// columns says what isotap's columns are like on a server.
+type columns struct {
+	rowID, wList string   // definitions, names included
+	invisible    bool     // SELECT * does not show them
+	rebuild      []string // what makes ALTER TABLE ... DROP COLUMN leave no trace of them
+}
+
+// columns gives those for the server, with lists of up to wListBytes bytes.
+func (s Server) columns(wListBytes int) columns {
+	if s.tidb() {
+		return columns{rowID: rewritemysql.TiDBRowIDDefinition, wList: rewritemysql.TiDBWListDefinition(wListBytes)}
+	}
+	return columns{rowID: rewritemysql.RowIDDefinition, wList: rewritemysql.WListDefinition(wListBytes),
+		invisible: true, rebuild: []string{"FORCE"}}
+}
+
+func (s Server) tidb() bool { return s.Engine == "tidb" }
+
+// made says whether a column that bears a name of isotap's is defined as isotap would.
+func (c columns) made(extra string) bool {
+	return strings.Contains(extra, "INVISIBLE") == c.invisible
+}
