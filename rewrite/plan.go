@@ -97,6 +97,10 @@ type Plan struct {
 	Args        []string // the literals that Shape leaves out; cut to a few bytes each
 	// Pieces of the statement that goes upstream. Nil: it goes byte for byte as the client wrote it.
 	Pieces []Piece
+	// Plain is the statement without what isotap wants to see, on a server where SELECT * shows isotap's
+	// columns: it means what the client's text would mean if they were not there. Where Pieces do not go
+	// upstream, it does in the place of the client's text. Empty: there is no need.
+	Plain  string
 	Params int      // placeholders in the client's own text
 	Hidden []Hidden // in order of Index; empty for a text without TagHole and RowIDHole
 	Reply  Reply

@@ -110,8 +110,10 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 			return refusal("column count")
 		}
 	}
-	pl.plan.ListsColumns = len(columns) > 0
-	pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
+	pl.plan.ListsColumns = pl.plan.ListsColumns || len(columns) > 0
+	if !pl.extendList(at.columns) {
+		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
+	}
 	return pl.insertRows(at.values, n.Lists)
 }
 

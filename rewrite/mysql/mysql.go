@@ -30,6 +30,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -83,7 +84,9 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	if p.Reply != rewrite.Unchanged && len(st.split()) == 1 {
 		defer pl.keepReply(p.Reply)
 	}
-	if reason := st.refusal(s); reason != "" {
+	reason := st.refusal(s)
+	pl.conceal(reason)
+	if reason != "" {
 		opaque(p, reason)
 		return pl
 	}
@@ -93,9 +96,14 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	}
 	if err := pl.rewrite(); err != nil {
 		opaque(p, err.Error())
-		pl.edits = nil
+		pl.dropEdits()
 	}
 	return pl
+}
+
+// dropEdits forgets what would observe the statement.
+func (pl *planner) dropEdits() {
+	pl.edits = slices.DeleteFunc(pl.edits, func(e edit) bool { return !e.plain })
 }
 
 // keepReply says how the reply is disguised to the client, unless the statement was rewritten: it is so
@@ -121,6 +129,10 @@ type planner struct {
 	plan     *rewrite.Plan
 	beyond   beyond
 	edits    []edit
+
+	read    bool // trees and failure are set
+	trees   []ast.StmtNode
+	failure error // why there are no trees
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
@@ -154,29 +166,44 @@ func (pl *planner) rewrite() error {
 }
 
 // parse gives the tree of the only statement in the text.
-func (pl *planner) parse() (node ast.StmtNode, err error) {
-	p := pl.rewriter.parsers.Get().(*parser.Parser)
-	defer func() {
-		// A parser that panicked is in an unknown state and must not come back to the pool.
-		if recover() != nil {
-			node, err = nil, refusal("unparsable")
-			return
-		}
-		pl.rewriter.parsers.Put(p)
-	}()
-	p.SetMariaDB(true)
-	p.EnableWindowFunc(false) // else MariaDB's unreserved words (rank, groups, ...) are reserved
-	p.SetStrictDoubleTypeCheck(false)
-	p.SetSQLMode(pl.session.parserMode())
-	pl.beyond = pl.st.beyondParser(pl.session)
-	nodes, _, err := p.ParseSQL(pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning))
-	if err != nil || len(nodes) != 1 {
+func (pl *planner) parse() (ast.StmtNode, error) {
+	trees, err := pl.parseAll()
+	if err != nil || len(trees) != 1 {
 		if pl.st.find(0, len(pl.st.toks), -1, "OVER") >= 0 {
 			return nil, refusal("window function")
 		}
 		return nil, refusal("unparsable")
 	}
-	return nodes[0], nil
+	return trees[0], nil
+}
+
+// parseAll gives the trees of the statements in the text.
+func (pl *planner) parseAll() ([]ast.StmtNode, error) {
+	if !pl.read {
+		pl.read = true
+		pl.beyond = pl.st.beyondParser(pl.session)
+		text := pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning)
+		pl.trees, pl.failure = pl.rewriter.trees(text, pl.session)
+	}
+	return pl.trees, pl.failure
+}
+
+func (r *Rewriter) trees(text string, s *Session) (nodes []ast.StmtNode, err error) {
+	p := r.parsers.Get().(*parser.Parser)
+	defer func() {
+		// A parser that panicked is in an unknown state and must not come back to the pool.
+		if recover() != nil {
+			nodes, err = nil, refusal("unparsable")
+			return
+		}
+		r.parsers.Put(p)
+	}()
+	p.SetMariaDB(s.Dialect != TiDB)
+	p.EnableWindowFunc(s.Dialect == TiDB) // else MariaDB's unreserved words (rank, groups, ...) are reserved
+	p.SetStrictDoubleTypeCheck(false)
+	p.SetSQLMode(s.parserMode())
+	nodes, _, err = p.ParseSQL(text)
+	return nodes, err
 }
 
 // lower makes the plan inexact; the first reason stays.

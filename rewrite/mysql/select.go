@@ -247,13 +247,13 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 		}
 		spelled := st.text[st.toks[it.first].start:st.toks[it.last].end]
 		if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") || strings.Contains(spelled, "--") {
-			pl.edits = nil
+			pl.dropEdits()
 			return
 		}
 		pos, gap := pl.after(it.last)
 		pl.insertAt(pos, text(" AS "+quoted(spelled)+gap))
 	}
-	pl.plan.Substitutes = len(pl.edits) > 0
+	pl.plan.Substitutes = slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain })
 }
 
 // countsToHoles puts holes in the place of ROW_COUNT() and FOUND_ROWS() among the tokens [from, to), and
@@ -268,7 +268,7 @@ func (pl *planner) countsToHoles(from, to int) bool {
 			continue
 		}
 		if st.mark(i+1, "(") && st.mark(i+2, ")") {
-			pl.edits = append(pl.edits, edit{st.toks[i].start, st.toks[i+2].end, []rewrite.Piece{{Hole: hole}}})
+			pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: st.toks[i+2].end, pieces: []rewrite.Piece{{Hole: hole}}})
 			found = true
 		}
 	}

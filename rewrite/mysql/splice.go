@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/rewrite"
 )
@@ -10,11 +11,12 @@ import (
 type edit struct {
 	start, end int
 	pieces     []rewrite.Piece
+	plain      bool // it belongs to Plan.Plain too
 }
 
 // insertAt puts pieces into the text.
 func (pl *planner) insertAt(pos int, pieces ...rewrite.Piece) {
-	pl.edits = append(pl.edits, edit{pos, pos, pieces})
+	pl.edits = append(pl.edits, edit{start: pos, end: pos, pieces: pieces})
 }
 
 func text(s string) rewrite.Piece { return rewrite.Piece{Text: s} }
@@ -45,6 +47,9 @@ func (pl *planner) assemble() {
 	}
 	slices.SortStableFunc(pl.edits, func(a, b edit) int { return a.start - b.start })
 	p, src := pl.plan, pl.st.text
+	if pl.assemblePlain(); !slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain }) {
+		return
+	}
 	pos, size := 0, len(src)
 	for _, e := range pl.edits {
 		if pos < e.start {
@@ -68,6 +73,26 @@ func (pl *planner) assemble() {
 		opaque(p, "parameters")
 	case size >= pl.session.maxPacket() && !p.Substitutes:
 		opaque(p, "max_allowed_packet")
+	}
+}
+
+// assemblePlain makes the plan's plain form of the edits that belong to it.
+func (pl *planner) assemblePlain() {
+	var b strings.Builder
+	pos := 0
+	for _, e := range pl.edits {
+		if !e.plain {
+			continue
+		}
+		b.WriteString(pl.st.text[pos:e.start])
+		for _, piece := range e.pieces {
+			b.WriteString(piece.Text)
+		}
+		pos = e.end
+	}
+	if b.Len() > 0 && b.Len()+len(pl.st.text)-pos < pl.session.maxPacket() {
+		b.WriteString(pl.st.text[pos:])
+		pl.plan.Plain = b.String()
 	}
 }
 

@@ -19,6 +19,7 @@ type template struct {
 type anchored struct {
 	start, end anchor
 	pieces     []rewrite.Piece
+	plain      bool
 }
 
 // An anchor is a place in a statement: so many bytes behind the start of a token or, when it is not
@@ -34,7 +35,7 @@ func newTemplate(pl *planner) *template {
 	t := &template{plan: *pl.plan, edits: make([]anchored, len(pl.edits))}
 	t.plan.Args = nil
 	for i, e := range pl.edits {
-		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces}
+		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
 	}
 	return t
 }
@@ -45,7 +46,7 @@ func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
 	_, p.Args = st.shape()
 	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits))}
 	for i, e := range t.edits {
-		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces}
+		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces, e.plain}
 	}
 	return pl.finish()
 }

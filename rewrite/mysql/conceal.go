@@ -1,0 +1,236 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// conceal makes the edits by which a statement means what it would mean without isotap's columns, on a
+// server where they are columns like any other (TiDB): stars become lists of the client's columns,
+// INSERT gets the list that the client left out, NATURAL JOIN becomes USING. It does so for statements
+// that isotap cannot observe too, whatever the reason. What it does not find its way through stays as
+// the client wrote it; isotap's columns are then taken out of the reply by their names.
+func (pl *planner) conceal(reason string) {
+	if pl.session.Dialect != TiDB || !pl.st.mayExpose() {
+		return
+	}
+	switch reason {
+	case "", "executable comment", "multi-statement", "isotap variable":
+	default:
+		return // the text cannot be trusted to be what it looks like, or is too much for recursion
+	}
+	trees, err := pl.parseAll()
+	if err != nil {
+		return
+	}
+	c := &concealer{pl: pl}
+	for _, tree := range trees {
+		tree.Accept(c)
+	}
+	c.naturalJoins()
+	pl.plan.ListsColumns = len(pl.edits) > 0
+}
+
+// mayExpose says whether the statement holds anything that depends on which columns a table has.
+func (st *statement) mayExpose() bool {
+	for i := range st.toks {
+		if st.mark(i, "*") || st.is(i, "INSERT", "REPLACE", "NATURAL", "TABLE", "LOAD", "PREPARE") {
+			return true
+		}
+	}
+	return false
+}
+
+// A concealer visits a statement. It looks at a query when it leaves it: by then the names of the WITH
+// clauses around it are known.
+type concealer struct {
+	pl      *planner
+	ctes    []*ast.CommonTableExpression // whose names hold, the innermost last
+	scopes  []int                        // for each query around the node, where its own begin
+	natural []naturalJoin                // in the order of the text
+	inserts int                          // the token to look for the next INSERT from
+}
+
+func (c *concealer) edit(start, end int, insert string) {
+	c.pl.edits = append(c.pl.edits, edit{start: start, end: end, pieces: []rewrite.Piece{text(insert)}, plain: true})
+}
+
+// Enter implements ast.Visitor.
+func (c *concealer) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.SelectStmt, *ast.SetOprStmt, *ast.UpdateStmt, *ast.DeleteStmt:
+		c.scopes = append(c.scopes, len(c.ctes))
+	case *ast.CommonTableExpression:
+		if n.IsRecursive {
+			c.ctes = append(c.ctes, n)
+		}
+	case *ast.InsertStmt:
+		c.insertList(n)
+	case *ast.LoadDataStmt:
+		c.loadList(n)
+	case *ast.PrepareStmt:
+		c.prepared(n)
+	case *ast.Join:
+		if n.NaturalJoin {
+			c.enterNatural(n)
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (c *concealer) Leave(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.CommonTableExpression:
+		if !n.IsRecursive {
+			c.ctes = append(c.ctes, n)
+		}
+	case *ast.SelectStmt:
+		c.stars(n)
+		c.leaveScope()
+	case *ast.SetOprStmt, *ast.UpdateStmt, *ast.DeleteStmt:
+		c.leaveScope()
+	}
+	return n, true
+}
+
+func (c *concealer) leaveScope() {
+	last := len(c.scopes) - 1
+	c.ctes = c.ctes[:c.scopes[last]]
+	c.scopes = c.scopes[:last]
+}
+
+// exposed finds the table that a name means, if the server shows isotap's columns of it. A common table
+// expression or a temporary table may have its name.
+func (c *concealer) exposed(n *ast.TableName) *rewrite.Table {
+	if c.cte(n) != nil {
+		return nil
+	}
+	schema := n.Schema.O
+	if schema == "" {
+		schema = c.pl.session.Schema
+	}
+	if c.pl.session.shadows(schema, n.Name.O) {
+		return nil
+	}
+	if t := c.pl.rewriter.schema.Table(schema, n.Name.O); t != nil && t.Exposed {
+		return t
+	}
+	return nil
+}
+
+func (c *concealer) cte(n *ast.TableName) *ast.CommonTableExpression {
+	if n.Schema.O != "" {
+		return nil
+	}
+	for _, e := range slices.Backward(c.ctes) {
+		if e.Name.L == n.Name.L {
+			return e
+		}
+	}
+	return nil
+}
+
+// insertList gives INSERT and REPLACE the list of columns that the client left out.
+func (c *concealer) insertList(n *ast.InsertStmt) {
+	st := c.pl.st
+	for c.inserts < len(st.toks) && (!st.is(c.inserts, "INSERT", "REPLACE") || st.mark(c.inserts+1, "(")) {
+		c.inserts++ // the functions of these names are followed by a parenthesis
+	}
+	i := c.inserts + 1
+	c.inserts = i
+	name, err := onlyTable(n.Table, "")
+	if err != nil || len(n.Columns) > 0 || n.Setlist || len(n.Lists) > 0 && len(n.Lists[0]) == 0 {
+		return
+	}
+	t := c.exposed(name)
+	if t == nil || c.pl.checkSpelling(visibleColumns(t)...) != nil {
+		return
+	}
+	for st.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO") {
+		i++
+	}
+	if i = c.behindName(i, name); i < 0 || i > st.last() || st.mark(i, "(") && st.mark(i+1, ")") {
+		return
+	}
+	pos := st.toks[i].start
+	c.edit(pos, pos, "("+quotedList(visibleColumns(t)))
+	c.edit(pos, pos, ") ")
+}
+
+// behindName gives the token behind the table's name at token i, and behind its partitions; -1 if the
+// name is not there.
+func (c *concealer) behindName(i int, n *ast.TableName) int {
+	st := c.pl.st
+	if st.mark(i+1, ".") {
+		i += 2
+	}
+	if i >= len(st.toks) || unquoted(st.tok(i)) != n.Name.O {
+		return -1
+	}
+	if i++; st.is(i, "PARTITION") {
+		i = st.group(i+1) + 1
+	}
+	return i
+}
+
+// extendList puts isotap's columns into the list that insertList made at pos, if it made one.
+func (pl *planner) extendList(pos int) bool {
+	i := slices.IndexFunc(pl.edits, func(e edit) bool { return e.plain && e.start == pos && e.end == pos })
+	if i < 0 {
+		return false
+	}
+	pl.edits = slices.Insert(pl.edits, i+1, edit{start: pos, end: pos,
+		pieces: []rewrite.Piece{text(", " + rewrite.RowIDColumn + ", " + rewrite.WListColumn)}})
+	return true
+}
+
+// loadList gives LOAD DATA the list of columns that the client left out.
+func (c *concealer) loadList(n *ast.LoadDataStmt) {
+	t, st := c.exposed(n.Table), c.pl.st
+	if t == nil || len(n.ColumnsAndUserVars) > 0 || c.pl.checkSpelling(visibleColumns(t)...) != nil || len(st.split()) > 1 {
+		return
+	}
+	pos, gap := c.pl.after(st.last())
+	if i := st.find(0, len(st.toks), 0, "SET", "WITH"); i >= 0 {
+		if st.is(i-1, "CHARACTER", "CHAR") {
+			i = st.find(i+1, len(st.toks), 0, "SET", "WITH")
+		}
+		if i >= 0 {
+			pos, gap = st.toks[i].start, " "
+		}
+	}
+	c.edit(pos, pos, " ("+quotedList(visibleColumns(t))+")"+gap)
+}
+
+// prepared conceals isotap's columns in the statement that PREPARE ... FROM has as a string.
+func (c *concealer) prepared(n *ast.PrepareStmt) {
+	st := c.pl.st
+	last := st.last()
+	if n.SQLVar != nil || st.toks[last].kind != str || stringMark(st.tok(last)) != markString {
+		return
+	}
+	from, to := st.toks[last].start+1, st.toks[last].end-1
+	inner := c.pl.rewriter.Plan(st.text[from:to], *c.pl.session)
+	if inner.Plain == "" || strings.Contains(inner.Plain, st.text[from-1:from]) || strings.Contains(inner.Plain, `\`) {
+		return
+	}
+	c.edit(from, to, inner.Plain)
+}
+
+// quotedList gives names between backticks, with commas.
+func quotedList(names []string) string {
+	var b strings.Builder
+	for i, n := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quoted(n))
+	}
+	return b.String()
+}
