@@ -12,7 +12,10 @@ import (
 
 // prepareOriginal prepares the client's own text beside the rewritten one, unseen by the client.
 func (s *Session) prepareOriginal(p *prepared) {
-	hidden := &prepared{plan: p.plan}
+	now := s.plan(p.text)
+	hidden := &prepared{text: p.text, plan: now}
+	s.closeHidden(p, p.original)
+	p.plain = now.Plain
 	s.rowCountGone = true
 	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
 		p.original, p.refusal = hidden.id, nil
@@ -20,7 +23,7 @@ func (s *Session) prepareOriginal(p *prepared) {
 			p.original, p.refusal = p.id, &x.err
 		}
 		return nil
-	}}, append([]byte{gomysql.COM_STMT_PREPARE}, p.text...))
+	}}, append([]byte{gomysql.COM_STMT_PREPARE}, hidden.ownText()...))
 }
 
 // prepareFilled prepares the client's text with the values that ROW_COUNT() and FOUND_ROWS() have for the
@@ -81,7 +84,7 @@ func (s *Session) stillMeans(p *prepared) bool {
 		return true
 	}
 	now := s.plan(p.text)
-	if now != p.plan && (now.Target != p.plan.Target || !slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources)) {
+	if now != p.plan && (now.Target != p.plan.Target || now.Plain != p.plan.Plain || !slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources)) {
 		return false
 	}
 	p.env, p.plan = s.env, now

@@ -156,10 +156,13 @@ func (s *Session) query(payload []byte) {
 	plan := s.plan(payload[1:])
 	s.beforeStatement(plan)
 	o := s.observe(plan)
+	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); reason != "" {
 		o.lower(history.Opaque, reason)
 	} else if plan.Pieces != nil && (s.rowCountGone || s.foundRowsGone || !plan.Substitutes) {
-		s.original = append(s.original[:0], payload...)
+		if plan.Plain == "" {
+			s.original = append(s.original[:0], payload...)
+		}
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}

@@ -30,6 +30,7 @@ type exchange struct {
 	hidden  int // columns at the end that the client does not see
 	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
 	disguise rewrite.Reply
+	conceal  concealment
 	swallow  bool   // the client gets an OK packet in place of the result set
 	binary   bool   // rows are binary
 	types    []byte // column types, where rows are trimmed

@@ -32,6 +32,8 @@ type prepared struct {
 	// original is the id of the client's own text, prepared beside the rewritten one once that had to
 	// be left alone; 0 until then.
 	original uint32
+	// plain is the plan's form of the client's own text that was prepared last, if it has one.
+	plain string
 	// refusal is why that could not be prepared: it is the answer to the client's next execution.
 	refusal *serverError
 	// filled is the id of the text with values in the place of ROW_COUNT() and FOUND_ROWS(), prepared
@@ -60,7 +62,8 @@ func (s *Session) sendPrepare(p *prepared) {
 	if p.rewritten {
 		s.scratch = p.plan.Append(s.scratch, sqlmysql.AppendPlaceholder)
 	} else {
-		s.scratch = append(s.scratch, p.text...)
+		p.plain = p.plan.Plain
+		s.scratch = append(s.scratch, p.ownText()...)
 	}
 	s.send(&exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}, s.scratch)
 }
@@ -210,7 +213,7 @@ func (s *Session) execute(payload []byte) error {
 		return nil
 	}
 	reason := s.leavesPrepared(p)
-	if p.rewritten && reason != "" && p.original == 0 {
+	if p.rewritten && reason != "" && p.original == 0 || (!p.rewritten || reason != "") && s.outlived(p) {
 		s.wait(payload)
 		s.prepareOriginal(p)
 		return nil
@@ -248,6 +251,9 @@ func (s *Session) execute(payload []byte) error {
 	switch {
 	case p.rewritten && !o.rewritten:
 		p.runs = p.original
+	case !p.rewritten && p.original != 0:
+		p.runs = p.original
+		command = s.readdressed(command, p)
 	case p.fresh:
 		p.fresh, p.runs = false, p.filled
 		command = s.readdressed(payload, p)
@@ -379,6 +385,8 @@ func (s *Session) sendLongData(payload []byte) {
 	}
 	id := p.id
 	switch {
+	case !p.rewritten && p.original != 0:
+		id = p.original
 	case !p.rewritten:
 	case s.leavesPrepared(p) == "":
 		for _, h := range p.plan.Hidden {

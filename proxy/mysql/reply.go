@@ -124,20 +124,28 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		return false, fmt.Errorf("%w: %d columns where isotap alone asked for %d", errUnexpected, n, x.hidden)
 	}
 	x.fields, x.left, x.state, x.types = int(n), int(n), stateFields, x.types[:0]
-	if !x.swallow {
-		s.forward(x, seq, appendLenenc(nil, n-uint64(x.hidden)))
+	x.conceal = concealment{}
+	switch count := appendLenenc(nil, n-uint64(x.hidden)); {
+	case s.conceals(x):
+		x.keepHead(count)
+	case !x.swallow:
+		s.forward(x, seq, count)
 	}
 	return false, nil
 }
 
 func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, error) {
-	if x.left <= x.hidden {
-		x.renumber = true
-	} else if !x.swallow {
+	conceals := s.conceals(x)
+	switch {
+	case x.left <= x.hidden:
+		x.renumber = x.renumber || !conceals
+	case conceals:
+		x.keepHead(payload)
+	case !x.swallow:
 		s.forward(x, seq, payload)
 		x.seq = seq + 1
 	}
-	if x.binary && (x.hidden > 0 || x.disguise == rewrite.Listing) {
+	if x.binary && (x.hidden > 0 || conceals || x.disguise == rewrite.Listing) {
 		typ, err := columnType(payload)
 		if err != nil {
 			return false, err
@@ -146,6 +154,9 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 	}
 	if x.left--; x.left > 0 {
 		return false, nil
+	}
+	if conceals {
+		s.releaseHead(x, seq)
 	}
 	x.state = stateFieldsEnd
 	if s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 {
@@ -186,6 +197,10 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		return s.resultEnd(x, end), nil
 	}
 	x.rows++
+	payload, err := x.conceal.cut(x, payload)
+	if err != nil {
+		return false, err
+	}
 	switch {
 	case x.row != nil:
 		return false, x.row(payload)

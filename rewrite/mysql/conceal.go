@@ -111,10 +111,7 @@ func (c *concealer) exposed(n *ast.TableName) *rewrite.Table {
 	if c.cte(n) != nil {
 		return nil
 	}
-	schema := n.Schema.O
-	if schema == "" {
-		schema = c.pl.session.Schema
-	}
+	schema := c.schema(n)
 	if c.pl.session.shadows(schema, n.Name.O) {
 		return nil
 	}
@@ -122,6 +119,14 @@ func (c *concealer) exposed(n *ast.TableName) *rewrite.Table {
 		return t
 	}
 	return nil
+}
+
+// schema gives the schema that a table's name is looked up in.
+func (c *concealer) schema(n *ast.TableName) string {
+	if n.Schema.O != "" {
+		return n.Schema.O
+	}
+	return c.pl.session.Schema
 }
 
 func (c *concealer) cte(n *ast.TableName) *ast.CommonTableExpression {

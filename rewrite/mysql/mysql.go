@@ -158,8 +158,14 @@ func (pl *planner) rewrite() error {
 	case *ast.InsertStmt:
 		return pl.insert(n)
 	case *ast.UpdateStmt:
+		if pl.session.Dialect == TiDB {
+			return pl.updateTiDB(n)
+		}
 		return pl.update(n)
 	case *ast.DeleteStmt:
+		if pl.session.Dialect == TiDB {
+			return pl.deleteTiDB(n)
+		}
 		return pl.deleteRows(n)
 	}
 	return refusal("unparsable")

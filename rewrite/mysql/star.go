@@ -44,8 +44,8 @@ func (c *concealer) relation(n *ast.TableSource) relation {
 		}
 	}
 	r.qualifier = quoted(r.name)
-	if r.schema != "" {
-		r.qualifier = quoted(r.schema) + "." + r.qualifier
+	if r.base != nil { // as TiDB itself spells it in the text of a view
+		r.qualifier = quoted(c.schema(r.base)) + "." + r.qualifier
 	}
 	return r
 }
@@ -262,10 +262,7 @@ func (c *concealer) names(r *relation) ([]string, bool) {
 	if r.query != nil {
 		return c.queryNames(r.query)
 	}
-	schema := r.base.Schema.O
-	if schema == "" {
-		schema = c.pl.session.Schema
-	}
+	schema := c.schema(r.base)
 	t := c.pl.rewriter.schema.Table(schema, r.base.Name.O)
 	if t == nil || c.pl.session.shadows(schema, r.base.Name.O) {
 		return nil, false

@@ -3,6 +3,8 @@ package mysql
 import (
 	"strconv"
 
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -21,3 +23,11 @@ func TiDBWListDefinition(bytes int) string {
 
 // maxTiDBWList stands in for an unbounded list: room for some 2,000 tags.
 const maxTiDBWList = 32 << 10
+
+func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
+	return refusal("UPDATE")
+}
+
+func (pl *planner) deleteTiDB(n *ast.DeleteStmt) error {
+	return refusal("DELETE")
+}
