@@ -163,9 +163,6 @@ func (pl *planner) rewrite() error {
 		}
 		return pl.update(n)
 	case *ast.DeleteStmt:
-		if pl.session.Dialect == TiDB {
-			return pl.deleteTiDB(n)
-		}
 		return pl.deleteRows(n)
 	}
 	return refusal("unparsable")

@@ -27,7 +27,3 @@ const maxTiDBWList = 32 << 10
 func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	return refusal("UPDATE")
 }
-
-func (pl *planner) deleteTiDB(n *ast.DeleteStmt) error {
-	return refusal("DELETE")
-}
