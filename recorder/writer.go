@@ -25,6 +25,8 @@ type Writer struct {
 	opts  Options
 	run   history.Run
 	info  history.Info
+	ended time.Time // of a run that is restored: its end as it was
+	owned bool      // the run is the Writer's own: it ends when the Writer is closed
 	batch *batch
 	queue *queue
 
@@ -51,6 +53,21 @@ type Stats struct {
 // empty. It draws the run's number: info.Run and info.Ended are ignored, and info.Started is now
 // unless it is set. The errors are ErrNotRecording, ErrFormat, ErrInUse, ErrCorrupt or the system's.
 func Create(dir string, info history.Info, opts Options) (*Writer, error) {
+	info.Run, info.Ended = 0, time.Time{}
+	return open(dir, info, opts)
+}
+
+// Restore is Create for a run that was recorded before, elsewhere: it keeps info.Run, info.Started and
+// info.Ended, also a zero one. A run that the recording has already is an error.
+func Restore(dir string, info history.Info, opts Options) (*Writer, error) {
+	if info.Run == 0 || info.Run >= history.MaxRun {
+		return nil, fmt.Errorf("restore run %d: there is no such run", info.Run)
+	}
+	return open(dir, info, opts)
+}
+
+// open opens the recording for the run info.Run, or for a new one when that is 0.
+func open(dir string, info history.Info, opts Options) (*Writer, error) {
 	opts = opts.withDefaults()
 	if err := createMarker(dir); err != nil {
 		return nil, err
@@ -77,7 +94,7 @@ func Create(dir string, info history.Info, opts Options) (*Writer, error) {
 }
 
 func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Writer, error) {
-	run, err := drawRun(db)
+	run, err := runFor(db, info.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +102,7 @@ func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Wri
 	if err != nil {
 		return nil, err
 	}
+	owned, ended := info.Run == 0, info.Ended
 	info.Run, info.Ended = run, time.Time{}
 	if info.Started.IsZero() {
 		info.Started = time.Now()
@@ -92,7 +110,7 @@ func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Wri
 	w := &Writer{
 		opts: opts,
 		run:  run,
-		info: info,
+		info: info, ended: ended, owned: owned,
 		batch: &batch{
 			db: db, dir: dir, run: run, minFree: opts.MinFree,
 			enc: encoder{priors: newPriorSet()}, packer: packer,
@@ -104,6 +122,24 @@ func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Wri
 		return nil, err
 	}
 	return w, w.batch.commit()
+}
+
+// runFor draws a run, or sees to it that the recording does not have the given one yet.
+func runFor(db *badger.DB, given history.Run) (history.Run, error) {
+	if given == 0 {
+		return drawRun(db)
+	}
+	err := db.View(func(txn *badger.Txn) error {
+		_, err := txn.Get(appendRunKey(nil, keyRun, given))
+		return err
+	})
+	switch {
+	case errors.Is(err, badger.ErrKeyNotFound):
+		return given, nil
+	case err == nil:
+		err = errors.New("the recording has it already")
+	}
+	return 0, fmt.Errorf("restore run %s: %w", given, err)
 }
 
 // drawRun draws a run that the recording does not have.
@@ -227,7 +263,10 @@ func (w *Writer) Close() error {
 }
 
 func (w *Writer) end() error {
-	w.info.Ended = time.Now()
+	w.info.Ended = w.ended
+	if w.owned {
+		w.info.Ended = time.Now()
+	}
 	if err := w.batch.info(&w.info); err != nil {
 		return err
 	}

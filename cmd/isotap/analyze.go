@@ -17,6 +17,7 @@ func analyzeCommand() *cobra.Command {
 		Args:    needs("DIR", 0),
 	}
 	out.flags(c)
+	c.ValidArgsFunction = completeDirectories
 	c.RunE = func(c *cobra.Command, dirs []string) error {
 		if err := out.check(); err != nil {
 			return err

@@ -45,9 +45,6 @@ func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, 
 	return 0, fmt.Errorf("run %s: %w", command[0], err)
 }
 
-// forwarded are the signals that a command gets from isotap.
-var forwarded = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
-
 // patience is how many times a command may be asked to end before it is killed.
 const patience = 3
 

@@ -67,6 +67,6 @@ func root() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return config.FromEnvironment(c.Flags(), os.Getenv) },
 	}
 	c.SetFlagErrorFunc(mistakenFlag)
-	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), instrumentCommand(), stripCommand(), configCommand(), demoCommand(), versionCommand())
+	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(), instrumentCommand(), stripCommand(), configCommand(), demoCommand(), versionCommand())
 	return c
 }

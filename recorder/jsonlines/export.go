@@ -1,0 +1,158 @@
+package jsonlines
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/recorder"
+)
+
+// Export writes the recordings in dirs as lines. A transaction that cannot be read ends it with an
+// error; what was written then lacks its last line, and Import does not take it.
+func Export(ctx context.Context, w io.Writer, dirs ...string) error {
+	e := &exporter{w: bufio.NewWriterSize(w, 1<<16), runs: map[history.Run]bool{}}
+	e.line(line{Isotap: &header{Format}})
+	for _, dir := range dirs {
+		if err := e.recording(ctx, dir); err != nil {
+			return fmt.Errorf("export %s: %w", dir, err)
+		}
+	}
+	e.line(line{End: &e.counts})
+	if err := errors.Join(e.err, e.w.Flush()); err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	return nil
+}
+
+type exporter struct {
+	w      *bufio.Writer
+	err    error // the first one of writing
+	runs   map[history.Run]bool
+	counts end
+}
+
+func (e *exporter) line(l line) {
+	if e.err != nil {
+		return
+	}
+	var b []byte
+	if b, e.err = appendJSON(l); e.err == nil {
+		e.w.Write(b)
+		e.err = e.w.WriteByte('\n')
+	}
+}
+
+// recording writes each run with its sessions and transactions behind it. Both streams of the reader go
+// by the run's number.
+func (e *exporter) recording(ctx context.Context, dir string) (err error) {
+	r, err := recorder.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	sessions := map[history.Run][]history.Session{}
+	for s, err := range r.Sessions(ctx) {
+		if err != nil {
+			return err
+		}
+		sessions[s.Run] = append(sessions[s.Run], s)
+	}
+	runs := r.Runs()
+	slices.SortFunc(runs, func(a, b history.Info) int { return cmp.Compare(a.Run, b.Run) })
+	upTo := func(last history.Run) error {
+		for len(runs) > 0 && runs[0].Run <= last {
+			if err := e.run(&runs[0], sessions[runs[0].Run]); err != nil {
+				return err
+			}
+			runs = runs[1:]
+		}
+		return e.err
+	}
+	for t, err := range r.Txns(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := upTo(t.ID.Run()); err != nil {
+			return err
+		}
+		e.counts.Txns++
+		e.line(line{Txn: writeTxn(t)})
+	}
+	return upTo(history.MaxRun)
+}
+
+func (e *exporter) run(info *history.Info, sessions []history.Session) error {
+	if e.runs[info.Run] {
+		return fmt.Errorf("run %s is given twice", info.Run)
+	}
+	e.runs[info.Run] = true
+	e.counts.Runs++
+	e.line(line{Run: writeRun(info)})
+	for i := range sessions {
+		e.counts.Sessions++
+		e.line(line{Session: writeSession(&sessions[i])})
+	}
+	return e.err
+}
+
+func writeRun(info *history.Info) *run {
+	r := &run{Run: info.Run.String(), Started: info.Started, Isotap: text(info.Isotap), Mode: text(info.Mode),
+		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation}
+	if !info.Ended.IsZero() {
+		r.Ended = &info.Ended
+	}
+	return r
+}
+
+func writeSession(s *history.Session) *session {
+	return &session{ID: uint32(s.ID), Client: text(s.Client), User: text(s.User), Start: s.Start, End: s.End}
+}
+
+func writeTxn(t *history.Txn) *txn {
+	x := &txn{ID: t.ID.String(), Session: uint32(t.Session), Status: t.Status.String(), Level: t.Level.String(),
+		Implicit: t.Implicit, Start: t.Start, End: t.End, Stmts: make([]stmt, len(t.Stmts))}
+	for i := range t.Stmts {
+		x.Stmts[i] = writeStmt(&t.Stmts[i])
+	}
+	return x
+}
+
+func writeStmt(s *history.Stmt) stmt {
+	x := stmt{Num: s.Num, Kind: s.Kind.String(), Locking: s.Locking.String(), Observation: s.Observation.String(),
+		Reason: text(s.Reason), Void: s.Void, Shape: text(s.Shape), Start: s.Start, End: s.End, Rows: s.Rows, Affected: s.Affected}
+	for _, a := range s.Args {
+		x.Args = append(x.Args, text(a))
+	}
+	if s.Error != (history.Error{}) {
+		x.Error = &stmtError{Code: s.Error.Code, SQLState: text(s.Error.SQLState), Message: text(s.Error.Message)}
+	}
+	for i := range s.Accesses {
+		a := &s.Accesses[i]
+		y := rowAccess{Table: text(a.Row.Table), Row: text(a.Row.ID), Op: a.Op.String(), Inexact: a.Inexact, Version: a.Version.String()}
+		for _, tag := range a.Prior {
+			y.Prior = append(y.Prior, tag.String())
+		}
+		x.Accesses = append(x.Accesses, y)
+	}
+	return x
+}
+
+func validUTF8(s string) bool { return utf8.ValidString(s) }
+
+// appendJSON is json.Marshal that leaves <, > and & as they are: this is SQL, not HTML.
+func appendJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
