@@ -108,8 +108,9 @@ type Plan struct {
 	Sources []Source
 	// Companion is the statement that shows what this one read, where its own result cannot (DISTINCT,
 	// UNION, ...): the same text in another form, with the same parameters and Reply Trimmed. Isotap runs
-	// it right after the statement, in the same transaction, and the client sees nothing of it. Nil:
-	// there is none.
+	// it right after the statement, in the same snapshot, and the client sees nothing of it. Of its own
+	// fields Pieces, Params, Sources, Observation and Reason count; the last two are the statement's once
+	// it was read, and until then the statement is opaque. Nil: there is none.
 	Companion *Plan
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
 	Target string

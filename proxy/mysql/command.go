@@ -274,6 +274,7 @@ func (s *Session) statementDone(x *exchange) error {
 	}
 	s.effects(o, x)
 	s.settle(o, x)
+	s.accompany(o, x)
 	if s.cfg.Durable && len(s.ended) > 0 {
 		s.holding = true
 		s.readCaptures()

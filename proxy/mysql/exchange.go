@@ -48,6 +48,8 @@ type exchange struct {
 	begun bool
 	// leftTxn says that the transaction was over before the last result of several.
 	leftTxn bool
+	// beside is the client's statement that the exchange is the companion of.
+	beside *observed
 	// reads are the statements whose captured entries the exchange fetches.
 	reads []*observed
 	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.

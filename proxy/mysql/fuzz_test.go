@@ -26,6 +26,10 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	case "s":
 		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Trimmed,
 			Sources: []rewrite.Source{{Table: "d.t"}}}
+	case "o":
+		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "distinct", Companion: &rewrite.Plan{
+			Kind: history.Select, Observation: history.Inexact, Reason: "LIMIT", Pieces: spliced[:1], Reply: rewrite.Trimmed,
+			Sources: []rewrite.Source{{Table: "d.t"}}}}
 	case "d":
 		return &rewrite.Plan{Kind: history.Delete, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Returning, Target: "d.t"}
 	case "u":
@@ -88,7 +92,7 @@ func FuzzSession(f *testing.F) {
 		return b
 	}
 	settings := []string{"S1\x05", "S2def", "S3def", "S4def", "S5def", "S6def", "S7\xfe\x00\x00\x02\x00",
-		"S8\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024", "S9\xfe\x00\x00\x02\x00"}
+		"S8\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024\x041024\x1418446744073709551615", "S9\xfe\x00\x00\x02\x00"}
 	f.Add(script(append([]string{"C0\x03s 1"}, append(settings, "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
 		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x01")...)...), uint32(0))
 	f.Add(script(append([]string{"C0\x03u 1"}, append(settings, "S1\x00\x00\x00\x02\x00\x00\x00",
@@ -98,6 +102,10 @@ func FuzzSession(f *testing.F) {
 		uint32(gomysql.CLIENT_SESSION_TRACK))
 	f.Add(script(append([]string{"C0\x03d 1"}, append(settings, "S1\x02", "S2def", "S3def", "S4\x02a1\x010", "S5\xfe\x00\x00\x02\x00\x00\x00")...)...),
 		uint32(gomysql.CLIENT_DEPRECATE_EOF))
+	f.Add(script(append([]string{"C0\x03b", "S1\x00\x00\x00\x03\x00\x00\x00", "C0\x03o 1"}, append(settings, "S1\x01", "S2def",
+		"S3\xfe\x00\x00\x03\x00", "S4\x011", "S5\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
+		"S6\x011\x02-1\x011", "S7\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
+		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x03c", "S1\x00\x00\x00\x02\x00\x00\x00")...)...), uint32(0))
 	f.Fuzz(func(t *testing.T, script []byte, caps uint32) {
 		s := loggedIn(t, caps)
 		in, out := len(script), 0

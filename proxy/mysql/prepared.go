@@ -42,8 +42,13 @@ type prepared struct {
 	fresh  bool
 	// malformed says that the execution under way has parameters that isotap cannot read.
 	malformed bool
-	runs      uint32  // the id that was executed last
-	cursor    *cursor // that this left open over trimmed rows
+	// companion is the statement beside this one that shows what it read, and executed the command of
+	// this one's last execution, for it; nil when there is none.
+	companion *prepared
+	executed  []byte
+
+	runs   uint32  // the id that was executed last
+	cursor *cursor // that this left open over trimmed rows
 }
 
 // prepare sends COM_STMT_PREPARE, of the rewritten text where the plan has one.
@@ -234,6 +239,7 @@ func (s *Session) execute(payload []byte) error {
 		p.original, p.refusal = 0, nil
 		return nil
 	}
+	p.executed = nil
 	command, err := s.bind(o, p, payload)
 	switch {
 	case err != nil && o.rewritten:
@@ -272,7 +278,9 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	r := reader{b: payload}
 	head := r.bytes(executeHead)
 	nulls := r.bytes((p.params + 7) / 8)
+	bound := p.params == 0
 	if p.params > 0 && r.uint8() != 0 {
+		bound = true
 		p.types = append(p.types[:0], r.bytes(2*p.params)...)
 	}
 	if r.err != nil || len(p.types) != 2*p.params {
@@ -286,7 +294,13 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 		o.stmt.Args = p.args(values, nulls)
 	}
 	if !p.rewritten {
+		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
+			p.executed = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
+		}
 		clear(p.long)
+		if bound {
+			payload = p.named(payload)
+		}
 		return payload, nil
 	}
 	id, hidden := p.id, p.plan.Hidden
@@ -298,6 +312,16 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o))
 	clear(p.long)
 	return s.scratch, nil
+}
+
+// named gives COM_STMT_EXECUTE under the statement's own id, where the client meant the one prepared
+// last: for the server that may be one beside it. (It refuses such a command without types.)
+func (p *prepared) named(payload []byte) []byte {
+	if binary.LittleEndian.Uint32(payload[1:]) == directExecute {
+		payload = slices.Clone(payload)
+		binary.LittleEndian.PutUint32(payload[1:], p.id)
+	}
+	return payload
 }
 
 // values cuts the parameter values apart. Those that are NULL or came by SEND_LONG_DATA are empty.
@@ -413,6 +437,9 @@ func (s *Session) closeStatement(payload []byte) {
 		delete(s.stmts, id)
 		s.closeHidden(p, p.original)
 		s.closeHidden(p, p.filled)
+		if p.companion != nil {
+			s.closeHidden(p, p.companion.id)
+		}
 	}
 	s.toServer, _ = appendPacket(s.toServer, 0, payload)
 }

@@ -12,7 +12,8 @@
 //
 // The files follow a statement's way: session.go moves bytes, login.go relays the handshake,
 // settings.go asks what the session's statements are read under, command.go takes the client's
-// commands, prepared.go, beside.go and cursor.go its prepared statements, exchange.go and reply.go
+// commands, prepared.go, beside.go and cursor.go its prepared statements, companion.go reads again
+// what a statement did not show, exchange.go and reply.go
 // read replies, row.go takes the identities out of rows, disguise.go isotap's columns out of
 // descriptions, capture.go collects what updates wrote, counts.go answers for ROW_COUNT(), txn.go
 // keeps the transaction that all of it belongs to.

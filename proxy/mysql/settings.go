@@ -15,6 +15,8 @@ type settings struct {
 	known bool
 	env   sqlmysql.Session
 	level history.Level
+	// selectLimit says that sql_select_limit cuts results without a LIMIT.
+	selectLimit bool
 	// shadowed names the session's temporary tables, as sqlmysql.Session has it.
 	shadowed string
 }
@@ -47,8 +49,12 @@ func (s *Session) askSettings() {
 			return nil
 		},
 	}, "SELECT CAST("+level+" AS BINARY), CAST(@@sql_mode AS BINARY), CAST(@@character_set_client AS BINARY), "+
-		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), CAST(@@group_concat_max_len AS BINARY)"+askCounts)
+		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), CAST(@@group_concat_max_len AS BINARY), "+
+		"CAST(@@sql_select_limit AS BINARY)"+askCounts)
 }
+
+// noSelectLimit is the value of sql_select_limit that means none.
+const noSelectLimit = "18446744073709551615"
 
 func (s *Session) takeSettings(r *reader) error {
 	level := string(r.lenencBytes())
@@ -57,6 +63,7 @@ func (s *Session) takeSettings(r *reader) error {
 	schema := string(r.lenencBytes())
 	packet := string(r.lenencBytes())
 	concat := string(r.lenencBytes())
+	s.selectLimit = string(r.lenencBytes()) != noSelectLimit
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}

@@ -182,6 +182,9 @@ func (c *Cache) Stats() (lookups, hits uint64) {
 // them again makes up for what the maps take.
 func planSize(p *rewrite.Plan) int {
 	n := int(unsafe.Sizeof(*p)+unsafe.Sizeof(cached{})) + len(p.Shape)
+	if p.Companion != nil {
+		n += planSize(p.Companion)
+	}
 	for _, a := range p.Args {
 		n += len(a) + int(unsafe.Sizeof(a))
 	}

@@ -13,7 +13,8 @@
 //
 // What becomes of a statement:
 //
-//   - SELECT gets the identity columns of its base tables behind its last item.
+//   - SELECT gets the identity columns of its base tables behind its last item, and so does each arm of
+//     a UNION ALL. One that removes duplicates stays as it is and has a companion, which does not.
 //   - INSERT and REPLACE ... VALUES or SET give each row an id made from the statement's tag and the
 //     row's ordinal, and the tag as its first version.
 //   - UPDATE, and ON DUPLICATE KEY UPDATE, append their tag to the rows that they really change and
@@ -133,6 +134,8 @@ type planner struct {
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode
 	failure error // why there are no trees
+	// companion makes the companion of an opaque statement; nil when it has none.
+	companion *planner
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
@@ -152,9 +155,13 @@ func (pl *planner) rewrite() error {
 	}
 	switch n := node.(type) {
 	case *ast.SelectStmt:
-		return pl.selectRows(n)
+		err := pl.selectRows(n)
+		if err == refusal("distinct") {
+			pl.accompanyDistinct(n)
+		}
+		return err
 	case *ast.SetOprStmt:
-		return refusal("union")
+		return pl.setOperation(n)
 	case *ast.InsertStmt:
 		return pl.insert(n)
 	case *ast.UpdateStmt:

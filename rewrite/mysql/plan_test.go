@@ -159,6 +159,16 @@ func render(p *rewrite.Plan, full bool) string {
 	for _, h := range p.Hidden {
 		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))
 	}
+	if c := p.Companion; c != nil {
+		fmt.Fprintf(&b, "\ncompanion: %s", c.Observation)
+		if c.Reason != "" {
+			fmt.Fprintf(&b, ": %s", c.Reason)
+		}
+		fmt.Fprintf(&b, "\n  sql: %s", c.Append(nil, marker))
+		for _, s := range c.Sources {
+			fmt.Fprintf(&b, "\n  source: %s", s.Table)
+		}
+	}
 	fmt.Fprintf(&b, "\nshape: %s", p.Shape)
 	if len(p.Args) > 0 {
 		fmt.Fprintf(&b, "\nargs: %s", strings.Join(p.Args, " | "))

@@ -36,6 +36,11 @@ func (pl *planner) after(i int) (pos int, gap string) {
 // finish gives the plan with its pieces.
 func (pl *planner) finish() *rewrite.Plan {
 	pl.assemble()
+	if pl.companion != nil {
+		if c := pl.companion.finish(); c.Pieces != nil {
+			pl.plan.Companion = c
+		}
+	}
 	return pl.plan
 }
 

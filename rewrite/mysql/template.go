@@ -13,6 +13,8 @@ import (
 type template struct {
 	plan  rewrite.Plan // without what depends on the text: Args, Pieces, Hidden
 	edits []anchored
+	// companion makes the plans' companions; nil when they have none.
+	companion *template
 }
 
 // An anchored edit is one whose places are told from tokens.
@@ -37,18 +39,30 @@ func newTemplate(pl *planner) *template {
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
 	}
+	if pl.companion != nil {
+		t.companion = newTemplate(pl.companion)
+	}
 	return t
 }
 
 // fill makes the plan of a statement with the template's skeleton.
 func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
+	pl := t.planner(st, s)
+	_, pl.plan.Args = st.shape()
+	return pl.finish()
+}
+
+// planner gives what decided about the template's statement for this one.
+func (t *template) planner(st *statement, s *Session) *planner {
 	p := t.plan
-	_, p.Args = st.shape()
 	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits))}
 	for i, e := range t.edits {
 		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces, e.plain}
 	}
-	return pl.finish()
+	if t.companion != nil {
+		pl.companion = t.companion.planner(st, s)
+	}
+	return pl
 }
 
 // anchor finds the last token that begins at or before a place in the text.

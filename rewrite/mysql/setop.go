@@ -1,0 +1,170 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// An arm is one of the queries that a set operation combines: the tokens [from, to).
+type arm struct {
+	node     *ast.SelectStmt
+	from, to int
+	all      bool // all its rows are in the result: it is the first, or stands behind UNION ALL
+}
+
+// setOperation plans UNION, INTERSECT and EXCEPT. Where no duplicates are removed, the identities of
+// all arms' tables stand behind each arm's columns; the others have a companion.
+func (pl *planner) setOperation(n *ast.SetOprStmt) error {
+	arms, operators := pl.arms(n)
+	if arms == nil {
+		return refusal("union")
+	}
+	if !keepsAll(arms) {
+		pl.accompany(arms, operators)
+		return refusal("union")
+	}
+	if pl.plan.Locking != history.NoLock {
+		return refusal("union") // the clause is one arm's: the others read their snapshot
+	}
+	if n.OrderBy != nil {
+		if positionAfter(n.OrderBy, len(arms[0].node.Fields.Fields)) {
+			return refusal("ORDER BY position")
+		}
+		use := &usage{}
+		n.OrderBy.Accept(use)
+		pl.lowerBy(use)
+	}
+	if err := pl.armRows(arms); err != nil {
+		return err
+	}
+	if len(pl.plan.Sources) == 0 {
+		pl.plan.Observation = history.Nothing
+		return nil
+	}
+	if pl.rewriter.options.StrictPlans && pl.plan.MayHideLocks {
+		return refusal("plan")
+	}
+	return nil
+}
+
+// keepsAll says whether every row of every arm is in the result.
+func keepsAll(arms []arm) bool {
+	return !slices.ContainsFunc(arms, func(a arm) bool { return a.node.Distinct || !a.all })
+}
+
+// arms finds the queries of a set operation in the text, and the first tokens of the operators between
+// them. It finds none when a query is a set operation of its own.
+func (pl *planner) arms(n *ast.SetOprStmt) (arms []arm, operators []int) {
+	if n.With != nil || n.IsInBraces || n.SelectList == nil || n.SelectList.With != nil {
+		return nil, nil
+	}
+	st, from := pl.st, 0
+	for i := 0; i <= st.last()+1; i++ {
+		atEnd := i == st.last()+1
+		if !atEnd && (st.toks[i].depth != 0 || !st.is(i, "UNION", "INTERSECT", "EXCEPT")) {
+			continue
+		}
+		if len(arms) == len(n.SelectList.Selects) {
+			return nil, nil
+		}
+		query, after := onlyQuery(n.SelectList.Selects[len(arms)])
+		if query == nil {
+			return nil, nil
+		}
+		arms = append(arms, arm{query, from, i, len(arms) == 0 || after != nil && *after == ast.UnionAll})
+		if atEnd {
+			break
+		}
+		operators = append(operators, i)
+		if from = i + 1; st.is(from, "ALL", "DISTINCT") {
+			from++
+		}
+	}
+	if len(arms) != len(n.SelectList.Selects) {
+		return nil, nil
+	}
+	return arms, operators
+}
+
+// onlyQuery gives the query that is an operand of a set operation, out of its parentheses, and the
+// operator before it. It is nil when the operand is more than one query.
+func onlyQuery(n ast.Node) (query *ast.SelectStmt, after *ast.SetOprType) {
+	switch n := n.(type) {
+	case *ast.SelectStmt:
+		query, after = n, n.AfterSetOperator
+	case *ast.SetOprSelectList:
+		if len(n.Selects) != 1 || n.With != nil || n.OrderBy != nil || n.Limit != nil {
+			return nil, nil
+		}
+		query, _ = onlyQuery(n.Selects[0])
+		after = n.AfterSetOperator
+	}
+	if query == nil || query.With != nil {
+		return nil, nil
+	}
+	return query, after
+}
+
+// armRows appends the identity columns of all arms' tables to each arm: its own under their names, NULL
+// in the place of the others.
+func (pl *planner) armRows(arms []arm) error {
+	planned, total := make([]*planner, len(arms)), 0
+	for i, a := range arms {
+		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to),
+			plan: &rewrite.Plan{Observation: history.Exact}}
+		if err := p.selectRows(a.node); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(p.plan.Sources, func(s rewrite.Source) bool { return s.Array }) {
+			return refusal("aggregate")
+		}
+		planned[i], total = p, total+p.plan.HiddenColumns()
+		pl.plan.MayHideLocks = pl.plan.MayHideLocks || p.plan.MayHideLocks
+		if p.plan.Observation == history.Inexact {
+			pl.lower(p.plan.Reason)
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	before := 0
+	for i, p := range planned {
+		list, err := p.selectList(arms[i].node)
+		if err != nil {
+			return err
+		}
+		pos, gap := p.after(list[len(list)-1].last)
+		own := p.plan.HiddenColumns()
+		if before > 0 {
+			pl.insertAt(pos, text(strings.Repeat(", NULL", before)))
+		}
+		pl.edits = append(pl.edits, p.edits...)
+		if behind := total - before - own; behind > 0 || before > 0 {
+			pl.insertAt(pos, text(strings.Repeat(", NULL", behind)+gap))
+		}
+		before += own
+		pl.plan.Sources = append(pl.plan.Sources, p.plan.Sources...)
+	}
+	pl.plan.Reply = rewrite.Trimmed
+	return nil
+}
+
+// part is a stretch of the statement's tokens as a statement of its own, over the same text.
+func (st *statement) part(from, to int) *statement {
+	return &statement{text: st.text, toks: st.toks[from:to], executable: -1}
+}
+
+// positionAfter says whether ORDER BY might name the position of a column behind the first columns.
+func positionAfter(by *ast.OrderByClause, columns int) bool {
+	for _, item := range by.Items {
+		if p, ok := item.Expr.(*ast.PositionExpr); ok && p.N > columns {
+			return true
+		}
+	}
+	return false
+}
