@@ -166,6 +166,7 @@ func (l *link) record(ctx context.Context) error {
 	for _, e := range l.session.Events() {
 		switch {
 		case e.Txn != nil:
+			l.proxy.meter.count(e.Txn)
 			if how := l.proxy.live.Load().LogSQL; how != LogNone {
 				l.logStatements(e.Txn, how)
 			}

@@ -40,8 +40,10 @@ func (p *Proxy) Reconfigure(l Live) { p.live.Store(&l) }
 // admit says whether one more client may connect, and counts it if so.
 func (p *Proxy) admit() bool {
 	most := p.live.Load().MaxConns
+	p.meter.accepted.Add(1)
 	if n := p.conns.Add(1); most > 0 && n > int64(most) {
 		p.conns.Add(-1)
+		p.meter.tooMany.Add(1)
 		return false
 	}
 	return true

@@ -79,6 +79,7 @@ type Proxy struct {
 	conns atomic.Int64 // clients that were admitted and are not gone
 	txns  atomic.Uint32
 	ids   atomic.Uint32
+	meter meter
 
 	unrecorded sync.Once
 
@@ -156,6 +157,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	var d net.Dialer
 	server, err := d.DialContext(ctx, p.cfg.Network, p.cfg.Address)
+	p.meter.dialed(err)
 	if err != nil {
 		p.cfg.Logger.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
 		client.Write(mysql.RefusalPacket("isotap cannot reach the server at " + p.cfg.Address))

@@ -31,6 +31,7 @@ type Writer struct {
 	queue *queue
 
 	txns, stmts, bytes, syncs atomic.Uint64
+	lastSync                  atomic.Int64 // Unix time in nanoseconds; 0: none yet
 
 	done      chan struct{} // closed when the writing goroutine has ended
 	err       atomic.Pointer[error]
@@ -44,7 +45,9 @@ type Stats struct {
 	Stmts   uint64        // statements in them
 	Bytes   uint64        // of all keys and values, before Badger's own overhead
 	Syncs   uint64        // batches written and synced
-	Queued  int64         // bytes, as estimated, that wait to be encoded now
+	Synced  time.Time     // when the last of them was; zero before the first
+	Waiting int           // transactions and sessions that wait to be encoded now
+	Queued  int64         // bytes, as estimated, that they take
 	Stalls  uint64        // calls that found the queue full
 	Stalled time.Duration // the time that such calls waited, in sum
 }
@@ -238,8 +241,12 @@ func (w *Writer) Err() error {
 // Stats gives the Writer's counters.
 func (w *Writer) Stats() Stats {
 	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load()}
+	if at := w.lastSync.Load(); at != 0 {
+		s.Synced = time.Unix(0, at)
+	}
 	w.queue.mu.Lock()
 	defer w.queue.mu.Unlock()
+	s.Waiting = len(w.queue.items)
 	s.Queued, s.Stalls, s.Stalled = w.queue.bytes, w.queue.stalls, w.queue.stalled
 	return s
 }
@@ -379,8 +386,12 @@ func (w *Writer) commit() error {
 	if w.batch.empty() {
 		return nil
 	}
+	if err := w.batch.commit(); err != nil {
+		return err
+	}
 	w.syncs.Add(1)
-	return w.batch.commit()
+	w.lastSync.Store(time.Now().UnixNano())
+	return nil
 }
 
 // runInfo is history.Info as the recording holds it.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,8 +32,8 @@ func TestMain(m *testing.M) {
 }
 
 // Every script of testdata/script has a database of its own on one server. It finds the server in
-// $HOST, $PORT and $URL (which names $DB, the database), and in $SYSTEMP a directory for temporary
-// files that other users may enter.
+// $HOST, $PORT and $URL (which names $DB, the database), in $SYSTEMP a directory for temporary
+// files that other users may enter, and in $GUIDE the user guide.
 func TestScripts(t *testing.T) {
 	server, err := testdb.Start(t.Context(), testdb.Options{})
 	if err != nil {
@@ -47,6 +49,10 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	guide, err := filepath.Abs("../../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -58,6 +64,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PORT", port)
 			env.Setenv("URL", server.URL()+name)
 			env.Setenv("SYSTEMP", os.TempDir())
+			env.Setenv("GUIDE", guide)
 			// A process under the race detector would linger for a second when it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			return createDatabase(db, name)
@@ -67,7 +74,9 @@ func TestScripts(t *testing.T) {
 			"status":   checkStatus,
 			"awaits":   awaitText,
 			"serves":   awaitProxy,
+			"admin":    awaitAdmin,
 			"findings": checkFindings,
+			"fetch":    fetchPage,
 		},
 	})
 }
@@ -130,6 +139,14 @@ func awaitProxy(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[1], awaitMatch(ts, args[0], `clients connect to 127\.0\.0\.1:(\d+),`)[1])
 }
 
+// awaitAdmin is awaitProxy for the port of the admin server: admin FILE VARIABLE.
+func awaitAdmin(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: admin FILE VARIABLE")
+	}
+	ts.Setenv(args[1], awaitMatch(ts, args[0], `are at http://127\.0\.0\.1:(\d+)/`)[1])
+}
+
 func awaitMatch(ts *testscript.TestScript, file, pattern string) []string {
 	re, err := regexp.Compile(pattern)
 	ts.Check(err)
@@ -142,6 +159,31 @@ func awaitMatch(ts *testscript.TestScript, file, pattern string) []string {
 	}
 	ts.Fatalf("%s does not match %q after %v:\n%s", file, pattern, scriptPatience, text)
 	return nil
+}
+
+// fetchPage gets a page into a file, and waits until its status is the given one: fetch STATUS URL FILE.
+func fetchPage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: fetch STATUS URL FILE")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var last string
+	for end := time.Now().Add(scriptPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		r, err := http.Get(args[1])
+		if err != nil {
+			last = err.Error()
+			continue
+		}
+		body, err := io.ReadAll(r.Body)
+		ts.Check(errors.Join(err, r.Body.Close()))
+		last = fmt.Sprintf("%s: %s", r.Status, body)
+		if r.StatusCode == want {
+			ts.Check(os.WriteFile(ts.MkAbs(args[2]), body, 0o600))
+			return
+		}
+	}
+	ts.Fatalf("%s does not answer %d after %v but %s", args[1], want, scriptPatience, last)
 }
 
 // checkFindings reads a file (or stdout) as a report in JSON and compares its findings, each given as

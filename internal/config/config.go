@@ -28,6 +28,8 @@ type Settings struct {
 	MaxConnections     int
 	AllowLocalUpstream bool
 	Drain              time.Duration
+	Admin              string
+	AdminPprof         bool
 	LogLevel           string
 	LogSQL             string
 }
@@ -75,6 +77,10 @@ var Options = []Option{
 		Usage: "permit a server on this host behind a listener that others can reach"},
 	{Name: "drain", Reloads: true, value: func(s *Settings) any { return &s.Drain },
 		Usage: "how long open transactions may go on after SIGTERM"},
+	{Name: "admin", value: func(s *Settings) any { return &s.Admin },
+		Usage: "where /metrics, /healthz and /readyz are served: host:port; empty: nowhere"},
+	{Name: "admin_pprof", value: func(s *Settings) any { return &s.AdminPprof },
+		Usage: "serve Go's profiles at /debug/pprof on the admin address, which must be a loopback one"},
 	{Name: "log_level", Reloads: true, Choices: []string{"debug", "info", "warn", "error"}, value: func(s *Settings) any { return &s.LogLevel },
 		Usage: "what is logged: debug, info, warn or error"},
 	{Name: "log_sql", Reloads: true, Choices: []string{"none", "shape", "full"}, implied: "shape", value: func(s *Settings) any { return &s.LogSQL },
@@ -118,6 +124,9 @@ func find(name string) *Option {
 func (s *Settings) Check() error {
 	if s.LogSQL == "full" && !s.RecordValues {
 		return fmt.Errorf("log_sql: full logs the values that record_values: false leaves out; use log_sql: shape")
+	}
+	if s.AdminPprof && s.Admin == "" {
+		return fmt.Errorf("admin_pprof needs an address to be served at: set admin, for instance to 127.0.0.1:9104")
 	}
 	return nil
 }

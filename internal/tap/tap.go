@@ -15,6 +15,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/admin"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/recorder"
 )
@@ -34,6 +35,9 @@ type Options struct {
 	AllowLocal bool   // see proxy.Config
 	Version    string // isotap's own, for the recording
 	Logger     *zap.Logger
+	// Admin is the address of the admin server (internal/admin); empty: there is none.
+	Admin      string
+	AdminPprof bool // serve profiles there
 
 	// What [Tap.Reconfigure] changes: see Live.
 	Args        bool
@@ -65,6 +69,11 @@ type Tap struct {
 	watching sync.WaitGroup
 	upstream catalog.Target
 	url      string
+	version  string
+	started  time.Time
+	serving  context.Context // ends when no more clients are taken
+	admin    *admin.Server   // nil when there is none
+	probe    probe
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
@@ -73,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL}
+	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now()}
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Logger: o.Logger}
 	var err error
@@ -84,16 +93,22 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if err := cfg.Permits(t.Addr()); err != nil {
 		return nil, errors.Join(err, t.listener.Close())
 	}
+	if err := t.openAdmin(&o); err != nil {
+		return nil, errors.Join(err, t.listener.Close())
+	}
 	if !o.Off {
 		if err := t.observe(ctx, o, &cfg); err != nil {
 			return nil, errors.Join(err, t.close(), t.listener.Close())
 		}
 	}
 	serving, stop := context.WithCancel(ctx)
-	t.stop = stop
+	t.serving, t.stop = serving, stop
 	t.proxy = proxy.New(cfg)
 	t.proxy.Reconfigure(o.Live().Live)
 	go func() { t.served <- t.proxy.Serve(serving, t.listener) }()
+	if t.admin != nil {
+		t.admin.Serve()
+	}
 	if t.schema != nil {
 		t.watching.Go(func() { t.schema.watch(serving, o.Logger) })
 	}
@@ -176,6 +191,9 @@ func (t *Tap) close() error {
 	var errs []error
 	if t.stop != nil {
 		t.stop()
+	}
+	if t.admin != nil {
+		errs = append(errs, t.admin.Close())
 	}
 	if t.writer != nil {
 		errs = append(errs, t.writer.Close())

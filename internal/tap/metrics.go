@@ -1,0 +1,106 @@
+package tap
+
+import (
+	"cmp"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/isotap/isotap/internal/admin"
+	"github.com/isotap/isotap/proxy"
+)
+
+// Metrics adds the tap's metrics to a page. docs/guide.md explains each.
+func (t *Tap) Metrics(p *admin.Page) {
+	t.processMetrics(p)
+	s := t.proxy.Stats()
+	connectionMetrics(p, &s)
+	if t.writer == nil {
+		return
+	}
+	trafficMetrics(p, &s)
+	t.recorderMetrics(p)
+	lookups, hits := t.schema.planner.Stats()
+	p.Counter("isotap_plan_cache_hits_total", "Statements whose plan was in the cache.", float64(hits))
+	p.Counter("isotap_plan_cache_misses_total", "Statements whose plan had to be made.", float64(lookups-hits))
+}
+
+func (t *Tap) processMetrics(p *admin.Page) {
+	p.Gauge("isotap_info", "Always 1; the labels say what runs.", 1, "version", t.version, "mode", t.mode())
+	p.Gauge("isotap_start_time_seconds", "When this proxy started, in Unix time.", float64(t.started.UnixMilli())/1000)
+	p.Gauge("isotap_draining", "1 while the proxy takes no more clients and waits for open transactions.", number(t.draining()))
+	p.Gauge("go_goroutines", "Goroutines that exist now.", float64(runtime.NumGoroutine()))
+	var gc debug.GCStats
+	debug.ReadGCStats(&gc)
+	p.Counter("go_gc_pause_seconds_total", "How long the garbage collector stopped the process.", gc.PauseTotal.Seconds())
+}
+
+func connectionMetrics(p *admin.Page, s *proxy.Stats) {
+	p.Gauge("isotap_connections_open", "Clients connected now.", float64(s.Open))
+	p.Counter("isotap_connections_accepted_total", "Clients that connected.", float64(s.Accepted))
+	const name, help = "isotap_connections_refused_total", "Clients that were turned away."
+	p.Counter(name, help, float64(s.TooMany), "reason", "max_connections")
+	p.Counter(name, help, float64(s.Unreachable), "reason", "server_unreachable")
+}
+
+func trafficMetrics(p *admin.Page, s *proxy.Stats) {
+	for _, status := range slices.Sorted(maps.Keys(s.Txns)) {
+		p.Counter("isotap_transactions_total", "Transactions that ended.", float64(s.Txns[status]), "outcome", status.String())
+	}
+	byKind := func(a, b proxy.StmtClass) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Observation, b.Observation))
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(s.Stmts), byKind) {
+		p.Counter("isotap_statements_total", "Statements of transactions that ended, by how well they were observed.", float64(s.Stmts[c]),
+			"kind", strings.ToLower(c.Kind.String()), "observation", c.Observation.String())
+	}
+	byReason := func(a, b proxy.StmtReason) int {
+		return cmp.Or(cmp.Compare(a.Observation, b.Observation), cmp.Compare(a.Reason, b.Reason))
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(s.Reasons), byReason) {
+		p.Counter("isotap_statements_not_exact_total", "Statements not observed exactly, by reason.", float64(s.Reasons[r]),
+			"observation", r.Observation.String(), "reason", r.Reason)
+	}
+	for _, code := range slices.Sorted(maps.Keys(s.Refusals)) {
+		p.Counter("isotap_rewrites_refused_total", "Statements left as they were because the server refused their rewritten form.",
+			float64(s.Refusals[code]), "error", code)
+	}
+}
+
+func (t *Tap) recorderMetrics(p *admin.Page) {
+	s := t.writer.Stats()
+	p.Gauge("isotap_recorder_up", "1 while the recording can be written.", number(t.writer.Err() == nil))
+	p.Counter("isotap_recorder_transactions_total", "Transactions written to the recording.", float64(s.Txns))
+	p.Counter("isotap_recorder_statements_total", "Statements written to the recording.", float64(s.Stmts))
+	p.Counter("isotap_recorder_bytes_total", "Bytes written to the recording.", float64(s.Bytes))
+	p.Counter("isotap_recorder_syncs_total", "Batches brought to the disk.", float64(s.Syncs))
+	p.Gauge("isotap_recorder_last_sync_seconds", "When the last batch was on disk, in Unix time; 0: none yet.", unixSeconds(s.Synced))
+	p.Gauge("isotap_recorder_queue_length", "Transactions and sessions that wait to be written.", float64(s.Waiting))
+	p.Gauge("isotap_recorder_queue_bytes", "Memory that they take.", float64(s.Queued))
+	p.Counter("isotap_recorder_full_waits_total", "Times that a client had to wait because the queue was full.", float64(s.Stalls))
+	p.Counter("isotap_recorder_full_wait_seconds_total", "How long clients waited for that.", s.Stalled.Seconds())
+}
+
+func (t *Tap) mode() string {
+	if t.writer == nil {
+		return "off"
+	}
+	return "items"
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func unixSeconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixMilli()) / 1000
+}

@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Stats counts what a Proxy has done so far. Statements and transactions are counted when the
+// transaction is handed to the recorder; in mode off there are none.
+type Stats struct {
+	Open        int64 // clients connected now
+	Accepted    uint64
+	TooMany     uint64 // clients refused for Live.MaxConns
+	Unreachable uint64 // clients refused because the server did not take a connection
+	Txns        map[history.Status]uint64
+	Stmts       map[StmtClass]uint64
+	// Reasons says why statements were observed inexactly or not at all.
+	Reasons map[StmtReason]uint64
+	// Refusals counts statements that ran as the client wrote them because the server had refused
+	// their rewritten form, by its error.
+	Refusals map[string]uint64
+}
+
+// A StmtClass is what statements are counted by.
+type StmtClass struct {
+	Kind        history.Kind
+	Observation history.Observation
+}
+
+// A StmtReason is why statements of an observation were not exact.
+type StmtReason struct {
+	Observation history.Observation
+	Reason      string
+}
+
+// The sizes of what is counted. Reasons and errors are few; should they ever not be, the rest counts
+// as "other": a metric must not grow with the traffic.
+const (
+	kinds        = 32
+	observations = 4
+	maxReasons   = 64
+	maxRefusals  = 32
+)
+
+// refusedPrefix begins the reason of a statement whose rewritten form the server refused.
+const refusedPrefix = "refused with error "
+
+// A meter counts. Nothing in it allocates once a reason has been seen, and nothing is counted per
+// packet: a transaction that ended is counted as a whole.
+type meter struct {
+	accepted, tooMany, unreachable atomic.Uint64
+
+	down atomic.Pointer[error] // why the last connection to the server failed; nil when it did not
+	txns [3]atomic.Uint64
+	// The last kind and observation stand for all that there may be beyond.
+	stmts [kinds][observations]atomic.Uint64
+
+	mu       sync.Mutex
+	reasons  map[StmtReason]uint64
+	refusals map[string]uint64
+}
+
+// count counts a transaction and its statements.
+func (m *meter) count(t *history.Txn) {
+	m.txns[min(int(t.Status), len(m.txns)-1)].Add(1)
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		m.stmts[min(int(s.Kind), kinds-1)][min(int(s.Observation), observations-1)].Add(1)
+		if s.Reason != "" && (s.Observation == history.Inexact || s.Observation == history.Opaque) {
+			m.because(s.Observation, s.Reason)
+		}
+	}
+}
+
+func (m *meter) because(o history.Observation, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reasons == nil {
+		m.reasons, m.refusals = make(map[StmtReason]uint64), make(map[string]uint64)
+	}
+	if code, refused := strings.CutPrefix(reason, refusedPrefix); refused {
+		reason = "refused by the server"
+		if _, known := m.refusals[code]; !known && len(m.refusals) >= maxRefusals {
+			code = "other"
+		}
+		m.refusals[code]++
+	}
+	r := StmtReason{o, reason}
+	if _, known := m.reasons[r]; !known && len(m.reasons) >= maxReasons {
+		r.Reason = "other"
+	}
+	m.reasons[r]++
+}
+
+// dialed notes how a connection to the server went.
+func (m *meter) dialed(err error) {
+	if err == nil {
+		m.down.Store(nil)
+		return
+	}
+	m.unreachable.Add(1)
+	m.down.Store(&err)
+}
+
+// Down says why the last client could not be connected to the server; nil when it could, or there was
+// none yet.
+func (p *Proxy) Down() error {
+	if err := p.meter.down.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Stats gives the Proxy's counters.
+func (p *Proxy) Stats() Stats {
+	m := &p.meter
+	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(),
+		Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
+	for status := range m.txns {
+		s.Txns[history.Status(status)] = m.txns[status].Load()
+	}
+	for kind := range m.stmts {
+		for o := range m.stmts[kind] {
+			if n := m.stmts[kind][o].Load(); n > 0 {
+				s.Stmts[StmtClass{history.Kind(kind), history.Observation(o)}] = n
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s.Reasons, s.Refusals = maps.Clone(m.reasons), maps.Clone(m.refusals)
+	return s
+}

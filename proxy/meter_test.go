@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+func TestMeterFoldsRefusalsAndBoundsWhatItKeeps(t *testing.T) {
+	m := &Proxy{}
+	m.Reconfigure(Live{})
+	for i := range 1000 {
+		m.meter.count(&history.Txn{Status: history.Committed, Stmts: []history.Stmt{
+			{Kind: history.Select, Observation: history.Opaque, Reason: fmt.Sprintf("refused with error %d", 1000+i)},
+			{Kind: history.Update, Observation: history.Inexact, Reason: fmt.Sprint("reason ", i)},
+			{Kind: history.Update, Observation: history.Exact},
+			{Kind: 200, Observation: 200},
+		}})
+	}
+	s := m.Stats()
+	if s.Txns[history.Committed] != 1000 || s.Stmts[StmtClass{history.Update, history.Exact}] != 1000 {
+		t.Errorf("counted %v and %v", s.Txns, s.Stmts)
+	}
+	if n := s.Reasons[StmtReason{history.Opaque, "refused by the server"}]; n != 1000 {
+		t.Errorf("%d statements were refused, want 1000", n)
+	}
+	if len(s.Refusals) > maxRefusals+1 || s.Refusals["1000"] != 1 || s.Refusals["other"] != 1000-maxRefusals {
+		t.Errorf("refusals: %v", s.Refusals)
+	}
+	if len(s.Reasons) > maxReasons+1 || s.Reasons[StmtReason{history.Inexact, "other"}] == 0 {
+		t.Errorf("%d reasons are kept", len(s.Reasons))
+	}
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	var m meter
+	txn := &history.Txn{Stmts: []history.Stmt{{Kind: history.Select, Observation: history.Opaque, Reason: "union"}, {Kind: history.Select, Observation: history.Opaque, Reason: "refused with error 1143"}, {}}}
+	m.count(txn)
+	if n := testing.AllocsPerRun(100, func() { m.count(txn) }); n != 0 {
+		t.Errorf("%v allocations a transaction, want none", n)
+	}
+}
