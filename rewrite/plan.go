@@ -15,6 +15,10 @@ const (
 	WListColumn = "isotap_wlist"
 )
 
+// CarriedPrefix begins the names under which queries in a FROM clause pass identities outwards. A star
+// may carry such columns into the result.
+const CarriedPrefix = "isotap_carried_"
+
 // A Hole is a value that is filled in when the statement is sent.
 type Hole uint8
 
@@ -106,6 +110,9 @@ type Plan struct {
 	Reply  Reply
 	// Sources are the tables behind the identity columns, in their order.
 	Sources []Source
+	// Carried is the number of columns, beside those of Sources, that stars carry into the result set:
+	// their names begin with CarriedPrefix, and the client does not see them.
+	Carried int
 	// Companion is the statement that shows what this one read, where its own result cannot (DISTINCT,
 	// UNION, ...): the same text in another form, with the same parameters and Reply Trimmed. Isotap runs
 	// it right after the statement, in the same snapshot, and the client sees nothing of it. Of its own

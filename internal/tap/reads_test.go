@@ -104,6 +104,22 @@ func TestAggregatesAreRecordedRowByRow(t *testing.T) {
 	})
 }
 
+func TestQueriesInFromAreRecorded(t *testing.T) {
+	checkReads(t, map[string]string{
+		"SELECT * FROM (SELECT * FROM e) x WHERE id > 1":                                         "exact e2",
+		"SELECT x.*, d.*, x.note FROM d JOIN (SELECT id, note, dep FROM e) x ON x.dep = d.id":    "exact d3 e3",
+		"SELECT * FROM (SELECT y.*, y.id + 1 FROM (SELECT id, note FROM e) y) x":                 "exact e3",
+		"SELECT * FROM (SELECT dep, SUM(pay), MAX(note) FROM e GROUP BY dep) x ORDER BY dep":     "exact e3",
+		"SELECT * FROM d LEFT JOIN (SELECT * FROM e WHERE pay > 10.5) x ON x.dep = d.id":         "exact d3 e2",
+		"WITH c AS (SELECT * FROM e) SELECT c.*, 1 AS one FROM c":                                "exact e3",
+		"WITH c (a, b) AS (SELECT id, note FROM e) SELECT * FROM c WHERE a = 2":                  "exact e1",
+		"SELECT * FROM (SELECT id, name FROM d) a NATURAL JOIN (SELECT * FROM e) b":              "exact d3 e3",
+		"SELECT COUNT(*) FROM (SELECT id FROM e LIMIT 2) x":                                      "exact e2",
+		"SELECT * FROM d JOIN (SELECT dep, COUNT(*) FROM e GROUP BY dep) x ON x.dep = d.id":      "inexact (joined aggregate) d2",
+		"SELECT * FROM (SELECT id FROM e WHERE id IN (SELECT id FROM d) AND id = 1) x JOIN d d2": "inexact (subquery) d3 e3",
+	})
+}
+
 // TestLargeAggregatesAreLeftAlone has an array that cannot hold all rows: what it holds is recorded, the
 // client sees no warning, and from then on the statement goes as it is, in all sessions, until the
 // tables change.

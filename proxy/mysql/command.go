@@ -173,7 +173,7 @@ func (s *Session) query(payload []byte) {
 func (s *Session) statement(o *observed) *exchange {
 	x := &exchange{read: (*Session).queryReply, visible: true, stmt: o, done: (*Session).statementDone}
 	if o.rewritten {
-		x.hidden, x.swallow = o.plan.HiddenColumns(), o.plan.Reply == rewrite.Returning
+		x.hidden, x.carries, x.swallow = o.plan.HiddenColumns(), o.plan.Carried, o.plan.Reply == rewrite.Returning
 	}
 	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
 		x.disguise, x.renumber, x.seq = r, true, 1
@@ -256,7 +256,7 @@ func (s *Session) statementDone(x *exchange) error {
 	if x.prepared != nil && x.ok.status&gomysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
 		o.lower(history.Inexact, "cursor") // the client need not fetch all of it, nor in this transaction
 		if x.hidden > 0 {
-			x.prepared.cursor = &cursor{o, x.types, x.fields}
+			x.prepared.cursor = &cursor{o, x.types, x.fields, x.conceal}
 		}
 	}
 	if x.failed {

@@ -3,6 +3,7 @@ package mysql
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -12,7 +13,8 @@ import (
 
 // A server without invisible columns (TiDB) would show isotap's to the client. The rewriter takes the
 // stars out of statements (rewrite.Plan.Plain); what it cannot read, the text that EXECUTE runs for one,
-// may show the columns all the same, and then they are cut out of the result by their names.
+// may show the columns all the same, and then they are cut out of the result by their names. So are, on
+// every server, the identities that a star of a rewritten statement carries (rewrite.Plan.Carried).
 
 // plain gives a statement's command in the form that stands for the client's own text. It is valid until
 // the next command.
@@ -48,27 +50,29 @@ type concealment struct {
 
 // conceals says whether isotap's columns can be among those of the exchange's result.
 func (s *Session) conceals(x *exchange) bool {
-	return s.dialect == sqlmysql.TiDB && x.visible && !x.swallow
+	return (s.dialect == sqlmysql.TiDB || x.carries > 0) && x.visible && !x.swallow
 }
 
 // keepHead keeps a packet of the result set's head: the number of columns, then the definitions of those
 // that the rewriter did not ask for.
-func (x *exchange) keepHead(payload []byte) {
-	if isColumn := len(x.conceal.head) > 0; isColumn && exposed(payload) {
+func (s *Session) keepHead(x *exchange, payload []byte) {
+	if isColumn := len(x.conceal.head) > 0; isColumn && s.exposed(payload) {
 		x.conceal.columns = append(x.conceal.columns, len(x.conceal.head)-1)
 	}
 	x.conceal.head = append(x.conceal.head, append([]byte(nil), payload...))
 }
 
-// exposed says whether a column definition is that of an auxiliary column. Its original name may be
-// missing: TiDB leaves it out when it reads a row by its key.
-func exposed(definition []byte) bool {
+// exposed says whether a column definition is that of an auxiliary column that the server should not show,
+// or of one that a star carries. Its original name may be missing: TiDB leaves it out when it reads a row
+// by its key.
+func (s *Session) exposed(definition []byte) bool {
 	r := reader{b: definition}
 	for range 4 { // catalog, schema, table, original table
 		r.lenencBytes()
 	}
 	name := string(r.lenencBytes())
-	return name == rewrite.RowIDColumn || name == rewrite.WListColumn
+	return strings.HasPrefix(name, rewrite.CarriedPrefix) ||
+		s.dialect == sqlmysql.TiDB && (name == rewrite.RowIDColumn || name == rewrite.WListColumn)
 }
 
 // releaseHead sends the head on once it is complete, less isotap's columns.

@@ -5,6 +5,8 @@ type cursor struct {
 	stmt   *observed
 	types  []byte // of the columns
 	fields int
+	// conceal tells the columns that a row has beside those.
+	conceal concealment
 }
 
 // fetch reads on from a cursor: rows until EOF, trimmed like those of the statement.
@@ -15,6 +17,7 @@ func (s *Session) fetch(payload []byte) {
 		if c := p.cursor; c != nil {
 			x.stmt, x.prepared, x.done = &observed{plan: p.plan, rewritten: true}, p, (*Session).fetchDone
 			x.hidden, x.types, x.fields = p.plan.HiddenColumns(), c.types, c.fields
+			x.conceal = c.conceal
 			x.renumber, x.seq, x.begun = true, 1, true
 		}
 	}

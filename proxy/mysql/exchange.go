@@ -28,6 +28,7 @@ type exchange struct {
 	left    int // and how many are still to come
 	columns int // COM_STMT_PREPARE: how many column definitions follow those of the parameters
 	hidden  int // columns at the end that the client does not see
+	carries int // columns before these that the client does not see either, known by their names
 	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
 	disguise rewrite.Reply
 	conceal  concealment

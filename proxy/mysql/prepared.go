@@ -97,7 +97,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		}
 		return x.columnsNext(), nil
 	case stateFields:
-		if x.left > x.hidden {
+		if x.left > x.hidden && !(x.carries > 0 && s.exposed(payload)) {
 			s.forward(x, 0, payload)
 		}
 		if x.left--; x.left > 0 {
@@ -106,7 +106,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		x.state = stateFieldsEnd
 		return deprecated, nil
 	default:
-		if x.fields > x.hidden {
+		if x.fields > x.hidden+x.carries {
 			s.forward(x, 0, payload)
 		}
 		return true, nil
@@ -153,18 +153,18 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	params := int(binary.LittleEndian.Uint16(b[7:]))
 	p.params = params
 	if p.rewritten {
-		x.hidden = p.plan.HiddenColumns()
+		x.hidden, x.carries = p.plan.HiddenColumns(), p.plan.Carried
 		if p.plan.Reply == rewrite.Returning || x.columns == 0 {
 			// MariaDB announces no columns for DELETE ... RETURNING.
 			x.hidden = x.columns
 		}
 		p.params -= len(p.plan.Hidden)
 	}
-	if p.params < 0 || x.hidden > x.columns {
+	if p.params < 0 || x.hidden+x.carries > x.columns {
 		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params, x.columns)
 	}
 	p.long = make([]bool, p.params)
-	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))
+	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden-x.carries))
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
 	x.renumber, x.seq = true, seq
 	s.forward(x, 0, b)

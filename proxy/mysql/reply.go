@@ -120,14 +120,14 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 	if r.err != nil || n == 0 || n > 1<<16 {
 		return false, fmt.Errorf("parse column count: %w", errMalformed)
 	}
-	if int(n) < x.hidden || x.swallow && int(n) != x.hidden {
+	if int(n) < x.hidden+x.carries || x.swallow && int(n) != x.hidden {
 		return false, fmt.Errorf("%w: %d columns where isotap alone asked for %d", errUnexpected, n, x.hidden)
 	}
 	x.fields, x.left, x.state, x.types = int(n), int(n), stateFields, x.types[:0]
 	x.conceal = concealment{}
 	switch count := appendLenenc(nil, n-uint64(x.hidden)); {
 	case s.conceals(x):
-		x.keepHead(count)
+		s.keepHead(x, count)
 	case !x.swallow:
 		s.forward(x, seq, count)
 	}
@@ -140,7 +140,7 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 	case x.left <= x.hidden:
 		x.renumber = x.renumber || !conceals
 	case conceals:
-		x.keepHead(payload)
+		s.keepHead(x, payload)
 	case !x.swallow:
 		s.forward(x, seq, payload)
 		x.seq = seq + 1

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -348,6 +349,29 @@ func (st *statement) mentions(column string) bool {
 		}
 	}
 	return false
+}
+
+// mentionsPrefix says whether a name occurs that begins so, quoted or not.
+func (st *statement) mentionsPrefix(prefix string) bool {
+	for i, t := range st.toks {
+		if t.kind != word && t.kind != name {
+			continue
+		}
+		s := strings.Trim(st.tok(i), "`\"")
+		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenAt gives the token that begins at a place in the text; -1 if none does.
+func (st *statement) tokenAt(pos int) int {
+	i := sort.Search(len(st.toks), func(i int) bool { return st.toks[i].start >= pos })
+	if i == len(st.toks) || st.toks[i].start != pos {
+		return -1
+	}
+	return i
 }
 
 // mentionsCapture says whether a session variable of isotap's occurs.

@@ -118,7 +118,7 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 // opaque makes p the plan of a statement that goes as it is and is not observed.
 func opaque(p *rewrite.Plan, reason string) {
 	p.Observation, p.Reason = history.Opaque, reason
-	p.Pieces, p.Hidden, p.Sources = nil, nil, nil
+	p.Pieces, p.Hidden, p.Sources, p.Carried = nil, nil, nil, 0
 	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
 }
 
@@ -130,6 +130,7 @@ type planner struct {
 	plan     *rewrite.Plan
 	beyond   beyond
 	edits    []edit
+	nesting  nesting
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode

@@ -12,53 +12,23 @@ import (
 
 // selectRows appends the identity columns of every base table to the select list.
 func (pl *planner) selectRows(n *ast.SelectStmt) error {
-	if reason := collapsing(n); reason != "" {
-		return refusal(reason)
+	b, use, err := pl.block(n)
+	if err != nil {
+		return err
 	}
 	if n.LockInfo != nil {
 		pl.plan.Locking = locking(n.LockInfo.LockType)
 	}
-	use := inspectSelect(n)
-	grouped := use.aggregate || n.GroupBy != nil
-	if use.outward && !grouped {
-		return refusal("aggregate") // whether the statement has one row or many is not certain
-	}
-	if grouped && n.Having != nil && n.Limit != nil {
-		return refusal("aggregate")
-	}
-	if use.window {
-		return refusal("window function")
-	}
-	if n.From == nil {
+	switch {
+	case n.From == nil:
 		return pl.selectNothing(n, use)
+	case b.list == nil:
+		return pl.unobservable(b.srcs, use)
 	}
-	list, err := pl.selectList(n)
-	if err != nil {
+	if err := pl.show(b); err != nil {
 		return err
 	}
-	srcs := flatten(n.From.TableRefs)
-	if err := pl.resolve(srcs); err != nil {
-		return err
-	}
-	if !srcs.observable() {
-		return pl.unobservable(srcs, use)
-	}
-	if positionBeyond(n, srcs) {
-		return refusal("ORDER BY position")
-	}
-	if err := pl.appendIdentities(srcs, list, grouped); err != nil {
-		return err
-	}
-	for _, s := range srcs {
-		if s.reason != "" {
-			pl.lower(s.reason)
-		}
-	}
-	pl.lowerBy(use)
-	if grouped && hidesGroups(n) {
-		pl.lower("groups left out")
-	}
-	pl.plan.MayHideLocks = mayHideLocks(n, srcs) || grouped && skipsRows(n)
+	pl.plan.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
 	if pl.rewriter.options.StrictPlans && (pl.plan.MayHideLocks || n.GroupBy != nil) {
 		return refusal("plan")
 	}
@@ -68,8 +38,6 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 // collapsing gives the reason why more columns would change which rows a SELECT returns.
 func collapsing(n *ast.SelectStmt) string {
 	switch {
-	case n.With != nil:
-		return "with"
 	case n.Kind != ast.SelectStmtKindSelect:
 		return "unparsable"
 	case n.SelectIntoOpt != nil:
@@ -122,10 +90,8 @@ func (pl *planner) selectNothing(n *ast.SelectStmt, u *usage) error {
 
 // unobservable plans a SELECT none of whose tables has isotap's columns.
 func (pl *planner) unobservable(srcs sources, u *usage) error {
-	for _, s := range srcs {
-		if s.reason != "" {
-			return refusal(s.reason)
-		}
+	if err := srcs.unobservable(); err != nil {
+		return err
 	}
 	switch { // server tables only
 	case u.subquery:
@@ -141,7 +107,7 @@ func (pl *planner) unobservable(srcs sources, u *usage) error {
 // wider list has: the original fails then.
 func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
 	columns := len(n.Fields.Fields) // a star is at least one
-	if f := n.Fields.Fields[0]; f.WildCard != nil && len(srcs) == 1 && columns == 1 {
+	if f := n.Fields.Fields[0]; f.WildCard != nil && len(srcs) == 1 && columns == 1 && srcs[0].table != nil {
 		columns = len(visibleColumns(srcs[0].table))
 	}
 	beyond := func(item *ast.ByItem) bool {
@@ -152,34 +118,32 @@ func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
 		n.GroupBy != nil && slices.ContainsFunc(n.GroupBy.Items, beyond)
 }
 
-// appendIdentities puts the identity columns behind the select list: those of a row, or arrays of those
-// of a group's rows.
-func (pl *planner) appendIdentities(srcs sources, list []item, grouped bool) error {
-	limit := 0
-	if grouped {
-		var err error
-		if limit, err = pl.session.arrayLimit(); err != nil {
-			return err
+// show puts the identities behind the statement's select list.
+func (pl *planner) show(b *block) error {
+	shown := b.shown()
+	if len(shown) == 0 {
+		return refusal("nested aggregate")
+	}
+	if pl.nesting.columns > 0 && pl.st.mentionsPrefix(rewrite.CarriedPrefix) {
+		return refusal("isotap column")
+	}
+	var items strings.Builder
+	for _, s := range shown {
+		pl.plan.Sources = append(pl.plan.Sources, s.source)
+		for _, e := range s.expressions {
+			if s.source.Array {
+				e = binaryArray(e)
+			}
+			items.WriteString(", " + e)
+		}
+		if s.from.table == nil {
+			pl.plan.Carried += b.stars(s.from) * s.source.Columns()
 		}
 	}
-	var b strings.Builder
-	for _, s := range srcs {
-		if s.table == nil {
-			continue
-		}
-		rowID, wList := quoted(s.name)+"."+rewrite.RowIDColumn, quoted(s.name)+"."+rewrite.WListColumn
-		if grouped {
-			b.WriteString(", " + binaryArray(array(rowID, wList, limit, s.outer)))
-			pl.plan.Sources = append(pl.plan.Sources, arraySource(s.table, limit))
-			continue
-		}
-		b.WriteString(", " + rowID + ", " + wList)
-		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
-	}
-	pos, gap := pl.after(list[len(list)-1].last)
-	pl.insertAt(pos, text(b.String()+gap))
+	pl.appendToList(b, items.String())
 	pl.plan.Reply = rewrite.Trimmed
-	return nil
+	pl.observed(b.n)
+	return pl.changeCommon(b.n)
 }
 
 // An item of a select list: its first and last token.
@@ -189,18 +153,18 @@ type item struct{ first, last int }
 // elsewhere.
 func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 	st := pl.st
-	verb := 0
-	for st.mark(verb, "(") {
-		verb++
+	if len(n.Fields.Fields) == 0 {
+		return nil, refusal("unparsable")
 	}
-	if !st.is(verb, "SELECT") || len(n.Fields.Fields) == 0 {
+	first := st.tokenAt(n.Fields.Fields[0].Offset)
+	verb := first - 1
+	for verb >= 0 && st.toks[verb].kind == word && !st.is(verb, "SELECT") {
+		verb-- // ALL, SQL_NO_CACHE, ...
+	}
+	if verb < 0 || !st.is(verb, "SELECT") {
 		return nil, refusal("unparsable")
 	}
 	depth := st.toks[verb].depth
-	first := verb + 1
-	for first < len(st.toks) && st.toks[first].start < n.Fields.Fields[0].Offset {
-		first++
-	}
 	end := st.find(first, st.last()+1, depth, "FROM")
 	if end < 0 && n.From == nil {
 		if end = st.find(first, st.last()+1, depth, "WHERE", "HAVING", "ORDER", "LIMIT", "FOR", "LOCK"); end < 0 {

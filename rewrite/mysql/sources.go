@@ -18,13 +18,40 @@ type source struct {
 	table  *rewrite.Table
 	reason string
 	outer  bool // rows of it may be missing: the inner side of an outer join
+	// shows is what the source has of identities: those of its own rows, or what a query in its place
+	// passes outwards.
+	shows []identity
 }
 
 type sources []*source
 
 // observable says whether any source has identity columns.
 func (ss sources) observable() bool {
-	return slices.ContainsFunc(ss, func(s *source) bool { return s.table != nil })
+	return slices.ContainsFunc(ss, func(s *source) bool { return len(s.shows) > 0 })
+}
+
+// unobservable gives the reason why none of the sources can be observed; nil when none need be.
+func (ss sources) unobservable() error {
+	for _, s := range ss {
+		if s.reason != "" {
+			return refusal(s.reason)
+		}
+	}
+	return nil
+}
+
+// repeatNames says whether two queries among the sources pass identities outwards by the same names.
+func (ss sources) repeatNames() bool {
+	names := make(map[string]bool)
+	for _, s := range ss {
+		for _, i := range s.shows {
+			if s.table == nil && names[i.rowID] {
+				return true
+			}
+			names[i.rowID] = s.table == nil
+		}
+	}
+	return false
 }
 
 // named finds the source that a qualifier means, or nil.
@@ -66,22 +93,52 @@ func flatten(join *ast.Join) sources {
 // resolve finds each source's table. It refuses a statement in which two sources have one name: a
 // qualifier would not say which of them is meant.
 func (pl *planner) resolve(ss sources) error {
+	around := pl.nesting.joined
+	pl.nesting.joined = around || len(ss) > 1
+	defer func() { pl.nesting.joined = around }()
 	for i, s := range ss {
 		base, ok := s.node.Source.(*ast.TableName)
 		switch {
+		case !ok && s.node.AsName.O == "":
+			s.reason = "derived table"
 		case !ok:
-			s.name, s.reason = s.node.AsName.O, "derived table"
-		case serverSchema(pl.session, base):
-			s.name = base.Name.O
+			s.shows, s.reason = pl.derived(s.node.Source)
 		default:
 			s.name = base.Name.O
-			s.table, s.reason = pl.table(base)
+			if err := pl.resolveName(s, base); err != nil {
+				return err
+			}
 		}
 		if s.node.AsName.O != "" {
 			s.name = s.node.AsName.O
 		}
 		if other := ss[:i].named(s.name); other != nil && s.name != "" {
 			return refusal("ambiguous table name")
+		}
+	}
+	return nil
+}
+
+// resolveName finds what a name in a FROM clause means: a common table expression or a table.
+func (pl *planner) resolveName(s *source, base *ast.TableName) error {
+	var c *cte
+	if base.Schema.L == "" {
+		var uncertain bool
+		if c, uncertain = pl.nesting.with.find(base.Name.O); uncertain {
+			s.reason = "with"
+			return nil
+		}
+	}
+	switch {
+	case c != nil:
+		s.shows, s.reason = pl.common(c)
+		if pl.nesting.joined && slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array }) {
+			return refusal("joined aggregate") // its form elsewhere in the statement would repeat them
+		}
+	case serverSchema(pl.session, base):
+	default:
+		if s.table, s.reason = pl.table(base); s.table != nil {
+			s.shows = []identity{{rowID: rewrite.RowIDColumn, wList: rewrite.WListColumn, source: rewrite.Source{Table: s.table.Name}}}
 		}
 	}
 	return nil
@@ -104,6 +161,9 @@ func mayHideLocks(n *ast.SelectStmt, ss sources) bool {
 	needed := neededColumns(n, ss)
 	for _, s := range ss {
 		if s.table == nil {
+			if len(s.shows) > 0 {
+				return true // a merged query takes only the columns that are asked of it
+			}
 			continue
 		}
 		if s.outer && len(needed[s]) == 0 {

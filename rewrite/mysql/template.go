@@ -162,7 +162,7 @@ func stringMark(s string) byte {
 
 // repeats says whether statements like this one are planned from templates.
 func (st *statement) repeats(s *Session) bool {
-	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE") && st.refusal(s) == ""
+	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH") && st.refusal(s) == ""
 }
 
 // holdsForAll says whether what the planner decided holds for all statements with the skeleton. That

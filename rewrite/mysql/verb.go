@@ -175,7 +175,7 @@ func (v verb) dml() {
 	}
 	switch {
 	case v.st.is(first, "SELECT"):
-		v.p.Kind, v.p.Locking = history.Select, v.locking()
+		v.p.Kind, v.p.Locking, reason = history.Select, v.locking(), ""
 	case v.st.is(first, "INSERT"):
 		v.p.Kind = history.Insert
 	case v.st.is(first, "UPDATE"):
