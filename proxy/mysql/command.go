@@ -153,7 +153,7 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 
 // query sends a statement of the text protocol.
 func (s *Session) query(payload []byte) {
-	plan := s.plan(payload[1:])
+	plan, asked := s.plan(payload[1:]), len(payload)
 	s.beforeStatement(plan)
 	o := s.observe(plan)
 	payload = s.plain(plan, payload)
@@ -166,7 +166,7 @@ func (s *Session) query(payload []byte) {
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}
-	s.send(s.statement(o), payload)
+	s.sendFor(s.statement(o), payload, asked)
 }
 
 // statement is the exchange that runs a client's statement.
@@ -176,7 +176,7 @@ func (s *Session) statement(o *observed) *exchange {
 		x.hidden, x.carries, x.swallow = o.plan.HiddenColumns(), o.plan.Carried, o.plan.Reply == rewrite.Returning
 	}
 	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
-		x.disguise, x.renumber, x.seq = r, true, 1
+		x.disguise, x.renumber = r, true
 	}
 	return x
 }
@@ -344,6 +344,6 @@ func (s *Session) runOriginal(o *observed, x *exchange) error {
 		s.resumed = o
 		return nil
 	}
-	s.send(s.statement(o), s.original)
+	s.sendFor(s.statement(o), s.original, len(s.original))
 	return nil
 }

@@ -39,10 +39,13 @@ type exchange struct {
 	ok       okPacket // the latest OK or EOF
 	err      serverError
 	failed   bool
-	// renumber says that the client gets fewer packets than the server sent; seq is then the number
-	// of the client's next one.
+	// renumber says that the client gets the reply under other packet numbers than the server sent it;
+	// seq is then the number of the client's next one.
 	renumber bool
 	seq      byte
+	// first is the number that the client expects on the reply's first packet. It goes on from those of
+	// the command, which may have taken another number of packets than what went upstream.
+	first byte
 	// retry says that the statement as rewritten was refused, and the original is to be run.
 	retry bool
 	// begun says that something of the reply has gone to the client.
@@ -75,6 +78,15 @@ const (
 func (s *Session) send(x *exchange, payload []byte) {
 	s.toServer, _ = appendPacket(s.toServer, 0, payload)
 	s.exchanges = append(s.exchanges, x)
+}
+
+// sendFor queues an exchange whose command is payload where the client sent one of asked bytes.
+func (s *Session) sendFor(x *exchange, payload []byte, asked int) {
+	x.first = packets(asked)
+	if x.renumber || packets(len(payload)) != x.first {
+		x.renumber, x.seq = true, x.first
+	}
+	s.send(x, payload)
 }
 
 // sendQuery queues a query of isotap's own.

@@ -47,6 +47,10 @@ func appendPacket(b []byte, seq byte, payload []byte) ([]byte, byte) {
 	}
 }
 
+// packets is how many packets a payload of n bytes takes, which is also the number of the first packet of
+// a reply to it. Numbers start again after 255.
+func packets(n int) byte { return byte(n/maxPayload + 1) }
+
 // A reader walks over a payload. After the first read past the end every read gives zero values, and
 // err says so.
 type reader struct {

@@ -70,7 +70,8 @@ func (s *Session) sendPrepare(p *prepared) {
 		p.plain = p.plan.Plain
 		s.scratch = append(s.scratch, p.ownText()...)
 	}
-	s.send(&exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}, s.scratch)
+	x := &exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}
+	s.sendFor(x, s.scratch, 1+len(p.text))
 }
 
 // prepareReply reads the reply of COM_STMT_PREPARE: PREPARE_OK, then the definitions of parameters and
@@ -166,7 +167,7 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	p.long = make([]bool, p.params)
 	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden-x.carries))
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
-	x.renumber, x.seq = true, seq
+	x.renumber, x.seq = true, x.first
 	s.forward(x, 0, b)
 	if params > 0 {
 		x.fields, x.left, x.state = params, params, stateParams
@@ -209,7 +210,7 @@ func (s *Session) execute(payload []byte) error {
 	_, p := s.statementID(payload)
 	if p == nil {
 		// The server knows what to say about it.
-		s.send(s.statement(s.observe(unknownSettings)), payload)
+		s.sendFor(s.statement(s.observe(unknownSettings)), payload, len(payload))
 		return nil
 	}
 	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
@@ -267,7 +268,7 @@ func (s *Session) execute(payload []byte) error {
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
-	s.send(x, command)
+	s.sendFor(x, command, len(payload))
 	return nil
 }
 

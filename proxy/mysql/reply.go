@@ -143,7 +143,9 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		s.keepHead(x, payload)
 	case !x.swallow:
 		s.forward(x, seq, payload)
-		x.seq = seq + 1
+		if !x.renumber {
+			x.seq = seq + 1
+		}
 	}
 	if x.binary && (x.hidden > 0 || conceals || x.disguise == rewrite.Listing) {
 		typ, err := columnType(payload)
@@ -222,7 +224,7 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 func (s *Session) forwardCount(x *exchange, end okPacket) {
 	b := appendLenenc([]byte{markOK}, x.rows)
 	b = append(b, 0, byte(end.status), byte(end.status>>8), byte(end.warnings), byte(end.warnings>>8))
-	x.renumber, x.seq = true, 1
+	x.renumber, x.seq = true, x.first
 	s.forward(x, 0, append(b, end.tail...))
 }
 
@@ -254,7 +256,7 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 		return nil
 	}
 	if x.swallow && !x.begun {
-		x.renumber, x.seq = true, 1
+		x.renumber, x.seq = true, x.first
 	}
 	s.forward(x, seq, payload)
 	return nil

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// explained are the differences that have to be, by engine and test.
+var explained = map[string]string{
+	"mariadb TestLongData/compress": "the driver's compression fails against MariaDB; isotap offers none, so that the test runs without it",
+	"mariadb TestLongData":          "its subtest compress",
+}
+
+// A comparison holds what each way gave.
+type comparison struct {
+	engine, version string
+
+	ways []way
+	took []time.Duration
+	// results of a test, one for each way; "absent" where it did not run.
+	results map[string][]outcome
+	// unsteady are tests whose outcomes once differed and no longer did when they were tried again.
+	unsteady []string
+}
+
+func (c *comparison) add(w way, outcomes map[string]outcome, took time.Duration) {
+	if c.results == nil {
+		c.results = make(map[string][]outcome)
+	}
+	c.ways, c.took = append(c.ways, w), append(c.took, took)
+	for test := range outcomes {
+		if c.results[test] == nil {
+			c.results[test] = slices.Repeat([]outcome{{result: "absent"}}, len(c.ways)-1)
+		}
+	}
+	for test, results := range c.results {
+		o, ok := outcomes[test]
+		if !ok {
+			o.result = "absent"
+		}
+		c.results[test] = append(results, o)
+	}
+}
+
+// differing are the tests whose outcome is not the same on every way.
+func (c *comparison) differing() []string {
+	var tests []string
+	for _, test := range slices.Sorted(maps.Keys(c.results)) {
+		if differ(c.results[test]) {
+			tests = append(tests, test)
+		}
+	}
+	return tests
+}
+
+func differ(results []outcome) bool {
+	return slices.ContainsFunc(results, func(o outcome) bool { return o.result != results[0].result })
+}
+
+// tryAgain runs the tests with different outcomes once more on every way. Some of the suite race against the
+// clock, and on a busy machine lose whichever way they go.
+func (c *comparison) tryAgain(ctx context.Context, s *suite, progress io.Writer) error {
+	tests := c.differing()
+	if len(tests) == 0 {
+		return nil
+	}
+	names := make(map[string]bool)
+	for _, test := range tests {
+		name, _, _ := strings.Cut(test, "/")
+		names[name] = true
+	}
+	pattern := "^(" + strings.Join(slices.Sorted(maps.Keys(names)), "|") + ")$"
+	fmt.Fprintf(progress, "again: %s ...\n", pattern)
+	retried := comparison{}
+	for _, w := range c.ways {
+		outcomes, err := s.run(ctx, w, pattern)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w, err)
+		}
+		retried.add(w, outcomes, 0)
+	}
+	for _, test := range tests {
+		if results := retried.results[test]; results != nil && !differ(results) {
+			c.results[test] = results
+			c.unsteady = append(c.unsteady, test)
+		}
+	}
+	return nil
+}
+
+// print writes the counts of each way and every difference, and gives the number of those that are not
+// explained.
+func (c *comparison) print(out io.Writer, verbose bool) (int, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tests of %s on %s %s\n", driver, c.engine, c.version)
+	for i, w := range c.ways {
+		counts := make(map[string]int)
+		for _, results := range c.results {
+			counts[results[i].result]++
+		}
+		fmt.Fprintf(&b, "  %-6s  %3d passed, %d failed, %d skipped, %d did not run (%.1f s)\n", w,
+			counts["pass"], counts["fail"], counts["skip"], counts["absent"], c.took[i].Seconds())
+	}
+	for _, test := range slices.Sorted(maps.Keys(c.results)) {
+		if results := c.results[test]; results[0].result == "fail" && !differ(results) {
+			fmt.Fprintf(&b, "  fails on every way: %s\n", test)
+		}
+	}
+	for _, test := range c.unsteady {
+		fmt.Fprintf(&b, "  differed once and no more: %s\n", test)
+	}
+	var tests, known int
+	for _, test := range c.differing() {
+		if reason, ok := explained[c.engine+" "+test]; ok {
+			fmt.Fprintf(&b, "  differs: %s: %s\n", test, reason)
+			known++
+			continue
+		}
+		tests++
+		fmt.Fprintf(&b, "  DIFFERS: %s:", test)
+		for i, o := range c.results[test] {
+			fmt.Fprintf(&b, " %s %s", c.ways[i], o.result)
+		}
+		b.WriteString("\n")
+		for i, o := range c.results[test] {
+			if verbose && o.result != "pass" {
+				fmt.Fprintf(&b, "    %s said:\n%s", c.ways[i], o.said)
+			}
+		}
+	}
+	fmt.Fprintf(&b, "%d tests, %d differences, %d more explained\n", len(c.results), tests, known)
+	_, err := io.WriteString(out, b.String())
+	return tests, err
+}

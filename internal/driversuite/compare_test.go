@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDifferencesAreListedByTestAndWay(t *testing.T) {
+	const said = `{"Action":"start"}
+{"Action":"run","Test":"TestA"}
+{"Action":"pass","Test":"TestA"}
+{"Action":"run","Test":"TestB"}
+{"Action":"output","Test":"TestB","Output":"no such row\n"}
+{"Action":"%s","Test":"TestB"}
+{"Action":"run","Test":"TestHangs"}
+`
+	c := comparison{engine: "mysql", version: "9"}
+	for _, w := range paths {
+		result := "pass"
+		if w == items {
+			result = "fail"
+		}
+		outcomes, err := parseOutcomes([]byte(strings.Replace(said, "%s", result, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w == off {
+			delete(outcomes, "TestA")
+		}
+		c.add(w, outcomes, time.Second)
+	}
+	var out strings.Builder
+	n, err := c.print(&out, true)
+	if err != nil || n != 2 {
+		t.Errorf("%d differences, %v; want 2", n, err)
+	}
+	for _, line := range []string{
+		"  off       1 passed, 1 failed, 0 skipped, 1 did not run (1.0 s)\n",
+		"  fails on every way: TestHangs\n",
+		"  DIFFERS: TestA: direct pass off absent items pass\n",
+		"  DIFFERS: TestB: direct pass off pass items fail\n    items said:\nno such row\n",
+	} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("%q is missing in\n%s", line, out.String())
+		}
+	}
+}
