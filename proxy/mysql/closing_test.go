@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"net"
 	"testing"
 
@@ -111,6 +112,36 @@ func TestClientThatHangsUpInAFileLosesItsTransaction(t *testing.T) {
 	c.session.ClientClosed(0)
 	txns := c.txns()
 	if len(txns) != 1 || txns[0].Status != history.Aborted {
+		t.Fatalf("recorded: %+v", txns)
+	}
+}
+
+func TestServerLostAfterAnErrorThatMayHaveCommittedIsIndeterminate(t *testing.T) {
+	c := begin(t)
+	c.query("BEGIN")
+	c.query("UPDATE t SET v = 2")
+	c.send("LOCK TABLES nothing WRITE") // it commits, and then fails
+	buf := make([]byte, 4096)
+	asked := false // isotap asks the server what the error did to the transaction
+	for !asked {
+		_, toServer := c.session.Output()
+		if asked = bytes.Contains(toServer, []byte{1, 0, 0, 0, gomysql.COM_PING}); asked {
+			break
+		}
+		if _, err := c.server.Write(toServer); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.server.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.session.FromServer(0, buf[:n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.session.ServerClosed(0)
+	txns := c.txns()
+	if len(txns) != 1 || txns[0].Status != history.Indeterminate {
 		t.Fatalf("recorded: %+v", txns)
 	}
 }

@@ -54,6 +54,8 @@ type exchange struct {
 	leftTxn bool
 	// beside is the client's statement that the exchange is the companion of.
 	beside *observed
+	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
+	settles *rewrite.Plan
 	// reads are the statements whose captured entries the exchange fetches.
 	reads []*observed
 	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.

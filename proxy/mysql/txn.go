@@ -176,7 +176,7 @@ func (s *Session) settleError(o *observed, x *exchange) {
 		s.endOpen(history.Aborted)
 		return
 	}
-	ping := &exchange{read: (*Session).singleReply, done: func(s *Session, _ *exchange) error {
+	ping := &exchange{read: (*Session).singleReply, settles: o.plan, done: func(s *Session, _ *exchange) error {
 		s.rowCountGone = true
 		if !s.inTrans || x.leftTxn || o.plan.MayRestart && o.was {
 			s.endOpen(outcomeOfError(o, x.err.code))
@@ -278,6 +278,9 @@ func (s *Session) lostServer() {
 	status := history.Aborted
 	for _, x := range s.exchanges {
 		lowerAll(x.reads, "server lost")
+		if x.settles != nil && x.settles.EndsTxn {
+			status = history.Indeterminate // the error may have come after the commit
+		}
 		if o := x.stmt; o != nil && o.txn != nil {
 			if o.plan.EndsTxn || !o.was && s.autocommit {
 				status = history.Indeterminate
