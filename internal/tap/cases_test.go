@@ -25,7 +25,7 @@ import (
 // caseServers are the test server and a tap in front of it, as the case runner takes them.
 func caseServers(t *testing.T) (direct, through cases.Server, b *bench) {
 	t.Helper()
-	server := testdb.MariaDB(t)
+	server := testdb.Current(t)
 	target, err := catalog.ParseTarget(server.URL())
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func newMirror(t *testing.T, caps uint32, setup ...string) *mirror {
 		}
 	}
 	m.b = newBenchIn(t, m.names[1], nil)
-	m.addrs = [2]string{testdb.MariaDB(t).Addr(), m.b.tap.Addr().String()}
+	m.addrs = [2]string{testdb.Current(t).Addr(), m.b.tap.Addr().String()}
 	return m
 }
 

@@ -281,7 +281,7 @@ func conversation() []command {
 // TestRepliesAreEqualByteForByte has one conversation directly and one through isotap, with each
 // combination of the capabilities that shape replies.
 func TestRepliesAreEqualByteForByte(t *testing.T) {
-	server := testdb.MariaDB(t)
+	server := testdb.Current(t)
 	admin := testdb.Open(t, "")
 	for i, caps := range []uint32{
 		0,

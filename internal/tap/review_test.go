@@ -183,7 +183,7 @@ func play(t *testing.T, s script, id string, durability recorder.Durability, cap
 	}
 	b = newBenchIn(t, names[1], func(o *Options) { o.Durability = durability })
 	caps |= gomysql.CLIENT_MULTI_STATEMENTS | gomysql.CLIENT_MULTI_RESULTS | gomysql.CLIENT_PS_MULTI_RESULTS | gomysql.CLIENT_LOCAL_FILES
-	direct := dialRaw(t, testdb.MariaDB(t).Addr(), names[0], caps)
+	direct := dialRaw(t, testdb.Current(t).Addr(), names[0], caps)
 	through := dialRaw(t, b.tap.Addr().String(), names[1], caps)
 	for i, step := range s.steps {
 		if step == pause {
@@ -299,7 +299,7 @@ func TestCursorsAreFetchedFromTheStatementThatRan(t *testing.T) {
 		b.exec(testdb.Open(t, name), setup...)
 	}
 	b = newBenchIn(t, names[1], nil)
-	direct, through := dialRaw(t, testdb.MariaDB(t).Addr(), names[0], 0), dialRaw(t, b.tap.Addr().String(), names[1], 0)
+	direct, through := dialRaw(t, testdb.Current(t).Addr(), names[0], 0), dialRaw(t, b.tap.Addr().String(), names[1], 0)
 	fetch := func(n byte) command {
 		return command{name: "fetch", bytes: statementCommand(gomysql.COM_STMT_FETCH, 1, n, 0, 0, 0)}
 	}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(doomedRecording); dir != "" {
 		os.Exit(serveUntilKilled(dir))
 	}
-	testdb.Main(m)
+	testdb.Main(m, testdb.MySQL, testdb.MariaDB118)
 }
 
 // A bench is a tap in front of the test server, with a database of its own on it.
@@ -67,7 +67,7 @@ func newBenchIn(t *testing.T, database string, change func(*Options), setup ...s
 // instrument gives the tables of a database on the test server isotap's columns.
 func instrument(t *testing.T, database string) catalog.Target {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL() + database)
+	target, err := catalog.ParseTarget(testdb.Current(t).URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,10 +297,10 @@ func TestClientCannotTell(t *testing.T) {
 				fmt.Sprintf("ALTER TABLE %s.%s DROP COLUMN isotap_rowid, DROP COLUMN isotap_wlist", twin, table),
 				fmt.Sprintf("INSERT INTO %s.%s SELECT * FROM %s.%s", twin, table, b.database, table))
 		}
-		config, err := mysql.ParseDSN(testdb.MariaDB(t).DSN(twin) + "?" + parameters)
+		config, err := mysql.ParseDSN(testdb.Current(t).DSN(twin) + "?" + parameters)
 		if err != nil {
 			// The DSN has parameters already.
-			config, err = mysql.ParseDSN(testdb.MariaDB(t).DSN(twin) + "&" + parameters)
+			config, err = mysql.ParseDSN(testdb.Current(t).DSN(twin) + "&" + parameters)
 			if err != nil {
 				t.Fatal(err)
 			}

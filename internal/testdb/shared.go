@@ -17,6 +17,7 @@ type TB interface {
 	Helper()
 	Name() string
 	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
 	Cleanup(func())
 }
 
@@ -29,10 +30,14 @@ var shared struct {
 
 var databases atomic.Int64
 
-// MariaDB gives the server that the process's tests share, started by the first call. The package's
-// TestMain must be [Main], which stops it. Without MariaDB the test fails and says what to install.
+// MariaDB gives the throw-away server that the process's tests share, started by the first call. The
+// package's TestMain must be [Main], which stops it. Without MariaDB the test fails and says what to
+// install. In a round on another engine the test is skipped; [Current] gives the server of any round.
 func MariaDB(tb TB) *Server {
 	tb.Helper()
+	if round.server != nil {
+		tb.Skipf("this test is for MariaDB, and ran there")
+	}
 	shared.once.Do(func() { shared.server, shared.err = Start(context.Background(), Options{}) })
 	if shared.err != nil {
 		tb.Fatalf("this test needs a database server: %v", shared.err)
@@ -40,10 +45,10 @@ func MariaDB(tb TB) *Server {
 	return shared.server
 }
 
-// Main is the body of a TestMain: it runs the tests (m is a *testing.M), stops the shared servers
-// that were started, and exits.
-func Main(m interface{ Run() int }) {
-	code := m.Run()
+// Main is the body of a TestMain: it runs the tests (m is a *testing.M), once more for each of the engines
+// that the environment names a server of, stops the shared servers that were started, and exits.
+func Main(m interface{ Run() int }, also ...Engine) {
+	code := rounds(m, also)
 	var err error
 	if shared.server != nil {
 		err = shared.server.Stop()
@@ -55,12 +60,17 @@ func Main(m interface{ Run() int }) {
 	os.Exit(code)
 }
 
-// NewDatabase makes an empty database on the shared server and gives its name, which no other test
-// of the process has. It stays until the server is stopped: dropping it could wait for a lock that
+// NewDatabase makes an empty database on the server of [Current] and gives its name, which no other test
+// has. It stays until the server is stopped, or the round over: dropping it could wait for a lock that
 // a failed test still holds.
 func NewDatabase(tb TB) string {
 	tb.Helper()
 	name := databaseName(tb.Name(), databases.Add(1))
+	if round.server != nil {
+		// Other processes test on the same server.
+		name = fmt.Sprintf("%s_%d", name, os.Getpid())
+		keep(name)
+	}
 	db := Open(tb, "")
 	if _, err := db.Exec("CREATE DATABASE `" + name + "`"); err != nil {
 		tb.Fatalf("making a database for the test: %v", err)
@@ -68,11 +78,11 @@ func NewDatabase(tb TB) string {
 	return name
 }
 
-// Open opens a pool of connections to a database of the shared server, over TCP, that is closed
+// Open opens a pool of connections to a database of the server of [Current], over TCP, that is closed
 // when the test ends.
 func Open(tb TB, database string) *sql.DB {
 	tb.Helper()
-	db, err := MariaDB(tb).DB(database)
+	db, err := Current(tb).DB(database)
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,12 +34,14 @@ type Options struct {
 // A Server is a running MariaDB. Its user is root without a password, from this machine only. Its
 // methods may be called from several goroutines.
 type Server struct {
-	dir     string
-	port    int
-	version string
-	process *process
-	stop    sync.Once
-	stopErr error
+	dir            string
+	host           string
+	port           int
+	user, password string
+	version        string
+	process        *process // nil: somebody else's server
+	stop           sync.Once
+	stopErr        error
 }
 
 // startTimeout bounds how long a server may take until it answers: a second is usual, a busy
@@ -141,7 +144,7 @@ func launch(ctx context.Context, bin programs, user *account, dir string, o Opti
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, port: port, process: p}
+	s := &Server{dir: dir, host: "127.0.0.1", port: port, user: "root", process: p}
 	if err := s.awaitReady(ctx); err != nil {
 		p.kill()
 		return nil, err
@@ -191,8 +194,8 @@ func (s *Server) Stop() error {
 // Done is closed when the server has ended, stopped or crashed.
 func (s *Server) Done() <-chan struct{} { return s.process.done }
 
-// Addr is the server's TCP address, "127.0.0.1:port".
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+// Addr is the server's TCP address, "host:port".
+func (s *Server) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
 // Port is the port of [Server.Addr].
 func (s *Server) Port() int { return s.port }
@@ -201,7 +204,13 @@ func (s *Server) Port() int { return s.port }
 func (s *Server) Socket() string { return socketFile(s.dir) }
 
 // URL is the server's address as isotap's --upstream takes it.
-func (s *Server) URL() string { return "mysql://root@" + s.Addr() + "/" }
+func (s *Server) URL() string {
+	login := url.User(s.user)
+	if s.password != "" {
+		login = url.UserPassword(s.user, s.password)
+	}
+	return "mysql://" + login.String() + "@" + s.Addr() + "/"
+}
 
 // Version is what the server answers to SELECT VERSION(), as "10.11.19-MariaDB-0+deb12u1".
 func (s *Server) Version() string { return s.version }
@@ -220,7 +229,7 @@ func (s *Server) DB(database string) (*sql.DB, error) {
 
 func (s *Server) config(network, addr, database string) *mysql.Config {
 	c := mysql.NewConfig()
-	c.User, c.Net, c.Addr, c.DBName = "root", network, addr, database
+	c.User, c.Passwd, c.Net, c.Addr, c.DBName = s.user, s.password, network, addr, database
 	return c
 }
 
