@@ -39,12 +39,20 @@ func dialRaw(t *testing.T, address, database string, caps uint32) *rawClient {
 		gomysql.CLIENT_PLUGIN_AUTH|gomysql.CLIENT_CONNECT_WITH_DB|gomysql.CLIENT_TRANSACTIONS|gomysql.CLIENT_LONG_PASSWORD)
 	login = append(login, 0, 0, 0, 1, 33)
 	login = append(login, make([]byte, 23)...)
-	login = append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...)
+	login = append(login, "root\x00\x00"+database+"\x00"+authPlugin()+"\x00"...)
 	c.write(1, login)
 	if ok := c.read(); ok[4] != 0 {
 		t.Fatalf("login: %q", ok)
 	}
 	return c
+}
+
+// authPlugin is how root logs in, which has no password.
+func authPlugin() string {
+	if testdb.EngineName() == testdb.MySQL.Name {
+		return "caching_sha2_password"
+	}
+	return "mysql_native_password"
 }
 
 func (c *rawClient) write(seq byte, payload []byte) {

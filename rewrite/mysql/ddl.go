@@ -16,10 +16,11 @@ const RowIDDefinition = rewrite.RowIDColumn + " VARBINARY(64) INVISIBLE DEFAULT 
 const DefaultWListBytes = 255
 
 // WListDefinition is the definition of isotap_wlist for lists of up to bytes bytes; 0 for unbounded
-// ones. The default is binary because a session's character_set_connection could be UTF-16.
+// ones. The default is binary because a session's character_set_connection could be UTF-16; MySQL lets a
+// BLOB have it as an expression only.
 func WListDefinition(bytes int) string {
 	if bytes == 0 {
-		return rewrite.WListColumn + " LONGBLOB INVISIBLE DEFAULT _binary'0'"
+		return rewrite.WListColumn + " LONGBLOB INVISIBLE DEFAULT (_binary'0')"
 	}
 	return rewrite.WListColumn + " VARBINARY(" + strconv.Itoa(bytes) + ") INVISIBLE DEFAULT _binary'0'"
 }
