@@ -89,6 +89,22 @@ func (s Source) Columns() int {
 	return 2
 }
 
+// Conditions says how a statement asks for the conditions (errors and warnings) that the one before it
+// raised.
+type Conditions uint8
+
+const (
+	// NoConditions: it does not.
+	NoConditions Conditions = iota
+	// CountsConditions: in an expression, such as @@warning_count. Like any other statement it then leaves
+	// conditions of its own.
+	CountsConditions
+	// KeepsConditions: a statement that leaves them as they are, such as GET DIAGNOSTICS.
+	KeepsConditions
+	// ListsConditions: likewise, and its rows are the conditions: SHOW WARNINGS, SHOW ERRORS.
+	ListsConditions
+)
+
 // A Plan says how one statement is observed. Plans are shared and must not be changed.
 type Plan struct {
 	Kind    history.Kind
@@ -146,6 +162,10 @@ type Plan struct {
 	// ReadsDiagnostics says that the statement asks about the one before it (ROW_COUNT(),
 	// FOUND_ROWS(), SHOW WARNINGS, ...): nothing of isotap's may run between the two.
 	ReadsDiagnostics bool
+	Conditions       Conditions
+	// Deprecated is how many assignments to variables Pieces add to the text's expressions: MySQL warns of
+	// each of them (1287) when it reads the statement.
+	Deprecated int
 	// ChangesSession says that the statement may change what the session's own tracking rests on
 	// (isolation level, sql_mode, character set, default schema): ask the server again.
 	ChangesSession bool

@@ -15,6 +15,8 @@ type Values struct {
 	FoundRows uint64      // FOUND_ROWS(), likewise
 	// Whether the server would say something else. Where it would not, it is asked.
 	RowCountGone, FoundRowsGone bool
+	// Deprecates says that the server warns of FOUND_ROWS(), as MySQL does.
+	Deprecates bool
 }
 
 // holeSize is more than any literal of AppendHole takes.
@@ -31,6 +33,8 @@ func AppendHole(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
 		return append(b, "FOUND_ROWS()"...)
 	case h == rewrite.RowCountHole:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.RowCount)
+	case h == rewrite.FoundRowsHole && v.Deprecates:
+		return fmt.Appendf(b, "IF(1,%d,FOUND_ROWS())", v.FoundRows)
 	case h == rewrite.FoundRowsHole:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.FoundRows)
 	}

@@ -119,6 +119,7 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 func opaque(p *rewrite.Plan, reason string) {
 	p.Observation, p.Reason = history.Opaque, reason
 	p.Pieces, p.Hidden, p.Sources, p.Carried = nil, nil, nil, 0
+	p.Deprecated = 0
 	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
 }
 

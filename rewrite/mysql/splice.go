@@ -60,7 +60,9 @@ func (pl *planner) assemble() {
 		if pos < e.start {
 			p.Pieces = append(p.Pieces, text(src[pos:e.start]))
 		}
+		p.Deprecated -= strings.Count(src[e.start:e.end], ":=")
 		for _, piece := range e.pieces {
+			p.Deprecated += strings.Count(piece.Text, ":=")
 			p.Pieces = append(p.Pieces, piece)
 			size += len(piece.Text)
 			if piece.Hole != rewrite.NoHole {

@@ -67,6 +67,9 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 		p.ChangesSession = true
 		p.ChangesSchema, p.Changed = p.ChangesSchema || one.ChangesSchema, nil
 		p.ReadsDiagnostics = p.ReadsDiagnostics || one.ReadsDiagnostics
+		if p.Conditions != rewrite.NoConditions || one.Conditions != rewrite.NoConditions {
+			p.Conditions = rewrite.CountsConditions
+		}
 	}
 	hidden := st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
 	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
@@ -448,10 +451,10 @@ func (v verb) nativeCall(i int) bool {
 // diagnostics says whether the statement asks about the one before it.
 func (v verb) diagnostics() {
 	switch {
-	case v.is(0, "GET"):
-		v.p.ReadsDiagnostics = true
-	case v.is(0, "SHOW") && v.is(1, "WARNINGS", "ERRORS", "COUNT"):
-		v.p.ReadsDiagnostics = true
+	case v.is(0, "GET"), v.is(0, "SHOW") && v.is(1, "COUNT"):
+		v.p.ReadsDiagnostics, v.p.Conditions = true, rewrite.KeepsConditions
+	case v.is(0, "SHOW") && v.is(1, "WARNINGS", "ERRORS"):
+		v.p.ReadsDiagnostics, v.p.Conditions = true, rewrite.ListsConditions
 	}
 	for i := v.from; i < v.to; i++ {
 		if v.st.is(i, "ROW_COUNT", "FOUND_ROWS") && v.st.mark(i+1, "(") {
@@ -460,7 +463,7 @@ func (v verb) diagnostics() {
 		if v.st.toks[i].kind == variable {
 			s := strings.ToLower(strings.ReplaceAll(v.st.tok(i), "`", ""))
 			if strings.HasPrefix(s, "@@") && (strings.HasSuffix(s, "warning_count") || strings.HasSuffix(s, "error_count")) {
-				v.p.ReadsDiagnostics = true
+				v.p.ReadsDiagnostics, v.p.Conditions = true, max(v.p.Conditions, rewrite.CountsConditions)
 			}
 		}
 	}
