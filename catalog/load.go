@@ -23,7 +23,8 @@ type reading struct {
 // condition that selects it.
 const (
 	readTables  = "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE %s"
-	readColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_DEFAULT, CHARACTER_OCTET_LENGTH
+	readColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_DEFAULT, CHARACTER_OCTET_LENGTH,
+		COLUMN_TYPE, COLLATION_NAME
 		FROM information_schema.COLUMNS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`
 	readIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, SUB_PART, COLUMN_NAME
 		FROM information_schema.STATISTICS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
@@ -129,6 +130,8 @@ func (r *reading) addColumn(n name, row row) {
 		t.Columns = append(t.Columns, rewrite.Column{
 			Name:      column,
 			Type:      kind,
+			Full:      strings.ToLower(row[7]),
+			Collation: row[8],
 			Invisible: strings.Contains(extra, "INVISIBLE"),
 			Generated: isGenerated(extra),
 		})

@@ -33,6 +33,8 @@ const (
 	RowCountHole
 	// FoundRowsHole is FOUND_ROWS() as the client's previous statement left it.
 	FoundRowsHole
+	// CopyHole is the value of one of the client's own parameters; see [Plan.Copies].
+	CopyHole
 )
 
 // A Piece of the statement that goes upstream: text as it stands, or a hole. In a text statement a
@@ -40,7 +42,7 @@ const (
 type Piece struct {
 	Text    string // client's bytes or inserted text; empty for a hole
 	Hole    Hole
-	Ordinal int // RowIDHole: the row's ordinal, from 0
+	Ordinal int // RowIDHole: the row's ordinal; CopyHole: the client's parameter; both from 0
 }
 
 // A Hidden parameter is a ? that the plan added to a prepared statement.
@@ -48,6 +50,12 @@ type Hidden struct {
 	Index   int // its position among all parameters of the statement that goes upstream
 	Hole    Hole
 	Ordinal int
+}
+
+// A Copy is a parameter of the client's that occurs in what a plan adds. NULL is of every type.
+type Copy struct {
+	Param   int  // its position among the client's own
+	Integer bool // it must be an integer; otherwise a string that is sent with the rest
 }
 
 // Reply says how the reply to the rewritten statement becomes the reply the client expects.
@@ -123,6 +131,9 @@ type Plan struct {
 	Plain  string
 	Params int      // placeholders in the client's own text
 	Hidden []Hidden // in order of Index; empty for a text without TagHole and RowIDHole
+	// Copies are the client's parameters that Hidden ones repeat. What isotap adds holds for values of
+	// their types only: with others the statement is to go upstream as the client wrote it.
+	Copies []Copy
 	Reply  Reply
 	// Sources are the tables behind the identity columns, in their order.
 	Sources []Source

@@ -36,6 +36,8 @@ type Table struct {
 type Column struct {
 	Name      string
 	Type      string // the type's name in lower case, without size: "int", "varchar", "float", ...
+	Full      string // the type as the server spells it: "decimal(10,2) unsigned"
+	Collation string // empty for what is no text
 	Invisible bool
 	Generated bool
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,7 +38,7 @@ func newTiDBBench(t *testing.T, change func(*Options), setup ...string) *bench {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}, WListBytes: 255}); err != nil {
+	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second,
@@ -173,31 +175,100 @@ func forgetWidths(packets [][]byte) {
 	}
 }
 
-// rowsOf gives a query's rows as text.
-func rowsOf(t *testing.T, db *sql.DB, query string) string {
-	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
+// TestTiDBsRecordedWritesAreThoseInTheTable is [TestRecordedWritesAreThoseInTheTable] on TiDB, whose
+// transactions lock as they go, or find their conflicts at COMMIT.
+func TestTiDBsRecordedWritesAreThoseInTheTable(t *testing.T) {
+	for _, mode := range []string{"pessimistic", "optimistic"} {
+		t.Run(mode, func(t *testing.T) {
+			b := newTiDBBench(t, nil, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT, s VARCHAR(20), u INT UNIQUE)",
+				"INSERT INTO t (v, s) VALUES (0,'a'),(0,'b'),(0,'c'),(0,'d'),(0,'e'),(0,'f'),(0,'g'),(0,'h')")
+			var clients sync.WaitGroup
+			for i := range 6 {
+				parameters := "tidb_txn_mode=%27" + mode + "%27" + []string{"", "&interpolateParams=true", "&clientFoundRows=true"}[i%3]
+				clients.Go(func() { b.contend(b.open(parameters), rand.New(rand.NewPCG(7, uint64(i)))) })
+			}
+			clients.Wait()
+			rows := b.lists("t")
+			if len(rows) < 8 {
+				t.Fatalf("%d rows are left", len(rows))
+			}
+			holdAgainst(t, b.txns(), rows)
+		})
 	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
+}
+
+// contend runs transactions on a connection of db. Other than [bench.misbehave] it does not kill sessions or
+// leave in the middle of a statement: TiDB's in-memory server can crash over that.
+func (b *bench) contend(db *sql.DB, r *rand.Rand) {
+	c := b.conn(db)
+	ctx := b.t.Context()
+	c.ExecContext(ctx, "SET innodb_lock_wait_timeout = 1")
+	for range 80 {
+		explicit := r.IntN(3) > 0
+		if explicit {
+			c.ExecContext(ctx, "BEGIN")
+		}
+		for range 1 + r.IntN(5) {
+			write(ctx, c, r)
+		}
+		if explicit {
+			c.ExecContext(ctx, []string{"COMMIT", "COMMIT", "ROLLBACK"}[r.IntN(3)])
+		}
+	}
+}
+
+// TestTiDBsRecordingTellsWhatHappened runs one statement of each kind that isotap observes on TiDB.
+func TestTiDBsRecordingTellsWhatHappened(t *testing.T) {
+	b := newTiDBBench(t, nil, tidbSetup...)
+	c := b.conn(b.through)
+	b.exec(c, "BEGIN", "SELECT * FROM t WHERE id = 1 FOR UPDATE", "UPDATE t SET v = v + 1, s = 'x' WHERE id < 3", "UPDATE t SET v = 11 WHERE id = 1",
+		"INSERT INTO t VALUES (7, 1, 'new')", "DELETE FROM t WHERE id = 3", "COMMIT",
+		"BEGIN OPTIMISTIC", "UPDATE t SET v = 0 WHERE id = 2", "ROLLBACK", "SELECT * FROM t NATURAL JOIN u")
+	if _, err := c.ExecContext(t.Context(), "UPDATE t SET s = ? WHERE id = ?", "x", 1); err != nil {
 		t.Fatal(err)
 	}
-	var b strings.Builder
-	for rows.Next() {
-		cells := make([]any, len(columns))
-		for i := range cells {
-			cells[i] = new(sql.NullString)
-		}
-		if err := rows.Scan(cells...); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range cells {
-			fmt.Fprintf(&b, "%s ", c.(*sql.NullString).String)
-		}
-		b.WriteByte('\n')
+	const want = `T1 committed REPEATABLE READ
+  1 BEGIN nothing BEGIN
+  2 SELECT exact SELECT * FROM t WHERE id = ? FOR UPDATE read(r1,0)
+  3 UPDATE exact UPDATE t SET v = v + ?, s = ? WHERE id < ? update(r1,0) update(r2,0)
+  4 UPDATE exact UPDATE t SET v = ? WHERE id = ? read(r1,T1.3)
+  5 INSERT exact INSERT INTO t VALUES (?, ?, ?) insert(r3,0)
+  6 DELETE exact DELETE FROM t WHERE id = ? delete(r4,0)
+  7 COMMIT nothing COMMIT
+T2 aborted REPEATABLE READ
+  1 BEGIN nothing BEGIN OPTIMISTIC
+  2 UPDATE exact UPDATE t SET v = ? WHERE id = ? update(r2,T1.3)
+  3 ROLLBACK nothing ROLLBACK
+T3 committed REPEATABLE READ implicit
+  1 SELECT exact SELECT * FROM t NATURAL JOIN u read(r2,T1.3) read(r5,0)
+T4 committed REPEATABLE READ implicit
+  1 UPDATE exact UPDATE t SET s = ? WHERE id = ? read(r1,T1.3)
+`
+	if got := story(b.txns()); got != want {
+		t.Errorf("recorded\n%s\nnot\n%s", got, want)
 	}
-	return b.String()
+	for _, run := range b.runs() {
+		if run.Server.Engine != "tidb" {
+			t.Errorf("the recording is of %q", run.Server.Engine)
+		}
+	}
+}
+
+// TestConflictsOfOptimisticTransactionsAbortThemOnTiDB has two transactions write one row.
+func TestConflictsOfOptimisticTransactionsAbortThemOnTiDB(t *testing.T) {
+	b := newTiDBBench(t, nil, tidbSetup...)
+	first, second := b.conn(b.through), b.conn(b.through)
+	b.exec(first, "SET tidb_txn_mode = 'optimistic'", "BEGIN", "UPDATE t SET v = v + 1 WHERE id = 1")
+	b.exec(second, "BEGIN OPTIMISTIC", "UPDATE t SET v = v + 1 WHERE id = 1", "COMMIT")
+	if _, err := first.ExecContext(t.Context(), "COMMIT"); err == nil || !strings.Contains(err.Error(), "9007") {
+		t.Fatalf("the second to commit gets %v", err)
+	}
+	b.exec(first, "UPDATE t SET v = 0 WHERE id = 2")
+	var statuses []string
+	for _, txn := range b.txns() {
+		statuses = append(statuses, txn.Status.String())
+	}
+	if got := strings.Join(statuses, " "); got != "aborted committed committed" {
+		t.Errorf("the transactions are %s", got)
+	}
 }

@@ -71,6 +71,8 @@ func (s *Session) leavesPrepared(p *prepared) string {
 		return "malformed parameters"
 	case !p.rewritten && splices(p.plan):
 		return "prepared unchanged"
+	case p.rewritten && len(p.plan.Copies) > 0 && slices.Contains(p.long, true):
+		return "long data"
 	case p.rewritten && !s.stillMeans(p):
 		return "prepared before a change"
 	}
@@ -89,4 +91,38 @@ func (s *Session) stillMeans(p *prepared) bool {
 	}
 	p.env, p.plan = s.env, now
 	return true
+}
+
+// fits says whether the parameters are of the types for which the rewritten statement does what the
+// client's would. What cannot be read does not fit either, but is told elsewhere.
+func (p *prepared) fits(payload []byte) bool {
+	if len(p.plan.Copies) == 0 {
+		return true
+	}
+	r := reader{b: payload}
+	r.bytes(executeHead)
+	nulls := r.bytes((p.params + 7) / 8)
+	types := p.types
+	if r.uint8() != 0 {
+		types = r.bytes(2 * p.params)
+	}
+	if r.err != nil || len(types) != 2*p.params {
+		return true
+	}
+	return !slices.ContainsFunc(p.plan.Copies, func(c rewrite.Copy) bool {
+		return nulls[c.Param/8]&(1<<(c.Param%8)) == 0 && !copies(types[2*c.Param], c.Integer)
+	})
+}
+
+// copies says whether a parameter of that type may be copied as an integer, or as a string.
+func copies(typ byte, integer bool) bool {
+	switch typ {
+	case gomysql.MYSQL_TYPE_NULL:
+		return true
+	case gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24, gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_LONGLONG:
+		return integer
+	case gomysql.MYSQL_TYPE_STRING, gomysql.MYSQL_TYPE_VAR_STRING, gomysql.MYSQL_TYPE_VARCHAR:
+		return !integer
+	}
+	return false
 }

@@ -219,6 +219,9 @@ func (s *Session) execute(payload []byte) error {
 		return nil
 	}
 	reason := s.leavesPrepared(p)
+	if reason == "" && p.rewritten && !p.fits(payload) {
+		reason = "parameter type"
+	}
 	if p.rewritten && reason != "" && p.original == 0 || (!p.rewritten || reason != "") && s.outlived(p) {
 		s.wait(payload)
 		s.prepareOriginal(p)
@@ -370,21 +373,31 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewri
 	b = append(b, 1)
 	rest := hidden
 	for i, client := 0, 0; i < total; i++ {
-		if len(rest) > 0 && rest[0].Index == i {
+		from, own := client, len(rest) > 0 && rest[0].Index == i
+		switch {
+		case own && rest[0].Hole == rewrite.CopyHole:
+			from, rest = rest[0].Ordinal, rest[1:]
+		case own:
 			b = append(b, gomysql.MYSQL_TYPE_BLOB, 0)
 			rest = rest[1:]
 			continue
+		default:
+			client++
 		}
-		if nulls[client/8]&(1<<(client%8)) != 0 {
+		if nulls[from/8]&(1<<(from%8)) != 0 {
 			b[bitmap+i/8] |= 1 << (i % 8)
 		}
-		b = append(b, p.types[2*client:2*client+2]...)
-		client++
+		b = append(b, p.types[2*from:2*from+2]...)
 	}
 	rest = hidden
 	var room [48]byte
 	for i, client := 0, 0; i < total; i++ {
 		if len(rest) > 0 && rest[0].Index == i {
+			if rest[0].Hole == rewrite.CopyHole {
+				b = append(b, values[rest[0].Ordinal]...)
+				rest = rest[1:]
+				continue
+			}
 			value := sqlmysql.AppendParam(room[:0], rest[0].Hole, rest[0].Ordinal, &fill)
 			b = append(appendLenenc(b, uint64(len(value))), value...)
 			rest = rest[1:]

@@ -191,7 +191,8 @@ func (s *Session) settleError(o *observed, x *exchange) {
 // procedure or a text of several statements may have done either before it failed.
 func outcomeOfError(o *observed, code uint16) history.Status {
 	switch {
-	case rollsBack(code):
+	case rollsBack(code), o.plan.Kind == history.Commit && code == gomysql.ER_DUP_ENTRY:
+		// TiDB finds duplicates as late as that in its optimistic transactions.
 		return history.Aborted
 	case o.plan.Kind == history.Begin, o.plan.Kind == history.DDL, o.plan.Commits:
 		return history.Committed
@@ -201,12 +202,25 @@ func outcomeOfError(o *observed, code uint16) history.Status {
 	return history.Aborted
 }
 
+// Errors of TiDB's COMMIT that tell that the transaction was rolled back
+// (https://docs.pingcap.com/tidb/stable/error-codes). Of others, 8501 and the timeouts among them, it is
+// not known.
+const (
+	tidbCannotRetry   = 8002
+	tidbTxnTooLarge   = 8004
+	tidbStale         = 8005
+	tidbRetryable     = 8022
+	tidbSchemaChanged = 8028
+	tidbWriteConflict = 9007
+)
+
 // rollsBack says whether an error that ended the transaction did so by rolling it back: a deadlock, a
 // conflict under MariaDB's innodb_snapshot_isolation, and their kind.
 func rollsBack(code uint16) bool {
 	switch code {
 	case gomysql.ER_LOCK_DEADLOCK, gomysql.ER_CHECKREAD, gomysql.ER_LOCK_WAIT_TIMEOUT, gomysql.ER_LOCK_TABLE_FULL,
-		gomysql.ER_ERROR_DURING_ROLLBACK:
+		gomysql.ER_ERROR_DURING_ROLLBACK,
+		tidbCannotRetry, tidbTxnTooLarge, tidbStale, tidbRetryable, tidbSchemaChanged, tidbWriteConflict:
 		return true
 	}
 	return false

@@ -23,10 +23,11 @@ const (
 // A rowCapture is how a list of assignments to columns of one table is captured, in the form of DESIGN
 // 4.3: the old stored values are saved before the client's assignments and compared after them.
 type rowCapture struct {
-	of         string // the qualifier of the table's columns, with its dot; empty: they stand alone
-	key        string // an expression over the assigned columns, which differs whenever what is stored in them does
-	part       string // an expression for the entries' fourth part; empty: there is none
-	again      bool   // the statement may come back to a row that it wrote itself: its tag is there already
+	of         string          // the qualifier of the table's columns, with its dot; empty: they stand alone
+	key        string          // an expression over the assigned columns, which differs whenever what is stored in them does
+	same       []rewrite.Piece // a condition that holds where nothing is to change, in the place of key; nil: key decides
+	part       string          // an expression for the entries' fourth part; empty: there is none
+	again      bool            // the statement may come back to a row that it wrote itself: its tag is there already
 	wlistBytes int
 	limit      int // bytes of collected entries
 }
@@ -139,8 +140,12 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	if c.part != "" {
 		part = ", _binary'=', " + c.part
 	}
-	pieces := []rewrite.Piece{text(", " + wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(@isotap_o = " + c.key + ", _binary'~', _binary''))) > 0, " +
-		wlist + ", " + list + "), ")}
+	same := c.same
+	if same == nil {
+		same = []rewrite.Piece{text("@isotap_o = " + c.key)}
+	}
+	pieces := append([]rewrite.Piece{text(", " + wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
+	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
 	pieces = append(pieces, collect(c.of, c.wlistBytes, c.limit, ", @isotap_s"+part)...)
 	if c.again {
 		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0 OR SUBSTRING_INDEX("+wlist+", _binary',', -1) = "), tagPiece)

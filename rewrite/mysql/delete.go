@@ -35,15 +35,13 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	return nil
 }
 
-// identifyDeleted puts the identities into RETURNING, the client's own if there is one. MySQL has no such
+// identifyDeleted puts the identities into RETURNING, the client's own if there is one. MySQL and TiDB have no such
 // clause: there the condition collects the rows for which the client's holds.
 func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 	const identity = rewrite.RowIDColumn + ", " + rewrite.WListColumn
 	pos, gap := pl.after(pl.st.last())
 	switch {
-	case pl.session.Dialect == TiDB:
-		return refusal("DELETE")
-	case pl.session.Dialect == MySQL:
+	case pl.session.Dialect != MariaDB:
 		return pl.collectDeleted(n, t)
 	case pl.beyond.returning.empty():
 		pl.insertAt(pos, text(" RETURNING "+identity+gap))
@@ -78,7 +76,11 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 		pl.insertAt(behind, text(" ("))
 		open = ") AND "
 	}
-	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, pl.collecting("", t, "")...), text(gap))...)
+	collecting := pl.collecting("", t, "")
+	if pl.session.Dialect == TiDB {
+		collecting = asFunctions(collecting)
+	}
+	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, collecting...), text(gap))...)
 	pl.plan.Capture = true
 	return nil
 }

@@ -27,6 +27,8 @@ const holeSize = 48
 // that they stand for (as an operand of + or the like, they make the result one digit wider).
 func AppendHole(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
 	switch {
+	case h == rewrite.CopyHole:
+		return append(b, '?')
 	case h == rewrite.RowCountHole && !v.RowCountGone:
 		return append(b, "ROW_COUNT()"...)
 	case h == rewrite.FoundRowsHole && !v.FoundRowsGone:

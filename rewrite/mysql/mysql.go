@@ -118,8 +118,8 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 // opaque makes p the plan of a statement that goes as it is and is not observed.
 func opaque(p *rewrite.Plan, reason string) {
 	p.Observation, p.Reason = history.Opaque, reason
-	p.Pieces, p.Hidden, p.Sources, p.Carried = nil, nil, nil, 0
-	p.Deprecated = 0
+	p.Pieces, p.Hidden, p.Copies, p.Sources = nil, nil, nil, nil
+	p.Carried, p.Deprecated = 0, 0
 	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
 }
 
@@ -132,6 +132,7 @@ type planner struct {
 	beyond   beyond
 	edits    []edit
 	nesting  nesting
+	literal  bool // the plan rests on the values of literals
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode

@@ -222,6 +222,8 @@ func marker(b []byte, h rewrite.Hole, ordinal int) []byte {
 		return fmt.Appendf(b, "{ROWID %d}", ordinal)
 	case rewrite.RowCountHole:
 		return append(b, "{ROW_COUNT}"...)
+	case rewrite.CopyHole:
+		return fmt.Appendf(b, "{COPY %d}", ordinal)
 	}
 	return append(b, "{FOUND_ROWS}"...)
 }

@@ -37,6 +37,7 @@ type Session struct {
 	ANSIQuotes             bool
 	NoBackslashEscapes     bool
 	PipesAsConcat          bool
+	Strict                 bool // what does not fit a column is an error
 	SimultaneousAssignment bool
 	EmptyStringIsNull      bool
 	Oracle                 bool
@@ -49,6 +50,7 @@ func (s *Session) SetSQLMode(mode string) {
 	s.ANSIQuotes = slices.Contains(modes, "ANSI_QUOTES")
 	s.NoBackslashEscapes = slices.Contains(modes, "NO_BACKSLASH_ESCAPES")
 	s.PipesAsConcat = slices.Contains(modes, "PIPES_AS_CONCAT")
+	s.Strict = slices.Contains(modes, "STRICT_TRANS_TABLES") || slices.Contains(modes, "STRICT_ALL_TABLES")
 	s.SimultaneousAssignment = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 	s.EmptyStringIsNull = slices.Contains(modes, "EMPTY_STRING_IS_NULL")
 	s.Oracle = slices.Contains(modes, "ORACLE")

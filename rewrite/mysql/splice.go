@@ -116,7 +116,7 @@ func (pl *planner) hide() {
 			}
 		}
 		for _, piece := range e.pieces {
-			if piece.Hole == rewrite.TagHole || piece.Hole == rewrite.RowIDHole {
+			if piece.Hole == rewrite.TagHole || piece.Hole == rewrite.RowIDHole || piece.Hole == rewrite.CopyHole {
 				pl.plan.Hidden = append(pl.plan.Hidden,
 					rewrite.Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
 				hidden++

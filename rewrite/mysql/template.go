@@ -169,5 +169,5 @@ func (st *statement) repeats(s *Session) bool {
 // the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
 func (pl *planner) holdsForAll() bool {
 	p := pl.plan
-	return !p.Substitutes && (p.Observation != history.Opaque || p.Reason != "unparsable")
+	return !p.Substitutes && !pl.literal && (p.Observation != history.Opaque || p.Reason != "unparsable")
 }

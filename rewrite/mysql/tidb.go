@@ -3,8 +3,6 @@ package mysql
 import (
 	"strconv"
 
-	"github.com/pingcap/tidb/pkg/parser/ast"
-
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -23,7 +21,3 @@ func TiDBWListDefinition(bytes int) string {
 
 // maxTiDBWList stands in for an unbounded list: room for some 2,000 tags.
 const maxTiDBWList = 32 << 10
-
-func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
-	return refusal("UPDATE")
-}
