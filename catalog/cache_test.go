@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ CREATE TABLE child (a INT, b INT, FOREIGN KEY (a) REFERENCES parent (id) ON DELE
 		{Name: name("strict_parent"), Columns: []rewrite.Column{{Name: "id", Type: "int"}},
 			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
 	} {
-		got := cache.Table(schema, want.Name[len(schema)+1:])
+		got := withoutSpelling(cache.Table(schema, want.Name[len(schema)+1:]))
 		if got == nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", want.Name, got, want)
 		}
@@ -161,5 +162,32 @@ func TestLookupsDoNotWaitForChanges(t *testing.T) {
 	readers.Wait()
 	if n := testing.AllocsPerRun(100, func() { cache.Table(schema, "t") }); n != 0 {
 		t.Errorf("a lookup allocates %v times", n)
+	}
+}
+
+// withoutSpelling gives a table without the parts that are spelled differently from server to server.
+func withoutSpelling(t *rewrite.Table) *rewrite.Table {
+	if t == nil {
+		return nil
+	}
+	plain := *t
+	plain.Columns = slices.Clone(t.Columns)
+	for i := range plain.Columns {
+		plain.Columns[i].Full, plain.Columns[i].Collation = "", ""
+	}
+	return &plain
+}
+
+func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin)")
+	cache, err := Load(t.Context(), connect(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []rewrite.Column{{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
+		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"}}
+	if got := cache.Table(schema, "t").Columns; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
