@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -13,12 +14,11 @@ func (t *teller) rule() string {
 	case GarbageRead, IncompatibleOrder, LostWrite:
 		return "No isolation level of any engine allows this."
 	}
-	protected := t.protected()
-	server := t.a.store.runs[t.a.store.txns[protected].run].info.Server
-	level := t.a.store.txns[protected].level
-	p := PromiseOf(server, level)
+	protected := &t.a.store.txns[t.protected()]
+	server, level := t.a.store.runs[protected.run].info.Server, protected.level
+	p := PromiseOf(server, level, protected.optimistic)
 	if t.f.Class == Violation {
-		return fmt.Sprintf("%s %s (%s).", levelOf(server, level), t.promiseText(p), p.Source)
+		return fmt.Sprintf("%s %s (%s).", levelOf(server, p, level), t.promiseText(p), p.cite())
 	}
 	rule := t.hazardReason(p, server, level)
 	if w := weakest(t.f.Anomaly); w != "" {
@@ -44,10 +44,13 @@ func (t *teller) protected() int32 {
 	return w[0].to
 }
 
-func levelOf(s history.Server, l history.Level) string {
+func levelOf(s history.Server, p *Promise, l history.Level) string {
 	text := l.String() + " on " + engineName(s)
-	if s.SnapshotIsolation && l == history.RepeatableRead {
+	switch {
+	case p.SnapshotIsolation:
 		text += " with innodb_snapshot_isolation"
+	case p.Optimistic:
+		text += " in optimistic mode"
 	}
 	return text
 }
@@ -81,7 +84,7 @@ func (t *teller) allLocked() bool {
 	turns := 0
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
-		if e.Kind == RW || t.f.Anomaly == G1a || t.f.Anomaly == G1b {
+		if e.Kind == RW || t.f.Anomaly.base() == G1a || t.f.Anomaly == G1b {
 			turns++
 			if !e.Current {
 				return false
@@ -101,94 +104,15 @@ func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) str
 	switch {
 	case l == history.LevelUnknown:
 		return "The isolation level of the transactions is not known."
+	case p.Refused:
+		return fmt.Sprintf("%s refuses %s, so it promises nothing for it (%s).", engineName(s), l, p.cite())
 	case p.Source == "":
 		return fmt.Sprintf("Nothing is known of what %s promises at %s.", engineName(s), l)
 	case p.forbids(t.f.Anomaly):
-		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.", levelOf(s, l), t.f.Anomaly)
-	case p.Snapshot && t.f.Anomaly.base() == GSingle:
-		return fmt.Sprintf("%s permits it: plain SELECTs see the transaction's snapshot, but locking reads and writes are current reads, which see the newest committed version (%s).", levelOf(s, l), p.Source)
+		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.", levelOf(s, p, l), t.f.Anomaly)
+	case p.Snapshot && !p.FirstCommitterWins && slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base()):
+		return fmt.Sprintf("%s permits it: plain SELECTs see the transaction's snapshot, but locking reads and writes are current reads, which see the newest committed version (%s).", levelOf(s, p, l), p.cite())
 	default:
-		return fmt.Sprintf("%s does not forbid %s (%s).", levelOf(s, l), t.f.Anomaly, p.Source)
+		return fmt.Sprintf("%s does not forbid %s (%s).", levelOf(s, p, l), t.f.Anomaly, p.cite())
 	}
-}
-
-// advice says what to change, the smallest fix first.
-func (t *teller) advice() []string {
-	if t.f.Class == Violation {
-		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}
-	}
-	var fixes []string
-	switch t.f.Anomaly {
-	case LostUpdate:
-		fixes = t.lockReads()
-		read, write := t.f.Witness[0].FromStmt, t.f.Witness[len(t.f.Witness)-1].ToStmt
-		if read != nil && write != nil {
-			fixes = append(fixes,
-				fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) in place of writing what %s read.", shapeOf(write), shapeOf(read)),
-				fmt.Sprintf("Or add a version column: check it in the WHERE of %s, and begin again when no row is affected.", shapeOf(write)))
-		}
-	case G0, G1a, G1b, G1c:
-		return []string{"Run these transactions at " + t.levelAgainst() + "."}
-	default:
-		fixes = t.lockReads()
-	}
-	return append(fixes, "Or run these transactions at "+t.levelAgainst()+", and repeat those that the server then refuses.")
-}
-
-// lockReads advises to lock the rows that a decision rests on, for each plain SELECT of an rw.
-func (t *teller) lockReads() []string {
-	var fixes []string
-	seen := make(map[string]bool)
-	for i := range t.f.Witness {
-		e := &t.f.Witness[i]
-		if e.Kind != RW || e.FromStmt == nil || seen[e.FromStmt.Shape] {
-			continue
-		}
-		seen[e.FromStmt.Shape] = true
-		if locked, ok := withLock(e.FromStmt); ok {
-			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`.", locked))
-		} else if e.FromStmt.Locking == history.NoLock {
-			fixes = append(fixes, fmt.Sprintf("Lock the rows of %s that the transaction goes by before %s reads them.", e.Row.Table, shapeOf(e.FromStmt)))
-		}
-	}
-	return fixes
-}
-
-// withLock appends FOR UPDATE to a plain SELECT where that is all it takes.
-func withLock(s *history.Stmt) (string, bool) {
-	if s.Kind != history.Select || s.Locking != history.NoLock {
-		return "", false
-	}
-	shape := strings.TrimRight(s.Shape, " \t\r\n;")
-	words := " " + strings.Join(strings.Fields(strings.ToUpper(shape)), " ") + " "
-	for _, w := range []string{" UNION ", " INTERSECT ", " EXCEPT ", " GROUP BY ", " DISTINCT ", " INTO ", " PROCEDURE ", "--", "#", "/*"} {
-		if strings.Contains(words, w) {
-			return "", false
-		}
-	}
-	if strings.Count(words, "SELECT") != 1 {
-		return "", false
-	}
-	return shape + " FOR UPDATE", true
-}
-
-// levelAgainst names the weakest level of the engine that forbids the anomaly.
-func (t *teller) levelAgainst() string {
-	s := t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server
-	for _, l := range []history.Level{history.ReadCommitted, history.RepeatableRead} {
-		p := PromiseOf(s, l)
-		if p.forbids(t.f.Anomaly) || p.FirstCommitterWins && t.f.Anomaly.base() == GSingle || p.Snapshot && t.snapshotsOnly() {
-			return l.String()
-		}
-	}
-	if s.Engine == "mariadb" && t.f.Anomaly.base() == GSingle {
-		return "REPEATABLE READ with innodb_snapshot_isolation=ON, or SERIALIZABLE"
-	}
-	return history.Serializable.String()
-}
-
-// snapshotsOnly says that the finding is one transaction's plain reads seeing two states.
-func (t *teller) snapshotsOnly() bool {
-	first, last := &t.f.Witness[0], &t.f.Witness[len(t.f.Witness)-1]
-	return t.f.Anomaly.base() == GSingle && last.Kind == WR && !first.Current && !last.Current
 }

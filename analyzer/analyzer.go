@@ -7,16 +7,19 @@
 //
 //   - G1a: a committed transaction saw a version whose writer aborted, or undid it.
 //   - G1b: a committed transaction read a version that is not its writer's last of that row.
+//   - dirty update: a G1a by a write: a committed transaction overwrote a version whose writer aborted.
 //   - G0: a cycle of ww. G1c: a cycle of ww and wr. G-single: a cycle with exactly one rw.
+//     G-nonadjacent: a cycle with two or more rw, no two of which follow each other (Elle's name).
 //     G2-item: a cycle with two or more rw.
 //   - lost update: a G-single whose reader overwrote the row that it had read, over another's
 //     version: rw and ww through the same row, directly or along the row's chain of versions.
+//   - non-repeatable read: a G-single through one row only, whose reader saw the row again as another
+//     left it.
 //   - read skew: a G-single of two transactions, rw and wr through different rows.
 //   - read-write skew: the same with rw and ww through different rows.
 //   - write skew: a G2-item of two transactions, two rw through different rows.
 //
-// A G-single of rw and wr through one row is a non-repeatable read; it is reported as G-single. An
-// UPDATE or DELETE reads the version that it replaces, which is a ww and no second edge; it counts
+// G1b is also called intermediate read. An UPDATE or DELETE reads the version that it replaces, which is a ww and no second edge; it counts
 // as a read for G1a.
 //
 // # Minimal explanations
@@ -26,14 +29,16 @@
 // finding explains is taken out of the graph before the search goes on:
 //
 //  1. components of ww (G0), then of ww and wr (G1c): all edges inside them are explained;
-//  2. lost updates, then all cycles of two transactions: every rw between the two in the direction
-//     of the cycle's rw is explained; one rw is reported under one name, the strictest;
-//  3. longer G-single, then longer G2-item: only out of edges that are not explained yet, and only
-//     between programs that no finding of the same class under 1 and 2 (for G2-item also: no
-//     longer G-single) names already, all of them and no other.
+//  2. lost updates, then all cycles of two transactions with one rw: every rw between the two in the
+//     direction of the cycle's rw is explained; one rw is reported under one name, the strictest;
+//  3. longer G-single, then G-nonadjacent: only out of edges that are not explained yet, and only
+//     between programs that no earlier finding of the same class names already, all of them and no other;
+//  4. cycles of two transactions with two rw, whatever 3 found: they are the easier ones to understand;
+//  5. longer G2-item, as under 3.
 //
 // The search runs first over cycles that are violations, then over the rest, so that a hazard never
-// hides a violation. A history with any cycle has at least one finding.
+// hides a violation. A history with any cycle has at least one finding, and one at a single level has a
+// finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
 //
 // # Certainty
 //

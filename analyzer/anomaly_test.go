@@ -24,7 +24,7 @@ T1 committed RC | u! x 0 | r y 0
 T2 committed RC | r x T1.1`, "violation G1a"},
 		{"overwriting what was aborted", `
 T1 aborted RC | u x 0
-T2 committed RC | u x T1.1`, "violation G1a"},
+T2 committed RC | u x T1.1`, "violation dirty update"},
 		{"intermediate read", `
 T1 committed RC | u x 0 | u x T1.1
 T2 committed RC | r x T1.1`, "violation G1b"},
@@ -61,7 +61,27 @@ T1 committed RR | r x 0 & r y 0 | u x 0
 T2 committed RR | r x 0 & r y 0 | u y 0`, "hazard write skew"},
 		{"non-repeatable read", `
 T1 committed RC | r x 0 | r x T2.1
-T2 committed RC | u x 0`, "hazard G-single"},
+T2 committed RC | u x 0`, "hazard non-repeatable read"},
+		{"non-repeatable read over another's write", `
+T1 committed RC | r x 0 | r x T3.1
+T2 committed RC | u x 0
+T3 committed RC | u x T2.1`, "hazard non-repeatable read"},
+		{"non-repeatable read within one statement of a join", `
+T1 committed RC | r x 0 & r x T2.1
+T2 committed RC | u x 0`, "violation non-repeatable read"},
+		{"non-repeatable read of a row that was deleted and created again", `
+T1 committed RC | r x 0 | r x T2.2
+T2 committed RC | d x 0 | i x T2.1`, "hazard non-repeatable read"},
+		{"long fork", `
+T1 committed RR | u x 0
+T2 committed RR | u y 0
+T3 committed RC | r x T1.1 | r y 0
+T4 committed RC | r y T2.1 | r x 0`, "hazard G-nonadjacent"},
+		{"two anti-dependencies apart, by way of writes", `
+T1 committed RC | r x 0 | u p T4.2
+T2 committed RC | u x 0 | u q 0
+T3 committed RC | u q T2.2 | r y 0
+T4 committed RC | u y 0 | u p 0`, "hazard G-nonadjacent"},
 		{"read skew by way of a third transaction", `
 T1 committed RC | r x 0 | r y T3.2
 T2 committed RC | u x 0

@@ -116,5 +116,19 @@ func (c *chains) links(a, b int32) []dep {
 		b = p
 	}
 	slices.Reverse(deps)
-	return deps
+	return withoutLoops(deps)
+}
+
+// withoutLoops leaves out of a path what lies between two visits to a transaction, which is an
+// anomaly of its own.
+func withoutLoops(path []dep) []dep {
+	var kept []dep
+	for _, d := range path {
+		if i := slices.IndexFunc(kept, func(k dep) bool { return k.from == d.to }); i >= 0 {
+			kept = kept[:i]
+			continue
+		}
+		kept = append(kept, d)
+	}
+	return kept
 }

@@ -1,28 +1,37 @@
 package analyzer
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
+	"hash/fnv"
 	"slices"
+
+	"github.com/isotap/isotap/history"
 )
 
-// A collector groups anomalies by name, class and programs.
+// A collector groups anomalies by name, class and the statements that made them.
 type collector struct {
 	o      *order
 	judge  *judge
 	groups []*group
 	index  map[string]*group
-	// stages are, by class and programs, how early in the search the first cycle between them was
-	// found.
+	// stages are, by class and the statements of an rw, how early in the search the first cycle with
+	// it was found.
 	stages map[string]int
-	key    []byte
+	folded map[int32]int32 // tables as foldTable sees them, by table
+	tables []string        // these, by number
 }
 
-// A group is the anomalies of one kind between the same programs.
+// A group is the anomalies of one kind that the same statements made.
 type group struct {
 	anomaly  Anomaly
 	class    Class
-	programs []int32 // each once, ascending
+	links    []link
+	patterns int // sets of statements: 1, unless too many of them were made one group
+	programs map[uint64]bool
 	count    int
+	most     int   // of them with one set of statements
 	first    int64 // when the first and the last of them ended
 	last     int64
 	witness  []dep // the shortest
@@ -30,8 +39,18 @@ type group struct {
 	conflict conflict // IncompatibleOrder
 }
 
+// A link is a dependency as a group knows it: by the statements at its ends, not by the transactions
+// that ran them. Two transactions may run the same two statements among others that differ, and it is
+// these two that a developer must change.
+type link struct {
+	kind             kind
+	from, to         int32 // shapes; -1 for one that is not known
+	table            int32
+	fromLevel, level history.Level
+}
+
 func newCollector(o *order) *collector {
-	return &collector{o: o, judge: newJudge(o), index: make(map[string]*group), stages: make(map[string]int)}
+	return &collector{o: o, judge: newJudge(o), index: make(map[string]*group), stages: make(map[string]int), folded: make(map[int32]int32)}
 }
 
 // add takes in one anomaly.
@@ -66,54 +85,132 @@ func (g *group) better(length int) bool { return g.witness == nil || length < g.
 
 // group finds the group that a witness belongs to.
 func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
-	programs := c.programs(witness)
-	scope := c.scope(class, programs)
-	stage := stageOf(name, len(witness))
-	if old, ok := c.stages[string(scope)]; stage > 0 && (!ok || stage < old) {
-		c.stages[string(scope)] = stage
+	links := c.links(witness)
+	if stage := stageOf(name, len(witness)); stage > 0 {
+		for _, l := range links {
+			key := l.key(class)
+			if old, ok := c.stages[key]; l.kind == rw && (!ok || stage < old) {
+				c.stages[key] = stage
+			}
+		}
 	}
-	c.key = append(scope, name...)
-	g, ok := c.index[string(c.key)]
+	key := []byte(class + "\x00" + Class(name) + "\x00")
+	for _, l := range links {
+		key = l.append(key)
+	}
+	g, ok := c.index[string(key)]
 	if !ok {
-		g = &group{anomaly: name, class: class, programs: programs}
-		c.index[string(c.key)] = g
+		g = &group{anomaly: name, class: class, links: links, patterns: 1, programs: make(map[uint64]bool)}
+		c.index[string(key)] = g
 		c.groups = append(c.groups, g)
+	}
+	if len(g.programs) < maxPrograms {
+		g.programs[c.programs(witness)] = true
 	}
 	return g
 }
 
-// named says whether an earlier stage of the search found a cycle between just the programs of this
-// one.
+// maxPrograms bounds what a group remembers of the programs in which it was found.
+const maxPrograms = 10_000
+
+// named says whether an earlier stage of the search found every rw of the witness, as a pair of
+// statements, on a cycle already: whoever changes those statements changes this cycle, too.
 func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
-	stage, ok := c.stages[string(c.scope(class, c.programs(witness)))]
-	return ok && stage < stageOf(name, len(witness))
+	for _, l := range c.links(witness) {
+		if l.kind != rw {
+			continue
+		}
+		if stage, ok := c.stages[l.key(class)]; !ok || stage >= stageOf(name, len(witness)) {
+			return false
+		}
+	}
+	return true
 }
 
 // stageOf orders the cycles as the package comment does; 0 for what is no cycle.
 func stageOf(name Anomaly, length int) int {
 	switch {
-	case length < 2 && name != LostUpdate:
+	case length < 2:
 		return 0
-	case length > 2 && name == GSingle:
+	case length > 2 && (name == GSingle || name == NonRepeatableRead):
 		return 2
-	case length > 2 && name == G2Item:
+	case name == GNonadjacent:
 		return 3
+	case length > 2 && name == G2Item:
+		return 5
+	case name.base() == G2Item:
+		return 4
 	default:
 		return 1
 	}
 }
 
-// scope makes a key of a class and programs. It is valid until the next call.
-func (c *collector) scope(class Class, programs []int32) []byte {
-	c.key = append(c.key[:0], class[0])
-	for _, p := range programs {
-		c.key = binary.LittleEndian.AppendUint32(c.key, uint32(p))
+// links gives the links of a witness, each once, in an order of their own.
+func (c *collector) links(witness []dep) []link {
+	var links []link
+	for i := range witness {
+		l := c.link(&witness[i])
+		if !slices.Contains(links, l) {
+			links = append(links, l)
+		}
 	}
-	return c.key
+	slices.SortFunc(links, func(a, b link) int { return bytes.Compare(a.append(nil), b.append(nil)) })
+	return links
 }
 
-// programs gives the programs of a witness's transactions, each once, ascending.
-func (c *collector) programs(witness []dep) []int32 {
+func (c *collector) link(d *dep) link {
+	l := link{kind: d.kind, from: none, to: none, table: c.table(c.o.row(d))}
+	fromStmt, toStmt := c.o.stmtsOf(d)
+	if d.from >= 0 {
+		l.from, l.fromLevel = c.o.shapeOf(d.from, fromStmt), c.o.txns[d.from].level
+	}
+	if d.to >= 0 {
+		l.to, l.level = c.o.shapeOf(d.to, toStmt), c.o.txns[d.to].level
+	}
+	return l
+}
+
+// stmtsOf gives the numbers of the statements at the ends of a dependency; 0 for none.
+func (o *order) stmtsOf(d *dep) (from, to uint32) {
+	from = o.tagOf(d.version).stmt
+	if d.next >= 0 {
+		to = o.tagOf(d.next).stmt
+	}
+	if d.access >= 0 && d.kind == rw {
+		from = o.accesses[d.access].stmt
+	} else if d.access >= 0 {
+		to = o.accesses[d.access].stmt
+	}
+	return from, to
+}
+
+// table gives the number of a row's table, as foldTable sees it.
+func (c *collector) table(row int32) int32 {
+	t := c.o.rows.rows[row].table
+	n, ok := c.folded[t]
+	if !ok {
+		name := foldTable(c.o.rows.tables[t])
+		if n = int32(slices.Index(c.tables, name)); n < 0 {
+			n = int32(len(c.tables))
+			c.tables = append(c.tables, name)
+		}
+		c.folded[t] = n
+	}
+	return n
+}
+
+func (l link) append(key []byte) []byte {
+	key = append(key, byte(l.kind), byte(l.fromLevel), byte(l.level))
+	for _, n := range [3]int32{l.table, l.from, l.to} {
+		key = binary.LittleEndian.AppendUint32(key, uint32(n))
+	}
+	return key
+}
+
+func (l link) key(class Class) string { return string(l.append([]byte(class[:1]))) }
+
+// programs gives a hash of the programs that a witness's transactions ran, in any order.
+func (c *collector) programs(witness []dep) uint64 {
 	var programs []int32
 	for i := range witness {
 		for _, t := range [2]int32{witness[i].from, witness[i].to} {
@@ -123,5 +220,81 @@ func (c *collector) programs(witness []dep) []int32 {
 		}
 	}
 	slices.Sort(programs)
-	return programs
+	h := fnv.New64a()
+	for _, p := range programs {
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(p)))
+	}
+	return h.Sum64()
+}
+
+// The most groups of one name, class and set of tables, and of one name and class, that a report
+// shows apart. A load that mixes many statements at random, such as sysbench, makes hundreds.
+const (
+	maxPatterns = 6
+	maxGroups   = 40
+)
+
+// settle makes one group of those that are too many to tell apart, and puts the groups in order:
+// violations first, then the most frequent.
+func (c *collector) settle() {
+	c.merge(maxPatterns, func(g *group) string { return string(g.tables(nil)) })
+	c.merge(maxGroups, func(*group) string { return "" })
+	slices.SortStableFunc(c.groups, func(x, y *group) int {
+		return cmp.Or(-cmp.Compare(x.class, y.class), -cmp.Compare(x.count, y.count), cmp.Compare(x.first, y.first), cmp.Compare(x.anomaly, y.anomaly))
+	})
+}
+
+// tables appends the numbers of the group's tables, each once, ascending.
+func (g *group) tables(key []byte) []byte {
+	var tables []int32
+	for _, l := range g.links {
+		tables = append(tables, l.table)
+	}
+	slices.Sort(tables)
+	for _, t := range slices.Compact(tables) {
+		key = binary.LittleEndian.AppendUint32(key, uint32(t))
+	}
+	return key
+}
+
+// merge joins the groups of one name, class and key where there are more than limit of them.
+func (c *collector) merge(limit int, key func(*group) string) {
+	alike := make(map[string][]*group)
+	keyOf := func(g *group) string { return string(g.class) + "\x00" + string(g.anomaly) + "\x00" + key(g) }
+	for _, g := range c.groups {
+		alike[keyOf(g)] = append(alike[keyOf(g)], g)
+	}
+	var kept []*group
+	for _, g := range c.groups {
+		same := alike[keyOf(g)]
+		if len(same) > limit && g != same[0] {
+			same[0].join(g)
+			continue
+		}
+		kept = append(kept, g)
+	}
+	c.groups = kept
+}
+
+// join adds the anomalies of another group. What the most frequent statements made is the witness.
+func (g *group) join(o *group) {
+	if g.patterns == 1 {
+		g.most = g.count
+	}
+	if o.count > g.most {
+		g.most, g.witness, g.length, g.conflict = o.count, o.witness, o.length, o.conflict
+	}
+	g.count += o.count
+	g.patterns += o.patterns
+	g.first, g.last = min(g.first, o.first), max(g.last, o.last)
+	for _, l := range o.links {
+		if !slices.Contains(g.links, l) {
+			g.links = append(g.links, l)
+		}
+	}
+	for p := range o.programs {
+		if len(g.programs) < maxPrograms {
+			g.programs[p] = true
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package analyzer
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,15 +10,13 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// describe makes findings of the groups: violations first, then the most frequent.
+// describe makes findings of the groups.
 func (a *Analyzer) describe(c *collector) ([]*Finding, error) {
-	slices.SortStableFunc(c.groups, func(x, y *group) int {
-		return cmp.Or(-cmp.Compare(x.class, y.class), -cmp.Compare(x.count, y.count), cmp.Compare(x.first, y.first), cmp.Compare(x.anomaly, y.anomaly))
-	})
+	c.settle()
 	names := make(map[int32]*Program)
 	var findings []*Finding
 	for _, g := range c.groups {
-		f, err := a.finding(g, names)
+		f, err := a.finding(c, g, names)
 		if err != nil {
 			return nil, err
 		}
@@ -28,12 +25,12 @@ func (a *Analyzer) describe(c *collector) ([]*Finding, error) {
 	return findings, nil
 }
 
-func (a *Analyzer) finding(g *group, names map[int32]*Program) (*Finding, error) {
-	f := &Finding{Anomaly: g.anomaly, Class: g.class, Count: g.count, First: g.first, Last: g.last}
+func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*Finding, error) {
+	f := &Finding{ID: a.idOf(c, g), Anomaly: g.anomaly, Class: g.class, Count: g.count, First: g.first, Last: g.last,
+		Patterns: g.patterns, ProgramSets: len(g.programs), Tables: c.tablesOf(g)}
 	for _, p := range a.inOrder(g) {
 		f.Programs = append(f.Programs, a.program(p, names))
 	}
-	f.ID = id(f)
 	loaded := make(map[int32]*history.Txn)
 	for _, d := range g.witness {
 		e, err := a.edgeOf(d, loaded)
@@ -50,7 +47,7 @@ func (a *Analyzer) finding(g *group, names map[int32]*Program) (*Finding, error)
 	return f, nil
 }
 
-// inOrder gives a group's programs in the order in which the witness meets them.
+// inOrder gives the programs of a group's witness in the order in which it meets them.
 func (a *Analyzer) inOrder(g *group) []int32 {
 	var met []int32
 	meet := func(t int32) {
@@ -58,7 +55,7 @@ func (a *Analyzer) inOrder(g *group) []int32 {
 			return
 		}
 		p := a.store.txns[t].program
-		if slices.Contains(g.programs, p) && !slices.Contains(met, p) {
+		if !slices.Contains(met, p) {
 			met = append(met, p)
 		}
 	}
@@ -81,15 +78,59 @@ func (a *Analyzer) program(p int32, names map[int32]*Program) *Program {
 	return names[p]
 }
 
-// id makes a finding's identity of its anomaly, its class, and what its programs are, in any order.
-func id(f *Finding) string {
-	var programs []string
-	for _, p := range f.Programs {
-		programs = append(programs, p.Level.String()+"\x00"+strings.Join(p.Stmts, "\x00"))
+// idOf makes a finding's identity of its anomaly, its class and its statements, in any order; of its
+// tables where there are too many sets of statements to tell them apart.
+func (a *Analyzer) idOf(c *collector, g *group) string {
+	var parts []string
+	for _, l := range g.links {
+		parts = append(parts, a.linkText(c, l, g.patterns == 1))
 	}
-	slices.Sort(programs)
-	sum := sha256.Sum256([]byte(string(f.Anomaly) + "\x01" + string(f.Class) + "\x01" + strings.Join(programs, "\x01")))
+	slices.Sort(parts)
+	parts = slices.Compact(parts)
+	sum := sha256.Sum256([]byte(string(g.anomaly) + "\x01" + string(g.class) + "\x01" + strings.Join(parts, "\x01")))
 	return hex.EncodeToString(sum[:6])
+}
+
+func (a *Analyzer) linkText(c *collector, l link, whole bool) string {
+	table := c.tables[l.table]
+	if !whole {
+		return table
+	}
+	parts := []string{string(kindNames[l.kind]), table, l.fromLevel.String(), l.level.String()}
+	for _, s := range []int32{l.from, l.to} {
+		text := ""
+		if s >= 0 {
+			text = a.store.programs.classes[s].folded
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// tablesOf gives the tables that a group goes through, in order of their names.
+func (c *collector) tablesOf(g *group) []string {
+	var tables []string
+	for _, l := range g.links {
+		tables = append(tables, c.shown(l.table))
+	}
+	slices.Sort(tables)
+	return slices.Compact(tables)
+}
+
+// shown gives a folded table's name; its own name where it stands for one only.
+func (c *collector) shown(table int32) string {
+	var only string
+	for t, n := range c.folded {
+		if n != table {
+			continue
+		}
+		name, _, _ := strings.Cut(c.o.rows.tables[t], "@")
+		if only != "" && only != name {
+			return c.tables[table]
+		}
+		only = name
+	}
+	return only
 }
 
 func (a *Analyzer) edge(d dep) (Edge, error) { return a.edgeOf(d, make(map[int32]*history.Txn)) }
@@ -120,20 +161,13 @@ func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 	o := a.order
 	e.Row = o.rows.row(o.row(&d))
 	e.Version = o.historyTag(o.tagOf(d.version))
-	from, to := e.Version.Stmt, uint32(0)
 	if d.next >= 0 {
 		e.Next = o.historyTag(o.tagOf(d.next))
-		to = e.Next.Stmt
 	}
 	if d.access >= 0 {
-		read := &o.accesses[d.access]
-		e.Current = read.is(current)
-		if d.kind == rw {
-			from = read.stmt
-		} else {
-			to = read.stmt
-		}
+		e.Current = o.accesses[d.access].is(current)
 	}
+	from, to := o.stmtsOf(&d)
 	e.FromStmt, e.ToStmt = stmt(e.From, from), stmt(e.To, to)
 	return e, nil
 }

@@ -35,7 +35,7 @@ func (t *teller) name(txn *history.Txn) string {
 // explanation walks the witness, one sentence an edge, in Elle's manner.
 func (t *teller) explanation() []string {
 	switch t.f.Anomaly {
-	case G1a, G1b, GarbageRead:
+	case G1a, G1b, DirtyUpdate, GarbageRead:
 		return []string{t.explainRead(&t.f.Witness[0])}
 	case IncompatibleOrder:
 		return []string{t.explainConflict(&t.f.Witness[0])}
@@ -93,19 +93,26 @@ func overwrote(e *Edge) string {
 }
 
 func (t *teller) explainRead(e *Edge) string {
-	saw := fmt.Sprintf("%s (%s) saw version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
+	saw := fmt.Sprintf("%s (%s) "+t.sawVerb()+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
 	switch {
 	case t.f.Anomaly == G1b:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, and wrote the row once more before it ended.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
-	case t.f.Anomaly == G1a && e.From.Status == history.Aborted:
+	case t.f.Anomaly.base() == G1a && e.From.Status == history.Aborted:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, and rolled back.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
-	case t.f.Anomaly == G1a:
+	case t.f.Anomaly.base() == G1a:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, which failed or was undone by ROLLBACK TO SAVEPOINT.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
 	case e.From != nil:
 		return fmt.Sprintf("%s; that version is the row's deletion by %s (%s) in %s.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
 	default:
 		return fmt.Sprintf("%s; no transaction of run %s wrote that, and the run is recorded to its end.", saw, e.Version.Txn.Run())
 	}
+}
+
+func (t *teller) sawVerb() string {
+	if t.f.Anomaly == DirtyUpdate {
+		return "overwrote"
+	}
+	return "saw"
 }
 
 func (t *teller) explainConflict(e *Edge) string {
@@ -157,6 +164,10 @@ func (t *teller) summary() string {
 	switch t.f.Anomaly {
 	case LostUpdate:
 		return fmt.Sprintf("A change of %s is lost: a transaction reads a row with %s and later writes it with %s, over what %s of another did in between.", table, out, shapeOf(last.ToStmt), shapeOf(e.ToStmt))
+	case NonRepeatableRead:
+		return fmt.Sprintf("A transaction reads one row twice and gets two versions: it reads %s with %s before %s of another, and again with %s after it.", table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
+	case DirtyUpdate:
+		return fmt.Sprintf("A transaction builds on what never was: it overwrites with %s a row of %s that %s wrote and that was rolled back.", shapeOf(e.ToStmt), table, out)
 	case ReadSkew:
 		return fmt.Sprintf("A transaction sees half of another: it reads %s with %s before %s of the other, and %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
 	case ReadWriteSkew:
@@ -187,6 +198,9 @@ func (t *teller) summaryOfCycle() string {
 		if table := t.f.Witness[i].Row.Table; !slices.Contains(tables, table) {
 			tables = append(tables, table)
 		}
+	}
+	if n := len(tables); n > 4 {
+		tables = append(tables[:3], fmt.Sprintf("%d other tables", n-3))
 	}
 	e := &t.f.Witness[0]
 	return fmt.Sprintf("No serial order explains what %d transactions saw of %s, beginning with %s and %s (%s).",

@@ -7,18 +7,22 @@ import "github.com/isotap/isotap/history"
 type Anomaly string
 
 // The anomalies that this package finds. A cycle is reported under its most telling name only:
-// LostUpdate, ReadSkew and ReadWriteSkew are cases of GSingle; WriteSkew of G2Item.
+// LostUpdate, NonRepeatableRead, ReadSkew and ReadWriteSkew are cases of GSingle; WriteSkew of G2Item;
+// DirtyUpdate of G1a.
 const (
-	G0            Anomaly = "G0"       // dirty write: a cycle of ww
-	G1a           Anomaly = "G1a"      // aborted read
-	G1b           Anomaly = "G1b"      // intermediate read (Adya's, not IsoRel's)
-	G1c           Anomaly = "G1c"      // circular information flow: a cycle of ww and wr
-	GSingle       Anomaly = "G-single" // a cycle with exactly one rw
-	G2Item        Anomaly = "G2-item"  // a cycle with two or more rw, through rows
-	LostUpdate    Anomaly = "lost update"
-	ReadSkew      Anomaly = "read skew"
-	ReadWriteSkew Anomaly = "read-write skew"
-	WriteSkew     Anomaly = "write skew"
+	G0                Anomaly = "G0"            // dirty write: a cycle of ww
+	G1a               Anomaly = "G1a"           // aborted read
+	G1b               Anomaly = "G1b"           // intermediate read (Adya's, not IsoRel's)
+	G1c               Anomaly = "G1c"           // circular information flow: a cycle of ww and wr
+	GSingle           Anomaly = "G-single"      // a cycle with exactly one rw
+	GNonadjacent      Anomaly = "G-nonadjacent" // a cycle with two or more rw, of which no two follow each other
+	G2Item            Anomaly = "G2-item"       // a cycle with two or more rw, through rows
+	LostUpdate        Anomaly = "lost update"
+	NonRepeatableRead Anomaly = "non-repeatable read"
+	ReadSkew          Anomaly = "read skew"
+	ReadWriteSkew     Anomaly = "read-write skew"
+	WriteSkew         Anomaly = "write skew"
+	DirtyUpdate       Anomaly = "dirty update" // an aborted version was overwritten, and that write committed
 	// Findings that are no cycle.
 	GarbageRead       Anomaly = "garbage read"
 	IncompatibleOrder Anomaly = "incompatible order"
@@ -70,23 +74,31 @@ type Program struct {
 	Count int // transactions of this program in the recording
 }
 
-// A Finding is one anomaly between one group of programs.
+// A Finding is one anomaly that one set of statements makes.
 type Finding struct {
-	ID       string // stable for the same programs and anomaly: for baselines and links
+	ID       string // stable for the same statements and anomaly: for baselines and links
 	Anomaly  Anomaly
 	Class    Class
-	Rule     string // why it is a violation or a hazard, with the document the engine table cites
-	Summary  string // one sentence a tired developer understands
-	Programs []*Program
-	Count    int   // how often it was seen: every time, but G0, G1c and longer cycles as the package comment says
-	First    int64 // when the first and the last of them ended; nanoseconds since the run's start
-	Last     int64
+	Rule     string     // why it is a violation or a hazard, with the document the engine table cites
+	Summary  string     // one sentence a tired developer understands
+	Programs []*Program // those of the witness
+	// ProgramSets is in how many combinations of programs it was seen, at most 10,000.
+	ProgramSets int
+	// Patterns is by how many sets of statements it was made: 1, unless these were too many to be
+	// told apart.
+	Patterns int
+	// Tables are those of its rows. # stands for a number where several tables differ in that alone.
+	Tables []string
+	Count  int   // how often it was seen: every time, but G0, G1c and longer cycles as the package comment says
+	First  int64 // when the first and the last of them ended; nanoseconds since the run's start
+	Last   int64
 	// Witness is the shortest cycle among them: each edge's To is the next one's From. A finding
 	// that is no cycle has the one edge that shows it, or none.
 	Witness []Edge
 	// Explanation walks the witness in English, one sentence an edge, in Elle's manner.
 	Explanation []string
 	Advice      []string // what to change, the smallest fix first
+	Suggested   []string // the statements in Advice that no client sent
 }
 
 // Txns gives the witness's transactions in the order of the cycle, each once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/history"
 )
@@ -29,7 +30,7 @@ func (s *store) add(t *history.Txn) error {
 	}
 	i := int32(len(s.txns))
 	record := txn{seq: t.ID.Seq(), end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
-		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed}
+		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed, optimistic: optimistic(t)}
 	if err := s.observe(t, i); err != nil {
 		return err
 	}
@@ -48,6 +49,12 @@ func (s *store) add(t *history.Txn) error {
 	}
 	s.txns = append(grown(s.txns, 1), record)
 	return s.append()
+}
+
+// optimistic says whether a transaction began with TiDB's BEGIN OPTIMISTIC.
+func optimistic(t *history.Txn) bool {
+	return len(t.Stmts) > 0 && t.Stmts[0].Kind == history.Begin && len(t.Stmts[0].Shape) > len("BEGIN") &&
+		strings.Contains(strings.ToUpper(t.Stmts[0].Shape), "OPTIMISTIC")
 }
 
 // keepShapes keeps the shapes of the transaction's statements, and gives its program.

@@ -12,14 +12,16 @@ import "github.com/isotap/isotap/history"
 // then they cannot form a cycle.
 type judge struct {
 	o        *order
-	promises [][5]*Promise // by run and level
+	promises [][5][2]*Promise // by run, level, and whether it is optimistic
 }
 
 func newJudge(o *order) *judge {
-	j := &judge{o: o, promises: make([][5]*Promise, len(o.runs))}
+	j := &judge{o: o, promises: make([][5][2]*Promise, len(o.runs))}
 	for r := range o.runs {
 		for l := range j.promises[r] {
-			j.promises[r][l] = PromiseOf(o.runs[r].info.Server, history.Level(l))
+			for i, optimistic := range []bool{false, true} {
+				j.promises[r][l][i] = PromiseOf(o.runs[r].info.Server, history.Level(l), optimistic)
+			}
 		}
 	}
 	return j
@@ -30,7 +32,10 @@ func (j *judge) promise(t int32) *Promise {
 	if int(r.level) >= len(j.promises[r.run]) {
 		return &noPromise
 	}
-	return j.promises[r.run][r.level]
+	if r.optimistic {
+		return j.promises[r.run][r.level][1]
+	}
+	return j.promises[r.run][r.level][0]
 }
 
 // binds says whether a dependency obliges the engine by itself, whatever else is on the cycle.

@@ -13,6 +13,7 @@ func TestClassFollowsEngineTable(t *testing.T) {
 	snapshot := history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: true}
 	mysql := history.Server{Engine: "mysql", Version: "8.4"}
 	unknown := history.Server{Engine: "cobol"}
+	tidb := history.Server{Engine: "tidb", Version: "8.5"}
 	const (
 		lostUpdate = "T1 committed L1 | r x 0 | u x T2.1\nT2 committed L2 | u x 0"
 		lockedLost = "T1 committed L1 | R x 0 | u x T2.1\nT2 committed L2 | u x 0"
@@ -22,6 +23,10 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		updateSkew = "T1 committed L1 | r x 0 | u y T2.2\nT2 committed L2 | u x 0 | u y 0"
 		writeSkew  = "T1 committed L1 | r x 0 | u y 0\nT2 committed L2 | r y 0 | u x 0"
 		lockedSkew = "T1 committed L1 | R x 0 | u y 0\nT2 committed L2 | R y 0 | u x 0"
+		deleteSkew = "T1 committed L1 | r x 0 | d y T2.2\nT2 committed L2 | u x 0 | u y 0"
+		reread     = "T1 committed L1 | r x 0 | r x T2.1\nT2 committed L2 | u x 0"
+		reLocked   = "T1 committed L1 | r x 0 | R x T2.1\nT2 committed L2 | u x 0"
+		dirty      = "T1 aborted L2 | u x 0\nT2 committed L1 | u x T1.1"
 		g0         = "T1 committed L1 | u x 0 | u y T2.2\nT2 committed L2 | u x T1.1 | u y 0"
 		g1a        = "T1 aborted L2 | u x 0\nT2 committed L1 | r x T1.1"
 		lockedG1a  = "T1 aborted L2 | u x 0\nT2 committed L1 | R x T1.1"
@@ -80,8 +85,27 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		{mariadb, byAnother, "RC", "??", "hazard G-single"},
 		{mariadb, byAnother, "??", "RC", "hazard G-single"},
 		{snapshot, oneSelect, "RC", "RC", "violation read skew"},
-		{mariadb, longFork, "RR", "RC", "violation G2-item"},
-		{mariadb, longFork, "RC", "RC", "hazard G2-item"},
+		{mariadb, deleteSkew, "RR", "RR", "hazard read-write skew"},
+		{snapshot, deleteSkew, "RR", "RR", "violation read-write skew"},
+		{mysql, reread, "RC", "RC", "hazard non-repeatable read"},
+		{mysql, reread, "RR", "RC", "violation non-repeatable read"},
+		{mysql, reLocked, "RR", "RC", "hazard non-repeatable read"},
+		{snapshot, reLocked, "RR", "RC", "violation non-repeatable read"},
+		{mariadb, dirty, "RU", "RU", "violation dirty update"},
+		{unknown, dirty, "RU", "RU", "hazard dirty update"},
+		{snapshot, longFork, "RR", "RR", "violation G-nonadjacent"},
+		{tidb, lostUpdate, "RR", "RR", "hazard lost update"},
+		{tidb, figure5, "RR", "RR", "hazard read skew"},
+		{tidb, readSkew, "RR", "RC", "violation read skew"},
+		{tidb, readSkew, "RC", "RC", "hazard read skew"},
+		{tidb, oneSelect, "RC", "RC", "violation read skew"},
+		{tidb, lockedLost, "RC", "RC", "violation lost update"},
+		{tidb, writeSkew, "RR", "RR", "hazard write skew"},
+		{tidb, writeSkew, "SR", "SR", "hazard write skew"},
+		{tidb, g0, "RR", "RC", "violation G0"},
+		{tidb, g0, "RU", "RU", "hazard G0"},
+		{mariadb, longFork, "RR", "RC", "violation G-nonadjacent"},
+		{mariadb, longFork, "RC", "RC", "hazard G-nonadjacent"},
 	} {
 		text := strings.NewReplacer("L1", c.l1, "L2", c.l2).Replace(c.history)
 		t.Run(c.server.Engine+" "+c.l1+" "+c.l2+" "+c.want, func(t *testing.T) {
@@ -99,7 +123,7 @@ func TestClassFollowsEngineTable(t *testing.T) {
 
 func TestEveryPromiseHasItsSource(t *testing.T) {
 	for _, p := range Promises {
-		if p.Source == "" || len(p.Forbids) == 0 {
+		if p.Source == "" || p.URL == "" || (len(p.Forbids) == 0) != p.Refused || p.Silent == "" != p.Refused {
 			t.Errorf("promise without a source or content: %+v", p)
 		}
 	}
@@ -108,6 +132,27 @@ func TestEveryPromiseHasItsSource(t *testing.T) {
 			if p := (Promise{Forbids: l.Forbids}); !p.forbids(a) {
 				t.Errorf("%s forbids less than %s: %s", l.Name, TheoryLevels[i].Name, a)
 			}
+		}
+	}
+}
+
+// TiDB's optimistic transactions do what its pessimistic ones do not: they refuse at COMMIT what would
+// lose an update.
+func TestTiDBsPromiseDependsOnHowTheTransactionBegan(t *testing.T) {
+	for begin, want := range map[string]Class{
+		"BEGIN": Hazard, "BEGIN PESSIMISTIC": Hazard, "START TRANSACTION": Hazard,
+		"BEGIN OPTIMISTIC": Violation, "begin /*T! optimistic */": Violation,
+	} {
+		h := script(t, "T1 committed RR | r x 0 | u x T2.1\nT2 committed RR | u x 0")
+		h[0].Stmts = append([]history.Stmt{{Kind: history.Begin, Shape: begin}}, h[0].Stmts...)
+		info := scriptInfo()
+		info.Server = history.Server{Engine: "tidb", Version: "8.5"}
+		r, err := Analyze([]history.Info{info}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Findings) != 1 || r.Findings[0].Class != want {
+			t.Errorf("%s: findings %q, want a %s", begin, names(r), want)
 		}
 	}
 }

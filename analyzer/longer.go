@@ -5,13 +5,13 @@ package analyzer
 // high numbers to low ones.
 func (s *search) longGSingle() {
 	flow := func(e int32) bool { return s.usable(e, ww|wr) }
-	whole, sizes := s.components(func(e int32) bool { return flow(e) || s.edges[e].kind == rw && !s.gone[e] })
+	whole, sizes := s.components(func(e int32) bool { return flow(e) || s.open(e) })
 	rank, _ := s.components(flow)
 	work := s.opts.Work
 	for e := range int32(len(s.edges)) {
 		d := &s.edges[e]
 		reader, writer := s.from(e), s.to(e)
-		if d.kind != rw || s.gone[e] || whole[reader] != whole[writer] || sizes[whole[reader]] < 2 || rank[writer] < rank[reader] {
+		if !s.open(e) || whole[reader] != whole[writer] || sizes[whole[reader]] < 2 || rank[writer] < rank[reader] {
 			continue
 		}
 		keep := func(f int32) bool { return flow(f) && rank[s.to(f)] >= rank[reader] }
@@ -20,7 +20,7 @@ func (s *search) longGSingle() {
 			last = func(f int32) bool { return s.judge.bindsAfter(&s.edges[f], d) }
 		}
 		if path := s.path(writer, reader, keep, last, &work); path != nil {
-			s.reportLonger(GSingle, append([]int32{e}, path...))
+			s.reportLonger(append([]int32{e}, path...), s.told)
 		}
 		if work < 0 {
 			return
@@ -51,34 +51,46 @@ func (s *search) longG2Item() {
 			continue
 		}
 		given[c] = true
-		cycle := append([]int32{e}, path...)
-		s.reportLonger(s.nameLonger(cycle), cycle)
+		s.reportLonger(append([]int32{e}, path...), s.gone)
 	}
 }
 
-func (s *search) nameLonger(cycle []int32) Anomaly {
-	antis := 0
-	for _, e := range cycle {
-		if s.edges[e].kind == rw {
+// open says that an edge is an rw that nothing explains yet.
+func (s *search) open(e int32) bool { return s.edges[e].kind == rw && !s.gone[e] && !s.told[e] }
+
+// nameLonger names a cycle of three or more transactions.
+func nameLonger(o *order, cycle []dep) Anomaly {
+	antis, adjacent, oneRow := 0, false, true
+	for i := range cycle {
+		d, before := &cycle[i], &cycle[(i+len(cycle)-1)%len(cycle)]
+		oneRow = oneRow && o.row(d) == o.row(before)
+		if d.kind == rw {
 			antis++
+			adjacent = adjacent || before.kind == rw
 		}
 	}
-	if antis == 1 {
+	switch {
+	case antis == 1 && oneRow && cycle[len(cycle)-1].kind == wr && cycle[0].kind == rw:
+		return NonRepeatableRead
+	case antis == 1:
 		return GSingle
+	case !adjacent:
+		return GNonadjacent
 	}
 	return G2Item
 }
 
 // reportLonger reports a cycle of three or more transactions, unless a shorter or stricter one
-// already named the same programs, and explains its rw.
-func (s *search) reportLonger(name Anomaly, cycle []int32) {
+// already named the same programs, and adds its rw to the explained.
+func (s *search) reportLonger(cycle []int32, explained []bool) {
 	deps := s.depsOf(cycle)
+	name := nameLonger(s.o, deps)
 	if class := s.judge.class(deps); !s.found.named(name, class, deps) {
 		s.found.add(name, class, deps)
 	}
 	for _, e := range cycle {
 		if s.edges[e].kind == rw {
-			s.explain(e)
+			s.mark(e, explained)
 		}
 	}
 }

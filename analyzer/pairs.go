@@ -18,11 +18,12 @@ func (s *search) lostUpdates() {
 		if !ok {
 			continue
 		}
-		class := s.classOfLostUpdate(d, own, bound)
+		in := dep{from: d.to, to: d.from, kind: ww, access: none, version: d.next, next: own}
+		class := s.classOfLostUpdate(d, &in, bound)
 		if class != s.class {
 			continue
 		}
-		g := s.found.group(LostUpdate, class, []dep{*d})
+		g := s.found.group(LostUpdate, class, []dep{*d, in})
 		g.saw(max(s.o.txns[d.from].end, s.o.txns[d.to].end))
 		if g.better(length + 1) {
 			g.witness, g.length = append([]dep{*d}, s.chains.links(d.next, own)...), length+1
@@ -31,11 +32,10 @@ func (s *search) lostUpdates() {
 	}
 }
 
-// classOfLostUpdate judges the cycle of the rw d and the ww up to the reader's own version; bound
-// says that all of these oblige the engine.
-func (s *search) classOfLostUpdate(d *dep, own int32, bound bool) Class {
-	in := dep{from: d.to, to: d.from, kind: ww, access: none, version: d.next, next: own}
-	if bound && s.judge.bindsAfter(&in, d) {
+// classOfLostUpdate judges the cycle of the rw d and the ww up to the reader's own version, taken
+// together as in; bound says that all of these oblige the engine.
+func (s *search) classOfLostUpdate(d, in *dep, bound bool) Class {
+	if bound && s.judge.bindsAfter(in, d) {
 		return Violation
 	}
 	return Hazard
@@ -44,16 +44,22 @@ func (s *search) classOfLostUpdate(d *dep, own int32, bound bool) Class {
 // few bounds the parallel edges of two transactions that are tried with each other.
 const few = 32
 
-// twoTransactions finds all cycles of two transactions.
-func (s *search) twoTransactions() {
+// singles finds all cycles of two transactions with one rw.
+func (s *search) singles() {
 	for i := range s.pairs {
-		p := &s.pairs[i]
-		if len(p.edges) < 2 {
-			continue
+		if p := &s.pairs[i]; len(p.edges) > 1 {
+			s.singleIn(p, p.low, p.high)
+			s.singleIn(p, p.high, p.low)
 		}
-		s.singleIn(p, p.low, p.high)
-		s.singleIn(p, p.high, p.low)
-		s.skewIn(p)
+	}
+}
+
+// skews finds all cycles of two transactions with two rw.
+func (s *search) skews() {
+	for i := range s.pairs {
+		if p := &s.pairs[i]; len(p.edges) > 1 {
+			s.skewIn(p)
+		}
 	}
 }
 
@@ -101,7 +107,7 @@ func (s *search) nameSingle(out, back *dep) Anomaly {
 		// the other's all the same: two increments by one, of which one is lost.
 		return LostUpdate
 	case same:
-		return GSingle
+		return NonRepeatableRead
 	case back.kind == ww:
 		return ReadWriteSkew
 	default:
@@ -110,9 +116,10 @@ func (s *search) nameSingle(out, back *dep) Anomaly {
 }
 
 // telling orders the names for one rw: the first of them is the one to report. That a transaction
-// saw an inconsistent state comes before that it wrote on top of it.
+// saw one row change comes before that two rows did not fit each other, and that it saw an
+// inconsistent state before that it wrote on top of it.
 func telling(a Anomaly) int {
-	return slices.Index([]Anomaly{LostUpdate, ReadSkew, ReadWriteSkew, GSingle}, a)
+	return slices.Index([]Anomaly{LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew}, a)
 }
 
 // skewIn finds a cycle of two rw.

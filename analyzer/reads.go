@@ -38,6 +38,8 @@ func (o *order) findRead(access int32, c *collector) {
 	}
 	d := dep{from: writer, to: a.txn, kind: wr, access: access, version: v, next: none}
 	switch {
+	case o.state(v) == undone && a.write():
+		c.add(DirtyUpdate, c.judge.classOfRead(DirtyUpdate, access), []dep{d})
 	case o.state(v) == undone:
 		c.add(G1a, c.judge.classOfRead(G1a, access), []dep{d})
 	case o.fates[v]&deletion != 0 && a.op != history.InsertRow:

@@ -21,13 +21,16 @@ type search struct {
 	ends  []ends   // by edge
 	binds []bool   // by edge: it obliges the engine by itself
 	gone  []bool   // by edge: explained
+	told  []bool   // by edge: explained by a longer cycle, which does not count for write skews
 	off   []uint32 // by node, into out
 	out   []int32  // edges by the node that they leave
 	pairs []pair
 	pair  []int32 // by edge
 
-	walk   walk
-	chains chains
+	walk    walk
+	byAnti  []int32  // by node: the round in which alternating came to it by an rw
+	strides []stride // scratch of alternating
+	chains  chains
 }
 
 // ends are the nodes that an edge leads from and to.
@@ -51,14 +54,25 @@ func (s *search) run() {
 	s.collectEdges()
 	s.groupPairs()
 	s.walk = newWalk(len(s.nodes))
+	s.byAnti = make([]int32, len(s.nodes))
 	s.chains = newChains(s)
 	for _, s.class = range []Class{Violation, Hazard} {
 		s.circular(ww, G0)
 		s.circular(ww|wr, G1c)
 		s.lostUpdates()
-		s.twoTransactions()
+		s.singles()
 		s.longGSingle()
+		s.longNonadjacent()
+		s.skews()
+		s.forget()
 		s.longG2Item()
+	}
+}
+
+// forget takes the edges that longer cycles explained out of the graph.
+func (s *search) forget() {
+	for e, told := range s.told {
+		s.gone[e] = s.gone[e] || told
 	}
 }
 
@@ -72,6 +86,7 @@ func (s *search) collectEdges() {
 	s.ends = make([]ends, len(s.edges))
 	s.binds = make([]bool, len(s.edges))
 	s.gone = make([]bool, len(s.edges))
+	s.told = make([]bool, len(s.edges))
 	s.off = make([]uint32, len(s.nodes)+1)
 	for e := range s.edges {
 		s.ends[e] = ends{s.local[s.edges[e].from], s.local[s.edges[e].to]}
@@ -138,10 +153,13 @@ func (s *search) components(keep func(e int32) bool) (comp []int32, sizes []int3
 
 // explain takes all rw edges parallel to e out of the graph: the mishap between the two
 // transactions has a name.
-func (s *search) explain(e int32) {
+func (s *search) explain(e int32) { s.mark(e, s.gone) }
+
+// mark sets all rw edges parallel to e in a set of edges.
+func (s *search) mark(e int32, set []bool) {
 	for _, p := range s.pairs[s.pair[e]].edges {
 		if s.edges[p].kind == rw && s.from(p) == s.from(e) {
-			s.gone[p] = true
+			set[p] = true
 		}
 	}
 }

@@ -88,6 +88,8 @@ type txn struct {
 	status  history.Status
 	// installed says that its versions count: it committed, or others saw that it did.
 	installed bool
+	// optimistic says that it began with BEGIN OPTIMISTIC (TiDB).
+	optimistic bool
 }
 
 // A tag is a history.Tag with its run as an index.

@@ -233,5 +233,5 @@ T3 committed RR | r x T1.1 | u x T2.1`, "violation G0", "violation lost write", 
 	expect(t, scriptInfo(), `
 T1 aborted RR | u x T2.1
 T2 aborted RR | u x T1.1
-T3 committed RR | u x T2.1 | r y 0`, "violation G1a")
+T3 committed RR | u x T2.1 | r y 0`, "violation dirty update")
 }

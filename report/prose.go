@@ -34,6 +34,7 @@ func quotable(f *analyzer.Finding) []string {
 	for _, p := range f.Programs {
 		texts = append(texts, p.Stmts...)
 	}
+	texts = append(texts, f.Suggested...)
 	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 	slices.SortFunc(texts, func(a, b string) int {
 		if len(a) != len(b) {

@@ -167,6 +167,8 @@ func gloss(a analyzer.Anomaly) string {
 		return "circular information flow"
 	case analyzer.GSingle:
 		return "cycle with one anti-dependency"
+	case analyzer.GNonadjacent:
+		return "cycle with anti-dependencies apart"
 	case analyzer.G2Item:
 		return "cycle with several anti-dependencies"
 	}

@@ -1,0 +1,165 @@
+package analyzer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// advice says what to change, the smallest fix first.
+func (t *teller) advice() []string {
+	if t.f.Class == Violation {
+		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}
+	}
+	level := t.levelAgainst()
+	if slices.Contains([]Anomaly{G0, G1a, G1b, G1c}, t.f.Anomaly.base()) {
+		if level == "" {
+			return nil
+		}
+		return []string{"Run these transactions at " + level + "."}
+	}
+	fixes := t.lockReads()
+	if t.f.Anomaly == LostUpdate {
+		fixes = append(fixes, t.keepUpdate()...)
+	}
+	fixes = append(fixes, t.uniqueKey()...)
+	switch {
+	case level == "":
+		return append(fixes, "No isolation level of this server forbids it: only the statements can be changed.")
+	case t.snapshotsOnly():
+		return append(fixes, orElse(fixes)+"un these transactions at "+level+".")
+	}
+	return append(fixes, orElse(fixes)+"un these transactions at "+level+", and repeat those that the server then refuses.")
+}
+
+// orElse begins a sentence with "run": the first piece of advice, or one more.
+func orElse(before []string) string {
+	if len(before) == 0 {
+		return "R"
+	}
+	return "Or r"
+}
+
+// lockReads advises to lock the rows that a decision rests on, for each plain SELECT of an rw.
+func (t *teller) lockReads() []string {
+	var fixes []string
+	seen := make(map[string]bool)
+	for i := range t.f.Witness {
+		e := &t.f.Witness[i]
+		if e.Kind != RW || e.FromStmt == nil || seen[e.FromStmt.Shape] {
+			continue
+		}
+		seen[e.FromStmt.Shape] = true
+		if locked, ok := withLock(e.FromStmt); ok {
+			t.f.Suggested = append(t.f.Suggested, locked)
+			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`.", locked))
+		} else if e.FromStmt.Locking == history.NoLock {
+			fixes = append(fixes, fmt.Sprintf("Lock the rows of %s that the transaction goes by before %s reads them.", e.Row.Table, shapeOf(e.FromStmt)))
+		}
+	}
+	return fixes
+}
+
+// withLock appends FOR UPDATE to a plain SELECT where that is all it takes.
+func withLock(s *history.Stmt) (string, bool) {
+	if s.Kind != history.Select || s.Locking != history.NoLock {
+		return "", false
+	}
+	shape := strings.TrimRight(s.Shape, " \t\r\n;")
+	words := " " + strings.Join(strings.Fields(strings.ToUpper(shape)), " ") + " "
+	for _, w := range []string{" UNION ", " INTERSECT ", " EXCEPT ", " GROUP BY ", " DISTINCT ", " INTO ", " PROCEDURE ", "--", "#", "/*"} {
+		if strings.Contains(words, w) {
+			return "", false
+		}
+	}
+	if strings.Count(words, "SELECT") != 1 {
+		return "", false
+	}
+	return shape + " FOR UPDATE", true
+}
+
+// keepUpdate advises how the write of a lost update can do without what was read.
+func (t *teller) keepUpdate() []string {
+	read, write := t.f.Witness[0].FromStmt, t.f.Witness[len(t.f.Witness)-1].ToStmt
+	if read == nil || write == nil {
+		return nil
+	}
+	version := fmt.Sprintf("Or add a version column: check it in the WHERE of %s, and begin again when no row is affected.", shapeOf(write))
+	if write.Kind != history.Update {
+		return []string{version}
+	}
+	if computes(write.Shape) {
+		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, which computes from the column already, and look at the number of affected rows.",
+			shapeOf(read), shapeOf(write))}
+	}
+	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) in place of writing what %s read.", shapeOf(write), shapeOf(read))
+	if text, ok := atomicUpdate(write.Shape); ok {
+		t.f.Suggested = append(t.f.Suggested, text)
+		atomic = fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: `%s`, with the difference.", shapeOf(read), text)
+	}
+	return []string{atomic, version}
+}
+
+// assignment finds the first assignment of an UPDATE of one table.
+var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?(`[^`]+`|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|$)")
+
+// computes says whether an UPDATE's first assignment uses the column that it changes.
+func computes(shape string) bool {
+	m := assignment.FindStringSubmatch(shape)
+	if m == nil {
+		return false
+	}
+	column := strings.Trim(m[1], "`")
+	return slices.ContainsFunc(wordsOf(m[2]), func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
+}
+
+// atomicUpdate makes an increment of an UPDATE that sets one column to a literal.
+func atomicUpdate(shape string) (string, bool) {
+	m := assignment.FindStringSubmatchIndex(shape)
+	if m == nil || shape[m[4]:m[5]] != "?" || strings.HasSuffix(shape[m[0]:m[1]], ",") {
+		return "", false
+	}
+	return shape[:m[4]] + shape[m[2]:m[3]] + " + ?" + shape[m[5]:], true
+}
+
+// uniqueKey advises a key where rows that come into being are at fault: they cannot be locked before.
+func (t *teller) uniqueKey() []string {
+	for i := range t.f.Witness {
+		e := &t.f.Witness[i]
+		if e.Kind == RW && e.ToStmt != nil && (e.ToStmt.Kind == history.Insert || e.ToStmt.Kind == history.Replace) {
+			return []string{fmt.Sprintf("Or give %s a unique key that the second %s then violates: rows that are not there yet cannot be locked.", e.Row.Table, shapeOf(e.ToStmt))}
+		}
+	}
+	return nil
+}
+
+// levelAgainst names the weakest level of the engine that forbids the anomaly; empty where none does.
+func (t *teller) levelAgainst() string {
+	protected := &t.a.store.txns[t.protected()]
+	s := t.a.store.runs[protected.run].info.Server
+	snapshot := slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base())
+	for _, l := range []history.Level{history.ReadCommitted, history.RepeatableRead} {
+		p := PromiseOf(s, l, protected.optimistic)
+		if p.forbids(t.f.Anomaly) || p.FirstCommitterWins && snapshot || p.Snapshot && t.snapshotsOnly() {
+			return l.String()
+		}
+	}
+	switch {
+	case s.Engine == "mariadb" && snapshot:
+		return "REPEATABLE READ with innodb_snapshot_isolation=ON, or SERIALIZABLE"
+	case s.Engine == "tidb" && snapshot:
+		return "REPEATABLE READ in optimistic mode (BEGIN OPTIMISTIC)"
+	case s.Engine == "tidb":
+		return ""
+	}
+	return history.Serializable.String()
+}
+
+// snapshotsOnly says that the finding is one transaction's plain reads seeing two states.
+func (t *teller) snapshotsOnly() bool {
+	first, last := &t.f.Witness[0], &t.f.Witness[len(t.f.Witness)-1]
+	return t.f.Anomaly.base() == GSingle && first.Kind == RW && last.Kind == WR && !first.Current && !last.Current
+}

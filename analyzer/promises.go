@@ -1,0 +1,123 @@
+package analyzer
+
+import "github.com/isotap/isotap/history"
+
+// A Promise is what an engine documents for one of its isolation levels.
+//
+// Plain SELECTs are reads of a snapshot where the level has one. Locking SELECTs and all writes are
+// current reads: they wait for the row's lock and see the newest committed version. A promise about a
+// snapshot therefore binds only where both sides of the contradiction are snapshot reads: the read
+// that missed a version (rw) and the read that saw its consequences (wr). (IsoRel, Figure 5, exempts a
+// SELECT ... FOR UPDATE after a plain SELECT: that is one case of this rule, an UPDATE or DELETE in its
+// place another.)
+type Promise struct {
+	Engine            string // history.Server.Engine
+	Level             history.Level
+	SnapshotIsolation bool // history.Server.SnapshotIsolation
+	Optimistic        bool // TiDB: a transaction that began with BEGIN OPTIMISTIC
+	// Forbids are the phenomena that no transaction at this level takes part in, however it reads.
+	Forbids []Anomaly
+	// Snapshot: the plain reads of a transaction see one snapshot.
+	Snapshot bool
+	// Statement: the plain reads of one statement see one snapshot.
+	Statement bool
+	// FirstCommitterWins: a transaction cannot lock or write a row that changed since its snapshot.
+	FirstCommitterWins bool
+	// RowLocks: locking reads and writes lock their rows until the transaction ends.
+	RowLocks bool
+	// Refused: the engine does not run transactions at this level, so it promises nothing there.
+	Refused bool
+	Source  string // the page that says so
+	URL     string
+	// Silent says what of the above the page does not say in so many words, and what it follows from.
+	Silent string
+}
+
+// The pages of documentation, by title and address.
+const (
+	mariadbSet         = "MariaDB Knowledge Base: SET TRANSACTION, Isolation Levels"
+	mariadbSetURL      = "https://mariadb.com/kb/en/set-transaction/"
+	mariadbSnapshot    = "MariaDB Knowledge Base: InnoDB System Variables, innodb_snapshot_isolation"
+	mariadbSnapshotURL = "https://mariadb.com/kb/en/innodb-system-variables/"
+	mysqlLevels        = "MySQL Reference Manual: InnoDB Transaction Isolation Levels"
+	mysqlLevelsURL     = "https://dev.mysql.com/doc/refman/en/innodb-transaction-isolation-levels.html"
+	mysqlReads         = "MySQL Reference Manual: InnoDB Consistent Nonlocking Reads"
+	mysqlReadsURL      = "https://dev.mysql.com/doc/refman/en/innodb-consistent-read.html"
+	tidbLevels         = "TiDB Docs: Transaction Isolation Levels"
+	tidbLevelsURL      = "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels"
+	tidbPessimistic    = "TiDB Docs: Pessimistic Transaction Mode"
+	tidbPessimisticURL = "https://docs.pingcap.com/tidb/stable/pessimistic-transaction"
+)
+
+// What the pages are silent about.
+const (
+	silentWrites = "no page names G0: READ UNCOMMITTED works like READ COMMITTED but for plain SELECTs, so writes lock their rows until the end"
+	silentCycles = "no page names G1b and G1c: a read that sees only what was committed before it began can be part of neither"
+	silentLocks  = "the page names the locks (plain SELECTs take shared ones, unless autocommitted), not serializability, which follows from them"
+)
+
+var (
+	onlyDirtyWrites = []Anomaly{G0}
+	readCommitted   = []Anomaly{G0, G1a, G1b, G1c}
+	everything      = []Anomaly{G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item}
+)
+
+// Promises is the engine table. An engine that is not in it promises nothing: what is found there
+// are hazards. At SERIALIZABLE an autocommitted plain SELECT reads a snapshot without locks, as of
+// which it can be put into the serial order, so that it needs no row of its own.
+//
+// TiDB's transaction mode shows only in BEGIN OPTIMISTIC: elsewhere a transaction may be pessimistic,
+// which promises less. Its SERIALIZABLE and READ UNCOMMITTED are refused with error 8048.
+var Promises = []Promise{
+	{Engine: "mariadb", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
+		Source: mariadbSet, URL: mariadbSetURL, Silent: silentWrites},
+	{Engine: "mariadb", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
+	{Engine: "mariadb", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
+		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
+	{Engine: "mariadb", Level: history.Serializable, Forbids: everything, RowLocks: true,
+		Source: mariadbSet, URL: mariadbSetURL, Silent: silentLocks},
+	{Engine: "mariadb", Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+		FirstCommitterWins: true, RowLocks: true, Source: mariadbSnapshot, URL: mariadbSnapshotURL, Silent: silentCycles},
+	{Engine: "mysql", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
+		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentWrites},
+	{Engine: "mysql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
+	{Engine: "mysql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
+		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
+	{Engine: "mysql", Level: history.Serializable, Forbids: everything, RowLocks: true,
+		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentLocks},
+	{Engine: "tidb", Level: history.ReadUncommitted, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
+	{Engine: "tidb", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+		Source: tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
+	{Engine: "tidb", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
+		Source: tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
+	{Engine: "tidb", Level: history.RepeatableRead, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: silentCycles},
+	{Engine: "tidb", Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: "in optimistic mode READ COMMITTED has no effect: " + silentCycles},
+	{Engine: "tidb", Level: history.Serializable, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
+}
+
+var noPromise Promise
+
+// PromiseOf finds what a server documents for a level; the zero Promise when nothing is known.
+// Optimistic tells transactions of TiDB apart.
+func PromiseOf(s history.Server, l history.Level, optimistic bool) *Promise {
+	si := s.SnapshotIsolation && l == history.RepeatableRead
+	optimistic = optimistic && s.Engine == "tidb" && (l == history.RepeatableRead || l == history.ReadCommitted)
+	for i := range Promises {
+		if p := &Promises[i]; p.Engine == s.Engine && p.Level == l && p.SnapshotIsolation == si && p.Optimistic == optimistic {
+			return p
+		}
+	}
+	return &noPromise
+}
+
+// cite names the page that a promise rests on.
+func (p *Promise) cite() string {
+	if p.URL == "" {
+		return p.Source
+	}
+	return p.Source + ", " + p.URL
+}

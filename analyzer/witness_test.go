@@ -1,0 +1,152 @@
+package analyzer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/bruteforce"
+	"github.com/isotap/isotap/internal/histgen"
+)
+
+var cyclic = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item}
+
+// Whatever the witness, each of its edges is one of Adya's graph, it is a cycle, and no edge of it
+// could be left for one that makes a stricter name of the same cycle.
+func TestWitnessesAreCyclesOfAdyasGraphUnderTheStrictestName(t *testing.T) {
+	checked := make(map[Anomaly]int)
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		r := analyze(t, c.Info(), h)
+		graph, ok := bruteforce.Graph(h)
+		for _, f := range r.Findings {
+			if !ok || !slices.Contains(cyclic, f.Anomaly.base()) {
+				continue
+			}
+			checked[f.Anomaly]++
+			if err := checkCycle(f, graph); err != nil {
+				t.Errorf("%s: %v", f.Anomaly, err)
+			}
+		}
+	})
+	t.Logf("checked %v", checked)
+	wantAll(t, checked, G0, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew, WriteSkew)
+}
+
+func checkCycle(f *Finding, graph map[bruteforce.Edge]bool) error {
+	var rows []history.Row
+	var kinds []DepKind
+	met := make(map[history.TxnID]bool)
+	for i, e := range f.Witness {
+		if next := f.Witness[(i+1)%len(f.Witness)]; next.From != e.To {
+			return fmt.Errorf("edge %d leads to %s, the next one begins at %s", i+1, e.To.ID, next.From.ID)
+		}
+		kind := map[DepKind]bruteforce.Kind{WR: bruteforce.WR, WW: bruteforce.WW, RW: bruteforce.RW}[e.Kind]
+		if !graph[bruteforce.Edge{From: e.From.ID, To: e.To.ID, Kind: kind, Row: e.Row}] {
+			return fmt.Errorf("edge %d, %s -%s-> %s, is not in Adya's graph", i+1, e.From.ID, e.Kind, e.To.ID)
+		}
+		if met[e.From.ID] {
+			return fmt.Errorf("%s is on the cycle twice", e.From.ID)
+		}
+		met[e.From.ID] = true
+		rows, kinds = append(rows, e.Row), append(kinds, e.Kind)
+	}
+	if !named(f.Anomaly, kinds, rows) {
+		return fmt.Errorf("the cycle is %v through %v", kinds, rows)
+	}
+	if f.Class == Violation {
+		// What makes it stricter may be what the engine does not owe.
+		return nil
+	}
+	return strictest(f, graph)
+}
+
+// named says whether a cycle is what its name says.
+func named(a Anomaly, kinds []DepKind, rows []history.Row) bool {
+	antis, adjacent := 0, false
+	oneRow := !slices.ContainsFunc(rows, func(r history.Row) bool { return r != rows[0] })
+	last := kinds[len(kinds)-1]
+	for i, k := range kinds {
+		if k == RW {
+			antis++
+			adjacent = adjacent || kinds[(i+1)%len(kinds)] == RW
+		}
+	}
+	single := antis == 1 && kinds[0] == RW
+	switch a {
+	case G0:
+		return !slices.Contains(kinds, WR) && antis == 0
+	case G1c:
+		return slices.Contains(kinds, WR) && antis == 0
+	case LostUpdate:
+		return single && oneRow && !slices.Contains(kinds, WR)
+	case NonRepeatableRead:
+		return single && oneRow && last == WR
+	case ReadSkew:
+		return single && !oneRow && len(kinds) == 2 && last == WR
+	case ReadWriteSkew:
+		return single && !oneRow && len(kinds) == 2 && last == WW
+	case GSingle:
+		return antis == 1 && len(kinds) > 2
+	case GNonadjacent:
+		return antis > 1 && !adjacent
+	case WriteSkew:
+		return antis == 2 && !oneRow && len(kinds) == 2
+	case G2Item:
+		return antis > 1 && adjacent
+	}
+	return false
+}
+
+// strictest says with an error that the same transactions in the same order make a stricter cycle.
+func strictest(f *Finding, graph map[bruteforce.Edge]bool) error {
+	on := make(map[bruteforce.Edge]bool)
+	for e := range graph {
+		for _, w := range f.Witness {
+			if e.From == w.From.ID && e.To == w.To.ID {
+				on[e] = true
+			}
+		}
+	}
+	cycles := bruteforce.CyclesOf(on)
+	for i, stricter := range []bool{cycles.G0, cycles.G1c, cycles.GSingle, cycles.GNonadjacent} {
+		if cyclic[i] == f.Anomaly.base() {
+			return nil
+		}
+		if stricter {
+			return fmt.Errorf("the same cycle is a %s", cyclic[i])
+		}
+	}
+	return nil
+}
+
+// The strictest kind of cycle in Adya's graph is found. (At mixed levels a violation is found before
+// a stricter hazard.)
+func TestFindsTheStrictestKindOfCycleThatThereIs(t *testing.T) {
+	counts := make(map[Anomaly]int)
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		graph, ok := bruteforce.Graph(h)
+		if !ok {
+			return
+		}
+		cycles := bruteforce.CyclesOf(graph)
+		r := analyze(t, c.Info(), h)
+		violated := slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Class == Violation && slices.Contains(cyclic, f.Anomaly.base()) })
+		for i, there := range []bool{cycles.G0, cycles.G1c, cycles.GSingle, cycles.GNonadjacent, cycles.G2Item} {
+			if !there {
+				continue
+			}
+			counts[cyclic[i]]++
+			if !violated && !slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Anomaly.base() == cyclic[i] }) {
+				t.Errorf("there is a %s, but the findings are %v", cyclic[i], names(r))
+			}
+			return
+		}
+		if slices.ContainsFunc(r.Findings, func(f *Finding) bool { return slices.Contains(cyclic, f.Anomaly.base()) }) {
+			t.Errorf("there is no cycle, but the findings are %v", names(r))
+		}
+	})
+	t.Logf("strictest: %v", counts)
+	wantAll(t, counts, cyclic...)
+}
