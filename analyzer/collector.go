@@ -160,6 +160,9 @@ func (c *collector) links(witness []dep) []link {
 
 func (c *collector) link(d *dep) link {
 	l := link{kind: d.kind, from: none, to: none, table: c.table(c.o.row(d))}
+	if d.kind == wr && d.access >= 0 && c.o.accesses[d.access].is(equal) {
+		l.kind = ww // an UPDATE that happened to find its values there already is the same statement
+	}
 	fromStmt, toStmt := c.o.stmtsOf(d)
 	if d.from >= 0 {
 		l.from, l.fromLevel = c.o.shapeOf(d.from, fromStmt), c.o.txns[d.from].level

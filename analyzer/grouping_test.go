@@ -119,3 +119,12 @@ T4 committed RR | u a@2.1 0`, "hazard lost update", "hazard lost update")
 		t.Errorf("tables %q, row %v", f.Tables, f.Witness[0].Row)
 	}
 }
+
+// Whether an UPDATE finds the new values there already depends on the data, not on the program.
+func TestLostUpdateByEqualValuesIsInTheGroupOfTheOthers(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RR | r x 0 | u x T2.2
+T2 committed RR | r x 0 | u x 0
+T3 committed RR | r y 0 | e y T4.2
+T4 committed RR | r y 0 | u y 0`, "hazard lost update x2")
+}
