@@ -88,6 +88,8 @@ func New(opts Options) *Analyzer {
 	}
 	a := &Analyzer{opts: opts, store: newStore()}
 	a.coverage.Reasons = make(map[string]int)
+	a.coverage.Causes = make(map[string]Observed)
+	a.coverage.Kinds = make(map[history.Kind]Observed)
 	a.coverage.Levels = make(map[history.Level]int)
 	return a
 }

@@ -20,19 +20,26 @@ func (c *Coverage) count(t *history.Txn) {
 }
 
 func (c *Coverage) countStmt(s *history.Stmt) {
+	one := Observed{}
 	switch s.Observation {
 	case history.Nothing:
 	case history.Exact:
-		c.Statements++
 		c.Exact++
+		one.Exact++
 	case history.Inexact:
-		c.Statements++
 		c.Inexact++
-		c.Reasons[s.Reason]++
+		one.Inexact++
 	default:
-		c.Statements++
 		c.Opaque++
-		c.Reasons[s.Reason]++
+		one.Opaque++
+	}
+	if n := one.Statements(); n > 0 {
+		c.Statements += n
+		c.Kinds[s.Kind] = c.Kinds[s.Kind].plus(one)
+		if one.Exact == 0 {
+			c.Reasons[s.Reason]++
+			c.Causes[s.Reason] = c.Causes[s.Reason].plus(one)
+		}
 	}
 	for i := range s.Accesses {
 		if s.Accesses[i].Op == history.Read {
@@ -41,4 +48,8 @@ func (c *Coverage) countStmt(s *history.Stmt) {
 			c.Writes++
 		}
 	}
+}
+
+func (o Observed) plus(p Observed) Observed {
+	return Observed{o.Exact + p.Exact, o.Inexact + p.Inexact, o.Opaque + p.Opaque}
 }

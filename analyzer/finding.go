@@ -128,12 +128,21 @@ type Coverage struct {
 	Exact         int
 	Inexact       int
 	Opaque        int
-	// Reasons counts the statements that are not exact by reason.
+	// Reasons counts the statements that are not exact by reason, and Causes how well these were
+	// observed.
 	Reasons map[string]int
-	Reads   int                   // row reads
-	Writes  int                   // row writes
-	Levels  map[history.Level]int // transactions by isolation level
+	Causes  map[string]Observed
+	Kinds   map[history.Kind]Observed // statements by kind
+	Reads   int                       // row reads
+	Writes  int                       // row writes
+	Levels  map[history.Level]int     // transactions by isolation level
 }
+
+// Observed counts statements by how well they were observed.
+type Observed struct{ Exact, Inexact, Opaque int }
+
+// Statements is the number of them.
+func (o Observed) Statements() int { return o.Exact + o.Inexact + o.Opaque }
 
 // A Result is what an analysis found: coverage first, then the findings, violations before hazards,
 // the most frequent first.

@@ -21,6 +21,8 @@ func fixtures() map[string]*analyzer.Result {
 		"lost-update": lostUpdate(),
 		"skew":        skewAndCycle(),
 		"hostile":     hostile(),
+		"unseen":      unseen(),
+		"spread":      spreadOut(),
 	}
 }
 
@@ -81,11 +83,32 @@ func fullCoverage() analyzer.Coverage {
 		Sessions: 4, Txns: 1302, Committed: 1290, Aborted: 11, Indeterminate: 1, Statements: 5208, Exact: 5122, Inexact: 12, Opaque: 74,
 		Reasons: map[string]int{"view": 40, "trigger": 34, "plan": 12}, Reads: 9120, Writes: 2604,
 		Levels: map[history.Level]int{history.RepeatableRead: 1200, history.ReadCommitted: 102},
+		Causes: map[string]analyzer.Observed{"view": {Opaque: 40}, "trigger": {Opaque: 34}, "plan": {Inexact: 12}},
+		Kinds:  map[history.Kind]analyzer.Observed{history.Select: {Exact: 3906, Opaque: 40}, history.Update: {Exact: 1216, Inexact: 12, Opaque: 34}},
 	}
 }
 
 func clean() *analyzer.Result {
 	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage()}
+}
+
+// unseen is a run whose tables nobody instrumented.
+func unseen() *analyzer.Result {
+	c := analyzer.Coverage{
+		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80, Reasons: map[string]int{"not instrumented": 80},
+		Causes: map[string]analyzer.Observed{"not instrumented": {Opaque: 80}},
+		Kinds:  map[history.Kind]analyzer.Observed{history.Select: {Opaque: 50}, history.Delete: {Opaque: 30}},
+		Levels: map[history.Level]int{history.RepeatableRead: 40},
+	}
+	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: c}
+}
+
+// spreadOut is a finding that many statements on many tables make.
+func spreadOut() *analyzer.Result {
+	r := lostUpdate()
+	f := r.Findings[0]
+	f.Count, f.Patterns, f.ProgramSets, f.Tables = 4711, 45, 312, []string{"sbtest.sbtest#"}
+	return r
 }
 
 func lostUpdate() *analyzer.Result {

@@ -68,9 +68,19 @@ type pageRun struct{ ID, Server, Mode, When, Isotap string }
 type pageCoverage struct {
 	Facts   []fact
 	Bars    []bar
-	Reasons []share
+	Reasons []pageReason
 	Levels  []share
+	Kinds   []pageKind
 }
+
+// A pageReason is why statements are not exact, and what can be done.
+type pageReason struct {
+	share
+	How, Hint string
+}
+
+// A pageKind is how well the statements of a kind were observed.
+type pageKind struct{ Name, Count, Exact, Inexact, Opaque string }
 
 // A fact is a number with what it counts.
 type fact struct{ Value, Label, Note string }
@@ -146,7 +156,13 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 		out.Bars = append(out.Bars, b)
 	}
 	for _, why := range sortedReasons(c) {
-		out.Reasons = append(out.Reasons, share{clip(oneLine(why.Name), 120), number(why.Count), percent(why.Count, c.Statements)})
+		one := share{clip(oneLine(why.Name), 120), number(why.Count), percent(why.Count, c.Statements)}
+		out.Reasons = append(out.Reasons, pageReason{one, strings.Trim(how(c.Causes[why.Name]), " ()"), hint(why.Name)})
+	}
+	for _, k := range usedKinds(c) {
+		o := c.Kinds[k]
+		out.Kinds = append(out.Kinds, pageKind{k.String(), number(o.Statements()), percent(o.Exact, o.Statements()),
+			percent(o.Inexact, o.Statements()), percent(o.Opaque, o.Statements())})
 	}
 	for _, l := range usedLevels(c) {
 		out.Levels = append(out.Levels, share{levelName(l), number(c.Levels[l]), percent(c.Levels[l], c.Txns)})
@@ -253,6 +269,7 @@ type card struct {
 	Anchor, ID, Class, Anomaly, Gloss string
 	Seen, When                        string
 	Summary, Rule                     []fragment
+	Spread                            string
 	Graph                             *graph
 	Explanation                       [][]fragment
 	MoreSteps                         int
@@ -279,7 +296,7 @@ func newCard(f *analyzer.Finding, i int, clock clock) *card {
 	c := &card{
 		Anchor: anchor(i), ID: printable(f.ID), Class: string(f.Class), Anomaly: printable(string(f.Anomaly)), Gloss: gloss(f.Anomaly),
 		Summary: prose(f.Summary, statements, proseCode), Rule: prose(f.Rule, statements, proseCode), Seen: "seen " + times(f.Count),
-		Graph: w.drawing(), Timeline: w.timeline(clock),
+		Spread: spread(f), Graph: w.drawing(), Timeline: w.timeline(clock),
 	}
 	if f.Count > 1 {
 		c.When = fmt.Sprintf("between %s and %s into the run", duration(f.First), duration(f.Last))

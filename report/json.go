@@ -71,10 +71,21 @@ type (
 		RowReads      int          `json:"row_reads"`
 		RowWrites     int          `json:"row_writes"`
 		Levels        []jsonLevel  `json:"levels"`
+		Kinds         []jsonKind   `json:"kinds"`
 	}
 	jsonReason struct {
 		Reason     string `json:"reason"`
 		Statements int    `json:"statements"`
+		Inexact    int    `json:"inexact"`
+		Opaque     int    `json:"opaque"`
+		Hint       string `json:"hint"`
+	}
+	jsonKind struct {
+		Kind       string `json:"kind"`
+		Statements int    `json:"statements"`
+		Exact      int    `json:"exact"`
+		Inexact    int    `json:"inexact"`
+		Opaque     int    `json:"opaque"`
 	}
 	jsonLevel struct {
 		Level        string `json:"level"`
@@ -100,6 +111,9 @@ type (
 		Advice       []string   `json:"advice"`
 		Witness      []jsonEdge `json:"witness"`
 		Transactions []jsonTxn  `json:"transactions"`
+		Tables       []string   `json:"tables"`
+		Patterns     int        `json:"patterns"`
+		ProgramSets  int        `json:"program_sets"`
 	}
 	jsonEdge struct {
 		Kind          string   `json:"kind"`
@@ -196,10 +210,15 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	out := jsonCoverage{
 		Sessions: c.Sessions, Transactions: c.Txns, Committed: c.Committed, Aborted: c.Aborted, Indeterminate: c.Indeterminate,
 		Statements: c.Statements, Exact: c.Exact, Inexact: c.Inexact, Opaque: c.Opaque,
-		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
+		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0), Kinds: make([]jsonKind, 0),
 	}
 	for _, why := range sortedReasons(c) {
-		out.Reasons = append(out.Reasons, jsonReason{why.Name, why.Count})
+		o := c.Causes[why.Name]
+		out.Reasons = append(out.Reasons, jsonReason{why.Name, why.Count, o.Inexact, o.Opaque, hint(why.Name)})
+	}
+	for _, k := range usedKinds(c) {
+		o := c.Kinds[k]
+		out.Kinds = append(out.Kinds, jsonKind{k.String(), o.Statements(), o.Exact, o.Inexact, o.Opaque})
 	}
 	for _, l := range usedLevels(c) {
 		out.Levels = append(out.Levels, jsonLevel{l.String(), c.Levels[l]})
@@ -214,6 +233,7 @@ func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 		Programs: make([]string, 0, len(f.Programs)), Count: f.Count, FirstNS: f.First, LastNS: f.Last,
 		Explanation: list(f.Explanation), Advice: list(f.Advice),
 		Witness: make([]jsonEdge, 0, len(f.Witness)), Transactions: make([]jsonTxn, 0, len(w.txns)),
+		Tables: list(f.Tables), Patterns: max(f.Patterns, 1), ProgramSets: max(f.ProgramSets, 1),
 	}
 	for _, p := range f.Programs {
 		out.Programs = append(out.Programs, p.Name)

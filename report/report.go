@@ -59,7 +59,7 @@ func gradeOf(c *analyzer.Coverage) grade {
 func verdict(r *analyzer.Result) string {
 	violations, hazards := Tally(r)
 	if violations+hazards == 0 {
-		if gradeOf(&r.Coverage) == gradeNone {
+		if r.Coverage.Exact == 0 {
 			return "Nothing observed"
 		}
 		return "No anomaly found"
@@ -74,6 +74,10 @@ func caution(c *analyzer.Coverage) string {
 		return "No statement that reads or writes rows was recorded, so there was nothing to find. " +
 			"Check that the traffic went through the proxy and that the tables are instrumented."
 	case gradeLow:
+		if c.Exact == 0 {
+			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. The most frequent reason is %q: %s",
+				plural(c.Statements, "statement"), clip(oneLine(sortedReasons(c)[0].Name), 60), hint(sortedReasons(c)[0].Name))
+		}
 		return fmt.Sprintf("Only %s of the statements were observed exactly. "+
 			"Anomalies between the others go unseen: the absence of a finding means little here.", percent(c.Exact, c.Statements))
 	}
@@ -111,6 +115,29 @@ func usedLevels(c *analyzer.Coverage) []history.Level {
 	}
 	slices.Sort(levels)
 	return levels
+}
+
+// spread says what a finding's one witness does not show: other tables, statements and programs.
+func spread(f *analyzer.Finding) string {
+	var parts []string
+	if f.Patterns > 1 {
+		parts = append(parts, number(f.Patterns)+" sets of statements, the most frequent of which is shown")
+	}
+	if len(f.Tables) > 0 && (f.Patterns > 1 || slices.ContainsFunc(f.Tables, func(t string) bool { return strings.HasSuffix(t, "#") })) {
+		shown := f.Tables[:min(len(f.Tables), 6)]
+		text := "tables " + strings.Join(shown, ", ")
+		if len(shown) < len(f.Tables) {
+			text += fmt.Sprintf(" and %d more", len(f.Tables)-len(shown))
+		}
+		parts = append(parts, oneLine(text))
+	}
+	if f.ProgramSets > 1 {
+		parts = append(parts, plural(f.ProgramSets, "combination")+" of programs")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Seen with " + strings.Join(parts, "; ") + "."
 }
 
 // A clock turns the times of a recording's runs, each counted from its own start, into wall time.

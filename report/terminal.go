@@ -39,6 +39,7 @@ func UseColor(w io.Writer) bool {
 const (
 	terminalShapes    = 6   // statements of a program
 	terminalSentences = 12  // sentences of an explanation
+	terminalHints     = 3   // reasons with their hints
 	terminalText      = 400 // characters of one statement
 	summaryText       = 200
 	summaryFindings   = 5 // findings in Summary, so that it keeps to ten lines
@@ -135,9 +136,10 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 	if c.Statements > 0 {
 		t.text("           ", observed(c), "")
 	}
-	if reasons := reasonList(c); reasons != "" {
-		t.text("           not exact: ", reasons, "")
+	if kinds := kindList(c); kinds != "" {
+		t.text("           exact by kind: ", kinds, "")
 	}
+	t.reasons(c)
 	if text := caution(c); text != "" {
 		t.text("  WARNING  ", text, yellow)
 	}
@@ -158,12 +160,43 @@ func observed(c *analyzer.Coverage) string {
 	return fmt.Sprintf("%s exact, %s inexact, %s opaque", percent(c.Exact, c.Statements), percent(c.Inexact, c.Statements), percent(c.Opaque, c.Statements))
 }
 
-func reasonList(c *analyzer.Coverage) string {
+// kindList says for each kind of statements how many of them were observed exactly.
+func kindList(c *analyzer.Coverage) string {
 	var parts []string
-	for _, why := range sortedReasons(c) {
-		parts = append(parts, clip(oneLine(why.Name), 60)+" "+number(why.Count))
+	for _, k := range usedKinds(c) {
+		o := c.Kinds[k]
+		parts = append(parts, fmt.Sprintf("%s %s of %s", k, percent(o.Exact, o.Statements()), number(o.Statements())))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// reasons lists why statements are not exact, the first few with what can be done.
+func (t *terminal) reasons(c *analyzer.Coverage) {
+	var rest []string
+	for i, why := range sortedReasons(c) {
+		text := clip(oneLine(why.Name), 60) + " " + number(why.Count)
+		if i < terminalHints || t.opts.Verbose {
+			t.text("           not exact: ", text+how(c.Causes[why.Name])+". "+hint(why.Name), "")
+			continue
+		}
+		rest = append(rest, text)
+	}
+	if len(rest) > 0 {
+		t.text("           not exact: ", strings.Join(rest, ", "), "")
+	}
+}
+
+// how says how well the statements of a reason were observed; empty where that is not known.
+func how(o analyzer.Observed) string {
+	switch {
+	case o.Inexact > 0 && o.Opaque > 0:
+		return fmt.Sprintf(" (%s inexact, %s opaque)", number(o.Inexact), number(o.Opaque))
+	case o.Inexact > 0:
+		return " (inexact)"
+	case o.Opaque > 0:
+		return " (opaque)"
+	}
+	return ""
 }
 
 func (t *terminal) verdict(r *analyzer.Result) {
@@ -191,6 +224,9 @@ func (t *terminal) finding(f *analyzer.Finding) {
 	t.line(t.paint(tone, strings.ToUpper(string(f.Class))), "  ", name, t.paint(dim, "  seen "+times(f.Count)+"  id "+oneLine(f.ID)))
 	statements := quotable(f)
 	t.text("  ", plain(prose(f.Summary, statements, proseCode)), "")
+	if text := spread(f); text != "" {
+		t.text("  ", text, "")
+	}
 	t.programs(f.Programs)
 	t.explanation(f, statements)
 	if t.opts.Verbose {
