@@ -60,7 +60,10 @@ T3 indeterminate RC | i z`)
 		t.Fatal(err)
 	}
 	want := Coverage{Sessions: 3, Txns: 3, Committed: 1, Aborted: 1, Indeterminate: 1, Statements: 5, Exact: 3, Inexact: 1, Opaque: 1,
-		Reasons: map[string]int{"view": 1, "trigger": 1}, Reads: 2, Writes: 3,
+		Reasons: map[string]int{"view": 1, "trigger": 1},
+		Causes:  map[string]Observed{"trigger": {Inexact: 1}, "view": {Opaque: 1}},
+		Kinds: map[history.Kind]Observed{history.Other: {Opaque: 1}, history.Select: {Exact: 1}, history.Insert: {Exact: 1},
+			history.Update: {Exact: 1}, history.Delete: {Inexact: 1}}, Reads: 2, Writes: 3,
 		Levels: map[history.Level]int{history.ReadCommitted: 2, history.RepeatableRead: 1}}
 	if !reflect.DeepEqual(r.Coverage, want) {
 		t.Errorf("coverage %+v, want %+v", r.Coverage, want)
