@@ -294,7 +294,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if s.cfg.Args && !namesPassword(p.plan) {
+	if s.cfg.Args {
 		o.stmt.Args = p.args(values, nulls)
 	}
 	if !p.rewritten {

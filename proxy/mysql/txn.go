@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"slices"
-	"strings"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -77,21 +76,10 @@ func (s *Session) observe(plan *rewrite.Plan) *observed {
 	}
 	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.Kind, Locking: plan.Locking,
 		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Start: s.now}
-	if s.cfg.Args && !namesPassword(plan) {
+	if s.cfg.Args {
 		o.stmt.Args = plan.Args
 	}
 	return o
-}
-
-// namesPassword says whether a value in the statement may be a password: CREATE USER, GRANT, CHANGE
-// MASTER and their kind. Statements on rows have none that is the server's own.
-func namesPassword(plan *rewrite.Plan) bool {
-	switch plan.Kind {
-	case history.Other, history.DDL, history.Set, history.Call:
-		shape := strings.ToUpper(plan.Shape)
-		return strings.Contains(shape, "PASSWORD") || strings.Contains(shape, "IDENTIFIED")
-	}
-	return false
 }
 
 // recorded says whether a statement that touches no row is worth a place in the history.
