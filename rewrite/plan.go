@@ -113,6 +113,10 @@ const (
 	ListsConditions
 )
 
+// Numbered is what Plan.Inserts says when the server numbers the rows: their ids are made as those from
+// RowIDHole, but how many there are only its reply can tell.
+const Numbered = -1
+
 // A Plan says how one statement is observed. Plans are shared and must not be changed.
 type Plan struct {
 	Kind    history.Kind
@@ -135,7 +139,8 @@ type Plan struct {
 	// their types only: with others the statement is to go upstream as the client wrote it.
 	Copies []Copy
 	Reply  Reply
-	// Sources are the tables behind the identity columns, in their order.
+	// Sources are the tables behind the identity columns, in their order, or those that captured entries
+	// are of.
 	Sources []Source
 	// Carried is the number of columns, beside those of Sources, that stars carry into the result set:
 	// their names begin with CarriedPrefix, and the client does not see them.
@@ -148,7 +153,7 @@ type Plan struct {
 	Companion *Plan
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
 	Target string
-	// Inserts is the number of rows that an INSERT ... VALUES writes under ids made from RowIDHole.
+	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [Numbered].
 	Inserts int
 	// ListsColumns says that Pieces name the table's columns where the client left that to the server:
 	// when the table changes, a statement prepared before must not go on meaning the old ones.

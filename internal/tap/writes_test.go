@@ -34,6 +34,7 @@ var writeRows = []string{
 type writeCase struct {
 	query    string
 	args     []int64 // it is prepared if there are any
+	file     string  // what LOAD DATA LOCAL reads
 	observed string
 }
 
@@ -44,7 +45,7 @@ func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
 	for _, caps := range []uint32{0, gomysql.CLIENT_FOUND_ROWS | gomysql.CLIENT_DEPRECATE_EOF} {
 		t.Run(fmt.Sprintf("capabilities %#x", caps), func(t *testing.T) {
 			names := []string{"mirror_a", "mirror_b"}
-			m := newMirror(t, caps, writeTables...)
+			m := newMirror(t, caps|gomysql.CLIENT_LOCAL_FILES, writeTables...)
 			w := &writer{t: t, reflection: &reflection{m: m}}
 			for i := range w.sides {
 				w.sides[i] = dialRaw(t, m.addrs[i], names[i], m.caps)
@@ -95,7 +96,12 @@ func (w *writer) run(write writeCase, prepare bool) change {
 		s.params = append(s.params, a)
 	}
 	w.history = append(w.history, "start")
-	if diff := w.reflection.run(s); diff != "" {
+	if write.file != "" {
+		direct := w.sides[0].ask(query(write.query), write.file)
+		if diff := firstDifference(w.sides[1].ask(query(write.query), write.file), direct, m.names); diff != "" {
+			t.Errorf("%s: %s", write.query, diff)
+		}
+	} else if diff := w.reflection.run(s); diff != "" {
 		t.Errorf("prepared %t: %s", s.prepared, diff)
 	}
 	for _, q := range []string{"SELECT LAST_INSERT_ID(), ROW_COUNT()", "SELECT id, u, v, s FROM t ORDER BY id", "SELECT * FROM x ORDER BY id", "SELECT * FROM trig ORDER BY id"} {
@@ -222,6 +228,35 @@ var writes = []writeCase{
 	{query: "REPLACE INTO t (id, u) VALUES (1, 20), (5, 30), (5, 31), (6, 40)", observed: "inexact: REPLACE"},
 	{query: "REPLACE INTO t (id, u) VALUES (1, 20) RETURNING id", observed: "inexact: REPLACE"},
 	{query: "REPLACE INTO t (id, u) VALUES (?, ?)", args: []int64{4, 2}, observed: "inexact: REPLACE"},
+	{query: "INSERT INTO t SELECT id + 100, NULL, v, 'x' FROM x", observed: "inexact: plan"}, // its index on v covers it
+	{query: "INSERT INTO t (v, s) SELECT v, s FROM t WHERE id < 4 ORDER BY id", observed: "exact"},
+	{query: "INSERT INTO t (v, s) SELECT v, s FROM t ORDER BY v DESC LIMIT 2", observed: "inexact: captured rows differ from the server's count"},
+	{query: "INSERT INTO x (id, v) SELECT id + 100, v FROM t ORDER BY s DESC LIMIT 2", observed: "exact"},
+	{query: "INSERT INTO x SELECT id + 100, v FROM t WHERE s > 'a' LIMIT 1, 1", observed: "exact"},
+	{query: "INSERT INTO x SELECT t.id + y.id + 100, t.v FROM t LEFT JOIN x AS y ON y.id = t.v / 100 AND y.v + 0 = 1 AND y.id + y.v > 0 WHERE t.id < 4", observed: "inexact: plan"},
+	{query: "INSERT INTO t (v) SELECT a.v FROM t a, t b WHERE b.s <> ''", observed: "exact"},
+	{query: "INSERT INTO t (v) SELECT 5", observed: "exact"},
+	{query: "INSERT INTO t (v, s) SELECT 5 AS five, 'x' FROM dual WHERE 1 = 0", observed: "exact"},
+	{query: "INSERT INTO t SELECT 1, 2, 3, 4", observed: "exact"},   // fails: duplicate key
+	{query: "INSERT INTO x SELECT id, v FROM t", observed: "exact"}, // fails: duplicate key
+	{query: "INSERT IGNORE INTO x SELECT id, v FROM t", observed: "inexact: INSERT IGNORE"},
+	{query: "INSERT INTO t SELECT 1, 2 FROM x", observed: "opaque: refused with error 1136"},
+	{query: "INSERT INTO x (id, v) SELECT id * ?, v + ? FROM t WHERE v > ?", args: []int64{100, 1, 100}, observed: "exact"},
+	{query: "INSERT INTO x (id, v) SELECT id, v FROM t ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO x (id, v) SELECT id, 1 FROM t WHERE s <> '' ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO x (id, v) SELECT id, v FROM t WHERE s <> 'q' RETURNING id", observed: "exact"}, // fails: duplicate key
+	{query: "INSERT INTO x (id, v) SELECT id + 100, v FROM t WHERE s <> 'q' RETURNING id, v", observed: "exact"},
+	{query: "REPLACE INTO x SELECT id + 100, v FROM t", observed: "exact"},
+	{query: "REPLACE INTO x SELECT id, v FROM t", observed: "inexact: REPLACE"},
+	{query: "INSERT INTO x SELECT DISTINCT v, 1 FROM t", observed: "opaque: distinct"},
+	{query: "INSERT INTO x SELECT MAX(v), 1 FROM t", observed: "opaque: aggregate"},
+	{query: "INSERT INTO x SELECT v, 1 FROM t UNION SELECT 700, 1", observed: "opaque: INSERT ... SELECT"},
+	{query: "INSERT INTO x SELECT d.v, 1 FROM (SELECT v FROM t) d", observed: "inexact: derived table"},
+	{query: "INSERT INTO x SELECT v, (SELECT MAX(y.id) FROM t y) FROM t", observed: "inexact: subquery"},
+	{query: "LOAD DATA LOCAL INFILE 'x' INTO TABLE x FIELDS TERMINATED BY ','", file: "11,1\n12,2\n13\n", observed: "exact"},
+	{query: "LOAD DATA LOCAL INFILE 'x' INTO TABLE x FIELDS TERMINATED BY ','", file: "11,1\n1,2\n", observed: "inexact: rows left out"},
+	{query: "LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE x FIELDS TERMINATED BY ','", file: "11,1\n1,2\n", observed: "inexact: REPLACE"},
+	{query: "LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' (@a, v) SET s = CONCAT(@a, 's');", file: "11,1\n1,2\n", observed: "exact"},
 	{query: "DELETE FROM t WHERE id > 2", observed: "exact"},
 	{query: "DELETE FROM t WHERE v > 100 ORDER BY v DESC LIMIT 2", observed: "exact"},
 	{query: "DELETE FROM t WHERE id > 2 RETURNING id, v", observed: "exact"},

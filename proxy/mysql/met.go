@@ -7,24 +7,28 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // rowCounts is what the server's reply said of the rows that a statement met, for comparison with what
 // was observed.
 type rowCounts struct {
-	affected  uint64
-	matched   uint64 // UPDATE: see counted
-	changed   uint64 // UPDATE: how many of the matched rows it changed
-	counted   bool   // matched and changed are known
-	returned  bool   // the reply was the client's own result set: its rows stand in affected
-	foundRows bool   // CLIENT_FOUND_ROWS: rows that stay as they are count as affected
+	affected   uint64
+	matched    uint64 // UPDATE: see counted
+	changed    uint64 // UPDATE: how many of the matched rows it changed
+	counted    bool   // matched and changed are known
+	records    uint64 // INSERT ... SELECT, LOAD DATA: how many rows there were
+	hasRecords bool   // records is known
+	returned   bool   // the reply was the client's own result set: its rows stand in affected
+	foundRows  bool   // CLIENT_FOUND_ROWS: rows that stay as they are count as affected
 }
 
 // takeCounts takes the counts of a reply.
 func (s *Session) takeCounts(o *observed, x *exchange) {
 	o.affected = x.ok.affected
 	o.matched, o.changed, o.counted = matchedRows(x.ok.info)
+	o.records, _, o.hasRecords = numberBehind(x.ok.info, "Records: ")
 	o.foundRows = s.caps&gomysql.CLIENT_FOUND_ROWS != 0
 	if o.returned = x.fields > 0; o.returned {
 		o.affected = x.rows
@@ -38,6 +42,8 @@ func (o *observed) collected() bool {
 		return false
 	case o.plan.Inserts > 0:
 		return !o.allInserted()
+	case o.plan.Inserts == rewrite.Numbered:
+		return o.affected > 0 || o.records > 0
 	case o.plan.Kind == history.Update && o.counted:
 		return o.matched > 0
 	}
@@ -47,7 +53,7 @@ func (o *observed) collected() bool {
 // allInserted says whether an INSERT's count alone tells that every row went in. Under ON DUPLICATE KEY
 // UPDATE two rows count as affected where one is changed, and under CLIENT_FOUND_ROWS one where it stays.
 func (o *observed) allInserted() bool {
-	n := uint64(o.plan.Inserts)
+	n := uint64(o.made)
 	if !o.plan.Capture {
 		return o.affected == n
 	}
@@ -57,8 +63,8 @@ func (o *observed) allInserted() bool {
 // met records the versions that a statement met, by the entries that it collected. The server's own
 // counts must agree.
 func (o *observed) met(entries []sqlmysql.CaptureEntry) {
-	if o.doubtful = false; o.plan.Inserts > 0 {
-		o.metInstead(entries)
+	if o.doubtful = false; o.plan.Inserts != 0 {
+		o.metInstead(o.madeFrom(entries))
 	} else {
 		o.metOnce(entries)
 	}
@@ -103,18 +109,46 @@ func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
 // contradiction is why a statement is inexact whose entries the server's counts do not confirm.
 const contradiction = "captured rows differ from the server's count"
 
+// madeFrom takes the entries of what INSERT ... SELECT read, and gives the others. The rows that it made are
+// as many as it has entries of its first table.
+func (o *observed) madeFrom(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
+	st := &o.txn.Stmts[o.index]
+	st.Accesses = nil
+	if o.plan.Inserts > 0 {
+		o.made = o.plan.Inserts
+		return entries
+	}
+	o.made = 0
+	var others []sqlmysql.CaptureEntry
+	seen := make(map[history.Row]bool)
+	for _, e := range entries {
+		if e.Met != sqlmysql.Seen {
+			others = append(others, e)
+			continue
+		}
+		if e.Source == 0 {
+			o.made++
+		}
+		row := o.rowOf(e)
+		if missing := e.RowID == "" && e.WList == nil; !missing && !seen[row] {
+			seen[row] = true
+			o.meet(row, e)
+		}
+	}
+	return others
+}
+
 // metInstead takes the entries of INSERT ... ON DUPLICATE KEY UPDATE: each names a row that was not
 // inserted. One row may be met several times, also by the statement that inserted it; what the statement
 // itself wrote is no version of its own.
 func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 	st, tag := &o.txn.Stmts[o.index], o.tag()
-	st.Accesses = nil
 	last := make(map[string]int, len(entries)) // by the row that was to be inserted
 	for i, e := range entries {
 		last[e.Instead] = i
 	}
 	met := make(map[history.Row]int) // where the row's access is
-	var affected uint64
+	affected := uint64(max(0, o.made-len(last)))
 	for i, e := range entries {
 		if last[e.Instead] != i {
 			continue
@@ -125,7 +159,7 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 		case o.foundRows:
 			affected++
 		}
-		row := o.rowOf(e)
+		row := history.Row{Table: o.plan.Target, ID: e.RowID}
 		if n := len(e.WList); n > 0 && e.WList[n-1] == tag {
 			continue
 		}
@@ -141,13 +175,20 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 		left[id] = true
 	}
 	st.Accesses = append(st.Accesses, o.insertedRows(left)...)
-	affected += uint64(o.plan.Inserts - len(last))
 	if o.returned {
-		affected = uint64(o.plan.Inserts)
+		affected = uint64(o.made)
 	}
-	if affected != o.affected {
+	switch {
+	case o.plan.Kind == history.Replace && !o.returned && affected < o.affected && o.madeAll():
+		o.lowerReplace()
+	case affected != o.affected || !o.madeAll():
 		o.lowerRecorded(contradiction)
 	}
+}
+
+// madeAll says whether the server counted as many rows as there are entries.
+func (o *observed) madeAll() bool {
+	return o.plan.Inserts > 0 || !o.hasRecords || o.records == uint64(o.made)
 }
 
 func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
@@ -179,8 +220,14 @@ func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 // inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
 // that all of them went in, each is only a candidate; entries may tell more later.
 func (o *observed) inserted() {
-	if o.plan.Inserts == 0 {
+	o.made = o.plan.Inserts
+	switch {
+	case o.made == 0, o.made == rewrite.Numbered && o.plan.Capture:
 		return
+	case o.made == rewrite.Numbered && o.hasRecords:
+		o.made = int(o.records)
+	case o.made == rewrite.Numbered:
+		o.made = int(o.affected)
 	}
 	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Capture {
 		o.lowerInserted()
@@ -194,20 +241,34 @@ func (o *observed) inserted() {
 // lowerInserted lowers an INSERT whose count is not that of its rows. REPLACE counts the rows that it
 // replaced, too; the only row of one is there in any case.
 func (o *observed) lowerInserted() {
-	if o.plan.Kind != history.Replace {
+	if o.plan.Kind != history.Replace && o.affected < uint64(o.made) {
 		o.lower(history.Inexact, "rows left out")
 		return
 	}
-	o.lower(history.Inexact, "REPLACE")
-	o.doubtful = o.plan.Inserts > 1
+	o.lower(history.Inexact, replaced)
+	o.doubtful = o.made > 1
+}
+
+// replaced is why a REPLACE is inexact that replaced rows: which ones is not known.
+const replaced = "REPLACE"
+
+// lowerReplace is lowerInserted for a REPLACE that stands in its transaction already.
+func (o *observed) lowerReplace() {
+	if o.doubtful = o.doubtful || o.made > 1; o.doubtful {
+		o.lowerRecorded(replaced)
+		return
+	}
+	if st := &o.txn.Stmts[o.index]; st.Observation == history.Exact {
+		st.Observation, st.Reason = history.Inexact, replaced
+	}
 }
 
 // insertedRows gives accesses for the rows of an INSERT but those left out.
 func (o *observed) insertedRows(left map[string]bool) []history.Access {
-	accesses := make([]history.Access, 0, o.plan.Inserts)
+	accesses := make([]history.Access, 0, o.made)
 	tag := o.tag()
 	var id []byte
-	for i := range o.plan.Inserts {
+	for i := range o.made {
 		id = sqlmysql.AppendRowID(id[:0], tag, i)
 		if !left[string(id)] {
 			accesses = append(accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)}, Op: history.InsertRow})

@@ -39,6 +39,7 @@ type observed struct {
 	was    bool // the server had a transaction open when the statement was sent
 
 	rowCounts
+	made     int  // the rows of an INSERT, whether or not they went in
 	doubtful bool // the captured rows are not certain to be those that changed
 }
 

@@ -146,7 +146,8 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	}
 	pieces := append([]rewrite.Piece{text(", " + wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
 	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
-	pieces = append(pieces, collect(c.of, c.wlistBytes, c.limit, ", @isotap_s"+part)...)
+	rowID, entryList := identityEntry(c.of, c.wlistBytes)
+	pieces = append(pieces, collect(rowID, entryList, c.limit, ", @isotap_s"+part)...)
 	if c.again {
 		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0 OR SUBSTRING_INDEX("+wlist+", _binary',', -1) = "), tagPiece)
 	} else {
@@ -155,15 +156,21 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	return append(pieces, text(", _binary'', CONCAT(_binary',', "), tagPiece, text(")))"))
 }
 
-// collect gives an expression that collects the entry of a row and is an empty string itself. rest is what
-// stands in the entry behind the tag, as further arguments of CONCAT.
-func collect(of string, wlistBytes, limit int, rest string) []rewrite.Piece {
-	list := of + rewrite.WListColumn
+// identityEntry gives the expressions for a row's id and wList in its entry. of qualifies its columns.
+func identityEntry(of string, wlistBytes int) (rowID, list string) {
+	rowID, list = of+rewrite.RowIDColumn, of+rewrite.WListColumn
 	if wlistBytes == 0 {
 		list = wholeTags(list, unboundedEntry)
 	}
+	return rowID, list
+}
+
+// collect gives an expression that collects the entry of a row and is an empty string itself, as long as
+// no more than limit bytes are collected. rest is what stands in the entry behind the tag, as further
+// arguments of CONCAT.
+func collect(rowID, list string, limit int, rest string) []rewrite.Piece {
 	return []rewrite.Piece{
-		text("IFNULL(LEFT(IF(@isotap_l < " + strconv.Itoa(limit) + ", IF(LENGTH(@isotap := CONCAT(@isotap, IFNULL(" + of + rewrite.RowIDColumn +
+		text("IFNULL(LEFT(IF(@isotap_l < " + strconv.Itoa(limit) + ", IF(LENGTH(@isotap := CONCAT(@isotap, IFNULL(" + rowID +
 			", _binary''), _binary'=', IFNULL(" + list + ", _binary''), _binary'=', "),
 		tagPiece,
 		text(rest + ", _binary';')) < " + strconv.Itoa(firstLevel) + ", _binary'', " +

@@ -18,6 +18,7 @@ import (
 //	@isotap_n  how many entries were not collected, for lack of space
 //	@isotap_o  the stored values of the row being updated, before its update
 //	@isotap_s  ~ when the row being updated stays as it was
+//	@isotap_c  the tag of the last INSERT that numbered its rows, a colon, and the last number
 const captureVariables = "isotap"
 
 // firstLevel is when @isotap moves into @isotap_b.
@@ -26,7 +27,7 @@ const firstLevel = 8 << 10
 // CaptureInit is the statement that prepares a session for statements whose plan says Capture. Run it
 // before the first of them, and after whatever resets the session's variables.
 const CaptureInit = "SET @isotap = _binary'', @isotap_b = _binary'', @isotap_l = _binary'0', " +
-	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary''"
+	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary'', @isotap_c = _binary''"
 
 // CaptureRead is the statement that reads what was collected, and empties the variables. Its result is
 // one row of one column, for [ParseCapture].

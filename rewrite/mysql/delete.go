@@ -92,6 +92,7 @@ func (pl *planner) collecting(of string, t *rewrite.Table, part string) []rewrit
 	if part != "" {
 		rest = ", _binary'-=" + part + "'"
 	}
-	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(of, t.WListBytes, pl.session.maxPacket()/4, rest)...)
+	rowID, list := identityEntry(of, t.WListBytes)
+	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4, rest)...)
 	return append(pieces, text(")) > 0"))
 }

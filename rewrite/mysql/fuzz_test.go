@@ -87,6 +87,9 @@ func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
 		return AppendHole(b, h, n, &Values{Tag: history.Tag{Txn: history.MakeTxnID(1, 1), Stmt: 1}})
 	}))
 	st := scan(sql, s.ANSIQuotes, s.NoBackslashEscapes)
+	if st.is(0, "LOAD") {
+		return // the parser knows less of it than isotap
+	}
 	cut := st.beyondParser(&s)
 	if p.Reply == rewrite.Returning && cut.returning.empty() {
 		t.Fatalf("%s does not end with RETURNING", sql)
@@ -106,7 +109,8 @@ func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
 	case *ast.SelectStmt:
 		checkIdentities(t, n, p)
 	case *ast.InsertStmt:
-		if len(n.Columns) < 2 || n.Columns[len(n.Columns)-1].Name.L != rewrite.WListColumn || len(n.Lists) != p.Inserts {
+		if len(n.Columns) < 2 || n.Columns[len(n.Columns)-1].Name.L != rewrite.WListColumn ||
+			p.Inserts != rewrite.Numbered && len(n.Lists) != p.Inserts {
 			t.Fatalf("%s does not end its columns with %s", sql, rewrite.WListColumn)
 		}
 	case *ast.UpdateStmt:

@@ -11,7 +11,7 @@ import (
 // insert gives each row of INSERT or REPLACE ... VALUES or SET its id and its first version.
 func (pl *planner) insert(n *ast.InsertStmt) error {
 	switch {
-	case n.Select != nil:
+	case n.Select != nil && pl.session.Dialect == TiDB:
 		return refusal(verbOf(n) + " ... SELECT")
 	case n.IsReplace && pl.session.Dialect == TiDB:
 		return refusal("REPLACE")
@@ -22,9 +22,12 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	if err != nil {
 		return err
 	}
-	if n.Setlist {
+	switch {
+	case n.Select != nil:
+		err = pl.insertSelect(n, t)
+	case n.Setlist:
 		err = pl.insertSet(n)
-	} else {
+	default:
 		err = pl.insertValues(n, t)
 	}
 	if err == nil {
@@ -91,9 +94,9 @@ func (pl *planner) insertSet(n *ast.InsertStmt) error {
 // insertValues appends the two columns to the column list, or makes one of all visible columns, and
 // the two values to every row.
 func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
-	at, err := pl.insertLayout()
-	if err != nil {
-		return err
+	at := pl.insertLayout()
+	if !pl.st.is(at.rows, "VALUES", "VALUE") {
+		return refusal("unparsable")
 	}
 	columns := visibleColumns(t)
 	values := len(n.Columns)
@@ -114,7 +117,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 	if !pl.extendList(at.columns) {
 		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	}
-	return pl.insertRows(at.values, n.Lists)
+	return pl.insertRows(at.rows, n.Lists)
 }
 
 // columnList gives what is put into the column list before its closing parenthesis or, when the
@@ -148,15 +151,15 @@ func visibleColumns(t *rewrite.Table) []string {
 	return names
 }
 
-// An insertLayout says where the parts of INSERT ... VALUES are.
+// An insertLayout says where the parts of INSERT ... VALUES and INSERT ... SELECT are.
 type insertLayout struct {
 	columns int  // byte where names of columns are put
 	list    bool // there is a column list, perhaps an empty one
-	values  int  // the token VALUES
+	rows    int  // the token behind the column list: VALUES or SELECT
 }
 
-// insertLayout reads INSERT or REPLACE [modifiers] [INTO] name [PARTITION (...)] [(columns)] VALUES.
-func (pl *planner) insertLayout() (insertLayout, error) {
+// insertLayout reads INSERT or REPLACE [modifiers] [INTO] name [PARTITION (...)] [(columns)].
+func (pl *planner) insertLayout() insertLayout {
 	st := pl.st
 	i := 1
 	for st.is(i, "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE") {
@@ -177,13 +180,10 @@ func (pl *planner) insertLayout() (insertLayout, error) {
 		at.list, at.columns = true, st.toks[end].start
 		i = end + 1
 	}
-	if !st.is(i, "VALUES", "VALUE") {
-		return at, refusal("unparsable")
-	}
-	if at.values = i; !at.list {
+	if at.rows = i; !at.list && i < len(st.toks) {
 		at.columns = st.toks[i].start
 	}
-	return at, nil
+	return at
 }
 
 // insertRows appends the values of the two columns to each row behind the token VALUES.

@@ -16,7 +16,8 @@
 //   - SELECT gets the identity columns of its base tables behind its last item, and so does each arm of
 //     a UNION ALL. One that removes duplicates stays as it is and has a companion, which does not.
 //   - INSERT and REPLACE ... VALUES or SET give each row an id made from the statement's tag and the
-//     row's ordinal, and the tag as its first version.
+//     row's ordinal, and the tag as its first version. So do ... SELECT and LOAD DATA, where the server
+//     counts the ordinals.
 //   - UPDATE, and ON DUPLICATE KEY UPDATE, append their tag to the rows that they really change and
 //     collect what was there before in session variables; see [CaptureInit], [CaptureRead] and
 //     [ParseCapture].
@@ -152,6 +153,9 @@ func (pl *planner) rewrite() error {
 	if pl.plan.Kind == history.DDL {
 		return pl.createTable()
 	}
+	if pl.st.is(0, "LOAD") {
+		return pl.loadData()
+	}
 	node, err := pl.parse()
 	if err != nil {
 		return err
@@ -272,6 +276,11 @@ func (pl *planner) target(refs *ast.TableRefsClause, several string) (*rewrite.T
 	if err != nil {
 		return nil, err
 	}
+	return pl.named(name)
+}
+
+// named finds the instrumented table of that name, which the statement writes.
+func (pl *planner) named(name *ast.TableName) (*rewrite.Table, error) {
 	t, reason := pl.table(name)
 	if t == nil {
 		return nil, refusal(reason)

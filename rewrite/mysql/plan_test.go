@@ -192,7 +192,7 @@ func flags(p *rewrite.Plan) string {
 			b.WriteString(" " + f.name)
 		}
 	}
-	if p.Inserts > 0 {
+	if p.Inserts != 0 {
 		fmt.Fprintf(&b, " inserts=%d", p.Inserts)
 	}
 	if p.Params > 0 {
@@ -231,12 +231,13 @@ func marker(b []byte, h rewrite.Hole, ordinal int) []byte {
 var (
 	savePart    = regexp.MustCompile(`(\S+\.)?isotap_wlist = CONCAT\(LEFT\(\(@isotap_o := (.*?)\), 0\), (\S+\.)?isotap_wlist\),`)
 	tagPart     = regexp.MustCompile(`, (\S+\.)?isotap_wlist = CONCAT\(IF\(LENGTH\(\(@isotap_s := .*?(\{COLLECT.*?\}), IF\(LENGTH\(@isotap_s\).*?\{TAG\}\)\)\)`)
-	collectPart = regexp.MustCompile(`IFNULL\(LEFT\(IF\(@isotap_l < \d+, .*?IFNULL\((\S*isotap_rowid), .*?, \{TAG\}(.*?), _binary';'\)\) < .*?@isotap_n \+ 1 AS BINARY\)\)\), 0\), _binary''\)`)
+	numberPart  = regexp.MustCompile(`CONVERT\(LOWER\(CONV\(SUBSTRING_INDEX\(\(@isotap_c := .*?10, 36\)\) USING latin1\)`)
+	collectPart = regexp.MustCompile(`IFNULL\(LEFT\(IF\(@isotap_l < \d+, .*?IFNULL\((\S*isotap_rowid|_binary''), .*?, \{TAG\}(.*?), _binary';'\)\) < .*?@isotap_n \+ 1 AS BINARY\)\)\), 0\), _binary''\)`)
 )
 
 // abbreviate shortens what collects entries, and the two long assignments around it.
 func abbreviate(sql string) string {
-	sql = collectPart.ReplaceAllString(sql, "{COLLECT $1$2}")
+	sql = numberPart.ReplaceAllString(collectPart.ReplaceAllString(sql, "{COLLECT $1$2}"), "{NUMBER}")
 	return tagPart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $2}"), ", {TAG ROW $2}")
 }
 

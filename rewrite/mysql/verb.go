@@ -127,9 +127,11 @@ func (v verb) classify() {
 		p.ChangesSession = true
 	case v.is(0, "DO"):
 		v.expressions()
-	case v.is(0, "LOAD") && v.is(1, "DATA", "XML"):
+	case v.is(0, "LOAD") && v.is(1, "DATA"):
+		p.Kind, p.Observation = history.Insert, history.Exact // as far as the verb goes; see loadData
+	case v.is(0, "LOAD") && v.is(1, "XML"):
 		p.Kind = history.Insert
-		v.opaque("LOAD DATA")
+		v.opaque("LOAD XML")
 	case v.is(0, "HANDLER"):
 		v.opaque("HANDLER")
 	case v.is(0, "BINLOG"):

@@ -1,0 +1,54 @@
+package mysql
+
+import (
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// loadData makes LOAD DATA number its rows and tag them. It rests on the lexer alone.
+func (pl *planner) loadData() error {
+	st := pl.st
+	if pl.session.Dialect == TiDB {
+		return refusal("LOAD DATA")
+	}
+	into := st.find(2, st.last(), 0, "INTO")
+	if into < 0 || !st.is(into+1, "TABLE") || into+2 > st.last() {
+		return refusal("unparsable")
+	}
+	schema, table := "", unquoted(st.tok(into+2))
+	end := into + 3
+	if st.mark(end, ".") && end+1 <= st.last() {
+		schema, table = table, unquoted(st.tok(end+1))
+		end += 2
+	}
+	name := &ast.TableName{Schema: ast.NewCIStr(schema), Name: ast.NewCIStr(table)}
+	t, err := pl.named(name)
+	if err != nil {
+		return err
+	}
+	keyword := " SET "
+	for i := end; i <= st.last(); i++ {
+		if st.toks[i].depth == 0 && st.is(i, "SET") && !st.is(i-1, "CHARACTER") {
+			keyword = ", "
+		}
+	}
+	pieces := append([]rewrite.Piece{text(keyword + rewrite.RowIDColumn + " = ")}, numberedRowID(nil)...)
+	pos, gap := pl.after(st.last())
+	pl.insertAt(pos, append(pieces, text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))...)
+	pl.plan.Inserts = rewrite.Numbered
+	if t.InsertTrigger {
+		pl.lower("trigger")
+	}
+	if st.find(end, st.last()+1, -1, "SELECT") >= 0 {
+		pl.lower("subquery")
+	}
+	v := verb{st: st, session: pl.session}
+	for i := end; i < st.last(); i++ {
+		// The list of columns and variables stands in parentheses, too.
+		if st.mark(i+1, "(") && st.toks[i].kind == word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end && !v.nativeCall(i) {
+			pl.lower("function")
+		}
+	}
+	return nil
+}
