@@ -125,7 +125,10 @@ func spread(f *analyzer.Finding) string {
 	}
 	if len(f.Tables) > 0 && (f.Patterns > 1 || slices.ContainsFunc(f.Tables, func(t string) bool { return strings.HasSuffix(t, "#") })) {
 		shown := f.Tables[:min(len(f.Tables), 6)]
-		text := "tables " + strings.Join(shown, ", ")
+		text := "table " + shown[0]
+		if len(shown) > 1 {
+			text = "tables " + strings.Join(shown, ", ")
+		}
 		if len(shown) < len(f.Tables) {
 			text += fmt.Sprintf(" and %d more", len(f.Tables)-len(shown))
 		}
