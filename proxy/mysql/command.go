@@ -88,6 +88,7 @@ func (s *Session) passCommand(payload []byte) {
 
 // commandDone takes what a command that is no statement left behind. Some of them commit.
 func (s *Session) commandDone(x *exchange) error {
+	s.leaveConditions(x)
 	if x.failed {
 		return nil
 	}
@@ -135,6 +136,7 @@ func (s *Session) renew(payload []byte) {
 
 func (s *Session) initDB(payload []byte) {
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
+		s.leaveConditions(x)
 		s.stale = s.stale || !x.failed
 		return nil
 	}}, payload)
@@ -154,7 +156,12 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 // query sends a statement of the text protocol.
 func (s *Session) query(payload []byte) {
 	plan, asked := s.plan(payload[1:]), len(payload)
+	if s.restoreConditions(plan) {
+		s.wait(payload)
+		return
+	}
 	s.beforeStatement(plan)
+	listed := s.listed(plan, payload[1:], false)
 	o := s.observe(plan)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); reason != "" {
@@ -166,7 +173,10 @@ func (s *Session) query(payload []byte) {
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}
-	s.sendFor(s.statement(o), payload, asked)
+	x := s.statement(o)
+	x.added = s.addedWarnings(plan, o.rewritten)
+	x.show(listed)
+	s.sendFor(x, payload, asked)
 }
 
 // statement is the exchange that runs a client's statement.
@@ -267,6 +277,7 @@ func (s *Session) statementDone(x *exchange) error {
 		o.stmt.Void = true
 	}
 	s.countReply(x)
+	s.leaveConditions(x)
 	s.access(o, x)
 	s.record(o)
 	if !x.failed && o.collected() {
@@ -277,6 +288,9 @@ func (s *Session) statementDone(x *exchange) error {
 	s.accompany(o, x)
 	if s.cfg.Durable && len(s.ended) > 0 {
 		s.holding = true
+		if len(s.unread) > 0 {
+			s.keepConditions()
+		}
 		s.readCaptures()
 	}
 	return nil

@@ -68,4 +68,5 @@ func (s *Session) countReply(x *exchange) {
 func (s *Session) fillCounts(v *sqlmysql.Values) {
 	v.RowCount, v.RowCountGone = s.rowCount, s.rowCountGone
 	v.FoundRows, v.FoundRowsGone = s.foundRows, s.foundRowsGone
+	v.Deprecates = s.losesConditions()
 }

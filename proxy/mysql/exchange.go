@@ -46,6 +46,10 @@ type exchange struct {
 	// first is the number that the client expects on the reply's first packet. It goes on from those of
 	// the command, which may have taken another number of packets than what went upstream.
 	first byte
+	// added is how many warnings of isotap's the server counts in the reply.
+	added int
+	// instead are the rows that the client gets in the place of the server's; nil: the server's.
+	instead [][]byte
 	// retry says that the statement as rewritten was refused, and the original is to be run.
 	retry bool
 	// begun says that something of the reply has gone to the client.
@@ -147,7 +151,7 @@ func (s *Session) unsolicited(seq byte, payload []byte) error {
 
 // passesRows says whether the exchange's rows go to the client as they are.
 func (x *exchange) passesRows() bool {
-	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber
+	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
 }
 
 // forward sends a reply packet on to the client, if the client is to see the reply.

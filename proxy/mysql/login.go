@@ -125,7 +125,7 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 func (s *Session) reset() {
 	s.stmts = make(map[uint32]*prepared)
 	s.settings = settings{stale: true}
-	s.captures = captures{}
+	s.captures, s.conditions = captures{}, conditions{}
 	s.savepoints = nil
 	s.nextLevel = 0
 }

@@ -94,7 +94,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		return false, nil
 	case stateParamsEnd:
 		if x.prepared.params > 0 {
-			s.forward(x, 0, payload)
+			s.forward(x, 0, x.endWithoutAdded(payload))
 		}
 		return x.columnsNext(), nil
 	case stateFields:
@@ -108,7 +108,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		return deprecated, nil
 	default:
 		if x.fields > x.hidden+x.carries {
-			s.forward(x, 0, payload)
+			s.forward(x, 0, x.endWithoutAdded(payload))
 		}
 		return true, nil
 	}
@@ -167,6 +167,10 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	p.long = make([]bool, p.params)
 	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden-x.carries))
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
+	x.added = s.addedWarnings(p.plan, p.rewritten)
+	x.ok.warnings = binary.LittleEndian.Uint16(b[10:])
+	x.ok.warnings -= min(uint16(x.added), x.ok.warnings)
+	binary.LittleEndian.PutUint16(b[10:], x.ok.warnings)
 	x.renumber, x.seq = true, x.first
 	s.forward(x, 0, b)
 	if params > 0 {
@@ -185,9 +189,11 @@ func (s *Session) prepareDone(x *exchange) error {
 		s.sendPrepare(p)
 	case x.failed:
 		s.lastPrepared = 0
+		s.leaveConditions(x)
 	default:
 		s.stmts[p.id] = p
 		s.lastPrepared = p.id
+		s.leaveConditions(x)
 	}
 	s.rowCountGone = true
 	return nil
@@ -199,7 +205,7 @@ func (s *Session) statementID(payload []byte) (uint32, *prepared) {
 		return 0, nil
 	}
 	id := binary.LittleEndian.Uint32(payload[1:])
-	if id == directExecute {
+	if id == directExecute && s.dialect == sqlmysql.MariaDB {
 		id = s.lastPrepared
 	}
 	return id, s.stmts[id]
@@ -216,6 +222,10 @@ func (s *Session) execute(payload []byte) error {
 	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
 		s.wait(payload)
 		s.prepareFilled(p)
+		return nil
+	}
+	if s.resumed == nil && s.restoreConditions(p.plan) {
+		s.wait(payload)
 		return nil
 	}
 	reason := s.leavesPrepared(p)
@@ -271,6 +281,7 @@ func (s *Session) execute(payload []byte) error {
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
+	x.show(s.listed(p.plan, p.text, true))
 	s.sendFor(x, command, len(payload))
 	return nil
 }

@@ -106,6 +106,9 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		if err != nil {
 			return false, err
 		}
+		if x.added > 0 {
+			payload = withoutAdded(payload, &ok, x.added, s.caps)
+		}
 		s.forward(x, seq, payload)
 		return s.resultEnd(x, ok), nil
 	case markInfile:
@@ -191,6 +194,9 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		if err != nil {
 			return false, err
 		}
+		for _, row := range x.instead {
+			s.forward(x, seq, row)
+		}
 		if x.swallow {
 			s.forwardCount(x, end)
 		} else {
@@ -199,6 +205,9 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		return s.resultEnd(x, end), nil
 	}
 	x.rows++
+	if x.instead != nil {
+		return false, nil
+	}
 	payload, err := x.conceal.cut(x, payload)
 	if err != nil {
 		return false, err

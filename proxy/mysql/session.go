@@ -109,6 +109,7 @@ type Session struct {
 	settings
 	transactions
 	captures
+	conditions   conditions
 	stmts        map[uint32]*prepared
 	lastPrepared uint32
 	// refused holds the plans that the server did not take as rewritten, and why.
@@ -353,6 +354,9 @@ func (s *Session) note(format string, args ...any) {
 func (s *Session) Idle(now int64) {
 	s.now = now
 	if s.phase == phaseCommand && s.wantsClient() && len(s.clientBuf) == 0 {
+		if len(s.unread) > 0 {
+			s.keepConditions()
+		}
 		s.readCaptures()
 	}
 }

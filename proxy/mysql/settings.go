@@ -29,6 +29,7 @@ func (s *Session) askSettings() {
 		level = "@@tx_isolation"
 	}
 	s.known = false
+	s.keepConditions()
 	var unread error
 	counts := s.asksCounts()
 	s.sendQuery(&exchange{

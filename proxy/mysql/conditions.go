@@ -1,0 +1,206 @@
+package mysql
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// conditions is what the client's last statement left for SHOW WARNINGS and its kind, on a server of
+// MySQL's. There every statement of isotap's clears the list, and every assignment to a variable in the
+// text of a statement adds a warning to it (1287). So isotap's own are taken out of the counts, the list is
+// fetched before it is lost, and a client that asks for it is answered by the server as far as the same
+// conditions can be raised there again, and from here beyond that. MariaDB keeps its list through what
+// isotap runs.
+type conditions struct {
+	raised int // how many; -1 after an error, which does not say
+	added  int // how many of isotap's stand before them on the server
+	state  string
+	// gone says that the server has them no more: they are in kept.
+	gone bool
+	kept []condition
+}
+
+// A condition is a row of SHOW WARNINGS.
+type condition struct{ level, code, message []byte }
+
+// warningOfAssignment is the number of MySQL's warning about assignments in expressions.
+const warningOfAssignment = "1287"
+
+// losesConditions says whether the server is one whose conditions isotap has to mind.
+func (s *Session) losesConditions() bool { return s.dialect == sqlmysql.MySQL }
+
+// addedWarnings is how many warnings of isotap's the server counts when it reads the text of a plan.
+func (s *Session) addedWarnings(plan *rewrite.Plan, rewritten bool) int {
+	if !rewritten || !s.losesConditions() {
+		return 0
+	}
+	return plan.Deprecated
+}
+
+// leaveConditions takes note of what a client's statement raised.
+func (s *Session) leaveConditions(x *exchange) {
+	switch {
+	case x.failed:
+		s.conditions = conditions{raised: -1, added: x.added, state: x.err.state}
+	case x.stmt == nil || x.stmt.plan.Conditions < rewrite.KeepsConditions:
+		s.conditions = conditions{raised: int(x.ok.warnings), added: x.added}
+	}
+}
+
+// keepConditions fetches what is about to be lost, when the client can still ask for it.
+func (s *Session) keepConditions() {
+	c := &s.conditions
+	if !s.losesConditions() || c.gone {
+		return
+	}
+	c.gone = true
+	if c.raised == 0 {
+		return
+	}
+	s.rowCountGone, s.foundRowsGone = true, true
+	s.sendQuery(&exchange{row: func(payload []byte) error {
+		r := reader{b: payload}
+		row := condition{bytes.Clone(r.lenencBytes()), bytes.Clone(r.lenencBytes()), bytes.Clone(r.lenencBytes())}
+		if r.err != nil {
+			return fmt.Errorf("parse a row of SHOW WARNINGS: %w", r.err)
+		}
+		if c.added > 0 && string(row.code) == warningOfAssignment {
+			c.added--
+			return nil
+		}
+		c.kept = append(c.kept, row)
+		return nil
+	}}, "SHOW WARNINGS")
+}
+
+// restoreConditions raises on the server what the client's last statement raised there, before a statement
+// that asks for it. It says whether the statement has to wait until isotap knows what that is.
+func (s *Session) restoreConditions(plan *rewrite.Plan) (wait bool) {
+	c := &s.conditions
+	switch {
+	case !s.losesConditions() || plan.Conditions == rewrite.NoConditions || !c.gone && c.added == 0:
+		return false
+	case !c.gone:
+		s.keepConditions()
+		if len(s.exchanges) > 0 {
+			return true
+		}
+	}
+	s.rowCountGone, s.foundRowsGone = true, true
+	s.sendQuery(&exchange{}, c.raising())
+	return false
+}
+
+// maxRaised bounds the statement that raises as many conditions as there were.
+const maxRaised = 10_000
+
+// raising gives a statement that leaves conditions like the kept ones: the same one, when it is alone or
+// there is an error, otherwise as many.
+func (c *conditions) raising() string {
+	n := len(c.kept)
+	if n == 0 {
+		return "DO 0"
+	}
+	last := c.kept[n-1]
+	failed := string(last.level) == "Error"
+	if n > 1 && !failed {
+		b := []byte("DO CAST('' AS SIGNED)")
+		for range min(max(n, c.raised), maxRaised) - 1 {
+			b = append(b, ",CAST('' AS SIGNED)"...)
+		}
+		return string(b)
+	}
+	state := "01000"
+	if failed && len(c.state) == len(state) {
+		state = c.state
+	} else if failed {
+		state = "HY000"
+	}
+	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code, last.message)
+}
+
+// listed gives the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
+// server's own are right.
+func (s *Session) listed(plan *rewrite.Plan, text []byte, binary bool) [][]byte {
+	if plan.Conditions != rewrite.ListsConditions || !s.losesConditions() || !s.conditions.gone || len(s.conditions.kept) == 0 {
+		return nil
+	}
+	list := sqlmysql.ReadConditionList(string(text), &s.env)
+	rows := [][]byte{}
+	for _, c := range s.conditions.kept {
+		switch {
+		case list.Errors && string(c.level) != "Error":
+		case list.Skip > 0:
+			list.Skip--
+		case list.Take > 0:
+			list.Take--
+			rows = append(rows, c.row(binary))
+		}
+	}
+	return rows
+}
+
+// show makes rows the exchange's answer; nil leaves the server's.
+func (x *exchange) show(rows [][]byte) {
+	if rows != nil {
+		x.instead, x.renumber = rows, true
+	}
+}
+
+// row gives the condition as a row of SHOW WARNINGS.
+func (c *condition) row(inBinary bool) []byte {
+	var b []byte
+	if inBinary {
+		b = append(b, 0, 0) // the marker, and the NULL bitmap of three columns
+	}
+	b = append(appendLenenc(b, uint64(len(c.level))), c.level...)
+	if inBinary {
+		code, _ := strconv.ParseUint(string(c.code), 10, 32) // the server's number
+		b = binary.LittleEndian.AppendUint32(b, uint32(code))
+	} else {
+		b = append(appendLenenc(b, uint64(len(c.code))), c.code...)
+	}
+	return append(appendLenenc(b, uint64(len(c.message))), c.message...)
+}
+
+// endWithoutAdded gives the EOF packet behind a prepared statement's definitions without the warnings that
+// isotap's part of the statement caused.
+func (x *exchange) endWithoutAdded(payload []byte) []byte {
+	if x.added == 0 || len(payload) < 3 {
+		return payload
+	}
+	b := bytes.Clone(payload)
+	warnings := binary.LittleEndian.Uint16(b[1:])
+	binary.LittleEndian.PutUint16(b[1:], warnings-min(uint16(x.added), warnings))
+	return b
+}
+
+// withoutAdded gives an OK packet without the warnings that isotap's part of the statement caused, and
+// corrects ok accordingly.
+func withoutAdded(payload []byte, ok *okPacket, added int, caps uint32) []byte {
+	warnings := ok.warnings - min(uint16(added), ok.warnings)
+	b := bytes.Clone(payload[:len(payload)-len(ok.tail)-2])
+	b = binary.LittleEndian.AppendUint16(b, warnings)
+	info := ok.info
+	if head, found := bytes.CutSuffix(info, strconv.AppendUint([]byte("Warnings: "), uint64(ok.warnings), 10)); found {
+		info = strconv.AppendUint(append(bytes.Clone(head), "Warnings: "...), uint64(warnings), 10)
+	}
+	tail := len(b)
+	if caps&gomysql.CLIENT_SESSION_TRACK != 0 && len(ok.tail) > 0 {
+		r := reader{b: ok.tail}
+		r.lenencBytes() // the info; what follows is the session's state
+		b = append(appendLenenc(b, uint64(len(info))), info...)
+		b = append(b, r.rest()...)
+	} else {
+		b = append(b, info...)
+	}
+	ok.warnings, ok.info, ok.tail = warnings, info, b[tail:]
+	return b
+}
