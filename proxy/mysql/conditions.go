@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -101,6 +99,9 @@ func (s *Session) restoreConditions(plan *rewrite.Plan) (wait bool) {
 // maxRaised bounds the statement that raises as many conditions as there were.
 const maxRaised = 10_000
 
+// maxSignalled is how many characters of a message SIGNAL takes.
+const maxSignalled = 128
+
 // raising gives a statement that leaves conditions like the kept ones: the same one, when it is alone or
 // there is an error, otherwise as many.
 func (c *conditions) raising() string {
@@ -123,7 +124,9 @@ func (c *conditions) raising() string {
 	} else if failed {
 		state = "HY000"
 	}
-	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code, last.message)
+	message := []rune(string(last.message))
+	message = message[:min(len(message), maxSignalled)]
+	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code, string(message))
 }
 
 // listed gives the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
@@ -184,23 +187,21 @@ func (x *exchange) endWithoutAdded(payload []byte) []byte {
 
 // withoutAdded gives an OK packet without the warnings that isotap's part of the statement caused, and
 // corrects ok accordingly.
-func withoutAdded(payload []byte, ok *okPacket, added int, caps uint32) []byte {
+func withoutAdded(payload []byte, ok *okPacket, added int) []byte {
 	warnings := ok.warnings - min(uint16(added), ok.warnings)
 	b := bytes.Clone(payload[:len(payload)-len(ok.tail)-2])
 	b = binary.LittleEndian.AppendUint16(b, warnings)
-	info := ok.info
+	// Servers put the info's length before it, whatever was agreed; behind it may stand the session's state.
+	tail := len(b)
+	r := reader{b: ok.tail}
+	info := r.lenencBytes()
 	if head, found := bytes.CutSuffix(info, strconv.AppendUint([]byte("Warnings: "), uint64(ok.warnings), 10)); found {
 		info = strconv.AppendUint(append(bytes.Clone(head), "Warnings: "...), uint64(warnings), 10)
-	}
-	tail := len(b)
-	if caps&gomysql.CLIENT_SESSION_TRACK != 0 && len(ok.tail) > 0 {
-		r := reader{b: ok.tail}
-		r.lenencBytes() // the info; what follows is the session's state
 		b = append(appendLenenc(b, uint64(len(info))), info...)
 		b = append(b, r.rest()...)
 	} else {
-		b = append(b, info...)
+		b = append(b, ok.tail...)
 	}
-	ok.warnings, ok.info, ok.tail = warnings, info, b[tail:]
+	ok.warnings, ok.tail = warnings, b[tail:]
 	return b
 }

@@ -216,7 +216,9 @@ func (s *Session) execute(payload []byte) error {
 	_, p := s.statementID(payload)
 	if p == nil {
 		// The server knows what to say about it.
-		s.sendFor(s.statement(s.observe(unknownSettings)), payload, len(payload))
+		x := s.statement(s.observe(unknownSettings))
+		x.added = s.conditions.added // it adds its error to what is listed already
+		s.sendFor(x, payload, len(payload))
 		return nil
 	}
 	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {

@@ -107,7 +107,7 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 			return false, err
 		}
 		if x.added > 0 {
-			payload = withoutAdded(payload, &ok, x.added, s.caps)
+			payload = withoutAdded(payload, &ok, x.added)
 		}
 		s.forward(x, seq, payload)
 		return s.resultEnd(x, ok), nil
