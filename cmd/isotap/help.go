@@ -31,6 +31,36 @@ func noArguments(c *cobra.Command, args []string) error {
 	return fmt.Errorf("%s takes no arguments, but was given %q; %q lists its flags", c.CommandPath(), args[0], c.CommandPath()+" --help")
 }
 
+// helpCommand is cobra's, but for verbs that there are not.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [VERB]",
+		Short:   "Show the help of a verb",
+		Example: "  isotap help run",
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (verbs []string, _ cobra.ShellCompDirective) {
+			if parent, rest, err := c.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, verb := range parent.Commands() {
+					if verb.IsAvailableCommand() {
+						verbs = append(verbs, verb.Name()+"\t"+verb.Short)
+					}
+				}
+			}
+			return verbs, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			verb, rest, err := c.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return mistakenVerb(verb, rest)
+			}
+			verb.InitDefaultHelpFlag() // cobra adds it to what it runs only
+			return verb.Help()
+		},
+	}
+}
+
 // mistakenFlag turns pflag's error about a flag into one that says what to do.
 func mistakenFlag(c *cobra.Command, err error) error {
 	help := fmt.Sprintf("; %q lists the flags", c.CommandPath()+" --help")

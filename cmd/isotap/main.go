@@ -67,6 +67,7 @@ func root() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return config.FromEnvironment(c.Flags(), os.Getenv) },
 	}
 	c.SetFlagErrorFunc(mistakenFlag)
+	c.SetHelpCommand(helpCommand())
 	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(), instrumentCommand(), stripCommand(), configCommand(), demoCommand(), versionCommand())
 	return c
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,28 @@ func TestTheExampleFileShowsEverySettingWithItsDefault(t *testing.T) {
 	}
 	if len(names) == 0 {
 		t.Error("the example sets nothing")
+	}
+}
+
+func TestTheGuideListsEverySettingAsItIs(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range Options {
+		o := &Options[i]
+		live := ""
+		if o.Reloads {
+			live = "yes"
+		}
+		s := Default()
+		value := ""
+		if text := o.bind(&s).String(); text != "" {
+			value = "`" + text + "`"
+		}
+		if row := fmt.Sprintf("| `%s` | %s | %s | %s |", o.Name, value, live, o.Usage); !strings.Contains(string(guide), row+"\n") {
+			t.Errorf("docs/guide.md lacks the row\n%s", row)
+		}
 	}
 }
 
