@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 var readTables = []string{
@@ -99,7 +100,7 @@ func TestAggregatesAreRecordedRowByRow(t *testing.T) {
 		"SELECT COUNT(*) FROM d JOIN e ON d.id > e.id - 3":              "exact d3 e3",
 		"SELECT COUNT(e.id), SUM(pay) FROM d LEFT JOIN e ON dep = d.id": "exact d3 e3",
 		"SELECT MIN(note), COUNT(*) FROM e WHERE dep = 2":               "exact e1",
-		"SELECT dep, COUNT(*) FROM e GROUP BY dep WITH ROLLUP":          "exact e3",
+		"SELECT dep, COUNT(*) FROM e GROUP BY dep":                      "exact e3",
 		"SELECT dep, COUNT(*) n FROM e GROUP BY dep HAVING n > 1":       "inexact (groups left out) e2",
 	})
 }
@@ -120,10 +121,19 @@ func TestQueriesInFromAreRecorded(t *testing.T) {
 	})
 }
 
+func TestWindowFunctionsAreRecorded(t *testing.T) {
+	checkReads(t, map[string]string{
+		"SELECT *, ROW_NUMBER() OVER (ORDER BY id) FROM e":                                            "exact e3",
+		"SELECT id, SUM(pay) OVER w FROM e WINDOW w AS (ORDER BY id) LIMIT 1":                         "inexact (window function) e1",
+		"SELECT * FROM (SELECT *, RANK() OVER (PARTITION BY dep ORDER BY id) n FROM e) x WHERE n = 1": "exact e2",
+	})
+}
+
 // TestLargeAggregatesAreLeftAlone has an array that cannot hold all rows: what it holds is recorded, the
 // client sees no warning, and from then on the statement goes as it is, in all sessions, until the
 // tables change.
 func TestLargeAggregatesAreLeftAlone(t *testing.T) {
+	testdb.Only(t, "its arrays have no bound", "mariadb", testdb.MariaDB118.Name)
 	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t SELECT seq FROM seq_1_to_400")
 	small, other := b.conn(b.through), b.conn(b.through)
 	b.exec(small, "SET group_concat_max_len = 20000")

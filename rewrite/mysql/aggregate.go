@@ -81,19 +81,31 @@ func skipsRows(n *ast.SelectStmt) bool {
 	if n.Limit != nil && n.GroupBy != nil {
 		return true
 	}
-	c := aggregates{}
-	n.Fields.Accept(&c)
-	if n.Having != nil {
-		n.Having.Accept(&c)
-	}
-	if n.OrderBy != nil {
-		n.OrderBy.Accept(&c)
-	}
-	return c.skips || !c.sums
+	a := aggregatesOf(n)
+	return a.extremes || a.distinct || !a.sums
 }
 
-// aggregates tells the aggregate functions that need every row from those that do not.
-type aggregates struct{ sums, skips bool }
+// changesTypes says whether the types of a grouped SELECT's columns depend on MySQL's plan: where it groups
+// in a temporary table, MIN and MAX of an INT and the groups of ROLLUP can be BIGINT.
+func changesTypes(n *ast.SelectStmt) bool {
+	return n.GroupBy != nil && (n.GroupBy.Rollup || aggregatesOf(n).extremes)
+}
+
+// aggregates are the kinds of aggregate functions of a SELECT: those that need every row, and those that
+// do not.
+type aggregates struct{ sums, extremes, distinct bool }
+
+func aggregatesOf(n *ast.SelectStmt) aggregates {
+	var a aggregates
+	n.Fields.Accept(&a)
+	if n.Having != nil {
+		n.Having.Accept(&a)
+	}
+	if n.OrderBy != nil {
+		n.OrderBy.Accept(&a)
+	}
+	return a
+}
 
 // Enter implements ast.Visitor.
 func (a *aggregates) Enter(n ast.Node) (ast.Node, bool) {
@@ -103,9 +115,9 @@ func (a *aggregates) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.AggregateFuncExpr:
 		switch strings.ToLower(n.F) {
 		case ast.AggFuncMin, ast.AggFuncMax:
-			a.skips = true
+			a.extremes = true
 		default:
-			a.skips = a.skips || n.Distinct
+			a.distinct = a.distinct || n.Distinct
 			a.sums = true
 		}
 	}

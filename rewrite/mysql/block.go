@@ -50,8 +50,10 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	use := inspectSelect(n)
 	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil}
 	switch {
-	case use.window:
-		return nil, nil, refusal("window function")
+	case use.window && b.grouped && pl.session.Dialect == MariaDB:
+		return nil, nil, refusal("window function") // beside JSON_ARRAYAGG, ORDER BY is not obeyed
+	case b.grouped && pl.session.Dialect == MySQL && changesTypes(n):
+		return nil, nil, refusal("aggregate")
 	case use.outward && !b.grouped, b.grouped && n.Having != nil && n.Limit != nil:
 		// Whether there is one row or many is not certain.
 		return nil, nil, refusal("aggregate")
@@ -106,6 +108,9 @@ func (pl *planner) lowerBlock(b *block, use *usage) {
 		}
 	}
 	pl.lowerBy(use)
+	if use.window && n.Limit != nil {
+		pl.lower("window function") // its values came from rows that are not among the result's
+	}
 	arrays := slices.ContainsFunc(b.srcs, func(s *source) bool {
 		return slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array })
 	})

@@ -95,10 +95,11 @@ func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
 		t.Fatalf("%s does not end with RETURNING", sql)
 	}
 	body := st.without(st.parserText(), cut.rowAlias, cut.returning)
+	body = st.beyondRead(&s).known(st, body)
 	body = arrayLimit.ReplaceAllString(body, "$1)")
 	ps := parser.New()
 	ps.SetMariaDB(true)
-	ps.EnableWindowFunc(false)
+	ps.EnableWindowFunc(st.mayHaveWindows())
 	ps.SetStrictDoubleTypeCheck(false)
 	ps.SetSQLMode(s.parserMode())
 	nodes, _, err := ps.ParseSQL(body)

@@ -186,9 +186,6 @@ func (pl *planner) rewrite() error {
 func (pl *planner) parse() (ast.StmtNode, error) {
 	trees, err := pl.parseAll()
 	if err != nil || len(trees) != 1 {
-		if pl.st.find(0, len(pl.st.toks), -1, "OVER") >= 0 {
-			return nil, refusal("window function")
-		}
 		return nil, refusal("unparsable")
 	}
 	return trees[0], nil
@@ -200,12 +197,19 @@ func (pl *planner) parseAll() ([]ast.StmtNode, error) {
 		pl.read = true
 		pl.beyond = pl.st.beyondParser(pl.session)
 		text := pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning)
-		pl.trees, pl.failure = pl.rewriter.trees(text, pl.session)
+		text = pl.st.beyondRead(pl.session).known(pl.st, text)
+		windows := pl.session.Dialect == TiDB
+		pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, windows)
+		if pl.failure != nil && !windows && pl.st.mayHaveWindows() {
+			pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, true)
+		}
 	}
 	return pl.trees, pl.failure
 }
 
-func (r *Rewriter) trees(text string, s *Session) (nodes []ast.StmtNode, err error) {
+// trees gives the trees of the statements in a text. Where window functions are known, MariaDB's
+// unreserved words (rank, groups, ...) are reserved.
+func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.StmtNode, err error) {
 	p := r.parsers.Get().(*parser.Parser)
 	defer func() {
 		// A parser that panicked is in an unknown state and must not come back to the pool.
@@ -216,7 +220,7 @@ func (r *Rewriter) trees(text string, s *Session) (nodes []ast.StmtNode, err err
 		r.parsers.Put(p)
 	}()
 	p.SetMariaDB(s.Dialect != TiDB)
-	p.EnableWindowFunc(s.Dialect == TiDB) // else MariaDB's unreserved words (rank, groups, ...) are reserved
+	p.EnableWindowFunc(windows)
 	p.SetStrictDoubleTypeCheck(false)
 	p.SetSQLMode(s.parserMode())
 	nodes, _, err = p.ParseSQL(text)

@@ -3,6 +3,7 @@ package mysql
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"slices"
@@ -23,7 +24,7 @@ var readTables = []string{
 	"INSERT INTO d (id, name, boss) VALUES (1, 'dev', 2), (2, 'ops', 4), (3, 'none', NULL)",
 	"UPDATE d SET isotap_rowid = CONCAT(_binary'd', id), isotap_wlist = '0'",
 	"CREATE TABLE e (id INT PRIMARY KEY, dep INT, pay DECIMAL(8,2), note TEXT, isotap_rowid VARBINARY(64) INVISIBLE, isotap_wlist VARBINARY(255) INVISIBLE, KEY (dep)) CHARSET utf8mb4",
-	"INSERT INTO e (id, dep, pay, note) VALUES (1, 1, 10.5, 'a'), (2, 1, 20, 'é'), (3, 2, 30, NULL), (4, 2, 30, 'd'), (5, NULL, NULL, 'e')",
+	"INSERT INTO e (id, dep, pay, note) VALUES (1, 1, 10.5, 'a'), (2, 1, 20, 'ü'), (3, 2, 30, NULL), (4, 2, 30, 'd'), (5, NULL, NULL, 'e')",
 	"UPDATE e SET isotap_rowid = CONCAT(_binary'e', id), isotap_wlist = IF(id = 2, '0,000001a.1,000001b.1', '0')",
 }
 
@@ -87,9 +88,13 @@ type sight struct {
 	hidden        [][]string // the values of the last columns, by row
 }
 
-// planFlags are the flags of a column that depend on whether the server grouped in a temporary table:
-// MULTIPLE_KEY, PART_KEY, GROUP, and BINARY of numbers. So does the original name of an expression.
-const planFlags = 0x8 | 0x80 | 0x4000 | 0x8000
+// Flags of a column that depend on whether the server went through a temporary table: MULTIPLE_KEY,
+// PART_KEY, GROUP, and BINARY of numbers; when it groups also PRI_KEY, BLOB and NO_DEFAULT_VALUE. Then
+// the length and decimals of MIN and MAX of texts do, too (docs/adr/0010).
+const (
+	planFlags  = 0x8 | 0x80 | 0x4000 | 0x8000
+	groupFlags = planFlags | 0x2 | 0x10 | 0x1000
+)
 
 // see runs a query, as text or prepared, and takes the last columns for hidden. What stars carry is
 // left out.
@@ -117,8 +122,13 @@ func (s *readServer) see(query string, hidden int, prepared bool) sight {
 		if carried[i] = strings.HasPrefix(string(f.Name), rewrite.CarriedPrefix); carried[i] {
 			continue
 		}
-		result.columns = append(result.columns, fmt.Sprintf("%s|%s|%s type %d flags %x length %d charset %d decimals %d",
-			f.Table, f.OrgTable, f.Name, f.Type, f.Flag&^planFlags, f.ColumnLength, f.Charset, f.Decimal))
+		definition := fmt.Sprintf("%s|%s|%s type %d charset %d", f.Table, f.OrgTable, f.Name, f.Type, f.Charset)
+		if strings.Contains(query, "GROUP BY") {
+			definition += fmt.Sprintf(" flags %x", f.Flag&^groupFlags)
+		} else {
+			definition += fmt.Sprintf(" flags %x length %d decimals %d", f.Flag&^planFlags, f.ColumnLength, f.Decimal)
+		}
+		result.columns = append(result.columns, definition)
 	}
 	for _, row := range r.Values {
 		var cells, last []string
@@ -176,10 +186,21 @@ func (p sight) seen(t *testing.T, sources []rewrite.Source) string {
 // identities are those given, "=0" left out.
 func (s *readServer) compare(query, want string) {
 	s.t.Helper()
+	for _, got := range s.same(query) {
+		if got != want {
+			s.t.Errorf("%s: saw %s, want %s", query, got, want)
+		}
+	}
+}
+
+// same runs a query as it is and rewritten, as text and prepared, and demands that a client could not
+// tell. It gives the identities that each showed.
+func (s *readServer) same(query string) (seen []string) {
+	s.t.Helper()
 	p := s.rewriter.Plan(query, s.session)
 	if p.Pieces == nil {
 		s.t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
-		return
+		return nil
 	}
 	rewritten := literal(p, Values{})
 	for _, prepared := range []bool{false, true} {
@@ -196,10 +217,9 @@ func (s *readServer) compare(query, want string) {
 				original.warnings, strings.Join(original.rows, "\n"))
 			continue
 		}
-		if got := strings.TrimSuffix(tapped.seen(s.t, p.Sources), "=0"); got != want {
-			s.t.Errorf("%s: saw %s, want %s", rewritten, got, want)
-		}
+		seen = append(seen, strings.TrimSuffix(tapped.seen(s.t, p.Sources), "=0"))
 	}
+	return seen
 }
 
 // TestQueriesInFromPassIdentitiesOutwards reads through derived tables and common table expressions.
@@ -238,6 +258,103 @@ func TestQueriesInFromPassIdentitiesOutwards(t *testing.T) {
 	})
 }
 
+func TestWindowFunctionsTellTheirRows(t *testing.T) {
+	readServers(t, func(t *testing.T, s *readServer) {
+		for query, want := range map[string]string{
+			"SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS rn, SUM(pay) OVER (PARTITION BY dep) FROM e ORDER BY id": everyE,
+			"SELECT *, RANK() OVER w, LAG(id, 1) OVER w FROM e WHERE dep = 1 WINDOW w AS (ORDER BY id)":             dep1,
+			"SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY dep ORDER BY id) AS n FROM e) x WHERE n = 1":  "e1 e3 e5",
+			"WITH c AS (SELECT id, COUNT(*) OVER () AS n FROM d) SELECT * FROM c LIMIT 5":                           everyD,
+			"SELECT d.name, COUNT(*) OVER (PARTITION BY dep) FROM d JOIN e ON e.dep = d.id":                         "d1 d2 " + dep1 + " e3 e4",
+		} {
+			s.compare(query, want)
+		}
+	})
+}
+
+// TestWindowsOverGroupsAreLeftAlone has MariaDB's own fault in it: beside JSON_ARRAYAGG it forgets ORDER BY.
+func TestWindowsOverGroupsAreLeftAlone(t *testing.T) {
+	readServers(t, func(t *testing.T, s *readServer) {
+		const query = "SELECT dep, SUM(COUNT(*)) OVER () FROM e GROUP BY dep ORDER BY dep"
+		if p := s.rewriter.Plan(query, s.session); s.session.Dialect == MariaDB {
+			if p.Pieces != nil || p.Reason != "window function" {
+				t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
+			}
+			return
+		}
+		s.compare(query, everyE)
+	})
+}
+
+// TestRandomReadsAreTheSame compares reads put together at random, on larger tables with duplicates and
+// NULLs. All have a total order.
+func TestRandomReadsAreTheSame(t *testing.T) {
+	readServers(t, func(t *testing.T, s *readServer) {
+		s.exec("INSERT INTO e (id, dep, pay, note) SELECT 10 * x.id + y.id + 5, NULLIF(x.id, 3), y.pay * x.id, y.note FROM e x JOIN e y")
+		s.exec("UPDATE e SET isotap_rowid = CONCAT(_binary'e', id), isotap_wlist = '0'")
+		rng := rand.New(rand.NewPCG(1, 2))
+		pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
+		aggregates := []string{"COUNT(*)", "COUNT(dep)", "SUM(pay)", "MIN(note)", "MAX(e.id)", "AVG(pay)", "COUNT(DISTINCT note)",
+			"GROUP_CONCAT(e.id ORDER BY e.id)", "BIT_XOR(e.id)", "MAX(note) + 1", "COALESCE(SUM(dep), 0)"}
+		for range 200 {
+			from := pick("e", "e", "e FORCE INDEX (dep)", "(SELECT * FROM e) e", "(SELECT id, dep, pay, note FROM e WHERE id > 2) e",
+				"e LEFT JOIN d ON d.id = e.dep", "d JOIN e ON d.id = e.dep", "d LEFT JOIN e ON d.id = e.dep AND e.pay > 10", "e STRAIGHT_JOIN d USING (id)")
+			where := pick("", "", " WHERE pay > 20", " WHERE dep IN (1, 2)", " WHERE note IS NOT NULL", " WHERE e.id BETWEEN 3 AND 40")
+			group := pick("dep", "dep", "note", "pay", "dep, note", "e.id", "dep % 2", "e.id, dep")
+			query := "SELECT " + pick(aggregates...) + ", " + pick(aggregates...) + " FROM " + from + where
+			switch rng.IntN(4) {
+			case 0:
+				query += pick("", " LIMIT 1", " ORDER BY 1")
+			case 1:
+				query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " + group +
+					pick("", " HAVING a > 1", "") + " ORDER BY " + group
+			case 2:
+				query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " + group + " ORDER BY " +
+					pick("a, ", "a DESC, ", "COUNT(*) DESC, ") + group + pick("", " LIMIT 3", " LIMIT 2, 4")
+			case 3:
+				if s.session.Dialect == MySQL {
+					continue
+				}
+				query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " + group + " WITH ROLLUP"
+			}
+			if s.session.Dialect == MySQL && strings.Contains(query, "GROUP BY") && (strings.Contains(query, "MIN(") || strings.Contains(query, "MAX(")) {
+				continue
+			}
+			s.same(query)
+		}
+	})
+}
+
+// TestRollupIsObservedOnMariaDBOnly since a group's column can get another type in another plan of MySQL's.
+func TestRollupIsObservedOnMariaDBOnly(t *testing.T) {
+	readServers(t, func(t *testing.T, s *readServer) {
+		const query = "SELECT dep, SUM(pay) FROM e GROUP BY dep WITH ROLLUP"
+		if s.session.Dialect == MariaDB {
+			s.compare(query, everyE)
+		} else if p := s.rewriter.Plan(query, s.session); p.Pieces != nil || p.Reason != "aggregate" {
+			t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
+		}
+	})
+}
+
+// TestMariaDBsOwnClausesAreKept reads with clauses that the parser does not know.
+func TestMariaDBsOwnClausesAreKept(t *testing.T) {
+	s := newReadServer(t, testdb.MariaDB(t).Addr())
+	for query, want := range map[string]string{
+		"SELECT * FROM e WHERE id = 1 LOCK IN SHARE MODE NOWAIT":                          "e1",
+		"SELECT id, note FROM e WHERE dep = 1 LOCK IN SHARE MODE WAIT 3":                  dep1,
+		"SELECT id, note FROM e WHERE id > 3 ORDER BY id LOCK IN SHARE MODE SKIP LOCKED;": "e4 e5",
+		"SELECT id FROM e ORDER BY id OFFSET 2 ROWS FETCH NEXT 2 ROWS ONLY":               "e3 e4",
+		"SELECT id FROM e ORDER BY id FETCH FIRST ROW ONLY":                               "e1",
+		"SELECT id, pay FROM e ORDER BY pay DESC FETCH FIRST 1 ROW WITH TIES":             "e3 e4",
+		"SELECT id FROM e ORDER BY id OFFSET 4 ROWS":                                      "e5",
+		"SELECT id FROM e WHERE id = 1 FOR UPDATE SKIP LOCKED":                            "e1",
+		"SELECT id FROM e WHERE id = 1 FOR UPDATE NOWAIT":                                 "e1",
+	} {
+		s.compare(query, want)
+	}
+}
+
 const (
 	everyD = "d1 d2 d3"
 	everyE = "e1 e2=0,000001a.1,000001b.1 e3 e4 e5"
@@ -252,7 +369,6 @@ func TestAggregatesTellTheRowsOfTheirGroups(t *testing.T) {
 			"SELECT COUNT(*) FROM e WHERE id > 100":                                                            "",
 			"SELECT MAX(id) FROM e WHERE dep = 1":                                                              dep1,
 			"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep":                                            everyE,
-			"SELECT dep, SUM(pay) FROM e GROUP BY dep WITH ROLLUP":                                             everyE,
 			"SELECT dep FROM e WHERE dep = 1 GROUP BY 1":                                                       dep1,
 			"SELECT dep, GROUP_CONCAT(note ORDER BY id) FROM e GROUP BY dep":                                   everyE,
 			"SELECT dep, GROUP_CONCAT(DISTINCT pay) FROM e GROUP BY dep":                                       everyE,

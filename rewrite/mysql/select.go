@@ -44,8 +44,6 @@ func collapsing(n *ast.SelectStmt) string {
 		return "INTO"
 	case n.Distinct:
 		return "distinct"
-	case len(n.WindowSpecs) > 0:
-		return "window function"
 	}
 	return ""
 }

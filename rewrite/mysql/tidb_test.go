@@ -60,13 +60,13 @@ func FuzzTiDB(f *testing.F) {
 		p := r.Plan(in, s)
 		checkHidden(t, p)
 		if p.Plain != "" {
-			if _, err := r.trees(scan(p.Plain, false, false).parserText(), &s); err != nil {
+			if _, err := r.trees(scan(p.Plain, false, false).parserText(), &s, true); err != nil {
 				t.Errorf("the plain form %q: %v", p.Plain, err)
 			}
 		}
 		if p.Pieces != nil && p.Kind != history.DDL && !p.Substitutes {
 			text := string(p.Append(nil, AppendPlaceholder))
-			if _, err := r.trees(scan(text, false, false).parserText(), &s); err != nil {
+			if _, err := r.trees(scan(text, false, false).parserText(), &s, true); err != nil {
 				t.Errorf("the observed form %q: %v", text, err)
 			}
 		}

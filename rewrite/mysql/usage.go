@@ -28,6 +28,9 @@ func inspectSelect(n *ast.SelectStmt) *usage {
 	u := &usage{list: true}
 	n.Fields.Accept(u)
 	u.list = false
+	for i := range n.WindowSpecs {
+		n.WindowSpecs[i].Accept(u)
+	}
 	if n.Having != nil {
 		n.Having.Accept(u)
 	}
