@@ -57,7 +57,22 @@ func (c *Conn) connect(ctx context.Context) error {
 		}
 		return socket, err
 	}
-	conn, err := client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial)
+	secure, err := c.target.TLSConfig()
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", c.target, err)
+	}
+	login := func(o ...client.Option) (*client.Conn, error) {
+		return client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial, o...)
+	}
+	var conn *client.Conn
+	if secure == nil {
+		conn, err = login()
+	} else {
+		conn, err = login(func(c *client.Conn) error { c.SetTLSConfig(secure); return nil })
+		if c.target.TLS.Mode == TLSPrefer && err != nil && strings.Contains(err.Error(), "does not support TLS") {
+			conn, err = login()
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}

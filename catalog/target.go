@@ -3,8 +3,10 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,6 +18,7 @@ type Target struct {
 	User     string
 	Password string `json:"-"`
 	Database string // may be empty
+	TLS      TLS
 }
 
 const defaultPort = "3306"
@@ -30,9 +33,10 @@ const defaultPort = "3306"
 //	jdbc:mysql://host:3306/database?user=user&password=password
 //
 // The schemes are mysql, mariadb, tidb and frameworks' own (mysql2, mysql+pymysql); the last but one form is
-// that of Go's driver, in which nothing is percent-encoded. The host defaults to 127.0.0.1 and the port to 3306. User, password, database and socket may hold
-// percent-encoded bytes; "@", ":" and "/" may stand as they are in a password. Parameters other than
-// socket are drivers' own and are not looked at, but for those that demand TLS, which is an error.
+// that of Go's driver, in which nothing is percent-encoded. The host defaults to 127.0.0.1 and the port to
+// 3306. User, password, database and socket may hold percent-encoded bytes; "@", ":" and "/" may stand as
+// they are in a password. The parameters ssl-mode (or tls, sslmode), ssl-ca, ssl-cert and ssl-key say how
+// the connection is encrypted; all but these and socket are drivers' own and are not looked at.
 // No error shows the password: none quotes the address, for what stands at the host's place may be a
 // password whose host was forgotten.
 func ParseTarget(text string) (Target, error) {
@@ -150,29 +154,44 @@ func (t *Target) setParameters(query string) error {
 	if err != nil {
 		return errors.New("the parameters after the ? in the server's address are not name=value&name=value")
 	}
-	for name := range values {
-		value := strings.ToLower(values.Get(name))
-		switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name)) {
+	chosen := false
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value := values.Get(name)
+		switch kind := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name)); kind {
 		case "socket", "unixsocket":
-			if path := values.Get(name); path != "" {
-				t.Network, t.Address = "unix", path
+			if value != "" {
+				t.Network, t.Address = "unix", value
 			}
-		case "tls", "ssl", "sslmode":
-			if !permitsPlain(value) {
-				return fmt.Errorf("the parameter %s in the server's address asks for TLS, which isotap does not speak to the server: remove it if a plain connection will do", name)
+		case "tls", "ssl", "usessl", "sslmode":
+			chosen = true
+			if t.TLS.Mode, err = parseTLSParameter(kind, value); err != nil {
+				return fmt.Errorf("the parameter %s in the server's address: %w", name, err)
 			}
+		case "sslca":
+			t.TLS.CA = value
+		case "sslcert":
+			t.TLS.Cert = value
+		case "sslkey":
+			t.TLS.Key = value
 		}
+	}
+	if !chosen && t.TLS.CA != "" {
+		t.TLS.Mode = TLSVerifyCA // as MySQL's clients have it
 	}
 	return nil
 }
 
-// permitsPlain says whether a driver's TLS setting lets the connection go without.
-func permitsPlain(value string) bool {
-	switch value {
-	case "", "0", "false", "off", "no", "disable", "disabled", "preferred", "prefer", "allow":
-		return true
+// parseTLSParameter reads what drivers say of TLS: Go's tls=true checks the certificate, others' ssl=true
+// does not.
+func parseTLSParameter(kind, value string) (TLSMode, error) {
+	switch strings.ToLower(value) {
+	case "true", "1", "on", "yes":
+		if kind == "tls" {
+			return TLSVerifyFull, nil
+		}
+		return TLSRequire, nil
 	}
-	return false
+	return ParseTLSMode(value)
 }
 
 func unescape(s string) (string, bool) {
@@ -191,8 +210,20 @@ func (t Target) String() string {
 		b.WriteString(t.Address)
 	}
 	b.WriteString("/" + escape(t.Database))
+	parameters := url.Values{}
 	if t.Network == "unix" {
-		b.WriteString("?socket=" + url.QueryEscape(t.Address))
+		parameters.Set("socket", t.Address)
+	}
+	if t.TLS != (TLS{}) {
+		parameters.Set("ssl-mode", t.TLS.Mode.String())
+	}
+	for name, file := range map[string]string{"ssl-ca": t.TLS.CA, "ssl-cert": t.TLS.Cert, "ssl-key": t.TLS.Key} {
+		if file != "" {
+			parameters.Set(name, file)
+		}
+	}
+	if len(parameters) > 0 {
+		b.WriteString("?" + parameters.Encode())
 	}
 	return b.String()
 }

@@ -12,21 +12,27 @@ func TestParseTargetReadsWhatPeopleWrite(t *testing.T) {
 		text string
 		want Target
 	}{
-		{"mysql://app:pw@db.example:3307/shop", Target{"tcp", "db.example:3307", "app", "pw", "shop"}},
-		{"mariadb://app@db.example", Target{"tcp", "db.example:3306", "app", "", ""}},
-		{"MySQL://app@db.example/", Target{"tcp", "db.example:3306", "app", "", ""}},
-		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{"unix", "/run/mysqld/mysqld.sock", "root", "", "shop"}},
-		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{"unix", "/run/x.sock", "root", "", "shop"}},
-		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{"unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop"}},
-		{"mysql://root@unix(/run/x.sock)", Target{"unix", "/run/x.sock", "root", "", ""}},
-		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{"tcp", "10.0.0.1:3307", "root", "", "shop"}},
-		{"mysql://u@[::1]:3307/d", Target{"tcp", "[::1]:3307", "u", "", "d"}},
-		{"mysql://u@[::1]/d", Target{"tcp", "[::1]:3306", "u", "", "d"}},
-		{"mysql:///d", Target{"tcp", "127.0.0.1:3306", "", "", "d"}},
-		{"mysql://u@:3307", Target{"tcp", "127.0.0.1:3307", "u", "", ""}},
-		{"mysql://u:p@ss:w/rd@h/d", Target{"tcp", "h:3306", "u", "p@ss:w/rd", "d"}},
-		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{"tcp", "h:3306", "u@corp", "p?%", "dé"}},
-		{"mysql://u:p@h/d?charset=utf8mb4&tls=false&ssl-mode=PREFERRED", Target{"tcp", "h:3306", "u", "p", "d"}},
+		{"mysql://app:pw@db.example:3307/shop", Target{"tcp", "db.example:3307", "app", "pw", "shop", TLS{}}},
+		{"mariadb://app@db.example", Target{"tcp", "db.example:3306", "app", "", "", TLS{}}},
+		{"MySQL://app@db.example/", Target{"tcp", "db.example:3306", "app", "", "", TLS{}}},
+		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{"unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{"unix", "/run/x.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{"unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
+		{"mysql://root@unix(/run/x.sock)", Target{"unix", "/run/x.sock", "root", "", "", TLS{}}},
+		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{"tcp", "10.0.0.1:3307", "root", "", "shop", TLS{}}},
+		{"mysql://u@[::1]:3307/d", Target{"tcp", "[::1]:3307", "u", "", "d", TLS{}}},
+		{"mysql://u@[::1]/d", Target{"tcp", "[::1]:3306", "u", "", "d", TLS{}}},
+		{"mysql:///d", Target{"tcp", "127.0.0.1:3306", "", "", "d", TLS{}}},
+		{"mysql://u@:3307", Target{"tcp", "127.0.0.1:3307", "u", "", "", TLS{}}},
+		{"mysql://u:p@ss:w/rd@h/d", Target{"tcp", "h:3306", "u", "p@ss:w/rd", "d", TLS{}}},
+		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{"tcp", "h:3306", "u@corp", "p?%", "dé", TLS{}}},
+		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{"tcp", "h:3306", "u", "p", "d", TLS{}}},
+		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
+		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
+		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{"tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem"}}},
+		{"mysql://u@h/d?tls=true", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
+		{"mysql://u@h/d?tls=skip-verify", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
+		{"mysql://u@h/d?ssl=true", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
 	}
 	for _, tt := range tests {
 		if got, err := ParseTarget(tt.text); err != nil || got != tt.want {
@@ -57,8 +63,7 @@ func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 		{"mysql://u:s3cret@unix(/x", "closing"},
 		{"mysql://u:s3cret@unix()/x", "path"},
 		{"mysql://u:s3cret@unix(/x)y", "after unix"},
-		{"mysql://u:s3cret@h/d?tls=true", "parameter tls"},
-		{"mysql://u:s3cret@h/d?ssl-mode=REQUIRED", "TLS"},
+		{"mysql://u:s3cret@h/d?tls=custom", "parameter tls"},
 		{"mysql://u:s3cret@h/d?a=%zz", "parameters"},
 		{"mysql://u:s3cret/d", "password"},
 		{"mysql://u:p@x?s3cret@h/d", "%3F"},
@@ -76,7 +81,7 @@ func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 }
 
 func TestTargetNeverShowsItsPassword(t *testing.T) {
-	target := Target{"tcp", "h:3306", "u", "s3cret", "d"}
+	target := Target{"tcp", "h:3306", "u", "s3cret", "d", TLS{}}
 	j, err := json.Marshal(target)
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,8 @@ type link struct {
 
 	session    *mysql.Session
 	info       history.Session
-	ahead      []byte // what the client sent and the session does not take yet
+	ahead      []byte    // what the client sent and the session does not take yet
+	loginBy    time.Time // when the client must have logged in
 	clientGone bool
 	closed     bool
 
@@ -64,6 +65,9 @@ func (l *link) run(ctx context.Context) {
 func (l *link) finish(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	l.session.ServerClosed(l.proxy.now())
+	if l.proxy.cfg.Off {
+		return
+	}
 	err := l.record(ctx)
 	l.info.End = l.proxy.now()
 	if err := errors.Join(err, l.proxy.cfg.Recorder.Session(ctx, l.info)); err != nil {
@@ -139,16 +143,25 @@ func (l *link) step(ctx context.Context, failed error) {
 		l.close()
 		return
 	}
-	toClient, toServer := l.session.Output()
-	if err := write(l.server.conn, toServer); err != nil {
-		// The server's last words may still be on their way: its side is read to the end.
-		l.log().Debug("write to server", zap.Error(err))
-	}
-	if err := write(l.client.conn, toClient); err != nil {
-		l.session.ClientClosed(l.proxy.now())
+	l.send()
+	for l.session.Upgrade() != mysql.NoLeg {
+		l.session.Upgraded(l.proxy.now(), l.upgrade(ctx, l.session.Upgrade()))
+		l.send()
 	}
 	if l.session.Done() || l.draining.Load() && !l.session.InTransaction() && !l.session.Unread() {
 		l.close()
+	}
+}
+
+// send writes what the session has for either side.
+func (l *link) send() {
+	toClient, toServer := l.session.Output()
+	if err := write(l.server.stream(), toServer); err != nil {
+		// The server's last words may still be on their way: its side is read to the end.
+		l.log().Debug("write to server", zap.Error(err))
+	}
+	if err := write(l.client.stream(), toClient); err != nil {
+		l.session.ClientClosed(l.proxy.now())
 	}
 }
 
@@ -165,6 +178,7 @@ func (l *link) record(ctx context.Context) error {
 	cfg := &l.proxy.cfg
 	for _, e := range l.session.Events() {
 		switch {
+		case cfg.Off && e.Note == "":
 		case e.Txn != nil:
 			l.proxy.meter.count(e.Txn)
 			if how := l.proxy.live.Load().LogSQL; how != LogNone {
@@ -195,6 +209,10 @@ func (l *link) record(ctx context.Context) error {
 // drain ends the link as soon as its client has no transaction open: now, or after the step that is
 // under way. It may have to be called again, and may be called while the link runs.
 func (l *link) drain() {
+	if l.session == nil {
+		l.disconnect()
+		return
+	}
 	l.draining.Store(true)
 	l.client.wake()
 }
@@ -202,7 +220,8 @@ func (l *link) drain() {
 // close ends the link, by its own goroutine.
 func (l *link) close() {
 	l.closed = true
-	l.disconnect()
+	l.client.stream().Close()
+	l.server.stream().Close()
 }
 
 // disconnect closes both sockets, which ends the link. It may be called while the link runs.

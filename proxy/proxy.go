@@ -35,7 +35,8 @@ type Recorder interface {
 type Config struct {
 	// Network and Address of the server, as for net.Dial.
 	Network, Address string
-	// Off copies bytes and looks at nothing; everything below is then unused.
+	// Off rewrites and records nothing. Where the legs are alike and neither ends TLS, it copies bytes and
+	// looks at nothing.
 	Off      bool
 	Recorder Recorder
 	Run      history.Run
@@ -52,6 +53,11 @@ type Config struct {
 	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
 	// reach. The server would take those others for local clients (DESIGN 8).
 	AllowLocal bool
+	// TLS of the two legs.
+	TLS TLS
+	// LoginTimeout bounds how long it may take from a client's connection to its login; 0 is
+	// DefaultLoginTimeout.
+	LoginTimeout time.Duration
 	// Drain bounds how long Serve waits for open transactions when its context ends.
 	Drain    time.Duration
 	MaxConns int    // see Live
@@ -92,6 +98,9 @@ type Proxy struct {
 func New(cfg Config) *Proxy {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
+	}
+	if cfg.LoginTimeout == 0 {
+		cfg.LoginTimeout = DefaultLoginTimeout
 	}
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
@@ -169,7 +178,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 		return
 	}
 	defer p.end(l)
-	if p.cfg.Off {
+	if l.session == nil {
 		l.copy()
 		return
 	}
@@ -194,17 +203,28 @@ func (p *Proxy) end(l *link) {
 
 func (p *Proxy) newLink(client, server net.Conn) *link {
 	l := &link{proxy: p, client: side{conn: client}, server: side{conn: server}}
-	if p.cfg.Off {
-		return l
+	clientLocal, serverLocal := client.LocalAddr().Network() == "unix", p.cfg.Network == "unix"
+	if p.cfg.Off && p.cfg.TLS.none() && clientLocal == serverLocal {
+		return l // neither leg is safer for passwords than the other
 	}
+	l.loginBy = time.Now().Add(p.cfg.LoginTimeout)
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
-	l.session = mysql.NewSession(mysql.Config{
-		ID:      l.info.ID,
-		Planner: p.cfg.Planner,
-		NextTxn: func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
-		Durable: p.cfg.Durable,
-		Args:    p.live.Load().Args,
-	})
+	cfg := mysql.Config{
+		ID:          l.info.ID,
+		Planner:     p.cfg.Planner,
+		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
+		Durable:     p.cfg.Durable,
+		Args:        p.live.Load().Args,
+		ClientTLS:   p.cfg.TLS.ClientUse,
+		ServerTLS:   p.cfg.TLS.ServerUse,
+		ClientLocal: clientLocal,
+		ServerLocal: serverLocal,
+		Key:         passwordKey,
+	}
+	if p.cfg.Off {
+		cfg.Planner = nil
+	}
+	l.session = mysql.NewSession(cfg)
 	return l
 }
 
@@ -223,7 +243,7 @@ func (p *Proxy) now() int64 { return int64(time.Since(p.cfg.Started)) }
 // Live.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
 func (p *Proxy) drain() {
 	deadline := time.Now().Add(p.live.Load().Drain)
-	for !p.cfg.Off && time.Now().Before(deadline) && len(p.all()) > 0 {
+	for time.Now().Before(deadline) && len(p.all()) > 0 {
 		for _, l := range p.all() {
 			l.drain()
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -17,7 +18,8 @@ const (
 
 // A side is a socket as a link reads it.
 type side struct {
-	conn     net.Conn
+	conn     net.Conn  // the socket
+	secure   *tls.Conn // over it; nil on a plain leg
 	buf      []byte
 	deadline time.Time // of reads; zero when there is none
 }
@@ -31,8 +33,16 @@ type heard struct {
 
 func (h heard) something() bool { return len(h.bytes) > 0 || h.ended }
 
+// stream is what is spoken over: the socket, or TLS over it. Only the link's own goroutine knows.
+func (s *side) stream() net.Conn {
+	if s.secure != nil {
+		return s.secure
+	}
+	return s.conn
+}
+
 func (s *side) read() heard {
-	n, err := s.conn.Read(s.buf)
+	n, err := s.stream().Read(s.buf)
 	return heard{s.buf[:n], err != nil && !errors.Is(err, os.ErrDeadlineExceeded)}
 }
 

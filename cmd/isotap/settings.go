@@ -36,7 +36,10 @@ func options(s *config.Settings) (tap.Options, error) {
 		Admin: s.Admin, AdminPprof: s.AdminPprof,
 		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, LogSQL: logSQL[s.LogSQL], StrictPlans: s.StrictPlans}
 	var err error
-	if o.Upstream, err = parseUpstream(s.Upstream); err != nil {
+	if o.Upstream, err = upstream(s); err != nil {
+		return o, err
+	}
+	if o.ClientTLS, err = tap.ParseClientTLS(s.TLS, s.TLSCert, s.TLSKey, s.TLSClientCA); err != nil {
 		return o, err
 	}
 	if o.Durability, err = recorder.ParseDurability(s.Durability); err != nil {
@@ -49,6 +52,28 @@ func options(s *config.Settings) (tap.Options, error) {
 }
 
 var logSQL = map[string]proxy.LogSQL{"none": proxy.LogNone, "shape": proxy.LogShape, "full": proxy.LogFull}
+
+// upstream is the server, connected to as the settings of its TLS say where the URL does not.
+func upstream(s *config.Settings) (catalog.Target, error) {
+	t, err := parseUpstream(s.Upstream)
+	if err != nil {
+		return t, err
+	}
+	if s.UpstreamCA != "" {
+		t.TLS.CA = s.UpstreamCA
+		t.TLS.Mode = max(t.TLS.Mode, catalog.TLSVerifyCA)
+	}
+	if s.UpstreamCert != "" || s.UpstreamKey != "" {
+		t.TLS.Cert, t.TLS.Key = s.UpstreamCert, s.UpstreamKey
+		t.TLS.Mode = max(t.TLS.Mode, catalog.TLSPrefer)
+	}
+	if s.UpstreamTLS != "" {
+		if t.TLS.Mode, err = catalog.ParseTLSMode(s.UpstreamTLS); err != nil {
+			return t, fmt.Errorf("--upstream-tls: %w", err)
+		}
+	}
+	return t, nil
+}
 
 func parseUpstream(url string) (catalog.Target, error) {
 	if url == "" {

@@ -19,7 +19,15 @@ import (
 // Settings are what a proxy needs to know.
 type Settings struct {
 	Upstream           string
+	UpstreamTLS        string
+	UpstreamCA         string
+	UpstreamCert       string
+	UpstreamKey        string
 	Listen             string
+	TLS                string
+	TLSCert            string
+	TLSKey             string
+	TLSClientCA        string
 	Mode               string
 	Recording          string
 	Durability         string
@@ -59,8 +67,24 @@ type Option struct {
 var Options = []Option{
 	{Name: "upstream", Secret: true, value: func(s *Settings) any { return &s.Upstream },
 		Usage: "the server, as mysql://user:password@host:port/database"},
+	{Name: "upstream_tls", value: func(s *Settings) any { return &s.UpstreamTLS },
+		Usage: "TLS with the server: disable, prefer, require, verify-ca or verify-full (default: what upstream says)"},
+	{Name: "upstream_ca", value: func(s *Settings) any { return &s.UpstreamCA },
+		Usage: "PEM file with the certificates to trust the server by"},
+	{Name: "upstream_cert", value: func(s *Settings) any { return &s.UpstreamCert },
+		Usage: "PEM file with isotap's certificate, for a server that asks for one"},
+	{Name: "upstream_key", value: func(s *Settings) any { return &s.UpstreamKey },
+		Usage: "PEM file with the key of that certificate"},
 	{Name: "listen", value: func(s *Settings) any { return &s.Listen },
 		Usage: "where clients connect: host:port, or unix:/path"},
+	{Name: "tls", value: func(s *Settings) any { return &s.TLS },
+		Usage: "TLS with clients: off, optional or required (default: optional with a certificate, otherwise off)"},
+	{Name: "tls_cert", value: func(s *Settings) any { return &s.TLSCert },
+		Usage: "PEM file with the certificate that clients are shown, or auto for one made at the start"},
+	{Name: "tls_key", value: func(s *Settings) any { return &s.TLSKey },
+		Usage: "PEM file with the key of that certificate"},
+	{Name: "tls_client_ca", value: func(s *Settings) any { return &s.TLSClientCA },
+		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
 	{Name: "mode", Choices: []string{"items", "off"}, value: func(s *Settings) any { return &s.Mode },
 		Usage: "items records row reads and writes, off passes bytes through"},
 	{Name: "recording", value: func(s *Settings) any { return &s.Recording },

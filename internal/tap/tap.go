@@ -17,6 +17,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/admin"
 	"github.com/isotap/isotap/proxy"
+	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	URL string
 	// Listen is the address for clients: "host:port", port 0 for a free one, or "unix:/path".
 	Listen string
+	// ClientTLS is offered to clients; that of the server is Upstream's.
+	ClientTLS ClientTLS
 	// Off passes bytes on unchanged and records nothing.
 	Off        bool
 	Recording  string // the recording's directory
@@ -74,6 +77,7 @@ type Tap struct {
 	serving  context.Context // ends when no more clients are taken
 	admin    *admin.Server   // nil when there is none
 	probe    probe
+	tls      mysqlproxy.TLSUse // of clients
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
@@ -82,10 +86,13 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now()}
-	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off,
+	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now(), tls: o.ClientTLS.Use}
+	legs, err := o.legs()
+	if err != nil {
+		return nil, err
+	}
+	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Logger: o.Logger}
-	var err error
 	if t.listener, err = listen(o.Listen); err != nil {
 		return nil, err
 	}

@@ -85,7 +85,12 @@ func instrument(t *testing.T, database string) catalog.Target {
 // open connects through the tap, with the driver's parameters given.
 func (b *bench) open(parameters string) *sql.DB {
 	b.t.Helper()
-	db, err := sql.Open("mysql", b.tap.DSN(b.database)+"?"+parameters)
+	c := b.tap.config(b.database)
+	separator := "?"
+	if c.TLSConfig != "" {
+		separator = "&"
+	}
+	db, err := sql.Open("mysql", c.FormatDSN()+separator+parameters)
 	if err != nil {
 		b.t.Fatal(err)
 	}

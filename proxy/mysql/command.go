@@ -119,10 +119,8 @@ func (s *Session) renew(payload []byte) {
 		return
 	}
 	if payload[0] == gomysql.COM_CHANGE_USER {
-		// An authentication of its own: from here on it goes as at the start.
 		s.endOpen(history.Aborted)
-		s.toServer, _ = appendPacket(s.toServer, 0, payload)
-		s.phase = phaseAuth
+		s.changeUser(payload)
 		return
 	}
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
@@ -137,7 +135,7 @@ func (s *Session) renew(payload []byte) {
 func (s *Session) initDB(payload []byte) {
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
 		s.leaveConditions(x)
-		s.stale = s.stale || !x.failed
+		s.stale = s.watches() && (s.stale || !x.failed)
 		return nil
 	}}, payload)
 }
@@ -146,7 +144,13 @@ func (s *Session) initDB(payload []byte) {
 // the session wants them read.
 var unknownSettings = &rewrite.Plan{Observation: history.Opaque, Reason: "settings unknown", EndsTxn: true}
 
+// passedOn is the plan for the statements of a session that only passes on.
+var passedOn = &rewrite.Plan{Observation: history.Nothing}
+
 func (s *Session) plan(text []byte) *rewrite.Plan {
+	if !s.watches() {
+		return passedOn
+	}
 	if !s.known {
 		return unknownSettings
 	}

@@ -3,7 +3,6 @@ package mysql
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -12,8 +11,8 @@ import (
 )
 
 // Capabilities that a session does not offer, because it would have to understand more than it does:
-// compression and TLS change the bytes on the wire, query attributes the shape of commands, optional
-// metadata that of replies.
+// compression changes the bytes on the wire, query attributes the shape of commands, optional metadata
+// that of replies. TLS is each leg's own affair (tls.go).
 const maskedCaps = gomysql.CLIENT_COMPRESS | gomysql.CLIENT_ZSTD_COMPRESSION_ALGORITHM | gomysql.CLIENT_SSL |
 	gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA
 
@@ -22,17 +21,12 @@ const maskedCaps = gomysql.CLIENT_COMPRESS | gomysql.CLIENT_ZSTD_COMPRESSION_ALG
 // metadata are not (https://mariadb.com/kb/en/connection/#capabilities).
 const mariaExtendedMetadata = 1 << 3
 
-// errTLS is what a client gets that begins TLS although it was not offered.
-var errTLS = errors.New("the client asked for TLS, which this listener does not offer: connect with TLS disabled")
-
-// errOldProtocol is about clients from before MySQL 4.1.
-var errOldProtocol = errors.New("the client speaks the protocol from before MySQL 4.1")
-
 // greeting relays the server's greeting, less what the session cannot honour
 // (https://mariadb.com/kb/en/connection/#initial-handshake-packet).
 func (s *Session) greeting(seq byte, payload []byte) error {
+	s.client.seq, s.server.seq = seq-1, seq
 	if payload[0] == markErr {
-		s.toClient, _ = appendPacket(s.toClient, seq, payload)
+		s.sendClient(payload)
 		s.phase = phaseClosed
 		return nil
 	}
@@ -43,7 +37,9 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	r := reader{b: b, pos: 1}
 	version := r.cString()
 	s.dialect, s.version = sqlmysql.ParseVersion(string(version))
-	r.bytes(4 + 8 + 1) // connection id, the scramble's first part, a zero
+	r.bytes(4) // connection id
+	scramble := bytes.Clone(r.bytes(8))
+	r.bytes(1)
 	low := r.bytes(2)
 	r.bytes(1 + 2) // collation, status
 	high := r.bytes(2)
@@ -52,58 +48,128 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	if r.err != nil {
 		return fmt.Errorf("parse greeting: %w", r.err)
 	}
+	s.scramble = append(scramble, r.cString()...)
 	caps := uint32(binary.LittleEndian.Uint16(low)) | uint32(binary.LittleEndian.Uint16(high))<<16
+	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == MustTLS {
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "isotap is to use TLS with the server, which does not offer it: "+
+			"configure the server for TLS, or isotap with --upstream-tls prefer or disable")
+		return nil
+	}
+	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != NoTLS
 	caps &^= maskedCaps
+	s.caps = caps
+	if s.cfg.ClientTLS != NoTLS {
+		caps |= gomysql.CLIENT_SSL
+	}
 	binary.LittleEndian.PutUint16(low, uint16(caps))
 	binary.LittleEndian.PutUint16(high, uint16(caps>>16))
 	if caps&gomysql.CLIENT_LONG_PASSWORD == 0 {
 		binary.LittleEndian.PutUint32(maria, binary.LittleEndian.Uint32(maria)&mariaExtendedMetadata)
 	}
-	s.caps = caps
-	s.toClient, _ = appendPacket(s.toClient, seq, b)
+	s.sendClient(b)
 	s.phase = phaseLogin
 	return nil
 }
 
-// login relays the client's handshake response. A client may ask for what was not offered, and the
-// server would grant it: such flags are cleared on the way.
+// loginHead is the length of a handshake response up to the user's name. A client that begins TLS
+// sends no more than that before.
+const loginHead = 4 + 4 + 1 + 19 + 4
+
+// login takes the client's handshake response, or its request for TLS before it.
 func (s *Session) login(seq byte, payload []byte) error {
-	b := bytes.Clone(payload)
-	r := reader{b: b}
-	head := r.bytes(4)
-	if r.err != nil {
-		return fmt.Errorf("parse handshake response: %w", r.err)
+	s.client.seq = seq
+	if len(payload) < loginHead {
+		return fmt.Errorf("parse handshake response: %w: %d bytes", errMalformed, len(payload))
 	}
-	caps := binary.LittleEndian.Uint32(head)
+	caps := binary.LittleEndian.Uint32(payload)
 	switch {
 	case caps&gomysql.CLIENT_PROTOCOL_41 == 0:
-		return errOldProtocol
-	case caps&gomysql.CLIENT_SSL != 0:
-		return errTLS
+		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, "", "isotap does not speak the protocol from before MySQL 4.1")
+		return nil
+	case caps&gomysql.CLIENT_SSL != 0 && !s.client.tls:
+		s.beginClientTLS()
+		return nil
+	case s.cfg.ClientTLS == MustTLS && !s.client.safe():
+		s.turnAway(erSecureTransportRequired, "HY000", "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
+		return nil
 	}
-	caps &^= maskedCaps
-	binary.LittleEndian.PutUint32(head, caps)
-	r.bytes(4 + 1 + 19) // max packet, collation, reserved
-	maria := r.bytes(4)
-	user := string(r.cString())
-	if r.err != nil {
-		return fmt.Errorf("parse handshake response: %w", r.err)
+	b, err := s.handshakeResponse(payload, caps&^maskedCaps)
+	if err != nil {
+		return fmt.Errorf("parse handshake response: %w", err)
 	}
-	if caps&gomysql.CLIENT_LONG_PASSWORD == 0 {
-		binary.LittleEndian.PutUint32(maria, binary.LittleEndian.Uint32(maria)&mariaExtendedMetadata)
+	if s.server.tls {
+		s.beginServerTLS(b)
+		return nil
 	}
-	s.caps &= caps
-	s.events = append(s.events, Event{User: &user})
-	s.toServer, _ = appendPacket(s.toServer, seq, b)
+	s.sendServer(b)
 	s.phase = phaseAuth
 	return nil
 }
 
-// authFromServer relays the server's side of the authentication until it is over. Plug-ins' own data
+// handshakeResponse gives the client's handshake response as it goes to the server. A client may ask
+// for what was not offered, and the server would grant it: such flags are cleared on the way.
+func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error) {
+	b := bytes.Clone(payload)
+	asked := caps
+	if s.server.tls {
+		asked |= gomysql.CLIENT_SSL
+	}
+	binary.LittleEndian.PutUint32(b, asked)
+	if maria := b[loginHead-4:]; caps&gomysql.CLIENT_LONG_PASSWORD == 0 {
+		binary.LittleEndian.PutUint32(maria, binary.LittleEndian.Uint32(maria)&mariaExtendedMetadata)
+	}
+	s.caps &= caps
+	r := reader{b: b, pos: loginHead}
+	user := string(r.cString())
+	if r.err != nil {
+		return nil, r.err
+	}
+	s.events = append(s.events, Event{User: &user})
+	var a answer
+	switch {
+	case caps&gomysql.CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA != 0:
+		a = r.lenencAnswer()
+	case caps&gomysql.CLIENT_SECURE_CONNECTION != 0:
+		a = r.shortAnswer()
+	default:
+		a = r.cAnswer()
+	}
+	if caps&gomysql.CLIENT_CONNECT_WITH_DB != 0 {
+		r.cString()
+	}
+	if caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
+		a.plugin, a.named = r.pos, true
+	}
+	return s.beginAuth(&r, a), nil
+}
+
+// changeUser begins the authentication of COM_CHANGE_USER
+// (https://mariadb.com/kb/en/com_change_user/). From here on it goes as at the start.
+func (s *Session) changeUser(payload []byte) {
+	r := reader{b: bytes.Clone(payload), pos: 1}
+	user := string(r.cString())
+	a := r.shortAnswer()
+	if s.caps&gomysql.CLIENT_SECURE_CONNECTION == 0 {
+		r.pos = a.from
+		a = r.cAnswer()
+	}
+	r.cString() // the database
+	r.bytes(2)  // the collation
+	if r.err == nil && r.pos < len(r.b) && s.caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
+		a.plugin, a.named = r.pos, true
+	}
+	s.events = append(s.events, Event{User: &user})
+	s.client.seq, s.server.seq = 0, 0xff
+	s.sendServer(s.beginAuth(&r, a))
+	s.phase = phaseAuth
+}
+
+// authFromServer takes the server's side of the authentication until it is over. Plug-ins' own data
 // never begins like OK or ERR: servers put 0x01 before it.
 func (s *Session) authFromServer(seq byte, payload []byte) error {
-	s.toClient, _ = appendPacket(s.toClient, seq, payload)
+	s.server.seq = seq
 	if len(payload) == 0 {
+		s.sendClient(payload)
 		return nil
 	}
 	switch payload[0] {
@@ -112,22 +178,47 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 		if err != nil {
 			return err
 		}
+		s.sendClient(payload)
 		s.follow(ok.status)
+		s.forgetSecrets()
 		s.phase = phaseCommand
 		s.reset()
+		return nil
 	case markErr:
+		s.sendClient(payload)
+		s.forgetSecrets()
 		s.phase = phaseClosed
+		return nil
 	}
-	return nil
+	return s.authData(payload)
 }
 
 // reset forgets what belonged to the session before RESET CONNECTION or CHANGE USER.
 func (s *Session) reset() {
 	s.stmts = make(map[uint32]*prepared)
-	s.settings = settings{stale: true}
+	s.settings = settings{stale: s.watches()}
 	s.captures, s.conditions = captures{}, conditions{}
 	s.savepoints = nil
 	s.nextLevel = 0
+}
+
+// sendClient sends a packet of the handshake to the client, numbered as that leg counts.
+func (s *Session) sendClient(payload []byte) {
+	s.client.seq++
+	s.toClient, _ = appendPacket(s.toClient, s.client.seq, payload)
+}
+
+// sendServer sends a packet of the handshake to the server.
+func (s *Session) sendServer(payload []byte) {
+	s.server.seq++
+	s.toServer, _ = appendPacket(s.toServer, s.server.seq, payload)
+}
+
+// turnAway ends the session with an error for the client.
+func (s *Session) turnAway(code uint16, state, message string) {
+	s.sendClient(appendErr(nil, serverError{code, state, message}))
+	s.forgetSecrets()
+	s.phase = phaseClosed
 }
 
 // RefusalPacket is what a client gets in place of a greeting when there is no server to greet it. The
@@ -142,9 +233,8 @@ func TooManyPacket() []byte {
 	return earlyError(gomysql.ER_CON_COUNT_ERROR, "Too many connections")
 }
 
-// earlyError is an error in the form that precedes the handshake.
+// earlyError is an error before the greeting, which has no SQL state.
 func earlyError(code uint16, message string) []byte {
-	payload := binary.LittleEndian.AppendUint16([]byte{markErr}, code)
-	packet, _ := appendPacket(nil, 0, append(payload, message...))
+	packet, _ := appendPacket(nil, 0, appendErr(nil, serverError{code: code, message: message}))
 	return packet
 }

@@ -66,7 +66,7 @@ func (s *Session) fieldListReply(x *exchange, seq byte, payload []byte) (bool, e
 		x.renumber, x.seq = true, seq
 	}
 	last := payload[0] == markErr || payload[0] == markEOF && s.isEnd(len(payload))
-	if last || !isotapColumn(payload) {
+	if last || !s.watches() || !isotapColumn(payload) {
 		s.forward(x, seq, payload)
 	}
 	return last, nil

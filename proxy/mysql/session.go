@@ -3,7 +3,7 @@
 //
 // A [Session] is given the bytes that either side sent and answers with the bytes to send to
 // either side and with the [Event]s to record. The server's greeting and the authentication are
-// relayed, so the proxy needs no password. Afterwards each command of the client becomes a short
+// relayed, so the proxy needs no password. TLS ends at the session: it says when a leg begins it. Afterwards each command of the client becomes a short
 // queue of exchanges with the server: isotap's own before it (ask for the session's settings, read
 // the captured entries), the statement itself, and isotap's own after it (ask whether an error ended
 // the transaction). Every exchange knows how to read its reply, and which part of it the client
@@ -11,6 +11,7 @@
 // client sends ahead waits.
 //
 // The files follow a statement's way: session.go moves bytes, login.go relays the handshake,
+// tls.go has either leg begin TLS, auth.go takes passwords between legs of which one is safe,
 // settings.go asks what the session's statements are read under, command.go takes the client's
 // commands, prepared.go, beside.go and cursor.go its prepared statements, companion.go reads again
 // what a statement did not show, exchange.go and reply.go
@@ -23,6 +24,7 @@
 package mysql
 
 import (
+	"crypto/rsa"
 	"errors"
 	"fmt"
 
@@ -43,7 +45,8 @@ type Planner interface {
 
 // Config is what a Session needs of the world around it.
 type Config struct {
-	ID      history.SessionID
+	ID history.SessionID
+	// Planner is nil for a session that only passes on: nothing is rewritten, nothing recorded.
 	Planner Planner
 	// NextTxn hands out transaction ids.
 	NextTxn func() history.TxnID
@@ -52,6 +55,13 @@ type Config struct {
 	Durable bool
 	// Args records the values of a statement's literals and parameters.
 	Args bool
+	// ClientTLS and ServerTLS say which leg is encrypted, ClientLocal and ServerLocal which is a unix
+	// socket.
+	ClientTLS, ServerTLS     TLSUse
+	ClientLocal, ServerLocal bool
+	// Key gives the key pair that clients encrypt their passwords for where the leg to the server is the
+	// safe one.
+	Key func() (*rsa.PrivateKey, error)
 }
 
 // An Event is something to record. Exactly one field is set.
@@ -90,6 +100,10 @@ type Session struct {
 	dialect sqlmysql.Dialect
 	version uint32
 
+	client, server leg
+	upgrade        Leg // that is to begin TLS
+	auth
+
 	now      int64
 	toClient []byte
 	toServer []byte
@@ -124,8 +138,12 @@ type Session struct {
 
 // NewSession gives a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
-	return &Session{cfg: cfg, stmts: make(map[uint32]*prepared)}
+	return &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
+		client: leg{local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
 }
+
+// watches says whether the session looks at its statements.
+func (s *Session) watches() bool { return s.cfg.Planner != nil }
 
 // FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says
 // how many of them it used. The rest must be offered again once FromServer made progress: the
@@ -145,7 +163,9 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 // wantsClient says whether the session can take the client's next packet.
 func (s *Session) wantsClient() bool {
 	switch s.phase {
-	case phaseLogin, phaseAuth, phaseInfile, phaseCopy:
+	case phaseLogin:
+		return s.upgrade == NoLeg
+	case phaseAuth, phaseInfile, phaseCopy:
 		return true
 	case phaseCommand:
 		return s.command == nil && len(s.exchanges) == 0
@@ -419,6 +439,8 @@ func (s *Session) serverPacket(seq byte, payload []byte) error {
 	switch s.phase {
 	case phaseGreeting:
 		return s.greeting(seq, payload)
+	case phaseLogin:
+		return s.beforeLogin(seq, payload)
 	case phaseAuth:
 		return s.authFromServer(seq, payload)
 	case phaseCommand, phaseClosing, phaseInfile:
@@ -432,8 +454,7 @@ func (s *Session) clientPacket(seq byte, payload []byte) error {
 	case phaseLogin:
 		return s.login(seq, payload)
 	case phaseAuth:
-		s.toServer, _ = appendPacket(s.toServer, seq, payload)
-		return nil
+		return s.authFromClient(seq, payload)
 	case phaseInfile:
 		s.toServer, _ = appendPacket(s.toServer, seq, payload)
 		if len(payload) == 0 {

@@ -122,6 +122,9 @@ func (s *Session) record(o *observed) {
 // settle decides what a finished statement did to the transaction: it goes on, it ended, or the next
 // one began.
 func (s *Session) settle(o *observed, x *exchange) {
+	if !s.watches() {
+		return
+	}
 	kind := o.plan.Kind
 	switch {
 	case x.failed:

@@ -1,0 +1,378 @@
+package tap
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"database/sql"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/testdb"
+	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
+)
+
+// mysqlURL is a MySQL server's, whose account root has no password.
+func mysqlURL(t *testing.T) string {
+	t.Helper()
+	url := os.Getenv("ISOTAP_TEST_MYSQL_URL")
+	if url == "" {
+		t.Skip("needs MySQL 9: set ISOTAP_TEST_MYSQL_URL to a server whose root has no password")
+	}
+	return url
+}
+
+// A serverLeg is a way from isotap to a server, a clientLeg one from a client to isotap.
+type serverLeg struct {
+	name string
+	mode catalog.TLSMode
+	unix bool
+}
+
+type clientLeg struct {
+	name string
+	tls  bool
+	unix bool
+}
+
+var (
+	serverLegs = []serverLeg{{"plain", catalog.TLSDisable, false}, {"TLS", catalog.TLSRequire, false}, {"a socket", catalog.TLSDisable, true}}
+	clientLegs = []clientLeg{{"plain", false, false}, {"TLS", true, false}, {"a socket", false, true}}
+)
+
+// startLegs starts taps for both kinds of client, over one way to the server.
+func startLegs(t *testing.T, upstream catalog.Target, off bool) (tcp, unix *Tap) {
+	t.Helper()
+	dir := t.TempDir()
+	start := func(listen, recording string, use mysqlproxy.TLSUse) *Tap {
+		tap, err := Start(context.Background(), Options{Upstream: upstream, Listen: listen, Off: off, Recording: filepath.Join(dir, recording),
+			ClientTLS: ClientTLS{Use: use}, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { tap.Stop() })
+		return tap
+	}
+	return start("127.0.0.1:0", "tcp", mysqlproxy.MayTLS), start("unix:"+filepath.Join(dir, "s"), "unix", mysqlproxy.NoTLS)
+}
+
+// TestPasswordsCrossFromLegToLeg logs in by each plug-in that shows a password over safe legs only, over
+// each combination of legs.
+func TestPasswordsCrossFromLegToLeg(t *testing.T) {
+	target, err := catalog.ParseTarget(mysqlURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := openTarget(t, target)
+	var socket string
+	if err := admin.QueryRow("SELECT @@socket").Scan(&socket); err != nil {
+		t.Fatal(err)
+	}
+	for user, plugin := range map[string]string{"crossing2": "caching_sha2_password", "crossing256": "sha256_password"} {
+		for _, s := range []string{"DROP USER IF EXISTS " + user, "CREATE USER " + user + " IDENTIFIED WITH " + plugin + " BY 'pa55 wörd'",
+			"DROP USER IF EXISTS " + user + "empty", "CREATE USER " + user + "empty IDENTIFIED WITH " + plugin} {
+			if _, err := admin.Exec(s); err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+		}
+		t.Cleanup(func() { admin.Exec("DROP USER " + user + ", " + user + "empty") })
+	}
+	for _, off := range []bool{false, true} {
+		for _, server := range serverLegs {
+			upstream := target
+			upstream.TLS.Mode = server.mode
+			if server.unix {
+				upstream.Network, upstream.Address = "unix", socket
+			}
+			tcp, unix := startLegs(t, upstream, off)
+			for _, client := range clientLegs {
+				t.Run(fmt.Sprintf("off %v, client %s, server %s", off, client.name, server.name), func(t *testing.T) {
+					tap := tcp
+					if client.unix {
+						tap = unix
+					}
+					for _, user := range []string{"crossing2", "crossing256"} {
+						checkLogins(t, admin, tap, client, user)
+					}
+				})
+			}
+		}
+	}
+}
+
+// checkLogins logs in with the right password, twice (the second time the server may remember it), with a
+// wrong one, and without one.
+func checkLogins(t *testing.T, admin *sql.DB, tap *Tap, leg clientLeg, user string) {
+	t.Helper()
+	if _, err := admin.Exec("FLUSH PRIVILEGES"); err != nil {
+		t.Fatal(err)
+	}
+	login := func(user, password string) error {
+		c := mysql.NewConfig()
+		c.User, c.Passwd, c.Net, c.Addr = user, password, tap.Addr().Network(), tap.Addr().String()
+		if leg.tls {
+			c.TLSConfig = "skip-verify"
+		}
+		return loginAs(t, c)
+	}
+	for range 2 {
+		if err := login(user, "pa55 wörd"); err != nil {
+			t.Errorf("%s with the right password: %v", user, err)
+		}
+	}
+	if err := login(user, "another"); err == nil || !strings.Contains(err.Error(), "1045") {
+		t.Errorf("%s with a wrong password: %v", user, err)
+	}
+	if err := login(user, ""); err == nil || !strings.Contains(err.Error(), "1045") {
+		t.Errorf("%s without a password: %v", user, err)
+	}
+	if err := login(user+"empty", ""); err != nil {
+		t.Errorf("%sempty without a password: %v", user, err)
+	}
+}
+
+// loginAs connects and asks who it is.
+func loginAs(t *testing.T, c *mysql.Config) error {
+	t.Helper()
+	c.Timeout, c.ReadTimeout = 10*time.Second, 10*time.Second
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	var name string
+	if err := db.QueryRowContext(t.Context(), "SELECT SUBSTRING_INDEX(USER(), '@', 1)").Scan(&name); err != nil {
+		return err
+	}
+	if name != c.User {
+		t.Errorf("%s is %s to the server", c.User, name)
+	}
+	return nil
+}
+
+func openTarget(t *testing.T, target catalog.Target) *sql.DB {
+	t.Helper()
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.Net, c.Addr = target.User, target.Password, target.Network, target.Address
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// An authority signs certificates for a test.
+type authority struct {
+	t    *testing.T
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// newAuthority makes one, with its certificate in ca.pem. The files can be read by a server's own user.
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "isotap-tls-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{t: t, dir: dir}
+	a.cert, a.key = a.sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return a
+}
+
+func (a *authority) file(name string) string { return filepath.Join(a.dir, name+".pem") }
+
+// sign makes NAME.pem and NAME-key.pem.
+func (a *authority) sign(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	template.Subject = pkix.Name{CommonName: name}
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{name: {Type: "CERTIFICATE", Bytes: der}, name + "-key": {Type: "PRIVATE KEY", Bytes: encoded}} {
+		if err := os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o644); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cert, key
+}
+
+// secureMariaDB starts a server with a certificate for 127.0.0.1, and gives who signed it.
+func secureMariaDB(t *testing.T) (*testdb.Server, *authority) {
+	t.Helper()
+	a := newAuthority(t)
+	a.sign("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--ssl-ca=" + a.file("ca"), "--ssl-cert=" + a.file("server"), "--ssl-key=" + a.file("server-key")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Stop() })
+	return server, a
+}
+
+func TestServerIsLookedAtAsConfigured(t *testing.T) {
+	server, a := secureMariaDB(t)
+	stranger := newAuthority(t)
+	db, err := server.DB("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, s := range []string{"CREATE USER secured@'127.0.0.1' REQUIRE SSL", "CREATE USER shown@'127.0.0.1' REQUIRE X509"} {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.sign("isotap", &x509.Certificate{})
+	_, port, _ := net.SplitHostPort(server.Addr())
+	for _, tt := range []struct {
+		name, host, user string
+		tls              catalog.TLS
+		says             string // empty: it works
+	}{
+		{"disable", "127.0.0.1", "root", catalog.TLS{}, ""},
+		{"disable, where the account wants TLS", "127.0.0.1", "secured", catalog.TLS{}, "1045"},
+		{"prefer", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSPrefer}, ""},
+		{"require", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSRequire}, ""},
+		{"verify-ca", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.file("ca")}, ""},
+		{"verify-ca by another authority", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: stranger.file("ca")}, "--upstream-ca"},
+		{"verify-full", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.file("ca")}, ""},
+		{"verify-full of another name", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.file("ca")}, "localhost"},
+		{"no certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSRequire}, "1045"},
+		{"isotap's certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.file("ca"), Cert: a.file("isotap"), Key: a.file("isotap-key")}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			upstream := catalog.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
+			tap, err := Start(t.Context(), Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: ClientTLS{Use: mysqlproxy.MayTLS}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tap.Stop()
+			for _, secure := range []string{"", "skip-verify"} {
+				c := tap.config("")
+				c.TLSConfig = secure
+				err := loginAs(t, c)
+				if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+					t.Errorf("client TLS %q: %v", secure, err)
+				}
+			}
+			own, err := catalog.Connect(t.Context(), upstream)
+			if (err == nil) != (tt.says == "") {
+				t.Errorf("isotap's own connection: %v", err)
+			}
+			if err == nil {
+				own.Close()
+			}
+		})
+	}
+}
+
+func TestServerWithoutTLSIsRefusedWhereItIsRequired(t *testing.T) {
+	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for mode, says := range map[catalog.TLSMode]string{catalog.TLSPrefer: "", catalog.TLSRequire: "--upstream-tls"} {
+		target.TLS.Mode = mode
+		tap, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Off: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tap.Stop()
+		err = loginAs(t, tap.config(""))
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%v: %v", mode, err)
+		}
+	}
+}
+
+func TestClientsAreOfferedTLSAsConfigured(t *testing.T) {
+	a := newAuthority(t)
+	a.sign("tap", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	_, _ = a.sign("client", &x509.Certificate{})
+	roots := x509.NewCertPool()
+	roots.AddCert(a.cert)
+	pair, err := tls.LoadX509KeyPair(a.file("client"), a.file("client-key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mysql.RegisterTLSConfig("verified", &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+	mysql.RegisterTLSConfig("shown", &tls.Config{RootCAs: roots, ServerName: "127.0.0.1", Certificates: []tls.Certificate{pair}})
+	for _, tt := range []struct {
+		name, mode, cert, ca string
+		says                 map[string]string // by the client's TLS; absent: it works
+	}{
+		{"off", "", "", "", map[string]string{"verified": "TLS", "shown": "TLS"}},
+		{"optional", "", "tap", "", nil},
+		{"required", "required", "tap", "", map[string]string{"": "3159"}},
+		{"with certificates", "", "tap", "ca", map[string]string{"": "3159", "verified": "invalid connection"}},
+		{"made at the start", "optional", "", "", map[string]string{"verified": "unknown authority", "shown": "unknown authority"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{"": ""}
+			for _, n := range []string{"tap", "tap-key", "ca"} {
+				files[n] = a.file(n)
+			}
+			key := ""
+			if tt.cert != "" {
+				key = files[tt.cert+"-key"]
+			}
+			offered, err := ParseClientTLS(tt.mode, files[tt.cert], key, files[tt.ca])
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := newBench(t, func(o *Options) { o.ClientTLS = offered })
+			for _, secure := range []string{"", "verified", "shown"} {
+				c := b.tap.config("")
+				c.TLSConfig = secure
+				err := loginAs(t, c)
+				if says, fails := tt.says[secure]; fails && (err == nil || !strings.Contains(err.Error(), says)) || !fails && err != nil {
+					t.Errorf("client TLS %q: %v", secure, err)
+				}
+			}
+		})
+	}
+}

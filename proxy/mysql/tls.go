@@ -1,0 +1,98 @@
+package mysql
+
+import (
+	"fmt"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// A TLSUse says whether a leg of a session is encrypted.
+type TLSUse uint8
+
+const (
+	// NoTLS keeps the leg plain.
+	NoTLS TLSUse = iota
+	// MayTLS encrypts it if the other side can.
+	MayTLS
+	// MustTLS ends the session if the other side cannot.
+	MustTLS
+)
+
+// A Leg is one of the two connections of a session.
+type Leg uint8
+
+// The legs of a session.
+const (
+	NoLeg Leg = iota
+	ClientLeg
+	ServerLeg
+)
+
+// erSecureTransportRequired is the servers' own error for a client without TLS.
+const erSecureTransportRequired = 3159
+
+// A leg is what a session knows of one of its connections.
+type leg struct {
+	seq   byte // of the packet that went last while logging in, either way
+	tls   bool // as agreed; it begins with Session.Upgraded
+	local bool // a unix socket
+}
+
+// safe says whether a password may go over the leg as it is, as clients and servers see it.
+func (l leg) safe() bool { return l.tls || l.local }
+
+// Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls
+// [Session.Upgraded]. Bytes of the client that the session has not taken by then belong to TLS.
+func (s *Session) Upgrade() Leg { return s.upgrade }
+
+// Upgraded tells the session that a leg speaks TLS from now on, or why it cannot.
+func (s *Session) Upgraded(now int64, failed error) {
+	s.now = now
+	l := s.upgrade
+	s.upgrade = NoLeg
+	switch {
+	case failed == nil && l == ServerLeg:
+		s.sendServer(s.response)
+		clear(s.response)
+		s.response = nil
+		s.phase = phaseAuth
+	case failed != nil && l == ServerLeg:
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "HY000", fmt.Sprintf("isotap cannot use TLS with the server: %v "+
+			"(see --upstream-tls and --upstream-ca)", failed))
+	case failed != nil:
+		s.phase = phaseClosed // there is no way left to tell the client
+	}
+}
+
+// beginClientTLS answers a client that asks for TLS. What stands behind the request in its packet is
+// not looked at.
+func (s *Session) beginClientTLS() {
+	if s.cfg.ClientTLS == NoTLS {
+		s.turnAway(erSecureTransportRequired, "", "isotap offers no TLS here: connect with TLS disabled, or start isotap with --tls-cert")
+		return
+	}
+	s.client.tls = true
+	s.upgrade = ClientLeg
+}
+
+// beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
+func (s *Session) beginServerTLS(response []byte) {
+	if len(s.serverBuf) > 0 {
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "HY000", "something was sent in the server's name before TLS began")
+		return
+	}
+	s.response = response
+	s.sendServer(response[:loginHead])
+	s.upgrade = ServerLeg
+}
+
+// beforeLogin takes what the server says before the client has logged in: why it will not wait.
+func (s *Session) beforeLogin(seq byte, payload []byte) error {
+	if payload[0] != markErr {
+		return fmt.Errorf("%w from the server before the login (it begins with 0x%02x)", errUnexpected, payload[0])
+	}
+	s.server.seq = seq
+	s.sendClient(payload)
+	s.phase = phaseClosed
+	return nil
+}
