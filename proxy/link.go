@@ -58,6 +58,10 @@ func (l *link) run(ctx context.Context) {
 		if !l.closed {
 			l.fromClient(ctx, client)
 		}
+		if !l.closed && l.session.Copying() {
+			l.copy()
+			return
+		}
 	}
 }
 
@@ -123,6 +127,9 @@ func (l *link) idle(ctx context.Context) {
 	switch {
 	case l.draining.Load() && !l.session.InTransaction():
 		l.clientClosed(ctx)
+	case !l.session.LoggedIn() && !time.Now().Before(l.loginBy):
+		l.session.LoginOverdue(l.proxy.now())
+		l.step(ctx, nil)
 	case l.session.Unread():
 		l.session.Idle(l.proxy.now())
 		l.step(ctx, nil)
@@ -233,8 +240,10 @@ func (l *link) disconnect() {
 // copy moves bytes both ways until both sides have said all they had to.
 func (l *link) copy() {
 	var both sync.WaitGroup
-	both.Go(func() { copyHalf(l.server.conn, l.client.conn) })
-	both.Go(func() { copyHalf(l.client.conn, l.server.conn) })
+	l.client.setDeadline(time.Time{})
+	l.server.setDeadline(time.Time{})
+	both.Go(func() { copyHalf(l.server.stream(), l.client.stream()) })
+	both.Go(func() { copyHalf(l.client.stream(), l.server.stream()) })
 	both.Wait()
 }
 

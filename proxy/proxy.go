@@ -110,20 +110,38 @@ func New(cfg Config) *Proxy {
 	return p
 }
 
-// Serve accepts clients from l until ctx ends, then lets open transactions finish for as long as
-// Config.Drain says, and closes what is left. It returns when every connection is closed. The error
-// is nil when ctx ended it.
-func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
-	if err := p.cfg.Permits(l.Addr()); err != nil {
-		return err
+// Serve accepts clients from the listeners until ctx ends or one of them fails, then lets open
+// transactions finish for as long as Config.Drain says, and closes what is left. It returns when every
+// connection is closed. The error is nil when ctx ended it.
+func (p *Proxy) Serve(ctx context.Context, listeners ...net.Listener) error {
+	for _, l := range listeners {
+		if err := p.cfg.Permits(l.Addr()); err != nil {
+			return err
+		}
 	}
 	var conns sync.WaitGroup
 	defer conns.Wait()
 	// Connections outlive ctx by the drain; work ends when all of them are closed.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
+	accepting, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var accepts sync.WaitGroup
+	for _, l := range listeners {
+		defer context.AfterFunc(accepting, func() { l.Close() })()
+		accepts.Go(func() { stop(p.accept(accepting, work, l, &conns)) })
+	}
+	accepts.Wait()
+	if ctx.Err() != nil {
+		p.drain()
+		return nil
+	}
+	p.closeAll()
+	return context.Cause(accepting)
+}
+
+// accept takes clients from one listener until ctx ends.
+func (p *Proxy) accept(ctx, work context.Context, l net.Listener, conns *sync.WaitGroup) error {
 	for {
 		client, err := l.Accept()
 		switch {
@@ -135,13 +153,11 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 				p.serve(work, client)
 			})
 		case ctx.Err() != nil:
-			p.drain()
 			return nil
 		case passes(err):
 			p.cfg.Logger.Warn("cannot accept a client now", zap.Error(err))
 			time.Sleep(acceptPause)
 		default:
-			p.closeAll()
 			return fmt.Errorf("accept: %w", err)
 		}
 	}
@@ -164,7 +180,7 @@ func passes(err error) bool {
 // serve dials the server for a client and moves bytes until either is gone.
 func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	defer client.Close()
-	var d net.Dialer
+	d := net.Dialer{Timeout: p.cfg.LoginTimeout}
 	server, err := d.DialContext(ctx, p.cfg.Network, p.cfg.Address)
 	p.meter.dialed(err)
 	if err != nil {

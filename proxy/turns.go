@@ -91,7 +91,10 @@ func (l *link) read() (client, server heard) {
 func (l *link) readBoth() (client, server heard) {
 	l.server.setDeadline(time.Time{})
 	l.client.setDeadline(time.Time{})
-	if l.session.Unread() {
+	switch {
+	case !l.session.LoggedIn():
+		l.client.setDeadline(l.loginBy)
+	case l.session.Unread():
 		l.client.setDeadline(time.Now().Add(idleRead))
 	}
 	fromServer := make(chan heard, 1)

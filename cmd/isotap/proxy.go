@@ -43,7 +43,7 @@ func proxyCommand() *cobra.Command {
 		}
 		r := reloader{load: load, current: s, tap: t, level: level, log: o.Logger}
 		config.Watch(c.Context(), c.Flag("config").Value.String(), r.reload)
-		fmt.Fprintf(c.ErrOrStderr(), "isotap: clients connect to %s, the server is %s\n", t.Addr(), o.Upstream)
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: clients connect to %s, the server is %s\n", t.Addresses(), o.Upstream)
 		if a := t.AdminAddr(); a != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "isotap: metrics and health are at http://%s/metrics, /healthz, /readyz\n", a)
 		}

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -42,6 +44,11 @@ func options(s *config.Settings) (tap.Options, error) {
 	if o.ClientTLS, err = tap.ParseClientTLS(s.TLS, s.TLSCert, s.TLSKey, s.TLSClientCA); err != nil {
 		return o, err
 	}
+	mode, err := strconv.ParseUint(s.SocketMode, 8, 32)
+	if err != nil || mode > 0o777 {
+		return o, fmt.Errorf("socket_mode: %q is no octal number like 0660", s.SocketMode)
+	}
+	o.SocketMode, o.LoginTimeout = fs.FileMode(mode), s.LoginTimeout
 	if o.Durability, err = recorder.ParseDurability(s.Durability); err != nil {
 		return o, err
 	}

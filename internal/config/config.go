@@ -24,6 +24,8 @@ type Settings struct {
 	UpstreamCert       string
 	UpstreamKey        string
 	Listen             string
+	SocketMode         string
+	LoginTimeout       time.Duration
 	TLS                string
 	TLSCert            string
 	TLSKey             string
@@ -45,7 +47,7 @@ type Settings struct {
 // Default gives the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
-		LogLevel: "info", LogSQL: "none"}
+		LogLevel: "info", LogSQL: "none", SocketMode: "0600", LoginTimeout: 10 * time.Second}
 }
 
 // An Option describes one setting.
@@ -76,7 +78,11 @@ var Options = []Option{
 	{Name: "upstream_key", value: func(s *Settings) any { return &s.UpstreamKey },
 		Usage: "PEM file with the key of that certificate"},
 	{Name: "listen", value: func(s *Settings) any { return &s.Listen },
-		Usage: "where clients connect: host:port, or unix:/path"},
+		Usage: "where clients connect: host:port or unix:/path; several are separated by commas"},
+	{Name: "socket_mode", value: func(s *Settings) any { return &s.SocketMode },
+		Usage: "permissions of unix sockets, as an octal number"},
+	{Name: "login_timeout", value: func(s *Settings) any { return &s.LoginTimeout },
+		Usage: "how long a client may take to log in, and the server to answer"},
 	{Name: "tls", value: func(s *Settings) any { return &s.TLS },
 		Usage: "TLS with clients: off, optional or required (default: optional with a certificate, otherwise off)"},
 	{Name: "tls_cert", value: func(s *Settings) any { return &s.TLSCert },

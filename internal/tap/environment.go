@@ -13,7 +13,7 @@ import (
 )
 
 // A Place is how a client program reaches the tap, by the names that [Expand] knows: host, port, socket
-// (either this or the two before is empty), user, password, database, url, dsn.
+// (empty where the tap does not listen so), user, password, database, url, dsn.
 type Place map[string]string
 
 // Place says where the tap is. The login is that of Options.Upstream; url has the form of Options.URL.
@@ -32,19 +32,25 @@ func (t *Tap) Place() (Place, error) {
 	if url == "" {
 		url = t.upstream.URL()
 	}
+	if socket := t.addrOf("unix"); socket != nil {
+		p["socket"] = socket.String()
+	}
 	var err error
 	p["url"], err = catalog.Redirect(url, c.Net, c.Addr)
 	return p, err
 }
 
 // Environment tells a client program where the tap is, in the variables that programs look at:
-// DATABASE_URL, MYSQL_DSN (as Go's driver has it), MYSQL_HOST, and MYSQL_TCP_PORT or MYSQL_UNIX_PORT.
+// DATABASE_URL, MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and MYSQL_UNIX_PORT.
 func (p Place) Environment() []string {
 	env := []string{"DATABASE_URL=" + p["url"], "MYSQL_DSN=" + p["dsn"], "MYSQL_HOST=" + p["host"]}
 	if p["socket"] != "" {
-		return append(env, "MYSQL_UNIX_PORT="+p["socket"])
+		env = append(env, "MYSQL_UNIX_PORT="+p["socket"])
 	}
-	return append(env, "MYSQL_TCP_PORT="+p["port"])
+	if p["port"] != "" {
+		env = append(env, "MYSQL_TCP_PORT="+p["port"])
+	}
+	return env
 }
 
 // placeholders are the names of a Place in the order in which people are told of them.

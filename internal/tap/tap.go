@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +27,13 @@ type Options struct {
 	Upstream catalog.Target
 	// URL is what Upstream was read from, for the address that clients get; empty: one is made.
 	URL string
-	// Listen is the address for clients: "host:port", port 0 for a free one, or "unix:/path".
+	// Listen are the addresses for clients, separated by commas: "host:port", port 0 for a free one, or
+	// "unix:/path".
 	Listen string
+	// SocketMode is that of unix sockets; 0 is DefaultSocketMode.
+	SocketMode fs.FileMode
+	// LoginTimeout: see proxy.Config.
+	LoginTimeout time.Duration
 	// ClientTLS is offered to clients; that of the server is Upstream's.
 	ClientTLS ClientTLS
 	// Off passes bytes on unchanged and records nothing.
@@ -63,21 +68,21 @@ func (o *Options) Live() Live {
 
 // A Tap is a running proxy.
 type Tap struct {
-	listener net.Listener
-	stop     context.CancelFunc
-	served   chan error
-	writer   *recorder.Writer
-	schema   *schema
-	proxy    *proxy.Proxy
-	watching sync.WaitGroup
-	upstream catalog.Target
-	url      string
-	version  string
-	started  time.Time
-	serving  context.Context // ends when no more clients are taken
-	admin    *admin.Server   // nil when there is none
-	probe    probe
-	tls      mysqlproxy.TLSUse // of clients
+	listeners []net.Listener
+	stop      context.CancelFunc
+	served    chan error
+	writer    *recorder.Writer
+	schema    *schema
+	proxy     *proxy.Proxy
+	watching  sync.WaitGroup
+	upstream  catalog.Target
+	url       string
+	version   string
+	started   time.Time
+	serving   context.Context // ends when no more clients are taken
+	admin     *admin.Server   // nil when there is none
+	probe     probe
+	tls       mysqlproxy.TLSUse // of clients
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
@@ -92,27 +97,32 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 		return nil, err
 	}
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
-		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Logger: o.Logger}
-	if t.listener, err = listen(o.Listen); err != nil {
+		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout, Logger: o.Logger}
+	if o.SocketMode == 0 {
+		o.SocketMode = DefaultSocketMode
+	}
+	if t.listeners, err = listen(o.Listen, o.SocketMode); err != nil {
 		return nil, err
 	}
 	// An address that will not do is found before a recording is begun for it.
-	if err := cfg.Permits(t.Addr()); err != nil {
-		return nil, errors.Join(err, t.listener.Close())
+	for _, l := range t.listeners {
+		if err := cfg.Permits(l.Addr()); err != nil {
+			return nil, errors.Join(err, closeAll(t.listeners))
+		}
 	}
 	if err := t.openAdmin(&o); err != nil {
-		return nil, errors.Join(err, t.listener.Close())
+		return nil, errors.Join(err, closeAll(t.listeners))
 	}
 	if !o.Off {
 		if err := t.observe(ctx, o, &cfg); err != nil {
-			return nil, errors.Join(err, t.close(), t.listener.Close())
+			return nil, errors.Join(err, t.close(), closeAll(t.listeners))
 		}
 	}
 	serving, stop := context.WithCancel(ctx)
 	t.serving, t.stop = serving, stop
 	t.proxy = proxy.New(cfg)
 	t.proxy.Reconfigure(o.Live().Live)
-	go func() { t.served <- t.proxy.Serve(serving, t.listener) }()
+	go func() { t.served <- t.proxy.Serve(serving, t.listeners...) }()
 	if t.admin != nil {
 		t.admin.Serve()
 	}
@@ -148,22 +158,6 @@ func (t *Tap) Reconfigure(l Live) {
 		t.schema.planner.SetStrictPlans(l.StrictPlans)
 	}
 }
-
-// listen opens "host:port" or "unix:/path".
-func listen(address string) (net.Listener, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		network, address = "unix", path
-	}
-	l, err := net.Listen(network, address)
-	if err != nil {
-		return nil, fmt.Errorf("listen for clients: %w", err)
-	}
-	return l, nil
-}
-
-// Addr is where clients connect.
-func (t *Tap) Addr() net.Addr { return t.listener.Addr() }
 
 // Run is the tap's run of the recording; 0 for a tap that is off.
 func (t *Tap) Run() history.Run {

@@ -181,7 +181,7 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 		s.sendClient(payload)
 		s.follow(ok.status)
 		s.forgetSecrets()
-		s.phase = phaseCommand
+		s.phase, s.loggedIn = phaseCommand, true
 		s.reset()
 		return nil
 	case markErr:

@@ -425,10 +425,22 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewri
 // sendLongData passes a piece of a parameter on, to the statement that will be executed and under the
 // index that the parameter has there.
 func (s *Session) sendLongData(payload []byte) {
+	s.scratch = append(s.scratch[:0], payload...)
+	if !s.addressLongData(s.scratch) {
+		_, p := s.statementID(payload)
+		s.wait(payload)
+		s.prepareOriginal(p)
+		return
+	}
+	s.toServer, _ = appendPacket(s.toServer, 0, s.scratch)
+}
+
+// addressLongData changes a COM_STMT_SEND_LONG_DATA, or its beginning, to name the statement that will
+// run, and the parameter as it has it. It says whether there is such a statement yet.
+func (s *Session) addressLongData(payload []byte) bool {
 	_, p := s.statementID(payload)
 	if p == nil || len(payload) < 7 {
-		s.toServer, _ = appendPacket(s.toServer, 0, payload)
-		return
+		return true // the server knows what to say about it
 	}
 	index := int(binary.LittleEndian.Uint16(payload[5:]))
 	if index < len(p.long) {
@@ -446,16 +458,13 @@ func (s *Session) sendLongData(payload []byte) {
 			}
 		}
 	case p.original == 0:
-		s.wait(payload)
-		s.prepareOriginal(p)
-		return
+		return false
 	default:
 		id = p.original
 	}
-	s.scratch = append(s.scratch[:0], payload...)
-	binary.LittleEndian.PutUint32(s.scratch[1:], id)
-	binary.LittleEndian.PutUint16(s.scratch[5:], uint16(index))
-	s.toServer, _ = appendPacket(s.toServer, 0, s.scratch)
+	binary.LittleEndian.PutUint32(payload[1:], id)
+	binary.LittleEndian.PutUint16(payload[5:], uint16(index))
+	return true
 }
 
 func (s *Session) closeStatement(payload []byte) {

@@ -110,6 +110,9 @@ type Session struct {
 	holding  bool // output to the client waits for the recording
 	events   []Event
 
+	loggedIn bool
+
+	upload        upload
 	clientBuf     []byte // an incomplete packet of the client
 	clientPayload []byte // the packets before it of a payload that spans several
 	serverBuf     []byte
@@ -139,7 +142,7 @@ type Session struct {
 // NewSession gives a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
 	return &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
-		client: leg{local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
+		client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
 }
 
 // watches says whether the session looks at its statements.
@@ -168,7 +171,7 @@ func (s *Session) wantsClient() bool {
 	case phaseAuth, phaseInfile, phaseCopy:
 		return true
 	case phaseCommand:
-		return s.command == nil && len(s.exchanges) == 0
+		return s.upload.open || s.command == nil && len(s.exchanges) == 0
 	}
 	return false
 }
@@ -203,9 +206,16 @@ func (s *Session) Turn() Turn {
 
 // clientBytes takes one packet out of p, or what there is of it.
 func (s *Session) clientBytes(p []byte) (int, error) {
-	if s.phase == phaseCopy {
+	switch {
+	case s.phase == phaseCopy && s.alike():
 		s.toServer = append(s.toServer, p...)
 		return len(p), nil
+	case s.phase == phaseCopy:
+		return s.passCopy(p), nil
+	case s.phase == phaseInfile:
+		return s.passFile(p), nil
+	case s.upload.open:
+		return s.passRest(p), nil
 	}
 	packet, used := s.gather(&s.clientBuf, p)
 	if packet == nil {
@@ -213,6 +223,9 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 	}
 	payload, whole := join(&s.clientPayload, packet)
 	if !whole {
+		if s.phase == phaseCommand && len(s.clientPayload) == longCommand {
+			s.beginLong()
+		}
 		return used, nil
 	}
 	return used, s.clientPacket(firstSeq(packet, payload), payload)
@@ -406,6 +419,7 @@ func (s *Session) ClientClosed(now int64) {
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
 	if s.phase != phaseClosed {
+		s.tellLoss()
 		s.lostServer()
 		s.phase = phaseClosed
 	}
@@ -455,12 +469,6 @@ func (s *Session) clientPacket(seq byte, payload []byte) error {
 		return s.login(seq, payload)
 	case phaseAuth:
 		return s.authFromClient(seq, payload)
-	case phaseInfile:
-		s.toServer, _ = appendPacket(s.toServer, seq, payload)
-		if len(payload) == 0 {
-			s.phase = phaseCommand
-		}
-		return nil
 	case phaseCommand:
 		return s.clientCommand(seq, payload)
 	}
