@@ -54,8 +54,7 @@ func (s *Session) forgetSecrets() {
 	clear(s.response)
 	s.auth = auth{scramble: s.scramble}
 	clear(s.clientBuf[:cap(s.clientBuf)])
-	clear(s.toServer[:cap(s.toServer)])
-	s.toServer = nil
+	clear(s.toServer[len(s.toServer):cap(s.toServer)]) // what has been sent
 }
 
 // An answer is where the client's first answer to a plug-in stands in a packet.
