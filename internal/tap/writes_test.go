@@ -2,14 +2,17 @@ package tap
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 // writeTables are what the statements of TestWritesAreTransparentAndRecordedAsTheyAre run on.
@@ -36,6 +39,10 @@ type writeCase struct {
 	args     []int64 // it is prepared if there are any
 	file     string  // what LOAD DATA LOCAL reads
 	observed string
+	// mysql is what differs on MySQL: how the statement is observed there, or "-" where it is none.
+	mysql string
+	// text says that the server refuses to prepare it.
+	text bool
 }
 
 // TestWritesAreTransparentAndRecordedAsTheyAre runs each statement directly and through isotap on equal
@@ -52,8 +59,16 @@ func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
 			}
 			var changes []change
 			for _, write := range writes {
+				if testdb.EngineName() == testdb.MySQL.Name && write.mysql != "" {
+					write.observed = write.mysql
+				}
+				if write.observed == "-" {
+					continue
+				}
 				changes = append(changes, w.run(write, false))
-				changes = append(changes, w.run(write, true))
+				if !write.text {
+					changes = append(changes, w.run(write, true))
+				}
 			}
 			w.close()
 			txns := slices.DeleteFunc(m.b.txns(), func(t *history.Txn) bool { return t.Stmts[0].Kind == history.Select })
@@ -119,7 +134,11 @@ func (w *writer) lists() map[string]string {
 	lists := make(map[string]string)
 	for _, table := range []string{"t", "x", "trig"} {
 		rows, err := w.m.b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM " + w.m.names[1] + "." + table)
-		if err != nil {
+		var refused *mysql.MySQLError
+		switch {
+		case errors.As(err, &refused) && refused.Number == 1054:
+			continue // instrument leaves a table with triggers alone where it has to fill the columns by UPDATE
+		case err != nil:
 			w.t.Fatal(err)
 		}
 		var id, list sql.NullString
@@ -215,18 +234,18 @@ var writes = []writeCase{
 	{query: "INSERT INTO t SET id = 1, v = 7 ON DUPLICATE KEY UPDATE v = VALUES(v), s = CONCAT(s, s)", observed: "exact"},
 	{query: "INSERT INTO t SET v = 7 ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
 	{query: "INSERT INTO t (id, v) VALUES (?, ?), (?, 3) ON DUPLICATE KEY UPDATE v = VALUES(v) + ?", args: []int64{1, 50, 60, 50}, observed: "exact"},
-	{query: "INSERT INTO t (id, v) VALUES (?, ?) ON DUPLICATE KEY UPDATE v = VALUES(v) RETURNING id, v + ?", args: []int64{1, 50, 1}, observed: "exact"},
-	{query: "INSERT INTO t (id, v) VALUES (1, 1), (60, 1) ON DUPLICATE KEY UPDATE v = VALUES(v) RETURNING *", observed: "exact"},
-	{query: "INSERT INTO trig (id, v) VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 1", observed: "opaque: trigger"},
-	{query: "INSERT INTO t (v, s) VALUES (1, 'x'), (2, 'y') RETURNING id, s AS n", observed: "exact"},
-	{query: "INSERT INTO t SET v = 1 RETURNING *", observed: "exact"},
-	{query: "INSERT IGNORE INTO t (id) VALUES (1), (99) RETURNING id", observed: "inexact: INSERT IGNORE"},
+	{query: "INSERT INTO t (id, v) VALUES (?, ?) ON DUPLICATE KEY UPDATE v = VALUES(v) RETURNING id, v + ?", args: []int64{1, 50, 1}, observed: "exact", mysql: "-"},
+	{query: "INSERT INTO t (id, v) VALUES (1, 1), (60, 1) ON DUPLICATE KEY UPDATE v = VALUES(v) RETURNING *", observed: "exact", mysql: "-"},
+	{query: "INSERT INTO trig (id, v) VALUES (1, 1) ON DUPLICATE KEY UPDATE v = 1", observed: "opaque: trigger", mysql: "opaque: not instrumented"},
+	{query: "INSERT INTO t (v, s) VALUES (1, 'x'), (2, 'y') RETURNING id, s AS n", observed: "exact", mysql: "-"},
+	{query: "INSERT INTO t SET v = 1 RETURNING *", observed: "exact", mysql: "-"},
+	{query: "INSERT IGNORE INTO t (id) VALUES (1), (99) RETURNING id", observed: "inexact: INSERT IGNORE", mysql: "-"},
 	{query: "REPLACE INTO t (id, u) VALUES (90, 90)", observed: "exact"},
 	{query: "REPLACE INTO t VALUES (90, 90, 1, 'x'), (91, NULL, 1, 'x')", observed: "exact"},
 	{query: "REPLACE INTO t SET id = 1, u = 10, v = 5", observed: "inexact: REPLACE"},
 	{query: "REPLACE INTO t (id, u) VALUES (1, 20)", observed: "inexact: REPLACE"},
 	{query: "REPLACE INTO t (id, u) VALUES (1, 20), (5, 30), (5, 31), (6, 40)", observed: "inexact: REPLACE"},
-	{query: "REPLACE INTO t (id, u) VALUES (1, 20) RETURNING id", observed: "inexact: REPLACE"},
+	{query: "REPLACE INTO t (id, u) VALUES (1, 20) RETURNING id", observed: "inexact: REPLACE", mysql: "-"},
 	{query: "REPLACE INTO t (id, u) VALUES (?, ?)", args: []int64{4, 2}, observed: "inexact: REPLACE"},
 	{query: "INSERT INTO t SELECT id + 100, NULL, v, 'x' FROM x", observed: "inexact: plan"}, // its index on v covers it
 	{query: "INSERT INTO t (v, s) SELECT v, s FROM t WHERE id < 4 ORDER BY id", observed: "exact"},
@@ -240,12 +259,12 @@ var writes = []writeCase{
 	{query: "INSERT INTO t SELECT 1, 2, 3, 4", observed: "exact"},   // fails: duplicate key
 	{query: "INSERT INTO x SELECT id, v FROM t", observed: "exact"}, // fails: duplicate key
 	{query: "INSERT IGNORE INTO x SELECT id, v FROM t", observed: "inexact: INSERT IGNORE"},
-	{query: "INSERT INTO t SELECT 1, 2 FROM x", observed: "opaque: refused with error 1136"},
+	{query: "INSERT INTO t SELECT 1, 2 FROM x", observed: "opaque: refused with error 1136", text: true},
 	{query: "INSERT INTO x (id, v) SELECT id * ?, v + ? FROM t WHERE v > ?", args: []int64{100, 1, 100}, observed: "exact"},
-	{query: "INSERT INTO x (id, v) SELECT id, v FROM t ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
-	{query: "INSERT INTO x (id, v) SELECT id, 1 FROM t WHERE s <> '' ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
-	{query: "INSERT INTO x (id, v) SELECT id, v FROM t WHERE s <> 'q' RETURNING id", observed: "exact"}, // fails: duplicate key
-	{query: "INSERT INTO x (id, v) SELECT id + 100, v FROM t WHERE s <> 'q' RETURNING id, v", observed: "exact"},
+	{query: "INSERT INTO x (id, v) SELECT id, v FROM t ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact", mysql: "opaque: ON DUPLICATE KEY UPDATE"},
+	{query: "INSERT INTO x (id, v) SELECT id, 1 FROM t WHERE s <> '' ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact", mysql: "opaque: ON DUPLICATE KEY UPDATE"},
+	{query: "INSERT INTO x (id, v) SELECT id, v FROM t WHERE s <> 'q' RETURNING id", observed: "exact", mysql: "-"}, // fails: duplicate key
+	{query: "INSERT INTO x (id, v) SELECT id + 100, v FROM t WHERE s <> 'q' RETURNING id, v", observed: "exact", mysql: "-"},
 	{query: "REPLACE INTO x SELECT id + 100, v FROM t", observed: "exact"},
 	{query: "REPLACE INTO x SELECT id, v FROM t", observed: "inexact: REPLACE"},
 	{query: "INSERT INTO x SELECT DISTINCT v, 1 FROM t", observed: "opaque: distinct"},
@@ -258,9 +277,18 @@ var writes = []writeCase{
 	{query: "LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE x FIELDS TERMINATED BY ','", file: "11,1\n1,2\n", observed: "inexact: REPLACE"},
 	{query: "LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ',' (@a, v) SET s = CONCAT(@a, 's');", file: "11,1\n1,2\n", observed: "exact"},
 	{query: "DELETE FROM t WHERE id > 2", observed: "exact"},
-	{query: "DELETE FROM t WHERE v > 100 ORDER BY v DESC LIMIT 2", observed: "exact"},
-	{query: "DELETE FROM t WHERE id > 2 RETURNING id, v", observed: "exact"},
-	{query: "DELETE FROM t WHERE id > ? RETURNING *, v + ?", args: []int64{1, 2}, observed: "exact"},
-	{query: "DELETE FROM t WHERE id > 99 RETURNING id", observed: "exact"},
-	{query: "DELETE FROM trig RETURNING v", observed: "inexact: trigger"},
+	{query: "DELETE FROM t WHERE v > 100 ORDER BY v DESC LIMIT 2", observed: "exact", mysql: "opaque: ORDER BY or LIMIT"},
+	{query: "DELETE FROM t WHERE id > 2 RETURNING id, v", observed: "exact", mysql: "-"},
+	{query: "DELETE FROM t WHERE id > ? RETURNING *, v + ?", args: []int64{1, 2}, observed: "exact", mysql: "-"},
+	{query: "DELETE FROM t WHERE id > 99 RETURNING id", observed: "exact", mysql: "-"},
+	{query: "INSERT INTO t (id, v) VALUES (1, 100), (60, 1), (2, 5) AS new ON DUPLICATE KEY UPDATE v = new.v", observed: "-", mysql: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (1, 100), (60, 1), (2, 5) AS new(a, b) ON DUPLICATE KEY UPDATE v = b + ?", args: []int64{0}, observed: "-", mysql: "exact"},
+	{query: "INSERT INTO t SET id = 3, v = 4 AS new ON DUPLICATE KEY UPDATE v = t.v + new.v", observed: "-", mysql: "exact"},
+	{query: "INSERT INTO t (id, v) VALUES (1, 100) AS new ON DUPLICATE KEY UPDATE v = v + 1", observed: "-", mysql: "opaque: refused with error 1052", text: true},
+	{query: "DELETE FROM t", observed: "exact"},
+	{query: "DELETE FROM t WHERE id = 1 OR v = 300 -- end", observed: "exact"},
+	{query: "DELETE FROM x WHERE v = ? AND id IN (1, 7, 8)", args: []int64{7}, observed: "exact"},
+	{query: "DELETE FROM x WHERE v IN (SELECT y.id FROM t y WHERE y.s < 'c')", observed: "inexact: subquery"},
+	{query: "DELETE IGNORE FROM t WHERE u IS NULL", observed: "inexact: DELETE IGNORE"},
+	{query: "DELETE FROM trig RETURNING v", observed: "inexact: trigger", mysql: "-"},
 }
