@@ -47,7 +47,9 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	if reason := collapsing(n); reason != "" {
 		return nil, nil, refusal(reason)
 	}
-	use := inspectSelect(n)
+	leave := pl.enterWith(n.With)
+	defer leave()
+	use := pl.inspectSelect(n)
 	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil}
 	switch {
 	case use.window && b.grouped && pl.session.Dialect == MariaDB:
@@ -60,8 +62,6 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	case n.From == nil:
 		return b, use, nil
 	}
-	leave := pl.enterWith(n.With)
-	defer leave()
 	b.srcs = flatten(n.From.TableRefs)
 	if err := pl.resolve(b.srcs); err != nil {
 		return nil, nil, err

@@ -17,7 +17,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 	if !ok {
 		return refusal(verbOf(n) + " ... SELECT")
 	}
-	use := inspectSelect(sel)
+	use := pl.inspectSelect(sel)
 	switch reason := collapsing(sel); {
 	case reason != "":
 		return refusal(reason)

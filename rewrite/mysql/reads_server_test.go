@@ -251,6 +251,7 @@ func TestQueriesInFromPassIdentitiesOutwards(t *testing.T) {
 			"WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 2) SELECT * FROM n JOIN d ON d.id = n.i":  "d1 d2",
 			"SELECT * FROM (WITH c AS (SELECT id FROM e WHERE dep = 1) SELECT * FROM c) x":                                        dep1,
 			"SELECT x.n FROM (SELECT name AS n FROM d) AS `x` WHERE n LIKE 'd%'":                                                  "d1",
+			"SELECT name, (SELECT SUM(pay) FROM e WHERE dep = d.id) AS s FROM d ORDER BY id":                                      everyD,
 			"SELECT (SELECT MAX(d.id) FROM d) AS m, x.* FROM (SELECT id FROM e WHERE id = 1) x":                                   "e1",
 		} {
 			s.compare(query, want)

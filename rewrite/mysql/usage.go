@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
 )
 
 // usage is what a statement holds beside its own table accesses.
@@ -19,13 +21,17 @@ type usage struct {
 	depth  int      // of subqueries around the node being visited
 	inner  []string // names of the tables of these subqueries, in lower case
 	scopes []int    // for each query in them, where its names begin
-	list   bool     // in the select list
-	filter bool     // in WHERE or ON, where no aggregate can belong to the statement itself
+	// known are the tables behind these names, nil where the schema does not tell their columns; table
+	// finds them.
+	known  []*rewrite.Table
+	table  func(*ast.TableName) *rewrite.Table
+	list   bool // in the select list
+	filter bool // in WHERE or ON, where no aggregate can belong to the statement itself
 }
 
 // inspectSelect looks through a SELECT, but not into derived tables, which are not observed anyway.
-func inspectSelect(n *ast.SelectStmt) *usage {
-	u := &usage{list: true}
+func (pl *planner) inspectSelect(n *ast.SelectStmt) *usage {
+	u := &usage{list: true, table: pl.baseTable}
 	n.Fields.Accept(u)
 	u.list = false
 	for i := range n.WindowSpecs {
@@ -91,7 +97,7 @@ func (u *usage) Leave(n ast.Node) (ast.Node, bool) {
 	case *ast.SubqueryExpr:
 		u.depth--
 	case *ast.SelectStmt:
-		u.inner = u.inner[:u.scopes[len(u.scopes)-1]]
+		u.inner, u.known = u.inner[:u.scopes[len(u.scopes)-1]], u.known[:u.scopes[len(u.scopes)-1]]
 		u.scopes = u.scopes[:len(u.scopes)-1]
 	}
 	return n, true
@@ -104,13 +110,36 @@ func (u *usage) enterQuery(n *ast.SelectStmt) {
 		return
 	}
 	for _, s := range flatten(n.From.TableRefs) {
-		switch base, ok := s.node.Source.(*ast.TableName); {
+		base, ok := s.node.Source.(*ast.TableName)
+		switch {
 		case s.node.AsName.L != "":
 			u.inner = append(u.inner, s.node.AsName.L)
 		case ok:
 			u.inner = append(u.inner, base.Name.L)
+		default:
+			continue
+		}
+		u.known = append(u.known, nil)
+		if ok && n.With == nil && u.table != nil {
+			u.known[len(u.known)-1] = u.table(base)
 		}
 	}
+}
+
+// holds says whether an unqualified column is surely one of the innermost query's own tables.
+func (u *usage) holds(name string) bool {
+	return len(u.scopes) > 0 && slices.ContainsFunc(u.known[u.scopes[len(u.scopes)-1]:], func(t *rewrite.Table) bool {
+		return t != nil && column(t, name) != nil
+	})
+}
+
+// baseTable gives the table that a name means, where that is certain.
+func (pl *planner) baseTable(name *ast.TableName) *rewrite.Table {
+	if c, uncertain := pl.nesting.with.find(name.Name.O); name.Schema.L == "" && (c != nil || uncertain) {
+		return nil
+	}
+	t, _ := pl.table(name)
+	return t
 }
 
 // reachesOut says whether an aggregate in a subquery may take its argument from outside: it then
@@ -120,21 +149,21 @@ func (u *usage) reachesOut(n *ast.AggregateFuncExpr) bool {
 	for _, a := range n.Args {
 		a.Accept(&args)
 	}
-	return args.unqualified ||
+	return slices.ContainsFunc(args.unqualified, func(c string) bool { return !u.holds(c) }) ||
 		slices.ContainsFunc(args.tables, func(t string) bool { return !slices.Contains(u.inner, t) })
 }
 
-// argumentTables collects the qualifiers of the columns in an expression.
+// argumentTables collects the qualifiers of the columns in an expression, and the columns without one.
 type argumentTables struct {
 	tables      []string
-	unqualified bool
+	unqualified []string
 }
 
 // Enter implements ast.Visitor.
 func (a *argumentTables) Enter(n ast.Node) (ast.Node, bool) {
 	if c, ok := n.(*ast.ColumnNameExpr); ok {
 		if c.Name.Table.L == "" {
-			a.unqualified = true
+			a.unqualified = append(a.unqualified, c.Name.Name.O)
 		} else {
 			a.tables = append(a.tables, c.Name.Table.L)
 		}
