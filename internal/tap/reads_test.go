@@ -110,7 +110,7 @@ func TestQueriesInFromAreRecorded(t *testing.T) {
 		"SELECT * FROM (SELECT * FROM e) x WHERE id > 1":                                         "exact e2",
 		"SELECT x.*, d.*, x.note FROM d JOIN (SELECT id, note, dep FROM e) x ON x.dep = d.id":    "exact d3 e3",
 		"SELECT * FROM (SELECT y.*, y.id + 1 FROM (SELECT id, note FROM e) y) x":                 "exact e3",
-		"SELECT * FROM (SELECT dep, SUM(pay), COUNT(note) FROM e GROUP BY dep) x ORDER BY dep":     "exact e3",
+		"SELECT * FROM (SELECT dep, SUM(pay), COUNT(note) FROM e GROUP BY dep) x ORDER BY dep":   "exact e3",
 		"SELECT * FROM d LEFT JOIN (SELECT * FROM e WHERE pay > 10.5) x ON x.dep = d.id":         "exact d3 e2",
 		"WITH c AS (SELECT * FROM e) SELECT c.*, 1 AS one FROM c":                                "exact e3",
 		"WITH c (a, b) AS (SELECT id, note FROM e) SELECT * FROM c WHERE a = 2":                  "exact e1",
