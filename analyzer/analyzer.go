@@ -31,8 +31,8 @@
 //  1. components of ww (G0), then of ww and wr (G1c): all edges inside them are explained;
 //  2. lost updates, then all cycles of two transactions with one rw: every rw between the two in the
 //     direction of the cycle's rw is explained; one rw is reported under one name, the strictest;
-//  3. longer G-single, then G-nonadjacent: only out of edges that are not explained yet, and only
-//     between programs that no earlier finding of the same class names already, all of them and no other;
+//  3. longer G-single, then G-nonadjacent: only out of edges that are not explained yet, and only where
+//     an rw, as a pair of statements, is on no earlier finding's cycle of the same class;
 //  4. cycles of two transactions with two rw, whatever 3 found: they are the easier ones to understand;
 //  5. longer G2-item, as under 3.
 //
@@ -40,11 +40,18 @@
 // hides a violation. A history with any cycle has at least one finding, and one at a single level has a
 // finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
 //
+// Findings are groups: the same anomaly made by the same statements, whatever else the transactions did.
+// Statements that differ only in the number at the end of a table's name are one, and so are too many
+// sets of statements on the same tables.
+//
 // # Certainty
 //
 // Inexact accesses fill gaps in the order of versions until an exact one says better, and take no
 // part in a finding unless [Options.Inexact] asks for it. Versions of runs that are not analysed,
 // and of a run that did not end cleanly, have no writer here: the order passes through them.
+//
+// A row is its table's incarnation and its row id. A row created again under the same primary key is
+// a new row here, since recordings hold no keys, unless its INSERT names the version that it continues.
 package analyzer
 
 import (

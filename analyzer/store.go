@@ -10,7 +10,7 @@ import (
 )
 
 // A store holds what the analysis needs of every transaction in flat arrays: about 40 bytes for a
-// transaction and 24 for an access. Names (rows, programs, runs) are numbers here.
+// transaction, 4 for a statement and 24 for an access. Names (rows, programs, runs) are numbers here.
 type store struct {
 	runs     []run // runs[0] stands for the initial transaction
 	runIndex map[history.Run]uint16
