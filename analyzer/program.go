@@ -9,7 +9,7 @@ import (
 )
 
 // programs numbers the programs of transactions. Statements that differ only in the number at the
-// end of a table's name are one statement here (see foldTables).
+// end of a table's name are one statement here (see FoldTables).
 type programs struct {
 	shapes   map[string]shape
 	byClass  map[string]int32
@@ -96,7 +96,7 @@ func (p *programs) shape(text string) shape {
 		return s
 	}
 	text = strings.Clone(text)
-	folded := foldTables(text)
+	folded := FoldTables(text)
 	n, ok := p.byClass[folded]
 	if !ok {
 		n = int32(len(p.classes))

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// foldTables puts # in place of the number at the end of every table's name in a statement's shape.
+// FoldTables puts # in place of the number at the end of every table's name in a statement's shape.
 // Tables of one design are often spread over numbered copies (sysbench's sbtest1 to sbtestN, shards,
 // months). Statements that are the same but for that number come from the same line of a program, and
 // what goes wrong between two of the copies goes wrong between any. A name is a table's by its place:
 // after FROM, JOIN, UPDATE, INTO and their kind; columns keep their numbers.
-func foldTables(shape string) string {
+func FoldTables(shape string) string {
 	words := wordsOf(shape)
 	var names []string
 	var at clause

@@ -17,7 +17,7 @@ func TestStatementsOnNumberedCopiesOfATableAreOne(t *testing.T) {
 		"SELECT ? FROM `unfinished":                                          "SELECT ? FROM `unfinished",
 		"SELECT v FROM `2024` WHERE id = ?":                                  "SELECT v FROM `2024` WHERE id = ?",
 	} {
-		if got := foldTables(shape); got != want {
+		if got := FoldTables(shape); got != want {
 			t.Errorf("%s\ngives %s\nwant  %s", shape, got, want)
 		}
 	}

@@ -57,3 +57,22 @@ func TestReportAndExplanationCallTransactionsTheSame(t *testing.T) {
 		t.Errorf("the cycle is not drawn: %+v", g)
 	}
 }
+
+func TestProgramOfATransactionIsKnownWhereItsTablesAreNumbered(t *testing.T) {
+	r := lostUpdate()
+	f := r.Findings[0]
+	for _, txn := range f.Txns() {
+		for i := range txn.Stmts {
+			txn.Stmts[i].Shape = strings.ReplaceAll(txn.Stmts[i].Shape, "`account`", "`account7`")
+		}
+	}
+	for i, shape := range f.Programs[0].Stmts {
+		f.Programs[0].Stmts[i] = strings.ReplaceAll(shape, "`account`", "`account#`")
+	}
+	w := newWitness(f)
+	for _, txn := range w.txns {
+		if got := w.programName(txn); got != "P1" {
+			t.Errorf("%s ran program %q, want P1", w.name(txn), got)
+		}
+	}
+}

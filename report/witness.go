@@ -56,6 +56,7 @@ func (w *witness) program(t *history.Txn) *analyzer.Program {
 	sent := make(map[string]bool, len(t.Stmts))
 	for i := range t.Stmts {
 		sent[t.Stmts[i].Shape] = true
+		sent[analyzer.FoldTables(t.Stmts[i].Shape)] = true
 	}
 	var best *analyzer.Program
 	tied := false
