@@ -151,6 +151,10 @@ type Plan struct {
 	// fields Pieces, Params, Sources, Observation and Reason count; the last two are the statement's once
 	// it was read, and until then the statement is opaque. Nil: there is none.
 	Companion *Plan
+	// Parts are the places in the text where its statements end, of which there are several, each before
+	// its semicolon, the last at the end of the text. Every statement can be sent to the server by itself.
+	// Nil: the text is one statement, or must not be cut.
+	Parts []int
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
 	Target string
 	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [Numbered].

@@ -354,13 +354,13 @@ func TestTablesChangedWithoutTheProxyAreNoticed(t *testing.T) {
 	}
 }
 
-// TestTextsOfSeveralStatementsThatFailTellNoOutcome has a text end the transaction and then fail: what
+// TestTextsOfSeveralStatementsThatFailTellNoOutcome has a text that cannot be cut end the transaction and then fail: what
 // became of the transaction is not known, and it must not be taken for committed, nor for the one that
 // such a text began after it.
 func TestTextsOfSeveralStatementsThatFailTellNoOutcome(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10)")
 	c := b.conn(b.open("multiStatements=true"))
-	for _, text := range []string{"ROLLBACK; SELECT nothing FROM account", "ROLLBACK; BEGIN; SELECT nothing FROM account"} {
+	for _, text := range []string{"ROLLBACK; EXECUTE nothing", "ROLLBACK; BEGIN; EXECUTE nothing"} {
 		b.exec(c, "BEGIN", "UPDATE account SET balance = balance + 1 WHERE id = 1")
 		if _, err := c.ExecContext(t.Context(), text); err == nil {
 			t.Fatalf("%s worked", text)

@@ -390,16 +390,18 @@ T2 committed REPEATABLE READ implicit
 		{"transactions that change within a text", `T1 indeterminate REPEATABLE READ
   1 BEGIN nothing BEGIN
   2 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
-  3 OTHER opaque COMMIT AND CHAIN; SELECT ? (multi-statement)
+  3 OTHER opaque COMMIT AND CHAIN; CALL nop() (multi-statement)
 T2 aborted REPEATABLE READ
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,T1.2)
   2 ROLLBACK nothing ROLLBACK
-`, []string{"BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "COMMIT AND CHAIN; SELECT 1", "UPDATE account SET balance = 6 WHERE id = 1", "ROLLBACK"}},
-		{"temporary tables", `T1 committed REPEATABLE READ implicit
-  1 OTHER opaque CREATE TEMPORARY TABLE account LIKE twin; INSERT INTO account VALUES (?, ?, ?) (multi-statement)
+`, []string{"CREATE PROCEDURE nop() DO 1", "BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "COMMIT AND CHAIN; CALL nop()", "UPDATE account SET balance = 6 WHERE id = 1", "ROLLBACK"}},
+		{"temporary tables", `T1 committed REPEATABLE READ
+  1 DDL opaque CREATE TEMPORARY TABLE account LIKE twin (temporary table)
 T2 committed REPEATABLE READ implicit
-  1 UPDATE opaque UPDATE account SET balance = ? WHERE id = ? (temporary table)
+  1 INSERT opaque INSERT INTO account VALUES (?, ?, ?) (temporary table)
 T3 committed REPEATABLE READ implicit
+  1 UPDATE opaque UPDATE account SET balance = ? WHERE id = ? (temporary table)
+T4 committed REPEATABLE READ implicit
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
 `, []string{"CREATE TEMPORARY TABLE account LIKE twin; INSERT INTO account VALUES (1, 'tmp', 1)", "UPDATE account SET balance = 5 WHERE id = 1", "DROP TABLE account", "UPDATE account SET balance = 6 WHERE id = 1"}},
 		{"a table that cannot roll back", `T1 aborted REPEATABLE READ

@@ -72,8 +72,14 @@ func (s *Session) passCommand(payload []byte) {
 		x.read = (*Session).stringReply
 	case gomysql.COM_PROCESS_INFO:
 		x.read = (*Session).queryReply
+	case gomysql.COM_SET_OPTION:
+		option := bytes.Clone(payload)
+		x.read, x.done = (*Session).singleReply, func(s *Session, x *exchange) error {
+			s.setOption(option, x)
+			return s.commandDone(x)
+		}
 	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN, gomysql.COM_PROCESS_KILL,
-		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_SET_OPTION, gomysql.COM_REGISTER_SLAVE:
+		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_REGISTER_SLAVE:
 		x.read, x.done = (*Session).singleReply, (*Session).commandDone
 	default:
 		s.note("command 0x%02x is not known: the session goes on unobserved", payload[0])
@@ -159,11 +165,19 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 
 // query sends a statement of the text protocol.
 func (s *Session) query(payload []byte) {
-	plan, asked := s.plan(payload[1:]), len(payload)
-	if s.restoreConditions(plan) {
+	plan := s.plan(payload[1:])
+	switch {
+	case s.begin(payload, plan.Parts):
+	case s.restoreConditions(plan):
 		s.wait(payload)
-		return
+	default:
+		s.run(plan, payload)
 	}
+}
+
+// run sends a statement of the text protocol by its plan.
+func (s *Session) run(plan *rewrite.Plan, payload []byte) {
+	asked := len(payload)
 	s.beforeStatement(plan)
 	listed := s.listed(plan, payload[1:], false)
 	o := s.observe(plan)
@@ -191,6 +205,9 @@ func (s *Session) statement(o *observed) *exchange {
 	}
 	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
 		x.disguise, x.renumber = r, true
+	}
+	if s.chain != nil {
+		s.chain.link(x)
 	}
 	return x
 }
@@ -262,6 +279,9 @@ func (s *Session) statementDone(x *exchange) error {
 	if x.retry {
 		s.refuse(o, x.err)
 		return s.runOriginal(o, x)
+	}
+	if s.partDone(x) {
+		return nil
 	}
 	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
 	if x.swallow {

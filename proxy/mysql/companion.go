@@ -19,6 +19,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 	if plan == nil {
 		return
 	}
+	s.keepConditions()
 	if plan.Reason == "LIMIT" {
 		s.askFoundRows() // it may be more than the rows that came
 	}

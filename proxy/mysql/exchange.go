@@ -50,6 +50,8 @@ type exchange struct {
 	added int
 	// instead are the rows that the client gets in the place of the server's; nil: the server's.
 	instead [][]byte
+	// part says that the reply is one of a chain's, and more that the client gets others behind it.
+	part, more bool
 	// retry says that the statement as rewritten was refused, and the original is to be run.
 	retry bool
 	// begun says that something of the reply has gone to the client.
@@ -89,6 +91,9 @@ func (s *Session) send(x *exchange, payload []byte) {
 // sendFor queues an exchange whose command is payload where the client sent one of asked bytes.
 func (s *Session) sendFor(x *exchange, payload []byte, asked int) {
 	x.first = packets(asked)
+	if x.part {
+		x.first = s.chain.seq
+	}
 	if x.renumber || packets(len(payload)) != x.first {
 		x.renumber, x.seq = true, x.first
 	}
@@ -128,6 +133,10 @@ func (s *Session) goOn() error {
 		return nil
 	}
 	s.exchanges = nil
+	if s.chain != nil {
+		s.nextPart()
+		return nil
+	}
 	if s.phase == phaseClosing {
 		s.close()
 		return nil

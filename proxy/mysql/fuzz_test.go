@@ -22,6 +22,9 @@ func (plans) IsTooLarge(*rewrite.Plan) bool { return false }
 func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	word, _, _ := strings.Cut(string(text), " ")
 	spliced := []rewrite.Piece{{Text: string(text)}, {Hole: rewrite.TagHole}}
+	if ends := semicolons(text); len(ends) > 1 {
+		return &rewrite.Plan{Observation: history.Opaque, Reason: "multi-statement", EndsTxn: true, MayRestart: true, Parts: ends}
+	}
 	switch word {
 	case "s":
 		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Trimmed,
@@ -46,6 +49,16 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 		return &rewrite.Plan{Kind: history.Rollback, Savepoint: "p"}
 	}
 	return &rewrite.Plan{Observation: history.Opaque, Reason: "unparsable", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+}
+
+// semicolons gives the ends of the statements of a text, as rewrite.Plan.Parts has them.
+func semicolons(text []byte) (ends []int) {
+	for i, c := range text {
+		if c == ';' {
+			ends = append(ends, i)
+		}
+	}
+	return append(ends, len(text))
 }
 
 // loggedIn gives a session in the command phase.
@@ -106,6 +119,10 @@ func FuzzSession(f *testing.F) {
 		"S3\xfe\x00\x00\x03\x00", "S4\x011", "S5\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
 		"S6\x011\x02-1\x011", "S7\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
 		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x03c", "S1\x00\x00\x00\x02\x00\x00\x00")...)...), uint32(0))
+	f.Add(script(append([]string{"C0\x03b;s 1;d 2;x"}, append(settings, "S1\x00\x00\x00\x03\x00\x00\x00",
+		"S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00", "S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00",
+		"S1\x02", "S2def", "S3def", "S4\xfe\x00\x00\x03\x00", "S5\x02a1\x010", "S6\xfe\x00\x00\x03\x00",
+		"S1\xff\x28\x04#42000no", "S1\xff\x28\x04#42000no")...)...), uint32(gomysql.CLIENT_MULTI_STATEMENTS))
 	f.Fuzz(func(t *testing.T, script []byte, caps uint32) {
 		s := loggedIn(t, caps)
 		in, out := len(script), 0

@@ -27,9 +27,14 @@ func (s *Session) isEnd(size int) bool {
 	return size < 9
 }
 
+// endsWithOK says whether the packet at the end of rows is OK, though it begins as EOF does.
+func (s *Session) endsWithOK(payload []byte) bool {
+	return s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 && len(payload) > 5
+}
+
 // parseEnd reads the packet that ends rows or definitions: OK or EOF, by what was agreed.
 func (s *Session) parseEnd(payload []byte) (okPacket, error) {
-	if s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 && len(payload) > 5 {
+	if s.endsWithOK(payload) {
 		return parseOK(payload, s.caps)
 	}
 	return parseEOF(payload)
@@ -109,7 +114,7 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		if x.added > 0 {
 			payload = withoutAdded(payload, &ok, x.added)
 		}
-		s.forward(x, seq, payload)
+		s.forward(x, seq, x.continued(payload, true))
 		return s.resultEnd(x, ok), nil
 	case markInfile:
 		s.forward(x, seq, payload)
@@ -176,7 +181,7 @@ func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error)
 		return false, err
 	}
 	if !x.swallow {
-		s.forward(x, seq, payload)
+		s.forward(x, seq, x.continued(payload, false))
 	}
 	x.state = stateRows
 	if end.status&gomysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
@@ -200,7 +205,7 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		if x.swallow {
 			s.forwardCount(x, end)
 		} else {
-			s.forward(x, seq, payload)
+			s.forward(x, seq, x.continued(payload, s.endsWithOK(payload)))
 		}
 		return s.resultEnd(x, end), nil
 	}
@@ -234,7 +239,7 @@ func (s *Session) forwardCount(x *exchange, end okPacket) {
 	b := appendLenenc([]byte{markOK}, x.rows)
 	b = append(b, 0, byte(end.status), byte(end.status>>8), byte(end.warnings), byte(end.warnings>>8))
 	x.renumber, x.seq = true, x.first
-	s.forward(x, 0, append(b, end.tail...))
+	s.forward(x, 0, x.continued(append(b, end.tail...), true))
 }
 
 // resultEnd takes the status at the end of a result, and says whether the reply is over.
@@ -263,6 +268,9 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 	if x.stmt != nil && x.stmt.rewritten && !x.begun && !x.long && refusesRewriting(x.err.code) {
 		x.retry = true
 		return nil
+	}
+	if x.more && !x.begun && x.err.code == gomysql.ER_PARSE_ERROR {
+		return nil // see partDone
 	}
 	if x.swallow && !x.begun {
 		x.renumber, x.seq = true, x.first

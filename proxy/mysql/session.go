@@ -13,7 +13,7 @@
 // The files follow a statement's way: session.go moves bytes, login.go relays the handshake,
 // tls.go has either leg begin TLS, auth.go takes passwords between legs of which one is safe,
 // settings.go asks what the session's statements are read under, command.go takes the client's
-// commands, prepared.go, beside.go and cursor.go its prepared statements, companion.go reads again
+// commands, chain.go texts of several statements, prepared.go, beside.go and cursor.go its prepared statements, companion.go reads again
 // what a statement did not show, exchange.go and reply.go
 // read replies, row.go takes the identities out of rows, disguise.go isotap's columns out of
 // descriptions, capture.go collects what updates wrote, counts.go answers for ROW_COUNT(), txn.go
@@ -127,6 +127,7 @@ type Session struct {
 	transactions
 	captures
 	conditions   conditions
+	chain        *chain // nil but for a text of several statements
 	stmts        map[uint32]*prepared
 	lastPrepared uint32
 	// refused holds the plans that the server did not take as rewritten, and why.

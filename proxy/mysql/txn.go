@@ -297,7 +297,7 @@ func (s *Session) lostServer() {
 			s.record(o)
 		}
 	}
-	s.exchanges = nil
+	s.exchanges, s.chain = nil, nil
 	s.loseCaptures("server lost")
 	s.endOpen(status)
 }

@@ -37,6 +37,13 @@ func FuzzPlan(f *testing.F) {
 		p := r.Plan(in, s)
 		checkPieces(t, in, p)
 		checkHidden(t, p)
+		checkParts(t, in, p)
+		if c := p.Companion; c != nil {
+			if p.Pieces != nil || p.Observation != history.Opaque || c.Params != p.Params || len(c.Hidden) > 0 || c.HiddenColumns() == 0 {
+				t.Fatalf("a companion of other parameters or columns: %+v of %+v", c, p)
+			}
+			checkParses(t, c, s)
+		}
 		if p.Pieces != nil && p.Kind != history.DDL && !p.Substitutes {
 			checkParses(t, p, s)
 		}
@@ -52,6 +59,17 @@ func FuzzPlan(f *testing.F) {
 			t.Errorf("a template gives another plan:\n%+v\n%+v", again, p)
 		}
 	})
+}
+
+// checkParts demands that the parts end where the lexer sees a semicolon, and the last with the text.
+func checkParts(t *testing.T, in string, p *rewrite.Plan) {
+	t.Helper()
+	for i, end := range p.Parts {
+		switch {
+		case i > 0 && end <= p.Parts[i-1], i == len(p.Parts)-1 && end != len(in), i < len(p.Parts)-1 && in[end] != ';', len(p.Parts) == 1:
+			t.Fatalf("parts %v of %d bytes", p.Parts, len(in))
+		}
+	}
 }
 
 // checkHidden replaces the holes by placeholders, as for a prepared statement, and demands that the

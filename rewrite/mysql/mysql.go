@@ -90,6 +90,9 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	pl.conceal(reason)
 	if reason != "" {
 		opaque(p, reason)
+		if reason == severalStatements {
+			p.Parts = st.parts(s)
+		}
 		return pl
 	}
 	defer pl.substituteCounts()

@@ -159,6 +159,11 @@ func render(p *rewrite.Plan, full bool) string {
 	for _, h := range p.Hidden {
 		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))
 	}
+	from := 0
+	for _, end := range p.Parts {
+		fmt.Fprintf(&b, "\npart: %d-%d", from, end)
+		from = end + 1
+	}
 	if c := p.Companion; c != nil {
 		fmt.Fprintf(&b, "\ncompanion: %s", c.Observation)
 		if c.Reason != "" {

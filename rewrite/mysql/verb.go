@@ -19,7 +19,7 @@ func (st *statement) refusal(s *Session) string {
 	case s.Oracle:
 		return "sql_mode ORACLE"
 	case len(st.split()) > 1:
-		return "multi-statement"
+		return severalStatements
 	case st.mentionsCapture():
 		return "isotap variable"
 	case st.deep():
@@ -41,6 +41,37 @@ func (st *statement) split() [][2]int {
 		}
 	}
 	return ranges
+}
+
+// severalStatements is the reason why a text of several statements is opaque as a whole.
+const severalStatements = "multi-statement"
+
+// maxParts is how many statements a text may have that is cut into them.
+const maxParts = 1000
+
+// parts gives the ends of the statements of the text, as Plan.Parts has them. A text with empty statements
+// is not cut: they are errors. Nor is one that asks for files, or runs statements that are not in it: their
+// errors may be those of syntax, though the statement has been at work. TiDB reads all of a text
+// before it runs any of it.
+func (st *statement) parts(s *Session) []int {
+	if s.Dialect == TiDB || st.placeholders > 0 || st.find(0, len(st.toks), -1, "LOAD", "CALL", "EXECUTE") >= 0 {
+		return nil
+	}
+	var ends []int
+	last := st.last()
+	for i := 0; i <= last; i++ {
+		if !st.mark(i, ";") {
+			continue
+		}
+		if i == 0 || st.mark(i-1, ";") || len(ends) == maxParts {
+			return nil
+		}
+		ends = append(ends, st.toks[i].start)
+	}
+	if last+1 < len(st.toks) && strings.Trim(st.text[st.toks[last+1].start:], "; \t\r\n\v\f") != "" {
+		return nil // a comment behind the last semicolon is an empty statement
+	}
+	return append(ends, len(st.text))
 }
 
 // classify sets what the verb says: kind, boundaries, what changes. A statement whose Observation is
