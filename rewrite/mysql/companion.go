@@ -56,20 +56,20 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 
 // keepDuplicates makes an arm a SELECT ALL, in the text and in its tree.
 func (pl *planner) keepDuplicates(a *arm) bool {
-	st, first := pl.st, a.from
-	for st.mark(first, "(") {
-		first++
-	}
-	for i := first; i < a.to && st.toks[i].start < a.node.Fields.Fields[0].Offset; i++ {
+	st, at := pl.st, -1
+	for i := a.from; i < a.to && st.toks[i].start < a.node.Fields.Fields[0].Offset; i++ {
 		if st.is(i, "DISTINCT", "DISTINCTROW") {
-			pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: st.toks[i].end, pieces: []rewrite.Piece{text("ALL")}})
-			node := *a.node
-			node.Distinct = false
-			a.node = &node
-			return true
+			at = i // the last one: those before it are in a WITH
 		}
 	}
-	return false
+	if at < 0 {
+		return false
+	}
+	pl.edits = append(pl.edits, edit{start: st.toks[at].start, end: st.toks[at].end, pieces: []rewrite.Piece{text("ALL")}})
+	node := *a.node
+	node.Distinct = false
+	a.node = &node
+	return true
 }
 
 // unionAll makes the set operator that begins at token i a UNION ALL.
