@@ -26,6 +26,7 @@ type monitor struct {
 	last    time.Time // when INNODB_TRX was last read
 	asked   time.Time // when the poll that found waiting was sent
 	waiting []uint32  // connection ids
+	tidb    bool      // the server is TiDB, which has a list of its own
 }
 
 // newMonitor takes over the connection and prepares it. The monitor holds a transaction open so that
@@ -33,6 +34,9 @@ type monitor struct {
 // UNCOMMITTED gives it no read view: an open view would keep the purge from running, and with it
 // delete-marked rows that the cases' statements would lock.
 func newMonitor(conn *client.Conn) (*monitor, error) {
+	if strings.Contains(conn.GetServerVersion(), "TiDB") {
+		return &monitor{conn: conn, tidb: true}, nil
+	}
 	for _, sql := range []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
 		"BEGIN",
@@ -76,6 +80,9 @@ func (m *monitor) pause(ctx context.Context) error {
 // metadata, table and user-level locks show only in the process list, which is not cached.
 func (m *monitor) poll() error {
 	asked := time.Now()
+	if m.tidb {
+		return m.pollTiDB(asked)
+	}
 	m.polls++
 	mark := fmt.Sprintf("/* isotap poll %d */", m.polls)
 	transactions, err := m.conn.Execute("SELECT " + mark +
@@ -106,6 +113,19 @@ func (m *monitor) poll() error {
 		waiting = append(waiting, connectionID(row[0]))
 	}
 	m.asked, m.waiting = asked, waiting
+	return nil
+}
+
+// pollTiDB reads TiDB's list, which is never an old one.
+func (m *monitor) pollTiDB(asked time.Time) error {
+	r, err := m.conn.Execute("SELECT SESSION_ID FROM information_schema.TIDB_TRX WHERE STATE = 'LockWaiting'")
+	if err != nil {
+		return err
+	}
+	m.last, m.asked, m.waiting = time.Now(), asked, nil
+	for _, row := range r.Values {
+		m.waiting = append(m.waiting, connectionID(row[0]))
+	}
 	return nil
 }
 
