@@ -290,5 +290,9 @@ var writes = []writeCase{
 	{query: "DELETE FROM x WHERE v = ? AND id IN (1, 7, 8)", args: []int64{7}, observed: "exact"},
 	{query: "DELETE FROM x WHERE v IN (SELECT y.id FROM t y WHERE y.s < 'c')", observed: "inexact: subquery"},
 	{query: "DELETE IGNORE FROM t WHERE u IS NULL", observed: "inexact: DELETE IGNORE"},
+	{query: "DELETE t FROM t JOIN x ON x.v = t.id", observed: "opaque: multi-table DELETE", mysql: "inexact: multi-table DELETE"},
+	{query: "DELETE a, x FROM t a JOIN x ON x.id = a.id WHERE a.v + x.v > ?", args: []int64{150}, observed: "opaque: multi-table DELETE", mysql: "exact"},
+	{query: "DELETE FROM t, x USING t LEFT JOIN x ON x.v = t.v WHERE t.id > 2", observed: "opaque: multi-table DELETE", mysql: "exact"},
+	{query: "DELETE t FROM t WHERE id IN (SELECT v FROM x)", observed: "opaque: multi-table DELETE", mysql: "opaque: subquery"},
 	{query: "DELETE FROM trig RETURNING v", observed: "inexact: trigger", mysql: "-"},
 }

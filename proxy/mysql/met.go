@@ -79,6 +79,9 @@ func (o *observed) met(entries []sqlmysql.CaptureEntry) {
 func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
 	last := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
 	for _, e := range entries {
+		if missing := e.RowID == "" && e.WList == nil; missing && e.Met == sqlmysql.Deleted && len(o.plan.Sources) > 0 {
+			continue // the inner side of an outer join
+		}
 		last[o.rowOf(e)] = e
 	}
 	rows := make([]history.Row, 0, len(last))

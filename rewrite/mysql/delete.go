@@ -12,7 +12,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	case n.With != nil:
 		return refusal("with")
 	case n.IsMultiTable:
-		return refusal("multi-table DELETE")
+		return pl.deleteJoined(n)
 	}
 	t, err := pl.target(n.TableRefs, "multi-table DELETE")
 	if err != nil {
@@ -24,12 +24,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if n.IgnoreErr {
 		pl.lower("DELETE IGNORE")
 	}
-	if t.DeleteTrigger {
-		pl.lower("trigger")
-	}
-	if t.CascadesDelete {
-		pl.lower("cascade")
-	}
+	pl.lowerDeleted(t)
 	pl.lowerBy(inspectWrite(n))
 	pl.lowerByReturning()
 	return nil
@@ -64,35 +59,13 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 	if err := pl.collectable(t); err != nil {
 		return err
 	}
-	st := pl.st
-	pos, gap := pl.after(st.last())
-	open := " WHERE "
-	if n.Where != nil {
-		where := st.find(1, st.last(), 0, "WHERE")
-		if where < 0 {
-			return refusal("unparsable")
-		}
-		behind, _ := pl.after(where)
-		pl.insertAt(behind, text(" ("))
-		open = ") AND "
-	}
-	collecting := pl.collecting("", t, "")
-	if pl.session.Dialect == TiDB {
-		collecting = asFunctions(collecting)
-	}
-	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, collecting...), text(gap))...)
 	pl.plan.Capture = true
-	return nil
+	return pl.addCondition(n.Where != nil, pl.collecting(t))
 }
 
-// collecting gives a condition that is always true, and collects the row as one that goes. part is the
-// entry's fourth part; empty: there is none.
-func (pl *planner) collecting(of string, t *rewrite.Table, part string) []rewrite.Piece {
-	rest := ", _binary'-'"
-	if part != "" {
-		rest = ", _binary'-=" + part + "'"
-	}
-	rowID, list := identityEntry(of, t.WListBytes)
-	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4, rest)...)
+// collecting gives a condition that is always true, and collects the row of t as one that goes.
+func (pl *planner) collecting(t *rewrite.Table) []rewrite.Piece {
+	rowID, list := identityEntry("", t.WListBytes)
+	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4, ", _binary'-'")...)
 	return append(pieces, text(")) > 0"))
 }

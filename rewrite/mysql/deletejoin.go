@@ -1,0 +1,87 @@
+package mysql
+
+import (
+	"strconv"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// deleteJoined makes a multi-table DELETE collect the rows that it deletes, in its condition. MySQL
+// evaluates that for the joined rows; a row may be collected again and again. MariaDB evaluates it before
+// the join, for rows that stay, and MySQL does so where it makes a join of a subquery: these are refused.
+func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
+	const several = refusal("multi-table DELETE")
+	use := inspectWrite(n)
+	switch {
+	case pl.session.Dialect != MySQL || n.TableRefs == nil || n.Tables == nil:
+		return several
+	case use.subquery:
+		return refusal("subquery")
+	case pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn):
+		return refusal("isotap column")
+	}
+	srcs := flatten(n.TableRefs.TableRefs)
+	if err := pl.resolveBase(srcs); err != nil {
+		return err
+	}
+	condition := []rewrite.Piece{text("LENGTH(CONCAT(_binary'x'")}
+	for i, name := range n.Tables.Tables {
+		s := srcs.named(name.Name.O)
+		if s == nil || s.table == nil {
+			return several
+		}
+		if err := pl.collectable(s.table); err != nil {
+			return err
+		}
+		if err := pl.checkSpelling(s.name); err != nil {
+			return err
+		}
+		rowID, list := identityEntry(quoted(s.name)+".", s.table.WListBytes)
+		condition = append(append(condition, text(", ")),
+			collect(rowID, list, pl.session.maxPacket()/4, ", _binary'-="+strconv.Itoa(i)+"'")...)
+		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
+		pl.lowerDeleted(s.table)
+	}
+	if len(srcs) > len(n.Tables.Tables) {
+		pl.lower("multi-table DELETE") // what it reads of the others is not observed
+	}
+	if n.IgnoreErr {
+		pl.lower("DELETE IGNORE")
+	}
+	pl.lowerBy(use)
+	pl.plan.Capture = true
+	return pl.addCondition(n.Where != nil, append(condition, text(")) > 0")))
+}
+
+// lowerDeleted lowers the plan for what the server does when it deletes rows of t.
+func (pl *planner) lowerDeleted(t *rewrite.Table) {
+	if t.DeleteTrigger {
+		pl.lower("trigger")
+	}
+	if t.CascadesDelete {
+		pl.lower("cascade")
+	}
+}
+
+// addCondition adds a condition to the statement's WHERE clause, which is its last; where says whether it
+// has one.
+func (pl *planner) addCondition(where bool, condition []rewrite.Piece) error {
+	if pl.session.Dialect == TiDB {
+		condition = asFunctions(condition)
+	}
+	open := " WHERE "
+	if where {
+		i := pl.st.find(1, pl.st.last(), 0, "WHERE")
+		if i < 0 {
+			return refusal("unparsable")
+		}
+		behind, _ := pl.after(i)
+		pl.insertAt(behind, text(" ("))
+		open = ") AND "
+	}
+	pos, gap := pl.after(pl.st.last())
+	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, condition...), text(gap))...)
+	return nil
+}
