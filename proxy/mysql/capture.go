@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -13,16 +14,36 @@ import (
 type captures struct {
 	ready bool // the variables are set up
 	// unread statements have entries in the variables.
-	unread []*observed
+	unread     []*observed
+	unreadRows uint64 // about how many there are
 	// ended transactions wait for the entries of their statements.
 	ended []*history.Txn
 
 	counts
 }
 
-// maxUnread is the number of statements of one transaction after which their entries are read before
-// its end, lest they outgrow what the variables may hold.
-const maxUnread = 1000
+const (
+	// maxUnread is the number of statements after which their entries are read in any case.
+	maxUnread = 256
+	// entryBytes is the room that one entry takes in the variables at most: a row id, a list and a tag.
+	entryBytes = 512
+	// readWithin bounds how long ended transactions of a busy session wait for their entries, in
+	// nanoseconds. A session that is quiet reads them sooner, see Idle.
+	readWithin = 100e6
+)
+
+// capturesDue says whether entries are to be read before a statement is sent. Each read costs the server
+// as much as a statement, and entries name theirs, so those of several transactions are read at once,
+// unless each is to be stored before it is acknowledged.
+func (s *Session) capturesDue(plan *rewrite.Plan) bool {
+	switch {
+	case len(s.unread) >= maxUnread, s.unreadRows*entryBytes >= uint64(s.env.MaxPacket)/8:
+		return true
+	case s.cfg.Durable:
+		return plan.EndsTxn || len(s.ended) > 0
+	}
+	return len(s.ended) > 0 && s.now-s.ended[0].End >= readWithin
+}
 
 // readyCaptures sets the variables up, once in a session.
 func (s *Session) readyCaptures() {
@@ -43,7 +64,7 @@ func (s *Session) readCaptures() bool {
 		return false
 	}
 	batch := s.unread
-	s.unread = nil
+	s.unread, s.unreadRows = nil, 0
 	counts := s.asksCounts()
 	s.sendQuery(&exchange{
 		row: func(payload []byte) error {
@@ -136,6 +157,6 @@ func (s *Session) release() {
 // loseCaptures gives up what can no longer be read.
 func (s *Session) loseCaptures(reason string) {
 	lowerAll(s.unread, reason)
-	s.unread = nil
+	s.unread, s.unreadRows = nil, 0
 	s.release()
 }

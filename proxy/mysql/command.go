@@ -214,7 +214,7 @@ func (s *Session) statement(o *observed) *exchange {
 
 // beforeStatement sends what must run before a statement. It need not wait for the replies.
 func (s *Session) beforeStatement(plan *rewrite.Plan) {
-	if !plan.ReadsDiagnostics && (plan.EndsTxn || len(s.ended) > 0 || len(s.unread) >= maxUnread) {
+	if !plan.ReadsDiagnostics && s.capturesDue(plan) {
 		s.readCaptures()
 	}
 	if plan.Capture {
@@ -306,6 +306,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.record(o)
 	if !x.failed && o.collected() {
 		s.unread = append(s.unread, o)
+		s.unreadRows += max(o.matched, o.affected)
 	}
 	s.effects(o, x)
 	s.settle(o, x)
