@@ -245,4 +245,7 @@ func holdAgainst(t *testing.T, txns []*history.Txn, rows map[string]string) {
 		}
 	}
 	t.Logf("%d transactions %v, %d certain writes, %d rows", len(txns), byStatus, writes, len(rows))
+	if t.Failed() {
+		t.Logf("the recording:\n%s", story(txns))
+	}
 }
