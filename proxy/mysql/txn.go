@@ -183,11 +183,18 @@ func (s *Session) settleError(o *observed, x *exchange) {
 // procedure or a text of several statements may have done either before it failed.
 func outcomeOfError(o *observed, code uint16) history.Status {
 	switch {
+	case o.plan.MayRestart, o.plan.Kind == history.Call,
+		o.plan.Kind == history.Other && o.plan.EndsTxn && !o.plan.Commits:
+		return history.Indeterminate
+	case o.plan.Kind == history.Begin, o.plan.Kind == history.DDL, o.plan.Commits:
+		// The time-out may be that of a table's lock, which the statement takes once it has committed.
+		if rollsBack(code) && code != gomysql.ER_LOCK_WAIT_TIMEOUT {
+			return history.Indeterminate
+		}
+		return history.Committed
 	case rollsBack(code), o.plan.Kind == history.Commit && code == gomysql.ER_DUP_ENTRY:
 		// TiDB finds duplicates as late as that in its optimistic transactions.
 		return history.Aborted
-	case o.plan.Kind == history.Begin, o.plan.Kind == history.DDL, o.plan.Commits:
-		return history.Committed
 	case o.plan.EndsTxn && o.plan.Kind != history.Rollback:
 		return history.Indeterminate
 	}
