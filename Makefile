@@ -15,7 +15,7 @@ TIDB := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/tidb-server-e4e814fdc0af
 TIDB_SOURCE := internal/testdb/tidb
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint mariadb tidb
+.PHONY: help build demo test test-engines bench lint mariadb tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ demo: build ## find a lost update on a throw-away server
 test: lint mariadb ## check everything: format, vet, lint, all tests under the race detector
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
 	$(GO) test $(RACE) -timeout 20m ./...
+
+test-engines: mariadb ## the tests that need them on MySQL 9 and MariaDB 11.8 too
+	internal/testdb/engines.sh $(GO) test -timeout 40m -p 1 ./internal/tap
 
 bench: mariadb ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -173,7 +173,7 @@ func (b *bench) lists(tables ...string) map[string]string {
 
 func (b *bench) addLists(lists map[string]string, table string) {
 	b.t.Helper()
-	rows, err := b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM " + table)
+	rows, err := b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM " + table + " WHERE isotap_rowid IS NOT NULL")
 	if err != nil {
 		b.t.Fatal(err)
 	}

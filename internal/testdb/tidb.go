@@ -42,6 +42,9 @@ var sharedTiDB struct {
 // neither; say so with [NoTiDB] and skip the test.
 func TiDB(tb TB) *TiDBServer {
 	tb.Helper()
+	if round.server != nil {
+		tb.Skipf("this test is for TiDB, and ran there")
+	}
 	sharedTiDB.once.Do(func() {
 		if url := os.Getenv(TiDBVariable); url != "" {
 			sharedTiDB.server, sharedTiDB.err = namedTiDB(url)
