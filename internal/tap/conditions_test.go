@@ -39,7 +39,7 @@ func TestConditionsAreThoseOfTheClientsStatement(t *testing.T) {
 			steps = append(steps, question, "SHOW WARNINGS", question, "SHOW COUNT(*) WARNINGS")
 		}
 	}
-	steps = append(steps, "execute "+writes[1], "SHOW WARNINGS", "prepare "+writes[2], "run 1", "SHOW WARNINGS", "run 2", "SHOW WARNINGS", "run 2", pause, "SHOW COUNT(*) WARNINGS",
+	steps = append(steps, "execute "+writes[1], "SHOW WARNINGS", "prepare "+writes[2], "run 2", "SHOW WARNINGS", "run 2", pause, "SHOW COUNT(*) WARNINGS",
 		writes[2], pause, "execute SHOW WARNINGS", writes[1], "execute SHOW WARNINGS", "execute SHOW WARNINGS LIMIT 1", "prepare SELECT nothing FROM t", "SHOW WARNINGS")
 	// One condition can be asked for in detail, if its message has no more than 128 characters.
 	for _, write := range []string{writes[0], writes[1], writes[5]} {
