@@ -97,6 +97,7 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 // into changes would hide: MDEV-26642 at REPEATABLE READ, where the last SELECT does not see its own
 // transaction's UPDATE in full.
 func TestBugOfMariaDBStillShows(t *testing.T) {
+	testdb.Only(t, "its UPDATE ends in error 1020", "mariadb", testdb.MySQL.Name)
 	direct, through, _ := caseServers(t)
 	corpus, runner := openCorpus(t, direct)
 	for _, c := range corpus {
@@ -156,6 +157,10 @@ func TestPublishedAnomaliesAreNamed(t *testing.T) {
 		}
 	}
 	golden := filepath.Join("testdata", "anomalies.golden")
+	if testdb.EngineName() == testdb.MariaDB118.Name {
+		// Its REPEATABLE READ is snapshot isolation: the second writer gets error 1020.
+		golden = filepath.Join("testdata", "anomalies-mariadb118.golden")
+	}
 	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
 			t.Fatal(err)
