@@ -52,6 +52,17 @@
 //
 // A row is its table's incarnation and its row id. A row created again under the same primary key is
 // a new row here, since recordings hold no keys, unless its INSERT names the version that it continues.
+//
+// # The files
+//
+// ingest.go takes transactions in, into the flat arrays of store.go, with numbers for rows (rows.go) and
+// programs (program.go, tables.go); coverage.go counts what was observed. order.go and chain.go put each
+// row's versions in order; reads.go finds what is wrong with a single read, edges.go the dependencies.
+// suspects.go leaves out the transactions that cannot be on a cycle, and search.go looks at the rest: the
+// components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (longer.go,
+// nonadjacent.go). judge.go tells violations from hazards by what servers document (promises.go), and
+// levels.go knows the levels of theory. collector.go groups what was found, describe.go makes findings
+// (finding.go) of the groups, explain.go, advice.go and fixes.go put them into words.
 package analyzer
 
 import (

@@ -9,6 +9,10 @@
 //     every row its identity, and extends partial privileges to the new columns; [Strip] removes
 //     all of it without trace (DESIGN 4.2).
 //
+// target.go reads addresses (spelling.go: in any driver's spelling), tls.go and conn.go connect. server.go
+// asks about the server, load.go reads what cache.go holds. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
+// with ids for the rows that are there (backfill.go), and follows the rights (grants.go).
+//
 // The connection is go-mysql's client: one connection whose session settings stay with it, where
 // database/sql's pool would have to be talked out of being one, and the same library whose codecs
 // the proxy uses.

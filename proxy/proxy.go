@@ -3,7 +3,9 @@
 // (proxy/mysql), or, in mode off, as they are.
 //
 // The protocol sessions own no socket. The driver here gives each connection one goroutine, which reads
-// the side whose turn it is, feeds the session and writes what it answered.
+// the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
+// link.go runs a connection, turns.go reads from the side that speaks next, tls.go begins TLS on a side,
+// meter.go counts, live.go changes settings while the proxy runs.
 package proxy
 
 import (

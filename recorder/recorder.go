@@ -17,6 +17,13 @@
 // Every batch also carries the number of transactions written so far, so a reader notices when the
 // recording holds fewer than were written, whether or not the run ended cleanly.
 //
+// # The files
+//
+// Writing: writer.go takes events through queue.go, encode.go (with dictionary.go and rowid.go) makes
+// values of them, pack.go compresses these, batch.go puts them to disk under the keys of keys.go. store.go
+// opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space. Reading: reader.go streams and lookup.go
+// finds single transactions, both through decode.go.
+//
 // # Format
 //
 // FORMAT.md describes the keys and the encoding of the values; the marker file names the version.

@@ -6,6 +6,11 @@
 // The text of statements, table names and error messages comes from strangers: it is escaped for
 // HTML, and characters that would steer a terminal or reorder a line are shown by their code.
 //
+// terminal.go and json.go stand alone. html.go fills its page with the drawing of graph.go and the table of
+// timeline.go, both made of one witness (witness.go), and with sentences and statements that prose.go and
+// statement.go take apart; hints.go says what can be done about each reason, and
+// format.go spells numbers, times and foreign text.
+//
 // The functions write what they are given and keep no state: they may be called from several
 // goroutines, on the same Result too, as long as none changes it.
 package report

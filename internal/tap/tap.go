@@ -1,5 +1,9 @@
 // Package tap puts a running isotap together: the schema of the server behind it, the planner, the
 // recording and the proxy. It is what `isotap proxy`, `isotap run` and `isotap demo` share.
+//
+// tap.go starts and ends it; listen.go opens its addresses, tls.go its certificates, schema.go keeps the
+// planner's tables up to date, health.go and metrics.go answer on the admin address. environment.go tells
+// a client program where the tap is. analyze.go and recordings.go read what was recorded.
 package tap
 
 import (

@@ -6,6 +6,9 @@
 // dies with the process that started it, however that one ends.
 //
 // Nothing is cached between servers: preparing a data directory takes about half a second.
+//
+// shared.go gives all tests of a process one MariaDB, engines.go runs them once more on servers of other
+// engines that the environment names, tidb.go has the TiDB that "make tidb" built.
 package testdb
 
 import (

@@ -3,21 +3,31 @@
 //
 // A [Session] is given the bytes that either side sent and answers with the bytes to send to
 // either side and with the [Event]s to record. The server's greeting and the authentication are
-// relayed, so the proxy needs no password. TLS ends at the session: it says when a leg begins it. Afterwards each command of the client becomes a short
-// queue of exchanges with the server: isotap's own before it (ask for the session's settings, read
-// the captured entries), the statement itself, and isotap's own after it (ask whether an error ended
-// the transaction). Every exchange knows how to read its reply, and which part of it the client
-// sees. Commands of one client are answered one after the other, as the protocol has it; what a
-// client sends ahead waits.
+// relayed, so the proxy needs no user list and keeps no password; TLS ends at the session, which says
+// when a leg begins it. Afterwards each command of the client becomes a short queue of exchanges with
+// the server: isotap's own before it (ask for the session's settings, read the captured entries), the
+// statement itself, and isotap's own after it (ask whether an error ended the transaction, read again
+// what the statement did not show). Every exchange knows how to read its reply, and which part of it
+// the client sees. Commands of one client are answered one after the other, as the protocol has it;
+// what a client sends ahead waits.
 //
-// The files follow a statement's way: session.go moves bytes, login.go relays the handshake,
-// tls.go has either leg begin TLS, auth.go takes passwords between legs of which one is safe,
-// settings.go asks what the session's statements are read under, command.go takes the client's
-// commands, chain.go texts of several statements, prepared.go, beside.go and cursor.go its prepared statements, companion.go reads again
-// what a statement did not show, exchange.go and reply.go
-// read replies, row.go takes the identities out of rows, disguise.go isotap's columns out of
-// descriptions, capture.go collects what updates wrote, counts.go answers for ROW_COUNT(), txn.go
-// keeps the transaction that all of it belongs to.
+// The files follow a statement's way.
+//
+//   - Bytes: session.go cuts them into packets, packet.go reads and writes what is in these, upload.go
+//     and row.go pass on what is large as it comes.
+//   - Login: login.go relays the greeting and the authentication, tls.go has either leg begin TLS,
+//     auth.go takes passwords between legs of which only one is safe.
+//   - Commands: settings.go asks what the session's statements are read under, command.go takes the
+//     client's commands and decides with the plan what is sent, chain.go takes texts of several
+//     statements apart. prepared.go has the prepared statements, value.go their parameters, beside.go
+//     what is prepared beside them without the client's knowledge, cursor.go what they leave open.
+//   - Replies: exchange.go and reply.go read them, row.go takes the identities out of rows, array.go
+//     out of the arrays of aggregates; disguise.go takes isotap's columns out of descriptions,
+//     conceal.go out of results where the server has no invisible columns.
+//   - After the reply: met.go compares the server's counts with the rows that were seen, capture.go
+//     reads what writes collected, companion.go runs a second statement for what the first could not
+//     show. counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
+//   - txn.go keeps the transaction that all of it belongs to, and lost.go ends it when the server is gone.
 //
 // Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen
 // documentation and in MariaDB's Knowledge Base ("Client/Server Protocol").

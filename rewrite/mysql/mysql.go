@@ -28,6 +28,26 @@
 // Statements are spliced, never printed: apart from the inserted pieces, a plan is the client's text
 // byte for byte. Inserted text is ASCII unless it names a table or column that is not.
 //
+// The files follow a statement's way.
+//
+//   - Known already? cache.go finds the plan by text, template.go makes it of one whose literals differ.
+//     Both depend on the session's settings (session.go), its dialect and version (version.go).
+//   - Reading: lexer.go cuts the text into tokens; verb.go tells what the statement is and does to the
+//     transaction, changed.go which tables DDL changes, shape.go what is left without literals, beyond.go
+//     and beyondread.go which clauses are there that TiDB's parser does not know.
+//   - mysql.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
+//   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
+//     identities of queries in it outwards, usage.go and functions.go look for what else the statement
+//     holds, aggregate.go collects identities in arrays, setop.go and companion.go are for UNION, DISTINCT
+//     and their kind.
+//   - Writes: insert.go, insertselect.go and load.go make row ids, duplicate.go and update.go tag rows with
+//     the capture of assign.go, tidbupdate.go does so on TiDB, delete.go and deletejoin.go collect what goes.
+//   - ddl.go and tidb.go define the columns. On TiDB, which has no invisible ones, conceal.go, star.go and
+//     natural.go keep them out of what the client's statement means, and setvar.go spells variables.
+//   - splice.go puts the pieces into the text, hole.go fills them in when it is sent.
+//   - Afterwards the session reads with capture.go what was collected, and with conditionlist.go what SHOW
+//     WARNINGS asks for.
+//
 // A [Rewriter] and a [Cache] are safe for concurrent use.
 package mysql
 
