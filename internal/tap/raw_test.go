@@ -229,6 +229,7 @@ func conversation() []command {
 		{name: "a union in a text", bytes: query("BEGIN; SELECT v FROM t UNION ALL SELECT id FROM t; SELECT DISTINCT s FROM t ORDER BY s LIMIT 1, 1; SELECT FOUND_ROWS(); COMMIT")},
 		{name: "put it back", bytes: query("INSERT INTO t VALUES (2, 20, NULL); DROP PROCEDURE two; SELECT * FROM t ORDER BY id")},
 		{name: "procedure", bytes: query("CALL p()")},
+		{name: "procedure with a cursor", bytes: query("CALL c()")},
 		{name: "describe", bytes: query("DESCRIBE t")},
 		{name: "show full columns", bytes: query("SHOW FULL FIELDS FROM t")},
 		{name: "show columns like", bytes: query("SHOW COLUMNS FROM t LIKE 's'")},
@@ -294,6 +295,9 @@ func conversation() []command {
 		{name: "prepare without parameters", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "INSERT INTO t (v) VALUES (5)"...)},
 		{name: "execute without parameters", bytes: execute(9, false, false)},
 		{name: "prepare nonsense", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "PREPARE ?"...)},
+		{name: "prepare a procedure with a cursor", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "CALL c()"...)},
+		{name: "execute a procedure with a cursor", bytes: execute(10, false, false)},
+		{name: "execute a procedure with a cursor for a cursor", bytes: execute(10, true, false)},
 		{name: "unknown statement", bytes: execute(1<<30, false, false)},
 		{name: "read it all", bytes: query("SELECT * FROM t ORDER BY id")},
 		{name: "reset connection", bytes: []byte{0x1f}},
@@ -323,6 +327,8 @@ func TestRepliesAreEqualByteForByte(t *testing.T) {
 				"CREATE TABLE f (x INT)",
 				"INSERT INTO t VALUES (1, 10, 'one'), (2, 20, NULL), (3, 30, 'three')",
 				"CREATE PROCEDURE p() BEGIN SELECT * FROM t WHERE id = 1; SELECT 2; END",
+				// A result that is sent while the procedure's own cursor is open has the status of a client's cursor.
+				"CREATE PROCEDURE c() BEGIN DECLARE x INT; DECLARE c CURSOR FOR SELECT id FROM t; SELECT 1; OPEN c; FETCH c INTO x; SELECT x; SELECT v FROM t; CLOSE c; SELECT 2; END",
 			}
 			b := &bench{t: t}
 			for _, name := range names {

@@ -287,7 +287,7 @@ func (s *Session) statementDone(x *exchange) error {
 	if x.swallow {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
-	if x.prepared != nil && x.ok.status&gomysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
+	if x.opens(x.ok) {
 		o.lower(history.Inexact, "cursor") // the client need not fetch all of it, nor in this transaction
 		if x.hidden > 0 {
 			x.prepared.cursor = &cursor{o, x.types, x.fields, x.conceal}

@@ -47,7 +47,7 @@ func (s *Session) companion(o *observed, x *exchange) *rewrite.Plan {
 		return nil
 	case !s.inTrans, o.txn == nil, o.txn != s.txn, o.txn.Level != history.RepeatableRead:
 		return nil // no snapshot that lasts, or reads that lock
-	case x.ok.warnings > 0, x.ok.status&gomysql.SERVER_STATUS_CURSOR_EXISTS != 0, s.selectLimit:
+	case x.ok.warnings > 0, x.opens(x.ok), s.selectLimit:
 		return nil
 	}
 	if x.prepared != nil {

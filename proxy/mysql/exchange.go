@@ -66,6 +66,8 @@ type exchange struct {
 	reads []*observed
 	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
 	long bool
+	// cursor says that the client asks for a cursor, so that the rows may come by COM_STMT_FETCH.
+	cursor bool
 	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
 	prepared *prepared
 }

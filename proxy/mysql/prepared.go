@@ -269,6 +269,7 @@ func (s *Session) execute(payload []byte) error {
 	p.malformed = false
 	x := s.statement(o)
 	x.binary, x.prepared, x.long = true, p, long
+	x.cursor = len(payload) >= executeHead && payload[5] != 0
 	p.cursor, p.runs = nil, p.id
 	switch {
 	case p.rewritten && !o.rewritten:

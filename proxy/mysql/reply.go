@@ -184,10 +184,18 @@ func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error)
 		s.forward(x, seq, x.continued(payload, false))
 	}
 	x.state = stateRows
-	if end.status&gomysql.SERVER_STATUS_CURSOR_EXISTS != 0 {
+	if x.opens(end) {
 		return s.resultEnd(x, end), nil
 	}
 	return false, nil
+}
+
+// opens says whether a result is over where its rows would begin, since the client is to fetch them.
+// The status alone does not tell: while a cursor of a procedure's own is open, the procedure's results
+// have it too, and rows; they never are the last result.
+func (x *exchange) opens(end okPacket) bool {
+	const both = gomysql.SERVER_STATUS_CURSOR_EXISTS | gomysql.SERVER_MORE_RESULTS_EXISTS
+	return x.cursor && end.status&both == gomysql.SERVER_STATUS_CURSOR_EXISTS
 }
 
 func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error) {
