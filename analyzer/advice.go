@@ -16,7 +16,7 @@ func (t *teller) rule() string {
 	}
 	protected := &t.a.store.txns[t.protected()]
 	server, level := t.a.store.runs[protected.run].info.Server, protected.level
-	p := PromiseOf(server, level, protected.optimistic)
+	p := PromiseOf(server, level, protected.conflicts)
 	if t.f.Class == Violation {
 		return fmt.Sprintf("%s %s (%s).", levelOf(server, p, level), t.promiseText(p), p.cite())
 	}

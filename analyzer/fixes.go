@@ -142,7 +142,7 @@ func (t *teller) levelAgainst() string {
 	s := t.a.store.runs[protected.run].info.Server
 	snapshot := slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base())
 	for _, l := range []history.Level{history.ReadCommitted, history.RepeatableRead} {
-		p := PromiseOf(s, l, protected.optimistic)
+		p := PromiseOf(s, l, protected.conflicts)
 		if p.forbids(t.f.Anomaly) || p.FirstCommitterWins && snapshot || p.Snapshot && t.snapshotsOnly() {
 			return l.String()
 		}

@@ -30,7 +30,7 @@ func (s *store) add(t *history.Txn) error {
 	}
 	i := int32(len(s.txns))
 	record := txn{seq: t.ID.Seq(), end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
-		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed, optimistic: optimistic(t)}
+		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed, conflicts: conflicts(t)}
 	if err := s.observe(t, i); err != nil {
 		return err
 	}
@@ -43,6 +43,9 @@ func (s *store) add(t *history.Txn) error {
 	}
 	for j := range t.Stmts {
 		record.last = max(record.last, t.Stmts[j].Num)
+		if record.cloud == 0 && clouds(&t.Stmts[j], s.shapes[j]) {
+			record.cloud = t.Stmts[j].Num
+		}
 	}
 	if record.program, err = s.keepShapes(t); err != nil {
 		return err
@@ -51,10 +54,19 @@ func (s *store) add(t *history.Txn) error {
 	return s.append()
 }
 
-// optimistic says whether a transaction began with TiDB's BEGIN OPTIMISTIC.
-func optimistic(t *history.Txn) bool {
-	return len(t.Stmts) > 0 && t.Stmts[0].Kind == history.Begin && len(t.Stmts[0].Shape) > len("BEGIN") &&
-		strings.Contains(strings.ToUpper(t.Stmts[0].Shape), "OPTIMISTIC")
+// conflicts is what becomes of a transaction's conflicts: TiDB's BEGIN OPTIMISTIC and BEGIN PESSIMISTIC
+// count more than the session's setting.
+func conflicts(t *history.Txn) history.Conflicts {
+	if len(t.Stmts) == 0 || t.Stmts[0].Kind != history.Begin || len(t.Stmts[0].Shape) == len("BEGIN") {
+		return t.Conflicts
+	}
+	switch shape := strings.ToUpper(t.Stmts[0].Shape); {
+	case strings.Contains(shape, "OPTIMISTIC"):
+		return history.ConflictsAtCommit
+	case strings.Contains(shape, "PESSIMISTIC"):
+		return history.ConflictsAccepted
+	}
+	return t.Conflicts
 }
 
 // keepShapes keeps the shapes of the transaction's statements, and gives its program.
@@ -125,13 +137,18 @@ func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, 
 	if !o.write() && stmt.Kind == history.Update {
 		o.flags |= current | equal
 	}
-	if o.write() || stmt.Locking != history.NoLock {
+	// What any other statement than a SELECT reads is current, as INSERT ... SELECT of InnoDB's, or may be.
+	if o.write() || stmt.Locking != history.NoLock || stmt.Kind != history.Select {
 		o.flags |= current
 	}
 	// A locking clause does not reach into derived tables and subqueries, so where there is one, a
-	// row may have been read without a lock.
-	if !o.write() && stmt.Locking != history.NoLock && !s.shapes[len(s.shapes)-1].nested {
+	// row may have been read without a lock. The reads of INSERT ... SELECT take none at READ COMMITTED,
+	// and a statement that failed may have given its locks back.
+	if !o.write() && stmt.Locking != history.NoLock && stmt.Kind == history.Select && !stmt.Void && !s.shapes[len(s.shapes)-1].nested {
 		o.flags |= locked
+	}
+	if stmt.Locking == history.LockShare {
+		o.flags |= shared
 	}
 	return o, nil
 }

@@ -12,15 +12,15 @@ import "github.com/isotap/isotap/history"
 // then they cannot form a cycle.
 type judge struct {
 	o        *order
-	promises [][5][2]*Promise // by run, level, and whether it is optimistic
+	promises [][5][4]*Promise // by run, level, and what becomes of conflicts
 }
 
 func newJudge(o *order) *judge {
-	j := &judge{o: o, promises: make([][5][2]*Promise, len(o.runs))}
+	j := &judge{o: o, promises: make([][5][4]*Promise, len(o.runs))}
 	for r := range o.runs {
 		for l := range j.promises[r] {
-			for i, optimistic := range []bool{false, true} {
-				j.promises[r][l][i] = PromiseOf(o.runs[r].info.Server, history.Level(l), optimistic)
+			for c := range j.promises[r][l] {
+				j.promises[r][l][c] = PromiseOf(o.runs[r].info.Server, history.Level(l), history.Conflicts(c))
 			}
 		}
 	}
@@ -29,13 +29,10 @@ func newJudge(o *order) *judge {
 
 func (j *judge) promise(t int32) *Promise {
 	r := &j.o.txns[t]
-	if int(r.level) >= len(j.promises[r.run]) {
+	if int(r.level) >= len(j.promises[r.run]) || int(r.conflicts) >= len(j.promises[r.run][r.level]) {
 		return &noPromise
 	}
-	if r.optimistic {
-		return j.promises[r.run][r.level][1]
-	}
-	return j.promises[r.run][r.level][0]
+	return j.promises[r.run][r.level][r.conflicts]
 }
 
 // binds says whether a dependency obliges the engine by itself, whatever else is on the cycle.
@@ -55,8 +52,11 @@ func (j *judge) binds(d *dep) bool {
 	}
 }
 
+// lockedRead says that a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
+// nothing.
 func (j *judge) lockedRead(t, access int32) bool {
-	return j.o.accesses[access].is(locked) && j.promise(t).RowLocks
+	a, p := &j.o.accesses[access], j.promise(t)
+	return a.is(locked) && p.RowLocks && !(a.is(shared) && p.Engine == "tidb")
 }
 
 // bindsAfter says whether the rw out of a transaction obliges the engine given the dependency into
@@ -72,7 +72,7 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	if !j.plain(out.access) || in.kind == rw {
 		return false
 	}
-	if p.FirstCommitterWins {
+	if p.FirstCommitterWins && j.refuses(in) {
 		return true
 	}
 	if in.kind != wr || !j.plain(in.access) {
@@ -81,7 +81,24 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	return p.Snapshot || p.Statement && j.o.accesses[in.access].stmt == j.o.accesses[out.access].stmt
 }
 
-func (j *judge) plain(access int32) bool { return !j.o.accesses[access].is(current) }
+// refuses says that the transaction could not have had a dependency, had it come after its snapshot: it
+// could not lock the row. An INSERT over a row that was deleted locks another one.
+func (j *judge) refuses(in *dep) bool {
+	if in.kind == wr {
+		return j.clear(in.access)
+	}
+	return j.o.extraOf(in.next) == nil && j.clear(in.next) && j.o.accesses[in.next].op != history.InsertRow
+}
+
+// plain says that an access is a read of the transaction's snapshot.
+func (j *judge) plain(access int32) bool { return !j.o.accesses[access].is(current) && j.clear(access) }
+
+// clear says that an access came before whatever of its transaction nobody has seen.
+func (j *judge) clear(access int32) bool {
+	a := &j.o.accesses[access]
+	cloud := j.o.txns[a.txn].cloud
+	return cloud == 0 || a.stmt < cloud
+}
 
 // class judges a cycle.
 func (j *judge) class(cycle []dep) Class {

@@ -23,7 +23,8 @@ type programs struct {
 // A shape is a statement's text without its literals, by number.
 type shape struct {
 	number int32 // of its class
-	nested bool
+	nested bool  // a locking clause in it does not reach every table
+	calls  bool  // it calls functions that may be stored ones
 }
 
 // A class is the shapes that are one but for the numbers of their tables.
@@ -104,7 +105,7 @@ func (p *programs) shape(text string) shape {
 		p.classes = append(p.classes, class{folded: folded, first: text})
 	}
 	p.classes[n].shapes++
-	s = shape{n, strings.Count(strings.ToUpper(text), "SELECT") > 1}
+	s = shape{n, strings.Count(strings.ToUpper(text), "SELECT") > 1 || locksSome(text), calls(text)}
 	p.shapes[text] = s
 	return s
 }

@@ -13,8 +13,8 @@ import "github.com/isotap/isotap/history"
 type Promise struct {
 	Engine            string // history.Server.Engine
 	Level             history.Level
-	SnapshotIsolation bool // history.Server.SnapshotIsolation
-	Optimistic        bool // TiDB: a transaction that began with BEGIN OPTIMISTIC
+	SnapshotIsolation bool // MariaDB: with innodb_snapshot_isolation
+	Optimistic        bool // TiDB: an optimistic transaction
 	// Forbids are the phenomena that no transaction at this level takes part in, however it reads.
 	Forbids []Anomaly
 	// Snapshot: the plain reads of a transaction see one snapshot.
@@ -66,8 +66,8 @@ var (
 // are hazards. At SERIALIZABLE an autocommitted plain SELECT reads a snapshot without locks, as of
 // which it can be put into the serial order, so that it needs no row of its own.
 //
-// TiDB's transaction mode shows only in BEGIN OPTIMISTIC: elsewhere a transaction may be pessimistic,
-// which promises less. Its SERIALIZABLE and READ UNCOMMITTED are refused with error 8048.
+// Where it is not known whether a transaction of TiDB's is pessimistic, it counts as that, which promises
+// less. Its SERIALIZABLE and READ UNCOMMITTED are refused with error 8048.
 var Promises = []Promise{
 	{Engine: "mariadb", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentWrites},
@@ -101,11 +101,15 @@ var Promises = []Promise{
 
 var noPromise Promise
 
-// PromiseOf finds what a server documents for a level; the zero Promise when nothing is known.
-// Optimistic tells transactions of TiDB apart.
-func PromiseOf(s history.Server, l history.Level, optimistic bool) *Promise {
-	si := s.SnapshotIsolation && l == history.RepeatableRead
-	optimistic = optimistic && s.Engine == "tidb" && (l == history.RepeatableRead || l == history.ReadCommitted)
+// PromiseOf finds what a server documents for a level; the zero Promise when nothing is known. The
+// transaction's conflicts count more than the server's global setting.
+func PromiseOf(s history.Server, l history.Level, c history.Conflicts) *Promise {
+	si := s.SnapshotIsolation
+	if c != history.ConflictsUnknown {
+		si = c == history.ConflictsRefused
+	}
+	si = si && s.Engine == "mariadb" && l == history.RepeatableRead
+	optimistic := c == history.ConflictsAtCommit && s.Engine == "tidb" && (l == history.RepeatableRead || l == history.ReadCommitted)
 	for i := range Promises {
 		if p := &Promises[i]; p.Engine == s.Engine && p.Level == l && p.SnapshotIsolation == si && p.Optimistic == optimistic {
 			return p

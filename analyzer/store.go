@@ -88,8 +88,10 @@ type txn struct {
 	status  history.Status
 	// installed says that its versions count: it committed, or others saw that it did.
 	installed bool
-	// optimistic says that it began with BEGIN OPTIMISTIC (TiDB).
-	optimistic bool
+	conflicts history.Conflicts
+	// cloud is the number of its first statement that may have written rows without a tag; 0 for none.
+	// From there on a plain read may see such a row of its own, over a version that its snapshot lacks.
+	cloud uint32
 }
 
 // A tag is a history.Tag with its run as an index.
@@ -122,6 +124,7 @@ const (
 	intermediate       // a write; a later statement of its transaction certainly wrote the row again
 	confirmed          // an inexact write whose place in the order an exact list tells
 	equal              // a read by an UPDATE that matched the row and found it to have the new values already
+	shared             // a locking read by FOR SHARE
 )
 
 func (a *access) tag() tag    { return tag{a.seq, a.tagStmt, a.tagRun} }

@@ -22,6 +22,8 @@ type Server struct {
 	LowerCaseTableNames int // 0: names differ by case; 1, 2: they do not
 	BinaryLog           bool
 	BinaryLogFormat     string // STATEMENT, ROW or MIXED
+	// AsksConflicts says that the server has the settings that history.Conflicts rests on.
+	AsksConflicts bool
 }
 
 // FoldsNames says whether names of schemas and tables that differ only by case are the same.
@@ -56,6 +58,7 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 	}
 	s := identify(variables["version"])
 	s.SnapshotIsolation = on(variables["innodb_snapshot_isolation"])
+	s.AsksConflicts = hasConflictSettings(s.Engine, variables)
 	s.BinaryLog, s.BinaryLogFormat = on(variables["log_bin"]), variables["binlog_format"]
 	s.SQLMode = variables["sql_mode"]
 	for name, number := range map[string]*int{
@@ -76,9 +79,27 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 	return s, nil
 }
 
+// hasConflictSettings looks for settings that came, or go, with the versions of a server.
+func hasConflictSettings(engine string, variables map[string]string) bool {
+	var names []string
+	switch engine {
+	case "mariadb":
+		names = []string{"innodb_snapshot_isolation"} // 10.6.18, 10.11.8, 11.0.6 and later
+	case "tidb":
+		names = []string{"tidb_txn_mode", "tidb_disable_txn_auto_retry"}
+	}
+	for _, n := range names {
+		if _, ok := variables[n]; !ok {
+			return false
+		}
+	}
+	return len(names) > 0
+}
+
 func globalVariables(ctx context.Context, c *Conn) (map[string]string, error) {
 	r, err := c.Query(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'sql_mode', 'log_bin', 'binlog_format',
-		'max_allowed_packet', 'lower_case_table_names', 'tx_isolation', 'transaction_isolation', 'innodb_snapshot_isolation')`)
+		'max_allowed_packet', 'lower_case_table_names', 'tx_isolation', 'transaction_isolation',
+		'innodb_snapshot_isolation', 'tidb_txn_mode', 'tidb_disable_txn_auto_retry')`)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type Server struct {
 	Engine  string // "mariadb", "mysql", "tidb" or "postgresql"
 	Version string // as the server gives it
 	// SnapshotIsolation is MariaDB's innodb_snapshot_isolation: REPEATABLE READ then refuses to
-	// write a row that changed since the snapshot.
+	// write a row that changed since the snapshot. It is the global value; see [Txn.Conflicts].
 	SnapshotIsolation bool
 }
 
@@ -65,16 +65,35 @@ const (
 	Serializable
 )
 
+// Conflicts says what a session's setting makes of a row that has changed since the transaction's
+// snapshot: the same level promises more where the transaction cannot write or lock it.
+type Conflicts uint8
+
+const (
+	// ConflictsUnknown: the proxy did not ask, or the engine has no such setting; [Server] may tell.
+	ConflictsUnknown Conflicts = iota
+	// ConflictsAccepted: it is written all the same. MariaDB without innodb_snapshot_isolation, TiDB's
+	// pessimistic transactions.
+	ConflictsAccepted
+	// ConflictsRefused: the statement fails. MariaDB with innodb_snapshot_isolation.
+	ConflictsRefused
+	// ConflictsAtCommit: the transaction fails when it commits. TiDB's optimistic transactions.
+	ConflictsAtCommit
+)
+
 // A Txn is one transaction: explicit, or the implicit one of an autocommitted statement.
 type Txn struct {
-	ID       TxnID
-	Session  SessionID
-	Status   Status
-	Level    Level
-	Implicit bool  // an autocommitted statement
-	Start    int64 // when its first statement was sent; nanoseconds since the run's start
-	End      int64 // when the reply that ended it arrived; as Start
-	Stmts    []Stmt
+	ID      TxnID
+	Session SessionID
+	Status  Status
+	Level   Level
+	// Conflicts is the session's setting while the transaction ran; the weaker one where it changed.
+	// BEGIN OPTIMISTIC and BEGIN PESSIMISTIC (TiDB) count more.
+	Conflicts Conflicts
+	Implicit  bool  // an autocommitted statement
+	Start     int64 // when its first statement was sent; nanoseconds since the run's start
+	End       int64 // when the reply that ended it arrived; as Start
+	Stmts     []Stmt
 }
 
 // Kind is a statement's verb, as far as the analysis cares.

@@ -35,6 +35,11 @@ func sameButHyphens(s, name string) bool {
 	return true
 }
 
+var conflictsNames = [...]string{"unknown", "accepted", "refused", "refused at commit"}
+
+// String gives the setting in words.
+func (c Conflicts) String() string { return name(conflictsNames[:], int(c)) }
+
 var kindNames = [...]string{"OTHER", "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "COMMIT",
 	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL"}
 

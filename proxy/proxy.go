@@ -45,6 +45,8 @@ type Config struct {
 	// Started is when the run began: the zero of all recorded times. New fills in now.
 	Started time.Time
 	Planner mysql.Planner
+	// AsksConflicts is as mysql.Config has it.
+	AsksConflicts bool
 	// Reload brings the schema behind the Planner up to date after a statement changed the tables, or
 	// perhaps any when there are none.
 	Reload func(ctx context.Context, tables []rewrite.TableName) error
@@ -228,16 +230,17 @@ func (p *Proxy) newLink(client, server net.Conn) *link {
 	l.loginBy = time.Now().Add(p.cfg.LoginTimeout)
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
 	cfg := mysql.Config{
-		ID:          l.info.ID,
-		Planner:     p.cfg.Planner,
-		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
-		Durable:     p.cfg.Durable,
-		Args:        p.live.Load().Args,
-		ClientTLS:   p.cfg.TLS.ClientUse,
-		ServerTLS:   p.cfg.TLS.ServerUse,
-		ClientLocal: clientLocal,
-		ServerLocal: serverLocal,
-		Key:         passwordKey,
+		ID:            l.info.ID,
+		Planner:       p.cfg.Planner,
+		NextTxn:       func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
+		Durable:       p.cfg.Durable,
+		AsksConflicts: p.cfg.AsksConflicts,
+		Args:          p.live.Load().Args,
+		ClientTLS:     p.cfg.TLS.ClientUse,
+		ServerTLS:     p.cfg.TLS.ServerUse,
+		ClientLocal:   clientLocal,
+		ServerLocal:   serverLocal,
+		Key:           passwordKey,
 	}
 	if p.cfg.Off {
 		cfg.Planner = nil

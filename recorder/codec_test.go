@@ -100,13 +100,14 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 
 func drawTxn(t *rapid.T, id history.TxnID) *history.Txn {
 	txn := &history.Txn{
-		ID:       id,
-		Session:  history.SessionID(rapid.Uint32().Draw(t, "session")),
-		Status:   history.Status(rapid.Byte().Draw(t, "status")),
-		Level:    history.Level(rapid.Byte().Draw(t, "level")),
-		Implicit: rapid.Bool().Draw(t, "implicit"),
-		Start:    rapid.Int64().Draw(t, "start"),
-		End:      rapid.Int64().Draw(t, "end"),
+		ID:        id,
+		Session:   history.SessionID(rapid.Uint32().Draw(t, "session")),
+		Status:    history.Status(rapid.Byte().Draw(t, "status")),
+		Level:     history.Level(rapid.Byte().Draw(t, "level")),
+		Conflicts: history.Conflicts(rapid.IntRange(0, 127).Draw(t, "conflicts")),
+		Implicit:  rapid.Bool().Draw(t, "implicit"),
+		Start:     rapid.Int64().Draw(t, "start"),
+		End:       rapid.Int64().Draw(t, "end"),
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "stmts") {
 		txn.Stmts = append(txn.Stmts, drawStmt(t, id))

@@ -48,7 +48,8 @@ func (d *decoder) txn(t *history.Txn, value []byte) error {
 	d.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	t.Status = history.Status(d.in.byte())
 	t.Level = history.Level(d.in.byte())
-	t.Implicit = d.in.byte()&flagImplicit != 0
+	flags := d.in.byte()
+	t.Implicit, t.Conflicts = flags&flagImplicit != 0, history.Conflicts(flags>>conflictsShift)
 	t.Start = d.in.varint()
 	t.End = t.Start + d.in.varint()
 	stmts := d.in.count(minStmtBytes)

@@ -9,7 +9,8 @@ import (
 
 // The bits of a transaction's and a statement's flag byte.
 const (
-	flagImplicit = 1 << 0
+	flagImplicit   = 1 << 0
+	conflictsShift = 1 // of a transaction: history.Conflicts stands above the flag
 
 	flagVoid   = 1 << 0
 	flagReason = 1 << 1
@@ -68,7 +69,7 @@ func (e *encoder) session(b []byte, s *history.Session) []byte {
 func (e *encoder) txn(b []byte, t *history.Txn) []byte {
 	e.ids = idState{}
 	e.tags = tagState{own: t.ID, base: t.ID.Seq()}
-	var flags byte
+	flags := byte(t.Conflicts) << conflictsShift
 	if t.Implicit {
 		flags |= flagImplicit
 	}

@@ -191,6 +191,8 @@ type Plan struct {
 	ChangesSession bool
 	// NextLevel is the level that SET TRANSACTION gives to the next transaction only.
 	NextLevel history.Level
+	// SetsNext says that the statement may give the next transaction a level that is not known.
+	SetsNext bool
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string

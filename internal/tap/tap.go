@@ -151,6 +151,7 @@ func (t *Tap) observe(ctx context.Context, o Options, cfg *proxy.Config) error {
 		return fmt.Errorf("open the recording: %w", err)
 	}
 	cfg.Recorder, cfg.Run = t.writer, t.writer.Run()
+	cfg.AsksConflicts = facts.AsksConflicts
 	cfg.Planner, cfg.Reload = t.schema.planner, t.schema.reload
 	return nil
 }

@@ -246,10 +246,10 @@ func (s *Session) locks(plan *rewrite.Plan) bool {
 		return true
 	case s.txn != nil:
 		level = s.txn.Level
-	case s.nextLevel != history.LevelUnknown:
-		level = s.nextLevel
+	default:
+		level = s.next.of(level)
 	}
-	return level == history.Serializable && (s.inTrans || !s.autocommit)
+	return (level == history.Serializable || level == history.LevelUnknown) && (s.inTrans || !s.autocommit)
 }
 
 // rewritten gives the command that goes upstream for a text statement. It is valid until the next one.
@@ -347,9 +347,7 @@ func (s *Session) effects(o *observed, x *exchange) {
 	if plan.ChangesSession {
 		s.stale = true
 	}
-	if plan.NextLevel != history.LevelUnknown && !x.failed {
-		s.nextLevel = plan.NextLevel
-	}
+	s.followNext(o, x)
 	if plan.Shadows != "" && !strings.Contains("\n"+s.shadowed, "\n"+plan.Shadows+"\n") {
 		s.shadowed += plan.Shadows + "\n"
 	}

@@ -199,7 +199,7 @@ func (s *Session) reset() {
 	s.settings = settings{stale: s.watches()}
 	s.captures, s.conditions = captures{}, conditions{}
 	s.savepoints = nil
-	s.nextLevel = 0
+	s.next = nextLevel{}
 }
 
 // sendClient sends a packet of the handshake to the client, numbered as that leg counts.

@@ -63,6 +63,9 @@ type Config struct {
 	// Durable holds the reply that ends a transaction back until everything the transaction wrote is
 	// known, so that the caller can store it first (durability: commit).
 	Durable bool
+	// AsksConflicts says that the server has the session settings that history.Conflicts rests on: MariaDB's
+	// innodb_snapshot_isolation, TiDB's tidb_txn_mode and tidb_disable_txn_auto_retry.
+	AsksConflicts bool
 	// Args records the values of a statement's literals and parameters.
 	Args bool
 	// ClientTLS and ServerTLS say which leg is encrypted, ClientLocal and ServerLocal which is a unix

@@ -3,6 +3,9 @@ package mysql
 import (
 	"fmt"
 	"strconv"
+	"strings"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -15,6 +18,8 @@ type settings struct {
 	known bool
 	env   sqlmysql.Session
 	level history.Level
+	// conflicts is history.ConflictsUnknown where the server has no setting for it.
+	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
 	// shadowed names the session's temporary tables, as sqlmysql.Session has it.
@@ -28,7 +33,7 @@ func (s *Session) askSettings() {
 	if s.dialect == sqlmysql.MariaDB {
 		level = "@@tx_isolation"
 	}
-	s.known = false
+	s.known, s.level, s.conflicts = false, history.LevelUnknown, history.ConflictsAccepted
 	s.keepConditions()
 	var unread error
 	counts := s.asksCounts()
@@ -42,6 +47,9 @@ func (s *Session) askSettings() {
 		},
 		done: func(s *Session, x *exchange) error {
 			switch {
+			case x.failed && x.err.code == gomysql.ER_UNKNOWN_SYSTEM_VARIABLE && s.cfg.AsksConflicts:
+				// Another server answers than the one that was asked what it has.
+				s.cfg.AsksConflicts, s.stale = false, true
 			case x.failed:
 				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code, x.err.message)
 			case unread != nil:
@@ -51,7 +59,46 @@ func (s *Session) askSettings() {
 		},
 	}, "SELECT CAST("+level+" AS BINARY), CAST(@@sql_mode AS BINARY), CAST(@@character_set_client AS BINARY), "+
 		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), CAST(@@group_concat_max_len AS BINARY), "+
-		"CAST(@@sql_select_limit AS BINARY)"+askCounts)
+		"CAST(@@sql_select_limit AS BINARY)"+s.asksConflicts()+askCounts)
+}
+
+// asksConflicts gives the columns that takeConflicts reads.
+func (s *Session) asksConflicts() string {
+	switch {
+	case !s.cfg.AsksConflicts:
+		return ""
+	case s.dialect == sqlmysql.MariaDB:
+		return ", CAST(@@innodb_snapshot_isolation AS BINARY)"
+	case s.dialect == sqlmysql.TiDB:
+		return ", CAST(@@tidb_txn_mode AS BINARY), CAST(@@tidb_disable_txn_auto_retry AS BINARY)"
+	}
+	return ""
+}
+
+func (s *Session) takeConflicts(r *reader) {
+	s.conflicts = history.ConflictsUnknown
+	if !s.cfg.AsksConflicts {
+		return
+	}
+	on := func() bool { b := string(r.lenencBytes()); return b == "1" || strings.EqualFold(b, "ON") }
+	switch s.dialect {
+	case sqlmysql.MariaDB:
+		s.conflicts = history.ConflictsAccepted
+		if on() {
+			s.conflicts = history.ConflictsRefused
+		}
+	case sqlmysql.TiDB:
+		pessimistic := strings.EqualFold(string(r.lenencBytes()), "pessimistic")
+		s.conflicts = history.ConflictsAccepted
+		// A transaction that the server repeats by itself writes what it read before.
+		if once := on(); once && !pessimistic {
+			s.conflicts = history.ConflictsAtCommit
+		}
+	}
+	// MariaDB goes by the setting of each statement: the weaker one counts for the whole transaction.
+	if s.txn != nil && s.txn.Conflicts != s.conflicts {
+		s.txn.Conflicts = history.ConflictsAccepted
+	}
 }
 
 // noSelectLimit is the value of sql_select_limit that means none.
@@ -65,6 +112,7 @@ func (s *Session) takeSettings(r *reader) error {
 	packet := string(r.lenencBytes())
 	concat := string(r.lenencBytes())
 	s.selectLimit = string(r.lenencBytes()) != noSelectLimit
+	s.takeConflicts(r)
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}

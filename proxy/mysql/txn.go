@@ -17,7 +17,7 @@ type transactions struct {
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one
 	// of which nothing has been recorded yet.
 	txn        *history.Txn
-	nextLevel  history.Level // SET TRANSACTION: the next transaction's own level
+	next       nextLevel
 	savepoints []savepoint
 }
 
@@ -37,6 +37,8 @@ type observed struct {
 	stmt   history.Stmt
 	index  int  // where stmt stands in its transaction, once it is recorded
 	was    bool // the server had a transaction open when the statement was sent
+	// tookNext: its transaction is the one that SET TRANSACTION was for.
+	tookNext bool
 
 	rowCounts
 	made     int  // the rows of an INSERT, whether or not they went in
@@ -60,6 +62,8 @@ func (s *Session) follow(status uint16) {
 // has no transaction.
 func (s *Session) observe(plan *rewrite.Plan) *observed {
 	o := &observed{plan: plan, was: s.inTrans}
+	taken := s.next.set()
+	defer func() { o.tookNext = taken && !s.next.set() }()
 	switch {
 	case plan.Kind == history.Begin:
 		o.begins = s.newTxn()
@@ -93,9 +97,9 @@ func recorded(k history.Kind) bool {
 }
 
 func (s *Session) newTxn() *history.Txn {
-	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Start: s.now}
-	if s.nextLevel != history.LevelUnknown {
-		t.Level, s.nextLevel = s.nextLevel, history.LevelUnknown
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Conflicts: s.conflicts, Start: s.now}
+	if s.next.set() {
+		t.Level, s.next = s.next.of(s.level), nextLevel{}
 	}
 	return t
 }

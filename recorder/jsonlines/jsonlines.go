@@ -56,14 +56,16 @@ type session struct {
 }
 
 type txn struct {
-	ID       string `json:"id"`
-	Session  uint32 `json:"session"`
-	Status   string `json:"status"`
-	Level    string `json:"level"`
-	Implicit bool   `json:"implicit,omitempty"`
-	Start    int64  `json:"start"`
-	End      int64  `json:"end"`
-	Stmts    []stmt `json:"stmts"`
+	ID      string `json:"id"`
+	Session uint32 `json:"session"`
+	Status  string `json:"status"`
+	Level   string `json:"level"`
+	// Conflicts is left out where it is unknown.
+	Conflicts string `json:"conflicts,omitempty"`
+	Implicit  bool   `json:"implicit,omitempty"`
+	Start     int64  `json:"start"`
+	End       int64  `json:"end"`
+	Stmts     []stmt `json:"stmts"`
 }
 
 type stmt struct {
@@ -153,6 +155,7 @@ var (
 	statuses     = wordsOf[history.Status]()
 	levels       = wordsOf[history.Level]()
 	kinds        = wordsOf[history.Kind]()
+	conflicts    = wordsOf[history.Conflicts]()
 	lockings     = wordsOf[history.Locking]()
 	observations = wordsOf[history.Observation]()
 	ops          = wordsOf[history.Op]()

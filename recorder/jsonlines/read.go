@@ -34,6 +34,11 @@ func readTxn(x *txn) (*history.Txn, error) {
 	if t.Level, err = levels.parse("level", x.Level); err != nil {
 		return nil, fmt.Errorf("transaction %s: %w", id, err)
 	}
+	if x.Conflicts != "" {
+		if t.Conflicts, err = conflicts.parse("conflicts", x.Conflicts); err != nil {
+			return nil, fmt.Errorf("transaction %s: %w", id, err)
+		}
+	}
 	for i := range x.Stmts {
 		s, err := readStmt(&x.Stmts[i])
 		if err != nil {

@@ -91,6 +91,7 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 			continue
 		}
 		p.Kind, p.Savepoint, p.Reveals = history.Other, "", ""
+		p.SetsNext = p.SetsNext || one.SetsNext || p.NextLevel != history.LevelUnknown || one.NextLevel != history.LevelUnknown
 		p.Chain, p.Commits, p.NextLevel = false, false, history.LevelUnknown
 		p.Shadows = strings.Trim(p.Shadows+"\n"+one.Shadows, "\n")
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
@@ -105,7 +106,7 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 	hidden := st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
 	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
 	if hidden || misread {
-		p.Kind = history.Other
+		p.Kind, p.SetsNext = history.Other, true
 		p.EndsTxn, p.ChangesSession, p.ChangesSchema, p.Changed = true, true, true, nil
 	}
 }
@@ -402,6 +403,7 @@ func (v verb) set() {
 		return
 	case v.is(1, "TRANSACTION"):
 		p.NextLevel = v.level()
+		p.SetsNext = p.NextLevel == history.LevelUnknown && v.has("LEVEL")
 	}
 	p.ChangesSession = !v.onlyUserVariables()
 	for i := v.from + 1; i < v.to; i++ {
@@ -414,6 +416,7 @@ func (v verb) set() {
 			// Without a scope, @@name sets the level of the next transaction only; name sets the session's.
 			if strings.HasPrefix(v.st.tok(i), "@@") && !strings.Contains(v.st.tok(i), ".") {
 				p.NextLevel = v.assignedLevel(i)
+				p.SetsNext = p.NextLevel == history.LevelUnknown
 			}
 		}
 	}

@@ -1,0 +1,59 @@
+package analyzer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// clouds says whether a statement may have written rows without leaving its tag: a procedure, a trigger,
+// a cascade, or whatever else was not observed. Of a SELECT that was not, it must be known why.
+func clouds(s *history.Stmt, sh shape) bool {
+	switch s.Observation {
+	case history.Nothing, history.Exact:
+		return false
+	}
+	switch s.Kind {
+	case history.Insert, history.Update, history.Delete, history.Replace:
+		return !s.Void
+	case history.Select:
+		known := s.Observation == history.Inexact || slices.ContainsFunc(tablesKnown, func(r string) bool { return strings.HasPrefix(s.Reason, r) })
+		return sh.calls || !known
+	}
+	return true
+}
+
+// tablesKnown are the beginnings of the reasons for which a SELECT is not observed although the tables
+// that it reads are known to be no views.
+var tablesKnown = []string{"distinct", "union", "plan", "aggregate", "joined aggregate", "nested aggregate",
+	"large aggregate", "window function", "groups left out", "LIMIT", "cursor", "not instrumented", "too many rows"}
+
+// calls says whether a statement has a call of what is not surely the server's own function.
+func calls(text string) bool {
+	words := wordsOf(text)
+	for i := range words[:max(0, len(words)-1)] {
+		if next := &words[i+1]; next.text == "(" && words[i].name && !slices.Contains(beforeParenthesis, strings.ToUpper(words[i].text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// beforeParenthesis are the words and the most usual functions that may stand before a parenthesis.
+var beforeParenthesis = []string{"ALL", "AND", "ANY", "AS", "AVG", "BETWEEN", "BY", "CAST", "COALESCE", "CONCAT", "COUNT", "DATE",
+	"DISTINCT", "ELSE", "EXCEPT", "EXISTS", "FROM", "GREATEST", "GROUP_CONCAT", "HAVING", "IF", "IFNULL", "IN", "INTERSECT", "JOIN",
+	"JSON_ARRAYAGG", "LEAST", "LENGTH", "LIKE", "LOWER", "MAX", "MIN", "MOD", "NOT", "NOW", "NULLIF", "ON", "OR", "OVER", "RANK", "ROUND",
+	"ROW_NUMBER", "SELECT", "SUM", "THEN", "UNION", "UPPER", "USING", "VALUES", "WHEN", "WHERE", "YEAR"}
+
+// locksSome says whether a locking clause names the tables that it is for.
+func locksSome(text string) bool {
+	words := wordsOf(text)
+	for i := range words[:max(0, len(words)-2)] {
+		if strings.EqualFold(words[i].text, "FOR") && strings.EqualFold(words[i+2].text, "OF") &&
+			(strings.EqualFold(words[i+1].text, "UPDATE") || strings.EqualFold(words[i+1].text, "SHARE")) {
+			return true
+		}
+	}
+	return false
+}

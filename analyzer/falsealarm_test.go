@@ -1,0 +1,87 @@
+package analyzer
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Each history is what a healthy engine does, and looks like a violation to whoever does not know
+// the rule that the case names.
+func TestHealthyEnginesAreNotAccused(t *testing.T) {
+	const (
+		readSkew   = "T1 committed RR | r x 0 | r y T2.2\nT2 committed RR | u x 0 | u y 0"
+		withOpaque = "T1 committed RR | r x 0 | o | r y T2.2\nT2 committed RR | u x 0 | u y 0"
+		lockedLost = "T1 committed RC | R x 0 | u x T2.1\nT2 committed RC | u x 0"
+		lostUpdate = "T1 committed RR | r x 0 | u x T2.1\nT2 committed RR | u x 0"
+		opaqueLost = "T1 committed RR | r x 0 | o | u x T2.1\nT2 committed RR | u x 0"
+		againLost  = "T1 committed RR | r x 0 | r y 0 | i y T2.2\nT2 committed RR | u x 0 | d y 0"
+	)
+	mariadb := history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: true}
+	tidb := history.Server{Engine: "tidb", Version: "8.5"}
+	for name, c := range map[string]struct {
+		server  history.Server
+		history string
+		change  func(h []*history.Txn)
+		want    Class
+	}{
+		"two snapshots": {mariadb, readSkew, nil, Violation},
+		"INSERT ... SELECT reads what is current": {mariadb, readSkew, func(h []*history.Txn) {
+			h[0].Stmts[1].Kind = history.Insert
+		}, Violation}, // with innodb_snapshot_isolation it would have been refused
+		"INSERT ... SELECT reads what is current, and is not refused": {mariadb, readSkew, func(h []*history.Txn) {
+			h[0].Stmts[1].Kind, h[0].Conflicts = history.Insert, history.ConflictsAccepted
+		}, Hazard},
+		"a trigger wrote the row before": {mariadb, withOpaque, nil, Hazard},
+		"an UPDATE that failed wrote nothing": {mariadb, withOpaque, func(h []*history.Txn) {
+			h[0].Stmts[1].Void = true
+		}, Violation},
+		"a procedure that failed half-way": {mariadb, withOpaque, func(h []*history.Txn) {
+			h[0].Stmts[1].Void, h[0].Stmts[1].Kind = true, history.Call
+		}, Hazard},
+		"a DISTINCT writes nothing": {mariadb, withOpaque, func(h []*history.Txn) {
+			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: "distinct", Shape: "SELECT DISTINCT v FROM t WHERE id IN (?)"}
+		}, Violation},
+		"a stored function may write": {mariadb, withOpaque, func(h []*history.Txn) {
+			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: "distinct", Shape: "SELECT DISTINCT audit(v) FROM t"}
+		}, Hazard},
+		"a locking read": {mariadb, lockedLost, nil, Violation},
+		"a locking read of another table": {mariadb, lockedLost, func(h []*history.Txn) {
+			h[0].Stmts[0].Shape = "SELECT t.v FROM t JOIN u ON t.id = u.id FOR UPDATE OF u"
+		}, Hazard},
+		"the source of INSERT ... SELECT at READ COMMITTED": {mariadb, lockedLost, func(h []*history.Txn) {
+			h[0].Stmts[0].Kind, h[0].Stmts[0].Locking = history.Insert, history.LockShare
+		}, Hazard},
+		"a locking read that failed":                 {mariadb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
+		"FOR SHARE on TiDB":                          {tidb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Locking = history.LockShare }, Hazard},
+		"FOR UPDATE on TiDB":                         {tidb, lockedLost, nil, Violation},
+		"the server's setting":                       {mariadb, lostUpdate, nil, Violation},
+		"the session's own setting":                  {mariadb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
+		"the other session's setting":                {mariadb, lostUpdate, func(h []*history.Txn) { h[1].Conflicts = history.ConflictsAccepted }, Violation},
+		"a setting that the server has not":          {history.Server{Engine: "mariadb"}, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsRefused }, Violation},
+		"a lock taken while the setting was another": {mariadb, opaqueLost, nil, Hazard},
+		"a row that was deleted and made again":      {mariadb, againLost, nil, Hazard},
+		"TiDB's pessimistic session":                 {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
+		"TiDB's optimistic session":                  {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAtCommit }, Violation},
+		"TiDB's BEGIN PESSIMISTIC in an optimistic session": {tidb, lostUpdate, func(h []*history.Txn) {
+			h[0].Conflicts = history.ConflictsAtCommit
+			h[0].Stmts = append([]history.Stmt{{Kind: history.Begin, Shape: "BEGIN PESSIMISTIC"}}, h[0].Stmts...)
+		}, Hazard},
+	} {
+		h := script(t, c.history)
+		if c.change != nil {
+			c.change(h)
+		}
+		info := scriptInfo()
+		info.Server = c.server
+		r := analyze(t, info, h)
+		if len(r.Findings) == 0 {
+			t.Errorf("%s: no finding", name)
+		}
+		for _, f := range r.Findings {
+			if f.Class != c.want {
+				t.Errorf("%s: a %s %s, want a %s", name, f.Class, f.Anomaly, c.want)
+			}
+		}
+	}
+}
