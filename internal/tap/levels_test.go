@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 // TestRecordedLevelIsNeverStrongerThanTheTransactions marks each transaction by a statement of its own and
@@ -15,6 +16,10 @@ func TestRecordedLevelIsNeverStrongerThanTheTransactions(t *testing.T) {
 	b := newBench(t, nil, "CREATE TABLE mark (id INT PRIMARY KEY, v INT)", "INSERT INTO mark VALUES (1,0)",
 		"CREATE PROCEDURE once() SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
 		"CREATE PROCEDURE weak() SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+	variable := "tx_isolation"
+	if testdb.EngineName() == testdb.MySQL.Name {
+		variable = "transaction_isolation"
+	}
 	const once = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
 	tests := []struct {
 		before []string
@@ -27,7 +32,7 @@ func TestRecordedLevelIsNeverStrongerThanTheTransactions(t *testing.T) {
 		{[]string{once, "ROLLBACK"}, history.LevelUnknown},
 		{[]string{once, "!SELECT * FROM nowhere"}, history.LevelUnknown},
 		{[]string{once, "BEGIN", "SELECT 1", "COMMIT"}, history.RepeatableRead},
-		{[]string{"SET @@tx_isolation = CONCAT('READ-', 'UNCOMMITTED')"}, history.LevelUnknown},
+		{[]string{"SET @@" + variable + " = CONCAT('READ-', 'UNCOMMITTED')"}, history.LevelUnknown},
 		{[]string{"CALL once()"}, history.LevelUnknown},
 		{[]string{"CALL weak()", "BEGIN", "SELECT v FROM mark", "COMMIT"}, history.ReadUncommitted},
 		{[]string{"PREPARE p FROM '" + once + "'", "EXECUTE p"}, history.LevelUnknown},
@@ -58,15 +63,16 @@ func TestRecordedLevelIsNeverStrongerThanTheTransactions(t *testing.T) {
 
 // TestSnapshotIsolationIsTheSessions has sessions on one server that differ in innodb_snapshot_isolation.
 func TestSnapshotIsolationIsTheSessions(t *testing.T) {
+	testdb.Only(t, "has no innodb_snapshot_isolation", "mariadb", testdb.MariaDB118.Name)
 	b := newBench(t, nil, "CREATE TABLE mark (id INT PRIMARY KEY, v INT)", "INSERT INTO mark VALUES (1,0)")
 	tests := []struct {
 		before, inside []string
 		want           history.Conflicts
 	}{
-		{nil, nil, history.ConflictsAccepted},
+		{[]string{"SET innodb_snapshot_isolation = OFF"}, nil, history.ConflictsAccepted},
 		{[]string{"SET innodb_snapshot_isolation = ON"}, nil, history.ConflictsRefused},
 		{[]string{"SET innodb_snapshot_isolation = ON"}, []string{"SET innodb_snapshot_isolation = OFF"}, history.ConflictsAccepted},
-		{nil, []string{"SET innodb_snapshot_isolation = ON"}, history.ConflictsAccepted},
+		{[]string{"SET innodb_snapshot_isolation = OFF"}, []string{"SET innodb_snapshot_isolation = ON"}, history.ConflictsAccepted},
 	}
 	for i, c := range tests {
 		conn := b.conn(b.through)
