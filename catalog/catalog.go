@@ -23,6 +23,6 @@ import "slices"
 // systemSchemas belong to the server: they are neither cached nor instrumented.
 var systemSchemas = []string{"information_schema", "mysql", "performance_schema", "sys"}
 
-// SystemSchema says whether a schema is the server's own. Its name is in lower case, as the server
+// systemSchema says whether a schema is the server's own. Its name is in lower case, as the server
 // spells it.
-func SystemSchema(name string) bool { return slices.Contains(systemSchemas, name) }
+func systemSchema(name string) bool { return slices.Contains(systemSchemas, name) }

@@ -28,7 +28,7 @@ type Options struct {
 }
 
 func (o *Options) covers(schema string) bool {
-	if SystemSchema(strings.ToLower(schema)) {
+	if systemSchema(strings.ToLower(schema)) {
 		return false
 	}
 	return len(o.Schemas) == 0 || slices.Contains(o.Schemas, schema)

@@ -321,7 +321,7 @@ CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = -1;
 	}
 }
 
-func TestInstrumentManyRows(t *testing.T) {
+func TestInstrumentFillsTablesOfManyBatches(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
 	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100));\nINSERT INTO t SELECT seq, REPEAT('x', 50) FROM seq_1_to_100000;\n")

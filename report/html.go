@@ -341,4 +341,4 @@ func newCardEdge(w *witness, n int) cardEdge {
 	return out
 }
 
-func edgeText(s *history.Stmt) string { return clip(oneLine(StatementText(s)), statementMax) }
+func edgeText(s *history.Stmt) string { return clip(oneLine(statementText(s)), statementMax) }

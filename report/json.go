@@ -296,7 +296,7 @@ func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
 
 func newJSONStatement(s *history.Stmt) jsonStatement {
 	out := jsonStatement{
-		Num: s.Num, Kind: s.Kind.String(), Text: StatementText(s), Shape: s.Shape, Locking: s.Locking.String(),
+		Num: s.Num, Kind: s.Kind.String(), Text: statementText(s), Shape: s.Shape, Locking: s.Locking.String(),
 		Observation: s.Observation.String(), Reason: s.Reason, Void: s.Void, StartNS: s.Start, EndNS: s.End,
 		Rows: s.Rows, Affected: s.Affected,
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// StatementText gives a statement as people want to read it: its shape with the arguments put back
+// statementText gives a statement as people want to read it: its shape with the arguments put back
 // where the question marks stand. Where their numbers differ (a shape folds lists such as IN (?) and
 // multi-row VALUES, and a recording may leave arguments out) the shape is followed by the arguments.
 // Arguments are used as recorded, quotes included.
-func StatementText(s *history.Stmt) string {
+func statementText(s *history.Stmt) string {
 	if s == nil {
 		return ""
 	}

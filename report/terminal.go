@@ -295,7 +295,7 @@ func (t *terminal) witness(w *witness) {
 
 func (t *terminal) statement(who string, s *history.Stmt) {
 	if s != nil {
-		t.text("           "+who+": ", clip(oneLine(StatementText(s)), terminalText), dim)
+		t.text("           "+who+": ", clip(oneLine(statementText(s)), terminalText), dim)
 	}
 }
 

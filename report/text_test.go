@@ -34,11 +34,11 @@ func TestStatementTextPutsArgumentsBack(t *testing.T) {
 		{"", nil, "COMMIT"},
 	} {
 		s := &history.Stmt{Kind: history.Commit, Shape: c.shape, Args: c.args}
-		if got := StatementText(s); got != c.want {
+		if got := statementText(s); got != c.want {
 			t.Errorf("%q with %q: got %q, want %q", c.shape, c.args, got, c.want)
 		}
 	}
-	if got := StatementText(nil); got != "" {
+	if got := statementText(nil); got != "" {
 		t.Errorf("no statement reads %q", got)
 	}
 }
@@ -49,7 +49,7 @@ func TestStatementTextKeepsEveryArgument(t *testing.T) {
 			Shape: rapid.StringOf(rapid.RuneFrom([]rune("a?`'\"#-/* \n"))).Draw(t, "shape"),
 			Args:  rapid.SliceOfN(rapid.StringMatching(`<[0-9]{3}>`), 1, 4).Draw(t, "args"),
 		}
-		got := StatementText(s)
+		got := statementText(s)
 		for _, arg := range s.Args {
 			i := strings.Index(got, arg)
 			if i < 0 {

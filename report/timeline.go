@@ -188,7 +188,7 @@ func (e *timelineEvent) describe() {
 	if s == nil {
 		return
 	}
-	e.Text = clip(oneLine(StatementText(s)), timelineText)
+	e.Text = clip(oneLine(statementText(s)), timelineText)
 	if s.End > s.Start {
 		e.Took = duration(s.End - s.Start)
 	}

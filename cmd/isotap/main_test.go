@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // Every script of testdata/script has a database of its own on one server. It finds the server in
 // $HOST, $PORT and $URL (which names $DB, the database), in $SYSTEMP a directory for temporary
 // files that other users may enter, and in $GUIDE the user guide.
-func TestScripts(t *testing.T) {
+func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
 	server, err := testdb.Start(t.Context(), testdb.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -15,14 +15,7 @@ import (
 	"github.com/isotap/isotap/internal/tap"
 )
 
-func runCommand() *cobra.Command {
-	out := output{html: "isotap-report.html"}
-	instrument := true
-	var templates []string
-	c := &cobra.Command{
-		Use:   "run --upstream URL -- COMMAND [ARGUMENT...]",
-		Short: "Run a command against its database through isotap, and report",
-		Long: `Starts a proxy on a free port, runs COMMAND with the proxy's address in its environment, and says
+const runHelp = `Starts a proxy on a free port, runs COMMAND with the proxy's address in its environment, and says
 what its transactions risk.
 
 COMMAND finds the proxy in DATABASE_URL (the --upstream URL with the proxy's address), MYSQL_HOST and
@@ -43,7 +36,16 @@ Exit status:
   0       COMMAND ended with 0, and there is no finding that --fail-on names
   1       there is such a finding, or isotap itself failed (a message says so)
   N       COMMAND ended with N
-  128+N   signal N ended COMMAND`,
+  128+N   signal N ended COMMAND`
+
+func runCommand() *cobra.Command {
+	out := output{html: "isotap-report.html"}
+	instrument := true
+	var templates []string
+	c := &cobra.Command{
+		Use:   "run --upstream URL -- COMMAND [ARGUMENT...]",
+		Short: "Run a command against its database through isotap, and report",
+		Long:  runHelp,
 		Example: "  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...\n" +
 			"  isotap run --upstream $DATABASE_URL --env 'DB_HOST={host}' --env 'DB_PORT={port}' -- npm test",
 		Args: needs("COMMAND", 0),
@@ -61,16 +63,8 @@ Exit status:
 		if err != nil {
 			return err
 		}
-		for _, template := range templates {
-			if err := tap.CheckTemplate(template); err != nil {
-				return fmt.Errorf("--env: %w", err)
-			}
-		}
-		if err := out.check(); err != nil {
+		if err := checkRun(command[0], templates, &out); err != nil {
 			return err
-		}
-		if _, err := exec.LookPath(command[0]); err != nil {
-			return fmt.Errorf("run %s: %w", command[0], err)
 		}
 		if s.Recording == "" {
 			dir, err := os.MkdirTemp("", "isotap-")
@@ -95,6 +89,22 @@ Exit status:
 		return watch(c, command, templates, o, &out)
 	}
 	return c
+}
+
+// checkRun says what is wrong with a run before anything is done for it.
+func checkRun(program string, templates []string, out *output) error {
+	for _, template := range templates {
+		if err := tap.CheckTemplate(template); err != nil {
+			return fmt.Errorf("--env: %w", err)
+		}
+	}
+	if err := out.check(); err != nil {
+		return err
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Errorf("run %s: %w", program, err)
+	}
+	return nil
 }
 
 // watch runs the command through a proxy and reports.

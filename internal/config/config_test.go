@@ -131,7 +131,7 @@ func TestChangesTellsWhatARunningProxyTakes(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestNearestGuessesWhatAMisspelledNameMeant(t *testing.T) {
 	names := []string{"analyze", "run", "proxy", "strip"}
 	for word, want := range map[string]string{"anlyze": "analyze", "RUN": "run", "rn": "run", "prxoy": "proxy", "analyse": "analyze", "zzzzz": "", "x": "", "": ""} {
 		if got := Nearest(word, names); got != want {
@@ -152,8 +152,8 @@ func TestMaskedShowsNoPassword(t *testing.T) {
 		"mysql://app:s3cret@db:notaport/shop?x=y":       "(unreadable, not shown)",
 		"mysql://app:p@s3cret:x@db/shop?parseTime=true": "mysql://app:***@db:3306/shop",
 	} {
-		if got := Masked(url); got != want {
-			t.Errorf("Masked(%q) = %q, want %q", url, got, want)
+		if got := masked(url); got != want {
+			t.Errorf("masked(%q) = %q, want %q", url, got, want)
 		}
 	}
 }

@@ -116,12 +116,12 @@ func (o *Option) shown(s *Settings) string {
 	if !o.Secret || text == "" {
 		return text
 	}
-	return Masked(text)
+	return masked(text)
 }
 
-// Masked shows a server's address with *** in place of the password. An address that cannot be read
+// masked shows a server's address with *** in place of the password. An address that cannot be read
 // is not shown: a password may stand anywhere in it.
-func Masked(url string) string {
+func masked(url string) string {
 	t, err := catalog.ParseTarget(url)
 	switch {
 	case err != nil:

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// DefaultSocketMode lets only isotap's own user connect to a unix socket: servers that go by who connects
+// defaultSocketMode lets only isotap's own user connect to a unix socket: servers that go by who connects
 // take isotap's clients for isotap.
-const DefaultSocketMode fs.FileMode = 0o600
+const defaultSocketMode fs.FileMode = 0o600
 
 // listen opens the addresses of a list: "host:port" or "unix:/path", separated by commas.
 func listen(addresses string, mode fs.FileMode) ([]net.Listener, error) {

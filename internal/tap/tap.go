@@ -34,7 +34,7 @@ type Options struct {
 	// Listen are the addresses for clients, separated by commas: "host:port", port 0 for a free one, or
 	// "unix:/path".
 	Listen string
-	// SocketMode is that of unix sockets; 0 is DefaultSocketMode.
+	// SocketMode is that of unix sockets; 0 is 0600: isotap's own user.
 	SocketMode fs.FileMode
 	// LoginTimeout: see proxy.Config.
 	LoginTimeout time.Duration
@@ -103,7 +103,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout, Logger: o.Logger}
 	if o.SocketMode == 0 {
-		o.SocketMode = DefaultSocketMode
+		o.SocketMode = defaultSocketMode
 	}
 	if t.listeners, err = listen(o.Listen, o.SocketMode); err != nil {
 		return nil, err
@@ -170,14 +170,6 @@ func (t *Tap) Run() history.Run {
 		return 0
 	}
 	return t.writer.Run()
-}
-
-// Stats says how much has been recorded; it is zero for a tap that is off.
-func (t *Tap) Stats() recorder.Stats {
-	if t.writer == nil {
-		return recorder.Stats{}
-	}
-	return t.writer.Stats()
 }
 
 // Wait returns when the context of [Start] has ended and every client is gone, with the recording

@@ -49,8 +49,8 @@ func findProgram(name string, dirs ...string) string {
 	return ""
 }
 
-// Installed says whether MariaDB is on this machine: nil or [ErrNotInstalled].
-func Installed() error {
+// installed says whether MariaDB is on this machine: nil or [ErrNotInstalled].
+func installed() error {
 	_, err := findPrograms()
 	return err
 }
@@ -60,7 +60,7 @@ func Installed() error {
 // wraps [ErrNotInstalled]. It writes what apt-get prints to w, and does nothing when MariaDB is
 // there. The packages may start a MariaDB of the system's own; this package does not use it.
 func Install(ctx context.Context, w io.Writer) error {
-	if Installed() == nil {
+	if installed() == nil {
 		return nil
 	}
 	apt, err := aptGet(ctx)
@@ -76,7 +76,7 @@ func Install(ctx context.Context, w io.Writer) error {
 			return fmt.Errorf("%w\n(apt-get %s: %w)", ErrNotInstalled, args[0], err)
 		}
 	}
-	return Installed()
+	return installed()
 }
 
 // aptGet is the command line that runs apt-get as root without asking anything.

@@ -200,9 +200,6 @@ func (s *Server) Done() <-chan struct{} { return s.process.done }
 // Addr is the server's TCP address, "host:port".
 func (s *Server) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
 
-// Port is the port of [Server.Addr].
-func (s *Server) Port() int { return s.port }
-
 // Socket is the path of the server's unix socket.
 func (s *Server) Socket() string { return socketFile(s.dir) }
 
@@ -217,9 +214,6 @@ func (s *Server) URL() string {
 
 // Version is what the server answers to SELECT VERSION(), as "10.11.19-MariaDB-0+deb12u1".
 func (s *Server) Version() string { return s.version }
-
-// Log gives the end of the server's error log, for a report of what went wrong.
-func (s *Server) Log() string { return logTail(s.dir) }
 
 // DSN is go-sql-driver's data source name of a database on the server, over TCP. The name may be
 // empty.

@@ -160,15 +160,6 @@ func (s *TiDBServer) Addr() string { return s.addr }
 // URL is the server's address as isotap's --upstream takes it.
 func (s *TiDBServer) URL() string { return "mysql://root@" + s.addr + "/" }
 
-// Log gives the end of the server's log, for a report of what went wrong; empty for a server that
-// somebody else runs.
-func (s *TiDBServer) Log() string {
-	if s.dir == "" {
-		return ""
-	}
-	return logTail(s.dir)
-}
-
 func (s *TiDBServer) config(database string) *mysql.Config {
 	c := mysql.NewConfig()
 	c.User, c.Net, c.Addr, c.DBName = "root", "tcp", s.addr, database

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // The sizes behind the number of identities that an array can hold on MariaDB, which cuts it at
@@ -129,8 +127,3 @@ func (a *aggregates) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // binaryArray makes an array the column of a result: bytes are not converted to character_set_results.
 func binaryArray(expression string) string { return "CAST(" + expression + " AS BINARY)" }
-
-// arraySource is the source behind an array of a base table's identities.
-func arraySource(t *rewrite.Table, limit int) rewrite.Source {
-	return rewrite.Source{Table: t.Name, Array: true, Limit: limit}
-}

@@ -90,7 +90,7 @@ func TestSnapshotIsolationForbidsOnlyTheLostUpdate(t *testing.T) {
 	}
 }
 
-func TestFewAndManyClients(t *testing.T) {
+func TestMistakesShowWithFewAndWithManyClients(t *testing.T) {
 	for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
 		o := run(t, open(t, nil), Config{Clients: tt.clients, Transactions: tt.clients * 30})
 		if len(o.Programs) != tt.programs || o.Clients != tt.clients {
