@@ -145,6 +145,9 @@ type Plan struct {
 	// Carried is the number of columns, beside those of Sources, that stars carry into the result set:
 	// their names begin with CarriedPrefix, and the client does not see them.
 	Carried int
+	// Variables is the number of session variables in which a SELECT ... INTO leaves the identities of its
+	// row: those of Sources, in their order. Isotap asks for them right after a statement that found one.
+	Variables int
 	// Companion is the statement that shows what this one read, where its own result cannot (DISTINCT,
 	// UNION, ...): the same text in another form, with the same parameters and Reply Trimmed. Isotap runs
 	// it right after the statement, in the same snapshot, and the client sees nothing of it. Of its own

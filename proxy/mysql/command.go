@@ -309,6 +309,7 @@ func (s *Session) statementDone(x *exchange) error {
 		s.unreadRows += max(o.matched, o.affected)
 	}
 	s.effects(o, x)
+	s.readVariables(o, x)
 	s.settle(o, x)
 	s.accompany(o, x)
 	if s.cfg.Durable && len(s.ended) > 0 {

@@ -143,7 +143,7 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 func opaque(p *rewrite.Plan, reason string) {
 	p.Observation, p.Reason = history.Opaque, reason
 	p.Pieces, p.Hidden, p.Copies, p.Sources = nil, nil, nil, nil
-	p.Carried, p.Deprecated = 0, 0
+	p.Carried, p.Deprecated, p.Variables = 0, 0, 0
 	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
 }
 
@@ -154,6 +154,7 @@ type planner struct {
 	st       *statement
 	plan     *rewrite.Plan
 	beyond   beyond
+	into     span // SELECT ... INTO @a, @b
 	edits    []edit
 	nesting  nesting
 	literal  bool // the plan rests on the values of literals
@@ -186,11 +187,17 @@ func (pl *planner) rewrite() error {
 	switch n := node.(type) {
 	case *ast.SelectStmt:
 		err := pl.selectRows(n)
-		if err == refusal("distinct") {
+		switch {
+		case err == refusal("distinct") && !pl.into.empty():
+			return refusal("INTO") // a companion would assign the variables
+		case err == refusal("distinct"):
 			pl.accompanyDistinct(n)
 		}
 		return err
 	case *ast.SetOprStmt:
+		if !pl.into.empty() {
+			return refusal("INTO")
+		}
 		return pl.setOperation(n)
 	case *ast.InsertStmt:
 		return pl.insert(n)
@@ -220,7 +227,8 @@ func (pl *planner) parseAll() ([]ast.StmtNode, error) {
 		pl.read = true
 		pl.beyond = pl.st.beyondParser(pl.session)
 		text := pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning)
-		text = pl.st.beyondRead(pl.session).known(pl.st, text)
+		pl.into = pl.st.intoVariables(pl.session)
+		text = pl.st.without(pl.st.beyondRead(pl.session).known(pl.st, text), pl.into)
 		windows := pl.session.Dialect == TiDB
 		pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, windows)
 		if pl.failure != nil && !windows && pl.st.mayHaveWindows() {

@@ -200,6 +200,9 @@ func flags(p *rewrite.Plan) string {
 	if p.Inserts != 0 {
 		fmt.Fprintf(&b, " inserts=%d", p.Inserts)
 	}
+	if p.Variables > 0 {
+		fmt.Fprintf(&b, " variables=%d", p.Variables)
+	}
 	if p.Params > 0 {
 		fmt.Fprintf(&b, " params=%d", p.Params)
 	}

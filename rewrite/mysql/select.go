@@ -28,6 +28,9 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if err := pl.show(b); err != nil {
 		return err
 	}
+	if err := pl.keepInVariables(); err != nil {
+		return err
+	}
 	pl.plan.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
 	if pl.rewriter.options.StrictPlans && (pl.plan.MayHideLocks || n.GroupBy != nil) {
 		return refusal("plan")
@@ -171,6 +174,9 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 	}
 	if end < 0 {
 		return nil, refusal("unparsable")
+	}
+	if into := pl.into.from; !pl.into.empty() && first < into && into < end {
+		end = into
 	}
 	var list []item
 	for i := first; i < end; i++ {

@@ -1,0 +1,34 @@
+package mysql
+
+import (
+	"github.com/isotap/isotap/history"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// readVariables asks for the identities that a SELECT ... INTO left in variables, where it found its row.
+// The statement's transaction waits for the answer.
+func (s *Session) readVariables(o *observed, x *exchange) {
+	if x.failed || !o.rewritten || o.plan.Variables == 0 || x.ok.affected != 1 {
+		return
+	}
+	s.keepConditions()
+	// The query changes ROW_COUNT(), and FOUND_ROWS() to what it is already.
+	s.rowCountGone = true
+	s.foundRows, s.foundRowsGone = 1, false
+	s.sendQuery(&exchange{hidden: o.plan.Variables, reads: []*observed{o},
+		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation, Reason: o.stmt.Reason}},
+		done: func(s *Session, x *exchange) error {
+			defer s.seen.forget()
+			if x.failed || x.rows != 1 {
+				o.lowerRecorded("variables not read")
+			} else {
+				s.judgeArrays(x.stmt, false)
+				s.takeSightings(x.stmt)
+				st, saw := o.recorded(), &x.stmt.stmt
+				st.Accesses, st.Observation, st.Reason = append(st.Accesses, saw.Accesses...), saw.Observation, saw.Reason
+			}
+			s.release()
+			return nil
+		},
+	}, sqlmysql.IntoRead(o.plan.Variables))
+}
