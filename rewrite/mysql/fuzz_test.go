@@ -145,7 +145,7 @@ var arrayLimit = regexp.MustCompile(`(USING latin1\)) LIMIT \d+\)`)
 
 func checkIdentities(t *testing.T, n *ast.SelectStmt, p *rewrite.Plan) {
 	t.Helper()
-	last := n.Fields.Fields[max(0, len(n.Fields.Fields)-p.HiddenColumns()):]
+	last := n.Fields.Fields[max(0, len(n.Fields.Fields)-p.HiddenColumns()-p.Variables):]
 	for _, s := range p.Sources {
 		if s.Array {
 			if cast, ok := last[0].Expr.(*ast.FuncCastExpr); !ok || cast.FunctionType != ast.CastFunction {
