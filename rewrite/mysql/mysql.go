@@ -32,8 +32,8 @@
 //
 //   - Known already? cache.go finds the plan by text, template.go makes it of one whose literals differ.
 //     Both depend on the session's settings (session.go), its dialect and version (version.go).
-//   - Reading: lexer.go cuts the text into tokens; verb.go tells what the statement is and does to the
-//     transaction, changed.go which tables DDL changes, shape.go what is left without literals, beyond.go
+//   - Reading: lexer.go cuts the text into tokens; verb.go tells what the statement is, transaction.go
+//     what it does to the transaction and the session, changed.go which tables DDL changes, shape.go what is left without literals, beyond.go
 //     and beyondread.go which clauses are there that TiDB's parser does not know.
 //   - mysql.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the

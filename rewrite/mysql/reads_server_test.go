@@ -135,7 +135,7 @@ func (s *readServer) see(query string, hidden int, prepared bool) sight {
 		for i, v := range row {
 			cell := "NULL"
 			if v.Value() != nil {
-				cell = fmt.Sprintf("%s", v.AsString())
+				cell = string(v.AsString())
 				if v.Type != gomysql.FieldValueTypeString {
 					cell = fmt.Sprint(v.Value())
 				}

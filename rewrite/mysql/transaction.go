@@ -1,0 +1,130 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// transaction classifies what begins and ends transactions, and what stands in them.
+func (v verb) transaction() {
+	p := v.p
+	switch {
+	case v.is(0, "BEGIN") && v.is(1, "NOT"):
+		v.unknown("compound statement")
+	case v.is(0, "BEGIN"), v.is(0, "START") && v.is(1, "TRANSACTION"):
+		p.Kind, p.EndsTxn = history.Begin, true
+	case v.is(0, "START"):
+		p.EndsTxn = true
+	case v.is(0, "COMMIT"):
+		p.Kind = history.Commit
+		v.end()
+	case v.is(0, "ROLLBACK"):
+		p.Kind = history.Rollback
+		if i := v.st.find(v.from, v.to, 0, "TO"); i >= 0 {
+			p.Savepoint = v.savepoint()
+			return
+		}
+		v.end()
+	case v.is(0, "SAVEPOINT"):
+		p.Kind, p.Savepoint = history.Savepoint, v.savepoint()
+	case v.is(0, "RELEASE"):
+		p.Savepoint = v.savepoint()
+	default:
+		v.xa()
+	}
+}
+
+// end sets what the rest of COMMIT and ROLLBACK says: [WORK] [AND [NO] CHAIN] [[NO] RELEASE].
+func (v verb) end() {
+	v.p.EndsTxn = true
+	chain := v.st.find(v.from, v.to, 0, "CHAIN")
+	v.p.Chain = chain >= 0 && !v.st.is(chain-1, "NO")
+}
+
+// savepoint gives the name, which is the last token, folded to lower case.
+func (v verb) savepoint() string { return strings.ToLower(unquoted(v.st.tok(v.to - 1))) }
+
+// xa classifies the statements of two-phase commit. After XA PREPARE the branch belongs to no
+// session, so only those before it and the one-phase endings end this session's transaction.
+func (v verb) xa() {
+	switch {
+	case v.is(1, "START", "BEGIN"):
+		v.p.Kind, v.p.EndsTxn = history.Begin, true
+	case v.is(1, "COMMIT"):
+		v.p.Kind, v.p.EndsTxn = history.Commit, true
+	case v.is(1, "ROLLBACK"):
+		v.p.Kind, v.p.EndsTxn = history.Rollback, true
+	case v.is(1, "END", "PREPARE"):
+		v.p.EndsTxn = true
+	}
+}
+
+// set classifies SET. Only assignments to user variables leave the session as it was.
+func (v verb) set() {
+	p := v.p
+	p.Kind = history.Set
+	v.expressions()
+	switch {
+	case v.is(1, "STATEMENT"):
+		v.unknown("SET STATEMENT")
+		return
+	case v.is(1, "PASSWORD"), v.is(1, "DEFAULT") && v.is(2, "ROLE"):
+		p.EndsTxn = true // implicit commit
+		return
+	case v.is(1, "TRANSACTION"):
+		p.NextLevel = v.level()
+		p.SetsNext = p.NextLevel == history.LevelUnknown && v.has("LEVEL")
+	}
+	p.ChangesSession = !v.onlyUserVariables()
+	for i := v.from + 1; i < v.to; i++ {
+		s := strings.ToLower(v.st.tok(i))
+		s = s[strings.LastIndexByte(s, '.')+1:]
+		switch strings.Trim(s, "@`") {
+		case "autocommit":
+			p.EndsTxn = true
+		case "tx_isolation", "transaction_isolation":
+			// Without a scope, @@name sets the level of the next transaction only; name sets the session's.
+			if strings.HasPrefix(v.st.tok(i), "@@") && !strings.Contains(v.st.tok(i), ".") {
+				p.NextLevel = v.assignedLevel(i)
+				p.SetsNext = p.NextLevel == history.LevelUnknown
+			}
+		}
+	}
+}
+
+// onlyUserVariables says whether every assignment outside of parentheses is to a user variable.
+func (v verb) onlyUserVariables() bool {
+	for i := v.from; i < v.to; i++ {
+		if i != v.from && !(v.st.toks[i].depth == 0 && v.st.mark(i, ",")) {
+			continue
+		}
+		if i+1 >= v.to || v.st.toks[i+1].kind != variable || strings.HasPrefix(v.st.tok(i+1), "@@") {
+			return false
+		}
+	}
+	return true
+}
+
+// level reads SET TRANSACTION ... ISOLATION LEVEL <words>.
+func (v verb) level() history.Level {
+	i := v.st.find(v.from, v.to, 0, "LEVEL")
+	if i < 0 || i+1 >= v.to {
+		return history.LevelUnknown
+	}
+	words := strings.ToUpper(v.st.tok(i + 1))
+	if i+2 < v.to && !v.st.mark(i+2, ",") {
+		words += " " + strings.ToUpper(v.st.tok(i+2))
+	}
+	level, _ := history.ParseLevel(words)
+	return level
+}
+
+// assignedLevel reads the value that the variable at token i is set to.
+func (v verb) assignedLevel(i int) history.Level {
+	if i+2 >= v.to {
+		return history.LevelUnknown
+	}
+	level, _ := history.ParseLevel(strings.ToUpper(strings.Trim(v.st.tok(i+2), `'"`)))
+	return level
+}
