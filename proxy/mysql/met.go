@@ -75,23 +75,27 @@ func (o *observed) met(entries []sqlmysql.CaptureEntry) {
 }
 
 // metOnce takes the entries of an UPDATE or DELETE, which meets each row once: of several entries for a
-// row the last one counts.
+// row the last one counts, and for an UPDATE of joined tables the first, as it does for the server.
 func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
-	last := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
+	counts := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
+	first := o.plan.Kind == history.Update && len(o.plan.Sources) > 0
 	for _, e := range entries {
 		if missing := e.RowID == "" && e.WList == nil; missing && e.Met == sqlmysql.Deleted && len(o.plan.Sources) > 0 {
 			continue // the inner side of an outer join
 		}
-		last[o.rowOf(e)] = e
+		row := o.rowOf(e)
+		if _, again := counts[row]; !again || !first {
+			counts[row] = e
+		}
 	}
-	rows := make([]history.Row, 0, len(last))
-	for row := range last {
+	rows := make([]history.Row, 0, len(counts))
+	for row := range counts {
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b history.Row) int { return strings.Compare(a.Table+a.ID, b.Table+b.ID) })
 	var changed, deleted uint64
 	for _, row := range rows {
-		e := last[row]
+		e := counts[row]
 		switch e.Met {
 		case sqlmysql.Changed:
 			changed++

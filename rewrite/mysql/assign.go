@@ -74,7 +74,7 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 	pos, _ := pl.after(keyword)
 	pl.insertAt(pos, text(" "+c.save()))
 	pos, gap := pl.after(end - 1)
-	pl.insertAt(pos, append(c.tag(), text(gap))...)
+	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", ")}, c.tag(), []rewrite.Piece{text(gap)})...)
 	pl.plan.Capture = true
 	return nil
 }
@@ -144,7 +144,7 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	if same == nil {
 		same = []rewrite.Piece{text("@isotap_o = " + c.key)}
 	}
-	pieces := append([]rewrite.Piece{text(", " + wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
+	pieces := append([]rewrite.Piece{text(wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
 	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
 	rowID, entryList := identityEntry(c.of, c.wlistBytes)
 	pieces = append(pieces, collect(rowID, entryList, c.limit, ", @isotap_s"+part)...)

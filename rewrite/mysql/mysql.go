@@ -20,7 +20,7 @@
 //     counts the ordinals.
 //   - UPDATE, and ON DUPLICATE KEY UPDATE, append their tag to the rows that they really change and
 //     collect what was there before in session variables; see [CaptureInit], [CaptureRead] and
-//     [ParseCapture].
+//     [ParseCapture]. So does UPDATE of joined tables where its assignments tell which rows change.
 //   - DELETE returns the identities of the rows that it deleted, or collects them where the server has
 //     no RETURNING.
 //   - CREATE TABLE gains the auxiliary columns.

@@ -2,24 +2,33 @@ package mysql
 
 import "github.com/pingcap/tidb/pkg/parser/ast"
 
-// update makes a single-table UPDATE collect and tag the rows that it really changes, in the form of
-// DESIGN 4.3: the old stored values are saved before the client's assignments and compared after them.
+// update makes an UPDATE collect and tag the rows that it really changes, in the form of DESIGN 4.3: the
+// old stored values are saved before the client's assignments and compared after them. Where the server
+// does not evaluate the assignments one by one, as it does for joins, it has another form.
 func (pl *planner) update(n *ast.UpdateStmt) error {
-	if n.With != nil {
+	const several = "multi-table UPDATE"
+	_, err := onlyTable(n.TableRefs, several)
+	switch {
+	case n.With != nil:
 		return refusal("with")
+	case n.TableRefs != nil && (n.MultipleTable || err != nil):
+		return pl.updateJoined(n, several)
+	case pl.makesJoin(n):
+		return pl.updateJoined(n, "subquery")
 	}
-	t, err := pl.target(n.TableRefs, "multi-table UPDATE")
+	t, err := pl.target(n.TableRefs, several)
 	if err != nil {
 		return err
-	}
-	if n.MultipleTable {
-		return refusal("multi-table UPDATE")
 	}
 	c, err := pl.capture(n.List, t, "")
 	if err != nil {
 		return err
 	}
-	if err := pl.spliceUpdate(c); err != nil {
+	set, end, err := pl.assignments()
+	if err != nil {
+		return err
+	}
+	if err := pl.assign(c, set, end); err != nil {
 		return err
 	}
 	if n.IgnoreErr {
@@ -32,16 +41,15 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	return nil
 }
 
-// spliceUpdate puts the saving assignment before the client's and the tagging one behind them.
-func (pl *planner) spliceUpdate(c *rowCapture) error {
+// assignments finds those of an UPDATE: the tokens behind set, up to end.
+func (pl *planner) assignments() (set, end int, err error) {
 	st := pl.st
-	end := st.last() + 1
-	set := st.find(1, end, 0, "SET")
-	if set < 0 {
-		return refusal("unparsable")
+	end = st.last() + 1
+	if set = st.find(1, end, 0, "SET"); set < 0 {
+		return 0, 0, refusal("unparsable")
 	}
 	if clause := st.find(set+1, end, 0, "WHERE", "ORDER", "LIMIT"); clause >= 0 {
 		end = clause
 	}
-	return pl.assign(c, set, end)
+	return set, end, nil
 }

@@ -78,7 +78,7 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 		{"null to empty", "UPDATE t SET s = IFNULL(s, ''), bl = IFNULL(bl, '')", nil},
 		{"null to N", "UPDATE t SET s = IFNULL(s, 'N')", nil},
 		{"values that look like separators", "UPDATE t SET s = ',N,', ch = ''", nil},
-		{"subquery", "UPDATE t SET c1 = (SELECT COUNT(*) FROM (SELECT 1 UNION SELECT 2) x) WHERE id IN (SELECT 4)", nil},
+		{"subquery", "UPDATE t SET c1 = (SELECT COUNT(*) FROM (SELECT 1 UNION SELECT 2) x) WHERE id = (SELECT 4)", nil},
 		{"alias", "UPDATE t AS x SET x.c1 = x.c2 WHERE x.id > 1", nil},
 		{"generated column", "UPDATE t SET c1 = 11, ge = DEFAULT", nil},
 		{"no row", "UPDATE t SET c1 = 1 WHERE id = 77", nil},

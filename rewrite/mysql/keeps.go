@@ -1,0 +1,320 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A judge says when assignments leave a row as it is, from the assignments alone, for servers that
+// evaluate them over the row as it was. It can for literals, parameters, columns and simple arithmetic of
+// a column's own kind, where a strict sql_mode stores nothing else than the value itself.
+type judge struct {
+	*planner
+	sources sources
+	// assigned are the columns that get values. The server may have put them into the row by the time
+	// that it evaluates another value. Nil where it never does.
+	assigned []place
+	own      place // the column that gets the value being judged
+}
+
+// A place is a column of one of a statement's tables.
+type place struct {
+	source *source
+	column *rewrite.Column
+}
+
+// staysSame gives for each source the condition under which the assignments, the tokens [from, to), leave
+// a row of it as it is; nil where they assign nothing to it.
+func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]rewrite.Piece, error) {
+	st := j.st
+	places, err := j.places(list)
+	if err != nil {
+		return nil, err
+	}
+	if j.session.Dialect != TiDB {
+		j.assigned = places
+	}
+	same := make([][]rewrite.Piece, len(j.sources))
+	for _, p := range places {
+		end := from
+		for end < to && !(st.toks[end].depth == st.toks[from].depth && st.mark(end, ",")) {
+			end++
+		}
+		equals := from + 1
+		for equals < end && !st.mark(equals, "=") && !st.mark(equals, ":=") {
+			equals++
+		}
+		if equals+1 >= end {
+			return nil, refusal("unparsable")
+		}
+		j.own = p
+		condition, err := j.keeps(equals+1, end)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.Index(j.sources, p.source)
+		if len(same[i]) > 0 {
+			same[i] = append(same[i], text(" AND "))
+		}
+		same[i] = append(same[i], condition...)
+		from = end + 1
+	}
+	if from != to+1 {
+		return nil, refusal("unparsable")
+	}
+	return same, nil
+}
+
+// places finds the columns that get values.
+func (j *judge) places(list []*ast.Assignment) ([]place, error) {
+	var places []place
+	for _, a := range list {
+		p := j.sources.column(a.Column.Schema.O, a.Column.Table.O, a.Column.Name.O)
+		switch {
+		case p.column == nil:
+			if err := j.sources.unobservable(); err != nil {
+				return nil, err
+			}
+			return nil, refusal("unknown column")
+		case p.column.Generated:
+			return nil, refusal("generated column")
+		case slices.Contains(places, p):
+			return nil, refusal("column assigned twice")
+		case j.checkSpelling(p.source.name, p.column.Name) != nil:
+			return nil, refusal("charset")
+		}
+		places = append(places, p)
+	}
+	return places, nil
+}
+
+// column finds the column that a name surely means.
+func (ss sources) column(schema, qualifier, name string) place {
+	if schema != "" && len(ss) > 1 {
+		return place{}
+	}
+	var found place
+	for _, s := range ss {
+		switch {
+		case qualifier != "" && !strings.EqualFold(s.name, qualifier):
+			continue
+		case s.table == nil:
+			return place{} // it may have a column of that name
+		}
+		if c := column(s.table, name); c != nil {
+			if found.column != nil {
+				return place{}
+			}
+			found = place{s, c}
+		}
+	}
+	return found
+}
+
+// qualifier is what stands before the names of the source's columns.
+func (ss sources) qualifier(s *source) string {
+	if len(ss) == 1 {
+		return ""
+	}
+	return quoted(s.name) + "."
+}
+
+// keeps gives the condition under which the value, the tokens [from, to), is what the column holds.
+func (j *judge) keeps(from, to int) ([]rewrite.Piece, error) {
+	c := j.own.column
+	name := j.sources.qualifier(j.own.source) + quoted(c.Name)
+	value := j.copied(from, to)
+	switch {
+	case to == from+1 && j.st.is(from, "NULL"):
+		return []rewrite.Piece{text(name + " IS NULL")}, nil
+	case integerType(c.Type) && j.exact(0, from, to), c.Type == "decimal" && j.exact(scale(c), from, to):
+		return slices.Concat([]rewrite.Piece{text(name + " <=> (")}, value, []rewrite.Piece{text(")")}), nil
+	case unicode(c) && (to == from+1 && j.isString(from) || j.isText(from, to)):
+		return j.sameString(name, value)
+	}
+	return nil, refusal("assignment")
+}
+
+// copied gives the text of the tokens [from, to), in which parameters are copies of the client's.
+func (pl *planner) copied(from, to int) []rewrite.Piece {
+	st, param := pl.st, pl.param(from)
+	var pieces []rewrite.Piece
+	pos := st.toks[from].start
+	for i := from; i < to; i++ {
+		pl.literal = pl.literal || st.toks[i].kind == number || st.toks[i].kind == str
+		if st.toks[i].kind == placeholder {
+			pieces = append(pieces, text(strings.Clone(st.text[pos:st.toks[i].start])), rewrite.Piece{Hole: rewrite.CopyHole, Ordinal: param})
+			param++
+			pos = st.toks[i].end
+		}
+	}
+	return append(pieces, text(strings.Clone(st.text[pos:st.toks[to-1].end])))
+}
+
+// exact says whether the tokens [from, to) are numbers and columns, added, subtracted and, where digits
+// is 0, multiplied, whose result has no more than so many digits behind the point.
+func (j *judge) exact(digits, from, to int) bool {
+	st := j.st
+	operand := true // is due
+	var copies []rewrite.Copy
+	for i := from; i < to; i++ {
+		sign := st.mark(i, "-") || st.mark(i, "+")
+		if !operand {
+			if !sign && !(st.mark(i, "*") && digits == 0) {
+				return false
+			}
+			operand = true
+			continue
+		}
+		if i == from && sign {
+			continue
+		}
+		n := j.exactOperand(digits, i, to)
+		if n == 0 {
+			return false
+		}
+		if st.toks[i].kind == placeholder {
+			copies = append(copies, rewrite.Copy{Param: j.param(i), Integer: true})
+		}
+		operand = false
+		i += n - 1
+	}
+	if !operand {
+		j.plan.Copies = append(j.plan.Copies, copies...)
+	}
+	return !operand
+}
+
+// exactOperand gives the number of tokens of the operand at i, before to; 0 if its value is not an exact
+// number of so many digits behind the point.
+func (j *judge) exactOperand(digits, i, to int) int {
+	st := j.st
+	switch st.toks[i].kind {
+	case placeholder:
+		return 1
+	case number:
+		whole, fraction, _ := strings.Cut(st.tok(i), ".")
+		if len(fraction) <= digits && strings.Trim(whole+fraction, "0123456789") == "" {
+			return 1
+		}
+	case word, name:
+		if st.is(i, "TRUE", "FALSE") {
+			return 1
+		}
+		c, n := j.columnAt(i, to)
+		if c != nil && (integerType(c.Type) || c.Type == "decimal" && scale(c) <= digits) {
+			return n
+		}
+	}
+	return 0
+}
+
+// columnAt finds the column that is named by n tokens at i, before to. It finds none whose value may be
+// another by the time that the server evaluates it.
+func (j *judge) columnAt(i, to int) (c *rewrite.Column, n int) {
+	st, qualifier := j.st, ""
+	n = 1
+	if i+2 < to && st.mark(i+1, ".") {
+		qualifier, n = unquoted(st.tok(i)), 3
+	}
+	p := j.sources.column("", qualifier, unquoted(st.tok(i+n-1)))
+	if p.column == nil || p != j.own && slices.Contains(j.assigned, p) {
+		return nil, 0
+	}
+	return p.column, n
+}
+
+// param gives the number of parameters before token i.
+func (pl *planner) param(i int) int {
+	n := 0
+	for j := range i {
+		if pl.st.toks[j].kind == placeholder {
+			n++
+		}
+	}
+	return n
+}
+
+// isString says whether token i is a string, or a parameter that is to be one.
+func (pl *planner) isString(i int) bool {
+	st := pl.st
+	if !pl.session.utf8() {
+		return false
+	}
+	switch st.toks[i].kind {
+	case str:
+		return st.tok(i)[0] == '\'' || st.tok(i)[0] == '"'
+	case placeholder:
+		pl.plan.Copies = append(pl.plan.Copies, rewrite.Copy{Param: pl.param(i)})
+		return true
+	}
+	return false
+}
+
+// isText says whether the tokens [from, to) name a column of Unicode text.
+func (j *judge) isText(from, to int) bool {
+	if kind := j.st.toks[from].kind; kind != word && kind != name {
+		return false
+	}
+	c, n := j.columnAt(from, to)
+	return c != nil && n == to-from && unicode(c)
+}
+
+// unicode says whether a column holds text that is stored as UTF-8, of whatever length.
+func unicode(c *rewrite.Column) bool { return strings.HasPrefix(c.Collation, "utf8mb4_") }
+
+// sameString gives the condition for texts. Blanks that do not fit a column are cut off, and those at the
+// end of a CHAR are not stored; anything else that does not fit is an error.
+func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece, error) {
+	open, end := "CAST(", " AS BINARY)"
+	if j.session.Dialect != TiDB {
+		open, end = "CAST(CONVERT(", " USING utf8mb4) AS BINARY)" // literals are of character_set_connection
+	}
+	switch c := j.own.column; c.Type {
+	case "char", "varchar":
+		length, ok := parenthesized(c.Full)
+		if _, err := strconv.Atoi(length); !ok || err != nil {
+			return nil, refusal("assignment")
+		}
+		if c.Type == "char" {
+			name, open, end = "RTRIM("+name+")", open+"RTRIM(LEFT(", ", "+length+"))"+end
+		} else {
+			open, end = open+"LEFT(", ", "+length+")"+end
+		}
+	case "tinytext", "text", "mediumtext", "longtext":
+	default:
+		return nil, refusal("assignment")
+	}
+	return slices.Concat([]rewrite.Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value, []rewrite.Piece{text(end)}), nil
+}
+
+func integerType(kind string) bool {
+	switch kind {
+	case "tinyint", "smallint", "mediumint", "int", "bigint":
+		return true
+	}
+	return false
+}
+
+// scale gives the digits behind the point of a DECIMAL column; 0 where they are not known.
+func scale(c *rewrite.Column) int {
+	size, _ := parenthesized(c.Full)
+	_, digits, _ := strings.Cut(size, ",")
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// parenthesized gives what stands between a type's parentheses.
+func parenthesized(full string) (string, bool) {
+	_, rest, ok := strings.Cut(full, "(")
+	inner, _, closed := strings.Cut(rest, ")")
+	return inner, ok && closed
+}

@@ -1,0 +1,149 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// The first servers that make a join of an UPDATE of one table with a subquery in its condition.
+const (
+	mySQLJoinsUpdate   = 80021
+	mariaDBJoinsUpdate = 110100
+)
+
+// makesJoin says whether the server may make a join of an UPDATE of one table, which it then evaluates as
+// it does those of several.
+func (pl *planner) makesJoin(n *ast.UpdateStmt) bool {
+	since := uint32(mySQLJoinsUpdate)
+	if pl.session.Dialect == MariaDB {
+		since = mariaDBJoinsUpdate
+	}
+	if n.Where == nil || n.Order != nil || n.Limit != nil || pl.session.Version != 0 && pl.session.Version < since {
+		return false
+	}
+	var v semiJoins
+	n.Where.Accept(&v)
+	return v.found
+}
+
+// semiJoins looks for subqueries of which a server may make a join.
+type semiJoins struct{ found bool }
+
+// Enter implements ast.Visitor.
+func (v *semiJoins) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.PatternInExpr:
+		v.found = v.found || n.Sel != nil
+	case *ast.ExistsSubqueryExpr, *ast.CompareSubqueryExpr:
+		v.found = true
+	case *ast.SubqueryExpr:
+		return n, true
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (v *semiJoins) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+// updateJoined makes an UPDATE of joined tables collect and tag the rows that it changes. A server writes
+// the rows of one table while it joins, each once, and collects what to write into the others in a
+// temporary table, of which the first value for a row counts. Assignments of isotap's that come before
+// the client's see the row as it was in either case, so that it stays as it is must follow from the
+// client's assignments. what is the reason for which it is refused otherwise.
+func (pl *planner) updateJoined(n *ast.UpdateStmt, what string) error {
+	switch {
+	case n.IgnoreErr:
+		return refusal("UPDATE IGNORE")
+	case !pl.session.Strict:
+		return refusal("sql_mode not strict") // a value that does not fit becomes another
+	case n.Order != nil || n.Limit != nil:
+		return refusal("ORDER BY or LIMIT")
+	case pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn):
+		return refusal("isotap column")
+	case pl.session.SimultaneousAssignment:
+		return refusal("sql_mode SIMULTANEOUS_ASSIGNMENT")
+	}
+	srcs := flatten(n.TableRefs.TableRefs)
+	if err := pl.resolveBase(srcs); err != nil {
+		return err
+	}
+	set, end, err := pl.assignments()
+	if err != nil {
+		return err
+	}
+	j := judge{planner: pl, sources: srcs}
+	same, err := j.staysSame(n.List, set+1, end)
+	if err == refusal("assignment") {
+		return refusal(what)
+	}
+	if err != nil {
+		return err
+	}
+	var targets sources
+	for i, s := range srcs {
+		if same[i] != nil {
+			targets = append(targets, s)
+		}
+	}
+	if err := pl.separate(targets, j.assigned, set, end); err != nil {
+		return err
+	}
+	var pieces []rewrite.Piece
+	for i, s := range srcs {
+		if same[i] == nil {
+			continue
+		}
+		c := rowCapture{of: srcs.qualifier(s), same: same[i], wlistBytes: s.table.WListBytes, limit: pl.session.maxPacket() / 4}
+		c.part = "_binary'" + strconv.Itoa(len(pl.plan.Sources)) + "'"
+		pieces = slices.Concat(pieces, []rewrite.Piece{text(" ")}, c.tag(), []rewrite.Piece{text(",")})
+		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
+	}
+	pos, gap := pl.after(set)
+	pl.insertAt(pos, append(pieces, text(gap))...)
+	pl.plan.Capture = true
+	if len(srcs) == 1 {
+		pl.plan.Target = srcs[0].table.Name
+	} else if len(targets) < len(srcs) {
+		pl.lower("multi-table UPDATE") // what it reads of the others is not observed
+	}
+	pl.lowerBy(inspectWrite(n))
+	return nil
+}
+
+// separate refuses targets whose rows the server may write one after the other in ways that the
+// assignments do not tell. With several of them, it may have put new values into the row of one while it
+// looks for the rows of another.
+func (pl *planner) separate(targets sources, assigned []place, set, end int) error {
+	for i, s := range targets {
+		if err := pl.collectable(s.table); err != nil {
+			return err
+		}
+		switch {
+		case s.table.UpdateTrigger:
+			return refusal("trigger")
+		case s.table.CascadesUpdate:
+			return refusal("cascade")
+		case slices.ContainsFunc(targets[:i], func(other *source) bool { return other.table.Name == s.table.Name }):
+			return refusal("table updated twice")
+		}
+	}
+	if len(targets) == 1 {
+		return nil
+	}
+	st := pl.st
+	for i := range st.toks {
+		if i > set && i < end || st.toks[i].kind != word && st.toks[i].kind != name {
+			continue
+		}
+		named := unquoted(st.tok(i))
+		if st.is(i, "NATURAL") || slices.ContainsFunc(assigned, func(p place) bool { return strings.EqualFold(p.column.Name, named) }) {
+			return refusal("multi-table UPDATE")
+		}
+	}
+	return nil
+}
