@@ -30,8 +30,8 @@ test: lint mariadb ## check everything: format, vet, lint, all tests under the r
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
 	$(GO) test $(RACE) -timeout 20m ./...
 
-test-engines: mariadb ## the tests that need them on MySQL 9 and MariaDB 11.8 too
-	internal/testdb/engines.sh $(GO) test -timeout 40m -p 1 ./internal/tap
+test-engines: mariadb ## the tests that look at servers, on MySQL 9, MariaDB 11.8 and TiDB too (ENGINES=...)
+	internal/testdb/engines.sh $(GO) test -timeout 40m -p 1 ./catalog ./rewrite/mysql ./internal/tap
 
 bench: mariadb ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

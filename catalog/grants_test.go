@@ -20,8 +20,10 @@ func newHolders(t *testing.T) (schema string, db *sql.DB) {
 CREATE TABLE t (id INT PRIMARY KEY, v INT);
 INSERT INTO t VALUES (1, 1), (2, 2);
 CREATE TABLE u (id INT);
-CREATE OR REPLACE USER reader, `+"`o'writer`@`127.0.0.1`"+`, whole, refers;
-CREATE OR REPLACE ROLE a_role;
+DROP USER IF EXISTS reader, `+"`o'writer`@`127.0.0.1`"+`, whole, refers;
+CREATE USER reader, `+"`o'writer`@`127.0.0.1`"+`, whole, refers;
+DROP ROLE IF EXISTS a_role;
+CREATE ROLE a_role;
 GRANT SELECT (id, v) ON t TO reader;
 GRANT SELECT (id), UPDATE (v), INSERT (id) ON t TO `+"`o'writer`@`127.0.0.1`"+`;
 GRANT SELECT ON t TO whole;
@@ -82,7 +84,7 @@ func TestColumnRightsAreExtendedAndTakenBackExactly(t *testing.T) {
 
 func TestHolderOfColumnRightsSeesWhatItSawBefore(t *testing.T) {
 	schema, db := newHolders(t)
-	dsn, err := mysql.ParseDSN(testdb.MariaDB(t).DSN(schema))
+	dsn, err := mysql.ParseDSN(testdb.Current(t).DSN(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +121,9 @@ func TestHolderOfColumnRightsSeesWhatItSawBefore(t *testing.T) {
 func TestInstrumentSaysWhenItCannotSeeRights(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
-	run(t, db, fmt.Sprintf("CREATE TABLE t (id INT);\nCREATE OR REPLACE USER narrow;\nGRANT ALL ON %s.* TO narrow;\n", schema))
+	run(t, db, fmt.Sprintf("CREATE TABLE t (id INT);\nDROP USER IF EXISTS narrow;\nCREATE USER narrow;\nGRANT ALL ON %s.* TO narrow;\n", schema))
 	t.Cleanup(func() { run(t, db, "DROP USER narrow;\n") })
-	target, err := ParseTarget(testdb.MariaDB(t).URL())
+	target, err := ParseTarget(testdb.Current(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

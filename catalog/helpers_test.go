@@ -9,12 +9,12 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118) }
 
 // connect opens isotap's own connection to the shared server.
 func connect(t testing.TB) *Conn {
 	t.Helper()
-	return connectTo(t, testdb.MariaDB(t))
+	return connectTo(t, testdb.Current(t))
 }
 
 func connectTo(t testing.TB, server *testdb.Server) *Conn {

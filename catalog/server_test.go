@@ -39,6 +39,7 @@ func TestVersionsAreRead(t *testing.T) {
 }
 
 func TestServerFactsAreTheGlobalSettings(t *testing.T) {
+	testdb.Only(t, "its own server is a MariaDB, where it ran", "mariadb")
 	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--innodb-snapshot-isolation=ON",
 		"--transaction-isolation=SERIALIZABLE", "--sql-mode=ANSI_QUOTES", "--max-allowed-packet=2M",
 		"--lower-case-table-names=1", "--log-bin", "--server-id=1", "--binlog-format=STATEMENT"}})
@@ -177,7 +178,7 @@ func TestConnKillsAStatementThatNobodyWaitsFor(t *testing.T) {
 }
 
 func TestConnectSaysWhereItFailedButNotThePassword(t *testing.T) {
-	target, err := ParseTarget("mysql://somebody:s3cret@" + testdb.MariaDB(t).Addr() + "/")
+	target, err := ParseTarget("mysql://somebody:s3cret@" + testdb.Current(t).Addr() + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,6 +68,9 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	if err := su.compile(ctx); err != nil {
 		return 0, err
 	}
+	if err := su.offerTLS(ctx); err != nil {
+		return 0, err
+	}
 	facts, err := su.facts(ctx)
 	if err != nil {
 		return 0, err

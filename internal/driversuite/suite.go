@@ -50,6 +50,8 @@ type outcome struct {
 type suite struct {
 	dir, program string
 	target       catalog.Target
+	// clients is the TLS that isotap offers: where the server does, so that the tests of it mean the same.
+	clients tap.ClientTLS
 }
 
 // compile builds the driver's tests as a program.
@@ -58,6 +60,29 @@ func (s *suite) compile(ctx context.Context) error {
 		return fmt.Errorf("compile the tests of %s: %w\n%s", driver, err, out)
 	}
 	return nil
+}
+
+// offerTLS has isotap's legs be as those of a direct connection to a server that offers TLS: some of the
+// tests use TLS, and ask the server for its cipher.
+func (s *suite) offerTLS(ctx context.Context) error {
+	encrypted := s.target
+	encrypted.TLS.Mode = max(encrypted.TLS.Mode, catalog.TLSPrefer)
+	conn, err := catalog.Connect(ctx, encrypted)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	r, err := conn.Exec(ctx, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+	if err != nil {
+		return fmt.Errorf("ask the server for its cipher: %w", err)
+	}
+	cipher, err := r.GetString(0, 1)
+	if err != nil || cipher == "" {
+		return nil
+	}
+	s.target = encrypted
+	s.clients, err = tap.ParseClientTLS("", "auto", "", "")
+	return err
 }
 
 // facts says which server it is.
@@ -81,7 +106,7 @@ func (s *suite) run(ctx context.Context, w way, pattern string) (_ map[string]ou
 		if err != nil {
 			return nil, fmt.Errorf("make a directory: %w", err)
 		}
-		t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", Off: w == off,
+		t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", ClientTLS: s.clients, Off: w == off,
 			Recording: recording, Drain: time.Second, Version: "driversuite"})
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -29,6 +30,9 @@ var (
 // mariaDB is the name of the throw-away server's engine.
 const mariaDB = "mariadb"
 
+// onlyVariable names the environment variable that leaves the round of one engine, by its name.
+const onlyVariable = "ISOTAP_TEST_ONLY"
+
 // round is the present round of the process's tests.
 var round struct {
 	engine Engine
@@ -39,10 +43,16 @@ var round struct {
 }
 
 // rounds runs all tests on the throw-away MariaDB and then once more on each engine that there is a server
-// of. It gives the exit code.
+// of, or only the round that [onlyVariable] names. It gives the exit code.
 func rounds(m interface{ Run() int }, also []Engine) int {
-	code := m.Run()
+	only, code := os.Getenv(onlyVariable), 0
+	if only == "" || only == mariaDB {
+		code = m.Run()
+	}
 	for _, e := range also {
+		if only != "" && only != e.Name {
+			continue
+		}
 		address := os.Getenv(e.Variable)
 		if address == "" {
 			fmt.Fprintf(os.Stderr, "testdb: no tests on %s: %s is not set (see make test-engines)\n", e.Name, e.Variable)
@@ -141,4 +151,19 @@ func Only(tb TB, reason string, engines ...string) {
 	if !slices.Contains(engines, EngineName()) {
 		tb.Skipf("not on %s: %s", EngineName(), reason)
 	}
+}
+
+// Numbers is a query for the whole numbers from 1 to n, at most a million, that every engine takes.
+func Numbers(n int) string {
+	const digits = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 " +
+		"UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
+	number, tables := "1", make([]string, 0, 6)
+	for i, unit := 0, 1; unit < n; i, unit = i+1, unit*10 {
+		number += fmt.Sprintf(" + %d * p%d.d", unit, i)
+		tables = append(tables, fmt.Sprintf("%s AS p%d", digits, i))
+	}
+	if len(tables) == 0 {
+		return "SELECT 1 AS n"
+	}
+	return fmt.Sprintf("SELECT n FROM (SELECT %s AS n FROM %s) AS numbers WHERE n <= %d", number, strings.Join(tables, ", "), n)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 const mixedTable = `CREATE TABLE t (id INT PRIMARY KEY, c1 INT, c2 INT, s VARCHAR(10) COLLATE utf8mb4_general_ci, f FLOAT, d DOUBLE,
@@ -14,11 +15,11 @@ const mixedTable = `CREATE TABLE t (id INT PRIMARY KEY, c1 INT, c2 INT, s VARCHA
 	ge INT GENERATED ALWAYS AS (c1 + 1) STORED, KEY (c1), UNIQUE KEY (nn, id))`
 
 const mixedRows = `INSERT INTO t (id, c1, c2, s, f, d, n, ts, dt, e, st, bi, ch, bn, body, bl, j, y, g, up) VALUES
-	(1, 10, 20, 'a', 0.1, 0.1, 1.10, '2020-01-01 00:00:00', '2020-01-01 00:00:00.5', 'x', 'a,b', 3, 'ab', 'ab', 'text', x'00ff', '{"a": 1}', 2020, POINT(1, 2), NULL),
-	(2, 20, 10, 'A', 16777216, 1e300, -0.5, NULL, NULL, '', '', 0, '', '', '', '', 'null', NULL, NULL, NULL),
+	(1, 10, 20, 'a', 0.1, 0.1, 1.10, '2020-01-01 00:00:00', '2020-01-01 00:00:00.5', 'x', 'a,b', 3, 'ab', 'ab', 'text', x'00ff', _utf8mb4'{"a": 1}', 2020, POINT(1, 2), NULL),
+	(2, 20, 10, 'A', 16777216, 1e300, -0.5, NULL, NULL, '', '', 0, '', '', '', '', _utf8mb4'null', NULL, NULL, NULL),
 	(3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-	(4, 10, 10, 'a ', -0.1, -0.1, 0, '2020-01-01 00:00:01', '2020-01-01', 'y', 'b', 31, 'a', 'a', 'TEXT', 'x', '[1,2]', 1999, POINT(0, 0), NULL),
-	(5, 5, 5, 'ä', 1.0000001, 0, 99999999.99, '2038-01-01 00:00:00', '1000-01-01', 'x', 'a', 1, 'x', 'x', 'ä', 'ä', '1', 0, NULL, NULL)`
+	(4, 10, 10, 'a ', -0.1, -0.1, 0, '2020-01-01 00:00:01', '2020-01-01', 'y', 'b', 31, 'a', 'a', 'TEXT', 'x', _utf8mb4'[1,2]', 1999, POINT(0, 0), NULL),
+	(5, 5, 5, 'ä', 1.0000001, 0, 99999999.99, '2038-01-01 00:00:00', '1000-01-01', 'x', 'a', 1, 'x', 'x', 'ä', 'ä', _utf8mb4'1', 0, NULL, NULL)`
 
 // TestUpdateCaptureIsTransparentAndExact runs updates as they are and rewritten, and demands the same
 // counts, warnings, errors and contents; and that exactly the rows whose contents changed are tagged
@@ -103,7 +104,8 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 			before, _ := tw.versions()
 			tag := tw.nextTag()
 			want := tw.outcome(tw.original, tc.query)
-			got := tw.outcome(tw.tapped, literal(tw.plan(tc.query), Values{Tag: tag}))
+			p := tw.plan(tc.query)
+			got := tw.outcome(tw.tapped, literal(p, Values{Tag: tag})).without(p.Deprecated)
 			if got != want {
 				t.Errorf("rewritten %+v\noriginal  %+v", got, want)
 			}
@@ -261,14 +263,14 @@ func TestListIsCutAtWholeTags(t *testing.T) {
 	}
 }
 
-func manyRows(t *testing.T, n string) *twins {
+func manyRows(t *testing.T, n int) *twins {
 	tw := newTwins(t)
-	tw.create("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t SELECT seq, 0 FROM seq_1_to_"+n)
+	tw.create("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t (id, v) SELECT n, 0 FROM ("+testdb.Numbers(n)+") AS s")
 	return tw
 }
 
 func TestHundredThousandRowsAreCapturedInLinearTime(t *testing.T) {
-	tw := manyRows(t, "100000")
+	tw := manyRows(t, 100_000)
 	query := literal(tw.plan("UPDATE t SET v = v + 1"), Values{Tag: tw.nextTag()})
 	start := time.Now()
 	exec(t, tw.original, "UPDATE t SET v = v + 1")
@@ -281,14 +283,14 @@ func TestHundredThousandRowsAreCapturedInLinearTime(t *testing.T) {
 	if len(entries) != 100000 || uncollected != 0 {
 		t.Errorf("%d entries and %d uncollected, want 100000 and 0", len(entries), uncollected)
 	}
-	// With one buffer it takes 8 s and more (FINDINGS 10); the machine may be busy.
-	if took > 6*time.Second {
-		t.Errorf("the capture took %v", took)
+	// With one buffer it takes 50 times as long as without capture (FINDINGS 10), with two some 8 times.
+	if took > 3*time.Second+12*plain {
+		t.Errorf("the capture took %v, without it %v", took, plain)
 	}
 }
 
 func TestCollectingStopsAtAQuarterOfMaxPacket(t *testing.T) {
-	tw := manyRows(t, "20000")
+	tw := manyRows(t, 20_000)
 	tw.session.MaxPacket = 1 << 20
 	tag := tw.nextTag()
 	r := exec(t, tw.tapped, literal(tw.plan("UPDATE t SET v = v + 1"), Values{Tag: tag}))
