@@ -22,12 +22,13 @@
 //     statements apart. prepared.go has the prepared statements, value.go their parameters, beside.go
 //     what is prepared beside them without the client's knowledge, cursor.go what they leave open.
 //   - Replies: exchange.go and reply.go read them, row.go takes the identities out of rows, array.go
-//     out of the arrays of aggregates; disguise.go takes isotap's columns out of descriptions,
+//     out of the arrays of aggregates, into.go out of variables; disguise.go takes isotap's columns out of descriptions,
 //     conceal.go out of results where the server has no invisible columns.
 //   - After the reply: met.go compares the server's counts with the rows that were seen, capture.go
 //     reads what writes collected, companion.go runs a second statement for what the first could not
 //     show. counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
-//   - txn.go keeps the transaction that all of it belongs to, and lost.go ends it when the server is gone.
+//   - txn.go keeps the transaction that all of it belongs to, nextlevel.go the level that SET TRANSACTION
+//     gave it, and lost.go ends it when the server is gone.
 //
 // Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen
 // documentation and in MariaDB's Knowledge Base ("Client/Server Protocol").

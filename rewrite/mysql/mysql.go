@@ -38,7 +38,8 @@
 //   - mysql.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
 //     identities of queries in it outwards, usage.go and functions.go look for what else the statement
-//     holds, aggregate.go collects identities in arrays, setop.go and companion.go are for UNION, DISTINCT
+//     holds, aggregate.go collects identities in arrays, into.go in
+//     the variables of a SELECT ... INTO, setop.go and companion.go are for UNION, DISTINCT
 //     and their kind.
 //   - Writes: insert.go, insertselect.go and load.go make row ids, duplicate.go and update.go tag rows with
 //     the capture of assign.go, tidbupdate.go does so on TiDB, delete.go and deletejoin.go collect what goes.
