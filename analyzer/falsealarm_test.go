@@ -1,9 +1,12 @@
 package analyzer
 
 import (
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/histgen"
 )
 
 // Each history is what a healthy engine does, and looks like a violation to whoever does not know
@@ -82,6 +85,87 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 			if f.Class != c.want {
 				t.Errorf("%s: a %s %s, want a %s", name, f.Class, f.Anomaly, c.want)
 			}
+		}
+	}
+}
+
+// However much of what a healthy engine did went unseen, nothing accuses it.
+func TestHealthyEnginesAreNotAccusedByWhatIsLeftOfTheirHistories(t *testing.T) {
+	findings := 0
+	forRandomHistories(t, 2, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+		if c.Engine == histgen.Broken {
+			return
+		}
+		info := c.Info()
+		lose(rng, h)
+		if rng.IntN(2) == 0 {
+			info.Ended = time.Time{}
+			h = h[:1+rng.IntN(len(h))] // the rest was not written any more
+		}
+		r := analyze(t, info, h)
+		findings += len(r.Findings)
+		for _, f := range r.Findings {
+			if f.Class == Violation {
+				t.Errorf("%s: %v", f.Anomaly, f.Explanation)
+			}
+		}
+	})
+	if findings == 0 {
+		t.Error("nothing is left to find")
+	}
+}
+
+// lose takes out of a history what a proxy may fail to see.
+func lose(rng *rand.Rand, h []*history.Txn) {
+	share := 2 + rng.IntN(12) // one in so many
+	for _, txn := range h {
+		switch rng.IntN(4 * share) {
+		case 0:
+			txn.Level = history.LevelUnknown
+		case 1:
+			txn.Status = history.Indeterminate
+		}
+		for i := range txn.Stmts {
+			s := &txn.Stmts[i]
+			switch rng.IntN(2 * share) {
+			case 0:
+				s.Observation, s.Accesses = history.Opaque, nil
+			case 1:
+				s.Observation = history.Inexact
+				for j := range s.Accesses {
+					s.Accesses[j].Inexact = true
+				}
+			case 2:
+				s.Observation = history.Inexact
+				s.Accesses = s.Accesses[:rng.IntN(len(s.Accesses)+1)]
+			}
+			for j := range s.Accesses {
+				if a := &s.Accesses[j]; rng.IntN(share) == 0 {
+					a.Prior = a.Prior[rng.IntN(len(a.Prior)+1):]
+				}
+			}
+		}
+	}
+}
+
+// A database that was put back between two runs lost nothing.
+func TestRunsThatDoNotMeetLoseNoWrites(t *testing.T) {
+	const before history.Run = scriptRun + 1
+	for _, c := range []struct {
+		start, end time.Duration // of the other run, from this one's start
+		want       int
+	}{{-2 * time.Minute, -time.Minute, 0}, {time.Minute, 2 * time.Minute, 0}, {-time.Minute, time.Second, 1}, {time.Second, time.Hour, 1}} {
+		h := script(t, "T1 committed RR | u x 0\nT2 committed RR | u x 0")
+		h[0].ID = history.MakeTxnID(before, 1)
+		info := scriptInfo()
+		other := info
+		other.Run, other.Started, other.Ended = before, info.Started.Add(c.start), info.Started.Add(c.end)
+		r, err := Analyze([]history.Info{info, other}, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Findings) != c.want {
+			t.Errorf("a run from %s to %s: findings %q, want %d", c.start, c.end, names(r), c.want)
 		}
 	}
 }

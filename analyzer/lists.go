@@ -171,9 +171,17 @@ func (o *order) linkTo(p, v int32, sure bool) {
 		return
 	}
 	o.forks[p] = append(o.forks[p], v)
-	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) {
+	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.meet(other, v) {
 		o.lost = append(o.lost, fork{p, other, v})
 	}
+}
+
+// meet says that the runs that wrote two versions may have gone on at the same time. Where one had ended
+// before the other began, the database may have been put back to an earlier state in between.
+func (o *order) meet(a, b int32) bool {
+	x, y := &o.runs[o.txns[o.owner(a)].run].info, &o.runs[o.txns[o.owner(b)].run].info
+	before := func(x, y *history.Info) bool { return !x.Ended.IsZero() && !y.Started.Before(x.Ended) }
+	return x.Run == y.Run || !before(x, y) && !before(y, x)
 }
 
 // recreated says that the fork at p is none: d deleted the row, and then v created it again in p's

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strconv"
 
@@ -22,12 +21,12 @@ const (
 // A decoder turns values of one run back into sessions and transactions. It is for one goroutine.
 type decoder struct {
 	dict     []string
+	outline  bool // leave out what Reader.Outlines does not give
 	intern   *interner
 	unpacker *unpacker
 	in       cursor
 	ids      idState
 	tags     tagState
-	prefix   []byte // the text of ids.tag
 	text     []byte // the id being put together
 }
 
@@ -44,7 +43,6 @@ func (d *decoder) session(s *history.Session, value []byte) error {
 func (d *decoder) txn(t *history.Txn, value []byte) error {
 	d.in = cursor{b: value}
 	d.ids = idState{}
-	d.prefix = d.prefix[:0]
 	d.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	t.Status = history.Status(d.in.byte())
 	t.Level = history.Level(d.in.byte())
@@ -85,7 +83,13 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 		s.Reason = d.ref()
 	}
 	s.Shape = d.ref()
-	if n := in.count(minArgBytes); n > 0 {
+	if n := in.count(minArgBytes); d.outline {
+		for range n {
+			if word := in.uvarint(); word&1 == 0 {
+				in.take(word >> 1)
+			}
+		}
+	} else if n > 0 {
 		s.Args = make([]string, n)
 		for i := range s.Args {
 			s.Args[i] = d.arg()
@@ -147,15 +151,23 @@ func (d *decoder) rowID(form idForm) string {
 		step := d.in.uvarint()
 		if step&1 == flagOtherTag {
 			s.tag, _ = d.tag()
-			d.prefix = append(s.tag.Append(d.prefix[:0]), ':')
 		}
 		s.ordinal += uint64(unzigzag(step >> 1))
-		d.text = formBase36.append(append(d.text[:0], d.prefix...), s.ordinal)
+		id := d.intern.number(numberedID{form, s.tag, s.ordinal})
+		if id.text == "" {
+			d.text = appendTagID(d.text[:0], s.tag, s.ordinal)
+			id.text = string(d.text)
+		}
+		return id.text
 	default:
 		s.nums[form] += uint64(d.in.varint())
-		d.text = form.append(d.text[:0], s.nums[form])
+		id := d.intern.number(numberedID{form: form, n: s.nums[form]})
+		if id.text == "" {
+			d.text = form.append(d.text[:0], s.nums[form])
+			id.text = string(d.text)
+		}
+		return id.text
 	}
-	return d.intern.string(d.text)
 }
 
 // chain decodes a version and the tags below it, which stand in the record newest first.
@@ -290,26 +302,4 @@ func (c *cursor) end() error {
 		c.fail(fmt.Errorf("has %d bytes too many", len(c.b)-c.at))
 	}
 	return c.err
-}
-
-// An interner gives equal strings for equal bytes without allocating where it can: row ids repeat.
-// It forgets by overwriting, so its memory is bounded.
-type interner struct {
-	seed  maphash.Seed
-	slots []string
-}
-
-// internedIDs is how many row ids a reader remembers, a few megabytes.
-const internedIDs = 1 << 17
-
-func newInterner(slots int) *interner {
-	return &interner{seed: maphash.MakeSeed(), slots: make([]string, slots)}
-}
-
-func (t *interner) string(b []byte) string {
-	slot := &t.slots[maphash.Bytes(t.seed, b)%uint64(len(t.slots))]
-	if *slot != string(b) {
-		*slot = string(b)
-	}
-	return *slot
 }

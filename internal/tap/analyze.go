@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
@@ -90,17 +91,55 @@ func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, dir string, wan
 	return addTxns(ctx, a, r, wanted)
 }
 
+// batchTxns is how many transactions go from the reading goroutine to the analysing one at once.
+const batchTxns = 256
+
+// addTxns decodes transactions in a goroutine of its own, while the ones before them are analysed.
 func addTxns(ctx context.Context, a *analyzer.Analyzer, r *recorder.Reader, wanted func(history.Run) bool) error {
-	for t, err := range r.Txns(ctx) {
+	ctx, stop := context.WithCancel(ctx)
+	batches := make(chan []*history.Txn, 4)
+	var unread error
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer close(batches)
+		unread = readTxns(ctx, r, wanted, batches)
+	})
+	defer reading.Wait() // the reader is not closed under it
+	defer stop()
+	for batch := range batches {
+		for _, t := range batch {
+			if err := a.AddTxn(t); err != nil {
+				return err
+			}
+		}
+	}
+	return unread
+}
+
+// readTxns sends the transactions that are wanted, until the context ends.
+func readTxns(ctx context.Context, r *recorder.Reader, wanted func(history.Run) bool, batches chan<- []*history.Txn) error {
+	batch := make([]*history.Txn, 0, batchTxns)
+	send := func() error {
+		select {
+		case batches <- batch:
+			batch = make([]*history.Txn, 0, batchTxns)
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for t, err := range r.Outlines(ctx) {
 		if err != nil {
 			return err
 		}
 		if !wanted(t.ID.Run()) {
 			continue
 		}
-		if err := a.AddTxn(t); err != nil {
-			return err
+		if batch = append(batch, t); len(batch) == batchTxns {
+			if err := send(); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return send()
 }
