@@ -84,7 +84,7 @@ func hasConflictSettings(engine string, variables map[string]string) bool {
 	var names []string
 	switch engine {
 	case "mariadb":
-		names = []string{"innodb_snapshot_isolation"} // 10.6.18, 10.11.8, 11.0.6 and later
+		names = []string{"innodb_snapshot_isolation"} // since 10.6.18, 10.11.8, 11.4.2
 	case "tidb":
 		names = []string{"tidb_txn_mode", "tidb_disable_txn_auto_retry"}
 	}

@@ -99,3 +99,20 @@ func find(t *testing.T, txns []*history.Txn, shape string) *history.Txn {
 	t.Fatalf("no transaction has %s", shape)
 	return nil
 }
+
+// TestTiDBsTransactionModeIsTheSessions has sessions that differ in tidb_txn_mode.
+func TestTiDBsTransactionModeIsTheSessions(t *testing.T) {
+	b := newTiDBBench(t, nil, "CREATE TABLE mark (id INT PRIMARY KEY, v INT)", "INSERT INTO mark VALUES (1,0)")
+	modes := map[string]history.Conflicts{"pessimistic": history.ConflictsAccepted, "optimistic": history.ConflictsAtCommit}
+	for mode := range modes {
+		conn := b.conn(b.through)
+		b.exec(conn, "SET tidb_txn_mode = '"+mode+"'", "BEGIN", "SELECT v AS "+mode+" FROM mark WHERE id = 1", "COMMIT")
+		conn.Close()
+	}
+	txns := b.txns()
+	for mode, want := range modes {
+		if got := find(t, txns, "SELECT v AS "+mode+" FROM mark WHERE id = ?"); got.Conflicts != want {
+			t.Errorf("%s: conflicts are %s, want %s", mode, got.Conflicts, want)
+		}
+	}
+}
