@@ -3,6 +3,7 @@ package tap
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -72,7 +73,10 @@ func (b *bench) misbehave(db *sql.DB, r *rand.Rand) {
 		if explicit {
 			c.ExecContext(ctx, []string{"COMMIT", "COMMIT", "ROLLBACK", "CREATE OR REPLACE TEMPORARY TABLE tmp (x INT)", "LOCK TABLES t WRITE"}[r.IntN(5)])
 			c.ExecContext(ctx, "COMMIT")
-			c.ExecContext(ctx, "UNLOCK TABLES")
+			if _, err := c.ExecContext(ctx, "UNLOCK TABLES"); err != nil {
+				// The pool would keep a connection that has the table locked, and the others wait for good.
+				c.Raw(func(any) error { return driver.ErrBadConn })
+			}
 		}
 		c.Close()
 		hangUp()

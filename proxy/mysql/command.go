@@ -130,10 +130,18 @@ func (s *Session) renew(payload []byte) {
 		return
 	}
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
-		s.endOpen(history.Aborted)
-		if !x.failed {
-			s.reset()
+		if x.failed { // an old server does not know the command: the transaction goes on
+			s.send(&exchange{read: (*Session).singleReply, done: func(s *Session, _ *exchange) error {
+				s.rowCountGone = true
+				if !s.inTrans {
+					s.endOpen(history.Aborted)
+				}
+				return nil
+			}}, []byte{gomysql.COM_PING})
+			return nil
 		}
+		s.endOpen(history.Aborted)
+		s.reset()
 		return nil
 	}}, payload)
 }

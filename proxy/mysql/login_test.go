@@ -212,3 +212,28 @@ func FuzzLogin(f *testing.F) {
 		}
 	})
 }
+
+// A client need not wait for the end of its login before it begins its first command.
+func TestCommandBegunDuringTheLoginIsNotForgottenWithThePassword(t *testing.T) {
+	command, _ := appendPacket(nil, 0, append([]byte{gomysql.COM_QUERY}, "SELECT 1"...))
+	ok, _ := appendPacket(nil, 2, []byte{markOK, 0, 0, 2, 0, 0, 0})
+	for at := 1; at < len(command); at++ {
+		s := greet(t, Config{})
+		give := func(b []byte) {
+			t.Helper()
+			if n, err := s.FromClient(0, b); err != nil || n != len(b) {
+				t.Fatalf("the session took %d bytes of %d: %v", n, len(b), err)
+			}
+		}
+		give(loginPacket(1, testCaps&^gomysql.CLIENT_SSL))
+		give(command[:at])
+		s.Output()
+		if err := s.FromServer(0, ok); err != nil {
+			t.Fatal(err)
+		}
+		give(command[at:])
+		if _, toServer := s.Output(); !bytes.Equal(toServer, command) {
+			t.Errorf("cut at %d, the server is sent %q", at, toServer)
+		}
+	}
+}

@@ -118,7 +118,11 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		return s.resultEnd(x, ok), nil
 	case markInfile:
 		s.forward(x, seq, payload)
-		if x.visible {
+		switch {
+		case s.phase == phaseClosing: // there is nobody left who has the file
+			s.lostServer()
+			s.phase = phaseClosed
+		case x.visible:
 			s.phase = phaseInfile
 		}
 		return false, nil

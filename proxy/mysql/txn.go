@@ -19,6 +19,9 @@ type transactions struct {
 	txn        *history.Txn
 	next       nextLevel
 	savepoints []savepoint
+	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit and
+	// begin anew, and a branch that is prepared (XA) outlives its session.
+	beyond bool
 }
 
 // A savepoint stands before the statement of that index.
@@ -130,6 +133,9 @@ func (s *Session) settle(o *observed, x *exchange) {
 		return
 	}
 	kind := o.plan.Kind
+	if o.was && o.plan.EndsTxn && (kind == history.Call || kind == history.Other) {
+		s.beyond = true
+	}
 	switch {
 	case x.failed:
 		s.settleError(o, x)
@@ -148,7 +154,8 @@ func (s *Session) settle(o *observed, x *exchange) {
 		s.setSavepoint(o)
 	case o.plan.Savepoint != "":
 		s.releaseSavepoint(o.plan.Savepoint)
-	case o.plan.Chain, x.leftTxn, !s.inTrans:
+	case kind == history.Commit, kind == history.Rollback, x.leftTxn, !s.inTrans:
+		// Under AND CHAIN, or completion_type, the next one has begun already.
 		s.endOpen(outcome(o, x))
 	}
 }
@@ -271,7 +278,10 @@ func (s *Session) rollbackTo(name string) {
 
 // endOpen ends the session's transaction, if there is one.
 func (s *Session) endOpen(status history.Status) {
-	s.savepoints = nil
+	if s.beyond && status == history.Aborted {
+		status = history.Indeterminate
+	}
+	s.savepoints, s.beyond = nil, false
 	t := s.txn
 	if t == nil {
 		return
