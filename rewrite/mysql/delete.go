@@ -50,10 +50,10 @@ func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 }
 
 // collectDeleted adds to the condition what collects a row and is always true. The server evaluates it
-// last, and only for rows for which the client's condition holds; with ORDER BY or LIMIT not all of these
-// are deleted.
+// last, and only for rows for which the client's condition holds. With LIMIT not all of these are deleted
+// if the server sorts them first: their count then differs from the server's.
 func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
-	if n.Order != nil || n.Limit != nil {
+	if pl.session.Dialect == TiDB && (n.Order != nil || n.Limit != nil) {
 		return refusal("ORDER BY or LIMIT")
 	}
 	if err := pl.collectable(t); err != nil {

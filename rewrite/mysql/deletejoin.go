@@ -65,23 +65,27 @@ func (pl *planner) lowerDeleted(t *rewrite.Table) {
 	}
 }
 
-// addCondition adds a condition to the statement's WHERE clause, which is its last; where says whether it
-// has one.
+// addCondition adds a condition to the statement's WHERE clause, behind which there may be ORDER BY and
+// LIMIT; where says whether it has one.
 func (pl *planner) addCondition(where bool, condition []rewrite.Piece) error {
 	if pl.session.Dialect == TiDB {
 		condition = asFunctions(condition)
 	}
-	open := " WHERE "
+	open, from, end := " WHERE ", 1, pl.st.last()+1
 	if where {
-		i := pl.st.find(1, pl.st.last(), 0, "WHERE")
+		i := pl.st.find(1, end, 0, "WHERE")
 		if i < 0 {
 			return refusal("unparsable")
 		}
+		from = i
 		behind, _ := pl.after(i)
 		pl.insertAt(behind, text(" ("))
 		open = ") AND "
 	}
-	pos, gap := pl.after(pl.st.last())
+	if clause := pl.st.find(from, end, 0, "ORDER", "LIMIT"); clause >= 0 {
+		end = clause
+	}
+	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, condition...), text(gap))...)
 	return nil
 }
