@@ -134,7 +134,7 @@ func hostPort(text string) (string, error) {
 			return "", errors.New("the server's address does not name its host as host:port (an IPv6 address goes in brackets)")
 		}
 	}
-	if strings.ContainsAny(host, "[]()%# ") {
+	if strings.ContainsAny(host, "[]()%#?@/ ") {
 		return "", errors.New("the host in the server's address has a character that host names do not have")
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {

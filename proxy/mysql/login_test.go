@@ -237,3 +237,29 @@ func TestCommandBegunDuringTheLoginIsNotForgottenWithThePassword(t *testing.T) {
 		}
 	}
 }
+
+func TestFileThatNobodyHasAnyMoreEndsTheSession(t *testing.T) {
+	s := greet(t, Config{})
+	give := func(seq byte, payload string) {
+		t.Helper()
+		packet, _ := appendPacket(nil, seq, []byte(payload))
+		if err := s.FromServer(0, packet); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL)); err != nil {
+		t.Fatal(err)
+	}
+	give(2, "\x00\x00\x00\x02\x00\x00\x00")
+	load, _ := appendPacket(nil, 0, []byte("\x03LOAD DATA LOCAL INFILE 'f' INTO TABLE t"))
+	if _, err := s.FromClient(0, load); err != nil {
+		t.Fatal(err)
+	}
+	s.ClientClosed(0)
+	if s.Done() {
+		t.Fatal("the session is done before the reply has come")
+	}
+	if give(1, "\xfbf"); !s.Done() {
+		t.Error("the session waits for a file although its client is gone")
+	}
+}
