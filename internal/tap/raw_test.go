@@ -369,3 +369,18 @@ func firstDifference(got, want [][]byte, names [2]string) string {
 	}
 	return ""
 }
+
+// TestClientThatCompressesUnaskedDoesNotHang has a client do what PHP's mysqlnd does: it asks for compression,
+// and compresses although the greeting does not offer it.
+func TestClientThatCompressesUnaskedDoesNotHang(t *testing.T) {
+	b := newBench(t, nil, account)
+	polite := dialRaw(t, b.tap.Addr().String(), b.database, gomysql.CLIENT_COMPRESS)
+	if reply := polite.ask(query("SELECT 1"), ""); len(reply) != 5 {
+		t.Errorf("one that does not compress has %d packets of a SELECT", len(reply))
+	}
+	c := dialRaw(t, b.tap.Addr().String(), b.database, gomysql.CLIENT_COMPRESS)
+	c.write(0, append([]byte{0, 0, 0, 9, 0, 0, 0}, query("SELECT 1")...))
+	if reply := c.read(); reply[4] != 0xff || !strings.Contains(string(reply), "switch it off") {
+		t.Errorf("the reply is %q", reply)
+	}
+}

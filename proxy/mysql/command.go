@@ -81,6 +81,13 @@ func (s *Session) passCommand(payload []byte) {
 	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN, gomysql.COM_PROCESS_KILL,
 		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_REGISTER_SLAVE:
 		x.read, x.done = (*Session).singleReply, (*Session).commandDone
+	case gomysql.COM_SLEEP:
+		if s.compresses { // a packet within a compressed one: client and server would wait for each other
+			s.note("the client compresses although isotap does not offer it: switch compression off in the client")
+			s.turnAway(gomysql.ER_NET_UNCOMPRESS_ERROR, "08S01", "isotap does not offer compression: switch it off in the client")
+			return
+		}
+		fallthrough
 	default:
 		s.note("command 0x%02x is not known: the session goes on unobserved", payload[0])
 		s.loseCaptures("unknown command")

@@ -93,6 +93,7 @@ func (s *Session) login(seq byte, payload []byte) error {
 		s.turnAway(erSecureTransportRequired, "HY000", "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
 		return nil
 	}
+	s.compresses = caps&gomysql.CLIENT_COMPRESS != 0
 	b, err := s.handshakeResponse(payload, caps&^maskedCaps)
 	if err != nil {
 		return fmt.Errorf("parse handshake response: %w", err)

@@ -110,6 +110,9 @@ type Session struct {
 	cfg   Config
 	phase phase
 	caps  uint32 // as both sides agreed
+	// compresses says that the client asked for compression, which it was not offered. Most go on without;
+	// PHP's mysqlnd compresses all the same.
+	compresses bool
 	// What the server's greeting says it is.
 	dialect sqlmysql.Dialect
 	version uint32
