@@ -63,7 +63,7 @@ func openCorpus(t *testing.T, direct cases.Server) ([]cases.Case, *cases.Runner)
 func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	direct, through, b := caseServers(t)
 	corpus, runner := openCorpus(t, direct)
-	plan := cases.Plan(corpus)
+	plan, blind := cases.Plan(corpus), writesBlindly(t)
 	for _, o := range []cases.Options{{}, {Prepared: true}} {
 		want, err := runner.RunAll(t.Context(), direct, plan, 4, o)
 		if err != nil {
@@ -75,6 +75,10 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 		}
 		for i := range want {
 			for _, d := range cases.Compare(want[i], got[i]) {
+				if blind && d.Case == "troc-listing2" && d.Level == cases.RR && d.Field == "rows" {
+					t.Logf("known (docs/adr/0007): %v", d)
+					continue
+				}
 				t.Errorf("prepared %t: %v", o.Prepared, d)
 			}
 		}
@@ -93,11 +97,28 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	}
 }
 
+// writesBlindly says whether the server is a MySQL without a binary log, where an UPDATE of columns that it does
+// not read gives each row a new version, also where the values stay.
+func writesBlindly(t *testing.T) bool {
+	t.Helper()
+	if testdb.EngineName() != testdb.MySQL.Name {
+		return false
+	}
+	var logs bool
+	if err := testdb.Open(t, "").QueryRow("SELECT @@log_bin").Scan(&logs); err != nil {
+		t.Fatal(err)
+	}
+	return !logs
+}
+
 // TestBugOfMariaDBStillShows names the case whose outcome an instrumentation that turns no-op updates
 // into changes would hide: MDEV-26642 at REPEATABLE READ, where the last SELECT does not see its own
 // transaction's UPDATE in full.
 func TestBugOfMariaDBStillShows(t *testing.T) {
 	testdb.Only(t, "its UPDATE ends in error 1020", "mariadb", testdb.MySQL.Name)
+	if writesBlindly(t) {
+		t.Skip("a MySQL without a binary log does not have the bug")
+	}
 	direct, through, _ := caseServers(t)
 	corpus, runner := openCorpus(t, direct)
 	for _, c := range corpus {
@@ -119,14 +140,55 @@ func TestBugOfMariaDBStillShows(t *testing.T) {
 var update = flag.Bool("update", false, "write the golden files")
 
 // TestPublishedAnomaliesAreNamed runs the corpus through isotap and compares what is found in each
-// case, at each level, with testdata/anomalies.golden. Nothing there is a violation: MariaDB documents
-// all of it.
+// case, at each level, with a golden file. Nothing there is a violation: the engines document all of it.
+//
+// Of MariaDB there are two: from 11.8 on innodb_snapshot_isolation is on, and at REPEATABLE READ the second
+// writer gets error 1020. Each version is run with both settings, so that nothing but the setting explains
+// what the one lists and the other does not.
 func TestPublishedAnomaliesAreNamed(t *testing.T) {
+	const plain, snapshots = "anomalies.golden", "anomalies-snapshot-isolation.golden"
+	type run struct{ name, session, golden string }
+	runs := []run{{"as the engine is", "", plain}}
+	switch testdb.EngineName() {
+	case testdb.MySQL.Name:
+	case testdb.MariaDB118.Name:
+		runs[0].golden = snapshots
+		runs = append(runs, run{"snapshot isolation off", "SET innodb_snapshot_isolation = OFF", plain})
+	default:
+		runs = append(runs, run{"snapshot isolation on", "SET innodb_snapshot_isolation = ON", snapshots})
+	}
+	for _, r := range runs {
+		t.Run(r.name, func(t *testing.T) {
+			var session []string
+			if r.session != "" {
+				session = []string{r.session}
+			}
+			got, golden := named(t, session), filepath.Join("testdata", r.golden)
+			if *update && r.session == "" {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("found:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// named runs the corpus through isotap, with statements that each session begins with, and gives a line for
+// each case and level in which anything is found.
+func named(t *testing.T, session []string) string {
+	t.Helper()
 	direct, through, b := caseServers(t)
 	corpus, runner := openCorpus(t, direct)
 	databases := make(map[string]string)
 	for _, p := range cases.Plan(corpus) {
-		o := cases.Options{Ready: func(_ context.Context, database string) error {
+		o := cases.Options{Session: session, Ready: func(_ context.Context, database string) error {
 			databases[database] = fmt.Sprintf("%s at %s", p.Case.ID, p.Level)
 			return nil
 		}}
@@ -134,9 +196,8 @@ func TestPublishedAnomaliesAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	txns := b.txns()
 	byCase := make(map[string][]*history.Txn)
-	for _, txn := range txns {
+	for _, txn := range b.txns() {
 		if name := databases[databaseOf(txn)]; name != "" {
 			byCase[name] = append(byCase[name], txn)
 		}
@@ -156,23 +217,7 @@ func TestPublishedAnomaliesAreNamed(t *testing.T) {
 			fmt.Fprintf(&out, "%s: %s\n", name, strings.Join(found, ", "))
 		}
 	}
-	golden := filepath.Join("testdata", "anomalies.golden")
-	if testdb.EngineName() == testdb.MariaDB118.Name {
-		// Its REPEATABLE READ is snapshot isolation: the second writer gets error 1020.
-		golden = filepath.Join("testdata", "anomalies-mariadb118.golden")
-	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.String() != string(want) {
-		t.Errorf("found:\n%s\nwant:\n%s", out.String(), want)
-	}
+	return out.String()
 }
 
 // databaseOf gives the database of the first row that a transaction touched; empty when there is none.
