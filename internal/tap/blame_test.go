@@ -34,6 +34,7 @@ func TestHealthyServerIsNotBlamed(t *testing.T) {
 			b := newBench(t, nil, account, strings.Replace(account, "account", "copy", 1),
 				"INSERT INTO account VALUES (1,'ann',10),(2,'bob',20)", "INSERT INTO copy VALUES (7,'ann',10)")
 			reader, writer := b.conn(b.through), b.conn(b.through)
+			b.updatesCurrentRows(reader)
 			b.exec(reader, "SET SESSION TRANSACTION ISOLATION LEVEL "+c.level, "BEGIN")
 			b.exec(reader, c.reads...)
 			b.exec(writer, append([]string{"BEGIN"}, c.writes...)...)
