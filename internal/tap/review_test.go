@@ -387,7 +387,7 @@ T2 committed REPEATABLE READ implicit
   1 BEGIN nothing BEGIN
   2 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
   3 OTHER opaque COMMIT AND CHAIN; CALL nop() (multi-statement)
-T2 aborted REPEATABLE READ
+T2 aborted UNKNOWN
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,T1.2)
   2 ROLLBACK nothing ROLLBACK
 `, []string{"CREATE PROCEDURE nop() DO 1", "BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "COMMIT AND CHAIN; CALL nop()", "UPDATE account SET balance = 6 WHERE id = 1", "ROLLBACK"}},
