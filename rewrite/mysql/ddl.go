@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -31,17 +32,7 @@ func WListDefinition(bytes int) string {
 func (pl *planner) createTable() error {
 	st := pl.st
 	pl.plan.Observation = history.Nothing
-	i := 2
-	if st.is(1, "OR") {
-		i += 2
-	}
-	if st.is(i, "IF") {
-		i += 3
-	}
-	i++ // the table's name
-	if st.mark(i, ".") {
-		i += 2
-	}
+	i := st.definitionList()
 	end := st.last() + 1
 	closing := st.group(i)
 	if st.find(i, end, -1, "SELECT") >= 0 || st.find(i, end, 0, "VALUES", "TABLE") >= 0 {
@@ -57,6 +48,43 @@ func (pl *planner) createTable() error {
 	pl.insertAt(st.toks[closing].start, text(", "+rowID+", "+wList))
 	return nil
 }
+
+// definitionList gives the token behind the table's name in a CREATE TABLE.
+func (st *statement) definitionList() int {
+	i := 2
+	if st.is(1, "OR") {
+		i += 2
+	}
+	if st.is(i, "IF") {
+		i += 3
+	}
+	i++ // the table's name
+	if st.mark(i, ".") {
+		i += 2
+	}
+	return i
+}
+
+// commentedOptions says whether the statement's executable comments are nothing but options of a table that
+// CREATE TABLE makes, as mysqldump and sysbench write them: /*! ENGINE = InnoDB */.
+func (st *statement) commentedOptions() bool {
+	if !st.is(0, "CREATE") || st.separated || !st.is(1, "TABLE") && !(st.is(1, "OR") && st.is(3, "TABLE")) {
+		return false
+	}
+	closing := st.group(st.definitionList())
+	if closing < 0 || st.executable < st.toks[closing].end {
+		return false
+	}
+	options := strings.ToLower(st.text[st.toks[closing].end:])
+	return !unlikeOptions.MatchString(options) &&
+		len(engineOption.FindAllString(options, -1)) == len(innoDBOption.FindAllString(options, -1))
+}
+
+var (
+	unlikeOptions = regexp.MustCompile(`\b(select|with|values|table|as|system|versioning)\b`)
+	engineOption  = regexp.MustCompile(`\bengine\b`)
+	innoDBOption  = regexp.MustCompile("\\bengine\\s*=?\\s*['`\"]?innodb\\b")
+)
 
 // definitions says whether the group of tokens defines columns of an InnoDB table that isotap can add
 // its own to.
