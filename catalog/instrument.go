@@ -138,7 +138,23 @@ func newJob(ctx context.Context, c *Conn, o Options, server Server) (*job, error
 		j.result.Notes = append(j.result.Notes, "isotap's user may not read the tables of privileges (SELECT ON mysql.*), "+
 			"so the users who hold rights on single columns are not known: with isotap's columns they may be refused their own statements")
 	}
-	return j, nil
+	return j, j.noteMissing(ctx, c)
+}
+
+// noteMissing notes the databases asked for that the server does not have: there is nothing to do in them,
+// which may be a slip of the pen.
+func (j *job) noteMissing(ctx context.Context, c *Conn) error {
+	missing := slices.Clone(j.options.Schemas)
+	err := each(ctx, c, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA", func(r row) {
+		missing = slices.DeleteFunc(missing, func(s string) bool { return strings.EqualFold(s, r[0]) })
+	})
+	if err != nil {
+		return fmt.Errorf("looking for the databases: %w", err)
+	}
+	for _, s := range missing {
+		j.result.Notes = append(j.result.Notes, "the server has no database "+s+" yet, or isotap's user may not see it")
+	}
+	return nil
 }
 
 func (j *job) each(ctx context.Context, work func(context.Context, *subject) error) error {
