@@ -44,6 +44,7 @@ type link struct {
 // run drives the session until it is done or either side is gone.
 func (l *link) run(ctx context.Context) {
 	defer l.finish(ctx)
+	defer l.survive()
 	l.client.buf, l.server.buf = make([]byte, readBytes), make([]byte, readBytes)
 	for !l.closed {
 		client, server := l.read()
@@ -67,6 +68,7 @@ func (l *link) run(ctx context.Context) {
 
 // finish records the session's end, and whatever its last moments left, even if the drain is over.
 func (l *link) finish(ctx context.Context) {
+	defer l.survive()
 	ctx = context.WithoutCancel(ctx)
 	l.session.ServerClosed(l.proxy.now())
 	if l.proxy.cfg.Off {
@@ -76,6 +78,15 @@ func (l *link) finish(ctx context.Context) {
 	l.info.End = l.proxy.now()
 	if err := errors.Join(err, l.proxy.cfg.Recorder.Session(ctx, l.info)); err != nil {
 		l.log().Error("the recording failed", zap.Error(err))
+	}
+}
+
+// survive ends the link alone when its session panicked: a fault of isotap's on the bytes of one client is
+// no reason to hang up on all others.
+func (l *link) survive() {
+	if fault := recover(); fault != nil {
+		l.log().Error("isotap failed in this session, which ends: please report it", zap.Any("fault", fault), zap.Stack("stack"))
+		l.close()
 	}
 }
 

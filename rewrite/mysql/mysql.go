@@ -256,7 +256,7 @@ func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.Stm
 	p.SetStrictDoubleTypeCheck(false)
 	p.SetSQLMode(s.parserMode())
 	nodes, _, err = p.ParseSQL(text)
-	return nodes, err
+	return slices.Clone(nodes), err // the slice is the parser's, who takes it for the next text
 }
 
 // lower makes the plan inexact; the first reason stays.
