@@ -176,8 +176,6 @@ type Plan struct {
 	// MayRestart says that the statement may end an open transaction and begin the next one, without a
 	// trace in the server's reply: several statements in one text.
 	MayRestart bool
-	// Chain says that COMMIT or ROLLBACK begins the next transaction at once.
-	Chain bool
 	// MayHideLocks says that the wider statement could lock more than the original where its reads
 	// lock (a locking clause, or SERIALIZABLE inside a transaction): an index might cover the
 	// original. Such a statement then goes unchanged, for the reason "plan".

@@ -138,13 +138,11 @@ func (s *Session) renew(payload []byte) {
 	}
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
 		if x.failed { // an old server does not know the command: the transaction goes on
-			s.send(&exchange{read: (*Session).singleReply, done: func(s *Session, _ *exchange) error {
-				s.rowCountGone = true
+			s.askTransaction(nil, func() {
 				if !s.inTrans {
 					s.endOpen(history.Aborted)
 				}
-				return nil
-			}}, []byte{gomysql.COM_PING})
+			})
 			return nil
 		}
 		s.endOpen(history.Aborted)

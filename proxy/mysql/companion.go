@@ -121,11 +121,17 @@ func (s *Session) companionDone(x *exchange) error {
 	if x.rows > sqlmysql.MaxCompanionRows {
 		x.stmt.lower(history.Inexact, "too many rows")
 	}
-	s.takeSightings(x.stmt)
-	st, saw := x.beside.recorded(), &x.stmt.stmt
+	s.takeBeside(x.beside, x.stmt)
+	return nil
+}
+
+// takeBeside gives a recorded statement what a query of isotap's beside it saw, and how well.
+func (s *Session) takeBeside(o, beside *observed) {
+	s.judgeArrays(beside, false)
+	s.takeSightings(beside)
+	st, saw := o.recorded(), &beside.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
 	st.Observation, st.Reason = saw.Observation, saw.Reason
-	return nil
 }
 
 // companionFailed says why a statement stays unobserved, and hides the error from SHOW WARNINGS.

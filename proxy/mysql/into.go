@@ -22,10 +22,7 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 			if x.failed || x.rows != 1 {
 				o.lowerRecorded("variables not read")
 			} else {
-				s.judgeArrays(x.stmt, false)
-				s.takeSightings(x.stmt)
-				st, saw := o.recorded(), &x.stmt.stmt
-				st.Accesses, st.Observation, st.Reason = append(st.Accesses, saw.Accesses...), saw.Observation, saw.Reason
+				s.takeBeside(o, x.stmt)
 			}
 			s.release()
 			return nil

@@ -13,17 +13,17 @@
 //
 // The files follow a statement's way.
 //
-//   - Bytes: session.go cuts them into packets, packet.go reads and writes what is in these, upload.go
+//   - Bytes: gather.go cuts them into packets, packet.go reads and writes what is in these, upload.go
 //     and row.go pass on what is large as it comes.
 //   - Login: login.go relays the greeting and the authentication, tls.go has either leg begin TLS,
 //     auth.go takes passwords between legs of which only one is safe.
 //   - Commands: settings.go asks what the session's statements are read under, command.go takes the
 //     client's commands and decides with the plan what is sent, chain.go takes texts of several
-//     statements apart. prepared.go has the prepared statements, value.go their parameters, beside.go
-//     what is prepared beside them without the client's knowledge, cursor.go what they leave open.
+//     statements apart. prepared.go has the prepared statements, bind.go and value.go their parameters,
+//     beside.go what is prepared beside them without the client's knowledge, cursor.go what they leave open.
 //   - Replies: exchange.go and reply.go read them, row.go takes the identities out of rows, array.go
-//     out of the arrays of aggregates, into.go out of variables; disguise.go takes isotap's columns out of descriptions,
-//     conceal.go out of results where the server has no invisible columns.
+//     out of the arrays of aggregates, into.go out of variables; disguise.go takes isotap's columns out
+//     of descriptions, conceal.go out of results where the server has no invisible columns.
 //   - After the reply: met.go compares the server's counts with the rows that were seen, capture.go
 //     reads what writes collected, companion.go runs a second statement for what the first could not
 //     show. counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
@@ -249,51 +249,6 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 	return used, s.clientPacket(firstSeq(packet, payload), payload)
 }
 
-// gather gives the next whole packet of p, with its header, and how many bytes of p it took. It keeps
-// an incomplete packet in buf; the packet that it returns is valid until the next call.
-func (s *Session) gather(buf *[]byte, p []byte) (packet []byte, used int) {
-	if len(*buf) == 0 && len(p) >= headerBytes && len(p) >= headerBytes+payloadLen(p) {
-		n := headerBytes + payloadLen(p)
-		return p[:n], n
-	}
-	if missing := headerBytes - len(*buf); missing > 0 {
-		used = min(missing, len(p))
-		*buf = append(*buf, p[:used]...)
-		if len(*buf) < headerBytes {
-			return nil, used
-		}
-	}
-	n := min(headerBytes+payloadLen(*buf)-len(*buf), len(p)-used)
-	*buf = append(*buf, p[used:used+n]...)
-	used += n
-	if len(*buf) < headerBytes+payloadLen(*buf) {
-		return nil, used
-	}
-	packet = *buf
-	*buf = (*buf)[:0]
-	if cap(packet) > 1<<20 {
-		*buf = nil
-	}
-	return packet, used
-}
-
-// join puts the payloads of packets together that belong to one: whole says that packet was the last.
-func join(parts *[]byte, packet []byte) (payload []byte, whole bool) {
-	payload = packet[headerBytes:]
-	if len(payload) == maxPayload {
-		*parts = append(*parts, payload...)
-		return nil, false
-	}
-	if len(*parts) > 0 {
-		payload = append(*parts, payload...)
-		*parts = nil
-	}
-	return payload, true
-}
-
-// firstSeq is the number of the first packet of a payload whose last packet is given.
-func firstSeq(last, payload []byte) byte { return last[3] - byte(len(payload)/maxPayload) }
-
 // FromServer takes bytes that the server sent at now. It uses all of them; they may be reused
 // afterwards. An error means that the reply cannot be followed: close both sides.
 func (s *Session) FromServer(now int64, p []byte) error {
@@ -336,46 +291,6 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 		return used, nil
 	}
 	return used, s.serverPacket(firstSeq(packet, payload), payload)
-}
-
-// passRows passes rows on that need no trimming, as many as p holds and the beginning of the next,
-// and says how many bytes of p they were.
-func (s *Session) passRows(p []byte) int {
-	if len(s.exchanges) == 0 || !s.exchanges[0].passesRows() {
-		return 0
-	}
-	x := s.exchanges[0]
-	n := 0
-	for len(p)-n > headerBytes && !s.longRow {
-		size := payloadLen(p[n:])
-		if s.endsRows(p[n+headerBytes], size) {
-			break
-		}
-		x.rows++
-		s.longRow = size == maxPayload
-		whole := headerBytes + size
-		if whole > len(p)-n {
-			s.streaming = whole - (len(p) - n)
-			n = len(p)
-			break
-		}
-		n += whole
-	}
-	s.toClient = append(s.toClient, p[:n]...)
-	return n
-}
-
-// passRowOn passes the header of a packet on in which a row of passRows continues, or what p holds of it.
-func (s *Session) passRowOn(p []byte) int {
-	n := min(headerBytes-len(s.serverBuf), len(p))
-	s.serverBuf = append(s.serverBuf, p[:n]...)
-	if len(s.serverBuf) == headerBytes {
-		s.streaming = payloadLen(s.serverBuf)
-		s.longRow = s.streaming == maxPayload
-		s.toClient = append(s.toClient, s.serverBuf...)
-		s.serverBuf = s.serverBuf[:0]
-	}
-	return n
 }
 
 // Output gives the bytes to send to each side and forgets them. They are valid until the session is

@@ -179,14 +179,21 @@ func (s *Session) settleError(o *observed, x *exchange) {
 		s.endOpen(history.Aborted)
 		return
 	}
-	ping := &exchange{read: (*Session).singleReply, settles: o.plan, done: func(s *Session, _ *exchange) error {
-		s.rowCountGone = true
+	s.askTransaction(o.plan, func() {
 		if !s.inTrans || x.leftTxn || o.plan.MayRestart && o.was {
 			s.endOpen(outcomeOfError(o, x.err.code))
 		}
+	})
+}
+
+// askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
+// the statement whose error is the reason to ask; nil when there is none.
+func (s *Session) askTransaction(settles *rewrite.Plan, then func()) {
+	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
+		s.rowCountGone = true
+		then()
 		return nil
-	}}
-	s.send(ping, []byte{gomysql.COM_PING})
+	}}, []byte{gomysql.COM_PING})
 }
 
 // outcomeOfError is how a transaction ended whose statement failed. Statements that commit implicitly

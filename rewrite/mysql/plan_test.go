@@ -188,7 +188,7 @@ func flags(p *rewrite.Plan) string {
 		set  bool
 	}{
 		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning},
-		{"capture", p.Capture}, {"ends-txn", p.EndsTxn}, {"chain", p.Chain}, {"may-hide-locks", p.MayHideLocks},
+		{"capture", p.Capture}, {"ends-txn", p.EndsTxn}, {"may-hide-locks", p.MayHideLocks},
 		{"reads-diagnostics", p.ReadsDiagnostics}, {"changes-session", p.ChangesSession},
 		{"changes-schema", p.ChangesSchema}, {"substitutes", p.Substitutes},
 		{"commits", p.Commits}, {"may-restart", p.MayRestart},

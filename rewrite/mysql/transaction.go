@@ -18,14 +18,14 @@ func (v verb) transaction() {
 		p.EndsTxn = true
 	case v.is(0, "COMMIT"):
 		p.Kind = history.Commit
-		v.end()
+		p.EndsTxn = true
 	case v.is(0, "ROLLBACK"):
 		p.Kind = history.Rollback
 		if i := v.st.find(v.from, v.to, 0, "TO"); i >= 0 {
 			p.Savepoint = v.savepoint()
 			return
 		}
-		v.end()
+		p.EndsTxn = true
 	case v.is(0, "SAVEPOINT"):
 		p.Kind, p.Savepoint = history.Savepoint, v.savepoint()
 	case v.is(0, "RELEASE"):
@@ -33,13 +33,6 @@ func (v verb) transaction() {
 	default:
 		v.xa()
 	}
-}
-
-// end sets what the rest of COMMIT and ROLLBACK says: [WORK] [AND [NO] CHAIN] [[NO] RELEASE].
-func (v verb) end() {
-	v.p.EndsTxn = true
-	chain := v.st.find(v.from, v.to, 0, "CHAIN")
-	v.p.Chain = chain >= 0 && !v.st.is(chain-1, "NO")
 }
 
 // savepoint gives the name, which is the last token, folded to lower case.

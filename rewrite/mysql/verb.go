@@ -92,7 +92,7 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 		}
 		p.Kind, p.Savepoint, p.Reveals = history.Other, "", ""
 		p.SetsNext = p.SetsNext || one.SetsNext || p.NextLevel != history.LevelUnknown || one.NextLevel != history.LevelUnknown
-		p.Chain, p.Commits, p.NextLevel = false, false, history.LevelUnknown
+		p.Commits, p.NextLevel = false, history.LevelUnknown
 		p.Shadows = strings.Trim(p.Shadows+"\n"+one.Shadows, "\n")
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
 		p.MayRestart = p.EndsTxn

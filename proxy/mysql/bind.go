@@ -1,0 +1,146 @@
+package mysql
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
+// bound anew, since the server may have seen none for it, and hidden parameters are put in at their
+// places.
+func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error) {
+	r := reader{b: payload}
+	head := r.bytes(executeHead)
+	nulls := r.bytes((p.params + 7) / 8)
+	bound := p.params == 0
+	if p.params > 0 && r.uint8() != 0 {
+		bound = true
+		p.types = append(p.types[:0], r.bytes(2*p.params)...)
+	}
+	if r.err != nil || len(p.types) != 2*p.params {
+		return nil, fmt.Errorf("parse COM_STMT_EXECUTE: %w", errMalformed)
+	}
+	values, err := p.values(&r, nulls)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.Args {
+		o.stmt.Args = p.args(values, nulls)
+	}
+	if !p.rewritten {
+		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
+			p.executed = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
+		}
+		clear(p.long)
+		if bound {
+			payload = p.named(payload)
+		}
+		return payload, nil
+	}
+	id, hidden := p.id, p.plan.Hidden
+	if !o.rewritten {
+		id, hidden = p.original, nil
+	}
+	b := append(s.scratch[:0], head...)
+	binary.LittleEndian.PutUint32(b[1:], id)
+	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o))
+	clear(p.long)
+	return s.scratch, nil
+}
+
+// named gives COM_STMT_EXECUTE under the statement's own id, where the client meant the one prepared
+// last: for the server that may be one beside it. (It refuses such a command without types.)
+func (p *prepared) named(payload []byte) []byte {
+	if binary.LittleEndian.Uint32(payload[1:]) == directExecute {
+		payload = slices.Clone(payload)
+		binary.LittleEndian.PutUint32(payload[1:], p.id)
+	}
+	return payload
+}
+
+// values cuts the parameter values apart. Those that are NULL or came by SEND_LONG_DATA are empty.
+func (p *prepared) values(r *reader, nulls []byte) ([][]byte, error) {
+	values := make([][]byte, p.params)
+	for i := range values {
+		if nulls[i/8]&(1<<(i%8)) != 0 || p.long[i] {
+			continue
+		}
+		start := r.pos
+		skipBinary(r, p.types[2*i])
+		if r.err != nil {
+			return nil, fmt.Errorf("parse parameter %d: %w", i+1, r.err)
+		}
+		values[i] = r.b[start:r.pos]
+	}
+	return values, nil
+}
+
+// args prints the parameters for the history.
+func (p *prepared) args(values [][]byte, nulls []byte) []string {
+	args := make([]string, len(values))
+	for i, v := range values {
+		switch {
+		case p.long[i]:
+			args[i] = "<long data>"
+		case nulls[i/8]&(1<<(i%8)) != 0:
+			args[i] = "NULL"
+		default:
+			args[i] = formatBinary(&reader{b: v}, p.types[2*i], p.types[2*i+1]&0x80 != 0)
+		}
+	}
+	return args
+}
+
+// appendParams writes NULL bitmap, types and values of the client's parameters with the hidden ones
+// among them.
+func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewrite.Hidden, fill sqlmysql.Values) []byte {
+	total := p.params + len(hidden)
+	if total == 0 {
+		return b
+	}
+	bitmap := len(b)
+	b = append(b, make([]byte, (total+7)/8)...)
+	b = append(b, 1)
+	rest := hidden
+	for i, client := 0, 0; i < total; i++ {
+		from, own := client, len(rest) > 0 && rest[0].Index == i
+		switch {
+		case own && rest[0].Hole == rewrite.CopyHole:
+			from, rest = rest[0].Ordinal, rest[1:]
+		case own:
+			b = append(b, gomysql.MYSQL_TYPE_BLOB, 0)
+			rest = rest[1:]
+			continue
+		default:
+			client++
+		}
+		if nulls[from/8]&(1<<(from%8)) != 0 {
+			b[bitmap+i/8] |= 1 << (i % 8)
+		}
+		b = append(b, p.types[2*from:2*from+2]...)
+	}
+	rest = hidden
+	var room [48]byte
+	for i, client := 0, 0; i < total; i++ {
+		if len(rest) > 0 && rest[0].Index == i {
+			if rest[0].Hole == rewrite.CopyHole {
+				b = append(b, values[rest[0].Ordinal]...)
+				rest = rest[1:]
+				continue
+			}
+			value := sqlmysql.AppendParam(room[:0], rest[0].Hole, rest[0].Ordinal, &fill)
+			b = append(appendLenenc(b, uint64(len(value))), value...)
+			rest = rest[1:]
+			continue
+		}
+		b = append(b, values[client]...)
+		client++
+	}
+	return b
+}
