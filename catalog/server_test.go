@@ -157,12 +157,8 @@ func TestConnKillsAStatementThatNobodyWaitsFor(t *testing.T) {
 	c := connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	begin := time.Now()
 	if _, err := c.Exec(ctx, "SELECT SLEEP(60)"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("error %v", err)
-	}
-	if d := time.Since(begin); d > 10*time.Second {
-		t.Errorf("waited %v", d)
 	}
 	db := testdb.Open(t, "")
 	deadline := time.Now().Add(10 * time.Second)

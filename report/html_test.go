@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/isotap/isotap/analyzer"
 )
@@ -117,15 +116,9 @@ func TestThousandFindingsStayASmallPage(t *testing.T) {
 		f.Explanation = append(f.Explanation, strings.Repeat("y ", 50_000))
 	}
 	for name, r := range map[string]*analyzer.Result{"plain": crowd(1000), "long texts": long} {
-		began := time.Now()
 		page := renderHTML(t, r)
-		took := time.Since(began)
-		t.Logf("%s: %d bytes in %v", name, len(page), took)
 		if len(page) > 3<<20 {
 			t.Errorf("%s: the page has %d bytes", name, len(page))
-		}
-		if took > 5*time.Second {
-			t.Errorf("%s: the page took %v", name, took)
 		}
 		if n := strings.Count(page, "<tr><td><span class=\"badge"); n != 1000 {
 			t.Errorf("%s: the index lists %d findings", name, n)

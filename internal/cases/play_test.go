@@ -179,13 +179,9 @@ func TestFailuresEndTheRunAndLeaveNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
-			begin := time.Now()
 			_, err := r.Run(ctx, tt.target, tt.c, tt.level, tt.options)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v does not say %q", err, tt.want)
-			}
-			if d := time.Since(begin); d > 10*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}
