@@ -31,6 +31,9 @@ type Info struct {
 	Isotap  string    // isotap's version
 	Mode    string    // items, versions, predicates
 	Server  Server
+	// Horizon is PostgreSQL's 64-bit transaction id below which every transaction had ended when the run
+	// began: what these wrote was there before. 0: not known, as on every other engine.
+	Horizon uint64
 }
 
 // Server names the database server behind a run.
@@ -160,6 +163,9 @@ type Stmt struct {
 	Rows     uint64 // rows that the client got
 	Affected uint64 // rows that the server said it changed
 	Accesses []Access
+	// Places stands beside Accesses, one for one, where versions are known by where PostgreSQL keeps them
+	// and not yet by their tags (see package versions); nil otherwise.
+	Places []Place
 }
 
 // Error is the server's own error; zero for success.
@@ -198,5 +204,23 @@ type Access struct {
 // A Row names one row for its whole life.
 type Row struct {
 	Table string // schema.table, with the incarnation appended as @n from the second on
-	ID    string // isotap_rowid
+	// ID is isotap_rowid; on PostgreSQL the values of the primary key, and empty where the table has none.
+	ID string
+}
+
+// A Place says where PostgreSQL keeps the version that an access read or replaced, and the one that it
+// left. A version is known by the table that holds it, its place there (ctid) and the transaction that
+// wrote it (xmin), until the table is rewritten (DESIGN 4.2). Zeros stand for what is not known: until
+// version 18 an UPDATE does not tell what it replaced.
+type Place struct {
+	XID    uint32 // the (sub)transaction that wrote the version read or replaced: xmin
+	CTID   uint64 // and where it stands: the block above 16 bits of offset
+	NewXID uint32 // as XID, of the version that an INSERT or UPDATE left
+	NewID  uint64 // as CTID
+	// LSN is the position of the write-ahead log right after a write, while its row was still locked: of
+	// two writes of one row the later one has the larger.
+	LSN uint64
+	// Leaf is the oid of the table that holds the version, where Row.Table is that of its partitioned
+	// parent; otherwise 0.
+	Leaf uint32
 }

@@ -87,12 +87,55 @@ type Source struct {
 	Array bool
 	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
 	Limit int
+	// Physical is what identifies a version on PostgreSQL; nil on every other engine.
+	Physical *Physical
 }
+
+// A Physical says what identifies a row's version on PostgreSQL.
+type Physical struct {
+	// Items are each a column, in this order; of an array each element is a text of them, separated by
+	// semicolons, the key's values escaped as in a row's id.
+	Items []Item
+	// Leaves are the names of tables by oid (ItemTable), where Source.Table alone does not name the row:
+	// those that inherit from it. Nil: it does.
+	Leaves map[uint32]string
+}
+
+// An Item is one column of what identifies a row's version on PostgreSQL.
+type Item uint8
+
+const (
+	// ItemTable is tableoid: the table that holds the version.
+	ItemTable Item = iota
+	// ItemPlace and ItemXID are ctid and xmin of the version that was read, or that a DELETE replaced.
+	ItemPlace
+	ItemXID
+	// ItemNewPlace and ItemNewXID are those of the version that a write left. NULL: it left none.
+	ItemNewPlace
+	ItemNewXID
+	// ItemKey and its kind are a column of the primary key: an integer, a text, a uuid, or for any other
+	// type the hexadecimal digits of its binary form. There is one item for each of its columns.
+	ItemKeyInt
+	ItemKeyText
+	ItemKeyUUID
+	ItemKeyHex
+	// ItemOldKeyChanged is true where an UPDATE gave the row another key.
+	ItemOldKeyChanged
+	// ItemInserted is true where INSERT ... ON CONFLICT inserted the row, and false where it updated it.
+	ItemInserted
+	// ItemAction is what MERGE did to the row: INSERT, UPDATE or DELETE.
+	ItemAction
+	// ItemLSN is the write-ahead log's position after the write.
+	ItemLSN
+)
 
 // Columns is the number of columns that the source takes of a row.
 func (s Source) Columns() int {
-	if s.Array {
+	switch {
+	case s.Array:
 		return 1
+	case s.Physical != nil:
+		return len(s.Physical.Items)
 	}
 	return 2
 }

@@ -30,6 +30,25 @@ type Table struct {
 	// CascadesUpdate and CascadesDelete say that a foreign key of another table reacts with an
 	// action (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names.
 	CascadesUpdate, CascadesDelete bool
+
+	// What follows is PostgreSQL's.
+
+	OID uint32
+	// Key is the primary key, by the names of its columns in the key's order; nil when there is none.
+	Key []string
+	// Partitioned says that the table holds no rows itself, Root names the partitioned table at the top
+	// (history.Row.Table) of a partition, and Leaves are the tables that hold a table's rows, by oid, where
+	// there are others than itself: partitions and tables that inherit.
+	Partitioned bool
+	Root        string
+	Leaves      map[uint32]string
+	// Materialized and Foreign say what a table is that is no ordinary one; a View that only passes one
+	// table's rows on has its name in ViewOf.
+	Materialized, Foreign bool
+	ViewOf                *TableName
+	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and
+	// Forced: for its owner too).
+	Rules, RowSecurity, RowSecurityForced bool
 }
 
 // A Column of a table.
@@ -40,6 +59,7 @@ type Column struct {
 	Collation string // empty for what is no text
 	Invisible bool
 	Generated bool
+	NotNull   bool // PostgreSQL only
 }
 
 // An Index of a table. The clustered index of InnoDB (its primary key) holds every column; a
