@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 const (
@@ -31,7 +31,7 @@ type link struct {
 	proxy          *Proxy
 	client, server side
 
-	session    *mysql.Session
+	session    Session
 	info       history.Session
 	ahead      []byte    // what the client sent and the session does not take yet
 	loginBy    time.Time // when the client must have logged in
@@ -162,7 +162,7 @@ func (l *link) step(ctx context.Context, failed error) {
 		return
 	}
 	l.send()
-	for l.session.Upgrade() != mysql.NoLeg {
+	for l.session.Upgrade() != wire.NoLeg {
 		l.session.Upgraded(l.proxy.now(), l.upgrade(ctx, l.session.Upgrade()))
 		l.send()
 	}
@@ -210,9 +210,9 @@ func (l *link) record(ctx context.Context) error {
 			if err := cfg.Recorder.Session(ctx, l.info); err != nil {
 				return err
 			}
-		case e.SchemaChanged:
+		case e.Schema != nil:
 			reload, cancel := context.WithTimeout(ctx, reloadLimit)
-			err := cfg.Reload(reload, e.Changed)
+			err := cfg.Reload(reload, *e.Schema)
 			cancel()
 			if err != nil {
 				l.log().Warn("cannot read the schema again: changed tables may go unobserved", zap.Error(err))

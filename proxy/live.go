@@ -7,7 +7,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/mysql"
 )
 
 // Live is what of a Proxy's configuration may change while it serves: see [Proxy.Reconfigure].
@@ -53,12 +52,17 @@ func (p *Proxy) admit() bool {
 func (p *Proxy) refuse(client net.Conn) {
 	defer client.Close()
 	p.cfg.Logger.Warn("too many clients: one was refused", zap.Int("max_connections", p.live.Load().MaxConns))
-	client.SetWriteDeadline(time.Now().Add(refusalPatience))
-	client.Write(mysql.TooManyPacket())
+	p.turnAway(client, TooMany, "too many clients")
 }
 
-// refusalPatience is how long a client that is refused may take to read why.
+// refusalPatience is how long a client that is refused may take to ask, and to read why.
 const refusalPatience = time.Second
+
+// turnAway tells a client why it is not served.
+func (p *Proxy) turnAway(client net.Conn, r Refusal, why string) {
+	client.SetDeadline(time.Now().Add(refusalPatience))
+	p.cfg.Protocol.Refuse(client, r, why)
+}
 
 // logStatements logs the statements of a transaction that has ended.
 func (l *link) logStatements(t *history.Txn, how LogSQL) {
@@ -72,6 +76,8 @@ func (l *link) logStatements(t *history.Txn, how LogSQL) {
 		}
 		if s.Error.Code != 0 {
 			fields = append(fields, zap.Uint16("error", s.Error.Code))
+		} else if s.Error.SQLState != "" {
+			fields = append(fields, zap.String("error", s.Error.SQLState))
 		}
 		if how == LogFull {
 			fields = append(fields, zap.Strings("values", s.Args))

@@ -21,8 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/mysql"
-	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // A Recorder takes what the sessions did. Its methods may be called from many goroutines; Txn blocks
@@ -32,6 +31,54 @@ type Recorder interface {
 	Session(ctx context.Context, s history.Session) error
 	Txn(ctx context.Context, t *history.Txn) error
 }
+
+// A Session is the state machine of one client's connection, in the protocol of its server. It is given
+// the bytes that either side sent, at a time in nanoseconds since the run's start, and is used by one
+// goroutine. See package proxy/mysql for what each method promises.
+type Session interface {
+	FromClient(now int64, p []byte) (n int, err error)
+	FromServer(now int64, p []byte) error
+	// Output gives the bytes to send to each side and forgets them. They are valid until the session is
+	// given bytes again.
+	Output() (toClient, toServer []byte)
+	// Events gives what happened since the last call, to be dealt with before the next Output is sent.
+	Events() []wire.Event
+	Turn() wire.Turn
+	// Upgrade says which leg is to begin TLS once the Output is sent; Upgraded tells what came of it.
+	Upgrade() wire.Leg
+	Upgraded(now int64, failed error)
+	// Copying says that bytes may be copied from now on without the session.
+	Copying() bool
+	LoggedIn() bool
+	LoginOverdue(now int64)
+	InTransaction() bool
+	// Unread says that Idle has something to do when both sides stay quiet.
+	Unread() bool
+	Idle(now int64)
+	ClientClosed(now int64)
+	ServerClosed(now int64)
+	// Done says that both sides are to be closed once the output is sent.
+	Done() bool
+}
+
+// A Protocol is what a Proxy must know of the protocol that it serves.
+type Protocol struct {
+	// NewSession makes the session of a new connection.
+	NewSession func(wire.Link) Session
+	// Refuse tells a client, in the protocol's own way, why it is not served. The connection has a deadline
+	// and is closed afterwards.
+	Refuse func(client net.Conn, r Refusal, why string)
+}
+
+// A Refusal is why a client is not served.
+type Refusal uint8
+
+const (
+	// Unreachable: the server does not take a connection.
+	Unreachable Refusal = iota
+	// TooMany: there are as many clients as Live.MaxConns allows.
+	TooMany
+)
 
 // Config says what a Proxy does.
 type Config struct {
@@ -43,13 +90,10 @@ type Config struct {
 	Recorder Recorder
 	Run      history.Run
 	// Started is when the run began: the zero of all recorded times. New fills in now.
-	Started time.Time
-	Planner mysql.Planner
-	// AsksConflicts is as mysql.Config has it.
-	AsksConflicts bool
-	// Reload brings the schema behind the Planner up to date after a statement changed the tables, or
-	// perhaps any when there are none.
-	Reload func(ctx context.Context, tables []rewrite.TableName) error
+	Started  time.Time
+	Protocol Protocol
+	// Reload brings the schema that the sessions plan by up to date when one of them asks for it.
+	Reload func(ctx context.Context, s wire.Schema) error
 	// Durable holds a transaction's end back from the client until the Recorder has taken it.
 	Durable bool
 	// Args records the values of literals and parameters.
@@ -189,7 +233,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	p.meter.dialed(err)
 	if err != nil {
 		p.cfg.Logger.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
-		client.Write(mysql.RefusalPacket("isotap cannot reach the server at " + p.cfg.Address))
+		p.turnAway(client, Unreachable, "isotap cannot reach the server at "+p.cfg.Address)
 		return
 	}
 	defer server.Close()
@@ -229,23 +273,13 @@ func (p *Proxy) newLink(client, server net.Conn) *link {
 	}
 	l.loginBy = time.Now().Add(p.cfg.LoginTimeout)
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
-	cfg := mysql.Config{
-		ID:            l.info.ID,
-		Planner:       p.cfg.Planner,
-		NextTxn:       func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
-		Durable:       p.cfg.Durable,
-		AsksConflicts: p.cfg.AsksConflicts,
-		Args:          p.live.Load().Args,
-		ClientTLS:     p.cfg.TLS.ClientUse,
-		ServerTLS:     p.cfg.TLS.ServerUse,
-		ClientLocal:   clientLocal,
-		ServerLocal:   serverLocal,
-		Key:           passwordKey,
-	}
-	if p.cfg.Off {
-		cfg.Planner = nil
-	}
-	l.session = mysql.NewSession(cfg)
+	l.session = p.cfg.Protocol.NewSession(wire.Link{
+		ID:          l.info.ID,
+		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
+		Args:        p.live.Load().Args,
+		ClientLocal: clientLocal,
+		ServerLocal: serverLocal,
+	})
 	return l
 }
 

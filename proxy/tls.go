@@ -2,49 +2,42 @@ package proxy
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/tls"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
-	"github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // TLS says how a proxy's legs are encrypted, each on its own.
 type TLS struct {
 	// Client is what a client is shown; ClientUse says whether it may or must take it.
 	Client    *tls.Config
-	ClientUse mysql.TLSUse
+	ClientUse wire.TLSUse
 	// Server is how the server is looked at; ServerUse says whether it may or must speak TLS.
 	Server    *tls.Config
-	ServerUse mysql.TLSUse
+	ServerUse wire.TLSUse
 }
 
 // none says whether TLS is left to client and server.
-func (t TLS) none() bool { return t.ClientUse == mysql.NoTLS && t.ServerUse == mysql.NoTLS }
+func (t TLS) none() bool { return t.ClientUse == wire.NoTLS && t.ServerUse == wire.NoTLS }
 
 // DefaultLoginTimeout is that of MySQL servers (connect_timeout).
 const DefaultLoginTimeout = 10 * time.Second
 
-// passwordKey gives the key pair that clients on a plain leg encrypt their passwords for. It is made
-// when the first of them asks, and lives as long as the process.
-var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
-
 // upgrade begins TLS on a leg.
-func (l *link) upgrade(ctx context.Context, leg mysql.Leg) error {
+func (l *link) upgrade(ctx context.Context, leg wire.Leg) error {
 	ctx, cancel := context.WithDeadline(ctx, l.loginBy)
 	defer cancel()
 	cfg := &l.proxy.cfg.TLS
 	s, begin := &l.client, func(c net.Conn) *tls.Conn { return tls.Server(c, cfg.Client) }
-	if leg == mysql.ServerLeg {
+	if leg == wire.ServerLeg {
 		s, begin = &l.server, func(c net.Conn) *tls.Conn { return tls.Client(c, cfg.Server) }
 	}
 	s.setDeadline(time.Time{})
 	plain := s.conn
-	if leg == mysql.ClientLeg && len(l.ahead) > 0 {
+	if leg == wire.ClientLeg && len(l.ahead) > 0 {
 		// A client need not wait for an answer before it begins.
 		plain = &resumed{Conn: plain, ahead: append([]byte(nil), l.ahead...)}
 		l.ahead = nil

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 const (
@@ -75,9 +75,9 @@ func (l *link) read() (client, server heard) {
 		return heard{}, l.server.readSoon()
 	}
 	switch l.session.Turn() {
-	case mysql.ClientTurn:
+	case wire.ClientTurn:
 		client = l.client.readSoon()
-	case mysql.ServerTurn:
+	case wire.ServerTurn:
 		server = l.server.readSoon()
 	}
 	if client.something() || server.something() {

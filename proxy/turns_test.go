@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // socket gives both ends of a TCP connection.
@@ -55,7 +56,7 @@ func TestLinkHearsTheSideWhoseTurnItIsNot(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, theirs, _ := greeted(t)
-			if l.session.Turn() != mysql.ServerTurn {
+			if l.session.Turn() != wire.ServerTurn {
 				t.Fatal("it is not the server's turn at the start")
 			}
 			if err := test.do(theirs); err != nil {

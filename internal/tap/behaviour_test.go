@@ -341,8 +341,8 @@ func TestTablesChangedWithoutTheProxyAreNoticed(t *testing.T) {
 	c := b.conn(b.through)
 	b.exec(c, "INSERT INTO t VALUES (1, 2)")
 	b.exec(b.direct, "ALTER TABLE t MODIFY b INT FIRST")
-	epoch := b.tap.schema.catalog.Epoch()
-	for deadline := time.Now().Add(20 * time.Second); b.tap.schema.catalog.Epoch() == epoch; time.Sleep(50 * time.Millisecond) {
+	epoch := b.tap.backend.(*mysqlBackend).catalog.Epoch()
+	for deadline := time.Now().Add(20 * time.Second); b.tap.backend.(*mysqlBackend).catalog.Epoch() == epoch; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the catalog is as it was 20 s ago")
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/isotap/isotap/catalog"
-	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // A Place is how a client program reaches the tap, by the names that [Expand] knows: host, port, socket
@@ -109,7 +109,7 @@ func (t *Tap) config(database string) *mysql.Config {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.DBName = t.upstream.User, t.upstream.Password, database
 	c.Net, c.Addr = t.Addr().Network(), t.Addr().String()
-	if t.tls == mysqlproxy.MustTLS && c.Net == "tcp" {
+	if t.tls == wire.MustTLS && c.Net == "tcp" {
 		c.TLSConfig = "skip-verify"
 	}
 	return c

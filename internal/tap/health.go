@@ -75,7 +75,7 @@ func (t *Tap) reachable(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	if t.schema == nil {
+	if t.backend == nil {
 		p.last = t.proxy.Down()
 		if p.last != nil {
 			p.last = t.dial(ctx)
@@ -92,8 +92,7 @@ func (t *Tap) reachable(ctx context.Context) error {
 func (t *Tap) ask(ctx context.Context) error {
 	answered := make(chan error, 1)
 	go func() {
-		_, err := t.schema.conn.Query(ctx, "SELECT 1")
-		answered <- err
+		answered <- t.backend.ping(ctx)
 	}()
 	select {
 	case err := <-answered:

@@ -23,7 +23,7 @@ func (t *Tap) Metrics(p *admin.Page) {
 	}
 	trafficMetrics(p, &s)
 	t.recorderMetrics(p)
-	lookups, hits := t.schema.planner.Stats()
+	lookups, hits := t.backend.plans()
 	p.Counter("isotap_plan_cache_hits_total", "Statements whose plan was in the cache.", float64(hits))
 	p.Counter("isotap_plan_cache_misses_total", "Statements whose plan had to be made.", float64(lookups-hits))
 }

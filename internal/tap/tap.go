@@ -1,8 +1,8 @@
 // Package tap puts a running isotap together: the schema of the server behind it, the planner, the
 // recording and the proxy. It is what `isotap proxy`, `isotap run` and `isotap demo` share.
 //
-// tap.go starts and ends it; listen.go opens its addresses, tls.go its certificates, schema.go keeps the
-// planner's tables up to date, health.go and metrics.go answer on the admin address. environment.go tells
+// tap.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
+// a tap needs of the server behind it, mysql.go is that for the MySQL family; health.go and metrics.go answer on the admin address. environment.go tells
 // a client program where the tap is. analyze.go and recordings.go read what was recorded.
 package tap
 
@@ -21,7 +21,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/admin"
 	"github.com/isotap/isotap/proxy"
-	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -76,7 +76,7 @@ type Tap struct {
 	stop      context.CancelFunc
 	served    chan error
 	writer    *recorder.Writer
-	schema    *schema
+	backend   backend // open; nil in mode off
 	proxy     *proxy.Proxy
 	watching  sync.WaitGroup
 	upstream  catalog.Target
@@ -86,7 +86,7 @@ type Tap struct {
 	serving   context.Context // ends when no more clients are taken
 	admin     *admin.Server   // nil when there is none
 	probe     probe
-	tls       mysqlproxy.TLSUse // of clients
+	tls       wire.TLSUse // of clients
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. The Tap serves
@@ -117,11 +117,13 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if err := t.openAdmin(&o); err != nil {
 		return nil, errors.Join(err, closeAll(t.listeners))
 	}
+	b := newBackend(o.Upstream)
 	if !o.Off {
-		if err := t.observe(ctx, o, &cfg); err != nil {
+		if err := t.observe(ctx, o, b, &cfg); err != nil {
 			return nil, errors.Join(err, t.close(), closeAll(t.listeners))
 		}
 	}
+	cfg.Protocol = b.protocol(legs, cfg.Durable)
 	serving, stop := context.WithCancel(ctx)
 	t.serving, t.stop = serving, stop
 	t.proxy = proxy.New(cfg)
@@ -130,37 +132,35 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if t.admin != nil {
 		t.admin.Serve()
 	}
-	if t.schema != nil {
-		t.watching.Go(func() { t.schema.watch(serving, o.Logger) })
+	if t.backend != nil {
+		t.watching.Go(func() { t.backend.watch(serving, o.Logger) })
 	}
 	return t, nil
 }
 
 // observe opens what a proxy needs that looks at its traffic.
-func (t *Tap) observe(ctx context.Context, o Options, cfg *proxy.Config) error {
-	var err error
-	if t.schema, err = openSchema(ctx, o.Upstream, o.StrictPlans); err != nil {
+func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Config) error {
+	if err := b.open(ctx, o.StrictPlans); err != nil {
 		return err
 	}
-	facts := t.schema.facts
+	t.backend = b
 	cfg.Started = time.Now()
-	t.writer, err = recorder.Create(o.Recording, history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items",
-		Server: history.Server{Engine: facts.Engine, Version: facts.Version, SnapshotIsolation: facts.SnapshotIsolation}},
-		recorder.Options{Durability: o.Durability, Logger: o.Logger})
-	if err != nil {
+	info := history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items"}
+	b.describe(&info)
+	var err error
+	if t.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, Logger: o.Logger}); err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
 	cfg.Recorder, cfg.Run = t.writer, t.writer.Run()
-	cfg.AsksConflicts = facts.AsksConflicts
-	cfg.Planner, cfg.Reload = t.schema.planner, t.schema.reload
+	cfg.Reload = b.reload
 	return nil
 }
 
 // Reconfigure changes what may be changed while clients are served.
 func (t *Tap) Reconfigure(l Live) {
 	t.proxy.Reconfigure(l.Live)
-	if t.schema != nil {
-		t.schema.planner.SetStrictPlans(l.StrictPlans)
+	if t.backend != nil {
+		t.backend.setStrictPlans(l.StrictPlans)
 	}
 }
 
@@ -197,8 +197,8 @@ func (t *Tap) close() error {
 		errs = append(errs, t.writer.Close())
 	}
 	t.watching.Wait()
-	if t.schema != nil {
-		errs = append(errs, t.schema.close())
+	if t.backend != nil {
+		errs = append(errs, t.backend.close())
 	}
 	return errors.Join(errs...)
 }

@@ -16,12 +16,12 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/proxy"
-	"github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // ClientTLS says how clients may connect.
 type ClientTLS struct {
-	Use mysql.TLSUse
+	Use wire.TLSUse
 	// Cert and Key are PEM files. Without them isotap makes a certificate of its own at the start.
 	Cert, Key string
 	// CA is a PEM file: clients that use TLS must show a certificate that it vouches for.
@@ -40,9 +40,9 @@ func ParseClientTLS(mode, cert, key, ca string) (ClientTLS, error) {
 	case mode == "off":
 		return ClientTLS{}, nil
 	case mode == "required", mode == "" && ca != "":
-		c.Use = mysql.MustTLS
+		c.Use = wire.MustTLS
 	case mode == "optional", mode == "" && cert != "":
-		c.Use = mysql.MayTLS
+		c.Use = wire.MayTLS
 	case mode != "":
 		return c, fmt.Errorf("--tls: %q is neither off, optional nor required", mode)
 	}
@@ -54,7 +54,7 @@ func ParseClientTLS(mode, cert, key, ca string) (ClientTLS, error) {
 
 // config gives what clients are shown; nil where TLS is off.
 func (c ClientTLS) config() (*tls.Config, error) {
-	if c.Use == mysql.NoTLS {
+	if c.Use == wire.NoTLS {
 		return nil, nil
 	}
 	pair, err := selfSigned()
@@ -119,9 +119,9 @@ func (o *Options) legs() (proxy.TLS, error) {
 	switch o.Upstream.TLS.Mode {
 	case catalog.TLSDisable:
 	case catalog.TLSPrefer:
-		t.ServerUse = mysql.MayTLS
+		t.ServerUse = wire.MayTLS
 	default:
-		t.ServerUse = mysql.MustTLS
+		t.ServerUse = wire.MustTLS
 	}
 	return t, nil
 }

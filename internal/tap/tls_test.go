@@ -25,7 +25,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/testdb"
-	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // mysqlURL is a MySQL server's, whose account root has no password.
@@ -60,7 +60,7 @@ var (
 func startLegs(t *testing.T, upstream catalog.Target, off bool) (tcp, unix *Tap) {
 	t.Helper()
 	dir := t.TempDir()
-	start := func(listen, recording string, use mysqlproxy.TLSUse) *Tap {
+	start := func(listen, recording string, use wire.TLSUse) *Tap {
 		tap, err := Start(context.Background(), Options{Upstream: upstream, Listen: listen, Off: off, Recording: filepath.Join(dir, recording),
 			ClientTLS: ClientTLS{Use: use}, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 		if err != nil {
@@ -69,7 +69,7 @@ func startLegs(t *testing.T, upstream catalog.Target, off bool) (tcp, unix *Tap)
 		t.Cleanup(func() { tap.Stop() })
 		return tap
 	}
-	return start("127.0.0.1:0", "tcp", mysqlproxy.MayTLS), start("unix:"+filepath.Join(dir, "s"), "unix", mysqlproxy.NoTLS)
+	return start("127.0.0.1:0", "tcp", wire.MayTLS), start("unix:"+filepath.Join(dir, "s"), "unix", wire.NoTLS)
 }
 
 // TestPasswordsCrossFromLegToLeg logs in by each plug-in that shows a password over safe legs only, over
@@ -286,7 +286,7 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			upstream := catalog.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
-			tap, err := Start(t.Context(), Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: ClientTLS{Use: mysqlproxy.MayTLS}})
+			tap, err := Start(t.Context(), Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: ClientTLS{Use: wire.MayTLS}})
 			if err != nil {
 				t.Fatal(err)
 			}

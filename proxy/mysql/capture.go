@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -146,7 +147,7 @@ func (s *Session) release() {
 			waiting = append(waiting, t)
 			continue
 		}
-		s.events = append(s.events, Event{Txn: t})
+		s.events = append(s.events, wire.Event{Txn: t})
 	}
 	s.ended = waiting
 	if len(waiting) == 0 {

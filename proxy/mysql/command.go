@@ -8,6 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -372,7 +373,7 @@ func (s *Session) effects(o *observed, x *exchange) {
 	}
 	s.env.Shadowed = s.shadowed
 	if plan.ChangesSchema {
-		s.events = append(s.events, Event{SchemaChanged: true, Changed: plan.Changed})
+		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Tables: plan.Changed}})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -65,10 +66,10 @@ func semicolons(text []byte) (ends []int) {
 func loggedIn(t testing.TB, caps uint32) *Session {
 	t.Helper()
 	var n uint32
-	s := NewSession(Config{ID: 1, Planner: plans{}, Args: true, NextTxn: func() history.TxnID {
+	s := NewSession(Config{Planner: plans{}, Link: wire.Link{ID: 1, Args: true, NextTxn: func() history.TxnID {
 		n++
 		return history.MakeTxnID(1, n)
-	}})
+	}}})
 	caps = caps&^gomysql.CLIENT_SSL | gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_LONG_PASSWORD
 	greeting := append([]byte("\x0a10.11.0-MariaDB\x00\x01\x00\x00\x00abcdefgh\x00"), byte(caps), byte(caps>>8), 33, 2, 0, byte(caps>>16), byte(caps>>24), 21)
 	greeting = append(greeting, make([]byte, 10)...)

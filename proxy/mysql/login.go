@@ -7,6 +7,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/proxy/wire"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -50,15 +51,15 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	}
 	s.scramble = append(scramble, r.cString()...)
 	caps := uint32(binary.LittleEndian.Uint16(low)) | uint32(binary.LittleEndian.Uint16(high))<<16
-	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == MustTLS {
+	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == wire.MustTLS {
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "isotap is to use TLS with the server, which does not offer it: "+
 			"configure the server for TLS, or isotap with --upstream-tls prefer or disable")
 		return nil
 	}
-	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != NoTLS
+	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != wire.NoTLS
 	caps &^= maskedCaps
 	s.caps = caps
-	if s.cfg.ClientTLS != NoTLS {
+	if s.cfg.ClientTLS != wire.NoTLS {
 		caps |= gomysql.CLIENT_SSL
 	}
 	binary.LittleEndian.PutUint16(low, uint16(caps))
@@ -89,7 +90,7 @@ func (s *Session) login(seq byte, payload []byte) error {
 	case caps&gomysql.CLIENT_SSL != 0 && !s.client.tls:
 		s.beginClientTLS()
 		return nil
-	case s.cfg.ClientTLS == MustTLS && !s.client.safe():
+	case s.cfg.ClientTLS == wire.MustTLS && !s.client.safe():
 		s.turnAway(erSecureTransportRequired, "HY000", "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
 		return nil
 	}
@@ -125,7 +126,7 @@ func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error)
 	if r.err != nil {
 		return nil, r.err
 	}
-	s.events = append(s.events, Event{User: &user})
+	s.events = append(s.events, wire.Event{User: &user})
 	var a answer
 	switch {
 	case caps&gomysql.CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA != 0:
@@ -159,7 +160,7 @@ func (s *Session) changeUser(payload []byte) {
 	if r.err == nil && r.pos < len(r.b) && s.caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
 		a.plugin, a.named = r.pos, true
 	}
-	s.events = append(s.events, Event{User: &user})
+	s.events = append(s.events, wire.Event{User: &user})
 	s.client.seq, s.server.seq = 0, 0xff
 	s.sendServer(s.beginAuth(&r, a))
 	s.phase = phaseAuth

@@ -2,7 +2,7 @@
 // MySQL family: a state machine for one connection, without a socket, a goroutine or a clock.
 //
 // A [Session] is given the bytes that either side sent and answers with the bytes to send to
-// either side and with the [Event]s to record. The server's greeting and the authentication are
+// either side and with the [wire.Event]s to record. The server's greeting and the authentication are
 // relayed, so the proxy needs no user list and keeps no password; TLS ends at the session, which says
 // when a leg begins it. Afterwards each command of the client becomes a short queue of exchanges with
 // the server: isotap's own before it (ask for the session's settings, read the captured entries), the
@@ -40,6 +40,7 @@ import (
 	"fmt"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -56,39 +57,20 @@ type Planner interface {
 
 // Config is what a Session needs of the world around it.
 type Config struct {
-	ID history.SessionID
+	wire.Link
 	// Planner is nil for a session that only passes on: nothing is rewritten, nothing recorded.
 	Planner Planner
-	// NextTxn hands out transaction ids.
-	NextTxn func() history.TxnID
 	// Durable holds the reply that ends a transaction back until everything the transaction wrote is
 	// known, so that the caller can store it first (durability: commit).
 	Durable bool
 	// AsksConflicts says that the server has the session settings that history.Conflicts rests on: MariaDB's
 	// innodb_snapshot_isolation, TiDB's tidb_txn_mode and tidb_disable_txn_auto_retry.
 	AsksConflicts bool
-	// Args records the values of a statement's literals and parameters.
-	Args bool
-	// ClientTLS and ServerTLS say which leg is encrypted, ClientLocal and ServerLocal which is a unix
-	// socket.
-	ClientTLS, ServerTLS     TLSUse
-	ClientLocal, ServerLocal bool
+	// ClientTLS and ServerTLS say which leg is encrypted.
+	ClientTLS, ServerTLS wire.TLSUse
 	// Key gives the key pair that clients encrypt their passwords for where the leg to the server is the
 	// safe one.
 	Key func() (*rsa.PrivateKey, error)
-}
-
-// An Event is something to record. Exactly one field is set.
-type Event struct {
-	Txn *history.Txn
-	// User is the name the client logged in with.
-	User *string
-	// SchemaChanged says that a statement may have changed tables: the schema that the Planner rests
-	// on must be loaded again before the session goes on.
-	SchemaChanged bool
-	Changed       []rewrite.TableName // as rewrite.Plan has it
-	// Note is something an operator should know, such as a session that went on unobserved.
-	Note string
 }
 
 // phase is where a session stands in the protocol.
@@ -118,14 +100,14 @@ type Session struct {
 	version uint32
 
 	client, server leg
-	upgrade        Leg // that is to begin TLS
+	upgrade        wire.Leg // that is to begin TLS
 	auth
 
 	now      int64
 	toClient []byte
 	toServer []byte
 	holding  bool // output to the client waits for the recording
-	events   []Event
+	events   []wire.Event
 
 	loggedIn bool
 
@@ -185,7 +167,7 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 func (s *Session) wantsClient() bool {
 	switch s.phase {
 	case phaseLogin:
-		return s.upgrade == NoLeg
+		return s.upgrade == wire.NoLeg
 	case phaseAuth, phaseInfile, phaseCopy:
 		return true
 	case phaseCommand:
@@ -194,32 +176,20 @@ func (s *Session) wantsClient() bool {
 	return false
 }
 
-// A Turn is the side that speaks next.
-type Turn uint8
-
-const (
-	// EitherTurn: the protocol does not say, or the session does not follow it.
-	EitherTurn Turn = iota
-	// ClientTurn: the server has answered everything.
-	ClientTurn
-	// ServerTurn: a reply is due, and the session takes nothing from the client before it.
-	ServerTurn
-)
-
 // Turn says whose turn it is. The other side can still end the connection, and the server say why.
-func (s *Session) Turn() Turn {
+func (s *Session) Turn() wire.Turn {
 	switch s.phase {
 	case phaseGreeting, phaseClosing:
-		return ServerTurn
+		return wire.ServerTurn
 	case phaseLogin, phaseInfile:
-		return ClientTurn
+		return wire.ClientTurn
 	case phaseCommand:
 		if s.wantsClient() {
-			return ClientTurn
+			return wire.ClientTurn
 		}
-		return ServerTurn
+		return wire.ServerTurn
 	}
-	return EitherTurn
+	return wire.EitherTurn
 }
 
 // clientBytes takes one packet out of p, or what there is of it.
@@ -313,14 +283,14 @@ func reusable(b []byte) []byte {
 
 // Events gives what happened since the last call. The caller deals with all of it before it sends
 // the Output that follows.
-func (s *Session) Events() []Event {
+func (s *Session) Events() []wire.Event {
 	events := s.events
 	s.events = nil
 	return events
 }
 
 func (s *Session) note(format string, args ...any) {
-	s.events = append(s.events, Event{Note: fmt.Sprintf(format, args...)})
+	s.events = append(s.events, wire.Event{Note: fmt.Sprintf(format, args...)})
 }
 
 // Idle tells the session that nothing has come from either side for a while: entries that an

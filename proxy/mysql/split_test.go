@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/proxy/wire"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -34,10 +35,10 @@ type conversation struct {
 
 func newTestSession(planner Planner) *Session {
 	var n uint32
-	return NewSession(Config{ID: 1, Planner: planner, Args: true, NextTxn: func() history.TxnID {
+	return NewSession(Config{Planner: planner, Link: wire.Link{ID: 1, Args: true, NextTxn: func() history.TxnID {
 		n++
 		return history.MakeTxnID(7, n)
-	}})
+	}}})
 }
 
 // client sends packets of the client and lets the server answer until nothing is in flight.
@@ -81,7 +82,7 @@ func (c *conversation) settle() {
 func replay(t *testing.T, planner Planner, turns []turn, size int) (toClient, toServer []byte, events string) {
 	t.Helper()
 	s := newTestSession(planner)
-	var all []Event
+	var all []wire.Event
 	for _, turn := range turns {
 		for rest := turn.bytes; len(rest) > 0; {
 			piece := bytes.Clone(rest[:min(size, len(rest))])

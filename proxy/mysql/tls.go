@@ -4,28 +4,8 @@ import (
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-)
 
-// A TLSUse says whether a leg of a session is encrypted.
-type TLSUse uint8
-
-const (
-	// NoTLS keeps the leg plain.
-	NoTLS TLSUse = iota
-	// MayTLS encrypts it if the other side can.
-	MayTLS
-	// MustTLS ends the session if the other side cannot.
-	MustTLS
-)
-
-// A Leg is one of the two connections of a session.
-type Leg uint8
-
-// The legs of a session.
-const (
-	NoLeg Leg = iota
-	ClientLeg
-	ServerLeg
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // erSecureTransportRequired is the servers' own error for a client without TLS.
@@ -43,20 +23,20 @@ func (l leg) safe() bool { return l.tls || l.local }
 
 // Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls
 // [Session.Upgraded]. Bytes of the client that the session has not taken by then belong to TLS.
-func (s *Session) Upgrade() Leg { return s.upgrade }
+func (s *Session) Upgrade() wire.Leg { return s.upgrade }
 
 // Upgraded tells the session that a leg speaks TLS from now on, or why it cannot.
 func (s *Session) Upgraded(now int64, failed error) {
 	s.now = now
 	l := s.upgrade
-	s.upgrade = NoLeg
+	s.upgrade = wire.NoLeg
 	switch {
-	case failed == nil && l == ServerLeg:
+	case failed == nil && l == wire.ServerLeg:
 		s.sendServer(s.response)
 		clear(s.response)
 		s.response = nil
 		s.phase = phaseAuth
-	case failed != nil && l == ServerLeg:
+	case failed != nil && l == wire.ServerLeg:
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "HY000", fmt.Sprintf("isotap cannot use TLS with the server: %v "+
 			"(see --upstream-tls and --upstream-ca)", failed))
 	case failed != nil:
@@ -67,12 +47,12 @@ func (s *Session) Upgraded(now int64, failed error) {
 // beginClientTLS answers a client that asks for TLS. What stands behind the request in its packet is
 // not looked at.
 func (s *Session) beginClientTLS() {
-	if s.cfg.ClientTLS == NoTLS {
+	if s.cfg.ClientTLS == wire.NoTLS {
 		s.turnAway(erSecureTransportRequired, "", "isotap offers no TLS here: connect with TLS disabled, or start isotap with --tls-cert")
 		return
 	}
 	s.client.tls = true
-	s.upgrade = ClientLeg
+	s.upgrade = wire.ClientLeg
 }
 
 // beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
@@ -83,7 +63,7 @@ func (s *Session) beginServerTLS(response []byte) {
 	}
 	s.response = response
 	s.sendServer(response[:loginHead])
-	s.upgrade = ServerLeg
+	s.upgrade = wire.ServerLeg
 }
 
 // beforeLogin takes what the server says before the client has logged in: why it will not wait.

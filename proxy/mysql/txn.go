@@ -6,6 +6,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -303,7 +304,7 @@ func (s *Session) endOpen(status history.Status) {
 		s.ended = append(s.ended, t)
 		return
 	}
-	s.events = append(s.events, Event{Txn: t})
+	s.events = append(s.events, wire.Event{Txn: t})
 }
 
 // lostServer settles what was open when the server went away: what waited for an answer may have

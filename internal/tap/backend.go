@@ -1,0 +1,37 @@
+package tap
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/wire"
+)
+
+// A backend is the server behind a tap, in its protocol family: what isotap knows of it, and the sessions
+// that speak to it. One that was not opened gives sessions that only pass on.
+type backend interface {
+	// open connects to the server and reads the schema that plans rest on.
+	open(ctx context.Context, strictPlans bool) error
+	// protocol gives the sessions. durable is proxy.Config.Durable.
+	protocol(legs proxy.TLS, durable bool) proxy.Protocol
+	// describe says in a run's description what the server is.
+	describe(*history.Info)
+	// reload reads the schema again, as far as it may have changed.
+	reload(ctx context.Context, changed wire.Schema) error
+	// watch reads the schema again and again until ctx ends, so that tables which somebody changed without
+	// the proxy are not taken for what they were.
+	watch(ctx context.Context, log *zap.Logger)
+	// ping has the server answer.
+	ping(ctx context.Context) error
+	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
+	plans() (lookups, hits uint64)
+	setStrictPlans(bool)
+	close() error
+}
+
+// newBackend gives the backend of the target's family, which is not open yet.
+func newBackend(target catalog.Target) backend { return &mysqlBackend{target: target} }

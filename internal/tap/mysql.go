@@ -1,0 +1,136 @@
+package tap
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy"
+	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// The plans kept: by number and by bytes.
+const (
+	planEntries = 100_000
+	planBytes   = 64 << 20
+)
+
+// A mysqlBackend is a server of the MySQL family. What is open is the planner and what it rests on: the
+// catalog, read over isotap's own connection.
+type mysqlBackend struct {
+	target  catalog.Target
+	conn    *catalog.Conn
+	facts   catalog.Server
+	catalog *catalog.Cache
+	planner *sqlmysql.Cache // nil: not open
+}
+
+func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
+	if b.conn, err = catalog.Connect(ctx, b.target); err != nil {
+		return err
+	}
+	if b.facts, err = catalog.ServerFacts(ctx, b.conn); err != nil {
+		return errors.Join(err, b.conn.Close())
+	}
+	if b.catalog, err = catalog.Load(ctx, b.conn); err != nil {
+		return errors.Join(err, b.conn.Close())
+	}
+	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans}), planEntries, planBytes)
+	return nil
+}
+
+func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
+	cfg := mysqlproxy.Config{Durable: durable, AsksConflicts: b.facts.AsksConflicts, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
+	if b.planner != nil {
+		cfg.Planner = b.planner
+	}
+	return proxy.Protocol{
+		NewSession: func(l wire.Link) proxy.Session {
+			cfg := cfg
+			cfg.Link = l
+			return mysqlproxy.NewSession(cfg)
+		},
+		Refuse: func(client net.Conn, r proxy.Refusal, why string) {
+			if r == proxy.TooMany {
+				client.Write(mysqlproxy.TooManyPacket())
+				return
+			}
+			client.Write(mysqlproxy.RefusalPacket(why))
+		},
+	}
+}
+
+// passwordKey gives the key pair that clients on a plain leg encrypt their passwords for. It is made
+// when the first of them asks, and lives as long as the process.
+var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
+func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
+
+// reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
+// if anything changed.
+func (b *mysqlBackend) reload(ctx context.Context, changed wire.Schema) error {
+	epoch := b.catalog.Epoch()
+	if len(changed.Tables) == 0 {
+		if err := b.catalog.Reload(ctx, b.conn); err != nil {
+			return err
+		}
+	}
+	for _, t := range changed.Tables {
+		if err := b.catalog.Refresh(ctx, b.conn, t.Schema, t.Table); err != nil {
+			return err
+		}
+	}
+	if b.catalog.Epoch() != epoch {
+		b.planner.Invalidate()
+	}
+	return nil
+}
+
+// How often the catalog is read again without a cause. A large one takes its time, and is read less
+// often: the reading must not become a load.
+const (
+	watchEvery = time.Second
+	watchShare = 100 // of the time between two readings, at most one part is spent reading
+)
+
+func (b *mysqlBackend) watch(ctx context.Context, log *zap.Logger) {
+	watchSchema(ctx, log, func() error { return b.reload(ctx, wire.Schema{}) })
+}
+
+// watchSchema calls reload again and again until ctx ends.
+func watchSchema(ctx context.Context, log *zap.Logger, reload func() error) {
+	pause := watchEvery
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		started := time.Now()
+		if err := reload(); err != nil && ctx.Err() == nil {
+			log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
+		}
+		pause = max(watchEvery, watchShare*time.Since(started))
+	}
+}
+
+func (b *mysqlBackend) ping(ctx context.Context) error {
+	_, err := b.conn.Query(ctx, "SELECT 1")
+	return err
+}
+
+func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
+
+func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }
+
+func (b *mysqlBackend) close() error { return b.conn.Close() }

@@ -1,0 +1,75 @@
+// Package wire is what a protocol's session and the driver that moves its bytes say to each other,
+// whichever protocol it is: whose turn it is, which leg is to begin TLS, what happened that is to be
+// recorded. A session (proxy/mysql, proxy/postgres) is a state machine without a socket; the driver is
+// package proxy.
+package wire
+
+import (
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A Link is what a session is told of the connection that it speaks on.
+type Link struct {
+	ID history.SessionID
+	// NextTxn hands out transaction ids.
+	NextTxn func() history.TxnID
+	// Args records the values of a statement's literals and parameters.
+	Args bool
+	// ClientLocal and ServerLocal say which leg is a unix socket.
+	ClientLocal, ServerLocal bool
+}
+
+// An Event is something to record or to act on. Exactly one field is set.
+type Event struct {
+	Txn *history.Txn
+	// User is the name the client logged in with.
+	User *string
+	// Schema says that what the session's plans rest on must be read again before the session goes on.
+	Schema *Schema
+	// Note is something an operator should know, such as a session that went on unobserved.
+	Note string
+}
+
+// A Schema is the tables that may look different from what isotap knows of them.
+type Schema struct {
+	// Database is the one that the session is connected to, where a connection is to one (PostgreSQL); the
+	// first Schema of a session asks for it to be read at all.
+	Database string
+	// Tables are those that changed; nil: perhaps any.
+	Tables []rewrite.TableName
+}
+
+// A Turn is the side that speaks next.
+type Turn uint8
+
+const (
+	// EitherTurn: the protocol does not say, or the session does not follow it.
+	EitherTurn Turn = iota
+	// ClientTurn: the server has answered everything.
+	ClientTurn
+	// ServerTurn: a reply is due.
+	ServerTurn
+)
+
+// A TLSUse says whether a leg of a session is encrypted.
+type TLSUse uint8
+
+const (
+	// NoTLS keeps the leg plain.
+	NoTLS TLSUse = iota
+	// MayTLS encrypts it if the other side can.
+	MayTLS
+	// MustTLS ends the session if the other side cannot.
+	MustTLS
+)
+
+// A Leg is one of the two connections of a session.
+type Leg uint8
+
+// The legs of a session.
+const (
+	NoLeg Leg = iota
+	ClientLeg
+	ServerLeg
+)
