@@ -9,9 +9,11 @@
 //     every row its identity, and extends partial privileges to the new columns; [Strip] removes
 //     all of it without trace (DESIGN 4.2).
 //
-// target.go reads addresses (spelling.go: in any driver's spelling), tls.go and conn.go connect. server.go
+// target.go reads addresses (spelling.go: in any driver's spelling; libpq.go and libpqtext.go: PostgreSQL's), tls.go and conn.go connect. server.go
 // asks about the server, load.go reads what cache.go holds. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
 // with ids for the rows that are there (backfill.go), and follows the rights (grants.go).
+//
+// All but the addresses is the MySQL family's; package catalog/postgres is its twin.
 //
 // The connection is go-mysql's client: one connection whose session settings stay with it, where
 // database/sql's pool would have to be talked out of being one, and the same library whose codecs

@@ -24,8 +24,11 @@ type Conn struct {
 	client *client.Conn // nil while not connected
 }
 
-// Connect opens a connection. The caller closes it.
+// Connect opens a connection to a server of the MySQL family. The caller closes it.
 func Connect(ctx context.Context, target Target) (*Conn, error) {
+	if target.Family != MySQL {
+		return nil, fmt.Errorf("%s is an address of %s: this needs a server of the MySQL family", target, target.Family)
+	}
 	c := &Conn{target: target}
 	if err := c.connect(ctx); err != nil {
 		return nil, err

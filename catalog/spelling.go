@@ -28,7 +28,7 @@ func cutScheme(text string) (scheme, rest string, err error) {
 	}
 	name, _, _ = strings.Cut(strings.ToLower(name), "+")
 	if !slices.Contains(schemes, name) {
-		return "", "", errors.New("the server's address begins neither with mysql:// nor with mariadb:// nor with tidb://")
+		return "", "", errors.New("the server's address begins neither with mysql:// nor with mariadb:// nor with tidb:// nor with postgres://")
 	}
 	if scheme == "" {
 		scheme = name
@@ -88,11 +88,21 @@ func (t *Target) setLogin(query string) (others string) {
 
 // Redirect gives the address text, which [ParseTarget] reads, for a server elsewhere: scheme, login,
 // database and the parameters that are a driver's own stay as they were, the place and what belongs to it
-// (socket, TLS) do not. From a DSN or a JDBC address it makes a mysql:// URL.
+// (socket, TLS) do not. From a DSN or a JDBC address of the MySQL family it makes a mysql:// URL. The server
+// elsewhere speaks no TLS: see [RedirectTLS].
 func Redirect(text, network, address string) (string, error) {
+	return RedirectTLS(text, network, address, TLSDisable)
+}
+
+// RedirectTLS is [Redirect] to a server that wants its clients to use TLS so. PostgreSQL's drivers must be
+// told, since not all of them try what the server can; the MySQL family's are left to find out.
+func RedirectTLS(text, network, address string, mode TLSMode) (string, error) {
 	t, err := ParseTarget(text)
 	if err != nil {
 		return "", err
+	}
+	if t.Family == PostgreSQL {
+		return redirectLibpq(text, t, network, address, mode)
 	}
 	u := url.URL{Scheme: "mysql", Host: address, Path: "/" + t.Database}
 	if t.User != "" || t.Password != "" {

@@ -36,7 +36,7 @@ func TestParseTargetReadsOtherSpellings(t *testing.T) {
 }
 
 func TestParseTargetErrorsShowAnExample(t *testing.T) {
-	for _, text := range []string{"", "localhost", "u:p@h/d", "postgres://h/d", "mysql://h:x/d", "u@tcp(h:x)/d"} {
+	for _, text := range []string{"", "localhost", "u:p@h/d", "oracle://h/d", "mysql://h:x/d", "u@tcp(h:x)/d"} {
 		if _, err := ParseTarget(text); err == nil || !strings.Contains(err.Error(), "write it like mysql://user:password@") {
 			t.Errorf("ParseTarget(%q): %v shows no example", text, err)
 		}

@@ -11,8 +11,22 @@ import (
 	"strings"
 )
 
+// A Family is what servers have in common that speak one protocol.
+type Family uint8
+
+const (
+	// MySQL is MySQL, MariaDB and TiDB.
+	MySQL Family = iota
+	// PostgreSQL is PostgreSQL.
+	PostgreSQL
+)
+
+// String gives the name of the family's protocol.
+func (f Family) String() string { return [...]string{"MySQL", "PostgreSQL"}[f] }
+
 // A Target says where a server is and who logs in. Its text forms never show the password.
 type Target struct {
+	Family   Family
 	Network  string // "tcp" or "unix"
 	Address  string // "host:port", or the path of a socket
 	User     string
@@ -31,8 +45,12 @@ const defaultPort = "3306"
 //	mysql://user@unix(/run/mysqld/mysqld.sock)/database
 //	user:password@tcp(host:3306)/database
 //	jdbc:mysql://host:3306/database?user=user&password=password
+//	postgres://user:password@host:5432/database?sslmode=require
+//	host=/var/run/postgresql user=user dbname=database
+//	jdbc:postgresql://host:5432/database?user=user&password=password
 //
-// The schemes are mysql, mariadb, tidb and frameworks' own (mysql2, mysql+pymysql); the last but one form is
+// PostgreSQL's forms mean what libpq's documentation says of them (34.1.1, Connection Strings), with one host
+// only, which defaults to 127.0.0.1, the port to 5432. What follows is the MySQL family's: the schemes are mysql, mariadb, tidb and frameworks' own (mysql2, mysql+pymysql); the last but one form is
 // that of Go's driver, in which nothing is percent-encoded. The host defaults to 127.0.0.1 and the port to
 // 3306. User, password, database and socket may hold percent-encoded bytes; "@", ":" and "/" may stand as
 // they are in a password. The parameters ssl-mode (or tls, sslmode), ssl-ca, ssl-cert and ssl-key say how
@@ -40,6 +58,13 @@ const defaultPort = "3306"
 // No error shows the password: none quotes the address, for what stands at the host's place may be a
 // password whose host was forgotten.
 func ParseTarget(text string) (Target, error) {
+	if form, rest := libpqFormOf(text); form != notLibpq {
+		t, err := parseLibpq(form, rest)
+		if err != nil {
+			return Target{}, fmt.Errorf("%w; write it like postgres://user:password@db.example:5432/shop", err)
+		}
+		return t, nil
+	}
 	t, err := parseTarget(text)
 	if err != nil {
 		return Target{}, fmt.Errorf("%w; write it like mysql://user:password@db.example:3306/shop", err)
@@ -134,16 +159,28 @@ func hostPort(text string) (string, error) {
 			return "", errors.New("the server's address does not name its host as host:port (an IPv6 address goes in brackets)")
 		}
 	}
+	return joinHostPort(host, port)
+}
+
+// joinHostPort checks host and port, and fills in the host that is left out.
+func joinHostPort(host, port string) (string, error) {
 	if strings.ContainsAny(host, "[]()%#?@/ ") {
 		return "", errors.New("the host in the server's address has a character that host names do not have")
 	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", errors.New("the port in the server's address is not a number from 1 to 65535 (if it is the password: @ and the host are missing behind it)")
+	if err := checkPort(port); err != nil {
+		return "", err
 	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+func checkPort(port string) error {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return errors.New("the port in the server's address is not a number from 1 to 65535 (if it is the password: @ and the host are missing behind it)")
+	}
+	return nil
 }
 
 func (t *Target) setParameters(query string) error {
@@ -201,6 +238,9 @@ func unescape(s string) (string, bool) {
 
 // String gives the target as [ParseTarget] reads it, without the password.
 func (t Target) String() string {
+	if t.Family == PostgreSQL {
+		return t.libpqURL()
+	}
 	var b strings.Builder
 	b.WriteString("mysql://")
 	if t.User != "" || t.Password != "" {
@@ -240,5 +280,6 @@ func (t Target) URL() string {
 	if t.Password == "" {
 		return t.String()
 	}
-	return strings.Replace(t.String(), "mysql://"+escape(t.User)+"@", "mysql://"+escape(t.User)+":"+escape(t.Password)+"@", 1)
+	login := "://" + escape(t.User)
+	return strings.Replace(t.String(), login+"@", login+":"+escape(t.Password)+"@", 1)
 }

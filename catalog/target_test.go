@@ -12,27 +12,27 @@ func TestParseTargetReadsWhatPeopleWrite(t *testing.T) {
 		text string
 		want Target
 	}{
-		{"mysql://app:pw@db.example:3307/shop", Target{"tcp", "db.example:3307", "app", "pw", "shop", TLS{}}},
-		{"mariadb://app@db.example", Target{"tcp", "db.example:3306", "app", "", "", TLS{}}},
-		{"MySQL://app@db.example/", Target{"tcp", "db.example:3306", "app", "", "", TLS{}}},
-		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{"unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
-		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{"unix", "/run/x.sock", "root", "", "shop", TLS{}}},
-		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{"unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
-		{"mysql://root@unix(/run/x.sock)", Target{"unix", "/run/x.sock", "root", "", "", TLS{}}},
-		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{"tcp", "10.0.0.1:3307", "root", "", "shop", TLS{}}},
-		{"mysql://u@[::1]:3307/d", Target{"tcp", "[::1]:3307", "u", "", "d", TLS{}}},
-		{"mysql://u@[::1]/d", Target{"tcp", "[::1]:3306", "u", "", "d", TLS{}}},
-		{"mysql:///d", Target{"tcp", "127.0.0.1:3306", "", "", "d", TLS{}}},
-		{"mysql://u@:3307", Target{"tcp", "127.0.0.1:3307", "u", "", "", TLS{}}},
-		{"mysql://u:p@ss:w/rd@h/d", Target{"tcp", "h:3306", "u", "p@ss:w/rd", "d", TLS{}}},
-		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{"tcp", "h:3306", "u@corp", "p?%", "dé", TLS{}}},
-		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{"tcp", "h:3306", "u", "p", "d", TLS{}}},
-		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
-		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
-		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{"tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem"}}},
-		{"mysql://u@h/d?tls=true", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
-		{"mysql://u@h/d?tls=skip-verify", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
-		{"mysql://u@h/d?ssl=true", Target{"tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
+		{"mysql://app:pw@db.example:3307/shop", Target{MySQL, "tcp", "db.example:3307", "app", "pw", "shop", TLS{}}},
+		{"mariadb://app@db.example", Target{MySQL, "tcp", "db.example:3306", "app", "", "", TLS{}}},
+		{"MySQL://app@db.example/", Target{MySQL, "tcp", "db.example:3306", "app", "", "", TLS{}}},
+		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{MySQL, "unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{MySQL, "unix", "/run/x.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{MySQL, "unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
+		{"mysql://root@unix(/run/x.sock)", Target{MySQL, "unix", "/run/x.sock", "root", "", "", TLS{}}},
+		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{MySQL, "tcp", "10.0.0.1:3307", "root", "", "shop", TLS{}}},
+		{"mysql://u@[::1]:3307/d", Target{MySQL, "tcp", "[::1]:3307", "u", "", "d", TLS{}}},
+		{"mysql://u@[::1]/d", Target{MySQL, "tcp", "[::1]:3306", "u", "", "d", TLS{}}},
+		{"mysql:///d", Target{MySQL, "tcp", "127.0.0.1:3306", "", "", "d", TLS{}}},
+		{"mysql://u@:3307", Target{MySQL, "tcp", "127.0.0.1:3307", "u", "", "", TLS{}}},
+		{"mysql://u:p@ss:w/rd@h/d", Target{MySQL, "tcp", "h:3306", "u", "p@ss:w/rd", "d", TLS{}}},
+		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{MySQL, "tcp", "h:3306", "u@corp", "p?%", "dé", TLS{}}},
+		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{MySQL, "tcp", "h:3306", "u", "p", "d", TLS{}}},
+		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
+		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
+		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem"}}},
+		{"mysql://u@h/d?tls=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
+		{"mysql://u@h/d?tls=skip-verify", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
+		{"mysql://u@h/d?ssl=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
 	}
 	for _, tt := range tests {
 		if got, err := ParseTarget(tt.text); err != nil || got != tt.want {
@@ -46,12 +46,12 @@ func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 		{"u:s3cret@h/d", "scheme"},
 		{"", "scheme"},
 		{"postgres:u:s3cret@h/d", "scheme"},
-		{"jdbc:postgresql://h/d?user=u&password=s3cret", "neither"},
+		{"jdbc:oracle://h/d?user=u&password=s3cret", "neither"},
 		{"jdbc:mysql:s3cret", "scheme"},
 		{"u:s3cret@tcp(h:33o6)/d", "port"},
 		{"u:s3cret@unix()/d", "path"},
 		{"u:s3cret@tcp(h)", "scheme"},
-		{"postgres://u:s3cret@h/d", "neither"},
+		{"oracle://u:s3cret@h/d", "neither"},
 		{"mysql://u:s3cret%zz@h/d", "password"},
 		{"mysql://u%:s3cret@h/d", "user"},
 		{"mysql://u:s3cret@h:33o6/d", "port"},
@@ -81,7 +81,7 @@ func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 }
 
 func TestTargetNeverShowsItsPassword(t *testing.T) {
-	target := Target{"tcp", "h:3306", "u", "s3cret", "d", TLS{}}
+	target := Target{MySQL, "tcp", "h:3306", "u", "s3cret", "d", TLS{}}
 	j, err := json.Marshal(target)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,8 @@ func TestTargetNeverShowsItsPassword(t *testing.T) {
 }
 
 func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"mysql://u:p@h:1/d", "mysql://u@unix(/a)/d", "mariadb://@/?socket=/a", "mysql://%41@[::1]/%2f?tls=0"} {
+	for _, s := range []string{"mysql://u:p@h:1/d", "mysql://u@unix(/a)/d", "mariadb://@/?socket=/a", "mysql://%41@[::1]/%2f?tls=0",
+		"postgres://u:p@%2Fa:1/d?sslmode=require&sslrootcert=%41", "host=a user='b \\'c' port=7", "jdbc:postgresql:d?ssl=true"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ type TLSMode uint8
 const (
 	// TLSDisable keeps the connection plain.
 	TLSDisable TLSMode = iota
+	// TLSAllow encrypts if the server takes no plain connection. It is PostgreSQL's only.
+	TLSAllow
 	// TLSPrefer encrypts if the server can.
 	TLSPrefer
 	// TLSRequire encrypts, and takes any certificate.
@@ -34,7 +37,7 @@ type TLS struct {
 	CA, Cert, Key string
 }
 
-var tlsModes = [...]string{"disable", "prefer", "require", "verify-ca", "verify-full"}
+var tlsModes = [...]string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
 
 // String gives the mode's name.
 func (m TLSMode) String() string { return tlsModes[m] }
@@ -71,9 +74,9 @@ func (t Target) TLSConfig() (*tls.Config, error) {
 		}
 	}
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
-	if t.TLS.CA != "" {
+	if ca := t.authorities(); ca != "" {
 		var err error
-		if cfg.RootCAs, err = CertPool(t.TLS.CA); err != nil {
+		if cfg.RootCAs, err = CertPool(ca); err != nil {
 			return nil, err
 		}
 	}
@@ -85,13 +88,35 @@ func (t Target) TLSConfig() (*tls.Config, error) {
 		cfg.Certificates = []tls.Certificate{pair}
 	}
 	switch t.TLS.Mode {
-	case TLSPrefer, TLSRequire:
+	case TLSAllow, TLSPrefer, TLSRequire:
 		cfg.InsecureSkipVerify = true
 	case TLSVerifyCA:
 		cfg.InsecureSkipVerify = true // of the name only
 		cfg.VerifyConnection = func(state tls.ConnectionState) error { return verifyChain(state, cfg.RootCAs) }
 	}
 	return cfg, nil
+}
+
+// authorities names the file of those that may vouch for the server; empty: the system's. Where none is
+// named, libpq looks into the user's own directory.
+func (t Target) authorities() string {
+	switch {
+	case t.Family != PostgreSQL:
+		return t.TLS.CA
+	case t.TLS.CA == systemRoots:
+		return ""
+	case t.TLS.CA == "":
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		file := filepath.Join(home, ".postgresql", "root.crt")
+		if _, err := os.Stat(file); err != nil {
+			return ""
+		}
+		return file
+	}
+	return t.TLS.CA
 }
 
 // verifyChain checks that the server's certificate leads to one that is trusted, whatever its name.
