@@ -1,6 +1,7 @@
-# What a developer of isotap runs. Everything needs Go and, for the database server that tests and the
+# What a developer of isotap runs. Everything needs Go and, for the database servers that tests and the
 # demo run on, the system's package manager: on Debian and Ubuntu, as root or with a sudo that asks
-# for no password, MariaDB is installed when it is missing; elsewhere you are told what to install.
+# for no password, MariaDB and PostgreSQL are installed when they are missing; elsewhere you are told
+# what to install.
 
 GO ?= go
 # An exact version: module proxies that refuse lists of versions still have it.
@@ -15,7 +16,7 @@ TIDB := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/tidb-server-e4e814fdc0af
 TIDB_SOURCE := internal/testdb/tidb
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-engines bench lint mariadb tidb
+.PHONY: help build demo test test-engines bench lint mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,11 +27,11 @@ build: ## build bin/isotap, a static binary
 demo: build ## find a lost update on a throw-away server
 	./bin/isotap demo
 
-test: lint mariadb ## check everything: format, vet, lint, all tests under the race detector
+test: lint mariadb postgresql ## check everything: format, vet, lint, all tests under the race detector
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
 	$(GO) test $(RACE) -timeout 20m ./...
 
-test-engines: mariadb ## the tests that look at servers, on MySQL 9, MariaDB 11.8 and TiDB too (ENGINES=...)
+test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -timeout 40m -p 1 ./catalog ./rewrite/mysql ./internal/tap
 
 bench: mariadb ## run the benchmarks
@@ -43,8 +44,8 @@ lint: ## check format and style
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
-mariadb:
-	$(GO) run ./internal/testdb/install
+mariadb postgresql:
+	$(GO) run ./internal/testdb/install $@
 
 tidb: $(TIDB) ## build a TiDB server that the tests use from then on (some 10 minutes, once)
 

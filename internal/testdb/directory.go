@@ -17,15 +17,16 @@ func dataDir(dir string) string    { return filepath.Join(dir, "data") }
 func socketFile(dir string) string { return filepath.Join(dir, "sock") }
 func logFile(dir string) string    { return filepath.Join(dir, "log") }
 
-// An account is the user that a server runs as when we are root: mariadbd refuses to be.
+// An account is the user that a server runs as when we are root: mariadbd and postgres refuse to be.
 type account struct{ uid, gid int }
 
-// unprivilegedUser finds an account for the server; nil when we are not root and need none.
-func unprivilegedUser() (*account, error) {
+// unprivilegedUser finds an account for the server, that of its package or else nobody; nil when we are
+// not root and need none.
+func unprivilegedUser(packaged string) (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
-	for _, name := range []string{"mysql", "nobody"} {
+	for _, name := range []string{packaged, "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue
@@ -40,13 +41,13 @@ func unprivilegedUser() (*account, error) {
 		}
 		return &account{uid, gid}, nil
 	}
-	return nil, fmt.Errorf("mariadbd does not run as root, and this system has neither a user mysql nor a user nobody to run it as")
+	return nil, fmt.Errorf("the server does not run as root, and this system has neither a user %s nor a user nobody to run it as", packaged)
 }
 
 // makeDirectory makes a server's directory, with its data directory in it, the account's own.
 func makeDirectory(owner *account) (string, error) {
 	parent := os.TempDir()
-	if len(parent)+len("/isotap-db-1234567890/sock") > maxSocketPath {
+	if len(parent)+len("/isotap-db-1234567890/.s.PGSQL.65535") > maxSocketPath {
 		parent = "/tmp"
 	}
 	dir, err := os.MkdirTemp(parent, "isotap-db-")

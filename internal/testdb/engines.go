@@ -14,35 +14,51 @@ import (
 	"sync"
 )
 
-// An Engine is a server of the MySQL family other than the throw-away MariaDB, which tests also run on
-// where an environment variable says that there is one.
+// An Engine is a server other than the throw-away MariaDB and PostgreSQL, which tests also run on where an
+// environment variable says that there is one.
 type Engine struct {
 	Name     string
-	Variable string // holds mysql://root@127.0.0.1:3306/
+	Variable string // holds mysql://root@127.0.0.1:3306/ or postgres://postgres@127.0.0.1:5432/
 }
 
-// The engines. "make test-engines" starts servers of them.
+// The engines of the MySQL family. "make test-engines" starts servers of them.
 var (
 	MySQL      = Engine{"mysql", "ISOTAP_TEST_MYSQL_URL"}
 	MariaDB118 = Engine{"mariadb118", "ISOTAP_TEST_MARIADB118_URL"}
 )
 
-// mariaDB is the name of the throw-away server's engine.
+// PostgreSQLs are the versions of PostgreSQL that "make test-engines" starts servers of, and last any other
+// server that somebody names.
+var PostgreSQLs = []Engine{
+	{"pg12", "ISOTAP_TEST_PG12_URL"},
+	{"pg14", "ISOTAP_TEST_PG14_URL"},
+	{"pg16", "ISOTAP_TEST_PG16_URL"},
+	{"pg17", "ISOTAP_TEST_PG17_URL"},
+	{"pg18", "ISOTAP_TEST_PG18_URL"},
+	{"postgresql", "ISOTAP_TEST_POSTGRESQL_URL"},
+}
+
+// mariaDB is the name of the first round, which runs on the throw-away servers.
 const mariaDB = "mariadb"
 
 // onlyVariable names the environment variable that leaves the round of one engine, by its name.
 const onlyVariable = "ISOTAP_TEST_ONLY"
 
-// round is the present round of the process's tests.
+// round is the present round of the process's tests. In the first, on the throw-away servers, both servers
+// are nil.
 var round struct {
-	engine Engine
-	server *Server // nil: the throw-away MariaDB
+	engine     Engine
+	server     *Server
+	postgresql *PostgreSQLServer
 
 	mu        sync.Mutex
 	databases []string // made by the tests
 }
 
-// rounds runs all tests on the throw-away MariaDB and then once more on each engine that there is a server
+// elsewhere says whether the present round is that of an engine, not the first.
+func elsewhere() bool { return round.engine.Name != "" }
+
+// rounds runs all tests on the throw-away servers and then once more on each engine that there is a server
 // of, or only the round that [onlyVariable] names. It gives the exit code.
 func rounds(m interface{ Run() int }, also []Engine) int {
 	only, code := os.Getenv(onlyVariable), 0
@@ -58,28 +74,50 @@ func rounds(m interface{ Run() int }, also []Engine) int {
 			fmt.Fprintf(os.Stderr, "testdb: no tests on %s: %s is not set (see make test-engines)\n", e.Name, e.Variable)
 			continue
 		}
-		s, err := connect(address)
+		version, err := begin(e, address)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "testdb: %s: %v\n", e.Variable, err)
 			code = max(code, 1)
 			continue
 		}
-		fmt.Printf("testdb: the same tests on %s, %s\n", e.Name, s.Version())
-		round.engine, round.server, round.databases = e, s, nil
+		fmt.Printf("testdb: the same tests on %s, %s\n", e.Name, version)
 		code = max(code, m.Run())
-		if err := dropDatabases(s, round.databases); err != nil {
+		if err := end(); err != nil {
 			fmt.Fprintf(os.Stderr, "testdb: %s: %v\n", e.Variable, err)
 		}
 	}
 	return code
 }
 
-// connect gives the server at a URL.
-func connect(address string) (*Server, error) {
+// begin makes the server at a URL that of the present round and gives its version.
+func begin(e Engine, address string) (version string, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User.Username() == "" {
-		return nil, errors.New("not a server's URL: write mysql://root@127.0.0.1:3306/")
+		return "", errors.New("not a server's URL: write mysql://root@127.0.0.1:3306/ or postgres://postgres@127.0.0.1:5432/")
 	}
+	round.engine, round.server, round.postgresql, round.databases = e, nil, nil, nil
+	if u.Scheme != "mysql" {
+		if round.postgresql, err = connectPostgreSQL(u); err != nil {
+			return "", err
+		}
+		return round.postgresql.Version(), nil
+	}
+	if round.server, err = connect(u); err != nil {
+		return "", err
+	}
+	return round.server.Version(), nil
+}
+
+// end removes what the present round's tests left on its server.
+func end() error {
+	if round.postgresql != nil {
+		return dropPostgreSQLDatabases(round.postgresql, round.databases)
+	}
+	return dropDatabases(round.server, round.databases)
+}
+
+// connect gives the server of the MySQL family at a URL.
+func connect(u *url.URL) (*Server, error) {
 	port, err := strconv.Atoi(cmp.Or(u.Port(), "3306"))
 	if err != nil {
 		return nil, fmt.Errorf("port of the server's URL: %w", err)
@@ -95,6 +133,26 @@ func connect(address string) (*Server, error) {
 	defer cancel()
 	if err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&s.version); err != nil {
 		return nil, fmt.Errorf("reach %s: %w", net.JoinHostPort(s.host, strconv.Itoa(port)), err)
+	}
+	return s, nil
+}
+
+// connectPostgreSQL gives the PostgreSQL at a URL.
+func connectPostgreSQL(u *url.URL) (*PostgreSQLServer, error) {
+	port, err := strconv.Atoi(cmp.Or(u.Port(), "5432"))
+	if err != nil {
+		return nil, fmt.Errorf("port of the server's URL: %w", err)
+	}
+	s := &PostgreSQLServer{host: u.Hostname(), port: port, user: u.User.Username()}
+	s.password, _ = u.User.Password()
+	c, err := s.config(s.host, "postgres")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := s.askVersion(ctx, c); err != nil {
+		return nil, fmt.Errorf("reach %s: %w", s.Addr(), err)
 	}
 	return s, nil
 }
@@ -126,8 +184,29 @@ func dropDatabases(s *Server, names []string) error {
 	return errors.Join(errs...)
 }
 
-// Current gives the server that the present round of tests runs on: the throw-away MariaDB first, then
-// that of each engine that was given to [Main].
+// dropPostgreSQLDatabases removes what the tests of a round made, and ends the sessions in it.
+func dropPostgreSQLDatabases(s *PostgreSQLServer, names []string) error {
+	db, err := s.DB("")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var errs []error
+	for _, name := range names {
+		_, err := db.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
+		if err == nil {
+			_, err = db.Exec("DROP DATABASE IF EXISTS " + name)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("dropping the tests' databases: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Current gives the server of the MySQL family that the present round of tests runs on: the throw-away
+// MariaDB first, then that of each engine that was given to [Main]. In a round of PostgreSQL the test is
+// skipped; [PostgreSQL] gives the server of that family.
 func Current(tb TB) *Server {
 	tb.Helper()
 	if round.server != nil {
@@ -136,9 +215,10 @@ func Current(tb TB) *Server {
 	return MariaDB(tb)
 }
 
-// EngineName is the name of the present round's engine: that of its [Engine], or "mariadb".
+// EngineName is the name of the present round's engine: that of its [Engine], or "mariadb" in the first
+// round, whose PostgreSQL is the system's.
 func EngineName() string {
-	if round.server != nil {
+	if elsewhere() {
 		return round.engine.Name
 	}
 	return mariaDB

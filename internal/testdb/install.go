@@ -12,6 +12,7 @@ import (
 )
 
 // ErrNotInstalled says that this machine has no MariaDB server, and how it gets one.
+// [ErrPostgreSQLNotInstalled] says so of PostgreSQL.
 var ErrNotInstalled = errors.New(`MariaDB is not installed: install its server (mariadbd and mariadb-install-db), 10.6 or later:
   Debian, Ubuntu:  sudo apt-get update && sudo apt-get install --no-install-recommends mariadb-server mariadb-client
   Fedora, RHEL:    sudo dnf install mariadb-server mariadb
@@ -63,33 +64,42 @@ func Install(ctx context.Context, w io.Writer) error {
 	if installed() == nil {
 		return nil
 	}
-	apt, err := aptGet(ctx)
-	if err != nil {
+	if err := aptInstall(ctx, w, packages); err != nil {
 		return fmt.Errorf("%w\n(%w)", ErrNotInstalled, err)
 	}
+	return installed()
+}
+
+// aptInstall installs Debian's packages without asking anything.
+func aptInstall(ctx context.Context, w io.Writer, packages []string) error {
+	root, err := asRoot(ctx)
+	if err != nil {
+		return err
+	}
+	apt := append(root, "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=120")
 	update := []string{"update", "-q"}
 	install := append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...)
 	for _, args := range [][]string{update, install} {
 		cmd := exec.CommandContext(ctx, apt[0], slices.Concat(apt[1:], args)...)
 		cmd.Stdout, cmd.Stderr = w, w
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%w\n(apt-get %s: %w)", ErrNotInstalled, args[0], err)
+			return fmt.Errorf("apt-get %s: %w", args[0], err)
 		}
 	}
-	return installed()
+	return nil
 }
 
-// aptGet is the command line that runs apt-get as root without asking anything.
-func aptGet(ctx context.Context) ([]string, error) {
+// asRoot is the beginning of a command line that runs a program as root without asking anything, on a
+// system with apt-get.
+func asRoot(ctx context.Context) ([]string, error) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return nil, errors.New("isotap installs it by itself with apt-get only, which this system does not have")
 	}
-	command := []string{"env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=120"}
 	if os.Geteuid() == 0 {
-		return command, nil
+		return []string{"env"}, nil
 	}
 	if err := exec.CommandContext(ctx, "sudo", "-n", "true").Run(); err != nil {
 		return nil, errors.New("isotap installs it by itself only as root, or with a sudo that asks for no password")
 	}
-	return append([]string{"sudo", "-n"}, command...), nil
+	return []string{"sudo", "-n", "env"}, nil
 }

@@ -7,21 +7,26 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
+	"syscall"
+	"time"
 )
 
 // A process is a child that a goroutine of ours waits for.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed once the process has ended and err is set
-	err  error         // how it ended
+	last syscall.Signal // ends it
+	done chan struct{}  // closed once the process has ended and err is set
+	err  error          // how it ended
 }
 
-// startProcess starts a program in dir as the user (nil: our own). What it prints goes to log.
-func startProcess(user *account, dir string, log *os.File, program string, args ...string) (*process, error) {
+// startProcess starts a program in dir as the user (nil: our own). What it prints goes to log. The signal
+// last is what ends it, at the end of our own process too.
+func startProcess(user *account, dir string, log *os.File, last syscall.Signal, program string, args ...string) (*process, error) {
 	cmd := exec.Command(program, args...)
-	prepare(cmd, user, dir)
+	prepare(cmd, user, dir, last)
 	cmd.Stdout, cmd.Stderr = log, log
-	p := &process{cmd: cmd, done: make(chan struct{})}
+	p := &process{cmd: cmd, last: last, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		// Linux ends the child when the thread that started it ends. Locked, this one lives as long
@@ -45,26 +50,84 @@ func startProcess(user *account, dir string, log *os.File, program string, args 
 	return p, nil
 }
 
+// endTimeout is how long a process has to obey its signal.
+const endTimeout = 15 * time.Second
+
 // kill ends the process and its children and returns when it is gone.
 func (p *process) kill() {
-	killGroup(p.cmd.Process)
-	<-p.done
+	signalGroup(p.cmd.Process, p.last)
+	patience := time.NewTimer(endTimeout)
+	defer patience.Stop()
+	select {
+	case <-p.done:
+	case <-patience.C:
+		signalGroup(p.cmd.Process, syscall.SIGKILL)
+		<-p.done
+	}
 }
+
+// askEvery is the time between two questions whether a server is there.
+const askEvery = 20 * time.Millisecond
+
+// await returns once ask, which looks whether the server answers, gives no error; with an error once the
+// process has ended or ctx is done.
+func (p *process) await(ctx context.Context, ask func(context.Context) error) error {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("the server ended at once: %w", p.err)
+		case <-ctx.Done():
+			return fmt.Errorf("the server did not answer: %w (%w)", ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// An instance is a server that this process started: its process and everything that it wrote.
+type instance struct {
+	dir     string
+	process *process
+	stop    sync.Once
+	stopErr error
+}
+
+// Stop ends the server and removes everything it wrote. Further calls do nothing and give the
+// first one's error.
+func (i *instance) Stop() error {
+	i.stop.Do(func() {
+		if i.process != nil {
+			i.process.kill()
+		}
+		if err := os.RemoveAll(i.dir); err != nil {
+			i.stopErr = fmt.Errorf("removing a throw-away server's directory: %w", err)
+		}
+	})
+	return i.stopErr
+}
+
+// Done is closed when the server has ended, stopped or crashed.
+func (i *instance) Done() <-chan struct{} { return i.process.done }
 
 // run runs a program to its end, in dir as the user, and gives what it printed. When ctx is done
 // first, the program and its children are killed.
 func run(ctx context.Context, user *account, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	prepare(cmd, user, dir)
-	cmd.Cancel = func() error { killGroup(cmd.Process); return nil }
+	prepare(cmd, user, dir, syscall.SIGKILL)
+	cmd.Cancel = func() error { signalGroup(cmd.Process, syscall.SIGKILL); return nil }
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 // prepare makes cmd run in dir as the user, in a process group of its own: so a Ctrl-C at the
 // terminal reaches isotap alone, which then stops its server in its own time.
-func prepare(cmd *exec.Cmd, user *account, dir string) {
+func prepare(cmd *exec.Cmd, user *account, dir string, last syscall.Signal) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir, "LC_ALL=C")
-	cmd.SysProcAttr = attributes(user)
+	cmd.SysProcAttr = attributes(user, last)
 }

@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// attributes ties the child's life to ours: the kernel kills it when its starter ends.
-func attributes(user *account) *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// attributes ties the child's life to ours: the kernel sends it the signal when its starter ends.
+func attributes(user *account, last syscall.Signal) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: last}
 	if user != nil {
 		a.Credential = &syscall.Credential{Uid: uint32(user.uid), Gid: uint32(user.gid)}
 	}
 	return a
 }
 
-// killGroup kills a process and its children. That they have ended already is no error.
-func killGroup(p *os.Process) { _ = syscall.Kill(-p.Pid, syscall.SIGKILL) }
+// signalGroup sends the signal to a process and its children. That they have ended already is no error.
+func signalGroup(p *os.Process, s syscall.Signal) { _ = syscall.Kill(-p.Pid, s) }

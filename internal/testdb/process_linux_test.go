@@ -11,17 +11,35 @@ import (
 	"time"
 )
 
-// TestServerDiesWithItsStarter runs itself a second time, as a process that starts a server and is
-// then killed.
+// A second process, this test once more, starts a server and is then killed.
 func TestServerDiesWithItsStarter(t *testing.T) {
 	const role = "ISOTAP_TESTDB_STARTER"
-	if os.Getenv(role) != "" {
-		s := MariaDB(t)
-		fmt.Printf("started %s %s\n", s.Addr(), s.dir)
-		<-s.Done() // our killer comes first
-		return
-	}
-	self := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	t.Run("MariaDB", func(t *testing.T) {
+		if os.Getenv(role) != "" {
+			s := MariaDB(t)
+			waitToBeKilled(s.Addr(), &s.instance)
+			return
+		}
+		diesWithItsStarter(t, role)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		if os.Getenv(role) != "" {
+			s := PostgreSQL(t)
+			waitToBeKilled(s.Addr(), &s.instance)
+			return
+		}
+		diesWithItsStarter(t, role)
+	})
+}
+
+// waitToBeKilled is the second process.
+func waitToBeKilled(addr string, i *instance) {
+	fmt.Printf("started %s %s\n", addr, i.dir)
+	<-i.Done() // our killer comes first
+}
+
+func diesWithItsStarter(t *testing.T, role string) {
+	self := exec.Command(os.Args[0], "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 	self.Env = append(os.Environ(), role+"=1")
 	out, err := self.StdoutPipe()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // attributes leaves everything as it is: only Linux ties a child's life to its parent's, and only
 // there do tests usually run as root.
-func attributes(*account) *syscall.SysProcAttr { return nil }
+func attributes(*account, syscall.Signal) *syscall.SysProcAttr { return nil }
 
-// killGroup kills a process. That it has ended already is no error.
-func killGroup(p *os.Process) { _ = p.Kill() }
+// signalGroup sends the signal to a process. That it has ended already is no error.
+func signalGroup(p *os.Process, s syscall.Signal) { _ = p.Signal(s) }

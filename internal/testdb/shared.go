@@ -21,10 +21,17 @@ type TB interface {
 	Cleanup(func())
 }
 
-// shared is the server that all tests of a process use.
+// shared is the MariaDB that all tests of a process use.
 var shared struct {
 	once   sync.Once
 	server *Server
+	err    error
+}
+
+// sharedPostgreSQL is the PostgreSQL that all tests of a process use.
+var sharedPostgreSQL struct {
+	once   sync.Once
+	server *PostgreSQLServer
 	err    error
 }
 
@@ -35,7 +42,7 @@ var databases atomic.Int64
 // install. In a round on another engine the test is skipped; [Current] gives the server of any round.
 func MariaDB(tb TB) *Server {
 	tb.Helper()
-	if round.server != nil {
+	if elsewhere() {
 		tb.Skipf("this test is for MariaDB, and ran there")
 	}
 	shared.once.Do(func() { shared.server, shared.err = Start(context.Background(), Options{}) })
@@ -45,6 +52,26 @@ func MariaDB(tb TB) *Server {
 	return shared.server
 }
 
+// PostgreSQL gives the server that the process's tests of PostgreSQL use: the throw-away one that they
+// share, started by the first call, and in the round of an engine of that family (see [Main]) the engine's.
+// The package's TestMain must be [Main]. Without PostgreSQL the test fails and says what to install. In a
+// round of the MySQL family the test is skipped.
+func PostgreSQL(tb TB) *PostgreSQLServer {
+	tb.Helper()
+	if round.postgresql != nil {
+		return round.postgresql
+	}
+	if elsewhere() {
+		tb.Skipf("this test is for PostgreSQL, and ran there")
+	}
+	p := &sharedPostgreSQL
+	p.once.Do(func() { p.server, p.err = StartPostgreSQL(context.Background(), PostgreSQLOptions{}) })
+	if p.err != nil {
+		tb.Fatalf("this test needs a database server: %v", p.err)
+	}
+	return p.server
+}
+
 // Main is the body of a TestMain: it runs the tests (m is a *testing.M), once more for each of the engines
 // that the environment names a server of, stops the shared servers that were started, and exits.
 func Main(m interface{ Run() int }, also ...Engine) {
@@ -52,6 +79,9 @@ func Main(m interface{ Run() int }, also ...Engine) {
 	var err error
 	if shared.server != nil {
 		err = shared.server.Stop()
+	}
+	if sharedPostgreSQL.server != nil {
+		err = errors.Join(err, sharedPostgreSQL.server.Stop())
 	}
 	if err = errors.Join(err, sharedTiDB.server.stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -65,15 +95,33 @@ func Main(m interface{ Run() int }, also ...Engine) {
 // a failed test still holds.
 func NewDatabase(tb TB) string {
 	tb.Helper()
-	name := databaseName(tb.Name(), databases.Add(1))
-	if round.server != nil {
-		// Other processes test on the same server.
-		name = fmt.Sprintf("%s_%d", name, os.Getpid())
-		keep(name)
-	}
+	name := newName(tb)
 	db := Open(tb, "")
 	if _, err := db.Exec("CREATE DATABASE `" + name + "`"); err != nil {
 		tb.Fatalf("making a database for the test: %v", err)
+	}
+	return name
+}
+
+// NewPostgreSQLDatabase makes an empty database on the server of [PostgreSQL], as [NewDatabase] does on that
+// of Current.
+func NewPostgreSQLDatabase(tb TB) string {
+	tb.Helper()
+	PostgreSQL(tb) // skips the test before it makes a name
+	name := newName(tb)
+	if _, err := OpenPostgreSQL(tb, "").Exec("CREATE DATABASE " + name); err != nil {
+		tb.Fatalf("making a database for the test: %v", err)
+	}
+	return name
+}
+
+// newName is a name for a database that no other test has.
+func newName(tb TB) string {
+	name := databaseName(tb.Name(), databases.Add(1))
+	if elsewhere() {
+		// Other processes test on the same server.
+		name = fmt.Sprintf("%s_%d", name, os.Getpid())
+		keep(name)
 	}
 	return name
 }
@@ -83,6 +131,19 @@ func NewDatabase(tb TB) string {
 func Open(tb TB, database string) *sql.DB {
 	tb.Helper()
 	db, err := Current(tb).DB(database)
+	return closeAfter(tb, db, err)
+}
+
+// OpenPostgreSQL opens a pool of connections to a database of the server of [PostgreSQL], over TCP, that is
+// closed when the test ends. Without a name the database is postgres.
+func OpenPostgreSQL(tb TB, database string) *sql.DB {
+	tb.Helper()
+	db, err := PostgreSQL(tb).DB(database)
+	return closeAfter(tb, db, err)
+}
+
+func closeAfter(tb TB, db *sql.DB, err error) *sql.DB {
+	tb.Helper()
 	if err != nil {
 		tb.Fatalf("%v", err)
 	}
@@ -90,7 +151,7 @@ func Open(tb TB, database string) *sql.DB {
 	return db
 }
 
-// maxNameRunes keeps names under MariaDB's limit of 64 characters.
+// maxNameRunes keeps names under PostgreSQL's limit of 63 bytes, the shortest.
 const maxNameRunes = 48
 
 // databaseName makes a name that is readable and needs no quoting: the test's name, in lower case

@@ -1,14 +1,16 @@
-// Package testdb starts throw-away database servers: a MariaDB of its own data directory, port and
-// socket, gone without trace when it is stopped. Tests use it, and so does "isotap demo".
+// Package testdb starts throw-away database servers: a MariaDB or a PostgreSQL of its own data directory,
+// port and socket, gone without trace when it is stopped. Tests use it, and so does "isotap demo".
 //
-// A server is the system's own mariadbd, run as an unprivileged user, with the settings that make
-// it quick to start and careless about durability, and none that touches isolation. On Linux it
+// A server is the system's own mariadbd or postgres, run as an unprivileged user, with the settings that
+// make it quick to start and careless about durability, and none that touches isolation. On Linux it
 // dies with the process that started it, however that one ends.
 //
-// Nothing is cached between servers: preparing a data directory takes about half a second.
+// Nothing is cached between servers: preparing a data directory takes about half a second for MariaDB, a
+// second for PostgreSQL.
 //
-// shared.go gives all tests of a process one MariaDB, engines.go runs them once more on servers of other
-// engines that the environment names, tidb.go has the TiDB that "make tidb" built.
+// testdb.go starts MariaDB, postgresql.go PostgreSQL. shared.go gives all tests of a process one of each,
+// engines.go runs them once more on servers of other engines and versions that the environment names,
+// tidb.go has the TiDB that "make tidb" built.
 package testdb
 
 import (
@@ -22,7 +24,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -37,14 +39,11 @@ type Options struct {
 // A Server is a running MariaDB. Its user is root without a password, from this machine only. Its
 // methods may be called from several goroutines.
 type Server struct {
-	dir            string
+	instance       // has no process where the server is somebody else's
 	host           string
 	port           int
 	user, password string
 	version        string
-	process        *process // nil: somebody else's server
-	stop           sync.Once
-	stopErr        error
 }
 
 // startTimeout bounds how long a server may take until it answers: a second is usual, a busy
@@ -61,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	user, err := unprivilegedUser()
+	user, err := unprivilegedUser("mysql")
 	if err != nil {
 		return nil, err
 	}
@@ -143,11 +142,11 @@ func launch(ctx context.Context, bin programs, user *account, dir string, o Opti
 		return nil, fmt.Errorf("making the server's log: %w", err)
 	}
 	defer log.Close() // the server has its own handle
-	p, err := startProcess(user, dir, log, bin.server, append(args, o.Args...)...)
+	p, err := startProcess(user, dir, log, syscall.SIGKILL, bin.server, append(args, o.Args...)...)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, host: "127.0.0.1", port: port, user: "root", process: p}
+	s := &Server{instance: instance{dir: dir, process: p}, host: "127.0.0.1", port: port, user: "root"}
 	if err := s.awaitReady(ctx); err != nil {
 		p.kill()
 		return nil, err
@@ -165,37 +164,10 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&s.version)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-s.process.done:
-			return fmt.Errorf("the server ended at once: %w", s.process.err)
-		case <-ctx.Done():
-			return fmt.Errorf("the server did not answer: %w (%w)", ctx.Err(), err)
-		case <-tick.C:
-		}
-	}
-}
-
-// Stop kills the server and removes everything it wrote. Further calls do nothing and give the
-// first one's error.
-func (s *Server) Stop() error {
-	s.stop.Do(func() {
-		s.process.kill()
-		if err := os.RemoveAll(s.dir); err != nil {
-			s.stopErr = fmt.Errorf("removing a throw-away server's directory: %w", err)
-		}
+	return s.process.await(ctx, func(ctx context.Context) error {
+		return db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&s.version)
 	})
-	return s.stopErr
 }
-
-// Done is closed when the server has ended, stopped or crashed.
-func (s *Server) Done() <-chan struct{} { return s.process.done }
 
 // Addr is the server's TCP address, "host:port".
 func (s *Server) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }

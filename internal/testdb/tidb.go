@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
+	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -25,9 +25,8 @@ const tidbProgram = "tidb-server-e4e814fdc0af"
 
 // A TiDBServer is where a TiDB server is. Its user is root without a password.
 type TiDBServer struct {
-	addr    string
-	process *process // nil: somebody else's
-	dir     string
+	addr     string
+	instance *instance // nil: somebody else's
 }
 
 // sharedTiDB is the TiDB server that all tests of a process use.
@@ -42,7 +41,7 @@ var sharedTiDB struct {
 // neither; say so with [NoTiDB] and skip the test.
 func TiDB(tb TB) *TiDBServer {
 	tb.Helper()
-	if round.server != nil {
+	if elsewhere() {
 		tb.Skipf("this test is for TiDB, and ran there")
 	}
 	sharedTiDB.once.Do(func() {
@@ -96,7 +95,7 @@ func startTiDB(ctx context.Context, program string) (*TiDBServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &TiDBServer{addr: "127.0.0.1:" + strconv.Itoa(port), dir: dir}
+	s := &TiDBServer{addr: "127.0.0.1:" + strconv.Itoa(port), instance: &instance{dir: dir}}
 	if err := s.start(ctx, program, port); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting TiDB: %w\n%s", err, logTail(dir)), s.stop())
 	}
@@ -104,12 +103,12 @@ func startTiDB(ctx context.Context, program string) (*TiDBServer, error) {
 }
 
 func (s *TiDBServer) start(ctx context.Context, program string, port int) error {
-	log, err := os.Create(logFile(s.dir))
+	log, err := os.Create(logFile(s.instance.dir))
 	if err != nil {
 		return fmt.Errorf("making the server's log: %w", err)
 	}
 	defer log.Close() // the server has its own handle
-	if s.process, err = startProcess(nil, s.dir, log, program, "-port", strconv.Itoa(port)); err != nil {
+	if s.instance.process, err = startProcess(nil, s.instance.dir, log, syscall.SIGKILL, program, "-port", strconv.Itoa(port)); err != nil {
 		return err
 	}
 	return s.awaitReady(ctx)
@@ -124,34 +123,15 @@ func (s *TiDBServer) awaitReady(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if err = db.PingContext(ctx); err == nil {
-			return nil
-		}
-		select {
-		case <-s.process.done:
-			return fmt.Errorf("the server ended at once: %w", s.process.err)
-		case <-ctx.Done():
-			return fmt.Errorf("the server did not answer: %w (%w)", ctx.Err(), err)
-		case <-tick.C:
-		}
-	}
+	return s.instance.process.await(ctx, db.PingContext)
 }
 
 // stop ends a server that this process started.
 func (s *TiDBServer) stop() error {
-	if s == nil || s.dir == "" {
+	if s == nil || s.instance == nil {
 		return nil
 	}
-	if s.process != nil {
-		s.process.kill()
-	}
-	if err := os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("removing a throw-away server's directory: %w", err)
-	}
-	return nil
+	return s.instance.Stop()
 }
 
 // Addr is the server's TCP address, "host:port".

@@ -1,0 +1,204 @@
+package testdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// PostgreSQLOptions are the options of a throw-away PostgreSQL. The zero PostgreSQLOptions are fine.
+type PostgreSQLOptions struct {
+	// Args are further command line options of postgres, as "-c", "max_connections=17"; they override
+	// those that the package sets.
+	Args []string
+}
+
+// A PostgreSQLServer is a running PostgreSQL. Its user is the superuser postgres without a password, from
+// this machine only. Its methods may be called from several goroutines.
+type PostgreSQLServer struct {
+	instance       // has no process where the server is somebody else's
+	host           string
+	port           int
+	user, password string
+	version        string
+	major          int
+}
+
+// StartPostgreSQL makes a cluster, starts a server on it and waits until it answers. The caller ends it
+// with Stop; ctx only bounds the start. When PostgreSQL is not there the error wraps
+// [ErrPostgreSQLNotInstalled].
+func StartPostgreSQL(ctx context.Context, o PostgreSQLOptions) (*PostgreSQLServer, error) {
+	bin, err := findPostgreSQL()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	user, err := unprivilegedUser("postgres")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := makeDirectory(user)
+	if err != nil {
+		return nil, err
+	}
+	s, err := startPostgreSQL(ctx, bin, user, dir, o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("starting PostgreSQL: %w", err), os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+func startPostgreSQL(ctx context.Context, bin programs, user *account, dir string, o PostgreSQLOptions) (*PostgreSQLServer, error) {
+	if err := initCluster(ctx, bin, user, dir); err != nil {
+		return nil, err
+	}
+	for {
+		s, err := launchPostgreSQL(ctx, bin, user, dir, o)
+		if err == nil {
+			return s, nil
+		}
+		// Between the search for a free port and its use another process may take it.
+		if ctx.Err() != nil || !strings.Contains(logTail(dir), "could not bind") {
+			return nil, fmt.Errorf("%w\n%s", err, logTail(dir))
+		}
+	}
+}
+
+// initCluster fills the data directory. The locale C is the one that every system has and that sorts
+// everywhere alike.
+func initCluster(ctx context.Context, bin programs, user *account, dir string) error {
+	args := []string{"--pgdata=" + dataDir(dir), "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"}
+	if out, err := run(ctx, user, dir, bin.install, args...); err != nil {
+		return fmt.Errorf("preparing a data directory with %s: %w\n%s", bin.install, err, tail(out))
+	}
+	return nil
+}
+
+// carelessPostgreSQL are settings that make the server quick and not durable, and room for what tests do.
+var carelessPostgreSQL = []string{
+	"-c", "fsync=off",
+	"-c", "full_page_writes=off",
+	"-c", "shared_buffers=64MB",
+	"-c", "max_connections=200",
+	"-c", "max_prepared_transactions=64",
+}
+
+// launchPostgreSQL starts the server on a free port and waits until it answers.
+func launchPostgreSQL(ctx context.Context, bin programs, user *account, dir string, o PostgreSQLOptions) (*PostgreSQLServer, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"-D", dataDir(dir),
+		"-p", strconv.Itoa(port),
+		"-c", "listen_addresses=127.0.0.1",
+		"-c", "unix_socket_directories=" + dir,
+	}, carelessPostgreSQL...)
+	log, err := os.Create(logFile(dir))
+	if err != nil {
+		return nil, fmt.Errorf("making the server's log: %w", err)
+	}
+	defer log.Close() // the server has its own handle
+	// SIGQUIT is the immediate shutdown. After a SIGKILL the shared memory would stay, and sessions that
+	// compute, which are in no group of the postmaster's.
+	p, err := startProcess(user, dir, log, syscall.SIGQUIT, bin.server, append(args, o.Args...)...)
+	if err != nil {
+		return nil, err
+	}
+	s := &PostgreSQLServer{instance: instance{dir: dir, process: p}, host: "127.0.0.1", port: port, user: "postgres"}
+	// Over the socket: on the port another server might answer.
+	if err := s.awaitReady(ctx); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *PostgreSQLServer) awaitReady(ctx context.Context) error {
+	c, err := s.config(s.dir, "postgres")
+	if err != nil {
+		return err
+	}
+	return s.process.await(ctx, func(ctx context.Context) error { return s.askVersion(ctx, c) })
+}
+
+// askVersion learns the server's version.
+func (s *PostgreSQLServer) askVersion(ctx context.Context, c *pgx.ConnConfig) error {
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var number int
+	const query = "SELECT current_setting('server_version'), current_setting('server_version_num')::int"
+	if err := conn.QueryRow(ctx, query).Scan(&s.version, &number); err != nil {
+		return fmt.Errorf("asking for the server's version: %w", err)
+	}
+	s.major = number / 10000
+	return nil
+}
+
+// Addr is the server's TCP address, "host:port".
+func (s *PostgreSQLServer) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
+
+// Socket is the path of the server's unix socket; its directory is what PGHOST takes.
+func (s *PostgreSQLServer) Socket() string {
+	return filepath.Join(s.dir, ".s.PGSQL."+strconv.Itoa(s.port))
+}
+
+// URL is the server's address as isotap's --upstream takes it.
+func (s *PostgreSQLServer) URL() string { return s.address("").String() }
+
+// Version is the server's server_version, as "15.18 (Debian 15.18-0+deb12u1)".
+func (s *PostgreSQLServer) Version() string { return s.version }
+
+// Major is the server's major version, as 15.
+func (s *PostgreSQLServer) Major() int { return s.major }
+
+// DSN is libpq's connection URI of a database on the server, over TCP without TLS. The name may be empty:
+// the database is then postgres.
+func (s *PostgreSQLServer) DSN(database string) string {
+	u := s.address(database)
+	u.RawQuery = "sslmode=disable"
+	return u.String()
+}
+
+// DB opens a pool of connections to a database on the server, over TCP. The caller closes it.
+func (s *PostgreSQLServer) DB(database string) (*sql.DB, error) {
+	c, err := s.config(s.host, database)
+	if err != nil {
+		return nil, err
+	}
+	return stdlib.OpenDB(*c), nil
+}
+
+func (s *PostgreSQLServer) address(database string) *url.URL {
+	login := url.User(s.user)
+	if s.password != "" {
+		login = url.UserPassword(s.user, s.password)
+	}
+	return &url.URL{Scheme: "postgres", User: login, Host: s.Addr(), Path: "/" + database}
+}
+
+// config says how to connect to the database at host, which is a name or the socket's directory.
+func (s *PostgreSQLServer) config(host, database string) (*pgx.ConnConfig, error) {
+	c, err := pgx.ParseConfig(s.DSN(database))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to a throw-away server: %w", err)
+	}
+	c.Host = host
+	return c, nil
+}
