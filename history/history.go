@@ -40,6 +40,9 @@ type Info struct {
 type Server struct {
 	Engine  string // "mariadb", "mysql", "tidb" or "postgresql"
 	Version string // as the server gives it
+	// System is PostgreSQL's system identifier (pg_control_system()): runs with the same one draw their
+	// transaction ids from one counter. 0: not known, as on every other engine.
+	System uint64
 	// SnapshotIsolation is MariaDB's innodb_snapshot_isolation: REPEATABLE READ then refuses to
 	// write a row that changed since the snapshot. It is the global value; see [Txn.Conflicts].
 	SnapshotIsolation bool
@@ -117,6 +120,8 @@ const (
 	DDL
 	Set
 	Call
+	Merge
+	Copy
 )
 
 // Locking says whether a statement's reads are current reads: a plain SELECT reads its snapshot, a

@@ -41,7 +41,7 @@ var conflictsNames = [...]string{"unknown", "accepted", "refused", "refused at c
 func (c Conflicts) String() string { return name(conflictsNames[:], int(c)) }
 
 var kindNames = [...]string{"OTHER", "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "COMMIT",
-	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL"}
+	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL", "MERGE", "COPY"}
 
 // String gives the kind's SQL verb.
 func (k Kind) String() string { return name(kindNames[:], int(k)) }

@@ -95,7 +95,20 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 	for range rapid.IntRange(0, 6).Draw(t, "accesses") {
 		s.Accesses = append(s.Accesses, drawAccess(t, own))
 	}
+	if len(s.Accesses) > 0 && rapid.Bool().Draw(t, "places") {
+		for range s.Accesses {
+			s.Places = append(s.Places, drawPlace(t))
+		}
+	}
 	return s
+}
+
+// drawPlace draws places near each other and anywhere, with fields left out.
+func drawPlace(t *rapid.T) history.Place {
+	n32 := rapid.OneOf(rapid.SampledFrom([]uint32{0, 1, 740, 741, 1<<31 - 1, 1 << 31, 1<<32 - 1}), rapid.Uint32())
+	n64 := rapid.OneOf(rapid.SampledFrom([]uint64{0, 1, 1 << 16, 1<<16 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}), rapid.Uint64())
+	return history.Place{XID: n32.Draw(t, "xid"), CTID: n64.Draw(t, "ctid"), NewXID: n32.Draw(t, "new xid"), NewID: n64.Draw(t, "new ctid"),
+		LSN: n64.Draw(t, "lsn"), Leaf: n32.Draw(t, "leaf")}
 }
 
 func drawTxn(t *rapid.T, id history.TxnID) *history.Txn {
@@ -155,6 +168,62 @@ func TestCutRecordsAreErrors(t *testing.T) {
 	}
 	if _, err := decodeAlone(e.dict.fresh, txn, append(record, 0)); err == nil {
 		t.Fatal("a record with a byte too many decodes")
+	}
+}
+
+// placed gives accesses the places that they might have on PostgreSQL.
+func placed(t *history.Txn) *history.Txn {
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		for j := range s.Accesses {
+			p := history.Place{XID: uint32(700 + j%3), CTID: uint64(j)<<16 | 1}
+			if s.Accesses[j].Op != history.Read {
+				p.NewXID, p.NewID, p.LSN = t.ID.Seq(), uint64(900+j)<<16|2, 1<<32+uint64(j)*80
+			}
+			s.Places = append(s.Places, p)
+		}
+	}
+	return t
+}
+
+func TestCutRecordsWithPlacesAreErrors(t *testing.T) {
+	var e encoder
+	txn := placed(newSysbench(5, 1, 300).txn(1))
+	record := e.txn(nil, txn)
+	for n := range record {
+		if _, err := decodeAlone(e.dict.fresh, txn, record[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes decode", n, len(record))
+		}
+	}
+}
+
+func TestPlacesThatAreMissingAreZero(t *testing.T) {
+	var e encoder
+	txn := plainTxn(5, 1, 1)
+	txn.Stmts = []history.Stmt{{Num: 1, Accesses: make([]history.Access, 3), Places: make([]history.Place, 1)}}
+	txn.Stmts[0].Places[0].LSN = 9
+	got, err := decodeAlone(nil, txn, e.txn(nil, txn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []history.Place{{LSN: 9}, {}, {}}; !reflect.DeepEqual(got.Stmts[0].Places, want) {
+		t.Errorf("places %v, want %v", got.Stmts[0].Places, want)
+	}
+}
+
+func TestTransactionsWithoutPlacesTakeNoRoomForThem(t *testing.T) {
+	var with, without encoder
+	plain, more := plainTxn(5, 1, 1), plainTxn(5, 1, 1)
+	n := len(without.txn(nil, plain))
+	accesses := 0
+	for i := range more.Stmts {
+		accesses += len(more.Stmts[i].Accesses)
+		if len(more.Stmts[i].Accesses) > 0 {
+			more.Stmts[i].Places = make([]history.Place, len(more.Stmts[i].Accesses))
+		}
+	}
+	if got := len(with.txn(nil, more)); got != n+accesses {
+		t.Errorf("%d bytes with %d empty places, %d without", got, accesses, n)
 	}
 }
 
@@ -242,6 +311,7 @@ func FuzzDecodeTxn(f *testing.F) {
 	record := e.txn(nil, s.txn(1))
 	f.Add(append([]byte{packPlain}, record...))
 	f.Add(p.pack(nil, record))
+	f.Add(append([]byte{packPlain}, e.txn(nil, placed(s.txn(1)))...))
 	f.Add(append([]byte{packPlain}, e.txn(nil, &history.Txn{ID: 1})...))
 	f.Add([]byte{packParts, 2, 0xff, 0xff, 0x3f})
 	f.Add([]byte{packPlain, 1, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f})

@@ -45,7 +45,7 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 		{"empty directory", nil, nil, ErrNotRecording, "no file " + markerName},
 		{"somebody's files", map[string]string{"main.go": "package main"}, ErrNotRecording, ErrNotRecording, "no file"},
 		{"another Badger database", map[string]string{"MANIFEST": "Bdgr", "000001.sst": ""}, ErrNotRecording, ErrNotRecording, "no file"},
-		{"a later format", map[string]string{markerName: markerText + "2\n"}, ErrFormat, ErrFormat, "format 2, this isotap reads format 1"},
+		{"a later format", map[string]string{markerName: markerText + "3\n"}, ErrFormat, ErrFormat, "format 3, this isotap reads formats 1 to 2"},
 		{"a marker of something else", map[string]string{markerName: "hello"}, ErrNotRecording, ErrNotRecording, "does not say its format"},
 		{"a marker alone", map[string]string{markerName: markerText + "1\n"}, nil, ErrCorrupt, "MANIFEST"},
 		{"an interrupted Create", map[string]string{markerName + ".new": ""}, nil, ErrNotRecording, "no file"},
@@ -74,6 +74,29 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, ErrNotRecording) {
 		t.Errorf("Open of nothing gave %v", err)
+	}
+}
+
+func TestRecordingsOfFormat1AreReadAndAddedTo(t *testing.T) {
+	dir := t.TempDir()
+	w := create(t, dir, Options{})
+	record(t, w, plainTxn(w.Run(), 1, 1))
+	closed(t, w)
+	marker := filepath.Join(dir, markerName)
+	if err := os.WriteFile(marker, []byte(markerText+"1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, txns := readAll(t, dir); len(txns) != 1 {
+		t.Errorf("%d transactions of a recording of format 1, want 1", len(txns))
+	}
+	w = create(t, dir, Options{})
+	record(t, w, placed(plainTxn(w.Run(), 1, 1)))
+	closed(t, w)
+	if _, txns := readAll(t, dir); len(txns) != 2 {
+		t.Errorf("%d transactions after one more, want 2", len(txns))
+	}
+	if text, err := os.ReadFile(marker); err != nil || string(text) != markerText+"2\n" {
+		t.Errorf("the marker says %q, %v: an older isotap would read what it does not know", text, err)
 	}
 }
 

@@ -27,6 +27,7 @@ type decoder struct {
 	in       cursor
 	ids      idState
 	tags     tagState
+	place    history.Place
 	text     []byte // the id being put together
 }
 
@@ -43,6 +44,7 @@ func (d *decoder) session(s *history.Session, value []byte) error {
 func (d *decoder) txn(t *history.Txn, value []byte) error {
 	d.in = cursor{b: value}
 	d.ids = idState{}
+	d.place = history.Place{}
 	d.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	t.Status = history.Status(d.in.byte())
 	t.Level = history.Level(d.in.byte())
@@ -114,6 +116,9 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	from := len(accesses)
 	accesses = d.accesses(accesses, from+n)
 	s.Accesses = accesses[from:len(accesses):len(accesses)]
+	if flags&flagPlaces != 0 {
+		s.Places = d.in.places(&d.place, len(s.Accesses))
+	}
 	return accesses
 }
 

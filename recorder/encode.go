@@ -15,6 +15,7 @@ const (
 	flagVoid   = 1 << 0
 	flagReason = 1 << 1
 	flagError  = 1 << 2
+	flagPlaces = 1 << 3
 
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
 	formShift    = 1
@@ -39,7 +40,8 @@ type encoder struct {
 	priors  *priorSet // nil: every list is written out
 	ids     idState
 	tags    tagState
-	scratch []byte // a group of accesses
+	place   history.Place // what the next place is told from
+	scratch []byte        // a group of accesses
 }
 
 // idState is what the ids of a record refer to: the ids before them.
@@ -68,6 +70,7 @@ func (e *encoder) session(b []byte, s *history.Session) []byte {
 // txn appends a transaction's value to b; its run, session and counter are in the key.
 func (e *encoder) txn(b []byte, t *history.Txn) []byte {
 	e.ids = idState{}
+	e.place = history.Place{}
 	e.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	flags := byte(t.Conflicts) << conflictsShift
 	if t.Implicit {
@@ -106,6 +109,9 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Error != (history.Error{}) {
 		flags |= flagError
 	}
+	if s.Places != nil {
+		flags |= flagPlaces
+	}
 	b = binary.AppendVarint(b, int64(s.Num)-int64(num))
 	b = append(b, byte(s.Kind), byte(s.Locking), byte(s.Observation), flags)
 	if s.Reason != "" {
@@ -126,7 +132,11 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	b = binary.AppendUvarint(b, s.Rows)
 	b = binary.AppendUvarint(b, s.Affected)
 	b = binary.AppendUvarint(b, uint64(len(s.Accesses)))
-	return e.accesses(b, s.Accesses)
+	b = e.accesses(b, s.Accesses)
+	if s.Places != nil {
+		b = appendPlaces(b, &e.place, s.Places, len(s.Accesses))
+	}
+	return b
 }
 
 // accesses appends accesses in groups of the same table, operation and row id form.

@@ -24,6 +24,7 @@ func TestLookupGivesTheTransactionsOfTheStream(t *testing.T) {
 		long.Stmts[i].Num = uint32(i + 1)
 	}
 	record(t, w, long)
+	record(t, w, placed(s.txn(2)))
 	closed(t, w)
 	_, txns := readAll(t, dir)
 	r, err := Open(dir)

@@ -19,7 +19,7 @@
 //
 // # The files
 //
-// Writing: writer.go takes events through queue.go, encode.go (with dictionary.go and rowid.go) makes
+// Writing: writer.go takes events through queue.go, encode.go (with dictionary.go, rowid.go and place.go) makes
 // values of them, pack.go compresses these, batch.go puts them to disk under the keys of keys.go. store.go
 // opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space. Reading: reader.go streams and lookup.go
 // finds single transactions, both through decode.go.

@@ -81,7 +81,8 @@ func TestRecordingGivesBackRunsSessionsAndTransactions(t *testing.T) {
 	started := time.Date(2026, 5, 4, 3, 2, 1, 7, time.UTC)
 	info := history.Info{
 		Run: 99, Started: started, Isotap: "1.2", Mode: "items",
-		Server: history.Server{Engine: "mariadb", Version: "10.11.19", SnapshotIsolation: true},
+		Server:  history.Server{Engine: "mariadb", Version: "10.11.19", SnapshotIsolation: true, System: 1<<63 + 5},
+		Horizon: 1<<33 + 740,
 	}
 	w, err := Create(dir, info, Options{})
 	if err != nil {

@@ -14,8 +14,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// formatVersion is the version of FORMAT.md that this package writes and reads.
-const formatVersion = 1
+// formatVersion is the version of FORMAT.md that this package writes.
+const formatVersion = 2
+
+// oldestVersion is the oldest version that it reads. A Writer makes its own version of what it adds to.
+const oldestVersion = 1
 
 const (
 	markerName = "ISOTAP-RECORDING"
@@ -87,21 +90,34 @@ func createMarker(dir string) error {
 	if err != nil {
 		return fmt.Errorf("create recording: %w", err)
 	}
-	fresh := filepath.Join(dir, markerName+".new")
 	for _, e := range entries {
-		if e.Name() != filepath.Base(fresh) {
+		if e.Name() != markerName+".new" {
 			return fmt.Errorf("%w: %s holds other files (%s); name an empty or a new directory", ErrNotRecording, dir, e.Name())
 		}
 	}
-	// Written beside and renamed: a marker is whole or not there.
-	text := markerText + strconv.Itoa(formatVersion) + "\n"
-	if err := writeSynced(fresh, text); err != nil {
+	return writeMarker(dir)
+}
+
+// writeMarker writes the marker of the present version. It is written beside and renamed: a marker is whole
+// or not there.
+func writeMarker(dir string) error {
+	fresh := filepath.Join(dir, markerName+".new")
+	if err := writeSynced(fresh, markerText+strconv.Itoa(formatVersion)+"\n"); err != nil {
 		return fmt.Errorf("create recording: %w", err)
 	}
 	if err := os.Rename(fresh, filepath.Join(dir, markerName)); err != nil {
 		return fmt.Errorf("create recording: %w", err)
 	}
 	return syncDir(dir)
+}
+
+// raiseMarker sees to it that an older isotap does not read what is added to an older recording.
+func raiseMarker(dir string) error {
+	version, err := readMarker(dir)
+	if err != nil || version == formatVersion {
+		return err
+	}
+	return writeMarker(dir)
 }
 
 func writeSynced(path, text string) error {
@@ -124,27 +140,33 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// checkMarker says whether dir is a recording of the version that this package knows.
+// checkMarker says whether dir is a recording of a version that this package knows.
 func checkMarker(dir string) error {
+	_, err := readMarker(dir)
+	return err
+}
+
+// readMarker gives the version of the recording in dir.
+func readMarker(dir string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(dir, markerName))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		if _, err := os.Stat(dir); err != nil {
-			return fmt.Errorf("%w: %s does not exist", ErrNotRecording, dir)
+			return 0, fmt.Errorf("%w: %s does not exist", ErrNotRecording, dir)
 		}
-		return fmt.Errorf("%w: %s has no file %s", ErrNotRecording, dir, markerName)
+		return 0, fmt.Errorf("%w: %s has no file %s", ErrNotRecording, dir, markerName)
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrNotRecording, err)
+		return 0, fmt.Errorf("%w: %w", ErrNotRecording, err)
 	}
 	version, ok := strings.CutPrefix(strings.TrimSpace(string(text)), markerText)
 	n, err := strconv.Atoi(version)
 	switch {
 	case !ok || err != nil:
-		return fmt.Errorf("%w: %s does not say its format", ErrNotRecording, filepath.Join(dir, markerName))
-	case n != formatVersion:
-		return fmt.Errorf("%w: %s has format %d, this isotap reads format %d", ErrFormat, dir, n, formatVersion)
+		return 0, fmt.Errorf("%w: %s does not say its format", ErrNotRecording, filepath.Join(dir, markerName))
+	case n < oldestVersion || n > formatVersion:
+		return 0, fmt.Errorf("%w: %s has format %d, this isotap reads formats %d to %d", ErrFormat, dir, n, oldestVersion, formatVersion)
 	}
-	return nil
+	return n, nil
 }
 
 // badgerLog gives Badger's messages to zap.

@@ -88,6 +88,9 @@ func open(dir string, info history.Info, opts Options) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := raiseMarker(dir); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	w, err := newWriter(dir, db, info, opts)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -403,12 +406,15 @@ type runInfo struct {
 	Engine            string     `json:"engine"`
 	Version           string     `json:"version"`
 	SnapshotIsolation bool       `json:"snapshot_isolation"`
+	System            uint64     `json:"system,omitempty"`
+	Horizon           uint64     `json:"horizon,omitempty"`
 }
 
 func encodeInfo(info *history.Info) ([]byte, error) {
 	r := runInfo{
 		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
+		System: info.Server.System, Horizon: info.Horizon,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -426,8 +432,8 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 		return history.Info{}, fmt.Errorf("description of run %s: %w", run, err)
 	}
 	info := history.Info{
-		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode,
-		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation},
+		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon,
+		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation, System: r.System},
 	}
 	if r.Ended != nil {
 		info.Ended = *r.Ended

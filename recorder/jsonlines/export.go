@@ -106,7 +106,8 @@ func (e *exporter) run(info *history.Info, sessions []history.Session) error {
 
 func writeRun(info *history.Info) *run {
 	r := &run{Run: info.Run.String(), Started: info.Started, Isotap: text(info.Isotap), Mode: text(info.Mode),
-		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation}
+		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation,
+		System: info.Server.System, Horizon: info.Horizon}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
 	}
@@ -143,6 +144,9 @@ func writeStmt(s *history.Stmt) stmt {
 		y := rowAccess{Table: text(a.Row.Table), Row: text(a.Row.ID), Op: a.Op.String(), Inexact: a.Inexact, Version: a.Version.String()}
 		for _, tag := range a.Prior {
 			y.Prior = append(y.Prior, tag.String())
+		}
+		if i < len(s.Places) {
+			y.Place = writePlace(&s.Places[i])
 		}
 		x.Accesses = append(x.Accesses, y)
 	}

@@ -45,6 +45,8 @@ type run struct {
 	Engine            text       `json:"engine"`
 	Version           text       `json:"version"`
 	SnapshotIsolation bool       `json:"snapshot_isolation,omitempty"`
+	System            uint64     `json:"system,omitempty,string"` // more than a double holds
+	Horizon           uint64     `json:"horizon,omitempty"`
 }
 
 type session struct {
@@ -98,6 +100,7 @@ type rowAccess struct {
 	Inexact bool     `json:"inexact,omitempty"`
 	Version string   `json:"version"`
 	Prior   []string `json:"prior,omitempty"`
+	Place   *place   `json:"place,omitempty"`
 }
 
 // text is a string that need not be UTF-8: SQL comes in its client's own character set. A JSON string

@@ -178,6 +178,9 @@ func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
 		txn   = `{"txn":{"id":"00000a1","session":1,"status":"committed","level":"SERIALIZABLE","start":1,"end":2,"stmts":[]}}`
 		end   = `{"end":{"runs":1,"sessions":0,"txns":1}}`
 	)
+	placeOf := func(place string) string {
+		return `[{"num":1,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1,"accesses":[{"table":"t","row":"1","op":"read","version":"0","place":` + place + `}]}]`
+	}
 	swap := func(old, new string) string { return strings.Replace(txn, old, new, 1) }
 	tests := []struct {
 		lines []string
@@ -201,6 +204,10 @@ func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
 		{[]string{first, run, swap("SERIALIZABLE", "TOP")}, `x:3: transaction 00000a1: level "TOP" is not known`},
 		{[]string{first, run, swap("[]", `[{"num":1,"kind":"EAT","observation":"exact","shape":"","start":1,"end":1}]`)}, `statement 1: kind "EAT"`},
 		{[]string{first, run, swap("[]", `[{"num":1,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1,"accesses":[{"table":"t","row":"1","op":"read","version":"x.y.z"}]}]`)}, "statement 1: access 1: tag"},
+		{[]string{first, run, swap("[]", placeOf(`{"ctid":"(0;1)"}`))}, `statement 1: access 1: ctid "(0;1)" is not`},
+		{[]string{first, run, swap("[]", placeOf(`{"new_ctid":"(0,65536)"}`))}, `ctid "(0,65536)" is not`},
+		{[]string{first, run, swap("[]", placeOf(`{"lsn":"16B3748"}`))}, `lsn "16B3748" is not`},
+		{[]string{first, run, swap("[]", placeOf(`{"lsn":"0/-1"}`))}, `lsn "0/-1" is not`},
 		{[]string{first, run, swap("[]", `[{"num":0,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1}]`)}, "numbered from 1"},
 		{[]string{first, run, swap("[]", `[{"num":1,"kind":"SELECT","observation":"exact","shape":7,"start":1,"end":1}]`)}, "neither a string"},
 		{[]string{first, run, end}, "x:3: lines are missing"},

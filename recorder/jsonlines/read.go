@@ -11,8 +11,8 @@ func readRun(r *run) (history.Info, error) {
 	if err != nil {
 		return history.Info{}, err
 	}
-	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode),
-		Server: history.Server{Engine: string(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation}}
+	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon,
+		Server: history.Server{Engine: string(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
 	if r.Started.IsZero() {
 		return info, fmt.Errorf("run %s does not say when it started", number)
 	}
@@ -76,6 +76,15 @@ func readStmt(x *stmt) (s history.Stmt, err error) {
 			return s, fmt.Errorf("access %d: %w", i+1, err)
 		}
 		s.Accesses = append(s.Accesses, a)
+		if x.Accesses[i].Place == nil {
+			continue
+		}
+		if s.Places == nil {
+			s.Places = make([]history.Place, len(x.Accesses))
+		}
+		if s.Places[i], err = readPlace(x.Accesses[i].Place); err != nil {
+			return s, fmt.Errorf("access %d: %w", i+1, err)
+		}
 	}
 	return s, nil
 }

@@ -1,0 +1,77 @@
+package jsonlines
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// place is a [history.Place], its fields as PostgreSQL prints them.
+type place struct {
+	XID     uint32 `json:"xid,omitempty"`
+	CTID    string `json:"ctid,omitempty"`
+	NewXID  uint32 `json:"new_xid,omitempty"`
+	NewCTID string `json:"new_ctid,omitempty"`
+	LSN     string `json:"lsn,omitempty"`
+	Leaf    uint32 `json:"leaf,omitempty"`
+}
+
+func writePlace(p *history.Place) *place {
+	return &place{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN), Leaf: p.Leaf}
+}
+
+func readPlace(x *place) (p history.Place, err error) {
+	p = history.Place{XID: x.XID, NewXID: x.NewXID, Leaf: x.Leaf}
+	if p.CTID, err = parseCTID(x.CTID); err != nil {
+		return p, err
+	}
+	if p.NewID, err = parseCTID(x.NewCTID); err != nil {
+		return p, err
+	}
+	p.LSN, err = parseLSN(x.LSN)
+	return p, err
+}
+
+func ctidText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("(%d,%d)", n>>16, n&0xffff)
+}
+
+func parseCTID(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	inner, opened := strings.CutPrefix(s, "(")
+	inner, closed := strings.CutSuffix(inner, ")")
+	block, offset, ok := strings.Cut(inner, ",")
+	b, errBlock := strconv.ParseUint(block, 10, 48)
+	o, errOffset := strconv.ParseUint(offset, 10, 16)
+	if !opened || !closed || !ok || errBlock != nil || errOffset != nil {
+		return 0, fmt.Errorf("ctid %q is not (block,offset)", s)
+	}
+	return b<<16 | o, nil
+}
+
+func lsnText(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%X/%X", n>>32, uint32(n))
+}
+
+func parseLSN(s string) (uint64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	high, low, ok := strings.Cut(s, "/")
+	h, errHigh := strconv.ParseUint(high, 16, 32)
+	l, errLow := strconv.ParseUint(low, 16, 32)
+	if !ok || errHigh != nil || errLow != nil {
+		return 0, fmt.Errorf("lsn %q is not two hexadecimal numbers with a / between", s)
+	}
+	return h<<32 | l, nil
+}
