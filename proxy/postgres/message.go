@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+const (
+	// headBytes is the length of a message's head: its type, and its length without the type.
+	headBytes = 5
+	// maxMessage is the length of the longest message: the server's own limit for one piece of memory.
+	maxMessage = 1<<30 - 1
+	// maxLoginMessage is the server's own limit for messages before the login is over.
+	maxLoginMessage = 65535
+)
+
+// errMalformed is wrapped by every error about bytes that do not follow the protocol.
+var errMalformed = errors.New("malformed message")
+
+// A message of either side: its type and what follows its head. The bytes are valid until the side's next.
+type message struct {
+	kind byte
+	body []byte
+	raw  []byte // all of it; nil: there is none
+}
+
+// An inlet cuts the bytes of one side into messages.
+type inlet struct {
+	buf []byte // an incomplete message
+	// taken says that buf was handed out as a message, and holds nothing any more.
+	taken bool
+}
+
+// next gives the next whole message of p, and how many bytes of p it took.
+func (in *inlet) next(p []byte, limit int) (m message, used int, err error) {
+	if in.taken {
+		in.taken, in.buf = false, reusable(in.buf)
+	}
+	if len(in.buf) == 0 && len(p) >= headBytes {
+		size, err := sizeOf(p, limit)
+		if err != nil {
+			return message{}, 0, err
+		}
+		if size <= len(p) {
+			return message{p[0], p[headBytes:size], p[:size]}, size, nil
+		}
+	}
+	if missing := headBytes - len(in.buf); missing > 0 {
+		used = min(missing, len(p))
+		if in.buf = append(in.buf, p[:used]...); len(in.buf) < headBytes {
+			return message{}, used, nil
+		}
+	}
+	size, err := sizeOf(in.buf, limit)
+	if err != nil {
+		return message{}, used, err
+	}
+	n := min(size-len(in.buf), len(p)-used)
+	in.buf = append(in.buf, p[used:used+n]...)
+	used += n
+	if len(in.buf) < size {
+		return message{}, used, nil
+	}
+	in.taken = true
+	return message{in.buf[0], in.buf[headBytes:], in.buf}, used, nil
+}
+
+// rest gives the bytes of an incomplete message, and forgets them.
+func (in *inlet) rest() []byte {
+	if in.taken {
+		return nil
+	}
+	b := in.buf
+	in.buf = nil
+	return b
+}
+
+// sizeOf reads from a head how long its message is, with the head.
+func sizeOf(head []byte, limit int) (int, error) {
+	n := binary.BigEndian.Uint32(head[1:])
+	if n < 4 || n > uint32(limit) {
+		return 0, fmt.Errorf("%w: type %q with length %d", errMalformed, head[0], n)
+	}
+	return int(n) + 1, nil
+}
+
+// beginMessage adds a head to b; endMessage fills in the length. start is where the message begins.
+func beginMessage(b []byte, kind byte) (_ []byte, start int) {
+	return append(b, kind, 0, 0, 0, 0), len(b)
+}
+
+func endMessage(b []byte, start int) []byte {
+	binary.BigEndian.PutUint32(b[start+1:], uint32(len(b)-start-1))
+	return b
+}
+
+// appendMessage adds a message to b.
+func appendMessage(b []byte, kind byte, body ...byte) []byte {
+	b, start := beginMessage(b, kind)
+	return endMessage(append(b, body...), start)
+}
+
+// A reader walks over a message's body. After the first read past the end every read gives zero values, and
+// err says so.
+type reader struct {
+	b   []byte
+	pos int
+	err error
+}
+
+func (r *reader) fail(what string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s at byte %d of %d", errMalformed, what, r.pos, len(r.b))
+	}
+}
+
+// bytes takes the next n bytes. They belong to the message.
+func (r *reader) bytes(n int) []byte {
+	if r.err != nil || n < 0 || n > len(r.b)-r.pos {
+		r.fail("cut short")
+		return nil
+	}
+	r.pos += n
+	return r.b[r.pos-n : r.pos]
+}
+
+func (r *reader) uint8() byte {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint16() int {
+	if b := r.bytes(2); b != nil {
+		return int(binary.BigEndian.Uint16(b))
+	}
+	return 0
+}
+
+func (r *reader) uint32() uint32 {
+	if b := r.bytes(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+// value takes a value with its length before it; nil for NULL.
+func (r *reader) value() []byte {
+	n := int32(r.uint32())
+	if n == -1 {
+		return nil
+	}
+	return r.bytes(int(n))
+}
+
+// cString takes a text up to a zero byte.
+func (r *reader) cString() []byte {
+	for i := r.pos; r.err == nil && i < len(r.b); i++ {
+		if r.b[i] == 0 {
+			s := r.bytes(i - r.pos)
+			r.pos++
+			return s
+		}
+	}
+	r.fail("a text without its end")
+	return nil
+}

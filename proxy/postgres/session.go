@@ -1,0 +1,251 @@
+// Package postgres is the PostgreSQL frontend/backend protocol, version 3, as isotap speaks it between a
+// client and a server: a state machine for one connection, without a socket, a goroutine or a clock.
+//
+// A [Session] is given the bytes that either side sent and answers with the bytes to send to either side and
+// with the [wire.Event]s to record. The authentication is relayed, so the proxy needs no user list. After the
+// login, and before the client hears of it, isotap asks the server on the same connection what the session's
+// statements are read under. From then on every message of the client that the server answers is noted in a
+// queue, so that each reply is known by what it answers: a protocol whose messages may be sent ahead without
+// end leaves no other way to tell whose row a row is.
+//
+// The files follow a statement's way.
+//
+//   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look.
+//   - Login: login.go relays the startup and the authentication, settings.go asks what the session's
+//     statements are read under.
+//
+// Sources: PostgreSQL's documentation, chapters "Message Flow" and "Message Formats", and for what they
+// leave open the server's own loop (src/backend/tcop/postgres.c).
+package postgres
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A Planner makes the plan of a text, usually out of a cache. The text belongs to the caller and must not be
+// kept.
+type Planner interface {
+	Plan(text []byte, s sqlpostgres.Session) *sqlpostgres.Script
+}
+
+// Config is what a Session needs of the world around it.
+type Config struct {
+	wire.Link
+	// Planners gives the planner for a database whose tables were read (the session's first [wire.Schema]
+	// event asks for that); nil where there is none, and the session goes unobserved. Planners is nil for
+	// sessions that only pass on: nothing is rewritten, nothing recorded.
+	Planners func(database string) Planner
+	// Durable holds the reply that ends a transaction back until the caller has stored the transaction
+	// (durability: commit).
+	Durable bool
+	// ClientTLS and ServerTLS say which leg is encrypted.
+	ClientTLS, ServerTLS wire.TLSUse
+}
+
+// phase is where a session stands in the protocol.
+type phase uint8
+
+const (
+	phaseStartup phase = iota // the client's startup message has not come yet
+	phaseAuth                 // authentication goes back and forth, until the first ReadyForQuery
+	phaseReady                // statements and replies
+	phaseCopy                 // bytes are copied; nothing is parsed any more
+	phaseClosing              // the client is gone; the last replies are read
+	phaseClosed
+)
+
+// Session is the state machine of one client connection. It is not safe for concurrent use.
+type Session struct {
+	cfg   Config
+	phase phase
+
+	now      int64
+	toClient []byte
+	toServer []byte
+	events   []wire.Event
+
+	client, server inlet
+	login
+	settings
+}
+
+// NewSession gives a session that waits for the client's startup message.
+func NewSession(cfg Config) *Session { return &Session{cfg: cfg} }
+
+// watches says whether the session looks at its statements.
+func (s *Session) watches() bool { return s.cfg.Planners != nil && !s.replication }
+
+// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says how many
+// of them it used. The rest must be offered again once FromServer made progress. The bytes may be reused
+// afterwards.
+func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
+	s.now = now
+	for n < len(p) && s.wantsClient() {
+		used, err := s.clientBytes(p[n:])
+		n += used
+		if err != nil {
+			return n, fmt.Errorf("from client: %w", err)
+		}
+	}
+	return n, nil
+}
+
+// wantsClient says whether the session can take the client's next message.
+func (s *Session) wantsClient() bool {
+	switch s.phase {
+	case phaseStartup, phaseAuth, phaseCopy:
+		return true
+	}
+	return false
+}
+
+// Turn says whose turn it is. The other side can still speak.
+func (s *Session) Turn() wire.Turn {
+	switch s.phase {
+	case phaseStartup:
+		return wire.ClientTurn
+	case phaseClosing:
+		return wire.ServerTurn
+	}
+	return wire.EitherTurn
+}
+
+func (s *Session) clientBytes(p []byte) (int, error) {
+	switch s.phase {
+	case phaseCopy:
+		s.toServer = append(s.toServer, p...)
+		return len(p), nil
+	case phaseStartup:
+		return s.startupBytes(p)
+	}
+	m, used, err := s.client.next(p, maxLoginMessage)
+	if m.raw == nil || err != nil {
+		return used, err
+	}
+	return used, s.authFromClient(m)
+}
+
+// FromServer takes bytes that the server sent at now. It uses all of them; they may be reused afterwards. An
+// error means that the replies cannot be followed: close both sides.
+func (s *Session) FromServer(now int64, p []byte) error {
+	s.now = now
+	for len(p) > 0 {
+		used, err := s.serverBytes(p)
+		if err != nil {
+			return fmt.Errorf("from server: %w", err)
+		}
+		p = p[used:]
+	}
+	return nil
+}
+
+func (s *Session) serverBytes(p []byte) (int, error) {
+	if s.phase == phaseCopy {
+		s.toClient = append(s.toClient, p...)
+		return len(p), nil
+	}
+	m, used, err := s.server.next(p, maxMessage)
+	if m.raw == nil || err != nil {
+		return used, err
+	}
+	return used, s.serverMessage(m)
+}
+
+func (s *Session) serverMessage(m message) error {
+	switch s.phase {
+	case phaseAuth:
+		return s.authFromServer(m)
+	}
+	return fmt.Errorf("%w from the server (%q)", errUnexpected, m.kind)
+}
+
+var errUnexpected = errors.New("unexpected message")
+
+// Output gives the bytes to send to each side and forgets them. They are valid until the session is given
+// bytes again.
+func (s *Session) Output() (toClient, toServer []byte) {
+	toServer, s.toServer = s.toServer, reusable(s.toServer)
+	toClient, s.toClient = s.toClient, reusable(s.toClient)
+	return toClient, toServer
+}
+
+// reusable gives the memory of b for what comes next, unless it is so much that it should not be kept.
+func reusable(b []byte) []byte {
+	if cap(b) > 1<<20 {
+		return nil
+	}
+	return b[:0]
+}
+
+// Events gives what happened since the last call. The caller deals with all of it before it sends the Output
+// that follows.
+func (s *Session) Events() []wire.Event {
+	events := s.events
+	s.events = nil
+	return events
+}
+
+func (s *Session) note(format string, args ...any) {
+	s.events = append(s.events, wire.Event{Note: fmt.Sprintf(format, args...)})
+}
+
+// Upgrade says which leg is to begin TLS once the output is sent.
+func (s *Session) Upgrade() wire.Leg { return wire.NoLeg }
+
+// Upgraded tells the session what came of it.
+func (s *Session) Upgraded(now int64, failed error) {}
+
+// Copying says that bytes may be copied from now on without the session.
+func (s *Session) Copying() bool { return s.phase == phaseCopy }
+
+// copyOn passes all bytes on from here on, and those first that are here already.
+func (s *Session) copyOn() {
+	s.phase = phaseCopy
+	s.toServer = append(s.toServer, s.client.rest()...)
+	s.toClient = append(s.toClient, s.server.rest()...)
+}
+
+// LoggedIn says whether the client's login is over.
+func (s *Session) LoggedIn() bool { return s.phase > phaseAuth }
+
+// InTransaction says whether the server has a transaction open for the client, or a reply is due.
+func (s *Session) InTransaction() bool { return false }
+
+// Unread says that Idle has something to do, which is never so.
+func (s *Session) Unread() bool { return false }
+
+// Idle tells the session that nothing has come from either side for a while.
+func (s *Session) Idle(now int64) { s.now = now }
+
+// ClientClosed tells the session that the client will send nothing more.
+func (s *Session) ClientClosed(now int64) {
+	s.now = now
+	s.phase = phaseClosed
+}
+
+// ServerClosed tells the session that the server is gone.
+func (s *Session) ServerClosed(now int64) {
+	s.now = now
+	s.phase = phaseClosed
+}
+
+// Done says that the session has nothing more to do: close both sides once the output is sent.
+func (s *Session) Done() bool { return s.phase == phaseClosed }
+
+// history's levels by PostgreSQL's names: it runs READ UNCOMMITTED as READ COMMITTED.
+func levelNamed(name string) history.Level {
+	switch name {
+	case "read uncommitted", "read committed":
+		return history.ReadCommitted
+	case "repeatable read":
+		return history.RepeatableRead
+	case "serializable":
+		return history.Serializable
+	}
+	return history.LevelUnknown
+}
