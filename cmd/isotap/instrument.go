@@ -15,7 +15,8 @@ func instrumentCommand() *cobra.Command {
 		Use:   "instrument --upstream URL",
 		Short: "Add isotap's invisible columns to the tables",
 		Long: "Adds isotap_rowid and isotap_wlist to the InnoDB tables of the URL's database, or of all databases\n" +
-			"when the URL names none. Tables that have them stay as they are. isotap strip undoes it.",
+			"when the URL names none. Tables that have them stay as they are. isotap strip undoes it.\n" +
+			"PostgreSQL's tables need nothing.",
 		Example: "  isotap instrument --upstream mysql://root@127.0.0.1:3306/shop",
 		Args:    noArguments,
 	}
@@ -59,6 +60,12 @@ func instrumentTarget(c *cobra.Command, t catalog.Target) error {
 // speaks only when all is asked for.
 func alter(c *cobra.Command, t catalog.Target, o catalog.Options,
 	change func(context.Context, *catalog.Conn, catalog.Options) (catalog.Result, error), done string, all bool) error {
+	if t.Family == catalog.PostgreSQL {
+		if all {
+			fmt.Fprintln(c.ErrOrStderr(), "isotap: PostgreSQL's own system columns tell a row's versions: its tables stay as they are")
+		}
+		return nil
+	}
 	if t.Database != "" {
 		o.Schemas = []string{t.Database}
 	}

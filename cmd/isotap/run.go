@@ -18,13 +18,13 @@ import (
 const runHelp = `Starts a proxy on a free port, runs COMMAND with the proxy's address in its environment, and says
 what its transactions risk.
 
-COMMAND finds the proxy in DATABASE_URL (the --upstream URL with the proxy's address), MYSQL_HOST and
-MYSQL_TCP_PORT (or MYSQL_UNIX_PORT), and MYSQL_DSN (for Go programs). --env NAME=TEMPLATE sets a further
-variable, in which {host} {port} {user} {password} {database} {url} {dsn} {socket} are filled in, and
-{{ and }} stand for braces.
+COMMAND finds the proxy in DATABASE_URL (the --upstream URL with the proxy's address), in MYSQL_HOST and
+MYSQL_TCP_PORT (or MYSQL_UNIX_PORT) and MYSQL_DSN (for Go programs), or for PostgreSQL in PGHOST, PGPORT
+and PGSSLMODE. --env NAME=TEMPLATE sets a further variable, in which {host} {port} {user} {password}
+{database} {url} {dsn} {socket} are filled in, and {{ and }} stand for braces.
 
-Tables get isotap's invisible columns first, unless --instrument=false says otherwise; isotap strip
-removes them.
+Tables of MariaDB, MySQL and TiDB get isotap's columns first, unless --instrument=false says otherwise;
+isotap strip removes them. PostgreSQL's stay as they are.
 
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
@@ -47,6 +47,7 @@ func runCommand() *cobra.Command {
 		Short: "Run a command against its database through isotap, and report",
 		Long:  runHelp,
 		Example: "  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...\n" +
+			"  isotap run --upstream postgres://app@127.0.0.1/shop -- pytest\n" +
 			"  isotap run --upstream $DATABASE_URL --env 'DB_HOST={host}' --env 'DB_PORT={port}' -- npm test",
 		Args: needs("COMMAND", 0),
 	}
@@ -56,7 +57,7 @@ func runCommand() *cobra.Command {
 	// What follows COMMAND is COMMAND's own, with or without the --.
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
-	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first")
+	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first (not on PostgreSQL)")
 	c.Flags().StringArrayVar(&templates, "env", nil, "NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()

@@ -84,7 +84,7 @@ func upstream(s *config.Settings) (catalog.Target, error) {
 
 func parseUpstream(url string) (catalog.Target, error) {
 	if url == "" {
-		return catalog.Target{}, errors.New("no server given: use --upstream mysql://user:password@host:port/database, or set ISOTAP_UPSTREAM")
+		return catalog.Target{}, errors.New("no server given: use --upstream mysql://user:password@host:port/database or postgres://..., or set ISOTAP_UPSTREAM")
 	}
 	t, err := catalog.ParseTarget(url)
 	if err != nil {

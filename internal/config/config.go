@@ -69,7 +69,7 @@ type Option struct {
 // Options lists every setting, in the order of configs/isotap.yaml.
 var Options = []Option{
 	{Name: "upstream", Secret: true, value: func(s *Settings) any { return &s.Upstream },
-		Usage: "the server, as mysql://user:password@host:port/database"},
+		Usage: "the server, as mysql://user:password@host:port/database or postgres://..."},
 	{Name: "upstream_tls", value: func(s *Settings) any { return &s.UpstreamTLS },
 		Usage: "TLS with the server: disable, prefer, require, verify-ca or verify-full (default: what upstream says)"},
 	{Name: "upstream_ca", value: func(s *Settings) any { return &s.UpstreamCA },

@@ -3,6 +3,7 @@ package tap
 import (
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,36 +14,74 @@ import (
 )
 
 // A Place is how a client program reaches the tap, by the names that [Expand] knows: host, port, socket
-// (empty where the tap does not listen so), user, password, database, url, dsn.
+// (empty where the tap does not listen so), user, password, database, url, dsn. Beside them it has the
+// server's family and the sslmode that PostgreSQL's clients need.
 type Place map[string]string
 
 // Place says where the tap is. The login is that of Options.Upstream; url has the form of Options.URL.
 func (t *Tap) Place() (Place, error) {
-	c := t.config(t.upstream.Database)
-	p := Place{"user": c.User, "password": c.Passwd, "database": c.DBName, "dsn": c.FormatDSN(), "host": "", "port": "", "socket": ""}
-	if c.Net == "tcp" {
+	network, address := t.Addr().Network(), t.Addr().String()
+	p := Place{"family": t.upstream.Family.String(), "user": t.upstream.User, "password": t.upstream.Password, "database": t.upstream.Database,
+		"host": "", "port": "", "socket": "", "sslmode": t.sslMode(network).String()}
+	if network == "tcp" {
 		var err error
-		if p["host"], p["port"], err = net.SplitHostPort(c.Addr); err != nil {
+		if p["host"], p["port"], err = net.SplitHostPort(address); err != nil {
 			return nil, fmt.Errorf("the proxy's own address: %w", err)
 		}
 	} else {
-		p["host"], p["socket"] = "localhost", c.Addr
+		p["host"], p["socket"] = "localhost", address
+	}
+	if socket := t.addrOf("unix"); socket != nil {
+		p["socket"] = socket.String()
 	}
 	url := t.url
 	if url == "" {
 		url = t.upstream.URL()
 	}
-	if socket := t.addrOf("unix"); socket != nil {
-		p["socket"] = socket.String()
-	}
 	var err error
-	p["url"], err = catalog.Redirect(url, c.Net, c.Addr)
+	if p["url"], err = catalog.RedirectTLS(url, network, address, t.sslMode(network)); err != nil {
+		return nil, err
+	}
+	p["dsn"] = p["url"]
+	if t.upstream.Family == catalog.MySQL {
+		p["dsn"] = t.config(t.upstream.Database).FormatDSN()
+	} else if network == "unix" {
+		p["host"], p["port"], err = libpqPlace(address)
+	}
 	return p, err
 }
 
+// sslMode is how the tap's clients are to use TLS, in libpq's words.
+func (t *Tap) sslMode(network string) catalog.TLSMode {
+	switch {
+	case network == "unix", t.tls == wire.NoTLS:
+		return catalog.TLSDisable
+	case t.tls == wire.MustTLS:
+		return catalog.TLSRequire
+	}
+	return catalog.TLSPrefer
+}
+
+// libpqPlace gives the host and the port by which libpq finds a socket.
+func libpqPlace(socket string) (host, port string, err error) {
+	dir, name := filepath.Split(socket)
+	port, ok := strings.CutPrefix(name, libpqSocket)
+	if !ok {
+		return "", "", fmt.Errorf("PostgreSQL's clients look for a socket %sPORT in a directory, and would not find %s: listen on unix:%s", libpqSocket, socket, filepath.Join(dir, libpqSocket+"5432"))
+	}
+	return filepath.Clean(dir), port, nil
+}
+
+const libpqSocket = ".s.PGSQL."
+
 // Environment tells a client program where the tap is, in the variables that programs look at:
-// DATABASE_URL, MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and MYSQL_UNIX_PORT.
+// DATABASE_URL, and for the MySQL family MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and
+// MYSQL_UNIX_PORT, for PostgreSQL libpq's PGHOST, PGPORT and PGSSLMODE. PGHOSTADDR would count more than
+// PGHOST, so it is emptied.
 func (p Place) Environment() []string {
+	if p["family"] == catalog.PostgreSQL.String() {
+		return []string{"DATABASE_URL=" + p["url"], "PGHOST=" + p["host"], "PGPORT=" + p["port"], "PGHOSTADDR=", "PGSSLMODE=" + p["sslmode"]}
+	}
 	env := []string{"DATABASE_URL=" + p["url"], "MYSQL_DSN=" + p["dsn"], "MYSQL_HOST=" + p["host"]}
 	if p["socket"] != "" {
 		env = append(env, "MYSQL_UNIX_PORT="+p["socket"])
@@ -102,8 +141,16 @@ func (p Place) Expand(text string) (string, error) {
 	return name + "=" + b.String(), nil
 }
 
-// DSN is the tap as Go's MySQL driver has it, for the given database.
-func (t *Tap) DSN(database string) string { return t.config(database).FormatDSN() }
+// DSN is the tap as Go's drivers have it (go-sql-driver's, pgx), for the given database.
+func (t *Tap) DSN(database string) string {
+	if t.upstream.Family == catalog.MySQL {
+		return t.config(database).FormatDSN()
+	}
+	target := t.upstream
+	target.Database, target.Network, target.Address = database, t.Addr().Network(), t.Addr().String()
+	target.TLS = catalog.TLS{Mode: t.sslMode(target.Network)}
+	return target.URL()
+}
 
 func (t *Tap) config(database string) *mysql.Config {
 	c := mysql.NewConfig()
