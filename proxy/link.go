@@ -36,6 +36,7 @@ type link struct {
 	ahead      []byte    // what the client sent and the session does not take yet
 	loginBy    time.Time // when the client must have logged in
 	clientGone bool
+	catchingUp bool
 	closed     bool
 
 	draining atomic.Bool
@@ -46,6 +47,7 @@ func (l *link) run(ctx context.Context) {
 	defer l.finish(ctx)
 	defer l.survive()
 	l.client.buf, l.server.buf = make([]byte, readBytes), make([]byte, readBytes)
+	l.server.out = newOutlet(l.server.conn)
 	for !l.closed {
 		client, server := l.read()
 		switch {
@@ -166,6 +168,7 @@ func (l *link) step(ctx context.Context, failed error) {
 		l.session.Upgraded(l.proxy.now(), l.upgrade(ctx, l.session.Upgrade()))
 		l.send()
 	}
+	l.catchUp(ctx)
 	if l.session.Done() || l.draining.Load() && !l.session.InTransaction() && !l.session.Unread() {
 		l.close()
 	}
@@ -174,21 +177,13 @@ func (l *link) step(ctx context.Context, failed error) {
 // send writes what the session has for either side.
 func (l *link) send() {
 	toClient, toServer := l.session.Output()
-	if err := write(l.server.stream(), toServer); err != nil {
+	if err := l.server.write(toServer); err != nil {
 		// The server's last words may still be on their way: its side is read to the end.
 		l.log().Debug("write to server", zap.Error(err))
 	}
-	if err := write(l.client.stream(), toClient); err != nil {
+	if err := l.client.write(toClient); err != nil {
 		l.session.ClientClosed(l.proxy.now())
 	}
-}
-
-func write(c net.Conn, b []byte) error {
-	if len(b) == 0 {
-		return nil
-	}
-	_, err := c.Write(b)
-	return err
 }
 
 // record hands the session's events over.
@@ -253,6 +248,9 @@ func (l *link) copy() {
 	var both sync.WaitGroup
 	l.client.setDeadline(time.Time{})
 	l.server.setDeadline(time.Time{})
+	if l.server.out != nil {
+		l.server.out.patient = true
+	}
 	both.Go(func() { copyHalf(l.server.stream(), l.client.stream()) })
 	both.Go(func() { copyHalf(l.client.stream(), l.server.stream()) })
 	both.Wait()

@@ -4,8 +4,9 @@
 //
 // The protocol sessions own no socket. The driver here gives each connection one goroutine, which reads
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
-// link.go runs a connection, turns.go reads from the side that speaks next, tls.go begins TLS on a side,
-// meter.go counts, live.go changes settings while the proxy runs.
+// link.go runs a connection, turns.go reads from the side that speaks next, outlet.go writes to a server
+// that may not read, tls.go begins TLS on a side, meter.go counts, live.go changes settings while the
+// proxy runs.
 package proxy
 
 import (

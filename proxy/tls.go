@@ -37,6 +37,11 @@ func (l *link) upgrade(ctx context.Context, leg wire.Leg) error {
 	}
 	s.setDeadline(time.Time{})
 	plain := s.conn
+	if s.out != nil {
+		plain = s.out
+		s.out.patient = true
+		defer func() { s.out.patient = false }()
+	}
 	if leg == wire.ClientLeg && len(l.ahead) > 0 {
 		// A client need not wait for an answer before it begins.
 		plain = &resumed{Conn: plain, ahead: append([]byte(nil), l.ahead...)}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -13,13 +14,14 @@ import (
 const (
 	readBytes = 64 << 10
 	// quiet is how long the side whose turn it is may say nothing before the other is watched too.
-	quiet = 20 * time.Millisecond
+	quiet = 5 * time.Millisecond
 )
 
 // A side is a socket as a link reads it.
 type side struct {
 	conn     net.Conn  // the socket
 	secure   *tls.Conn // over it; nil on a plain leg
+	out      *outlet   // how the server's socket is written to; nil where a write may wait
 	buf      []byte
 	deadline time.Time // of reads; zero when there is none
 }
@@ -39,6 +41,18 @@ func (s *side) stream() net.Conn {
 		return s.secure
 	}
 	return s.conn
+}
+
+func (s *side) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	var w io.Writer = s.stream()
+	if s.secure == nil && s.out != nil {
+		w = s.out
+	}
+	_, err := w.Write(b)
+	return err
 }
 
 func (s *side) read() heard {

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package proxy
+
+import "net"
+
+// trier gives a function that writes what the socket takes at once, or nearly so.
+func trier(c net.Conn) func(b []byte) (int, error) { return timedTrier(c) }
