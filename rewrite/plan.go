@@ -237,6 +237,16 @@ type Plan struct {
 	NextLevel history.Level
 	// SetsNext says that the statement may give the next transaction a level that is not known.
 	SetsNext bool
+	// TxnLevel is the level that a statement gives to the transaction that it begins or runs in: PostgreSQL's
+	// BEGIN ISOLATION LEVEL and SET TRANSACTION.
+	TxnLevel history.Level
+	// Chains says that the statement, where it ends a transaction, begins the next one with the same level:
+	// AND CHAIN. PostgreSQL only: MySQL's servers tell.
+	Chains bool
+	// Global is the name of a prepared transaction: PREPARE TRANSACTION (Kind Other) gives the session's own
+	// transaction that name, COMMIT PREPARED and ROLLBACK PREPARED (Kind Commit and Rollback, without
+	// EndsTxn) end the one that has it.
+	Global string
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string
@@ -249,7 +259,8 @@ type Plan struct {
 	// statement before it; otherwise the original goes upstream.
 	Substitutes bool
 	// Shadows are the temporary tables that the statement creates, "schema.table" in lower case, each
-	// but the last followed by a newline: from then on these names may not mean the base tables.
+	// but the last followed by a newline: from then on these names may not mean the base tables. PostgreSQL's
+	// are folded names without a schema.
 	Shadows string
 	// Reveals are the tables that the statement drops, as in Shadows: if it succeeds, no temporary table
 	// has such a name any more.
@@ -265,6 +276,14 @@ func (p *Plan) Append(b []byte, fill func(b []byte, h Hole, ordinal int) []byte)
 		} else {
 			b = fill(b, piece.Hole, piece.Ordinal)
 		}
+	}
+	return b
+}
+
+// AppendPieces adds the text of pieces without holes to b.
+func AppendPieces(b []byte, pieces []Piece) []byte {
+	for i := range pieces {
+		b = append(b, pieces[i].Text...)
 	}
 	return b
 }

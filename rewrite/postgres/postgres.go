@@ -4,6 +4,26 @@
 //
 // A row's versions are known by PostgreSQL's own system columns (DESIGN 4.2): nothing is added to the
 // user's tables, and no value has to be filled in when a statement is sent.
+//
+// A statement passes two readers (ADR 20). A lexer of the server's own rules cuts the text into tokens: from
+// these come the statements, their verbs, the literal-free shape, and every place where text is put in. A
+// port of PostgreSQL's grammar reads what selects and writes, and says how it is built; it reads the changed
+// statement once more, and unless it finds there what was meant to be added, the client's own text is sent.
+// No statement makes [Rewriter.Plan] fail: what cannot be rewritten is opaque, with the reason.
+//
+// The files follow a statement's way.
+//
+//   - Known already? cache.go finds the plan by its text.
+//   - Reading: lexer.go cuts the text into tokens, statement.go these into statements; verb.go tells what each
+//     is, transaction.go what it does to the transaction and the session's settings, ddl.go which tables a
+//     definition changes; shape.go leaves the literals out. tree.go has the grammar's side.
+//   - rewriter.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
+//   - tables.go finds the tables that names mean, sources.go those of a FROM clause, identity.go spells what
+//     identifies their rows, usage.go looks for what else a statement holds.
+//   - Reads: select.go. Writes: returning.go.
+//   - splice.go puts the pieces into the text; position.go finds places of the one text in the other.
+//
+// A [Rewriter] and a [Cache] are safe for concurrent use.
 package postgres
 
 import "github.com/isotap/isotap/rewrite"
@@ -15,6 +35,12 @@ type Session struct {
 	Role    string // current_user
 	// Path is current_schemas(true), separated by NULs: where unqualified names are looked for, in order.
 	Path string
+	// Encoding is client_encoding as the server spells it; empty stands for UTF8.
+	Encoding string
+	// Unsettled names tables that the session may see otherwise than the [Schema] has them, because its open
+	// transaction created or changed them: folded names without a schema, each followed by a newline
+	// ([rewrite.Plan].Shadows and Changed). The name * stands for all.
+	Unsettled string
 	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
 	// locks: one that an index alone might answer goes unchanged (reason "plan").
 	Serializable bool
@@ -33,7 +59,7 @@ type Schema interface {
 	Reads(role string, t *rewrite.Table) bool
 }
 
-// A Script is the plan of one text.
+// A Script is the plan of one text. Scripts are shared and must not be changed.
 type Script struct {
 	// Statements are the plans of the text's statements in the order of their replies. Their Pieces are nil.
 	Statements []*rewrite.Plan
@@ -41,8 +67,18 @@ type Script struct {
 	Pieces []rewrite.Piece
 	// Splices tell where Pieces depart from the client's text, in order.
 	Splices []Splice
+
+	text string // the client's
 }
 
 // A Splice is a place where the client's text was changed: at byte At, counted in the client's text, Cut
 // bytes of it are left out and Added bytes stand there instead.
 type Splice struct{ At, Cut, Added int }
+
+// Append adds the text that goes upstream to b.
+func (s *Script) Append(b []byte) []byte {
+	if s.Pieces == nil {
+		return append(b, s.text...)
+	}
+	return rewrite.AppendPieces(b, s.Pieces)
+}

@@ -1,0 +1,266 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// tables is a schema for tests; its keys are "schema.table". Everybody may read everything but what is called
+// hidden.
+type tables map[string]*rewrite.Table
+
+func (ts tables) Table(schema, name string) *rewrite.Table { return ts[schema+"."+name] }
+
+func (ts tables) Reads(_ string, t *rewrite.Table) bool {
+	return !t.RowSecurity && !strings.HasSuffix(t.Name, "hidden")
+}
+
+// table describes a table for tests: its columns as "name type, ...", then its indexes as "primary(a)",
+// "name(a,b)".
+func table(name, columns string, indexes ...string) *rewrite.Table {
+	t := &rewrite.Table{Name: name}
+	for c := range strings.SplitSeq(columns, ",") {
+		f := strings.Fields(c)
+		t.Columns = append(t.Columns, rewrite.Column{Name: f[0], Type: f[1]})
+	}
+	for _, x := range indexes {
+		name, parts, _ := strings.Cut(strings.TrimSuffix(x, ")"), "(")
+		columns := strings.Split(parts, ",")
+		t.Indexes = append(t.Indexes, rewrite.Index{Name: name, Primary: name == "primary", Columns: columns})
+		if name == "primary" {
+			t.Key = columns
+		}
+	}
+	return t
+}
+
+func with(t *rewrite.Table, change func(*rewrite.Table)) *rewrite.Table {
+	change(t)
+	return t
+}
+
+func testSchema() tables {
+	return tables{
+		"public.item":    table("public.item", "id int4, name text, price numeric, stock int4", "primary(id)", "by_price(price)"),
+		"public.orders":  table("public.orders", "id int8, item_id int4, qty int4, note text", "primary(id)", "by_item(item_id)"),
+		"public.line":    table("public.line", "order_id int8, no int2, sku varchar, at timestamptz", "primary(order_id,no)"),
+		"public.kv":      table("public.kv", "k text, v text", "primary(k)"),
+		"public.event":   table("public.event", "at timestamptz, body jsonb", "primary(at)"),
+		"public.loose":   table("public.loose", "a int4, b text"),
+		"public.Odd":     table("public.Odd", `Id uuid, a"b int4`, "primary(Id)"),
+		"public.größe":   table("public.größe", "id int4, maß int4", "primary(id)"),
+		"public.strange": with(table("public.strange", "id whatever, a int4", "primary(id)"), func(*rewrite.Table) {}),
+		"public.part": with(table("public.part", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.part_1", 8: "public.part_2"}
+		}),
+		"public.parent": with(table("public.parent", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+			t.Leaves = map[uint32]string{7: "public.parent", 8: "public.child"}
+		}),
+		"public.v":       with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View = true }),
+		"public.mv":      with(table("public.mv", "id int4"), func(t *rewrite.Table) { t.View, t.Materialized = true, true }),
+		"public.far":     with(table("public.far", "id int4"), func(t *rewrite.Table) { t.Foreign = true }),
+		"public.ruled":   with(table("public.ruled", "id int4", "primary(id)"), func(t *rewrite.Table) { t.Rules = true }),
+		"public.secured": with(table("public.secured", "id int4", "primary(id)"), func(t *rewrite.Table) { t.RowSecurity = true }),
+		"public.hidden":  table("public.hidden", "id int4", "primary(id)"),
+		"public.trig": with(table("public.trig", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
+		}),
+		"public.referred": with(table("public.referred", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+			t.CascadesUpdate, t.CascadesDelete = true, true
+		}),
+		"bank.item": table("bank.item@2", "id int4, name text", "primary(id)"),
+		"bank.acct": table("bank.acct", "id int4, bal int4", "primary(id)"),
+	}
+}
+
+func testSession() Session {
+	return Session{Version: 15, Role: "app", Path: "pg_catalog\x00public\x00bank"}
+}
+
+// session reads a test's arguments: "version=18", "encoding=LATIN1", "path=(bank,public)", "serializable", ...
+func session(t *testing.T, args []datadriven.CmdArg) Session {
+	s := testSession()
+	for _, a := range args {
+		switch value := strings.Join(a.Vals, ","); a.Key {
+		case "version":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Version = n
+		case "encoding":
+			s.Encoding = value
+		case "path":
+			s.Path = strings.Join(a.Vals, "\x00")
+		case "unsettled":
+			s.Unsettled = value + "\n"
+		case "serializable":
+			s.Serializable = true
+		case "backslashes":
+			s.Backslashes = true
+		case "hex", "strict":
+		default:
+			t.Fatalf("unknown argument %q", a.Key)
+		}
+	}
+	return s
+}
+
+// TestPlanGolden compares plans with testdata/plan; run with -rewrite to write them anew.
+func TestPlanGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata/plan", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			in := d.Input
+			if d.HasArg("hex") { // bytes that are not UTF-8 are written \xHH
+				unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(in, `"`, `\"`) + `"`)
+				if err != nil {
+					t.Fatal(err)
+				}
+				in = unquoted
+			}
+			r := New(testSchema(), Options{StrictPlans: d.HasArg("strict")})
+			s := r.Plan(in, session(t, d.CmdArgs))
+			checkPieces(t, in, s)
+			return render(s)
+		})
+	})
+}
+
+// render prints a script, what is zero left out.
+func render(s *Script) string {
+	var b strings.Builder
+	if s.Pieces != nil {
+		fmt.Fprintf(&b, "sql: %s\n", s.Append(nil))
+	}
+	for _, p := range s.Statements {
+		renderPlan(&b, p)
+	}
+	if len(s.Statements) == 0 {
+		b.WriteString("no statement\n")
+	}
+	return b.String()
+}
+
+func renderPlan(b *strings.Builder, p *rewrite.Plan) {
+	fmt.Fprintf(b, "%v", p.Kind)
+	for _, s := range []string{p.Locking.String(), p.Observation.String()} {
+		if s != "" {
+			fmt.Fprintf(b, " | %s", s)
+		}
+	}
+	if p.Reason != "" {
+		fmt.Fprintf(b, ": %s", p.Reason)
+	}
+	b.WriteString(flags(p))
+	if p.Target != "" {
+		fmt.Fprintf(b, "\n  target: %s", p.Target)
+	}
+	for _, s := range p.Sources {
+		fmt.Fprintf(b, "\n  source: %s", s.Table)
+		if s.Array {
+			b.WriteString(" array")
+		}
+		if s.Physical != nil {
+			fmt.Fprintf(b, " %s", itemNames(s.Physical.Items))
+			if s.Physical.Leaves != nil {
+				fmt.Fprintf(b, " leaves: %d", len(s.Physical.Leaves))
+			}
+		}
+	}
+	fmt.Fprintf(b, "\n  shape: %s\n", p.Shape)
+	if len(p.Args) > 0 {
+		fmt.Fprintf(b, "  args: %s\n", strings.Join(p.Args, " | "))
+	}
+}
+
+var names = map[rewrite.Item]string{rewrite.ItemTable: "table", rewrite.ItemPlace: "place", rewrite.ItemXID: "xid",
+	rewrite.ItemNewPlace: "new place", rewrite.ItemNewXID: "new xid", rewrite.ItemKeyInt: "int", rewrite.ItemKeyText: "text",
+	rewrite.ItemKeyUUID: "uuid", rewrite.ItemKeyHex: "hex", rewrite.ItemOldKeyChanged: "key changed",
+	rewrite.ItemInserted: "inserted", rewrite.ItemAction: "action", rewrite.ItemLSN: "lsn"}
+
+func itemNames(items []rewrite.Item) string {
+	var out []string
+	for _, i := range items {
+		out = append(out, names[i])
+	}
+	return "(" + strings.Join(out, ", ") + ")"
+}
+
+func flags(p *rewrite.Plan) string {
+	var b strings.Builder
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning}, {"ends-txn", p.EndsTxn},
+		{"chains", p.Chains}, {"may-restart", p.MayRestart}, {"changes-session", p.ChangesSession},
+		{"changes-schema", p.ChangesSchema},
+	} {
+		if f.set {
+			b.WriteString(" | " + f.name)
+		}
+	}
+	if p.Params > 0 {
+		fmt.Fprintf(&b, " | params=%d", p.Params)
+	}
+	if p.TxnLevel != history.LevelUnknown {
+		fmt.Fprintf(&b, " | level=%q", p.TxnLevel)
+	}
+	for _, s := range []struct{ name, value string }{{"savepoint", p.Savepoint}, {"global", p.Global}, {"shadows", p.Shadows}} {
+		if s.value != "" {
+			fmt.Fprintf(&b, " | %s=%q", s.name, s.value)
+		}
+	}
+	if len(p.Changed) > 0 {
+		fmt.Fprintf(&b, " | changed=%v", p.Changed)
+	}
+	return b.String()
+}
+
+// checkPieces fails the test unless the pieces that are the client's, put together, give the client's text
+// back, less what the splices cut.
+func checkPieces(t testing.TB, in string, s *Script) {
+	t.Helper()
+	if s.Pieces == nil {
+		if len(s.Splices) > 0 {
+			t.Error("splices without pieces")
+		}
+		return
+	}
+	var client, want strings.Builder
+	for _, piece := range s.Pieces {
+		if within(in, piece.Text) {
+			client.WriteString(piece.Text)
+		}
+	}
+	at, grown := 0, 0
+	for _, p := range s.Splices {
+		want.WriteString(in[at:p.At])
+		at = p.At + p.Cut
+		grown += p.Added - p.Cut
+	}
+	want.WriteString(in[at:])
+	if client.String() != want.String() {
+		t.Errorf("the client's pieces give %q, not %q", client.String(), want.String())
+	}
+	if got := len(s.Append(nil)); got != len(in)+grown {
+		t.Errorf("%d bytes go upstream, the splices say %d", got, len(in)+grown)
+	}
+}
+
+// within says whether part shares memory with s.
+func within(s, part string) bool {
+	if len(part) == 0 || len(s) == 0 {
+		return false
+	}
+	from, at := uintptr(unsafe.Pointer(unsafe.StringData(s))), uintptr(unsafe.Pointer(unsafe.StringData(part)))
+	return at >= from && at < from+uintptr(len(s))
+}

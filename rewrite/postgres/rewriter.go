@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// Options change how statements are rewritten.
+type Options struct {
+	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose another
+	// plan, and with it another order, or other rows under LIMIT (DESIGN 4.1, law 1).
+	StrictPlans bool
+}
+
+// A Rewriter plans statements. It is safe for concurrent use.
+type Rewriter struct {
+	schema  Schema
+	options Options
+}
+
+// New gives a rewriter for the tables of schema.
+func New(schema Schema, o Options) *Rewriter { return &Rewriter{schema: schema, options: o} }
+
+// How much of a text is looked at: reading more takes longer than it is worth.
+const (
+	maxTokens = 200_000
+	maxDepth  = 500 // of parentheses
+)
+
+// Plan says how the statements of a text are observed. It never fails: what cannot be rewritten is opaque,
+// with the reason. The script shares memory with text.
+func (r *Rewriter) Plan(text string, s Session) *Script {
+	toks, whole := scan(text, s.Backslashes)
+	script := &Script{text: text}
+	reason := s.unreadable(text, toks, whole)
+	var edits []edit
+	for _, st := range split(text, toks) {
+		pl := &planner{rewriter: r, session: s, st: st, plan: &rewrite.Plan{}}
+		pl.decide(reason)
+		script.Statements = append(script.Statements, pl.plan)
+		edits = append(edits, pl.edits...)
+		if reason == "" {
+			reason = s.follow(pl.plan)
+		}
+	}
+	script.assemble(edits)
+	return script
+}
+
+// follow changes the session to what it is after a statement of the text, for those behind it. It gives the
+// reason why these cannot be looked at; empty when they can.
+func (s *Session) follow(p *rewrite.Plan) string {
+	switch {
+	case p.ChangesSession, p.ChangesSchema:
+		return "multi-statement"
+	case p.TxnLevel != history.LevelUnknown:
+		s.Serializable = p.TxnLevel == history.Serializable
+	case p.Kind == history.Begin, p.EndsTxn:
+		s.Serializable = true // the session's default level is not known here
+	}
+	return ""
+}
+
+// unreadable gives the reason why a text cannot be looked at more closely; empty when it can.
+func (s *Session) unreadable(text string, toks []token, whole bool) string {
+	depth, deepest := 0, 0
+	for _, t := range toks {
+		if t.kind != mark {
+			continue
+		}
+		switch text[t.start] {
+		case '(', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case ')', ']':
+			depth--
+		}
+	}
+	switch {
+	case !s.lexable():
+		return "charset"
+	case !whole, strings.IndexByte(text, 0) >= 0:
+		return unparsable
+	case len(toks) > maxTokens, deepest > maxDepth:
+		return "size"
+	}
+	return ""
+}
+
+// lexable says whether the bytes of ASCII stand for themselves wherever they occur in a text.
+func (s *Session) lexable() bool {
+	switch s.Encoding {
+	case "SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "UHC", "GB18030", "JOHAB":
+		return false
+	}
+	return true
+}
+
+// utf8 says whether names are spelled as the schema gives them.
+func (s *Session) utf8() bool { return s.Encoding == "" || s.Encoding == "UTF8" }
+
+// A planner makes the plan of one statement.
+type planner struct {
+	rewriter *Rewriter
+	session  Session
+	st       *statement
+	plan     *rewrite.Plan
+	edits    []edit
+}
+
+// A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// decide makes the plan, and the edits of the text. A reason given makes the statement opaque.
+func (pl *planner) decide(reason string) {
+	p := pl.plan
+	p.Shape, p.Args = pl.st.shape()
+	p.Params = pl.st.params()
+	verb{pl.st, &pl.session, p}.classify()
+	switch {
+	case p.Observation == history.Opaque:
+	case reason != "" && (p.Observation == history.Exact || reason != "multi-statement"):
+		opaque(p, reason)
+	case p.Observation == history.Exact:
+		if err := pl.rewrite(); err != nil {
+			opaque(p, err.Error())
+			pl.edits = nil
+		}
+	}
+}
+
+// opaque makes p the plan of a statement that goes as it is and is not observed.
+func opaque(p *rewrite.Plan, reason string) {
+	p.Observation, p.Reason = history.Opaque, reason
+	p.Reply, p.Sources, p.Companion = rewrite.Unchanged, nil, nil
+}
+
+// lower makes the plan inexact; the first reason stays.
+func (pl *planner) lower(reason string) {
+	if pl.plan.Observation == history.Exact {
+		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
+	}
+}
+
+// nothing is the plan of a statement that reads and writes no row that could be observed.
+func (pl *planner) nothing() {
+	pl.plan.Observation = history.Nothing
+}

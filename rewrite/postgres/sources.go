@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A source is a base table in a FROM clause, or the one that a statement writes.
+type source struct {
+	table *rewrite.Table
+	ref   string // the name that columns are qualified by
+	names []string
+	only  bool // without those that inherit from it
+}
+
+// sources finds the base tables of a FROM clause, in the order of the text. What has no rows of tables is
+// passed over.
+func (pl *planner) sources(from []ast.Node) ([]source, error) {
+	var out []source
+	for _, n := range from {
+		found, err := pl.sourcesOf(n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	for i, s := range out {
+		if slices.ContainsFunc(out[:i], func(o source) bool { return o.ref == s.ref }) {
+			return nil, refusal("same name") // of tables of two schemas
+		}
+	}
+	return out, nil
+}
+
+func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
+	switch n := n.(type) {
+	case *ast.RangeVar:
+		t, reason := pl.table(n)
+		if t == nil {
+			if reason == "" {
+				return nil, nil
+			}
+			return nil, refusal(reason)
+		}
+		s, err := sourceOf(t, n)
+		return []source{s}, err
+	case *ast.JoinExpr:
+		if n.Alias != nil {
+			return nil, refusal("join alias") // it hides the tables' names
+		}
+		left, err := pl.sourcesOf(n.Larg)
+		if err != nil {
+			return nil, err
+		}
+		right, err := pl.sourcesOf(n.Rarg)
+		return append(left, right...), err
+	case *ast.RangeTableSample:
+		return pl.sourcesOf(n.Relation)
+	case *ast.RangeFunction:
+		return nil, nil
+	case *ast.RangeSubselect:
+		return nil, refusal("derived table")
+	}
+	return nil, refusal("FROM")
+}
+
+// sourceOf gives a table under the names that a FROM clause gives it and its columns.
+func sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
+	s := source{table: t, ref: n.RelName, only: !n.Inh}
+	for _, c := range t.Columns {
+		s.names = append(s.names, c.Name)
+	}
+	if n.Alias == nil {
+		return s, nil
+	}
+	s.ref = n.Alias.AliasName
+	for i, c := range nodes(n.Alias.ColNames) {
+		alias, ok := c.(*ast.String)
+		if !ok || i >= len(s.names) {
+			return s, refusal(unparsable)
+		}
+		s.names[i] = alias.SVal
+	}
+	return s, nil
+}
+
+// column gives the name that a column of the table has here.
+func (s *source) column(name string) (string, error) {
+	i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == name })
+	if i < 0 {
+		return "", refusal("unknown table")
+	}
+	here := s.names[i]
+	for j, other := range s.names {
+		if j != i && other == here {
+			return "", refusal("same name")
+		}
+	}
+	return here, nil
+}

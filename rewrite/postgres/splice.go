@@ -1,0 +1,56 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// An edit puts text in the place of the client's bytes from start to end; most edits replace nothing.
+type edit struct {
+	start, end int
+	text       string
+}
+
+// insertAfter puts text right behind token i, with a blank behind it where it would run into what follows.
+func (pl *planner) insertAfter(i int, s string) {
+	at := pl.st.toks[i].end
+	if at < len(pl.st.text) {
+		switch c := pl.st.text[at]; {
+		case isSpace(c), c == ';', c == ')', c == ',':
+		default:
+			s += " "
+		}
+	}
+	pl.edits = append(pl.edits, edit{at, at, s})
+}
+
+// pieces gives text[from:to] with its edits.
+func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
+	out := make([]rewrite.Piece, 0, 2*len(edits)+1)
+	for _, e := range edits {
+		if from < e.start {
+			out = append(out, rewrite.Piece{Text: text[from:e.start]})
+		}
+		if e.text != "" {
+			out = append(out, rewrite.Piece{Text: e.text})
+		}
+		from = e.end
+	}
+	if from < to {
+		out = append(out, rewrite.Piece{Text: text[from:to]})
+	}
+	return out
+}
+
+// assemble makes the edits of all statements the script's pieces.
+func (s *Script) assemble(edits []edit) {
+	if len(edits) == 0 {
+		return
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+	s.Pieces = pieces(s.text, 0, len(s.text), edits)
+	for _, e := range edits {
+		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: len(e.text)})
+	}
+}

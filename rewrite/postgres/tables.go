@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// table finds the table that a name means in this session, or says why isotap cannot observe it. Neither: it
+// is one of the server's own catalogs, whose rows are nobody's.
+func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, string) {
+	t, reason := pl.lookup(n)
+	switch {
+	case t == nil:
+		return nil, reason
+	case t.Temporary:
+		return nil, temporary
+	case t.Materialized:
+		return nil, "materialized view"
+	case t.View:
+		return nil, "view"
+	case t.Foreign:
+		return nil, "foreign table"
+	case pl.rewriter.schema.Reads(pl.session.Role, t):
+		return t, ""
+	case t.RowSecurity:
+		return nil, "row security"
+	}
+	return nil, "privilege"
+}
+
+// lookup finds what a name means, whatever it is.
+func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
+	const unknown = "unknown table"
+	switch {
+	case n.CatalogName != "":
+		return nil, unknown
+	case n.SchemaName == "pg_catalog", n.SchemaName == "information_schema", n.SchemaName == "pg_toast":
+		return nil, ""
+	case n.SchemaName == "pg_temp":
+		return nil, temporary
+	case pl.session.unsettled(n.RelName):
+		return nil, uncommitted
+	case n.SchemaName != "":
+		if t := pl.rewriter.schema.Table(n.SchemaName, n.RelName); t != nil {
+			return t, ""
+		}
+		return nil, unknown
+	}
+	for schema := range strings.SplitSeq(pl.session.Path, "\x00") {
+		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil {
+			return t, ""
+		}
+	}
+	if strings.HasPrefix(n.RelName, "pg_") {
+		return nil, ""
+	}
+	return nil, unknown
+}
+
+// unsettled says whether the session may see a table otherwise than the schema has it.
+func (s *Session) unsettled(table string) bool {
+	for n := range strings.SplitSeq(s.Unsettled, "\n") {
+		if n == "*" || n != "" && n == table {
+			return true
+		}
+	}
+	return false
+}
+
+// target finds the table that a statement writes. Catalogs and what has rules are refused.
+func (pl *planner) target(n *ast.RangeVar) (*rewrite.Table, error) {
+	t, reason := pl.table(n)
+	switch {
+	case t == nil && reason == "":
+		return nil, refusal("catalog")
+	case t == nil:
+		return nil, refusal(reason)
+	case t.Rules:
+		return nil, refusal("rule")
+	}
+	pl.plan.Target = t.Name
+	return t, nil
+}

@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser"
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are refusals.
+func (pl *planner) rewrite() error {
+	if !pl.session.utf8() && !pl.plainNames() {
+		return refusal("charset")
+	}
+	tree, err := parse(pl.readable(pl.st.source()))
+	if err != nil {
+		return err
+	}
+	switch n := tree.(type) {
+	case *ast.SelectStmt:
+		return pl.selectRows(n)
+	case *ast.InsertStmt:
+		return pl.insert(n)
+	case *ast.UpdateStmt:
+		return pl.update(n)
+	case *ast.DeleteStmt:
+		return pl.deleteRows(n)
+	case *ast.MergeStmt:
+		return refusal("MERGE")
+	}
+	return refusal(unparsable)
+}
+
+// plainNames says whether all names are of ASCII.
+func (pl *planner) plainNames() bool {
+	for i, t := range pl.st.toks {
+		if t.kind == word || t.kind == name {
+			for _, c := range []byte(pl.st.tok(i)) {
+				if c >= 0x80 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// readable gives a text as the grammar reads it: where backslashes escape in plain strings, these become
+// strings of as many letters.
+func (pl *planner) readable(text string) string {
+	if !pl.session.Backslashes || !strings.Contains(text, `\`) {
+		return text
+	}
+	toks, _ := scan(text, true)
+	b := []byte(text)
+	for _, t := range toks {
+		if t.kind != str || text[t.start] != '\'' {
+			continue
+		}
+		for i := t.start + 1; i < t.end-1; i++ {
+			b[i] = 'x'
+		}
+	}
+	return string(b)
+}
+
+// parse gives the tree of the only statement in a text. It never shares a tree.
+func parse(text string) (tree ast.Stmt, err error) {
+	defer func() {
+		if recover() != nil { // a fault of the parser's costs an observation
+			tree, err = nil, refusal(unparsable)
+		}
+	}()
+	trees, err := parser.ParseSQL(text)
+	if err != nil || len(trees) != 1 {
+		return nil, refusal(unparsable)
+	}
+	return trees[0], nil
+}
+
+// nodes gives the items of a list that may be missing.
+func nodes(l *ast.NodeList) []ast.Node {
+	if l == nil {
+		return nil
+	}
+	return l.Items
+}
+
+// proven says whether the statement with its edits has a list, as given by of, that holds n items more than
+// the client's, and whether these are the ones that were meant to be added. The grammar being what it is,
+// everything else then reads as before.
+func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *ast.NodeList) error {
+	wanted, err := parse("SELECT " + added)
+	if err != nil {
+		return err
+	}
+	tail := nodes(wanted.(*ast.SelectStmt).TargetList)
+	start, end := pl.st.span()
+	tree, err := parse(pl.readable(string(rewrite.AppendPieces(nil, pieces(pl.st.text, start, end, pl.edits)))))
+	if err != nil {
+		return err
+	}
+	after := nodes(of(tree))
+	if len(after) != len(before)+len(tail) {
+		return refusal(unparsable)
+	}
+	for i, want := range tail {
+		if !reflect.DeepEqual(after[len(before)+i], want) {
+			return refusal(unparsable)
+		}
+	}
+	return nil
+}
+
+func selectList(s ast.Stmt) *ast.NodeList {
+	if n, ok := s.(*ast.SelectStmt); ok {
+		return n.TargetList
+	}
+	return nil
+}
+
+func returningList(s ast.Stmt) *ast.NodeList {
+	switch n := s.(type) {
+	case *ast.InsertStmt:
+		return n.ReturningList
+	case *ast.UpdateStmt:
+		return n.ReturningList
+	case *ast.DeleteStmt:
+		return n.ReturningList
+	case *ast.MergeStmt:
+		return n.ReturningList
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	_ "embed"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+)
+
+// functionList names the documented functions of PostgreSQL 12 to 18 in pg_catalog that read no tables, each
+// on a line; aggregates are followed by an a. Those for window frames only are not told apart: without OVER
+// the server refuses them.
+//
+//go:embed functions.txt
+var functionList string
+
+// functions tells which names are the server's own functions, and which of these aggregate.
+var functions = func() map[string]bool {
+	m := make(map[string]bool)
+	for line := range strings.Lines(functionList) {
+		name, class, _ := strings.Cut(strings.TrimSpace(line), " ")
+		m[name] = class == "a"
+	}
+	return m
+}()
+
+// usage is what a statement holds beside its own table accesses.
+type usage struct {
+	subquery  bool
+	aggregate bool // an aggregate function outside of subqueries
+	function  bool // a function that is not the server's own: it may read and write
+	// columns are those that surely belong to the statement's own tables, by name or "qualifier.name"; a star
+	// is a name.
+	columns map[string]bool
+	// inner are the columns that aggregates in subqueries are of, by their names as written.
+	inner [][]string
+}
+
+// inspect looks through parts of a statement. Subqueries in FROM are not its own.
+func inspect(parts ...ast.Node) (u *usage, err error) {
+	u = &usage{columns: make(map[string]bool)}
+	defer func() {
+		if recover() != nil { // a node that the walk does not know
+			err = refusal(unparsable)
+		}
+	}()
+	for _, p := range parts {
+		if !missing(p) {
+			u.walk(p, 0)
+		}
+	}
+	return u, nil
+}
+
+// missing says whether there is no node, a nil pointer being none either.
+func missing(n ast.Node) bool {
+	if n == nil {
+		return true
+	}
+	v := reflect.ValueOf(n)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// walk looks through a node within so many subqueries.
+func (u *usage) walk(root ast.Node, depth int) {
+	ast.Rewrite(root, func(c *ast.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.SubLink:
+			u.subquery = true
+			if n.Testexpr != nil {
+				u.walk(n.Testexpr, depth)
+			}
+			u.walk(n.Subselect, depth+1)
+			return false
+		case *ast.FuncCall:
+			u.call(n, depth)
+		case *ast.JsonObjectAgg, *ast.JsonArrayAgg:
+			u.aggregates(n, depth)
+		case *ast.ColumnRef:
+			if depth == 0 {
+				u.columns[strings.Join(fields(n), ".")] = true
+			}
+		}
+		return true
+	}, nil)
+}
+
+// call looks at a function call.
+func (u *usage) call(n *ast.FuncCall, depth int) {
+	names := nodes(n.Funcname)
+	own := len(names) == 1
+	if len(names) == 2 {
+		s, ok := names[0].(*ast.String)
+		own = ok && s.SVal == "pg_catalog"
+	}
+	last, _ := names[len(names)-1].(*ast.String)
+	if last == nil || !own {
+		u.function = true
+		return
+	}
+	aggregate, known := functions[last.SVal]
+	switch {
+	case !known:
+		u.function = true
+	case aggregate && n.Over == nil:
+		u.aggregates(n, depth)
+	}
+}
+
+// aggregates takes note of an aggregate.
+func (u *usage) aggregates(n ast.Node, depth int) {
+	if depth == 0 {
+		u.aggregate = true
+		return
+	}
+	var of []string
+	ast.Rewrite(n, func(c *ast.Cursor) bool {
+		if ref, ok := c.Node().(*ast.ColumnRef); ok {
+			of = append(of, fields(ref)[0])
+		}
+		return true
+	}, nil)
+	u.inner = append(u.inner, of)
+}
+
+// fields gives the names of a column reference, * for a star.
+func fields(n *ast.ColumnRef) []string {
+	var out []string
+	for _, f := range nodes(n.Fields) {
+		switch f := f.(type) {
+		case *ast.String:
+			out = append(out, f.SVal)
+		default:
+			out = append(out, "*")
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, "*")
+	}
+	return out
+}
+
+// reachesOut says whether an aggregate in a subquery may be one of the statement itself, as max(t.a) is in
+// SELECT (SELECT max(t.a)) FROM t: what it is of may come from the statement's own tables.
+func (u *usage) reachesOut(sources []source) bool {
+	for _, of := range u.inner {
+		for _, name := range of {
+			for _, s := range sources {
+				if s.ref == name || s.has(name) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// has says whether the source has a column of that name.
+func (s *source) has(name string) bool { return slices.Contains(s.names, name) }

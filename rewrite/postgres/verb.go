@@ -1,0 +1,190 @@
+package postgres
+
+import (
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A verb makes of one statement's first words what they alone can tell.
+type verb struct {
+	*statement
+	session *Session
+	p       *rewrite.Plan
+}
+
+func (v verb) opaque(reason string) { v.p.Observation, v.p.Reason = history.Opaque, reason }
+
+// anything is what a statement gets that may do anything to the session and its tables.
+func (v verb) anything(reason string) {
+	v.opaque(reason)
+	v.p.ChangesSession, v.p.ChangesSchema = true, true
+}
+
+// classify is one long table of verbs. A statement whose Observation is Exact afterwards needs a closer look;
+// Nothing and Opaque are final.
+func (v verb) classify() {
+	switch {
+	case v.mark(0, "("), v.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "TABLE"):
+		v.query()
+	case v.is(0, "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"),
+		v.is(0, "PREPARE") && v.is(1, "TRANSACTION"):
+		v.transaction()
+	case v.is(0, "SET"):
+		v.set()
+	case v.is(0, "RESET", "DISCARD"):
+		v.reset()
+	case v.is(0, "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE", "REINDEX", "CLUSTER", "REFRESH",
+		"IMPORT", "SECURITY", "REASSIGN", "REPACK"):
+		v.ddl()
+	case v.is(0, "CALL"):
+		// A procedure may commit, and begin the next transaction.
+		v.p.Kind, v.p.EndsTxn, v.p.MayRestart = history.Call, true, true
+		v.anything("call")
+	case v.is(0, "DO"):
+		v.p.Kind, v.p.EndsTxn, v.p.MayRestart = history.Call, true, true
+		v.anything("DO")
+	case v.is(0, "COPY"):
+		v.copy()
+	case v.is(0, "EXPLAIN"):
+		v.explain()
+	case v.is(0, "EXECUTE"):
+		v.opaque("EXECUTE")
+	case v.is(0, "DECLARE", "FETCH", "MOVE"):
+		v.cursor()
+	case v.is(0, "PREPARE", "DEALLOCATE", "CLOSE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
+		"VACUUM", "ANALYZE", "ANALYSE", "WAIT"):
+		// They read and write no rows. VACUUM moves none either, but for VACUUM FULL.
+		v.p.ChangesSchema = v.is(0, "VACUUM") && v.mentions("FULL")
+	default:
+		v.anything(unparsable)
+	}
+}
+
+// The reasons that arise in several places.
+const (
+	unparsable  = "unparsable"
+	temporary   = "temporary table"
+	uncommitted = "uncommitted DDL"
+)
+
+// mentions says whether one of the keywords occurs anywhere in the statement.
+func (v verb) mentions(keywords ...string) bool {
+	for i := range v.toks {
+		if v.is(i, keywords...) {
+			return true
+		}
+	}
+	return false
+}
+
+// query classifies what reads and writes rows.
+func (v verb) query() {
+	first := 0
+	for v.mark(first, "(") {
+		first++
+	}
+	verbs := []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "TABLE"}
+	if v.is(first, "WITH") {
+		first = v.find(first, verbs...)
+	}
+	switch {
+	case v.is(first, "SELECT", "VALUES", "TABLE"):
+		v.p.Kind, v.p.Locking = history.Select, v.locking()
+	case v.is(first, "INSERT"):
+		v.p.Kind = history.Insert
+	case v.is(first, "UPDATE", "MERGE"):
+		v.p.Kind = history.Update
+	case v.is(first, "DELETE"):
+		v.p.Kind = history.Delete
+	case first >= 0 && v.mark(first, "("): // behind WITH
+		v.p.Kind = history.Select
+	}
+	v.p.Observation = history.Exact
+	v.p.ChangesSession = v.callsSettings()
+	if into := v.find(first, "INTO"); into >= 0 && v.is(first, "SELECT") {
+		v.p.Kind, v.p.ChangesSchema = history.DDL, true
+		v.opaque("SELECT INTO")
+		v.into(into)
+	}
+}
+
+// into classifies the table that SELECT INTO creates.
+func (v verb) into(i int) {
+	for i++; v.is(i, "TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED", "TABLE"); i++ {
+		v.p.ChangesSession = v.p.ChangesSession || v.is(i, "TEMP", "TEMPORARY")
+	}
+	n, _ := v.tableName(i)
+	if v.p.ChangesSession {
+		v.p.Shadows = n.Table
+	}
+	v.p.Changed = []rewrite.TableName{n}
+}
+
+// locking finds the strongest locking clause.
+func (v verb) locking() history.Locking {
+	l := history.NoLock
+	for i := range v.toks {
+		switch {
+		case !v.is(i, "FOR"):
+		case v.is(i+1, "UPDATE"), v.is(i+1, "NO") && v.is(i+2, "KEY") && v.is(i+3, "UPDATE"):
+			l = history.LockUpdate
+		case v.is(i+1, "SHARE"), v.is(i+1, "KEY") && v.is(i+2, "SHARE"):
+			l = max(l, history.LockShare)
+		}
+	}
+	return l
+}
+
+// callsSettings says whether the statement calls what changes settings as SET does.
+func (v verb) callsSettings() bool {
+	for i := range v.toks {
+		if n, ok := v.ident(i); ok && v.mark(i+1, "(") && n == "set_config" {
+			return true
+		}
+	}
+	return false
+}
+
+// copy classifies COPY, of which only a table's name and the direction count.
+func (v verb) copy() {
+	v.p.Kind = history.Select
+	if v.has(1, "FROM") {
+		v.p.Kind = history.Insert
+	}
+	v.opaque("COPY")
+}
+
+// explain classifies EXPLAIN, which runs its statement only if it is to analyze it.
+func (v verb) explain() {
+	if v.is(1, "ANALYZE", "ANALYSE") || v.is(1, "VERBOSE") && v.is(2, "ANALYZE", "ANALYSE") {
+		v.analyze()
+		return
+	}
+	if !v.mark(1, "(") {
+		return
+	}
+	for i := 2; i < len(v.toks) && !v.mark(i, ")"); i++ {
+		if v.is(i, "ANALYZE", "ANALYSE") { // ANALYZE off runs nothing: at worst it is counted as not observed
+			v.analyze()
+			return
+		}
+	}
+}
+
+// analyze is what EXPLAIN gets that runs its statement.
+func (v verb) analyze() {
+	v.opaque("EXPLAIN ANALYZE")
+	v.p.ChangesSchema = v.mentions("CREATE")
+}
+
+// cursor classifies what declares and reads cursors.
+func (v verb) cursor() {
+	v.opaque("cursor")
+	if !v.is(0, "MOVE") {
+		v.p.Kind = history.Select
+	}
+	if v.is(0, "DECLARE") {
+		v.p.Locking = v.locking()
+		v.p.ChangesSession = v.callsSettings()
+	}
+}
