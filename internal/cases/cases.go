@@ -1,11 +1,14 @@
-// Package cases runs interleaved cases on a MySQL-family server: a few sessions whose statements
-// are sent in one fixed order, each to its end or until it waits for a lock. A case is the
+// Package cases runs interleaved cases on a server of the MySQL family or PostgreSQL: a few sessions whose
+// statements are sent in one fixed order, each to its end or until it waits for a lock. A case is the
 // "history" that the isolation literature draws as two columns of SQL (Hermitage, and the figures of
 // IsoRel, TxCheck, Troc and the ReplBug thesis), with what was measured on a real server beside it.
 //
 // [Corpus] gives the cases that come with the package, a [Runner] runs them against any address,
 // and [Compare] tells two runs of one case apart: run directly and through the proxy, there must be
 // no difference.
+//
+// What a run needs of a server is in server.go; mysql.go and postgresql.go have it for the two families,
+// mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
 package cases
 
 import (
@@ -13,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -54,8 +58,8 @@ func (l *Level) UnmarshalYAML(node *yaml.Node) error {
 type Case struct {
 	ID       string         `yaml:"id"`
 	Title    string         `yaml:"title"`
-	Source   map[string]any `yaml:"source"` // where it comes from: repository, path, commit, license; or paper and figure
-	Dialects []string       `yaml:"dialects"`
+	Source   map[string]any `yaml:"source"`   // where it comes from: repository, path, commit, license; or paper and figure
+	Dialects []string       `yaml:"dialects"` // "mysql", "mariadb", "tidb", "postgresql"
 	// Isolation is the level that the source speaks of; empty when it speaks of several.
 	Isolation Level `yaml:"isolation"`
 	// Levels are the levels to run at; empty means Isolation only.
@@ -91,7 +95,7 @@ type Observation struct {
 	Rows      [][]Value `yaml:"rows"`
 	Affected  uint64    `yaml:"affected"`
 	Error     string    `yaml:"error"`
-	Code      string    `yaml:"code"` // "errno/SQLSTATE"
+	Code      string    `yaml:"code"` // "errno/SQLSTATE", of PostgreSQL "SQLSTATE"
 }
 
 // RunsAt gives the levels that the case is run at.
@@ -148,9 +152,16 @@ func (c *Case) check() error {
 	return nil
 }
 
-// Corpus gives the cases that come with the package, in order of their ids: those of Hermitage, of
-// the papers' figures and of isotap's own experiments that run on MariaDB.
-func Corpus() ([]Case, error) {
+// runsOn says whether the case is written for servers of the family.
+func (c *Case) runsOn(f Family) bool {
+	return slices.ContainsFunc(c.Dialects, func(dialect string) bool {
+		return (dialect == string(PostgreSQL)) == (f == PostgreSQL)
+	})
+}
+
+// Corpus gives the cases that come with the package for a family, in order of their ids: those of
+// Hermitage, of the papers' figures and of isotap's own experiments that run on MariaDB or PostgreSQL.
+func Corpus(f Family) ([]Case, error) {
 	names, err := fs.Glob(corpus, "testdata/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the corpus: %w", err)
@@ -165,7 +176,9 @@ func Corpus() ([]Case, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path.Base(name), err)
 		}
-		all = append(all, c)
+		if c.runsOn(f) {
+			all = append(all, c)
+		}
 	}
 	return all, nil
 }

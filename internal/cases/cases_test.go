@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,14 +11,19 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
-// measured is the server whose observations the corpus holds.
-const measured = "mariadb-10.11.19"
+// measured are the servers whose observations the corpus holds.
+var measured = map[Family]string{MySQL: "mariadb-10.11.19", PostgreSQL: "postgresql-15.18"}
 
-func newRunner(t *testing.T) (*Runner, Server) {
+func newRunner(t *testing.T, f Family) (*Runner, Server) {
 	t.Helper()
-	server := Server{Addr: testdb.MariaDB(t).Addr(), User: "root"}
+	server := Server{Family: f, User: "root"}
+	if f == PostgreSQL {
+		server.Addr, server.User = testdb.PostgreSQL(t).Addr(), "postgres"
+	} else {
+		server.Addr = testdb.MariaDB(t).Addr()
+	}
 	running := goleak.IgnoreCurrent()
 	r, err := NewRunner(t.Context(), server)
 	if err != nil {
@@ -32,9 +38,9 @@ func newRunner(t *testing.T) (*Runner, Server) {
 	return r, server
 }
 
-func loadCorpus(t *testing.T) []Case {
+func loadCorpus(t *testing.T, f Family) []Case {
 	t.Helper()
-	all, err := Corpus()
+	all, err := Corpus(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +50,8 @@ func loadCorpus(t *testing.T) []Case {
 // TestCorpusRunsAsObserved runs every case at every level, as text and prepared, and compares each
 // step with what was measured when the corpus was made.
 func TestCorpusRunsAsObserved(t *testing.T) {
-	r, server := newRunner(t)
-	plan := Plan(loadCorpus(t))
+	r, server := newRunner(t, MySQL)
+	plan := Plan(loadCorpus(t, MySQL))
 	for _, mode := range []struct {
 		name, note string
 		options    Options
@@ -57,43 +63,70 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			var chosen []Planned
 			for _, p := range plan {
-				if p.Case.ObservedAt(measured, p.Level, mode.note) != nil {
+				if p.Case.ObservedAt(measured[MySQL], p.Level, mode.note) != nil {
 					chosen = append(chosen, p)
 				}
 			}
 			if mode.note == "" && len(chosen) != len(plan) {
 				t.Errorf("%d of %d planned runs have observations", len(chosen), len(plan))
 			}
-			begin := time.Now()
-			traces, err := r.RunAll(t.Context(), server, chosen, 8, mode.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%d runs in %v", len(traces), time.Since(begin).Round(time.Millisecond))
-			for i, trace := range traces {
-				for _, d := range Deviations(trace, chosen[i].Case.ObservedAt(measured, trace.Level, mode.note)) {
-					t.Error(d)
-				}
-			}
+			runAsObserved(t, r, server, chosen, mode.options, func(p Planned) []Observation {
+				return p.Case.ObservedAt(measured[MySQL], p.Level, mode.note)
+			})
 		})
 	}
 }
 
-func TestTwoRunsOfTheCorpusCompareEqual(t *testing.T) {
-	r, server := newRunner(t)
-	plan := Plan(loadCorpus(t))
-	first, err := r.RunAll(t.Context(), server, plan, 8, Options{})
+// TestPostgreSQLRunsTheCorpusAsObserved likewise; READ UNCOMMITTED is READ COMMITTED there.
+func TestPostgreSQLRunsTheCorpusAsObserved(t *testing.T) {
+	r, server := newRunner(t, PostgreSQL)
+	plan := Plan(loadCorpus(t, PostgreSQL))
+	for _, prepared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("prepared %t", prepared), func(t *testing.T) {
+			runAsObserved(t, r, server, plan, Options{Prepared: prepared}, func(p Planned) []Observation {
+				if p.Level == RU {
+					p.Level = RC
+				}
+				return p.Case.ObservedAt(measured[PostgreSQL], p.Level, "")
+			})
+		})
+	}
+}
+
+// runAsObserved runs the planned cases and compares each with its observation.
+func runAsObserved(t *testing.T, r *Runner, server Server, plan []Planned, o Options, observation func(Planned) []Observation) {
+	begin := time.Now()
+	traces, err := r.RunAll(t.Context(), server, plan, 8, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := r.RunAll(t.Context(), server, plan, 4, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range plan {
-		for _, d := range Compare(first[i], second[i]) {
+	t.Logf("%d runs in %v", len(traces), time.Since(begin).Round(time.Millisecond))
+	for i, trace := range traces {
+		for _, d := range Deviations(trace, observation(plan[i])) {
 			t.Error(d)
 		}
+	}
+}
+
+func TestTwoRunsOfTheCorpusCompareEqual(t *testing.T) {
+	for _, f := range []Family{MySQL, PostgreSQL} {
+		t.Run(string(f), func(t *testing.T) {
+			r, server := newRunner(t, f)
+			plan := Plan(loadCorpus(t, f))
+			first, err := r.RunAll(t.Context(), server, plan, 8, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := r.RunAll(t.Context(), server, plan, 4, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range plan {
+				for _, d := range Compare(first[i], second[i]) {
+					t.Error(d)
+				}
+			}
+		})
 	}
 }
 
@@ -126,16 +159,18 @@ func TestParseRefusesWhatCannotBeRun(t *testing.T) {
 }
 
 func TestCorpusKeepsItsSources(t *testing.T) {
-	all := loadCorpus(t)
-	if len(all) != 53 {
-		t.Errorf("%d cases", len(all))
-	}
-	for _, c := range all {
-		if len(c.Source) == 0 || c.Title == "" {
-			t.Errorf("%s: no title or no source", c.ID)
+	for f, want := range map[Family]int{MySQL: 53, PostgreSQL: 39} {
+		all := loadCorpus(t, f)
+		if len(all) != want {
+			t.Errorf("%s: %d cases, want %d", f, len(all), want)
 		}
-		if strings.HasPrefix(c.ID, "hermitage-") && c.Source["license"] != "CC-BY-4.0" {
-			t.Errorf("%s: license %v", c.ID, c.Source["license"])
+		for _, c := range all {
+			if len(c.Source) == 0 || c.Title == "" {
+				t.Errorf("%s: no title or no source", c.ID)
+			}
+			if strings.HasPrefix(c.ID, "hermitage-") && c.Source["license"] != "CC-BY-4.0" {
+				t.Errorf("%s: license %v", c.ID, c.Source["license"])
+			}
 		}
 	}
 }

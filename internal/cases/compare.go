@@ -74,14 +74,15 @@ func (r *Result) fields() []field {
 	return []field{
 		{"statement", fmt.Sprintf("%d %s: %s", r.N, r.Session, r.SQL)},
 		{"status", string(r.Status)},
-		{"error", r.ErrorCode() + " " + r.Message},
+		{"error", fmt.Sprintf("%s %s %d %s", r.ErrorCode(), r.Message, r.Position, r.Detail)},
 		{"waiting", fmt.Sprintf("blocked %t, queued %t, done after %d", r.Blocked, r.Queued, r.DoneAfter)},
 		{"columns", fmt.Sprintf("%+v", r.Columns)},
 		{"rows", comparableRows(r.SQL, r.Rows)},
 		{"affected", fmt.Sprint(r.Affected)},
 		{"insert id", fmt.Sprint(r.InsertID)},
-		{"warnings", fmt.Sprint(r.Warnings)},
-		{"transaction", fmt.Sprintf("in transaction %t, autocommit %t", r.InTxn, r.Autocommit)},
+		{"warnings", fmt.Sprintf("%d %q", r.Warnings, r.Notices)},
+		{"transaction", fmt.Sprintf("in transaction %t, failed %t, autocommit %t", r.InTxn, r.TxnFailed, r.Autocommit)},
+		{"tag", r.Tag},
 	}
 }
 

@@ -77,8 +77,8 @@ func swapped(rows [][]Value) [][]Value {
 }
 
 func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
-	r, server := newRunner(t)
-	for _, c := range loadCorpus(t) {
+	r, server := newRunner(t, MySQL)
+	for _, c := range loadCorpus(t, MySQL) {
 		if c.ID != "exp-vsr-snapshot" {
 			continue
 		}
@@ -86,10 +86,10 @@ func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := places(Deviations(trace, c.ObservedAt(measured, RR, ""))); got != "5 rows" {
+		if got := places(Deviations(trace, c.ObservedAt(measured[MySQL], RR, ""))); got != "5 rows" {
 			t.Errorf("READ COMMITTED against REPEATABLE READ's observation: %q", got)
 		}
-		if got := places(Deviations(trace, c.ObservedAt(measured, SER, ""))); got != "4 waiting, 5 rows" {
+		if got := places(Deviations(trace, c.ObservedAt(measured[MySQL], SER, ""))); got != "4 waiting, 5 rows" {
 			t.Errorf("READ COMMITTED against SERIALIZABLE's observation: %q", got)
 		}
 		if got := places(Deviations(trace, nil)); got != "0 case" {

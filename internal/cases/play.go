@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
 const (
@@ -64,9 +62,7 @@ func (p *play) perform(ctx context.Context) (Trace, error) {
 	if err := p.finish(ctx); err != nil {
 		return Trace{}, err
 	}
-	for i := range p.trace.Results {
-		p.trace.Results[i].hideDatabase(p.database)
-	}
+	p.runner.dialect.anonymize(&p.trace, p.database)
 	return p.trace, nil
 }
 
@@ -81,10 +77,10 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", name, err)
 	}
-	prepare := append([]string{"SET SESSION TRANSACTION ISOLATION LEVEL " + p.level.SQL()}, p.options.Session...)
+	prepare := append([]string{p.runner.dialect.setLevel(p.level)}, p.options.Session...)
 	for _, sql := range prepare {
-		if _, err := conn.Execute(sql); err != nil {
-			return nil, errors.Join(fmt.Errorf("session %s: %s: %w", name, sql, err), conn.Close())
+		if err := run(conn, sql); err != nil {
+			return nil, errors.Join(fmt.Errorf("session %s: %w", name, err), conn.quit())
 		}
 	}
 	s := newSession(name, conn, p.options.Prepared)
@@ -122,7 +118,7 @@ func (p *play) settle(ctx context.Context, s *session) (done bool, err error) {
 		if done, err := s.receive(ctx, grace); done || err != nil {
 			return done, err
 		}
-		waits, known, err := p.runner.monitor.waits(ctx, s.conn.GetConnectionID(), since)
+		waits, known, err := p.runner.watcher.waits(ctx, s.conn.id(), since)
 		if err != nil {
 			return false, err
 		}
@@ -236,9 +232,9 @@ func (p *play) close() error {
 }
 
 func (p *play) kill(s *session) error {
-	err := p.runner.administer(fmt.Sprintf("KILL CONNECTION %d", s.conn.GetConnectionID()))
-	var refused *mysql.MyError
-	if errors.As(err, &refused) && refused.Code == mysql.ER_NO_SUCH_THREAD {
+	err := p.runner.administer(p.runner.dialect.kill(s.conn.id()))
+	var refused *refusalError
+	if errors.As(err, &refused) && p.runner.dialect.gone(&refused.result) {
 		return nil // it ended by itself
 	}
 	return err

@@ -2,8 +2,10 @@ package cases
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,12 +45,8 @@ func outline(t Trace) string {
 }
 
 func TestStepsWaitQueueAndResume(t *testing.T) {
-	r, server := newRunner(t)
-	tests := []struct {
-		name string
-		c    Case
-		want string
-	}{
+	r, server := newRunner(t, MySQL)
+	testOutlines(t, r, server, []outlineTest{
 		{
 			"nobody waits",
 			script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 21 WHERE id = 2", "A: COMMIT"),
@@ -59,44 +57,96 @@ func TestStepsWaitQueueAndResume(t *testing.T) {
 			script("A: SELECT SLEEP(0.3)", "B: SELECT 1"),
 			"ok ok",
 		},
-		{
-			"a row lock, with queued steps",
-			script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: BEGIN", "B: UPDATE t SET v = v + 1 WHERE id = 1",
-				"B: SELECT v FROM t WHERE id = 1", "A: SELECT 1", "A: COMMIT", "B: COMMIT"),
-			"ok ok ok ok+blocked@7 ok+queued@7 ok ok ok",
-		},
-		{
-			"a queue that blocks again and frees a third session",
-			script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: BEGIN", "B: UPDATE t SET v = 21 WHERE id = 2",
-				"B: UPDATE t SET v = 12 WHERE id = 1", "B: COMMIT", "C: UPDATE t SET v = 22 WHERE id = 2", "A: COMMIT"),
-			"ok ok ok ok ok+blocked@8 ok+queued@8 ok+blocked@8 ok",
-		},
+		rowLock, queueFreesAThird,
 		{
 			"a deadlock ends the waiting victim",
 			script("A: BEGIN", "B: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "A: INSERT INTO t VALUES (3, 0), (4, 0), (5, 0)",
 				"B: UPDATE t SET v = 21 WHERE id = 2", "B: UPDATE t SET v = 12 WHERE id = 1", "A: UPDATE t SET v = 22 WHERE id = 2"),
 			"ok ok ok ok ok error+blocked@7 ok",
 		},
-		{
-			"a metadata lock",
-			script("A: BEGIN", "A: SELECT * FROM t", "B: ALTER TABLE t ADD COLUMN w INT", "A: COMMIT", "T9: SELECT * FROM t"),
-			"ok ok ok+blocked@4 ok ok",
-		},
-		{
-			"a lock that only the end releases",
-			script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1", "B: SELECT 1"),
-			"ok ok ok+blocked@-1 ok+queued@-1",
-		},
+		tableLock, onlyTheEndReleases,
 		{
 			"a lock that nothing releases",
 			script("A: DO GET_LOCK(CONCAT('isotap ', DATABASE()), 0)", "B: DO GET_LOCK(CONCAT('isotap ', DATABASE()), 60)", "B: SELECT 1"),
 			"ok blocked+blocked not_run+queued",
 		},
+	})
+}
+
+func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
+	r, server := newRunner(t, PostgreSQL)
+	testOutlines(t, r, server, []outlineTest{
+		{
+			"a slow statement does not wait",
+			script("A: SELECT pg_sleep(0.3)", "B: SELECT 1"),
+			"ok ok",
+		},
+		rowLock, queueFreesAThird,
+		{
+			// The second to wait looks for a deadlock first, and so is its victim.
+			"a deadlock ends at its own step",
+			script("A: SET deadlock_timeout = '10min'", "B: SET deadlock_timeout = '10ms'", "A: BEGIN", "B: BEGIN",
+				"A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 21 WHERE id = 2", "A: UPDATE t SET v = 22 WHERE id = 2",
+				"B: UPDATE t SET v = 12 WHERE id = 1"),
+			"ok ok ok ok ok ok ok+blocked@8 error",
+		},
+		tableLock, onlyTheEndReleases,
+		{
+			"a deferrable transaction waits for a safe snapshot",
+			script("A: BEGIN ISOLATION LEVEL SERIALIZABLE", "A: UPDATE t SET v = 11 WHERE id = 1", "B: BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+				"B: SELECT v FROM t", "A: COMMIT"),
+			"ok ok ok ok+blocked@5 ok",
+		},
+		{
+			"a lock that nothing releases",
+			script("A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT 1"),
+			"ok blocked+blocked not_run+queued",
+		},
+	})
+}
+
+// An outlineTest is a script and the outline of its trace.
+type outlineTest struct {
+	name string
+	c    Case
+	want string
+}
+
+// What is alike on both families.
+var (
+	rowLock = outlineTest{
+		"a row lock, with queued steps",
+		script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: BEGIN", "B: UPDATE t SET v = v + 1 WHERE id = 1",
+			"B: SELECT v FROM t WHERE id = 1", "A: SELECT 1", "A: COMMIT", "B: COMMIT"),
+		"ok ok ok ok+blocked@7 ok+queued@7 ok ok ok",
 	}
+	queueFreesAThird = outlineTest{
+		"a queue that blocks again and frees a third session",
+		script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: BEGIN", "B: UPDATE t SET v = 21 WHERE id = 2",
+			"B: UPDATE t SET v = 12 WHERE id = 1", "B: COMMIT", "C: UPDATE t SET v = 22 WHERE id = 2", "A: COMMIT"),
+		"ok ok ok ok ok+blocked@8 ok+queued@8 ok+blocked@8 ok",
+	}
+	tableLock = outlineTest{
+		"a table's lock",
+		script("A: BEGIN", "A: SELECT * FROM t", "B: ALTER TABLE t ADD COLUMN w INT", "A: COMMIT", "T9: SELECT * FROM t"),
+		"ok ok ok+blocked@4 ok ok",
+	}
+	onlyTheEndReleases = outlineTest{
+		"a lock that only the end releases",
+		script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1", "B: SELECT 1"),
+		"ok ok ok+blocked@-1 ok+queued@-1",
+	}
+)
+
+func testOutlines(t *testing.T, r *Runner, server Server, tests []outlineTest) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			trace, err := r.Run(context.Background(), server, tt.c, RR, Options{})
+			level := RR
+			if server.Family == PostgreSQL {
+				level = RC // where a second writer does not fail
+			}
+			trace, err := r.Run(context.Background(), server, tt.c, level, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,25 +158,64 @@ func TestStepsWaitQueueAndResume(t *testing.T) {
 }
 
 func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
-	r, server := newRunner(t)
-	c := script("A: UPDATE t SET v = 11 WHERE id = 1", "T9: SELECT v FROM t ORDER BY id")
-	for _, prepared := range []bool{false, true} {
-		trace, err := r.Run(t.Context(), server, c, RR, Options{Prepared: prepared})
-		if err != nil {
-			t.Fatal(err)
-		}
-		last := trace.Results[1]
-		if got := comparableRows(last.SQL, last.Rows); got != `[("11") ("20")]` {
-			t.Errorf("rows %s", got)
-		}
-		if len(last.Columns) != 1 || last.Columns[0].Name != "v" || last.Columns[0].Schema != "@db" {
-			t.Errorf("columns %+v", last.Columns)
-		}
+	for _, f := range []Family{MySQL, PostgreSQL} {
+		t.Run(string(f), func(t *testing.T) {
+			r, server := newRunner(t, f)
+			c := script("A: UPDATE t SET v = 11 WHERE id = 1", "T9: SELECT v FROM t ORDER BY id")
+			for _, prepared := range []bool{false, true} {
+				trace, err := r.Run(t.Context(), server, c, RR, Options{Prepared: prepared})
+				if err != nil {
+					t.Fatal(err)
+				}
+				last := trace.Results[1]
+				if got := comparableRows(last.SQL, last.Rows); got != `[("11") ("20")]` {
+					t.Errorf("rows %s", got)
+				}
+				want := Column{Name: "v", TableOID: 16385, Attribute: 2}
+				if f == MySQL {
+					want = Column{Name: "v", Schema: "@db"}
+				}
+				if len(last.Columns) != 1 {
+					t.Fatalf("columns %+v", last.Columns)
+				}
+				got := last.Columns[0]
+				if (Column{Name: got.Name, Schema: got.Schema, TableOID: got.TableOID, Attribute: got.Attribute}) != want {
+					t.Errorf("column %+v", got)
+				}
+			}
+		})
+	}
+}
+
+func TestPostgreSQLsReplyIsInTheResult(t *testing.T) {
+	r, server := newRunner(t, PostgreSQL)
+	c := script("A: BEGIN; UPDATE t SET v = 0", "A: BEGIN", "A: SELECT 'x' AS s, NULL, 1.50 WHERE true", "A: INSERT INTO t VALUES (1, 1)", "A: SELECT 1", "A: ROLLBACK")
+	trace, err := r.Run(t.Context(), server, c, RC, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]string, len(trace.Results))
+	for i, r := range trace.Results {
+		got[i] = fmt.Sprintf("%s %q %d %v %v %t %t %s", r.Status, r.Tag, r.Affected, r.Rows, r.Notices, r.InTxn, r.TxnFailed, r.ErrorCode())
+	}
+	want := []string{
+		`ok "BEGIN;UPDATE 2" 2 [] [] true false `,
+		`ok "BEGIN" 0 [] [WARNING 25001: there is already a transaction in progress] true false `,
+		`ok "SELECT 1" 0 [[x NULL 1.50]] [] true false `,
+		`error "" 0 [] [] true true 23505`,
+		`error "" 0 [] [] true true 25P02`,
+		`ok "ROLLBACK" 0 [] [] false false `,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if got, want := trace.Results[3].Detail, "ERROR||Key (id)=(#) already exists.|||@db|t|||t_pkey"; got != want {
+		t.Errorf("detail %q, want %q", got, want)
 	}
 }
 
 func TestValuesComeAsTheServerWritesThem(t *testing.T) {
-	r, server := newRunner(t)
+	r, server := newRunner(t, MySQL)
 	c := script("A: SELECT NULL, '', 'a,b', CAST(1.50 AS DECIMAL(5,2)), 18446744073709551615, -1, DATE'2020-02-03', LPAD(7, 3, '0')")
 	const want = `[(NULL,"","a,b","1.50","18446744073709551615","-1","2020-02-03","007")]`
 	for _, prepared := range []bool{false, true} {
@@ -141,7 +230,7 @@ func TestValuesComeAsTheServerWritesThem(t *testing.T) {
 }
 
 func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
-	r, server := newRunner(t)
+	r, server := newRunner(t, MySQL)
 	db := testdb.Open(t, "")
 	c := script("A: SELECT v FROM t WHERE id = 1")
 	trace, err := r.Run(t.Context(), server, c, RR, Options{SetUpDirect: true, Ready: func(ctx context.Context, database string) error {
@@ -157,7 +246,16 @@ func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
 }
 
 func TestFailuresEndTheRunAndLeaveNothing(t *testing.T) {
-	r, server := newRunner(t)
+	for f, sleep := range map[Family]string{MySQL: "SELECT SLEEP(100)", PostgreSQL: "SELECT pg_sleep(100)"} {
+		t.Run(string(f), func(t *testing.T) {
+			r, server := newRunner(t, f)
+			testFailures(t, r, server, sleep)
+		})
+	}
+}
+
+// testFailures looks that runs fail with an error that says why; the statement sleep takes long.
+func testFailures(t *testing.T, r *Runner, server Server, sleep string) {
 	broken := script("A: SELECT 1")
 	broken.Setup = []string{"CREATE TABLE"}
 	refused := errors.New("not ready")
@@ -172,8 +270,8 @@ func TestFailuresEndTheRunAndLeaveNothing(t *testing.T) {
 		{"the set-up is refused", "not ready", script("A: SELECT 1"), RR, server, Options{Ready: func(context.Context, string) error { return refused }}},
 		{"a session statement fails", "SET nonsense", script("A: SELECT 1"), RR, server, Options{Session: []string{"SET nonsense"}}},
 		{"no such level", "no such level", script("A: SELECT 1"), "XX", server, Options{}},
-		{"nobody listens", "connecting to 127.0.0.1:1", script("A: SELECT 1"), RR, Server{Addr: "127.0.0.1:1", User: "root"}, Options{}},
-		{"the context ends", "deadline", script("A: BEGIN", "A: UPDATE t SET v = 1", "A: SELECT SLEEP(100)"), RR, server, Options{}},
+		{"nobody listens", "connecting to 127.0.0.1:1", script("A: SELECT 1"), RR, Server{Family: server.Family, Addr: "127.0.0.1:1", User: "root"}, Options{}},
+		{"the context ends", "deadline", script("A: BEGIN", "A: UPDATE t SET v = 1", "A: "+sleep), RR, server, Options{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,11 +287,25 @@ func TestFailuresEndTheRunAndLeaveNothing(t *testing.T) {
 	if _, err := r.RunAll(t.Context(), server, plan, 1, Options{}); err == nil || !strings.Contains(err.Error(), "set-up") {
 		t.Errorf("RunAll: %v", err)
 	}
-	var left int
-	if err := testdb.Open(t, "").QueryRow("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap\\_case%'").Scan(&left); err != nil {
-		t.Fatal(err)
-	}
-	if left != 0 {
+	if left := leftBehind(t, server); left != 0 {
 		t.Errorf("%d databases are left", left)
 	}
+}
+
+// leftBehind counts the databases, schemas and sessions that runs have left on the server.
+func leftBehind(t *testing.T, server Server) (n int) {
+	t.Helper()
+	var db *sql.DB
+	query := "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap\\_case%'"
+	if server.Family == PostgreSQL {
+		db = testdb.OpenPostgreSQL(t, "")
+		query = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'isotap\_case%') +
+			(SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg\_sleep(100)')`
+	} else {
+		db = testdb.Open(t, "")
+	}
+	if err := db.QueryRow(query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -8,89 +8,72 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/go-mysql-org/go-mysql/client"
 )
-
-// A Server is an address that speaks the MySQL protocol, and who to log in as.
-type Server struct {
-	Addr           string // host:port, or the path of a unix socket
-	User, Password string
-}
-
-// connectTimeout bounds one log-in.
-const connectTimeout = 10 * time.Second
-
-func (s Server) connect(ctx context.Context, database string) (*client.Conn, error) {
-	conn, err := client.ConnectWithContext(ctx, s.Addr, s.User, s.Password, database, connectTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", s.Addr, err)
-	}
-	return conn, nil
-}
 
 // Options change how a case is run. The zero Options send text and nothing of their own.
 type Options struct {
 	// Prepared sends every statement through COM_STMT_PREPARE and COM_STMT_EXECUTE, except those
-	// that the server cannot prepare.
+	// that the server cannot prepare; on PostgreSQL by the extended query protocol.
 	Prepared bool
 	// Session holds statements that each session runs after its isolation level was set.
 	Session []string
 	// SetUpDirect runs the set-up on the control server instead of the target.
 	SetUpDirect bool
-	// Ready is called with the database's name when the set-up is done and no session is connected
+	// Ready is called with the name of the database (PostgreSQL: the schema) when the set-up is done and no session is connected
 	// yet: to instrument the tables, say.
 	Ready func(ctx context.Context, database string) error
 }
 
-// A Runner runs cases, each in a database of its own that it drops afterwards. It is safe for
-// concurrent use. There must be only one at a time on a server, because two would keep each other
-// from learning who waits (InnoDB renews INNODB_TRX only when nobody has read it for 0.1 s): run the
-// direct and the proxied half of a comparison on the same one.
+// A Runner runs cases, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe for
+// concurrent use. There must be only one at a time on a server of the MySQL family, because two would
+// keep each other from learning who waits (InnoDB renews INNODB_TRX only when nobody has read it for
+// 0.1 s): run the direct and the proxied half of a comparison on the same one.
 type Runner struct {
 	control Server
-	monitor *monitor
+	dialect dialect
+	watcher watcher
 	prefix  string
 	count   atomic.Int64
 
 	admin     sync.Mutex
-	adminConn *client.Conn
+	adminConn conn
 }
 
 // NewRunner connects to the server that all targets of the Runner lead to: directly, not through a
 // proxy, as a user who may create databases, see other connections and end them. The caller closes
 // the Runner.
 func NewRunner(ctx context.Context, control Server) (*Runner, error) {
+	d, err := control.dialect()
+	if err != nil {
+		return nil, err
+	}
 	admin, err := control.connect(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{control: control, adminConn: admin, prefix: "isotap_case_" + strings.ToLower(rand.Text()[:8]) + "_"}
-	// A session that does not end must not keep the DROP waiting for its default of a day.
-	if err := r.administer("SET SESSION lock_wait_timeout = 20"); err != nil {
-		return nil, errors.Join(err, admin.Close())
+	r := &Runner{control: control, dialect: d, adminConn: admin, prefix: "isotap_case_" + strings.ToLower(rand.Text()[:8]) + "_"}
+	if err := r.administer(d.administer()...); err != nil {
+		return nil, errors.Join(err, admin.quit())
 	}
-	watch, err := control.connect(ctx, "")
-	if err != nil {
-		return nil, errors.Join(err, admin.Close())
-	}
-	if r.monitor, err = newMonitor(watch); err != nil {
-		return nil, errors.Join(err, watch.Close(), admin.Close())
+	if r.watcher, err = d.watch(ctx, control); err != nil {
+		return nil, errors.Join(err, admin.quit())
 	}
 	return r, nil
 }
 
 // Close ends the Runner's connections. No run may be under way.
 func (r *Runner) Close() error {
-	return errors.Join(r.monitor.close(), r.adminConn.Quit())
+	return errors.Join(r.watcher.close(), r.adminConn.quit())
 }
 
-func (r *Runner) administer(sql string) error {
+// administer runs statements on the control server.
+func (r *Runner) administer(statements ...string) error {
 	r.admin.Lock()
 	defer r.admin.Unlock()
-	if _, err := r.adminConn.Execute(sql); err != nil {
-		return fmt.Errorf("%s: %w", sql, err)
+	for _, sql := range statements {
+		if err := run(r.adminConn, sql); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -110,10 +93,10 @@ func (r *Runner) run(ctx context.Context, target Server, c *Case, level Level, o
 		return Trace{}, fmt.Errorf("there is no such level")
 	}
 	database := fmt.Sprintf("%s%d", r.prefix, r.count.Add(1))
-	if err := r.administer("CREATE DATABASE " + database); err != nil {
+	if err := r.administer(r.dialect.create(database)); err != nil {
 		return Trace{}, err
 	}
-	defer func() { err = errors.Join(err, r.administer("DROP DATABASE "+database)) }()
+	defer func() { err = errors.Join(err, r.administer(r.dialect.drop(database))) }()
 	if err := r.setUp(ctx, target, c, database, o); err != nil {
 		return Trace{}, err
 	}
@@ -131,11 +114,11 @@ func (r *Runner) setUp(ctx context.Context, target Server, c *Case, database str
 		return err
 	}
 	for _, sql := range c.Setup {
-		if _, err := conn.Execute(sql); err != nil {
-			return errors.Join(fmt.Errorf("set-up %q: %w", sql, err), conn.Close())
+		if err := run(conn, sql); err != nil {
+			return errors.Join(fmt.Errorf("set-up: %w", err), conn.quit())
 		}
 	}
-	if err := conn.Quit(); err != nil {
+	if err := conn.quit(); err != nil {
 		return fmt.Errorf("ending the set-up's session: %w", err)
 	}
 	if o.Ready != nil {

@@ -31,8 +31,9 @@ const (
 // AtEnd is the DoneAfter of a step that ended only when the other sessions were closed.
 const AtEnd = -1
 
-// A Result is what one step did. The name of the run's own database reads "@db" in it, so that runs
-// in different databases compare.
+// A Result is what one step did, without what is the run's own, so that runs in different databases
+// compare: the name of the run's database reads "@db" in it, PostgreSQL's numbers of tables and types that
+// the case made count from 1.
 type Result struct {
 	N       int // the step's number
 	Session string
@@ -49,23 +50,41 @@ type Result struct {
 	Affected uint64
 	InsertID uint64
 	Warnings uint16
-	// InTxn and Autocommit are the two status flags of the reply that tell of transactions; both are
-	// false for an error, which carries none.
+	// InTxn and Autocommit are the two status flags of the reply that tell of transactions; of the MySQL
+	// family both are false for an error, which carries none. PostgreSQL has no such Autocommit.
 	InTxn, Autocommit bool
 
-	Code    uint16 // the server's error number; 0 for success
-	State   string // its SQLSTATE
+	// What only PostgreSQL sends: its command tags, with ";" between those of several statements, its
+	// notices, and whether the transaction has failed.
+	Tag       string
+	Notices   []string
+	TxnFailed bool
+
+	Code    uint16 // MySQL's error number; 0 for success, and on PostgreSQL
+	State   string // the error's SQLSTATE
 	Message string
+
+	// What only PostgreSQL says of an error: the place in the statement, in characters from 1, and everything
+	// else, with # for numbers, which are those of processes and transactions.
+	Position int32
+	Detail   string
 }
 
-// A Column is a result column's metadata, as the protocol's column definition has it.
+// A Column is a result column's metadata, as the protocol's column definition or row description has it.
 type Column struct {
 	Schema, Table, OrgTable string
 	Name, OrgName           string
-	Type                    uint8
+	Type                    uint32 // PostgreSQL: the type's OID
 	Charset, Flags          uint16
 	Length                  uint32
 	Decimals                uint8
+
+	// What only PostgreSQL has.
+	TableOID  uint32
+	Attribute uint16
+	Size      int16
+	Modifier  int32
+	Format    int16
 }
 
 // A Value of a row, as text.
@@ -91,10 +110,10 @@ func (v *Value) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// ErrorCode gives "errno/SQLSTATE", as observations have it; empty for success.
+// ErrorCode gives "errno/SQLSTATE", as observations have it, of PostgreSQL "SQLSTATE"; empty for success.
 func (r *Result) ErrorCode() string {
 	if r.Code == 0 {
-		return ""
+		return r.State
 	}
 	return strconv.Itoa(int(r.Code)) + "/" + r.State
 }

@@ -44,7 +44,7 @@ func caseServers(t *testing.T) (direct, through cases.Server, b *bench) {
 // openCorpus gives the cases and what runs them.
 func openCorpus(t *testing.T, direct cases.Server) ([]cases.Case, *cases.Runner) {
 	t.Helper()
-	corpus, err := cases.Corpus()
+	corpus, err := cases.Corpus(cases.MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}

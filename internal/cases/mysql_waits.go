@@ -16,9 +16,8 @@ import (
 // anew (CACHE_MIN_IDLE_TIME_NS in its trx0i_s.cc, 0.1 s), and a little more.
 const cacheAge = 105 * time.Millisecond
 
-// A monitor asks the server, on a connection of its own that goes past any proxy, which of its
-// connections wait for a lock. It is safe for concurrent use, and there must be only one of them on
-// a server: readers of INNODB_TRX that do not share keep it from being filled anew.
+// A monitor is the MySQL family's watcher. There must be only one of them on a server: readers of
+// INNODB_TRX that do not share keep it from being filled anew.
 type monitor struct {
 	mu      sync.Mutex
 	conn    *client.Conn
@@ -49,8 +48,7 @@ func newMonitor(conn *client.Conn) (*monitor, error) {
 	return &monitor{conn: conn}, nil
 }
 
-// waits says whether a connection was waiting for a lock at some moment after the given one. It
-// takes up to cacheAge and answers known = false when it could not learn it in that time.
+// waits takes up to cacheAge.
 func (m *monitor) waits(ctx context.Context, connection uint32, after time.Time) (waits, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

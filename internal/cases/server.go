@@ -1,0 +1,112 @@
+package cases
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Family is a wire protocol and the dialect that goes with it.
+type Family string
+
+// The families. The empty Family is MySQL's.
+const (
+	MySQL      Family = "mysql"
+	PostgreSQL Family = "postgresql"
+)
+
+// A Server is an address that speaks a family's protocol, and who to log in as.
+type Server struct {
+	Family         Family
+	Addr           string // host:port, or the path of a unix socket
+	User, Password string
+	// Database is the one that PostgreSQL's runs have their schemas in; empty means postgres.
+	Database string
+}
+
+// connectTimeout bounds one log-in.
+const connectTimeout = 10 * time.Second
+
+// A conn is one connection. It belongs to one goroutine, but for abandon.
+type conn interface {
+	// execute runs one statement and reads the whole reply. What the server refuses is a Failed result, an
+	// error is the connection's own.
+	execute(sql string, prepared bool) (Result, error)
+	// id is the server's number for the connection.
+	id() uint32
+	// quit says good-bye and closes.
+	quit() error
+	// abandon closes the socket, also while execute reads from it.
+	abandon()
+}
+
+// A watcher asks a server, on a connection of its own that goes past any proxy, which of its connections
+// wait for a lock. It is safe for concurrent use.
+type watcher interface {
+	// waits says whether a connection was waiting for a lock at some moment after the given one. It answers
+	// known = false when it could not learn it.
+	waits(ctx context.Context, connection uint32, after time.Time) (waits, known bool, err error)
+	close() error
+}
+
+// A dialect is what a run needs to know of a family.
+type dialect interface {
+	// connect logs in to the database of a run; with none, to where one can be made. What is a database of
+	// the MySQL family is a schema of PostgreSQL, where a database takes far longer to make.
+	connect(ctx context.Context, s Server, database string) (conn, error)
+	// watch begins to watch the server for lock waits.
+	watch(ctx context.Context, s Server) (watcher, error)
+	// administer are statements that a connection begins with which makes and drops databases.
+	administer() []string
+	// setLevel gives the statement by which a session has all its transactions run at a level.
+	setLevel(l Level) string
+	// kill gives the statement that ends a connection, and gone says whether its refusal only means that
+	// there is no such connection.
+	kill(connection uint32) string
+	gone(refusal *Result) bool
+	// create and drop give the statements that make and remove a database.
+	create(database string) string
+	drop(database string) string
+	// anonymize takes from a trace what is the run's own: names and numbers that another run has otherwise.
+	anonymize(t *Trace, database string)
+}
+
+func (s Server) dialect() (dialect, error) {
+	switch s.Family {
+	case MySQL, "":
+		return mysqlDialect{}, nil
+	case PostgreSQL:
+		return postgresqlDialect{}, nil
+	}
+	return nil, fmt.Errorf("there is no family %q", s.Family)
+}
+
+// connect logs in to a database.
+func (s Server) connect(ctx context.Context, database string) (conn, error) {
+	d, err := s.dialect()
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.connect(ctx, s, database)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", s.Addr, err)
+	}
+	return c, nil
+}
+
+// run executes a statement as text whose refusal is an error.
+func run(c conn, sql string) error {
+	r, err := c.execute(sql, false)
+	if err == nil && r.Status == Failed {
+		err = &refusalError{r}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", sql, err)
+	}
+	return nil
+}
+
+// A refusalError is a server's error.
+type refusalError struct{ result Result }
+
+func (e *refusalError) Error() string { return e.result.ErrorCode() + ": " + e.result.Message }
