@@ -1,0 +1,83 @@
+package postgres
+
+import "github.com/isotap/isotap/rewrite"
+
+// A builder makes the rewriter's tables of a reading.
+type builder struct {
+	*reading
+	children map[uint32][]uint32
+}
+
+// tables gives the reading's tables by name, each with what others make of it: where its rows are, what a
+// statement that names it fires.
+func (r *reading) tables() map[name]*rewrite.Table {
+	b := &builder{reading: r, children: map[uint32][]uint32{}}
+	for child, parents := range r.parents {
+		for _, parent := range parents {
+			b.children[parent] = append(b.children[parent], child)
+		}
+	}
+	tables := make(map[name]*rewrite.Table, len(r.relations))
+	for oid, relation := range r.relations {
+		tables[relation.name] = b.table(oid, relation)
+	}
+	return tables
+}
+
+func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
+	t := r.table
+	on, acts := r.onStatement, events{}
+	family := b.family(oid)
+	for _, member := range family {
+		acts = acts.or(b.actions[member])
+		if relation := b.relations[member]; relation != nil {
+			// Rows of a member that a statement reaches through its parent fire the member's row triggers.
+			on = on.or(relation.onRow)
+			if relation.kind != "p" && len(family) > 1 {
+				if t.Leaves == nil {
+					t.Leaves = map[uint32]string{}
+				}
+				t.Leaves[member] = relation.table.Name
+			}
+		}
+	}
+	t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = on.insert, on.update, on.delete
+	t.CascadesUpdate, t.CascadesDelete = acts.update, acts.delete
+	t.Root = b.root(oid)
+	if base := b.relations[r.passes.table]; base != nil && r.keepsNames(base) {
+		t.ViewOf = &rewrite.TableName{Schema: base.name.schema, Table: base.name.table}
+	}
+	return &t
+}
+
+// family gives a table and all that inherit from it, partitions among them.
+func (b *builder) family(oid uint32) []uint32 {
+	family := []uint32{oid}
+	if b.children[oid] == nil {
+		return family
+	}
+	seen := map[uint32]bool{oid: true} // a table may inherit from another on two ways
+	for i := 0; i < len(family); i++ {
+		for _, child := range b.children[family[i]] {
+			if !seen[child] {
+				seen[child] = true
+				family = append(family, child)
+			}
+		}
+	}
+	return family
+}
+
+// root names the partitioned table at the top of a partition; empty for what is none. A partition has one
+// parent.
+func (b *builder) root(oid uint32) string {
+	var top string
+	for parents := b.parents[oid]; len(parents) == 1; parents = b.parents[parents[0]] {
+		parent := b.relations[parents[0]]
+		if parent == nil || parent.kind != "p" {
+			break
+		}
+		top = parent.table.Name
+	}
+	return top
+}

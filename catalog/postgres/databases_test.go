@@ -1,0 +1,110 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+func databases(t *testing.T, to catalog.Target) *Databases {
+	d := NewDatabases(to)
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func TestEachDatabaseHasACacheOfItsOwn(t *testing.T) {
+	one, _ := newDatabase(t, "CREATE TABLE in_one (a int)")
+	two, _ := newDatabase(t, "CREATE TABLE in_two (a int)")
+	d := databases(t, target(t))
+	caches := make([]*Cache, 8)
+	var sessions sync.WaitGroup
+	for i := range caches {
+		sessions.Go(func() {
+			var err error
+			if caches[i], err = d.Open(t.Context(), []string{one, two}[i%2]); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	sessions.Wait()
+	for i, c := range caches {
+		if c == nil || c != caches[i%2] {
+			t.Fatalf("session %d has a cache of its own", i)
+		}
+	}
+	if caches[0].Table("public", "in_one") == nil || caches[0].Table("public", "in_two") != nil || caches[1].Table("public", "in_two") == nil {
+		t.Error("the caches are mixed up")
+	}
+	if got, want := d.Names(), []string{one, two}; !slices.Equal(got, want) {
+		t.Errorf("opened: %v; want %v", got, want)
+	}
+}
+
+func TestADatabaseThatIsotapMayNotReadIsSaidToBeSo(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
+	run(t, db, "REVOKE CONNECT ON DATABASE "+database+" FROM PUBLIC")
+	to := target(t)
+	to.User = role(t, database, "LOGIN")
+	d := databases(t, to)
+	for range 2 {
+		if c, err := d.Open(t.Context(), database); c != nil || err == nil || !strings.Contains(err.Error(), "permission denied for database") {
+			t.Errorf("%v, %v", c, err)
+		}
+	}
+	if _, err := d.Open(t.Context(), "there_is_none"); !isGone(err) {
+		t.Errorf("%v", err)
+	}
+	if err := d.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADatabaseMadeAgainIsReadAgain(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE before (a int)")
+	d := databases(t, target(t))
+	if _, err := d.Open(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	admin := testdb.OpenPostgreSQL(t, "")
+	run(t, admin, "DROP DATABASE "+database)
+	if err := d.Reload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if names := d.Names(); len(names) != 0 {
+		t.Errorf("still known: %v", names)
+	}
+	run(t, admin, "CREATE DATABASE "+database)
+	run(t, testdb.OpenPostgreSQL(t, database), "CREATE TABLE after (a int)")
+	c, err := d.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Table("public", "after") == nil || c.Table("public", "before") != nil {
+		t.Error("the cache is that of the old database")
+	}
+}
+
+func TestWhoGivesUpLeavesTheDatabaseToOthers(t *testing.T) {
+	database, _ := newDatabase(t, "CREATE TABLE plain (a int)")
+	d := databases(t, target(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Open(ctx, database); err == nil {
+		t.Error("opened for nobody")
+	}
+	if _, err := d.Open(t.Context(), database); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A relation is what the catalog says of one table or view by itself.
+type relation struct {
+	name  name
+	kind  string        // pg_class.relkind
+	table rewrite.Table // without what other relations make of it
+	// onRow and onStatement are the events that triggers fire on.
+	onRow, onStatement events
+	numbers            []int // pg_attribute.attnum of table.Columns
+	passes             passage
+}
+
+// events are a set of INSERT, UPDATE and DELETE.
+type events struct{ insert, update, delete bool }
+
+func (e events) or(f events) events {
+	return events{e.insert || f.insert, e.update || f.update, e.delete || f.delete}
+}
+
+// A reading is the catalog's tables and views, or some of them, and how all of them are related.
+type reading struct {
+	relations map[uint32]*relation
+	parents   map[uint32][]uint32
+	// actions are what foreign keys do to other tables' rows when a row of this one is written.
+	actions     map[uint32]events
+	fingerprint string
+	rights      map[string]rights // of the roles asked about
+}
+
+// readAll asks for everything, and what the roles may do.
+func readAll(ctx context.Context, c *Conn, roles []string) (*reading, error) {
+	return readWhere(ctx, c, "true", nil, roles, query{text: readFingerprint})
+}
+
+// readSome asks for the named tables and views, those that belong to them, and what the roles may do. It
+// gives no fingerprint: other tables may have changed.
+func readSome(ctx context.Context, c *Conn, tables []rewrite.TableName, roles []string) (*reading, error) {
+	var schemas, names []string
+	for _, t := range tables {
+		schemas, names = append(schemas, t.Schema), append(names, t.Table)
+	}
+	return readWhere(ctx, c, named, []string{array(schemas), array(names)}, roles)
+}
+
+// readWhere asks for what meets the condition on pg_class c, and last for a fingerprint if it is to.
+func readWhere(ctx context.Context, c *Conn, condition string, args []string, roles []string, fingerprint ...query) (*reading, error) {
+	r := &reading{relations: map[uint32]*relation{}, parents: map[uint32][]uint32{}, actions: map[uint32]events{}}
+	parts := []struct {
+		query string
+		add   func(*relation, row)
+	}{
+		{readColumns, addColumn},
+		{readIndexes, addIndexPart},
+		{readTriggers, addTrigger},
+		{readRules, func(r *relation, _ row) { r.table.Rules = true }},
+		{readViews, func(r *relation, row row) { r.passes = passageOf(row[1]) }},
+	}
+	of := func(text string) query { return query{strings.Replace(text, "%s", condition, 1), args} }
+	queries := []query{of(readRelations)}
+	for _, p := range parts {
+		queries = append(queries, of(p.query))
+	}
+	queries = append(queries, query{text: readParents}, query{text: readActions}, query{readRights, []string{array(roles)}})
+	queries = append(queries, fingerprint...)
+	results, err := c.read(ctx, queries...)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range results[0] {
+		r.addRelation(row)
+	}
+	results = results[1:]
+	for i, p := range parts {
+		for _, row := range results[i] {
+			if relation := r.relations[row.oid(0)]; relation != nil {
+				p.add(relation, row)
+			}
+		}
+	}
+	results = results[len(parts):]
+	r.relate(results[0], results[1])
+	r.rights = rightsOf(roles, results[2])
+	if len(fingerprint) > 0 {
+		r.fingerprint = results[3][0][0]
+	}
+	return r, nil
+}
+
+func (r *reading) addRelation(row row) {
+	n := name{row[1], row[2]}
+	r.relations[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
+		Name: n.schema + "." + n.table, OID: row.oid(0),
+		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
+		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t",
+	}}
+}
+
+// relate takes in inheritance and foreign keys.
+func (r *reading) relate(parents, actions []row) {
+	for _, row := range parents {
+		r.parents[row.oid(0)] = append(r.parents[row.oid(0)], row.oid(1))
+	}
+	for _, row := range actions {
+		r.actions[row.oid(0)] = events{update: row[1] == "t", delete: row[2] == "t"}
+	}
+}
+
+func addColumn(r *relation, row row) {
+	number, _ := strconv.Atoi(row[7]) // the server's number
+	r.numbers = append(r.numbers, number)
+	r.table.Columns = append(r.table.Columns, rewrite.Column{
+		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t"})
+}
+
+func addIndexPart(r *relation, row row) {
+	index, primary, column := row[1], row[2] == "t", row[5]
+	if last := len(r.table.Indexes) - 1; last < 0 || r.table.Indexes[last].Name != index {
+		r.table.Indexes = append(r.table.Indexes, rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t"})
+	}
+	i := &r.table.Indexes[len(r.table.Indexes)-1]
+	i.Columns = append(i.Columns, column)
+	if isKey := row[4] == "t"; primary && isKey {
+		r.table.Key = append(r.table.Key, column)
+	}
+}
+
+// The bits of pg_trigger.tgtype, from the server's catalog/pg_trigger.h.
+const (
+	triggerRow    = 1 << 0
+	triggerInsert = 1 << 2
+	triggerDelete = 1 << 3
+	triggerUpdate = 1 << 4
+)
+
+func addTrigger(r *relation, row row) {
+	bits, _ := strconv.Atoi(row[1]) // the server's number
+	on := events{bits&triggerInsert != 0, bits&triggerUpdate != 0, bits&triggerDelete != 0}
+	if bits&triggerRow != 0 {
+		r.onRow = r.onRow.or(on)
+	} else {
+		r.onStatement = r.onStatement.or(on)
+	}
+}
+
+// over gives what is known when r was read anew of the tables, and the rest of before.
+func (r *reading) over(before *reading, tables []rewrite.TableName) *reading {
+	next := &reading{relations: maps.Clone(before.relations), parents: r.parents, actions: r.actions, rights: r.rights}
+	anew := map[name]bool{}
+	for _, t := range tables {
+		anew[name{t.Schema, t.Table}] = true
+	}
+	for oid, relation := range before.relations {
+		if anew[relation.name] {
+			delete(next.relations, oid)
+		}
+	}
+	maps.Copy(next.relations, r.relations)
+	return next
+}

@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+func columns(names ...string) []rewrite.Column {
+	var c []rewrite.Column
+	for _, n := range names {
+		c = append(c, rewrite.Column{Name: n, Type: "int4", Full: "integer"})
+	}
+	return c
+}
+
+func notNull(c rewrite.Column) rewrite.Column {
+	c.NotNull = true
+	return c
+}
+
+func TestCacheKnowsWhatTablesLookLike(t *testing.T) {
+	name, _ := newDatabase(t, `
+CREATE SCHEMA "Odd.Schema";
+CREATE TYPE mood AS ENUM ('sad', 'ok');
+CREATE DOMAIN positive AS int CHECK (value > 0);
+CREATE DOMAIN small_positive AS positive CHECK (value < 9);
+CREATE TABLE plain (gone int, id int NOT NULL, s varchar(10) COLLATE "C", n numeric(5,2), m mood, d small_positive, a int[],
+	g int GENERATED ALWAYS AS (id + 1) STORED, i bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY (s, id));
+ALTER TABLE plain DROP COLUMN gone;
+CREATE UNIQUE INDEX u ON plain (n) INCLUDE (m);
+CREATE UNIQUE INDEX some_of ON plain (n) WHERE n > 0;
+CREATE INDEX expression ON plain ((id + 1), d);
+CREATE TABLE "Odd.Schema"."Odd Table" ("Odd ""Column""" int);
+CREATE VIEW a_view AS SELECT id + 1 AS a FROM plain;
+CREATE MATERIALIZED VIEW materialized AS SELECT id FROM plain;
+CREATE UNLOGGED TABLE unlogged (a int);
+CREATE FOREIGN DATA WRAPPER nothing;
+CREATE SERVER nowhere FOREIGN DATA WRAPPER nothing;
+CREATE FOREIGN TABLE elsewhere (a int) SERVER nowhere;
+CREATE TABLE secured (a int);
+ALTER TABLE secured ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE TABLE ruled (a int);
+CREATE RULE r AS ON INSERT TO ruled DO ALSO NOTHING;
+CREATE TABLE empty ();
+CREATE TEMPORARY TABLE passing (a int)
+`)
+	c := load(t, name)
+	for _, want := range []rewrite.Table{
+		{Name: "public.plain", Key: []string{"s", "id"}, Columns: []rewrite.Column{
+			{Name: "id", Type: "int4", Full: "integer", NotNull: true},
+			{Name: "s", Type: "varchar", Full: "character varying(10)", Collation: "C", NotNull: true},
+			{Name: "n", Type: "numeric", Full: "numeric(5,2)"},
+			{Name: "m", Type: "public.mood", Full: "public.mood"},
+			{Name: "d", Type: "int4", Full: "public.small_positive"},
+			{Name: "a", Type: "_int4", Full: "integer[]"},
+			{Name: "g", Type: "int4", Full: "integer", Generated: true},
+			{Name: "i", Type: "int8", Full: "bigint", NotNull: true},
+		}, Indexes: []rewrite.Index{
+			{Name: "expression", Columns: []string{"", "d"}},
+			{Name: "plain_pkey", Columns: []string{"s", "id"}, Primary: true, Unique: true},
+			{Name: "some_of", Columns: []string{"n"}},
+			{Name: "u", Columns: []string{"n", "m"}, Unique: true},
+		}},
+		{Name: "Odd.Schema.Odd Table", Columns: columns(`Odd "Column"`)},
+		{Name: "public.a_view", View: true, Columns: columns("a")},
+		{Name: "public.materialized", Materialized: true, Columns: columns("id")},
+		{Name: "public.unlogged", Columns: columns("a")},
+		{Name: "public.elsewhere", Foreign: true, Columns: columns("a")},
+		{Name: "public.secured", RowSecurity: true, RowSecurityForced: true, Columns: columns("a")},
+		{Name: "public.ruled", Rules: true, Columns: columns("a")},
+		{Name: "public.empty"},
+	} {
+		schema, table := "public", want.Name[len("public."):]
+		if want.Name == "Odd.Schema.Odd Table" {
+			schema, table = "Odd.Schema", "Odd Table"
+		}
+		got := c.Table(schema, table)
+		if got == nil || got.OID == 0 {
+			t.Errorf("%s: %+v", want.Name, got)
+			continue
+		}
+		without := *got
+		without.OID = 0
+		if !reflect.DeepEqual(without, want) {
+			t.Errorf("%s:\ngot  %+v\nwant %+v", want.Name, without, want)
+		}
+	}
+	for _, absent := range [][2]string{{"public", "none"}, {"public", "PLAIN"}, {"", "plain"}, {"public", "passing"},
+		{"pg_catalog", "pg_class"}, {"information_schema", "tables"}, {"public", "plain_pkey"}, {"public", "plain_i_seq"}} {
+		if got := c.Table(absent[0], absent[1]); got != nil {
+			t.Errorf("%v found: %+v", absent, got)
+		}
+	}
+}
+
+func TestCacheKnowsWhereRowsAre(t *testing.T) {
+	name, _ := newDatabase(t, `
+CREATE TABLE parted (id int, at int, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE low PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TABLE high PARTITION OF parted FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (at);
+CREATE TABLE highest PARTITION OF high FOR VALUES FROM (15) TO (20);
+CREATE TABLE old (a int PRIMARY KEY);
+CREATE TABLE other (b int);
+CREATE TABLE young (c int) INHERITS (old, other);
+CREATE TABLE youngest () INHERITS (young, old)
+`)
+	c := load(t, name)
+	tests := []struct {
+		table, root string
+		partitioned bool
+		leaves, key []string
+	}{
+		{"parted", "", true, []string{"highest", "low"}, []string{"id", "at"}},
+		{"low", "public.parted", false, nil, []string{"id", "at"}},
+		{"high", "public.parted", true, []string{"highest"}, []string{"id", "at"}},
+		{"highest", "public.parted", false, nil, []string{"id", "at"}},
+		{"old", "", false, []string{"old", "young", "youngest"}, []string{"a"}},
+		{"other", "", false, []string{"other", "young", "youngest"}, nil},
+		{"young", "", false, []string{"young", "youngest"}, nil},
+		{"youngest", "", false, nil, nil},
+	}
+	for _, tt := range tests {
+		got := table(t, c, tt.table)
+		want := map[uint32]string{}
+		for _, leaf := range tt.leaves {
+			want[table(t, c, leaf).OID] = "public." + leaf
+		}
+		if got.Root != tt.root || got.Partitioned != tt.partitioned || !maps.Equal(got.Leaves, want) || !slices.Equal(got.Key, tt.key) {
+			t.Errorf("%s: root %q, partitioned %v, leaves %v, key %v; want %+v", tt.table, got.Root, got.Partitioned, got.Leaves, got.Key, tt)
+		}
+	}
+}
+
+func TestCacheKnowsWhatWritesFire(t *testing.T) {
+	name, _ := newDatabase(t, `
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TABLE by_row (a int);
+CREATE TRIGGER i BEFORE INSERT OR UPDATE ON by_row FOR EACH ROW EXECUTE FUNCTION f();
+CREATE TABLE by_statement (a int);
+CREATE TRIGGER d AFTER DELETE ON by_statement FOR EACH STATEMENT EXECUTE FUNCTION f();
+CREATE TABLE cut (a int);
+CREATE TRIGGER t AFTER TRUNCATE ON cut FOR EACH STATEMENT EXECUTE FUNCTION f();
+CREATE TABLE off (a int);
+CREATE TRIGGER o BEFORE UPDATE ON off FOR EACH ROW EXECUTE FUNCTION f();
+ALTER TABLE off DISABLE TRIGGER o;
+CREATE TABLE late (a int UNIQUE DEFERRABLE);
+CREATE CONSTRAINT TRIGGER l AFTER UPDATE ON late DEFERRABLE FOR EACH ROW EXECUTE FUNCTION f();
+CREATE VIEW instead AS SELECT a FROM by_row;
+CREATE TRIGGER v INSTEAD OF DELETE ON instead FOR EACH ROW EXECUTE FUNCTION f();
+CREATE TABLE parted (a int) PARTITION BY RANGE (a);
+CREATE TABLE part PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TRIGGER p AFTER INSERT ON parted FOR EACH ROW EXECUTE FUNCTION f();
+CREATE TABLE leaf_parted (a int) PARTITION BY RANGE (a);
+CREATE TABLE leaf PARTITION OF leaf_parted FOR VALUES FROM (0) TO (10);
+CREATE TRIGGER p AFTER UPDATE ON leaf FOR EACH ROW EXECUTE FUNCTION f();
+CREATE TRIGGER s AFTER DELETE ON leaf FOR EACH STATEMENT EXECUTE FUNCTION f();
+CREATE TABLE parent (a int PRIMARY KEY, b int UNIQUE);
+CREATE TABLE strict_parent (a int PRIMARY KEY);
+CREATE TABLE leaf_parent (a int PRIMARY KEY) PARTITION BY RANGE (a);
+CREATE TABLE leaf_parent_1 PARTITION OF leaf_parent FOR VALUES FROM (0) TO (10);
+CREATE TABLE child (a int REFERENCES parent ON DELETE SET NULL, b int REFERENCES parent (b) ON UPDATE CASCADE,
+	c int REFERENCES strict_parent ON DELETE RESTRICT, d int REFERENCES leaf_parent_1 ON DELETE SET DEFAULT)
+`)
+	c := load(t, name)
+	type fires struct{ insert, update, delete, cascadesUpdate, cascadesDelete bool }
+	for name, want := range map[string]fires{
+		"by_row":        {insert: true, update: true},
+		"by_statement":  {delete: true},
+		"cut":           {},
+		"off":           {},
+		"late":          {update: true},
+		"instead":       {delete: true},
+		"parted":        {insert: true},
+		"part":          {insert: true},
+		"leaf_parted":   {update: true},
+		"leaf":          {update: true, delete: true},
+		"parent":        {cascadesUpdate: true, cascadesDelete: true},
+		"strict_parent": {},
+		"leaf_parent":   {cascadesDelete: true},
+		"leaf_parent_1": {cascadesDelete: true},
+		"child":         {},
+	} {
+		got := table(t, c, name)
+		if (fires{got.InsertTrigger, got.UpdateTrigger, got.DeleteTrigger, got.CascadesUpdate, got.CascadesDelete}) != want {
+			t.Errorf("%s: %+v; want %+v", name, got, want)
+		}
+	}
+}
+
+func TestCacheKnowsTheViewsThatOnlyPassOn(t *testing.T) {
+	name, _ := newDatabase(t, `
+CREATE TABLE base (gone int, a int, b text, c int);
+ALTER TABLE base DROP COLUMN gone;
+CREATE TABLE other (a int, b text);
+CREATE VIEW whole AS SELECT * FROM base;
+CREATE VIEW part AS SELECT c, a FROM base;
+CREATE VIEW through AS SELECT a FROM whole;
+CREATE VIEW "{TARGETENTRY :x" AS SELECT a FROM base;
+CREATE VIEW renamed AS SELECT a AS x FROM base;
+CREATE VIEW swapped AS SELECT a AS c, c AS a FROM base;
+CREATE VIEW computed AS SELECT a, c + 0 AS c FROM base;
+CREATE VIEW filtered AS SELECT a FROM base WHERE c > 0;
+CREATE VIEW sorted AS SELECT a FROM base ORDER BY c;
+CREATE VIEW cut AS SELECT a FROM base LIMIT 1;
+CREATE VIEW rest AS SELECT a FROM base OFFSET 1;
+CREATE VIEW different AS SELECT DISTINCT a FROM base;
+CREATE VIEW grouped AS SELECT a FROM base GROUP BY a;
+CREATE VIEW counted AS SELECT count(*) FROM base;
+CREATE VIEW windowed AS SELECT a, row_number() OVER () AS c FROM base;
+CREATE VIEW joined AS SELECT base.a FROM base, other;
+CREATE VIEW twice AS SELECT x.a, y.c FROM base x, base y;
+CREATE VIEW united AS SELECT a FROM base UNION ALL SELECT a FROM other;
+CREATE VIEW only_one AS SELECT a FROM ONLY base;
+CREATE VIEW sampled AS SELECT a FROM base TABLESAMPLE SYSTEM (10);
+CREATE VIEW system AS SELECT a, xmin FROM base;
+CREATE VIEW row AS SELECT base AS a FROM base;
+CREATE VIEW cte AS WITH w AS (SELECT a FROM base) SELECT a FROM w;
+CREATE VIEW sub AS SELECT a FROM (SELECT a FROM base) AS s;
+CREATE VIEW none AS SELECT 1 AS a
+`)
+	c := load(t, name)
+	for view, want := range map[string]string{"whole": "base", "part": "base", "through": "whole", "{TARGETENTRY :x": "base",
+		"renamed": "", "swapped": "", "computed": "", "filtered": "", "sorted": "", "cut": "", "rest": "", "different": "", "grouped": "",
+		"counted": "", "windowed": "", "joined": "", "twice": "", "united": "", "only_one": "", "sampled": "", "system": "", "row": "",
+		"cte": "", "sub": "", "none": ""} {
+		got := table(t, c, view)
+		switch {
+		case !got.View:
+			t.Errorf("%s is no view", view)
+		case want == "" && got.ViewOf != nil:
+			t.Errorf("%s passes on %v", view, *got.ViewOf)
+		case want != "" && (got.ViewOf == nil || *got.ViewOf != rewrite.TableName{Schema: "public", Table: want}):
+			t.Errorf("%s passes on %v; want %s", view, got.ViewOf, want)
+		}
+	}
+}

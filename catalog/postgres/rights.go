@@ -1,0 +1,76 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// rights are the tables, by oid, that a role may read every column of with no row security between. Nil: the
+// server was not to be asked.
+type rights map[uint32]bool
+
+// rightsOf sorts the rows of readRights by role. A role that has none, or is none, is there too.
+func rightsOf(roles []string, rows []row) map[string]rights {
+	of := make(map[string]rights, len(roles))
+	for _, role := range roles {
+		of[role] = rights{}
+	}
+	for _, r := range rows {
+		of[r[0]][r.oid(1)] = true
+	}
+	return of
+}
+
+// maxRoles bounds the roles whose rights are kept.
+const maxRoles = 1000
+
+// Reads says whether a role may read every column of the table, without row security coming between. The
+// first question about a role asks the server, and waits for it; where that fails, the answer is no until the
+// server has answered.
+func (c *Cache) Reads(role string, t *rewrite.Table) bool {
+	if t == nil || t.OID == 0 {
+		return false
+	}
+	known, ok := c.current.Load().rights[role]
+	if !ok {
+		known = c.ask(role)
+	}
+	return known[t.OID]
+}
+
+// ask takes a role's rights from the server into the current snapshot.
+func (c *Cache) ask(role string) rights {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := c.current.Load()
+	if known, ok := old.rights[role]; ok {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	// A role without an answer is asked about when the catalog is read next, and makes a new epoch then.
+	var known rights
+	if results, err := c.conn.read(ctx, query{readRights, []string{array([]string{role})}}); err == nil {
+		known = rightsOf([]string{role}, results[0])[role]
+	}
+	next := *old
+	next.rights = map[string]rights{role: known}
+	if len(old.rights) < maxRoles {
+		maps.Copy(next.rights, old.rights)
+	} else {
+		next.epoch++ // nobody would notice that what is forgotten changes
+	}
+	c.current.Store(&next)
+	return known
+}
+
+// roles are those asked about, and whether some of them still wait for an answer.
+func (s *snapshot) roles() (names []string, waiting bool) {
+	for role, known := range s.rights {
+		names = append(names, role)
+		waiting = waiting || known == nil
+	}
+	return names, waiting
+}

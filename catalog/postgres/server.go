@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// oldest is the first major version whose catalog this package reads.
+const oldest = 12
+
+// Server is what isotap must know of a server as a whole. The settings are those that isotap's own login
+// begins with: a role or a database may have others.
+type Server struct {
+	history.Server
+	// Major and Minor are the numbers of the version: 15.18.
+	Major, Minor int
+	// Horizon is the transaction id below which every transaction had ended: history.Info's.
+	Horizon uint64
+	Level   history.Level // default_transaction_isolation
+	// MaxPrepared is max_prepared_transactions: 0 where there is no two-phase commit.
+	MaxPrepared int
+	// InRecovery says that the server is a standby, or not up yet: it takes no writes.
+	InRecovery bool
+	// BackslashQuotes says that standard_conforming_strings is off.
+	BackslashQuotes bool
+}
+
+const askFacts = `SELECT current_setting('server_version'), current_setting('server_version_num'),
+	txid_snapshot_xmin(txid_current_snapshot()), current_setting('default_transaction_isolation'),
+	current_setting('max_prepared_transactions'), pg_is_in_recovery(), current_setting('standard_conforming_strings')`
+
+// ServerFacts asks the server who it is.
+func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
+	results, err := c.read(ctx, query{text: askFacts})
+	if err != nil {
+		return Server{}, fmt.Errorf("asking the server for its settings: %w", err)
+	}
+	r := results[0][0]
+	s := Server{Server: history.Server{Engine: "postgresql", Version: r[0]}, InRecovery: r[5] == "t", BackslashQuotes: r[6] == "off"}
+	number, err := strconv.Atoi(r[1])
+	if err != nil {
+		return Server{}, fmt.Errorf("the server's setting server_version_num: %w", err)
+	}
+	if s.Major, s.Minor = number/10000, number%10000; s.Major < oldest {
+		return Server{}, fmt.Errorf("the server is PostgreSQL %s: isotap observes %d and later", s.Version, oldest)
+	}
+	if s.Horizon, err = strconv.ParseUint(r[2], 10, 64); err != nil {
+		return Server{}, fmt.Errorf("the server's oldest running transaction: %w", err)
+	}
+	if s.Level, err = history.ParseLevel(strings.ToUpper(r[3])); err != nil {
+		return Server{}, fmt.Errorf("the server's setting default_transaction_isolation: %w", err)
+	}
+	if s.MaxPrepared, err = strconv.Atoi(r[4]); err != nil {
+		return Server{}, fmt.Errorf("the server's setting max_prepared_transactions: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+func facts(t *testing.T, to catalog.Target) Server {
+	t.Helper()
+	c, err := NewConn(to, "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := ServerFacts(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestServerFactsSayWhoTheServerIs(t *testing.T) {
+	server := testdb.PostgreSQL(t)
+	s := facts(t, target(t))
+	if s.Engine != "postgresql" || s.Version != server.Version() || s.Major != server.Major() || s.Level != history.ReadCommitted || s.InRecovery || s.BackslashQuotes {
+		t.Errorf("%+v of %s", s, server.Version())
+	}
+}
+
+func TestTransactionsBelowTheHorizonHaveEnded(t *testing.T) {
+	db := testdb.OpenPostgreSQL(t, "")
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	var open, later uint64
+	if err := tx.QueryRow("SELECT txid_current()").Scan(&open); err != nil {
+		t.Fatal(err)
+	}
+	if s := facts(t, target(t)); s.Horizon > open {
+		t.Errorf("transaction %d is open, and the horizon is %d", open, s.Horizon)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.QueryRow("SELECT txid_current()").Scan(&later); err != nil {
+		t.Fatal(err)
+	}
+	// Others on the tests' server, such as autovacuum, may hold it back for a while.
+	for facts(t, target(t)).Horizon <= later {
+		if t.Context().Err() != nil {
+			t.Fatalf("transaction %d has ended, and the horizon stays behind", later)
+		}
+	}
+}
+
+func TestConnectionErrorsDoNotShowThePassword(t *testing.T) {
+	to := target(t)
+	to.User, to.Password = "nobody_there", "s3cret"
+	c, err := NewConn(to, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ServerFacts(t.Context(), c)
+	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "nobody_there") {
+		t.Errorf("%v", err)
+	}
+	to.TLS = catalog.TLS{Mode: catalog.TLSVerifyFull, CA: "/no/such/file"}
+	if _, err = NewConn(to, ""); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "/no/such/file") {
+		t.Errorf("%v", err)
+	}
+	if _, err = NewConn(catalog.Target{Address: "h:1"}, ""); err == nil || !strings.Contains(err.Error(), "MySQL") {
+		t.Errorf("%v", err)
+	}
+}
