@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // errDeclined is a program's own decision to end its transaction without effect.
@@ -35,6 +33,7 @@ type client struct {
 	random     *rand.Rand
 	conn       *sql.Conn
 	statement  *sql.Stmt // the program's own, if it prepares one
+	dialect    *dialect
 }
 
 // staff makes the clients and shares the transactions out among them.
@@ -69,12 +68,13 @@ func (c *client) work(ctx context.Context, p *pools, begin time.Time) error {
 		pool = p.text
 	}
 	var err error
+	c.dialect = p.dialect
 	if c.conn, err = pool.Conn(ctx); err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
 	defer c.conn.Close() // gives the connection back to a pool that is closed next
 	if c.program.statement != "" {
-		if c.statement, err = c.conn.PrepareContext(ctx, c.program.statement); err != nil {
+		if c.statement, err = c.conn.PrepareContext(ctx, c.dialect.text(c.program.statement)); err != nil {
 			return fmt.Errorf("preparing a statement: %w", err)
 		}
 		defer c.statement.Close() // as above
@@ -95,7 +95,7 @@ func (c *client) work(ctx context.Context, p *pools, begin time.Time) error {
 // maxAttempts bounds how often a transaction is tried.
 const maxAttempts = 20
 
-// takeTurn runs the program once, again as long as it meets a deadlock.
+// takeTurn runs the program once, again as long as the server ends it for the sake of others.
 func (c *client) takeTurn(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := c.program.run(ctx, c)
@@ -106,7 +106,7 @@ func (c *client) takeTurn(ctx context.Context) error {
 		case errors.Is(err, errDeclined):
 			c.count.declined.Add(1)
 			return nil
-		case !retryable(err) || attempt == maxAttempts:
+		case !c.dialect.retryable(err) || attempt == maxAttempts:
 			return err
 		}
 		c.count.retried.Add(1)
@@ -116,22 +116,17 @@ func (c *client) takeTurn(ctx context.Context) error {
 	}
 }
 
-// retryable says whether the server ended the transaction for the sake of others: 1213 is a
-// deadlock, 1205 a lock wait time-out, 1020 MariaDB's refusal to write a row that changed since the
-// snapshot (innodb_snapshot_isolation).
-func retryable(err error) bool {
-	var refused *mysql.MySQLError
-	return errors.As(err, &refused) && (refused.Number == 1213 || refused.Number == 1205 || refused.Number == 1020)
-}
+// alone runs single statements, each a transaction of its own.
+func (c *client) alone() handle { return handle{c.conn, c.dialect} }
 
 // transaction runs body in an explicit transaction of the session's level, and rolls back when it
 // fails.
-func (c *client) transaction(ctx context.Context, body func(tx *sql.Tx) error) error {
+func (c *client) transaction(ctx context.Context, body func(tx handle) error) error {
 	tx, err := c.conn.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("beginning a transaction: %w", err)
 	}
-	if err := body(tx); err != nil {
+	if err := body(handle{tx, c.dialect}); err != nil {
 		if rollback := tx.Rollback(); rollback != nil && ctx.Err() == nil {
 			return fmt.Errorf("%w; rolling back: %w", err, rollback)
 		}

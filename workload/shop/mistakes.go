@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 )
 
@@ -15,9 +14,9 @@ func checkout(ctx context.Context, c *client) error {
 	// Different quantities for different clients: two that wrote the same number would not change
 	// the row twice.
 	units := 1 + c.ordinal + c.colleagues*c.random.IntN(3)
-	err := c.transaction(ctx, func(tx *sql.Tx) error {
+	err := c.transaction(ctx, func(tx handle) error {
 		var qty int
-		if err := tx.QueryRowContext(ctx, "SELECT qty FROM stock WHERE product_id = ?", product).Scan(&qty); err != nil {
+		if err := tx.queryRow(ctx, "SELECT qty FROM stock WHERE product_id = ?", product).Scan(&qty); err != nil {
 			return fmt.Errorf("reading the stock: %w", err)
 		}
 		if qty < units {
@@ -26,7 +25,7 @@ func checkout(ctx context.Context, c *client) error {
 		if err := c.think(ctx); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE stock SET qty = ? WHERE product_id = ?", qty-units, product); err != nil {
+		if err := tx.exec(ctx, "UPDATE stock SET qty = ? WHERE product_id = ?", qty-units, product); err != nil {
 			return fmt.Errorf("writing the stock: %w", err)
 		}
 		return nil
@@ -49,9 +48,9 @@ func approve(ctx context.Context, c *client) error {
 	department := 1 + c.turn/turnsPerDepartment%departments
 	line := managers*(department-1) + c.ordinal + 1
 	expense := 230 + 10*c.random.IntN(3)
-	return c.transaction(ctx, func(tx *sql.Tx) error {
+	return c.transaction(ctx, func(tx handle) error {
 		var limit int
-		if err := tx.QueryRowContext(ctx, "SELECT spend_limit FROM department WHERE department_id = ?", department).Scan(&limit); err != nil {
+		if err := tx.queryRow(ctx, "SELECT spend_limit FROM department WHERE department_id = ?", department).Scan(&limit); err != nil {
 			return fmt.Errorf("reading the limit: %w", err)
 		}
 		spent, err := departmentSpent(ctx, tx, department)
@@ -64,15 +63,15 @@ func approve(ctx context.Context, c *client) error {
 		if err := c.think(ctx); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE budget_line SET spent = spent + ? WHERE line_id = ?", expense, line); err != nil {
+		if err := tx.exec(ctx, "UPDATE budget_line SET spent = spent + ? WHERE line_id = ?", expense, line); err != nil {
 			return fmt.Errorf("approving an expense: %w", err)
 		}
 		return nil
 	})
 }
 
-func departmentSpent(ctx context.Context, tx *sql.Tx, department int) (int, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT line_id, spent FROM budget_line WHERE department_id = ?", department)
+func departmentSpent(ctx context.Context, tx handle, department int) (int, error) {
+	rows, err := tx.query(ctx, "SELECT line_id, spent FROM budget_line WHERE department_id = ?", department)
 	if err != nil {
 		return 0, fmt.Errorf("reading the budget: %w", err)
 	}

@@ -32,7 +32,7 @@ type ProgramCount struct {
 	Clients   int
 	Committed int64
 	Declined  int64 // ended by its own decision, without effect
-	Retried   int64 // attempts that the server ended: deadlocks, lock wait time-outs
+	Retried   int64 // attempts that the server ended: deadlocks, lock wait time-outs, serialization failures
 }
 
 // A Check is an invariant of correct code: both numbers must be equal.

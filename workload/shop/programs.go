@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ type program struct {
 }
 
 // programs are all that the shop does. The first two are the mistakes. The others share no row with
-// them that anybody writes, and are serializable at REPEATABLE READ: each is a single statement, or
+// them that anybody writes, and are serializable at READ COMMITTED too: each is a single statement, or
 // locks what it reads before it writes, or only inserts.
 var programs = [...]program{
 	{name: "checkout", run: checkout},
@@ -37,11 +36,11 @@ var programs = [...]program{
 func transfer(ctx context.Context, c *client) error {
 	from, to := twoOf(c, accounts)
 	amount := 1 + c.random.IntN(500)
-	return c.transaction(ctx, func(tx *sql.Tx) error {
+	return c.transaction(ctx, func(tx handle) error {
 		balance := make(map[int]int)
 		for _, account := range []int{min(from, to), max(from, to)} {
 			var b int
-			if err := tx.QueryRowContext(ctx, "SELECT balance FROM account WHERE account_id = ? FOR UPDATE", account).Scan(&b); err != nil {
+			if err := tx.queryRow(ctx, "SELECT balance FROM account WHERE account_id = ? FOR UPDATE", account).Scan(&b); err != nil {
 				return fmt.Errorf("locking account %d: %w", account, err)
 			}
 			balance[account] = b
@@ -52,7 +51,7 @@ func transfer(ctx context.Context, c *client) error {
 		balance[from] -= amount
 		balance[to] += amount
 		for _, account := range []int{from, to} {
-			if _, err := tx.ExecContext(ctx, "UPDATE account SET balance = ? WHERE account_id = ?", balance[account], account); err != nil {
+			if err := tx.exec(ctx, "UPDATE account SET balance = ? WHERE account_id = ?", balance[account], account); err != nil {
 				return fmt.Errorf("writing account %d: %w", account, err)
 			}
 		}
@@ -71,7 +70,7 @@ func twoOf(c *client, n int) (int, int) {
 
 // readBalances reads every account in one statement, so at one moment: the sum is always the same.
 func readBalances(ctx context.Context, c *client) error {
-	rows, err := c.conn.QueryContext(ctx, "SELECT account_id, balance FROM account ORDER BY account_id")
+	rows, err := c.alone().query(ctx, "SELECT account_id, balance FROM account ORDER BY account_id")
 	if err != nil {
 		return fmt.Errorf("reading the balances: %w", err)
 	}
@@ -96,7 +95,7 @@ func readBalances(ctx context.Context, c *client) error {
 // reserve counts a reservation of an announced product up, in one statement.
 func reserve(ctx context.Context, c *client) error {
 	product := hotProducts + 1 + c.random.IntN(products-hotProducts)
-	if _, err := c.conn.ExecContext(ctx, "UPDATE stock SET reserved = reserved + 1 WHERE product_id = ?", product); err != nil {
+	if err := c.alone().exec(ctx, "UPDATE stock SET reserved = reserved + 1 WHERE product_id = ?", product); err != nil {
 		return fmt.Errorf("reserving a product: %w", err)
 	}
 	c.books.reserved.Add(1)
@@ -107,12 +106,9 @@ func reserve(ctx context.Context, c *client) error {
 func placeOrder(ctx context.Context, c *client) error {
 	lines := 1 + c.random.IntN(maxLinesPerOrder)
 	var order int64
-	err := c.transaction(ctx, func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(ctx, "INSERT INTO orders (customer_id) VALUES (?)", 1+c.random.IntN(customers))
-		if err != nil {
-			return fmt.Errorf("inserting an order: %w", err)
-		}
-		if order, err = result.LastInsertId(); err != nil {
+	err := c.transaction(ctx, func(tx handle) error {
+		var err error
+		if order, err = tx.insert(ctx, "order_id", "INSERT INTO orders (customer_id) VALUES (?)", 1+c.random.IntN(customers)); err != nil {
 			return fmt.Errorf("inserting an order: %w", err)
 		}
 		var values []any
@@ -120,7 +116,7 @@ func placeOrder(ctx context.Context, c *client) error {
 			values = append(values, order, line+1, 1+c.random.IntN(products), 1+c.random.IntN(5))
 		}
 		marks := strings.Join(slices.Repeat([]string{"(?, ?, ?, ?)"}, lines), ", ")
-		if _, err := tx.ExecContext(ctx, "INSERT INTO order_line (order_id, line_no, product_id, quantity) VALUES "+marks, values...); err != nil {
+		if err := tx.exec(ctx, "INSERT INTO order_line (order_id, line_no, product_id, quantity) VALUES "+marks, values...); err != nil {
 			return fmt.Errorf("inserting order lines: %w", err)
 		}
 		return nil
@@ -134,7 +130,7 @@ func placeOrder(ctx context.Context, c *client) error {
 
 // viewOrder reads a recent order with its lines, in one statement.
 func viewOrder(ctx context.Context, c *client) error {
-	rows, err := c.conn.QueryContext(ctx, "SELECT o.order_id, o.customer_id, l.line_no, l.product_id, l.quantity"+
+	rows, err := c.alone().query(ctx, "SELECT o.order_id, o.customer_id, l.line_no, l.product_id, l.quantity"+
 		" FROM orders o JOIN order_line l ON l.order_id = o.order_id WHERE o.order_id = ? ORDER BY l.line_no", c.books.newest.Load())
 	if err != nil {
 		return fmt.Errorf("reading an order: %w", err)
@@ -157,7 +153,7 @@ const turnsPerDay = 10
 
 // fillCart begins a cart.
 func fillCart(ctx context.Context, c *client) error {
-	if _, err := c.conn.ExecContext(ctx, "INSERT INTO cart (customer_id, day) VALUES (?, ?)", 1+c.random.IntN(customers), c.turn/turnsPerDay); err != nil {
+	if err := c.alone().exec(ctx, "INSERT INTO cart (customer_id, day) VALUES (?, ?)", 1+c.random.IntN(customers), c.turn/turnsPerDay); err != nil {
 		return fmt.Errorf("filling a cart: %w", err)
 	}
 	return nil
@@ -165,7 +161,7 @@ func fillCart(ctx context.Context, c *client) error {
 
 // cleanUpCarts deletes the carts of the days before yesterday.
 func cleanUpCarts(ctx context.Context, c *client) error {
-	if _, err := c.conn.ExecContext(ctx, "DELETE FROM cart WHERE day < ?", c.turn/turnsPerDay-1); err != nil {
+	if err := c.alone().exec(ctx, "DELETE FROM cart WHERE day < ?", c.turn/turnsPerDay-1); err != nil {
 		return fmt.Errorf("deleting old carts: %w", err)
 	}
 	return nil

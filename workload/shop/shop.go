@@ -1,12 +1,14 @@
-// Package shop is a small web shop: an ordinary client of a MySQL-family server over database/sql,
-// as the application that "isotap demo" watches. Several clients work at the same time, each on a
-// connection of its own, with text and prepared statements.
+// Package shop is a small web shop: an ordinary client of a server of the MySQL family or PostgreSQL over
+// database/sql, as the application that "isotap demo" watches. Several clients work at the same time, each
+// on a connection of its own, with text and prepared statements. dialect.go has what differs between the
+// families.
 //
 // It has two mistakes that many real shops have, both harmless at SERIALIZABLE and both invisible to
 // a test with one client (mistakes.go): the checkout reads the stock, computes and writes it back (a
 // lost update), and two managers approve expenses against one budget by reading all of it and
-// writing different lines (write skew). Everything else (programs.go) is correct at REPEATABLE READ,
-// and touches other rows than the mistakes do.
+// writing different lines (write skew). Each family's default level, REPEATABLE READ of InnoDB and READ
+// COMMITTED of PostgreSQL, permits both; PostgreSQL's REPEATABLE READ forbids the first. Everything else
+// (programs.go) is correct at these levels, and touches other rows than the mistakes do.
 //
 // The shop keeps its own books, so its [Outcome] tells what the mistakes did without looking at any
 // recording.
@@ -19,8 +21,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // The defaults of [Config]. With them a run takes about three seconds.
@@ -67,9 +67,10 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Run opens the shop: it connects the clients to the data source (go-sql-driver's DSN, with a
-// database that [Setup] filled), lets them work, and returns the outcome. Deadlocks and lock wait
-// time-outs are retried, as applications do; any other error ends the run.
+// Run opens the shop: it connects the clients to the data source (go-sql-driver's DSN, or PostgreSQL's
+// connection URI, postgres://…, with a database that [Setup] filled), lets them work, and returns the
+// outcome. Deadlocks, lock wait time-outs and serialization failures are retried, as applications do; any
+// other error ends the run.
 func Run(ctx context.Context, dsn string, config Config) (Outcome, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -119,35 +120,25 @@ func work(ctx context.Context, pools *pools, b *books, config Config) error {
 
 // pools are the two ways in which the clients talk to the server.
 type pools struct {
+	dialect  *dialect
 	prepared *sql.DB // arguments are sent as parameters of prepared statements
 	text     *sql.DB // arguments are written into the statement by the driver
 }
 
-func openPools(dsn string, clients int) (*pools, error) {
-	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("the shop's data source: %w", err)
-	}
-	open := func(interpolate bool) (*sql.DB, error) {
-		c := config.Clone()
-		c.InterpolateParams = interpolate
-		connector, err := mysql.NewConnector(c)
+func openPools(dsn string, clients int) (p *pools, err error) {
+	p = &pools{dialect: dialectOf(dsn)}
+	for _, pool := range []struct {
+		inline bool
+		into   **sql.DB
+	}{{false, &p.prepared}, {true, &p.text}} {
+		db, err := p.dialect.open(dsn, pool.inline)
 		if err != nil {
 			return nil, fmt.Errorf("the shop's data source: %w", err)
 		}
-		db := sql.OpenDB(connector)
 		db.SetMaxOpenConns(clients + 1)
-		return db, nil
+		*pool.into = db
 	}
-	prepared, err := open(false)
-	if err != nil {
-		return nil, err
-	}
-	text, err := open(true)
-	if err != nil {
-		return nil, err
-	}
-	return &pools{prepared: prepared, text: text}, nil
+	return p, nil
 }
 
 // close ends the connections. The driver's goodbyes may fail; nobody is there to mind.

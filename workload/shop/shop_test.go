@@ -2,12 +2,14 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/goleak"
 
 	"github.com/isotap/isotap/internal/testdb"
@@ -15,18 +17,44 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m) }
 
-// open sets a shop up in a new database and gives its data source, with the session variables.
-func open(t *testing.T, variables map[string]string) string {
+// A family is where the shop can be open.
+type family struct {
+	name     string
+	open     func(tb testdb.TB, database string) *sql.DB
+	database func(tb testdb.TB) string
+	dsn      func(tb testdb.TB, database string) string
+}
+
+var families = []family{
+	{"mysql", testdb.Open, testdb.NewDatabase, func(tb testdb.TB, database string) string { return testdb.MariaDB(tb).DSN(database) }},
+	{"postgresql", testdb.OpenPostgreSQL, testdb.NewPostgreSQLDatabase, func(tb testdb.TB, database string) string { return testdb.PostgreSQL(tb).DSN(database) }},
+}
+
+// onEach runs a test for each family.
+func onEach(t *testing.T, test func(t *testing.T, f family)) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) { test(t, f) })
+	}
+}
+
+// shop sets a shop up in a new database and gives its data source.
+func (f family) shop(t *testing.T) string {
 	t.Helper()
-	name := testdb.NewDatabase(t)
-	if err := Setup(t.Context(), testdb.Open(t, name)); err != nil {
+	name := f.database(t)
+	if err := Setup(t.Context(), f.open(t, name)); err != nil {
 		t.Fatal(err)
 	}
-	config, err := mysql.ParseDSN(testdb.MariaDB(t).DSN(name))
+	return f.dsn(t, name)
+}
+
+// withVariable sets a variable of MariaDB's sessions.
+func withVariable(t *testing.T, dsn, name, value string) string {
+	t.Helper()
+	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Params = variables
+	config.Params = map[string]string{name: value}
 	return config.FormatDSN()
 }
 
@@ -55,68 +83,90 @@ func run(t *testing.T, dsn string, config Config) Outcome {
 }
 
 func TestMistakesShowAndTheRestIsRight(t *testing.T) {
-	for seed := range uint64(2) {
-		o := run(t, open(t, nil), Config{Seed: seed, Transactions: 800})
-		if o.LostUnits() <= 0 {
-			t.Errorf("seed %d: %d units lost", seed, o.LostUnits())
+	onEach(t, func(t *testing.T, f family) {
+		for seed := range uint64(2) {
+			o := run(t, f.shop(t), Config{Seed: seed, Transactions: 800})
+			if o.LostUnits() <= 0 {
+				t.Errorf("seed %d: %d units lost", seed, o.LostUnits())
+			}
+			if o.OverLimit <= 0 || o.Overrun <= 0 {
+				t.Errorf("seed %d: %d departments over their limit by %d", seed, o.OverLimit, o.Overrun)
+			}
 		}
-		if o.OverLimit <= 0 || o.Overrun <= 0 {
-			t.Errorf("seed %d: %d departments over their limit by %d", seed, o.OverLimit, o.Overrun)
-		}
-	}
+	})
 }
 
 func TestSerializableForbidsBothMistakes(t *testing.T) {
-	o := run(t, open(t, map[string]string{"tx_isolation": "'SERIALIZABLE'"}), Config{Transactions: 800})
-	if o.LostUnits() != 0 || o.OverLimit != 0 {
-		t.Errorf("%d units lost, %d departments over their limit", o.LostUnits(), o.OverLimit)
-	}
-	var retried int64
-	for _, p := range o.Programs {
-		retried += p.Retried
-	}
-	if retried == 0 {
-		t.Error("nothing was retried: the mistakes had no occasion")
-	}
+	onEach(t, func(t *testing.T, f family) {
+		dsn := f.shop(t)
+		if f.name == "mysql" {
+			dsn = withVariable(t, dsn, "tx_isolation", "'SERIALIZABLE'")
+		} else {
+			dsn += "&default_transaction_isolation=serializable"
+		}
+		o := run(t, dsn, Config{Transactions: 800})
+		if o.LostUnits() != 0 || o.OverLimit != 0 {
+			t.Errorf("%d units lost, %d departments over their limit", o.LostUnits(), o.OverLimit)
+		}
+		var retried int64
+		for _, p := range o.Programs {
+			retried += p.Retried
+		}
+		if retried == 0 {
+			t.Error("nothing was retried: the mistakes had no occasion")
+		}
+	})
 }
 
 func TestSnapshotIsolationForbidsOnlyTheLostUpdate(t *testing.T) {
-	o := run(t, open(t, map[string]string{"innodb_snapshot_isolation": "ON"}), Config{Transactions: 800})
-	if o.LostUnits() != 0 {
-		t.Errorf("%d units lost", o.LostUnits())
-	}
-	if o.OverLimit == 0 {
-		t.Error("no department over its limit")
-	}
+	onEach(t, func(t *testing.T, f family) {
+		dsn := f.shop(t)
+		if f.name == "mysql" {
+			dsn = withVariable(t, dsn, "innodb_snapshot_isolation", "ON")
+		} else {
+			dsn += "&default_transaction_isolation=repeatable%20read"
+		}
+		o := run(t, dsn, Config{Transactions: 800})
+		if o.LostUnits() != 0 {
+			t.Errorf("%d units lost", o.LostUnits())
+		}
+		if o.OverLimit == 0 {
+			t.Error("no department over its limit")
+		}
+	})
 }
 
 func TestMistakesShowWithFewAndWithManyClients(t *testing.T) {
-	for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
-		o := run(t, open(t, nil), Config{Clients: tt.clients, Transactions: tt.clients * 30})
-		if len(o.Programs) != tt.programs || o.Clients != tt.clients {
-			t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients, len(o.Programs), tt.clients, tt.programs)
+	onEach(t, func(t *testing.T, f family) {
+		for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
+			o := run(t, f.shop(t), Config{Clients: tt.clients, Transactions: tt.clients * 30})
+			if len(o.Programs) != tt.programs || o.Clients != tt.clients {
+				t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients, len(o.Programs), tt.clients, tt.programs)
+			}
+			if o.LostUnits() <= 0 {
+				t.Errorf("%d clients lost %d units", tt.clients, o.LostUnits())
+			}
 		}
-		if o.LostUnits() <= 0 {
-			t.Errorf("%d clients lost %d units", tt.clients, o.LostUnits())
-		}
-	}
+	})
 }
 
 func TestSecondRunCountsOnlyItsOwnEffects(t *testing.T) {
-	dsn := open(t, nil)
-	first := run(t, dsn, Config{Transactions: 800})
-	second := run(t, dsn, Config{Transactions: 130, Seed: 1})
-	if first.OverLimit+second.OverLimit > departments {
-		t.Errorf("%d and %d departments over their limit, of %d", first.OverLimit, second.OverLimit, departments)
-	}
-	if second.UnitsSold >= first.UnitsSold || second.StockDecrease <= 0 || second.StockDecrease > second.UnitsSold {
-		t.Errorf("second run: %d sold, stock fell by %d", second.UnitsSold, second.StockDecrease)
-	}
+	onEach(t, func(t *testing.T, f family) {
+		dsn := f.shop(t)
+		first := run(t, dsn, Config{Transactions: 800})
+		second := run(t, dsn, Config{Transactions: 130, Seed: 1})
+		if first.OverLimit+second.OverLimit > departments {
+			t.Errorf("%d and %d departments over their limit, of %d", first.OverLimit, second.OverLimit, departments)
+		}
+		if second.UnitsSold >= first.UnitsSold || second.StockDecrease <= 0 || second.StockDecrease > second.UnitsSold {
+			t.Errorf("second run: %d sold, stock fell by %d", second.UnitsSold, second.StockDecrease)
+		}
+	})
 }
 
 func TestProgressCountsEveryTransaction(t *testing.T) {
 	var seen []int
-	run(t, open(t, nil), Config{Transactions: 65, Progress: func(done, total int) {
+	run(t, families[0].shop(t), Config{Transactions: 65, Progress: func(done, total int) {
 		if total != 65 {
 			t.Errorf("total %d", total)
 		}
@@ -133,65 +183,78 @@ func TestProgressCountsEveryTransaction(t *testing.T) {
 }
 
 func TestRunSaysWhatItCannotDo(t *testing.T) {
-	empty := testdb.MariaDB(t).DSN(testdb.NewDatabase(t))
-	shop := open(t, nil)
-	for _, tt := range []struct {
-		name, dsn string
-		config    Config
-		want      string
-	}{
-		{"too few clients", shop, Config{Clients: 3}, "needs 4 clients"},
-		{"too few transactions", shop, Config{Transactions: 5}, "5 transactions are too few for 13 clients"},
-		{"no data source", "nonsense", Config{}, "data source"},
-		{"no tables", empty, Config{}, "before opening the shop"},
-		{"nobody listens", "root@tcp(127.0.0.1:1)/x", Config{}, "before opening the shop"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Run(t.Context(), tt.dsn, tt.config); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v does not say %q", err, tt.want)
-			}
-		})
-	}
+	onEach(t, func(t *testing.T, f family) {
+		empty, shop := f.dsn(t, f.database(t)), f.shop(t)
+		nonsense, nobody := "nonsense", "root@tcp(127.0.0.1:1)/x"
+		if f.name == "postgresql" {
+			nonsense, nobody = "postgres://[", "postgres://postgres@127.0.0.1:1/x?sslmode=disable"
+		}
+		for _, tt := range []struct {
+			name, dsn string
+			config    Config
+			want      string
+		}{
+			{"too few clients", shop, Config{Clients: 3}, "needs 4 clients"},
+			{"too few transactions", shop, Config{Transactions: 5}, "5 transactions are too few for 13 clients"},
+			{"no data source", nonsense, Config{}, "data source"},
+			{"no tables", empty, Config{}, "before opening the shop"},
+			{"nobody listens", nobody, Config{}, "before opening the shop"},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				if _, err := Run(t.Context(), tt.dsn, tt.config); err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v does not say %q", err, tt.want)
+				}
+			})
+		}
+	})
 }
 
 func TestClientErrorEndsTheRun(t *testing.T) {
-	name := testdb.NewDatabase(t)
-	db := testdb.Open(t, name)
-	if err := Setup(t.Context(), db); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec("DROP TABLE cart"); err != nil {
-		t.Fatal(err)
-	}
-	before := goleak.IgnoreCurrent()
-	_, err := Run(t.Context(), testdb.MariaDB(t).DSN(name), Config{})
-	goleak.VerifyNone(t, before)
-	var refused *mysql.MySQLError
-	if !errors.As(err, &refused) || refused.Number != 1146 || !strings.Contains(err.Error(), "cart") {
-		t.Errorf("error %v", err)
-	}
+	onEach(t, func(t *testing.T, f family) {
+		name := f.database(t)
+		db := f.open(t, name)
+		if err := Setup(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("DROP TABLE cart"); err != nil {
+			t.Fatal(err)
+		}
+		before := goleak.IgnoreCurrent()
+		_, err := Run(t.Context(), f.dsn(t, name), Config{})
+		goleak.VerifyNone(t, before)
+		var mysqlError *mysql.MySQLError
+		var postgresqlError *pgconn.PgError
+		missing := errors.As(err, &mysqlError) && mysqlError.Number == 1146 || errors.As(err, &postgresqlError) && postgresqlError.Code == "42P01"
+		if !missing || !strings.Contains(err.Error(), "cart") {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 func TestCancelledRunEnds(t *testing.T) {
-	dsn := open(t, nil)
-	before := goleak.IgnoreCurrent()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	if _, err := Run(ctx, dsn, Config{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error %v", err)
-	}
-	goleak.VerifyNone(t, before)
+	onEach(t, func(t *testing.T, f family) {
+		dsn := f.shop(t)
+		before := goleak.IgnoreCurrent()
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := Run(ctx, dsn, Config{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		goleak.VerifyNone(t, before)
+	})
 }
 
 func TestSetupDoesNotTouchTablesThatAreThere(t *testing.T) {
-	db := testdb.Open(t, testdb.NewDatabase(t))
-	if _, err := db.Exec("CREATE TABLE account (precious INT)"); err != nil {
-		t.Fatal(err)
-	}
-	if err := Setup(t.Context(), db); err == nil || !strings.Contains(err.Error(), "CREATE TABLE account") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := db.Exec("SELECT precious FROM account"); err != nil {
-		t.Error(err)
-	}
+	onEach(t, func(t *testing.T, f family) {
+		db := f.open(t, f.database(t))
+		if _, err := db.Exec("CREATE TABLE account (precious INT)"); err != nil {
+			t.Fatal(err)
+		}
+		if err := Setup(t.Context(), db); err == nil || !strings.Contains(err.Error(), "CREATE TABLE account") {
+			t.Errorf("error %v", err)
+		}
+		if _, err := db.Exec("SELECT precious FROM account"); err != nil {
+			t.Error(err)
+		}
+	})
 }
