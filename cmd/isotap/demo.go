@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/internal/demo"
@@ -10,21 +13,26 @@ func demoCommand() *cobra.Command {
 	// Its findings are what the demo is for: they are no failure unless they are asked to be one.
 	out := output{html: "isotap-demo.html", failOn: "none"}
 	var seed uint64
+	var engine string
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a small shop lose an update, on a database of its own",
-		Long: "Starts a throw-away MariaDB (installed by package name on Debian and Ubuntu when it is missing), runs a\n" +
-			"small web shop with two mistakes through the proxy, and prints the findings.",
-		Example: "  isotap demo\n  isotap demo --seed 7 --html shop.html",
+		Long: "Starts a throw-away MariaDB or PostgreSQL (installed by package name on Debian and Ubuntu when it is\n" +
+			"missing), runs a small web shop with two mistakes through the proxy, and prints the findings.",
+		Example: "  isotap demo\n  isotap demo --engine postgres\n  isotap demo --seed 7 --html shop.html",
 		Args:    noArguments,
 	}
 	out.flags(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")
+	c.Flags().StringVar(&engine, "engine", "", "the server: "+strings.Join(demo.Engines(), " or ")+"; the first that is installed when not set")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
 		}
-		result, err := demo.Run(c.Context(), demo.Options{Seed: seed, Version: isotapVersion(), Log: c.ErrOrStderr()})
+		if err := demo.CheckEngine(engine); err != nil {
+			return fmt.Errorf("--engine: %w", err)
+		}
+		result, err := demo.Run(c.Context(), demo.Options{Engine: engine, Seed: seed, Version: isotapVersion(), Log: c.ErrOrStderr()})
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
-// Package demo is `isotap demo`: a throw-away MariaDB, the shop of workload/shop as its client through
-// the proxy, and the analysis of what was recorded.
+// Package demo is `isotap demo`: a throw-away server, the shop of workload/shop as its client through
+// the proxy, and the analysis of what was recorded. engine.go has the servers.
 package demo
 
 import (
@@ -14,8 +14,6 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/tap"
-	"github.com/isotap/isotap/internal/testdb"
-	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 	"github.com/isotap/isotap/workload/shop"
 )
 
@@ -23,6 +21,7 @@ const database = "shop"
 
 // Options of a demo.
 type Options struct {
+	Engine  string // one of Engines; empty: the first of them that is installed, MariaDB when none is
 	Seed    uint64
 	Version string    // isotap's own
 	Log     io.Writer // what is being done, a line each
@@ -31,16 +30,20 @@ type Options struct {
 // Run starts a server, runs the shop through the proxy and analyses the recording. Everything it made
 // is gone when it returns.
 func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
-	if err := testdb.Install(ctx, o.Log); err != nil {
+	e, err := chooseEngine(o.Engine)
+	if err != nil {
 		return nil, err
 	}
-	server, err := testdb.Start(ctx, testdb.Options{})
+	if err := e.install(ctx, o.Log); err != nil {
+		return nil, err
+	}
+	server, err := e.start(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	fmt.Fprintf(o.Log, "started MariaDB %s on %s\n", server.Version(), server.Addr())
-	target, err := openShop(ctx, server)
+	fmt.Fprintf(o.Log, "started %s %s on %s\n", e.title, server.Version(), server.Addr())
+	target, err := openShop(ctx, e, server)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +59,8 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 	return tap.Analyze(ctx, []string{recording}, analyzer.Options{})
 }
 
-// openShop makes the shop's tables and gives them isotap's columns.
-func openShop(ctx context.Context, server *testdb.Server) (catalog.Target, error) {
+// openShop makes the shop's tables and readies them for isotap.
+func openShop(ctx context.Context, e engine, server server) (catalog.Target, error) {
 	target, err := catalog.ParseTarget(server.URL() + database)
 	if err != nil {
 		return target, err
@@ -78,13 +81,7 @@ func openShop(ctx context.Context, server *testdb.Server) (catalog.Target, error
 	if err := shop.Setup(ctx, inShop); err != nil {
 		return target, fmt.Errorf("make the shop's tables: %w", err)
 	}
-	conn, err := catalog.Connect(ctx, target)
-	if err != nil {
-		return target, err
-	}
-	defer conn.Close()
-	_, err = catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}, WListBytes: sqlmysql.DefaultWListBytes})
-	return target, err
+	return target, e.ready(ctx, target)
 }
 
 // trade runs the shop through a proxy.
@@ -94,8 +91,12 @@ func trade(ctx context.Context, o Options, target catalog.Target, recording stri
 	if err != nil {
 		return err
 	}
+	place, err := t.Place()
+	if err != nil {
+		return errors.Join(err, t.Stop())
+	}
 	started := time.Now()
-	outcome, err := shop.Run(ctx, t.DSN(database), shop.Config{Seed: o.Seed})
+	outcome, err := shop.Run(ctx, place["dsn"], shop.Config{Seed: o.Seed})
 	if err := errors.Join(err, t.Stop()); err != nil {
 		return err
 	}

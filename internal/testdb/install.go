@@ -56,6 +56,9 @@ func installed() error {
 	return err
 }
 
+// HasMariaDB says whether MariaDB is on this machine.
+func HasMariaDB() bool { return installed() == nil }
+
 // Install installs MariaDB by its packages' names where that needs no question: on Debian and
 // Ubuntu as root, or with a sudo that asks for no password. Elsewhere, and when it fails, the error
 // wraps [ErrNotInstalled]. It writes what apt-get prints to w, and does nothing when MariaDB is

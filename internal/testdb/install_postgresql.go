@@ -75,6 +75,12 @@ func newestFirst(patterns []string) []string {
 	return dirs
 }
 
+// HasPostgreSQL says whether PostgreSQL is on this machine.
+func HasPostgreSQL() bool {
+	_, err := findPostgreSQL()
+	return err == nil
+}
+
 // noCluster is a script for root: while the file named by its argument is there, Debian's package creates
 // no cluster. It fails where the file is somebody's already.
 const noCluster = `set -e; [ ! -e "$1" ]; mkdir -p "${1%/*}"; echo 'create_main_cluster = false' >"$1"`
@@ -85,7 +91,7 @@ const clusterSettings = "/etc/postgresql-common/createcluster.d/isotap.conf"
 // InstallPostgreSQL installs PostgreSQL by its package's name, where and as [Install] does. On Debian and
 // Ubuntu the package is kept from creating and starting a cluster of the system's own.
 func InstallPostgreSQL(ctx context.Context, w io.Writer) error {
-	if _, err := findPostgreSQL(); err == nil {
+	if HasPostgreSQL() {
 		return nil
 	}
 	if err := installPostgreSQL(ctx, w); err != nil {
