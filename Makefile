@@ -39,7 +39,7 @@ test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, 
 
 bench: mariadb postgresql ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	@for tool in $(BENCH_TOOLS); do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || exit 1; done || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends $(BENCH_TOOLS)
+	@(for tool in $(BENCH_TOOLS); do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || exit 1; done) || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends $(BENCH_TOOLS)
 	$(GO) run ./internal/bench
 
 lint: ## check format and style
