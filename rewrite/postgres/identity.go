@@ -37,11 +37,20 @@ func (s *source) columnOf(name string) string { return quoted(s.ref) + "." + quo
 // system gives the reference to a system column, which has no other name.
 func (s *source) system(name string) string { return quoted(s.ref) + "." + name }
 
-// place adds the table that holds the version where others may than the one that is named.
-func (id *identity) place(s *source) {
+// table adds the table that holds the version where others may than the one that is named.
+func (id *identity) table(s *source) {
 	if s.inherited() {
 		id.add(rewrite.ItemTable, s.system("tableoid"))
 	}
+}
+
+// readIdentity is the identity of a version that is read.
+func readIdentity(s *source) (*identity, error) {
+	id := &identity{}
+	id.table(s)
+	id.add(rewrite.ItemPlace, s.system("ctid"))
+	id.add(rewrite.ItemXID, s.system("xmin"))
+	return id, id.key(s)
 }
 
 // key adds the columns of the primary key, if there is one.
@@ -55,38 +64,40 @@ func (id *identity) key(s *source) error {
 		if err != nil {
 			return err
 		}
-		item, ok := keyItems[c.Type]
-		if ok {
+		if item, ok := keyItems[c.Type]; ok {
 			id.add(item, s.columnOf(here))
 			continue
 		}
-		send, ok := sendFunctions[c.Type]
-		if !ok {
-			return refusal("key type")
-		}
-		id.add(rewrite.ItemKeyHex, "pg_catalog.encode(pg_catalog."+send+"("+s.columnOf(here)+"), 'hex')")
+		id.add(rewrite.ItemKeyHex, "pg_catalog.encode("+binary(c.Type, s.columnOf(here))+", 'hex')")
 	}
 	return nil
 }
 
-// keyItems are the types whose values tell themselves, in text and binary.
-var keyItems = map[string]rewrite.Item{
-	"int2": rewrite.ItemKeyInt, "smallint": rewrite.ItemKeyInt,
-	"int4": rewrite.ItemKeyInt, "integer": rewrite.ItemKeyInt,
-	"int8": rewrite.ItemKeyInt, "bigint": rewrite.ItemKeyInt,
-	"text": rewrite.ItemKeyText, "varchar": rewrite.ItemKeyText, "character varying": rewrite.ItemKeyText,
-	"uuid": rewrite.ItemKeyUUID,
+// binary gives the expression for a value as bytea: its binary form, or where the type's function for it is not
+// known, its text.
+func binary(typ, column string) string {
+	if send, ok := sendFunctions[typ]; ok {
+		return "pg_catalog." + send + "(" + column + ")"
+	}
+	if strings.HasPrefix(typ, "_") {
+		return "pg_catalog.array_send(" + column + ")"
+	}
+	return "pg_catalog.convert_to(" + column + "::pg_catalog.text, 'UTF8')"
 }
 
-// sendFunctions give the binary form of the other types.
+// keyItems are the types, by their names in pg_type, whose values tell themselves in text and binary.
+var keyItems = map[string]rewrite.Item{"int2": rewrite.ItemKeyInt, "int4": rewrite.ItemKeyInt, "int8": rewrite.ItemKeyInt,
+	"text": rewrite.ItemKeyText, "varchar": rewrite.ItemKeyText, "uuid": rewrite.ItemKeyUUID}
+
+// sendFunctions give the binary form of other types.
 var sendFunctions = map[string]string{
-	"bool": "boolsend", "boolean": "boolsend", "bpchar": "bpcharsend", "character": "bpcharsend", "char": "charsend", "name": "namesend",
-	"bytea": "byteasend", "numeric": "numeric_send", "float4": "float4send", "real": "float4send", "float8": "float8send",
-	"double precision": "float8send", "money": "cash_send", "oid": "oidsend", "date": "date_send", "time": "time_send",
-	"time without time zone": "time_send", "timetz": "timetz_send", "time with time zone": "timetz_send",
-	"timestamp": "timestamp_send", "timestamp without time zone": "timestamp_send", "timestamptz": "timestamptz_send",
-	"timestamp with time zone": "timestamptz_send", "interval": "interval_send", "inet": "inet_send", "cidr": "cidr_send",
-	"macaddr": "macaddr_send", "macaddr8": "macaddr8_send", "bit": "bit_send", "varbit": "varbit_send", "bit varying": "varbit_send",
+	"bool": "boolsend", "bpchar": "bpcharsend", "char": "charsend", "name": "namesend", "bytea": "byteasend",
+	"numeric": "numeric_send", "float4": "float4send", "float8": "float8send", "money": "cash_send", "oid": "oidsend",
+	"date": "date_send", "time": "time_send", "timetz": "timetz_send", "timestamp": "timestamp_send",
+	"timestamptz": "timestamptz_send", "interval": "interval_send", "inet": "inet_send", "cidr": "cidr_send",
+	"macaddr": "macaddr_send", "macaddr8": "macaddr8_send", "bit": "bit_send", "varbit": "varbit_send",
+	"jsonb": "jsonb_send", "int4range": "range_send", "int8range": "range_send", "numrange": "range_send",
+	"daterange": "range_send", "tsrange": "range_send", "tstzrange": "range_send",
 }
 
 // aliased gives the expressions under names that no other column of a result has, for ORDER BY would take

@@ -9,191 +9,189 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// insert makes an INSERT return the versions that it stored.
-func (pl *planner) insert(n *ast.InsertStmt) error {
-	if n.WithClause != nil {
-		return refusal("with")
-	}
-	s, err := pl.written(n.Relation)
-	if err != nil {
-		return err
-	}
-	u, err := inspect(n.SelectStmt, n.OnConflictClause, n.ReturningList)
-	if err != nil {
-		return err
-	}
-	pl.lowerBy(u)
-	if q, ok := n.SelectStmt.(*ast.SelectStmt); ok && len(nodes(q.ValuesLists)) == 0 {
-		pl.lower("INSERT SELECT") // what it reads is not observed
-	}
-	if s.table.InsertTrigger {
-		pl.lower("trigger")
-	}
-	id := identity{}
-	left(&id, s)
-	if err := id.key(s); err != nil {
-		return err
-	}
-	if n.OnConflictClause != nil {
-		if err := pl.conflict(&id, s, n.OnConflictClause); err != nil {
-			return err
+// A write is a statement that writes rows of one table, on its way to a RETURNING clause that tells which.
+type write struct {
+	*planner
+	target source
+	id     identity // of the target's rows
+	client []ast.Node
+	// both says that RETURNING tells old and new versions apart.
+	both bool
+	// read are the tables that the statement reads beside its target, and tells too.
+	read []source
+}
+
+// newWrite begins the rewriting of a statement with a target, a WITH and a RETURNING clause. WITH may hold
+// statements of its own, which are not observed.
+func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returning *ast.NodeList) (*write, error) {
+	if with != nil {
+		pl.lower("with")
+		for _, c := range nodes(with.Ctes) {
+			if cte, ok := c.(*ast.CommonTableExpr); ok {
+				pl.ctes = append(pl.ctes, cte.Ctename)
+			}
 		}
 	}
-	return pl.returning(&id, s, nodes(n.ReturningList))
-}
-
-// conflict adds what tells inserted rows from updated ones.
-func (pl *planner) conflict(id *identity, s *source, n *ast.OnConflictClause) error {
-	if n.Action != ast.ONCONFLICT_UPDATE {
-		return nil
-	}
-	if s.table.Partitioned {
-		return refusal("ON CONFLICT") // there is no xmax to tell by
-	}
-	if s.table.UpdateTrigger {
-		pl.lower("trigger")
-	}
-	if s.table.CascadesUpdate {
-		pl.lower("cascade")
-	}
-	if assigns(s, n.TargetList) {
-		pl.lower("key")
-	}
-	// A row that was just inserted is locked by nobody, an updated one by its updater.
-	id.add(rewrite.ItemInserted, "("+s.system("xmax")+" OPERATOR(pg_catalog.=) '0')")
-	return nil
-}
-
-// update makes an UPDATE return the versions that it stored, from PostgreSQL 18 on those it replaced too.
-func (pl *planner) update(n *ast.UpdateStmt) error {
-	if n.WithClause != nil {
-		return refusal("with")
-	}
-	if len(nodes(n.FromClause)) > 0 {
-		return refusal("UPDATE FROM")
-	}
-	s, err := pl.written(n.Relation)
-	if err != nil {
-		return err
-	}
-	u, err := inspect(n.TargetList, n.WhereClause, n.ReturningList)
-	if err != nil {
-		return err
-	}
-	pl.lowerBy(u)
-	if s.table.UpdateTrigger {
-		pl.lower("trigger")
-	}
-	if s.table.CascadesUpdate {
-		pl.lower("cascade")
-	}
-	if len(s.table.Key) == 0 || assigns(s, n.TargetList) {
-		pl.lower("key")
-	}
-	id := identity{}
-	left(&id, s)
-	if err := id.key(s); err != nil {
-		return err
-	}
-	return pl.returning(&id, s, nodes(n.ReturningList))
-}
-
-// deleteRows makes a DELETE return the versions that it ended.
-func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
-	if n.WithClause != nil {
-		return refusal("with")
-	}
-	if len(nodes(n.UsingClause)) > 0 {
-		return refusal("DELETE USING")
-	}
-	s, err := pl.written(n.Relation)
-	if err != nil {
-		return err
-	}
-	u, err := inspect(n.WhereClause, n.ReturningList)
-	if err != nil {
-		return err
-	}
-	pl.lowerBy(u)
-	if s.table.DeleteTrigger {
-		pl.lower("trigger")
-	}
-	if s.table.CascadesDelete {
-		pl.lower("cascade")
-	}
-	id := identity{}
-	id.place(s)
-	id.add(rewrite.ItemPlace, s.system("ctid"))
-	if !s.table.Partitioned {
-		id.add(rewrite.ItemXID, s.system("xmin"))
-	}
-	if err := id.key(s); err != nil {
-		return err
-	}
-	return pl.returning(&id, s, nodes(n.ReturningList))
-}
-
-// written gives the table that a statement writes, as its RETURNING clause sees it.
-func (pl *planner) written(n *ast.RangeVar) (*source, error) {
-	t, err := pl.target(n)
+	t, err := pl.written(target)
 	if err != nil {
 		return nil, err
 	}
-	s, err := sourceOf(t, n)
-	return &s, err
+	s, err := sourceOf(t, target)
+	if err != nil {
+		return nil, err
+	}
+	return &write{planner: pl, target: s, client: nodes(returning), both: pl.session.Version >= 18 && !s.inherited()}, nil
 }
 
-// left adds the place and writer of the version that a write leaves.
-func left(id *identity, s *source) {
-	id.place(s)
-	id.add(rewrite.ItemNewPlace, s.system("ctid"))
-	if !s.table.Partitioned { // which gives system columns of its partitions' rows only in part
-		id.add(rewrite.ItemNewXID, s.system("xmin"))
+// beside adds the base tables of a FROM or USING clause. What they are made of otherwise is not observed, and
+// makes the statement inexact.
+func (w *write) beside(from []ast.Node) {
+	for _, n := range from {
+		found, err := w.sourcesOf(n)
+		if err != nil {
+			w.lower(err.Error())
+			continue
+		}
+		for _, s := range found {
+			if s.ref == w.target.ref || slices.ContainsFunc(w.read, func(o source) bool { return o.ref == s.ref }) {
+				w.lower("same name")
+				continue
+			}
+			w.read = append(w.read, s)
+		}
 	}
 }
 
-// assigns says whether one of the assignments is to a column of the table's key.
-func assigns(s *source, assignments *ast.NodeList) bool {
-	for _, a := range nodes(assignments) {
-		target, ok := a.(*ast.ResTarget)
-		if !ok {
-			return true
-		}
-		if slices.Contains(s.table.Key, target.Name) {
-			return true
-		}
+// settle lowers the plan for what a statement does beside its own table accesses, and decides how versions
+// are told apart once all tables are known.
+func (w *write) settle(parts ...ast.Node) error {
+	u, err := inspect(append(parts, ast.NewNodeList(w.client...))...)
+	if err != nil {
+		return err
 	}
-	return false
-}
-
-// lowerBy lowers the plan for what a statement does beside its own table accesses.
-func (pl *planner) lowerBy(u *usage) {
 	if u.subquery {
-		pl.lower("subquery")
+		w.lower("subquery")
 	}
 	if u.function {
-		pl.lower("function")
+		w.lower("function")
 	}
+	for _, s := range append(w.read, w.target) {
+		// Such a name would hide the versions.
+		w.both = w.both && s.ref != "old" && s.ref != "new"
+	}
+	return nil
+}
+
+// place adds what tells where a version is: of is a qualifier, and empty for the table's own name.
+func (w *write) place(of string, place, xid rewrite.Item) {
+	if of == "" {
+		of = quoted(w.target.ref)
+	}
+	w.id.add(place, of+".ctid")
+	if !w.target.table.Partitioned {
+		w.id.add(xid, of+".xmin")
+	}
+}
+
+// left adds the version that a write of new rows leaves.
+func (w *write) left() {
+	w.id.table(&w.target)
+	w.place("", rewrite.ItemNewPlace, rewrite.ItemNewXID)
+}
+
+// replaced adds the version that a write replaces and the one that it leaves; before PostgreSQL 18 the latter
+// only.
+func (w *write) replaced() {
+	if !w.both {
+		w.left()
+		return
+	}
+	w.place("old", rewrite.ItemPlace, rewrite.ItemXID)
+	w.place("new", rewrite.ItemNewPlace, rewrite.ItemNewXID)
+}
+
+// keyed says what becomes of the row's key, when it may change: an UPDATE without it, or of a table that has none,
+// cannot tell which row it wrote unless it tells the version that it replaced.
+func (w *write) keyed(assigned bool) {
+	key := w.target.table.Key
+	switch {
+	case !w.both && (assigned || len(key) == 0):
+		w.lower("key")
+	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
+		var old, changed []string
+		for _, k := range key {
+			old, changed = append(old, "old."+quoted(k)), append(changed, "new."+quoted(k))
+		}
+		w.id.add(rewrite.ItemOldKeyChanged, "(ROW("+strings.Join(old, ", ")+") IS DISTINCT FROM ROW("+strings.Join(changed, ", ")+"))")
+	}
+}
+
+// updates lowers the plan for what an update of the target brings about elsewhere.
+func (w *write) updates() {
+	if w.target.table.UpdateTrigger {
+		w.lower("trigger")
+	}
+	if w.target.table.CascadesUpdate {
+		w.lower("cascade")
+	}
+}
+
+// deletes is as updates.
+func (w *write) deletes() {
+	if w.target.table.DeleteTrigger {
+		w.lower("trigger")
+	}
+	if w.target.table.CascadesDelete {
+		w.lower("cascade")
+	}
+}
+
+// inserts is as updates.
+func (w *write) inserts() {
+	if w.target.table.InsertTrigger {
+		w.lower("trigger")
+	}
+}
+
+// assigns says whether one of the assignments is to a column of the target's key.
+func (w *write) assigns(assignments []ast.Node) bool {
+	return slices.ContainsFunc(assignments, func(a ast.Node) bool {
+		target, ok := a.(*ast.ResTarget)
+		return !ok || slices.Contains(w.target.table.Key, target.Name)
+	})
 }
 
 // logPosition is a function that tells where the write-ahead log ends. It is called for each row after that was
 // written and while it is locked, so it orders the writers of a row.
 const logPosition = "pg_catalog.pg_current_wal_insert_lsn()"
 
-// returning appends the identity to the client's RETURNING clause, or adds one.
-func (pl *planner) returning(id *identity, s *source, client []ast.Node) error {
-	id.add(rewrite.ItemLSN, logPosition)
-	if len(client)+len(s.table.Columns)+len(id.items) > maxTargets {
+// returning appends the identities to the client's RETURNING clause, or adds one.
+func (w *write) returning() error {
+	if err := w.id.key(&w.target); err != nil {
+		return err
+	}
+	w.id.add(rewrite.ItemLSN, logPosition)
+	exprs, width := w.id.exprs, len(w.client)+len(w.target.names)
+	w.plan.Sources = append(w.plan.Sources, w.id.source(&w.target))
+	for i := range w.read {
+		s := &w.read[i]
+		id, err := readIdentity(s)
+		if err != nil {
+			return err
+		}
+		exprs = append(exprs, id.exprs...)
+		width += len(s.names)
+		w.plan.Sources = append(w.plan.Sources, id.source(s))
+	}
+	if width+len(exprs) > maxTargets {
 		return refusal("columns")
 	}
-	added := strings.Join(id.exprs, ", ")
-	lead := " RETURNING "
-	pl.plan.Reply = rewrite.Returning
-	if len(client) > 0 {
+	added, lead := strings.Join(exprs, ", "), " RETURNING "
+	w.plan.Reply = rewrite.Returning
+	if len(w.client) > 0 {
 		lead = ", "
-		pl.plan.Reply = rewrite.Trimmed
+		w.plan.Reply = rewrite.Trimmed
 	}
-	pl.insertAfter(len(pl.st.toks)-1, lead+added)
-	pl.plan.Sources = append(pl.plan.Sources, id.source(s))
-	return pl.proven(client, added, returningList)
+	w.insertAfter(len(w.st.toks)-1, lead+added)
+	return w.proven(w.client, added, returningList)
 }

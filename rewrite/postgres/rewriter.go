@@ -108,6 +108,7 @@ type planner struct {
 	st       *statement
 	plan     *rewrite.Plan
 	edits    []edit
+	ctes     []string // names that WITH gives to queries
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.

@@ -117,11 +117,8 @@ func (pl *planner) appendTargets(n *ast.SelectStmt, sources []source) error {
 	width, count := len(nodes(n.TargetList)), 0
 	for i := range sources {
 		s := &sources[i]
-		id := identity{}
-		id.place(s)
-		id.add(rewrite.ItemPlace, s.system("ctid"))
-		id.add(rewrite.ItemXID, s.system("xmin"))
-		if err := id.key(s); err != nil {
+		id, err := readIdentity(s)
+		if err != nil {
 			return err
 		}
 		added = append(added, id.aliased(count+1))

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
@@ -37,12 +38,14 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 	switch {
 	case n.CatalogName != "":
 		return nil, unknown
+	case n.SchemaName == "" && slices.Contains(pl.ctes, n.RelName):
+		return nil, "with"
 	case n.SchemaName == "pg_catalog", n.SchemaName == "information_schema", n.SchemaName == "pg_toast":
 		return nil, ""
 	case n.SchemaName == "pg_temp":
 		return nil, temporary
 	case pl.session.unsettled(n.RelName):
-		return nil, uncommitted
+		return nil, unsettled
 	case n.SchemaName != "":
 		if t := pl.rewriter.schema.Table(n.SchemaName, n.RelName); t != nil {
 			return t, ""
@@ -70,9 +73,13 @@ func (s *Session) unsettled(table string) bool {
 	return false
 }
 
-// target finds the table that a statement writes. Catalogs and what has rules are refused.
-func (pl *planner) target(n *ast.RangeVar) (*rewrite.Table, error) {
+// written finds the table that a statement writes, which is never one that WITH defines. Catalogs and what has
+// rules are refused.
+func (pl *planner) written(n *ast.RangeVar) (*rewrite.Table, error) {
+	ctes := pl.ctes
+	pl.ctes = nil
 	t, reason := pl.table(n)
+	pl.ctes = ctes
 	switch {
 	case t == nil && reason == "":
 		return nil, refusal("catalog")

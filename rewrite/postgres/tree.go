@@ -29,7 +29,7 @@ func (pl *planner) rewrite() error {
 	case *ast.DeleteStmt:
 		return pl.deleteRows(n)
 	case *ast.MergeStmt:
-		return refusal("MERGE")
+		return pl.merge(n)
 	}
 	return refusal(unparsable)
 }

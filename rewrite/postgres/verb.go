@@ -64,7 +64,7 @@ func (v verb) classify() {
 const (
 	unparsable  = "unparsable"
 	temporary   = "temporary table"
-	uncommitted = "uncommitted DDL"
+	unsettled   = "temporary or uncommitted"
 )
 
 // mentions says whether one of the keywords occurs anywhere in the statement.

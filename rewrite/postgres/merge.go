@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// merge makes a MERGE return the versions that it stored and ended. It can from PostgreSQL 17 on.
+func (pl *planner) merge(n *ast.MergeStmt) error {
+	if pl.session.Version < 17 {
+		return refusal("MERGE")
+	}
+	w, err := pl.newWrite(n.Relation, n.WithClause, n.ReturningList)
+	if err != nil {
+		return err
+	}
+	w.beside([]ast.Node{n.SourceRelation})
+	parts := []ast.Node{n.SourceRelation, n.JoinCondition}
+	assigned := false
+	for _, c := range nodes(n.MergeWhenClauses) {
+		clause, ok := c.(*ast.MergeWhenClause)
+		if !ok {
+			return refusal(unparsable)
+		}
+		parts = append(parts, clause.Condition, clause.Values)
+		assigned = w.clause(clause) || assigned
+		for _, t := range clause.TargetList {
+			parts = append(parts, t)
+		}
+	}
+	if err := w.settle(parts...); err != nil {
+		return err
+	}
+	w.id.add(rewrite.ItemAction, "merge_action()")
+	w.mergedVersions()
+	if assigned {
+		w.keyed(true)
+	}
+	return w.returning()
+}
+
+// clause takes note of what one WHEN clause does, and says whether it may change keys.
+func (w *write) clause(c *ast.MergeWhenClause) bool {
+	switch c.CommandType {
+	case ast.CMD_INSERT:
+		w.inserts()
+	case ast.CMD_DELETE:
+		w.deletes()
+	case ast.CMD_UPDATE:
+		w.updates()
+		var assignments []ast.Node
+		for _, t := range c.TargetList {
+			assignments = append(assignments, t)
+		}
+		return len(w.target.table.Key) == 0 || w.assigns(assignments)
+	}
+	return false
+}
+
+// mergedVersions adds the versions that a MERGE ended and left. Where the server does not tell old from new, the
+// table's columns are those of the version that was ended in a row that was deleted, and otherwise those of
+// the one that was left.
+func (w *write) mergedVersions() {
+	if w.both {
+		w.replaced()
+		return
+	}
+	w.id.table(&w.target)
+	ref := quoted(w.target.ref)
+	when := func(sign, column string) string {
+		return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + ref + "." + column + " END"
+	}
+	w.id.add(rewrite.ItemPlace, when("=", "ctid"))
+	w.id.add(rewrite.ItemNewPlace, when("<>", "ctid"))
+	if !w.target.table.Partitioned {
+		w.id.add(rewrite.ItemXID, when("=", "xmin"))
+		w.id.add(rewrite.ItemNewXID, when("<>", "xmin"))
+	}
+}

@@ -1,0 +1,40 @@
+package postgres
+
+import (
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// update makes an UPDATE return the versions that it stored, and from PostgreSQL 18 on those that it replaced.
+func (pl *planner) update(n *ast.UpdateStmt) error {
+	w, err := pl.newWrite(n.Relation, n.WithClause, n.ReturningList)
+	if err != nil {
+		return err
+	}
+	w.beside(nodes(n.FromClause))
+	if err := w.settle(n.TargetList, n.WhereClause, n.FromClause); err != nil {
+		return err
+	}
+	w.updates()
+	w.replaced()
+	w.keyed(w.assigns(nodes(n.TargetList)))
+	return w.returning()
+}
+
+// deleteRows makes a DELETE return the versions that it ended.
+func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
+	w, err := pl.newWrite(n.Relation, n.WithClause, n.ReturningList)
+	if err != nil {
+		return err
+	}
+	w.beside(nodes(n.UsingClause))
+	if err := w.settle(n.WhereClause, n.UsingClause); err != nil {
+		return err
+	}
+	w.deletes()
+	w.id.table(&w.target)
+	w.id.add(rewrite.ItemPlace, w.target.system("ctid"))
+	w.id.add(rewrite.ItemXID, w.target.system("xmin"))
+	return w.returning()
+}
