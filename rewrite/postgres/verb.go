@@ -62,9 +62,9 @@ func (v verb) classify() {
 
 // The reasons that arise in several places.
 const (
-	unparsable  = "unparsable"
-	temporary   = "temporary table"
-	unsettled   = "temporary or uncommitted"
+	unparsable = "unparsable"
+	temporary  = "temporary table"
+	unsettled  = "temporary or uncommitted"
 )
 
 // mentions says whether one of the keywords occurs anywhere in the statement.
