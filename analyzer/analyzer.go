@@ -71,6 +71,7 @@ import (
 	"math"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/versions"
 )
 
 // DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
@@ -113,8 +114,13 @@ func New(opts Options) *Analyzer {
 	return a
 }
 
-// Analyze analyses a history that is in memory. The transactions of a session are in order.
+// Analyze analyses a history that is in memory. The transactions of a session are in order. Where a
+// statement has places, package versions finds the versions; txns stay as they are.
 func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
+	txns, err := versions.Translate(infos, txns)
+	if err != nil {
+		return nil, err
+	}
 	a := New(Options{})
 	for _, info := range infos {
 		if err := a.Add(info); err != nil {

@@ -16,6 +16,10 @@ const (
 	runDigits = 6
 	// MaxRun is the number of distinct runs: what six base-36 digits can say.
 	MaxRun = 36 * 36 * 36 * 36 * 36 * 36
+	// Unrecorded is the run of the tags of versions that no recorded transaction wrote although all that
+	// was there before is known: no proxy has it, and no recording. A transaction's counter is PostgreSQL's
+	// transaction id.
+	Unrecorded Run = MaxRun
 )
 
 // String gives the run's six base-36 digits.

@@ -25,34 +25,35 @@ const (
 )
 
 const (
+	database  = "sbtest"
 	tables    = 4
 	tableRows = 10_000
 )
 
-// A sysbenchLoad is what sysbench does in a turn.
-type sysbenchLoad struct {
+// A load is what sysbench does in a turn.
+type load struct {
 	script   string
 	words    string
 	prepared bool
 	clients  int
 }
 
-func (l sysbenchLoad) String() string {
-	how := "text"
+// String names the load for people.
+func (l load) String() string {
+	how, s := "text", "s"
 	if l.prepared {
 		how = "prepared"
 	}
-	return loadName(l.words, how, l.clients)
+	if l.clients == 1 {
+		s = ""
+	}
+	return fmt.Sprintf("%s, %s, %d client%s", l.words, how, l.clients, s)
 }
 
-func (l sysbenchLoad) analysed() bool { return l.script == readWrite }
-
-func (l sysbenchLoad) quick() bool { return true }
-
-// sysbenchLoads are all loads of sysbench, for these numbers of clients.
-func sysbenchLoads(clients []int) []load {
+// loads are all loads, for these numbers of clients.
+func loads(clients []int) []load {
 	var all []load
-	for _, l := range []sysbenchLoad{{script: pointSelect, words: "point select"}, {script: readWrite, words: "read-write"}} {
+	for _, l := range []load{{script: pointSelect, words: "point select"}, {script: readWrite, words: "read-write"}} {
 		for _, l.prepared = range []bool{false, true} {
 			for _, l.clients = range clients {
 				all = append(all, l)
@@ -60,6 +61,13 @@ func sysbenchLoads(clients []int) []load {
 		}
 	}
 	return all
+}
+
+// A turn is what sysbench measured in one slice of time.
+type turn struct {
+	statements int
+	rate       float64       // statements per second
+	latency    time.Duration // median: of a statement in point selects, of a transaction in read-write
 }
 
 // sysbench runs one of its scripts against an address.
@@ -77,7 +85,8 @@ func sysbench(ctx context.Context, address, script, command string, args ...stri
 	return out, nil
 }
 
-func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (turn, error) {
+// turn gives an address one slice of the load.
+func (l load) turn(ctx context.Context, address string, seconds int) (turn, error) {
 	mode := "disable"
 	if l.prepared {
 		mode = "auto"

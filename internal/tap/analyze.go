@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/versions"
 )
 
 // Analyze reads recordings and says what it found in all of them together. Transactions are read
 // one after the other, and those of a finding's witness once more, so that recordings may be larger
-// than memory.
+// than memory. PostgreSQL's are read twice.
 func Analyze(ctx context.Context, dirs []string, o analyzer.Options) (*analyzer.Result, error) {
 	return analyze(ctx, dirs, o, func(history.Run) bool { return true })
 }
@@ -24,15 +26,27 @@ func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Opt
 }
 
 func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool) (_ *analyzer.Result, err error) {
-	s := sources{byRun: make(map[history.Run]*recorder.Lookup)}
+	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: wanted}
 	defer func() { err = errors.Join(err, s.close()) }()
+	for _, dir := range dirs {
+		if err := s.open(dir); err != nil {
+			return nil, fmt.Errorf("analyze %s: %w", dir, err)
+		}
+	}
+	if err := s.findVersions(ctx); err != nil {
+		return nil, err
+	}
 	o.Load = func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
-		return s.byRun[id.Run()].Txn(ctx, id, session)
+		t, err := s.byRun[id.Run()].Txn(ctx, id, session)
+		if err == nil && s.versions != nil {
+			s.versions.Resolve(t)
+		}
+		return t, err
 	}
 	a := analyzer.New(o)
-	for _, dir := range dirs {
-		if err := s.add(ctx, a, dir, wanted); err != nil {
-			return nil, fmt.Errorf("analyze %s: %w", dir, err)
+	for i := range s.list {
+		if err := s.add(ctx, a, &s.list[i]); err != nil {
+			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
 		}
 	}
 	return a.Finish()
@@ -40,75 +54,111 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 
 // sources are the recordings of an analysis, open until it ends.
 type sources struct {
-	readers []*recorder.Reader
-	lookups []*recorder.Lookup
-	byRun   map[history.Run]*recorder.Lookup
+	list   []source
+	byRun  map[history.Run]*recorder.Lookup
+	wanted func(history.Run) bool
+	// versions names the row versions of PostgreSQL's runs; nil where there are none.
+	versions *versions.Resolver
+}
+
+type source struct {
+	dir    string
+	reader *recorder.Reader
+	lookup *recorder.Lookup
+	runs   []history.Info // those that are wanted
 }
 
 func (s *sources) close() error {
 	var errs []error
-	for _, l := range s.lookups {
-		l.Close()
-	}
-	for _, r := range s.readers {
-		errs = append(errs, r.Close())
+	for _, x := range s.list {
+		if x.lookup != nil {
+			x.lookup.Close()
+		}
+		errs = append(errs, x.reader.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// add gives the analyzer the runs of a recording that are wanted.
-func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, dir string, wanted func(history.Run) bool) error {
+func (s *sources) open(dir string) error {
 	r, err := recorder.Open(dir)
 	if err != nil {
 		return err
 	}
-	s.readers = append(s.readers, r)
-	lookup, err := r.Lookup()
-	if err != nil {
+	s.list = append(s.list, source{dir: dir, reader: r})
+	x := &s.list[len(s.list)-1]
+	if x.lookup, err = r.Lookup(); err != nil {
 		return err
 	}
-	s.lookups = append(s.lookups, lookup)
 	for _, run := range r.Runs() {
-		if !wanted(run.Run) {
+		if s.wanted(run.Run) {
+			x.runs = append(x.runs, run)
+			s.byRun[run.Run] = x.lookup
+		}
+	}
+	return nil
+}
+
+// findVersions reads all transactions a first time where there are PostgreSQL's among them: what a row
+// version is called shows only when all writes are known.
+func (s *sources) findVersions(ctx context.Context) error {
+	found := versions.New()
+	for i := range s.list {
+		x := &s.list[i]
+		if !slices.ContainsFunc(x.runs, func(r history.Info) bool { return r.Server.Engine == "postgresql" }) {
 			continue
 		}
+		for _, run := range x.runs {
+			found.Add(run)
+		}
+		if err := s.each(ctx, x, nil, found.Collect); err != nil {
+			return fmt.Errorf("analyze %s: %w", x.dir, err)
+		}
+		s.versions = found
+	}
+	found.Settle()
+	return nil
+}
+
+// add gives the analyzer the runs of a recording that are wanted.
+func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) error {
+	for _, run := range x.runs {
 		if err := a.Add(run); err != nil {
 			return err
 		}
-		s.byRun[run.Run] = lookup
 	}
-	for session, err := range r.Sessions(ctx) {
+	for session, err := range x.reader.Sessions(ctx) {
 		if err != nil {
 			return err
 		}
-		if !wanted(session.Run) {
+		if !s.wanted(session.Run) {
 			continue
 		}
 		if err := a.AddSession(session); err != nil {
 			return err
 		}
 	}
-	return addTxns(ctx, a, r, wanted)
+	return s.each(ctx, x, s.versions, a.AddTxn)
 }
 
 // batchTxns is how many transactions go from the reading goroutine to the analysing one at once.
 const batchTxns = 256
 
-// addTxns decodes transactions in a goroutine of its own, while the ones before them are analysed.
-func addTxns(ctx context.Context, a *analyzer.Analyzer, r *recorder.Reader, wanted func(history.Run) bool) error {
+// each calls do with the transactions of a recording that are wanted, their versions resolved where there
+// is a resolver. It decodes them in a goroutine of its own, while the ones before them are worked on.
+func (s *sources) each(ctx context.Context, x *source, v *versions.Resolver, do func(*history.Txn) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan []*history.Txn, 4)
 	var unread error
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		defer close(batches)
-		unread = readTxns(ctx, r, wanted, batches)
+		unread = s.read(ctx, x, v, batches)
 	})
 	defer reading.Wait() // the reader is not closed under it
 	defer stop()
 	for batch := range batches {
 		for _, t := range batch {
-			if err := a.AddTxn(t); err != nil {
+			if err := do(t); err != nil {
 				return err
 			}
 		}
@@ -116,8 +166,8 @@ func addTxns(ctx context.Context, a *analyzer.Analyzer, r *recorder.Reader, want
 	return unread
 }
 
-// readTxns sends the transactions that are wanted, until the context ends.
-func readTxns(ctx context.Context, r *recorder.Reader, wanted func(history.Run) bool, batches chan<- []*history.Txn) error {
+// read sends the transactions that are wanted, until the context ends.
+func (s *sources) read(ctx context.Context, x *source, v *versions.Resolver, batches chan<- []*history.Txn) error {
 	batch := make([]*history.Txn, 0, batchTxns)
 	send := func() error {
 		select {
@@ -128,12 +178,15 @@ func readTxns(ctx context.Context, r *recorder.Reader, wanted func(history.Run) 
 			return ctx.Err()
 		}
 	}
-	for t, err := range r.Outlines(ctx) {
+	for t, err := range x.reader.Outlines(ctx) {
 		if err != nil {
 			return err
 		}
-		if !wanted(t.ID.Run()) {
+		if !s.wanted(t.ID.Run()) {
 			continue
+		}
+		if v != nil {
+			v.Resolve(t)
 		}
 		if batch = append(batch, t); len(batch) == batchTxns {
 			if err := send(); err != nil {

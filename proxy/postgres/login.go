@@ -110,14 +110,8 @@ func (s *Session) authFromServer(m message) error {
 
 // authenticated is called with the server's first ReadyForQuery: the login is over.
 func (s *Session) authenticated(m message) error {
-	if !s.watches() {
-		s.toClient = append(s.toClient, m.raw...)
-		s.copyOn()
-		return nil
-	}
-	s.status = 'I'
-	s.phase = phaseAsk
-	s.ask(&answer{login: true})
+	s.toClient = append(s.toClient, m.raw...)
+	s.copyOn()
 	return nil
 }
 

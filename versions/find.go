@@ -1,0 +1,161 @@
+package versions
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// firstXID is the first xid of a transaction: those below stand for what was there from the beginning.
+const firstXID = 3
+
+// A sighting is a version as an access shows it.
+type sighting struct {
+	server int32
+	row    int32 // none: nobody recorded wrote the row
+	reader int32 // none: it wrote nothing
+	stmt   uint32
+	xid    uint32
+	ctid   uint64
+	leaf   uint32
+}
+
+// find gives the tag of a version; sure is false where it is only likely.
+func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
+	owner, ok := r.owners[xidKey{s.server, s.xid}]
+	switch {
+	case ok && owner == ambiguous:
+		return unrecorded(s), true
+	case ok:
+		return r.findOwned(s, owner), true
+	case s.xid < firstXID || r.initial(s):
+		return history.Tag{}, true
+	}
+	if n := r.findPlaced(s); n != none {
+		return r.tag(n), false
+	}
+	return unrecorded(s), true
+}
+
+// initial says that whoever wrote a version had ended before all runs of the server began.
+func (r *Resolver) initial(s *sighting) bool {
+	h := r.servers[s.server].horizon
+	return h != 0 && before(s.xid, uint32(h))
+}
+
+// unrecorded is the tag of a version that nobody recorded wrote: its ctid tells it from the others of its
+// transaction.
+func unrecorded(s *sighting) history.Tag {
+	return history.Tag{Txn: history.MakeTxnID(history.Unrecorded, s.xid), Stmt: uint32(s.ctid)}
+}
+
+// findOwned finds a version among what the transaction wrote that has the xid.
+func (r *Resolver) findOwned(s *sighting, owner int32) history.Tag {
+	if s.row == none {
+		return r.hidden(s, owner)
+	}
+	for _, n := range r.left(s, s.xid, s.ctid) {
+		if r.stands(n, s) {
+			return r.tag(n)
+		}
+	}
+	last := int32(none)
+	for n := range r.writesOf(s, owner) {
+		w := &r.writes[n]
+		if w.xid == 0 && r.stands(n, s) {
+			return r.tag(n)
+		}
+		// Others see the last one, and its own statements the last one before them.
+		if !w.is(void) && (s.reader != owner || w.stmt < s.stmt) {
+			last = max(last, n)
+		}
+	}
+	switch {
+	case last == none:
+		return r.hidden(s, owner)
+	case r.writes[last].op == history.DeleteRow:
+		return unrecorded(s) // it made the row again, unseen
+	default:
+		return r.tag(last)
+	}
+}
+
+// hidden is the tag of what a transaction that has recorded no write of the row wrote without a trace, if
+// some statement of it may have.
+func (r *Resolver) hidden(s *sighting, owner int32) history.Tag {
+	if x := &r.txns[owner]; x.hides {
+		return history.Tag{Txn: x.id}
+	}
+	return unrecorded(s)
+}
+
+// stands says that a write left its version where the sighting is.
+func (r *Resolver) stands(n int32, s *sighting) bool {
+	w := &r.writes[n]
+	return w.op != history.DeleteRow && w.ctid == s.ctid && (w.leaf == s.leaf || w.leaf == 0 || s.leaf == 0)
+}
+
+// few is up to where it is fastest to look at all writes of a transaction.
+const few = 64
+
+// writesOf gives a transaction's writes of the sighting's row.
+func (r *Resolver) writesOf(s *sighting, owner int32) iter.Seq[int32] {
+	x := &r.txns[owner]
+	return func(yield func(int32) bool) {
+		if x.nested || x.count <= few {
+			for n := x.first; n < x.first+x.count; n++ {
+				if r.writes[n].row == s.row && !yield(n) {
+					return
+				}
+			}
+			return
+		}
+		for _, xid := range [2]uint32{s.xid, 0} { // deletions leave no version, so that they have none
+			for _, n := range r.left(s, xid, anywhere) {
+				if r.writes[n].txn == owner && !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// anywhere stands for every ctid: none is 0.
+const anywhere = 0
+
+// left gives the writes of the row that left a version with an xid at a ctid.
+func (r *Resolver) left(s *sighting, xid uint32, ctid uint64) []int32 {
+	compare := func(n int32, _ struct{}) int {
+		w := &r.writes[n]
+		c := cmp.Or(cmp.Compare(w.row, s.row), cmp.Compare(r.serverOf(w), s.server), cmp.Compare(w.xid, xid))
+		if c == 0 && ctid != anywhere {
+			c = cmp.Compare(w.ctid, ctid)
+		}
+		return c
+	}
+	from, found := slices.BinarySearchFunc(r.byVersion, struct{}{}, compare)
+	if !found {
+		return nil
+	}
+	to := from
+	for to < len(r.byVersion) && compare(r.byVersion[to], struct{}{}) == 0 {
+		to++
+	}
+	return r.byVersion[from:to]
+}
+
+// findPlaced finds a version by its place alone, where the writer's xid is not known (see
+// [history.Place.NewXID]). A place may have been used again, so it is not sure.
+func (r *Resolver) findPlaced(s *sighting) int32 {
+	if s.row == none {
+		return none
+	}
+	for _, n := range slices.Backward(r.left(s, 0, s.ctid)) {
+		if x := &r.txns[r.writes[n].txn]; r.stands(n, s) && (x.xid == 0 || x.nested) {
+			return n
+		}
+	}
+	return none
+}

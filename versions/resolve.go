@@ -1,0 +1,176 @@
+package versions
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Resolve gives a transaction's accesses their versions, and takes its places away. It changes t, whose
+// other parts stay as they are.
+func (r *Resolver) Resolve(t *history.Txn) {
+	if !hasPlaces(t) {
+		return
+	}
+	x := r.translation(t)
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		if s.Places == nil {
+			continue
+		}
+		kept := s.Accesses[:0]
+		for j := range s.Accesses {
+			a := s.Accesses[j]
+			if j < len(s.Places) && !x.access(s, &a, &s.Places[j]) {
+				continue
+			}
+			kept = append(kept, a)
+		}
+		s.Accesses, s.Places = kept, nil
+	}
+}
+
+// A translation is the resolving of one transaction.
+type translation struct {
+	*Resolver
+	txn    *history.Txn
+	server int32
+	index  int32 // none: it wrote nothing
+	next   int32 // its next write
+}
+
+func (r *Resolver) translation(t *history.Txn) translation {
+	x := translation{Resolver: r, txn: t, server: none, index: none}
+	if i, ok := r.runIndex[t.ID.Run()]; ok {
+		x.server = r.runs[i].server
+	}
+	if i, ok := r.txnIndex[t.ID]; ok {
+		x.index, x.next = i, r.txns[i].first
+	}
+	return x
+}
+
+// access resolves one access; false where nothing is known of its version.
+func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Place) bool {
+	w := x.write(s, a)
+	if x.server == none {
+		return false
+	}
+	row := local(x.txn, a.Row)
+	a.Row.Table = row.Table + x.servers[x.server].suffix
+	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf}
+	if row.ID == "" {
+		return x.keylessAccess(row.Table, a, p, &seen)
+	}
+	if n, ok := x.rows[row]; ok {
+		seen.row = n
+	}
+	switch {
+	case a.Op == history.Read && p.XID == 0:
+		return false
+	case a.Op == history.InsertRow:
+		x.follow(a, w)
+	case p.XID != 0:
+		x.saw(a, &seen)
+		x.above(a, w)
+	default:
+		x.replace(a, w)
+	}
+	return true
+}
+
+// write gives what the first pass knows of a write; nil for a read.
+func (x *translation) write(s *history.Stmt, a *history.Access) *write {
+	if a.Op == history.Read || x.index == none || x.next >= x.txns[x.index].first+x.txns[x.index].count {
+		return nil
+	}
+	w := &x.writes[x.next]
+	x.next++
+	if w.stmt != s.Num {
+		return nil
+	}
+	return w
+}
+
+func (x *translation) saw(a *history.Access, s *sighting) {
+	tag, sure := x.find(s)
+	a.Version = tag
+	a.Inexact = a.Inexact || !sure
+}
+
+// follow gives an INSERT the version that it continues. Where that is not certain it begins its row.
+func (x *translation) follow(a *history.Access, w *write) {
+	if w != nil && w.pred != none && !w.is(doubt) {
+		a.Version = x.tag(w.pred)
+	}
+}
+
+// replace gives a write that does not tell what it replaced the nearest version below it. Where that is the
+// row's deletion, somebody made the row again in between.
+func (x *translation) replace(a *history.Access, w *write) {
+	if w == nil || w.lsn == 0 || w.is(doubt) {
+		a.Inexact = true
+	}
+	if w == nil || w.pred == none {
+		return
+	}
+	below := x.tag(w.pred)
+	if x.writes[w.pred].op != history.DeleteRow {
+		a.Version = below
+		return
+	}
+	a.Version = history.Tag{Txn: history.MakeTxnID(history.Unrecorded, 0), Stmt: uint32(w.lsn)}
+	a.Prior = []history.Tag{below}
+}
+
+// above puts a version that nobody recorded, and that a write replaced, above the nearest one below.
+func (x *translation) above(a *history.Access, w *write) {
+	if a.Op == history.Read {
+		return
+	}
+	if w == nil || w.lsn == 0 {
+		a.Inexact = true
+		return
+	}
+	if a.Version.Txn.Run() == history.Unrecorded && w.pred != none && !w.is(doubt) {
+		a.Prior = []history.Tag{x.tag(w.pred)}
+	}
+}
+
+// keylessAccess resolves an access to a row of a table without a primary key.
+func (x *translation) keylessAccess(table string, a *history.Access, p *history.Place, s *sighting) bool {
+	n, ok := x.keyless.tables[table]
+	if !ok {
+		n = none
+	}
+	old := place{server: x.server, table: n, leaf: p.Leaf, xid: p.XID, ctid: p.CTID}
+	if a.Op == history.InsertRow || a.Op == history.UpdateRow && p.XID == 0 {
+		left := place{server: x.server, table: n, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}
+		a.Row.ID, _ = x.keyless.version(left)
+		a.Inexact = a.Inexact || a.Op == history.UpdateRow || left.xid == 0
+		return true
+	}
+	if p.XID == 0 {
+		return false
+	}
+	id, w := x.keyless.version(old)
+	a.Row.ID = id
+	if w != none {
+		a.Version = x.tag(w)
+		return true
+	}
+	x.saw(a, s)
+	return true
+}
+
+// temporary is the schema of temporary tables, of which each session has its own.
+const temporary = "pg_temp."
+
+// local gives a row the name that it has among all sessions.
+func local(t *history.Txn, row history.Row) history.Row {
+	if strings.HasPrefix(row.Table, temporary) {
+		row.Table = fmt.Sprintf("%s@%s.%d", row.Table, t.ID.Run(), t.Session)
+	}
+	return row
+}

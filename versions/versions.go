@@ -1,0 +1,177 @@
+// Package versions gives the row versions that PostgreSQL shows the names that histories use.
+//
+// Nothing is added to the tables of a PostgreSQL server, so what a recording holds of a version is where
+// it stands and who wrote it ([history.Place]), not its tag. A [Resolver] sees all analysed transactions
+// twice. First [Resolver.Collect] takes in what they wrote; after [Resolver.Settle], [Resolver.Resolve]
+// gives every access its Version and takes the places away. What it remembers grows with the writes, not
+// with the reads.
+//
+// # Rules
+//
+//   - A version is the one that the write left which has its row, its xmin and its ctid. Where an access
+//     shows the xmin of a transaction that wrote the row, but another ctid (a trigger wrote the row once
+//     more), it is the last of that transaction's writes of the row.
+//   - The version that an UPDATE replaced, which PostgreSQL does not tell before 18, is the nearest one
+//     below it: the write of the row that has the greatest log position (LSN) below its own and stayed.
+//     The row's lock orders the writers, so nothing that stayed comes later and still before. What nobody
+//     recorded may stand between the two: that one comes before the other is true all the same.
+//   - An INSERT of a key that was there before continues its predecessor in the same way.
+//   - A version whose xmin no recorded transaction has was there before if the xmin is below the
+//     run's [history.Info.Horizon]: it is the initial one. Otherwise a client beside the proxy, or a
+//     statement that was not observed, wrote it: its tag is of the run [history.Unrecorded], which no
+//     analysis knows, so that it has no place in the order unless a write says that it replaced it.
+//   - A row without a primary key is named by the first version of it that is known. An UPDATE that
+//     does not tell what it replaced starts a new name, and is inexact.
+//
+// Whatever is not certain is inexact or left out: an edge between transactions that this package makes
+// possible is a path of true ones.
+//
+// # Servers
+//
+// Transaction ids mean something within one server only. Runs are of one server if they name the same
+// system identifier and nothing contradicts it, as it does when the data was put back in between; the rows
+// of any other get names of their own.
+//
+// # The files
+//
+// collect.go is the first pass; servers.go and settle.go work between the passes, keyless.go names the
+// rows without a key; resolve.go is the second pass, find.go finds the write behind a version.
+package versions
+
+import (
+	"github.com/isotap/isotap/history"
+)
+
+// A Resolver gives accesses their versions. Until Settle has returned it is for one goroutine; from
+// then on Resolve may be called from several.
+type Resolver struct {
+	runs     []run
+	runIndex map[history.Run]int32
+	servers  []server
+
+	txns     []txn // those that wrote
+	txnIndex map[history.TxnID]int32
+	writes   []write // a transaction's stand together, in its order
+	rows     map[history.Row]int32
+
+	// byVersion are the writes by row, server, xmin, ctid and LSN.
+	byVersion []int32
+	owners    map[xidKey]int32 // by server and xid: the transaction; ambiguous
+	keyless   keyless
+	settled   bool
+}
+
+// A run as far as it matters here.
+type run struct {
+	info   history.Info
+	server int32
+	newest uint32 // the last xid that its transactions are known to have
+}
+
+// A server has one counter of transaction ids.
+type server struct {
+	horizon uint64 // 0: not known
+	suffix  string // of the names of its tables
+}
+
+type txn struct {
+	id     history.TxnID
+	status history.Status
+	first  int32 // its first write; the others follow
+	count  int32
+	run    int32
+	xid    uint32 // the one that it is known to have; one of them where it has several
+	// nested: it may have subtransactions, which have xids of their own.
+	nested bool
+	// hides: some of its statements may have written what is not among its writes.
+	hides bool
+}
+
+type write struct {
+	lsn   uint64
+	ctid  uint64 // of the version that it left
+	xid   uint32 // as ctid; 0: not known
+	leaf  uint32
+	row   int32 // none: without a key
+	txn   int32
+	stmt  uint32
+	pred  int32 // the nearest write of the row below that stayed; none
+	op    history.Op
+	flags flags
+}
+
+type flags uint8
+
+const (
+	void    flags = 1 << iota
+	inexact       // as recorded
+	doubt         // a transaction of unknown outcome may have written the row since pred
+)
+
+func (w *write) is(f flags) bool { return w.flags&f != 0 }
+
+// certain says that the write left a version of its row for others, if its transaction committed.
+func (w *write) certain() bool { return w.flags&(void|inexact) == 0 && w.lsn != 0 }
+
+type xidKey struct {
+	server int32
+	xid    uint32
+}
+
+const (
+	none = -1
+	// ambiguous: two transactions seem to have the xid.
+	ambiguous = -2
+)
+
+// New returns a Resolver that knows nothing yet.
+func New() *Resolver {
+	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
+		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32)}
+}
+
+// Translate resolves a history that is in memory. Transactions without places are given back themselves,
+// of the others copies.
+func Translate(infos []history.Info, txns []*history.Txn) ([]*history.Txn, error) {
+	r := New()
+	for _, info := range infos {
+		r.Add(info)
+	}
+	for _, t := range txns {
+		if err := r.Collect(t); err != nil {
+			return nil, err
+		}
+	}
+	r.Settle()
+	translated := make([]*history.Txn, len(txns))
+	for i, t := range txns {
+		if hasPlaces(t) {
+			t = copied(t)
+			r.Resolve(t)
+		}
+		translated[i] = t
+	}
+	return translated, nil
+}
+
+// copied copies as much of a transaction as Resolve changes.
+func copied(t *history.Txn) *history.Txn {
+	c := *t
+	c.Stmts = append([]history.Stmt(nil), t.Stmts...)
+	for i := range c.Stmts {
+		s := &c.Stmts[i]
+		if s.Places != nil {
+			s.Accesses = append([]history.Access(nil), s.Accesses...)
+		}
+	}
+	return &c
+}
+
+func hasPlaces(t *history.Txn) bool {
+	for i := range t.Stmts {
+		if t.Stmts[i].Places != nil {
+			return true
+		}
+	}
+	return false
+}
