@@ -110,8 +110,14 @@ func (s *Session) authFromServer(m message) error {
 
 // authenticated is called with the server's first ReadyForQuery: the login is over.
 func (s *Session) authenticated(m message) error {
-	s.toClient = append(s.toClient, m.raw...)
-	s.copyOn()
+	if !s.watches() {
+		s.toClient = append(s.toClient, m.raw...)
+		s.copyOn()
+		return nil
+	}
+	s.status = 'I'
+	s.phase = phaseAsk
+	s.ask(&answer{login: true})
 	return nil
 }
 

@@ -13,6 +13,10 @@ const (
 	maxMessage = 1<<30 - 1
 	// maxLoginMessage is the server's own limit for messages before the login is over.
 	maxLoginMessage = 65535
+	// wholeMessage is how long a message may be that is looked at as a whole, where that is not needed.
+	wholeMessage = 1 << 20
+	// longHead is how much of a longer message is looked at: enough for the names in it.
+	longHead = 4096
 )
 
 // errMalformed is wrapped by every error about bytes that do not follow the protocol.
@@ -22,7 +26,8 @@ var errMalformed = errors.New("malformed message")
 type message struct {
 	kind byte
 	body []byte
-	raw  []byte // all of it; nil: there is none
+	raw  []byte // all of it, or its beginning; nil: there is none
+	more int    // bytes that follow raw and belong to the message
 }
 
 // An inlet cuts the bytes of one side into messages.
@@ -30,10 +35,13 @@ type inlet struct {
 	buf []byte // an incomplete message
 	// taken says that buf was handed out as a message, and holds nothing any more.
 	taken bool
+	// passing is how many bytes are still to come of a message whose beginning was handed out.
+	passing int
 }
 
-// next gives the next whole message of p, and how many bytes of p it took.
-func (in *inlet) next(p []byte, limit int) (m message, used int, err error) {
+// next gives the next message of p, and how many bytes of p it took. Of a long one whose kind streams says
+// yes to it gives the beginning; the rest is to be passed on.
+func (in *inlet) next(p []byte, limit int, streams func(kind byte) bool) (m message, used int, err error) {
 	if in.taken {
 		in.taken, in.buf = false, reusable(in.buf)
 	}
@@ -42,8 +50,8 @@ func (in *inlet) next(p []byte, limit int) (m message, used int, err error) {
 		if err != nil {
 			return message{}, 0, err
 		}
-		if size <= len(p) {
-			return message{p[0], p[headBytes:size], p[:size]}, size, nil
+		if size <= len(p) && size <= wholeMessage {
+			return message{kind: p[0], body: p[headBytes:size], raw: p[:size]}, size, nil
 		}
 	}
 	if missing := headBytes - len(in.buf); missing > 0 {
@@ -56,6 +64,10 @@ func (in *inlet) next(p []byte, limit int) (m message, used int, err error) {
 	if err != nil {
 		return message{}, used, err
 	}
+	whole := size
+	if size > wholeMessage && streams(in.buf[0]) {
+		size = longHead
+	}
 	n := min(size-len(in.buf), len(p)-used)
 	in.buf = append(in.buf, p[used:used+n]...)
 	used += n
@@ -63,7 +75,14 @@ func (in *inlet) next(p []byte, limit int) (m message, used int, err error) {
 		return message{}, used, nil
 	}
 	in.taken = true
-	return message{in.buf[0], in.buf[headBytes:], in.buf}, used, nil
+	return message{kind: in.buf[0], body: in.buf[headBytes:], raw: in.buf, more: whole - size}, used, nil
+}
+
+// pass gives what of p belongs to a message whose beginning was handed out.
+func (in *inlet) pass(p []byte) []byte {
+	n := min(in.passing, len(p))
+	in.passing -= n
+	return p[:n]
 }
 
 // rest gives the bytes of an incomplete message, and forgets them.
@@ -75,6 +94,8 @@ func (in *inlet) rest() []byte {
 	in.buf = nil
 	return b
 }
+
+func never(byte) bool { return false }
 
 // sizeOf reads from a head how long its message is, with the head.
 func sizeOf(head []byte, limit int) (int, error) {
@@ -99,6 +120,12 @@ func endMessage(b []byte, start int) []byte {
 func appendMessage(b []byte, kind byte, body ...byte) []byte {
 	b, start := beginMessage(b, kind)
 	return endMessage(append(b, body...), start)
+}
+
+// appendNamed adds a message to b whose body is a byte and a name: Describe, Close.
+func appendNamed(b []byte, kind, what byte, name string) []byte {
+	b, start := beginMessage(b, kind)
+	return endMessage(append(append(append(b, what), name...), 0), start)
 }
 
 // A reader walks over a message's body. After the first read past the end every read gives zero values, and

@@ -13,6 +13,13 @@
 //   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look.
 //   - Login: login.go relays the startup and the authentication, settings.go asks what the session's
 //     statements are read under.
+//   - Messages of the client: command.go takes them and plans texts, extended.go has those of the extended
+//     protocol, names.go what the names of statements and portals mean, args.go prints parameters. queue.go
+//     notes what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
+//   - Replies: reply.go reads them, row.go takes hidden columns out of rows, identity.go and array.go read the
+//     identities in these, failure.go maps errors back to the client's text.
+//   - After the reply: access.go makes accesses of identities, txn.go keeps the transaction that they belong
+//     to, twophase.go those that have left their session, and lost.go ends it when the server is gone.
 //
 // Sources: PostgreSQL's documentation, chapters "Message Flow" and "Message Formats", and for what they
 // leave open the server's own loop (src/backend/tcop/postgres.c).
@@ -22,7 +29,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -40,6 +46,9 @@ type Config struct {
 	// event asks for that); nil where there is none, and the session goes unobserved. Planners is nil for
 	// sessions that only pass on: nothing is rewritten, nothing recorded.
 	Planners func(database string) Planner
+	// Prepared are the transactions that PREPARE TRANSACTION took out of the sessions of this server. Nil:
+	// what becomes of these is not known.
+	Prepared *Prepared
 	// Durable holds the reply that ends a transaction back until the caller has stored the transaction
 	// (durability: commit).
 	Durable bool
@@ -53,6 +62,7 @@ type phase uint8
 const (
 	phaseStartup phase = iota // the client's startup message has not come yet
 	phaseAuth                 // authentication goes back and forth, until the first ReadyForQuery
+	phaseAsk                  // isotap's first question is answered; the client's login waits for that
 	phaseReady                // statements and replies
 	phaseCopy                 // bytes are copied; nothing is parsed any more
 	phaseClosing              // the client is gone; the last replies are read
@@ -67,15 +77,37 @@ type Session struct {
 	now      int64
 	toClient []byte
 	toServer []byte
+	withheld bool // output to the client waits for the server's next message
 	events   []wire.Event
 
 	client, server inlet
+	// misread says that the client's bytes are no messages any more: they are passed on.
+	misread bool
+	// dropping says that the rest of a long message of the server is not for the client.
+	dropping bool
+	held     message // of the client, that waits for replies before it
+
 	login
 	settings
+	planning bool // the planner is to be found before the next message
+
+	queue []*owed // the replies that the server owes, oldest first
+	due   int     // how many of them it will send without being asked again
+	// skipping says that after an error the server skips what comes, up to the next Sync.
+	skipping bool
+	copyIn   bool // the server takes data of a COPY FROM STDIN
+
+	ahead   ahead
+	names   names
+	segment segment
+	refusals
+	transactions
 }
 
 // NewSession gives a session that waits for the client's startup message.
-func NewSession(cfg Config) *Session { return &Session{cfg: cfg} }
+func NewSession(cfg Config) *Session {
+	return &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
+}
 
 // watches says whether the session looks at its statements.
 func (s *Session) watches() bool { return s.cfg.Planners != nil && !s.replication }
@@ -85,6 +117,9 @@ func (s *Session) watches() bool { return s.cfg.Planners != nil && !s.replicatio
 // afterwards.
 func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 	s.now = now
+	if s.planning {
+		s.findPlanner()
+	}
 	for n < len(p) && s.wantsClient() {
 		used, err := s.clientBytes(p[n:])
 		n += used
@@ -100,6 +135,8 @@ func (s *Session) wantsClient() bool {
 	switch s.phase {
 	case phaseStartup, phaseAuth, phaseCopy:
 		return true
+	case phaseReady:
+		return s.held.raw == nil
 	}
 	return false
 }
@@ -109,8 +146,13 @@ func (s *Session) Turn() wire.Turn {
 	switch s.phase {
 	case phaseStartup:
 		return wire.ClientTurn
-	case phaseClosing:
+	case phaseAsk, phaseClosing:
 		return wire.ServerTurn
+	case phaseReady:
+		if s.due > 0 && !s.copyIn || s.held.raw != nil {
+			return wire.ServerTurn
+		}
+		return wire.ClientTurn
 	}
 	return wire.EitherTurn
 }
@@ -122,8 +164,10 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 		return len(p), nil
 	case phaseStartup:
 		return s.startupBytes(p)
+	case phaseReady:
+		return s.readyBytes(p)
 	}
-	m, used, err := s.client.next(p, maxLoginMessage)
+	m, used, err := s.client.next(p, maxLoginMessage, never)
 	if m.raw == nil || err != nil {
 		return used, err
 	}
@@ -145,32 +189,33 @@ func (s *Session) FromServer(now int64, p []byte) error {
 }
 
 func (s *Session) serverBytes(p []byte) (int, error) {
-	if s.phase == phaseCopy {
+	switch s.phase {
+	case phaseCopy:
 		s.toClient = append(s.toClient, p...)
 		return len(p), nil
-	}
-	m, used, err := s.server.next(p, maxMessage)
-	if m.raw == nil || err != nil {
-		return used, err
-	}
-	return used, s.serverMessage(m)
-}
-
-func (s *Session) serverMessage(m message) error {
-	switch s.phase {
+	case phaseClosed:
+		return len(p), nil
 	case phaseAuth:
-		return s.authFromServer(m)
+		m, used, err := s.server.next(p, maxMessage, never)
+		if m.raw == nil || err != nil {
+			return used, err
+		}
+		return used, s.authFromServer(m)
+	case phaseAsk, phaseReady, phaseClosing:
+		return s.replyBytes(p)
 	}
-	return fmt.Errorf("%w from the server (%q)", errUnexpected, m.kind)
+	return 0, fmt.Errorf("%w from the server (%q)", errUnexpected, p[0])
 }
 
 var errUnexpected = errors.New("unexpected message")
 
 // Output gives the bytes to send to each side and forgets them. They are valid until the session is given
-// bytes again.
+// bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, reusable(s.toServer)
-	toClient, s.toClient = s.toClient, reusable(s.toClient)
+	if !s.withheld {
+		toClient, s.toClient = s.toClient, reusable(s.toClient)
+	}
 	return toClient, toServer
 }
 
@@ -211,41 +256,48 @@ func (s *Session) copyOn() {
 }
 
 // LoggedIn says whether the client's login is over.
-func (s *Session) LoggedIn() bool { return s.phase > phaseAuth }
+func (s *Session) LoggedIn() bool { return s.phase > phaseAsk }
 
 // InTransaction says whether the server has a transaction open for the client, or a reply is due.
-func (s *Session) InTransaction() bool { return false }
+func (s *Session) InTransaction() bool {
+	return s.phase == phaseReady && (s.status != 'I' || len(s.queue) > 0 || s.held.raw != nil)
+}
 
-// Unread says that Idle has something to do, which is never so.
+// Unread says that Idle has something to do, which is never so: what a statement did is known with its reply.
 func (s *Session) Unread() bool { return false }
 
 // Idle tells the session that nothing has come from either side for a while.
 func (s *Session) Idle(now int64) { s.now = now }
 
-// ClientClosed tells the session that the client will send nothing more.
+// ClientClosed tells the session that the client will send nothing more. Replies that the server owes are
+// still read; when they have come, [Session.Done] says so.
 func (s *Session) ClientClosed(now int64) {
 	s.now = now
-	s.phase = phaseClosed
+	switch {
+	case s.phase >= phaseClosing:
+	case s.phase == phaseReady && s.due > 0 && !s.copyIn:
+		s.phase = phaseClosing
+		s.held, s.replay = message{}, replay{}
+	default:
+		s.close()
+	}
 }
 
-// ServerClosed tells the session that the server is gone.
+// ServerClosed tells the session that the server is gone. Transactions that it may or may not have committed
+// become indeterminate.
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
+	if s.phase != phaseClosed {
+		s.release()
+		s.close()
+	}
+}
+
+// close ends the session, with what was under way.
+func (s *Session) close() {
+	s.lostServer()
 	s.phase = phaseClosed
 }
 
 // Done says that the session has nothing more to do: close both sides once the output is sent.
 func (s *Session) Done() bool { return s.phase == phaseClosed }
-
-// history's levels by PostgreSQL's names: it runs READ UNCOMMITTED as READ COMMITTED.
-func levelNamed(name string) history.Level {
-	switch name {
-	case "read uncommitted", "read committed":
-		return history.ReadCommitted
-	case "repeatable read":
-		return history.RepeatableRead
-	case "serializable":
-		return history.Serializable
-	}
-	return history.LevelUnknown
-}

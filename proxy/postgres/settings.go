@@ -1,15 +1,157 @@
 package postgres
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // settings is what the session's statements are read under. The server is asked for it at the start and
-// after every statement that may have changed it.
+// after every statement that may have changed it, on the client's own connection.
 type settings struct {
-	database string
-	env      sqlpostgres.Session
-	level    history.Level // default_transaction_isolation
+	stale    bool // ask before the next statement
+	asking   bool
 	known    bool
+	database string
+	planner  Planner
+	env      sqlpostgres.Session
+	level    history.Level // that transactions have which ask for none
+}
+
+// An answer is that to isotap's own question.
+type answer struct {
+	values [][]byte
+	failed *serverError
+	// login says that it is the first one, which the client's login waits for.
+	login bool
+}
+
+// question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
+// reads no table.
+const question = "SELECT pg_catalog.current_database(), current_user, pg_catalog.current_schemas(true), " +
+	"pg_catalog.current_setting('default_transaction_isolation'), pg_catalog.current_setting('transaction_isolation'), " +
+	"pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('standard_conforming_strings'), " +
+	"pg_catalog.current_setting('client_encoding')"
+
+const answers = 8
+
+// askSettings asks the server for the session's settings, if it can be asked now, and says whether it did.
+// Inside a transaction that has no snapshot yet and keeps its first one the question would take it.
+func (s *Session) askSettings() bool {
+	switch {
+	case s.status == 'I':
+	case s.status == 'T' && (s.snapshot || s.blockLevel == history.ReadCommitted):
+	default:
+		return false
+	}
+	s.ask(&answer{})
+	return true
+}
+
+func (s *Session) ask(a *answer) {
+	s.asking = true
+	s.owe(&owed{kind: owesQuery, form: &form{}, own: true, silent: true, answer: a})
+	s.toServer = appendMessage(s.toServer, 'Q', []byte(question+"\x00")...)
+}
+
+// takeAnswer takes a message of the reply to isotap's own question.
+func (s *Session) takeAnswer(x *owed, m message) error {
+	a := x.answer
+	switch m.kind {
+	case 'D':
+		r := reader{b: m.body}
+		for range r.uint16() {
+			a.values = append(a.values, append([]byte(nil), r.value()...))
+		}
+		return r.err
+	case 'T', 'C':
+		return nil
+	case 'Z':
+	default:
+		return unexpected(m, x)
+	}
+	if len(m.body) != 1 {
+		return unexpected(m, x)
+	}
+	s.status = m.body[0]
+	s.settled()
+	s.asking = false
+	s.takeSettings(a)
+	if a.login {
+		s.toClient = append(s.toClient, m.raw...)
+		s.loggedIn()
+	}
+	if s.phase == phaseClosing && s.due == 0 {
+		s.close()
+	}
+	return nil
+}
+
+// takeSettings reads the answer. Without it the session's statements are not rewritten.
+func (s *Session) takeSettings(a *answer) {
+	s.stale, s.known = false, false
+	switch {
+	case a.failed != nil:
+		s.note("cannot read the session's settings (SQLSTATE %s: %s): its statements go unobserved", a.failed.code, a.failed.message)
+		return
+	case len(a.values) != answers:
+		s.note("cannot read the session's settings (%d values): its statements go unobserved", len(a.values))
+		return
+	}
+	version, err := strconv.Atoi(string(a.values[5]))
+	path, ok := readArray(a.values[2], 0)
+	if err != nil || !ok {
+		s.note("cannot read the session's settings (version %q, schemas %q): its statements go unobserved", a.values[5], a.values[2])
+		return
+	}
+	names := make([]string, len(path))
+	for i, name := range path {
+		names[i] = string(name)
+	}
+	s.env.Version, s.env.Role, s.env.Path = version/10000, string(a.values[1]), strings.Join(names, "\x00")
+	s.env.Backslashes, s.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
+	s.level = levelNamed(string(a.values[3]))
+	if s.status == 'T' {
+		s.blockLevel = levelNamed(string(a.values[4]))
+		s.ahead.level = s.blockLevel
+		if s.txn != nil {
+			s.txn.Level = s.blockLevel
+		}
+	} else {
+		s.ahead = ahead{false, s.level}
+	}
+	s.known = true
+	s.database = string(a.values[0])
+}
+
+// loggedIn begins the session's statements: with a planner for its database, if there is one.
+func (s *Session) loggedIn() {
+	s.phase = phaseReady
+	if !s.known {
+		s.copyOn()
+		return
+	}
+	s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
+	s.planning = true
+}
+
+// findPlanner finds the planner once the tables have been read that it rests on.
+func (s *Session) findPlanner() {
+	s.planning = false
+	if s.planner = s.cfg.Planners(s.database); s.planner == nil {
+		s.note("the tables of database %q are not known: the session goes on unobserved", s.database)
+		s.copyOn()
+	}
+}
+
+// levelNamed reads a level by the name that the server gives it.
+func levelNamed(name string) history.Level {
+	l, err := history.ParseLevel(strings.ToUpper(name))
+	if err != nil {
+		return history.LevelUnknown
+	}
+	return runsAt(l)
 }

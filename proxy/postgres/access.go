@@ -1,0 +1,61 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// takeSightings turns what a statement's rows showed into accesses and places. All ids of a statement share
+// one allocation. A write that failed wrote nothing, whatever it had returned by then.
+func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
+	defer s.seen.forget()
+	if c.plan == nil || c.hidden == 0 {
+		return
+	}
+	s.judge(c.plan, st, failed)
+	if len(s.seen.list) == 0 || st.Observation == history.Opaque {
+		return
+	}
+	text, start := string(s.seen.arena), 0
+	accesses, places := slices.Grow(st.Accesses, len(s.seen.list)), make([]history.Place, 0, len(s.seen.list))
+	for i := range s.seen.list {
+		seen := &s.seen.list[i]
+		id := text[start:seen.end]
+		start = seen.end
+		source := &c.plan.Sources[seen.source]
+		if failed && seen.op != history.Read {
+			continue
+		}
+		place := seen.place
+		row := history.Row{Table: source.Table, ID: id}
+		if leaves := source.Physical.Leaves; leaves != nil {
+			row.Table, place.Leaf = leaves[place.Leaf], 0
+		}
+		if row.Table == "" {
+			lower(st, history.Inexact, "row of a table that is not known")
+			continue
+		}
+		if seen.moved {
+			lower(st, history.Inexact, "key changed")
+		}
+		accesses = append(accesses, history.Access{Row: row, Op: seen.op, Inexact: seen.moved})
+		places = append(places, place)
+	}
+	st.Accesses, st.Places = accesses, places
+}
+
+// judge lowers the observation of a statement whose rows did not show all that the plan promised.
+func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
+	switch {
+	case s.seen.unread:
+		lower(st, history.Inexact, "unreadable identity")
+	case s.seen.more:
+		lower(st, history.Inexact, "too many rows")
+	case s.seen.partial:
+		lower(st, history.Inexact, "large aggregate")
+	case !failed && p.Kind != history.Select && st.Affected != s.seen.rows:
+		lower(st, history.Inexact, "count")
+	}
+}

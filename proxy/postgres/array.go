@@ -1,0 +1,134 @@
+package postgres
+
+import (
+	"bytes"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// array takes the identities in an array: texts of the items, separated by semicolons.
+func (s *sightings) array(v []byte, i int, source *rewrite.Source, format byte) {
+	if v == nil {
+		return // the aggregate met no row
+	}
+	elements, ok := readArray(v, format)
+	if !ok {
+		s.unread = true
+		return
+	}
+	if source.Limit > 0 && len(elements) >= source.Limit {
+		s.partial = true
+	}
+	for _, element := range elements {
+		if element != nil {
+			s.element(element, i, source)
+		}
+	}
+}
+
+// element takes one identity out of an array.
+func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
+	seen := sighting{source: i, op: history.Read}
+	start, keys := len(s.arena), 0
+	for n, item := range source.Physical.Items {
+		part := text
+		switch at := unescaped(text, ';'); {
+		case at >= 0:
+			part, text = text[:at], text[at+1:]
+		case n < len(source.Physical.Items)-1:
+			s.unread = true
+			s.arena = s.arena[:start]
+			return
+		}
+		if item >= rewrite.ItemKeyInt && item <= rewrite.ItemKeyHex {
+			if keys++; keys > 1 {
+				s.arena = append(s.arena, ',')
+			}
+			s.arena = append(s.arena, part...)
+		} else if !seen.take(item, part, 0) {
+			s.unread = true
+		}
+	}
+	s.add(seen)
+}
+
+// unescaped finds the first c that no backslash stands before; -1 where there is none.
+func unescaped(text []byte, c byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case c:
+			return i
+		}
+	}
+	return -1
+}
+
+// readArray reads an array of one dimension, in text or binary. NULLs are nil.
+func readArray(v []byte, format byte) ([][]byte, bool) {
+	if format == 1 {
+		return readBinaryArray(v)
+	}
+	if len(v) < 2 || v[0] != '{' || v[len(v)-1] != '}' {
+		return nil, false
+	}
+	var elements [][]byte
+	for v = v[1 : len(v)-1]; len(v) > 0; {
+		element, rest, ok := textElement(v)
+		if !ok {
+			return nil, false
+		}
+		elements = append(elements, element)
+		v = rest
+	}
+	return elements, true
+}
+
+// textElement reads an element of an array's text, and gives what follows its comma.
+func textElement(v []byte) (element, rest []byte, ok bool) {
+	if v[0] != '"' {
+		element, rest, _ = bytes.Cut(v, []byte{','})
+		if string(element) == "NULL" {
+			return nil, rest, true
+		}
+		return element, rest, true
+	}
+	element = []byte{}
+	for i := 1; i < len(v); i++ {
+		switch {
+		case v[i] == '\\' && i+1 < len(v):
+			i++
+			element = append(element, v[i])
+		case v[i] != '"':
+			element = append(element, v[i])
+		case i+1 == len(v):
+			return element, nil, true
+		default:
+			return element, v[i+2:], v[i+1] == ','
+		}
+	}
+	return nil, nil, false
+}
+
+// readBinaryArray reads the binary form: the number of dimensions, whether there are NULLs, the elements'
+// type, the dimension's length and lower bound, then the elements.
+func readBinaryArray(v []byte) ([][]byte, bool) {
+	r := reader{b: v}
+	dimensions := r.uint32()
+	r.bytes(8)
+	if r.err == nil && dimensions == 0 {
+		return nil, true
+	}
+	n := r.uint32()
+	r.bytes(4)
+	if r.err != nil || dimensions != 1 || int64(n) > int64(len(v)) {
+		return nil, false
+	}
+	elements := make([][]byte, 0, n)
+	for range n {
+		elements = append(elements, r.value())
+	}
+	return elements, r.err == nil
+}

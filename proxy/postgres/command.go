@@ -1,0 +1,244 @@
+package postgres
+
+import (
+	"bytes"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// longFromClient says which messages of the client may be long: they are passed on as they come.
+func longFromClient(kind byte) bool {
+	switch kind {
+	case 'Q', 'P', 'B', 'F', 'd':
+		return true
+	}
+	return false
+}
+
+// readyBytes takes one message of the client out of p, or what there is of it.
+func (s *Session) readyBytes(p []byte) (int, error) {
+	if s.misread {
+		s.toServer = append(s.toServer, p...)
+		return len(p), nil
+	}
+	if s.client.passing > 0 {
+		part := s.client.pass(p)
+		s.toServer = append(s.toServer, part...)
+		return len(part), nil
+	}
+	m, used, err := s.client.next(p, maxMessage, longFromClient)
+	switch {
+	case err != nil:
+		// The server will say what is wrong with it, and end the connection.
+		s.misread = true
+		s.toServer = append(append(s.toServer, s.client.rest()...), p[used:]...)
+		return len(p), nil
+	case m.raw == nil:
+		return used, nil
+	case s.mustWait(m.kind):
+		m.raw = bytes.Clone(m.raw)
+		m.body = m.raw[headBytes:]
+		s.held = m
+		return used, nil
+	}
+	return used, s.clientMessage(m)
+}
+
+// mustWait says whether a message of the client cannot be decided on before the server has answered what it
+// was sent before. It may ask the server itself.
+func (s *Session) mustWait(kind byte) bool {
+	switch {
+	case s.asking || s.replay.on:
+		return true
+	case s.copyingIn(), s.skipping:
+		return false
+	case len(s.queue) >= maxOwed:
+		return s.due > 0
+	case s.segment.open || !begins(kind):
+		return false
+	case len(s.queue) > 0:
+		// One that is sent as rewritten for the first time may have to be sent again as it was.
+		return s.stale || s.segment.trial()
+	}
+	s.names.agree()
+	return s.stale && s.askSettings()
+}
+
+// begins says whether a message may begin a segment: what the server answers up to a ReadyForQuery.
+func begins(kind byte) bool {
+	switch kind {
+	case 'Q', 'P', 'B', 'D', 'E', 'C', 'F':
+		return true
+	}
+	return false
+}
+
+// goOn takes the message that waited, when it need not wait any longer.
+func (s *Session) goOn() error {
+	if s.held.raw == nil || s.mustWait(s.held.kind) {
+		return nil
+	}
+	m := s.held
+	s.held = message{}
+	return s.clientMessage(m)
+}
+
+// clientMessage takes a message of the client.
+func (s *Session) clientMessage(m message) error {
+	s.client.passing = m.more
+	if s.skipping && m.kind != 'S' && m.kind != 'X' || s.copyingIn() && (m.kind == 'S' || m.kind == 'H') {
+		s.toServer = append(s.toServer, m.raw...) // the server takes no notice
+		return nil
+	}
+	if begins(m.kind) {
+		s.beginSegment()
+	}
+	s.keep(m)
+	switch m.kind {
+	case 'Q':
+		s.query(m)
+	case 'P':
+		s.parse(m)
+	case 'B':
+		s.bind(m)
+	case 'D':
+		s.describe(m)
+	case 'E':
+		s.execute(m)
+	case 'C':
+		s.closeName(m)
+	case 'F':
+		s.owe(&owed{kind: owesCall})
+		s.segment.open = false
+		s.toServer = append(s.toServer, m.raw...)
+	case 'S':
+		s.sync(m)
+	case 'H':
+		s.due = len(s.queue)
+		s.toServer = append(s.toServer, m.raw...)
+	default: // CopyData and its like, Terminate, and what only the server knows what to say of
+		s.toServer = append(s.toServer, m.raw...)
+	}
+	return nil
+}
+
+// sync takes the Sync that ends a segment.
+func (s *Session) sync(m message) {
+	s.skipping = false
+	s.segment.open = false
+	s.owe(&owed{kind: owesSync})
+	s.toServer = append(s.toServer, m.raw...)
+	s.aheadEnds()
+}
+
+// query takes a text of statements. A long one is passed on as it comes.
+func (s *Session) query(m message) {
+	x := &owed{kind: owesQuery, form: &form{}}
+	s.segment.open = false
+	defer s.aheadEnds()
+	switch end := len(m.body) - 1; {
+	case m.more > 0:
+		x.form.reason = "size"
+		s.anything()
+	case end >= 0 && m.body[end] == 0:
+		*x.form = s.plan(m.body[:end], false)
+	}
+	s.owe(x)
+	if !x.form.rewritten {
+		s.toServer = append(s.toServer, m.raw...)
+	} else {
+		b, start := beginMessage(s.toServer, 'Q')
+		s.toServer = endMessage(append(x.form.script.Append(b), 0), start)
+	}
+	for at := 0; x.form.plan(at) != nil; at++ {
+		s.follow(x.form.plan(at))
+	}
+}
+
+// plan makes the form in which a text goes upstream.
+func (s *Session) plan(text []byte, extended bool) form {
+	if s.planner == nil {
+		return form{}
+	}
+	env := s.planEnv(extended)
+	f := form{script: s.planner.Plan(text, env)}
+	if f.script == nil {
+		return f
+	}
+	switch {
+	case f.script.Pieces == nil:
+	case s.stale || !s.known:
+		f.reason = "settings not known"
+	case s.refused[f.script] != "":
+		f.reason = s.refused[f.script]
+	default:
+		f.rewritten = true
+		s.try(f.script)
+	}
+	return f
+}
+
+// planEnv is what a text is read under that is sent next.
+func (s *Session) planEnv(extended bool) sqlpostgres.Session {
+	env := s.env
+	env.Extended = extended
+	env.Serializable = s.ahead.level == history.Serializable || s.ahead.level == history.LevelUnknown
+	return env
+}
+
+// ahead is what the session is in once everything sent has been done.
+type ahead struct {
+	block bool          // a transaction block
+	level history.Level // of the next statement
+}
+
+// follow takes what a statement that is sent will change for those after it.
+func (s *Session) follow(p *rewrite.Plan) {
+	if p.ChangesSession {
+		s.stale = true
+	}
+	if p.ChangesSchema || p.Shadows != "" {
+		s.unsettle(p)
+	}
+	switch {
+	case p.Kind == history.Begin:
+		if !s.ahead.block {
+			s.ahead = ahead{true, s.levelOr(p.TxnLevel)}
+		}
+	case p.EndsTxn && p.Kind != history.Call && !p.Chains:
+		s.ahead = ahead{false, s.level}
+	case p.TxnLevel != history.LevelUnknown:
+		s.ahead.level = runsAt(p.TxnLevel)
+	}
+}
+
+// aheadEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
+func (s *Session) aheadEnds() {
+	if !s.ahead.block {
+		s.ahead.level = s.level
+	}
+}
+
+// anything is what a text that nobody reads may do to the session.
+func (s *Session) anything() {
+	s.stale = true
+	s.unsettle(&rewrite.Plan{ChangesSchema: true})
+}
+
+// levelOr is the level of a transaction that asks for l: the session's default where it does not.
+func (s *Session) levelOr(l history.Level) history.Level {
+	if l == history.LevelUnknown {
+		return s.level
+	}
+	return runsAt(l)
+}
+
+// runsAt is the level that PostgreSQL runs a level as.
+func runsAt(l history.Level) history.Level {
+	if l == history.ReadUncommitted {
+		return history.ReadCommitted
+	}
+	return l
+}

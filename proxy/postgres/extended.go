@@ -1,0 +1,260 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// parse takes a Parse message: a statement under a name, with the types of some parameters.
+func (s *Session) parse(m message) {
+	r := reader{b: m.body}
+	name := string(r.cString())
+	st := &statement{}
+	if m.more > 0 {
+		st.form.reason = "size"
+	} else {
+		st.text = slices.Clone(r.cString())
+		st.types = slices.Clone(r.b[min(r.pos, len(r.b)):])
+	}
+	if m.more > 0 || r.err != nil {
+		s.toServer = append(s.toServer, m.raw...)
+	} else {
+		st.env = s.planEnv(true)
+		st.form = s.plan(st.text, true)
+		s.sendParse(name, st, &st.form)
+	}
+	s.owe(&owed{kind: owesParse, name: name, statement: st})
+	s.names.sent.statements[name] = st
+}
+
+// sendParse sends the statement's text in that form under a name.
+func (s *Session) sendParse(name string, st *statement, f *form) {
+	b, start := beginMessage(s.toServer, 'P')
+	b = append(append(b, name...), 0)
+	if f.rewritten {
+		b = f.script.Append(b)
+	} else {
+		b = append(b, st.text...)
+	}
+	s.toServer = endMessage(append(append(b, 0), st.types...), start)
+}
+
+// A bound is what a Bind message says, as places in its body.
+type bound struct {
+	portal, statement string
+	head              int // where the parameters' format codes begin
+	params            [][]byte
+	formats           []byte // of the parameters, two bytes each
+	results           int    // where the count of the result's format codes stands
+	codes             []byte // the result's format codes, two bytes each
+}
+
+func readBind(body []byte) (bound, error) {
+	r := reader{b: body}
+	b := bound{portal: string(r.cString()), statement: string(r.cString())}
+	b.head = r.pos
+	b.formats = r.bytes(2 * r.uint16())
+	n := r.uint16()
+	for range n {
+		b.params = append(b.params, r.value())
+		if r.err != nil {
+			return b, r.err
+		}
+	}
+	b.results = r.pos
+	b.codes = r.bytes(2 * r.uint16())
+	if r.err == nil && r.pos != len(body) {
+		r.fail("more than a Bind")
+	}
+	return b, r.err
+}
+
+// bind takes a Bind message. Its result's format codes are one for each column, or one for all, or none: for
+// hidden columns there are more of them.
+func (s *Session) bind(m message) {
+	b, err := readBind(m.body)
+	st := s.names.sent.statements[b.statement]
+	x := &owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{}}
+	if st == nil || err != nil && m.more == 0 {
+		x.portal.reason = "unknown statement"
+		s.owe(x)
+		s.toServer = append(s.toServer, m.raw...)
+		return
+	}
+	p := x.portal
+	on := b.statement
+	if p.form = st.form; p.form.script != nil {
+		on = s.choose(b.statement, st, p, m.more > 0)
+	}
+	if s.cfg.Args && m.more == 0 {
+		p.args = appendArgs(nil, &b, st.types)
+	}
+	hidden := p.form.hidden(p.form.plan(0))
+	codes := b.codes
+	if m.more == 0 {
+		codes = extendCodes(b.codes, p.plan, hidden)
+	}
+	if len(codes) > 0 {
+		p.format = codes[len(codes)-1]
+	}
+	s.owe(x)
+	s.names.sent.portals[b.portal] = p
+	s.sendBind(m, &b, on, codes)
+}
+
+// extendCodes gives a result's format codes for a result with that many columns more.
+func extendCodes(codes []byte, plan *rewrite.Plan, hidden int) []byte {
+	if len(codes) <= 2 || hidden == 0 || plan == nil || plan.Reply != rewrite.Trimmed {
+		return codes
+	}
+	codes = slices.Clone(codes)
+	for range hidden {
+		codes = append(codes, 0, 1) // binary
+	}
+	return codes
+}
+
+// sendBind sends a Bind message for the statement of that name with these codes.
+func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
+	if on == b.statement && len(codes) == len(b.codes) {
+		s.toServer = append(s.toServer, m.raw...)
+		return
+	}
+	out, start := beginMessage(s.toServer, 'B')
+	out = append(append(out, b.portal...), 0)
+	out = append(append(out, on...), 0)
+	if m.more > 0 {
+		out = append(out, m.body[b.head:]...)
+		binary.BigEndian.PutUint32(out[start+1:], uint32(len(out)-start-1+m.more))
+		s.toServer = out
+		return
+	}
+	out = append(out, m.body[b.head:b.results]...)
+	out = binary.BigEndian.AppendUint16(out, uint16(len(codes)/2))
+	s.toServer = endMessage(append(out, codes...), start)
+}
+
+// choose decides in which form a statement runs that is bound, and by which plan its rows are understood. It
+// gives the name that the form has on the server, where it may have to be prepared first.
+//
+// The server reads a prepared text anew under the settings of the moment, and refuses it when its columns
+// have changed: to keep that as it is, the form under the client's own name is the one that runs, unless the
+// transaction's level asks for another, or the message is too long to have anything added at its end.
+func (s *Session) choose(name string, st *statement, p *portal, long bool) string {
+	p.plan = p.form.plan(0)
+	script, env := st.form.script, s.planEnv(true)
+	if s.planner != nil && s.known && !s.stale {
+		script = s.planner.Plan(st.text, env)
+	}
+	switch {
+	case script == nil || s.stale || !s.known:
+		p.reason = "settings not known"
+	case long && p.form.rewritten && p.plan != nil && p.plan.Reply == rewrite.Trimmed:
+		p.form = form{script: script, reason: "size"}
+		return s.formBeside(st, p.form)
+	case sameText(script, st.form.script):
+		if p.plan = (&form{script: script}).plan(0); !st.form.rewritten {
+			p.reason = st.form.reason
+		}
+	case env.Serializable != st.env.Serializable && alike(env, st.env):
+		p.form = form{script: script, rewritten: script.Pieces != nil}
+		p.plan = p.form.plan(0)
+		return s.formBeside(st, p.form)
+	default:
+		p.reason = "prepared before a change"
+	}
+	return name
+}
+
+// alike says whether two environments differ in the level at most.
+func alike(a, b sqlpostgres.Session) bool {
+	a.Serializable = b.Serializable
+	return a == b
+}
+
+// sameText says whether two scripts of one text send the same text upstream.
+func sameText(a, b *sqlpostgres.Script) bool {
+	return a == b || a != nil && b != nil && slices.Equal(a.Pieces, b.Pieces)
+}
+
+// formBeside gives the name under which that form of a statement stands on the server. It is prepared, unseen
+// by the client, when it does not.
+func (s *Session) formBeside(st *statement, f form) string {
+	for _, other := range st.beside {
+		if other.form.rewritten == f.rewritten && (!f.rewritten || sameText(other.form.script, f.script)) {
+			return other.name
+		}
+	}
+	s.names.made++
+	name := "isotap_" + strconv.Itoa(s.names.made)
+	st.beside = append(st.beside, beside{name, f})
+	s.owe(&owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}})
+	s.sendParse(name, st, &f)
+	return name
+}
+
+// describe takes a Describe message.
+func (s *Session) describe(m message) {
+	r := reader{b: m.body}
+	x := &owed{kind: owesPortal}
+	if r.uint8() == 'S' {
+		x.kind = owesStatement
+	}
+	x.name = string(r.cString())
+	s.owe(x)
+	s.toServer = append(s.toServer, m.raw...)
+}
+
+// execute takes an Execute message. One that writes and returns what only isotap sees runs to its end, as it
+// does without that.
+func (s *Session) execute(m message) {
+	r := reader{b: m.body}
+	x := &owed{kind: owesExecute, name: string(r.cString())}
+	rows := r.uint32()
+	s.owe(x)
+	p := s.names.sent.portals[x.name]
+	from := len(s.toServer)
+	s.toServer = append(s.toServer, m.raw...)
+	if p == nil || r.err != nil {
+		s.anything()
+		return
+	}
+	plan := p.form.plan(0)
+	if plan == nil {
+		s.anything()
+		return
+	}
+	if rows != 0 && p.form.rewritten && plan.Reply == rewrite.Returning {
+		binary.BigEndian.PutUint32(s.toServer[from+headBytes+len(x.name)+1:], 0)
+	}
+	s.follow(plan)
+}
+
+// closeName takes a Close message, and closes what isotap prepared beside the statement.
+func (s *Session) closeName(m message) {
+	r := reader{b: m.body}
+	x := &owed{kind: owesClose, closes: r.uint8()}
+	x.name = string(r.cString())
+	s.owe(x)
+	s.toServer = append(s.toServer, m.raw...)
+	if x.closes == 'P' {
+		delete(s.names.sent.portals, x.name)
+		return
+	}
+	if st := s.names.sent.statements[x.name]; st != nil {
+		for _, other := range st.beside {
+			s.closeOwn(other.name)
+		}
+	}
+	delete(s.names.sent.statements, x.name)
+}
+
+// closeOwn closes a statement, unseen by the client.
+func (s *Session) closeOwn(name string) {
+	s.owe(&owed{kind: owesClose, own: true, silent: true, closes: 'S', name: name})
+	s.toServer = appendNamed(s.toServer, 'C', 'S', name)
+}

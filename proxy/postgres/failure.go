@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A serverError is what an ErrorResponse says, as far as a session follows it.
+type serverError struct {
+	fatal    bool
+	code     string
+	message  string
+	position int // in the text that went upstream, in characters from 1; 0: none
+	// places of the position's digits in the body
+	from, to int
+}
+
+// readError reads the fields of an ErrorResponse or NoticeResponse.
+func readError(body []byte) (serverError, error) {
+	var e serverError
+	r := reader{b: body}
+	for {
+		field := r.uint8()
+		if field == 0 || r.err != nil {
+			break
+		}
+		from := r.pos
+		value := r.cString()
+		switch field {
+		case 'V':
+			e.fatal = string(value) == "FATAL" || string(value) == "PANIC"
+		case 'C':
+			e.code = string(value)
+		case 'M':
+			e.message = string(value)
+		case 'P':
+			e.position, _ = strconv.Atoi(string(value))
+			e.from, e.to = from, from+len(value)
+		}
+	}
+	if r.err != nil {
+		return e, fmt.Errorf("parse an error: %w", r.err)
+	}
+	return e, nil
+}
+
+// appendMapped adds an error or a notice to b whose position is that in the client's text.
+func appendMapped(b []byte, m message, e *serverError, script *sqlpostgres.Script, utf8 bool) []byte {
+	position := script.Position(e.position, utf8)
+	b, start := beginMessage(b, m.kind)
+	b = append(b, m.body[:e.from]...)
+	b = strconv.AppendInt(b, int64(position), 10)
+	return endMessage(append(b, m.body[e.to:]...), start)
+}
+
+func (s *Session) utf8() bool { return s.env.Encoding == "" || s.env.Encoding == "UTF8" }
+
+// forwardMapped sends an error or a notice to the client as it would read for the client's own text.
+func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
+	if f := s.formOf(x); f != nil && f.rewritten && e.position > 0 && !x.silent {
+		s.toClient = appendMapped(s.toClient, m, e, f.script, s.utf8())
+		return
+	}
+	s.forward(x, m)
+}
+
+// notice takes a NoticeResponse. Those of isotap's own questions are not for the client.
+func (s *Session) notice(x *owed, m message) {
+	if x == nil {
+		s.toClient = append(s.toClient, m.raw...)
+		return
+	}
+	e, err := readError(m.body)
+	switch {
+	case x.answer != nil || x.own:
+	case err != nil:
+		s.toClient = append(s.toClient, m.raw...)
+	default:
+		s.forwardMapped(x, m, &e)
+	}
+}
+
+// failure takes an ErrorResponse.
+func (s *Session) failure(x *owed, m message) error {
+	e, err := readError(m.body)
+	switch {
+	case err != nil:
+		return err
+	case x == nil || e.fatal:
+		s.toClient = append(s.toClient, m.raw...) // the server's last words
+		return nil
+	case x.answer != nil:
+		x.answer.failed = &e
+		return nil
+	}
+	if s.refuse(x, &e) {
+		return nil
+	}
+	s.copyIn = false
+	s.failed(x, &e)
+	if x.own { // the client sees what it would have seen of its own message
+		s.toClient = append(s.toClient, m.raw...)
+	} else {
+		s.forwardMapped(x, m, &e)
+	}
+	switch x.kind {
+	case owesQuery, owesCall, owesSync: // ReadyForQuery follows
+		s.current = current{}
+	default:
+		s.skip()
+	}
+	return nil
+}

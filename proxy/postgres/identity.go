@@ -1,0 +1,272 @@
+package postgres
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// sightings are the identities that came out of the rows of a statement. Their memory is used again for the
+// next.
+type sightings struct {
+	arena   []byte // the rows' ids, one behind the other
+	list    []sighting
+	more    bool // there were more than maxSeen
+	partial bool // an array was as long as it can be
+	unread  bool // a value could not be read
+	rows    uint64
+}
+
+// A sighting is an identity as it came out of a row.
+type sighting struct {
+	source int
+	end    int // of the row's id in the arena; it begins where the one before it ended
+	op     history.Op
+	moved  bool // an UPDATE gave the row another key
+	place  history.Place
+}
+
+// maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
+// recorded, and an export may read all there is.
+const maxSeen = 1 << 20
+
+// maxSightings bounds the memory in bytes that a session keeps for the next statement.
+const maxSightings = 1 << 20
+
+// forget makes the memory ready for the next statement.
+func (s *sightings) forget() {
+	arena, list := s.arena[:0], s.list[:0]
+	if cap(arena) > maxSightings || cap(list) > maxSightings/64 {
+		arena, list = nil, nil
+	}
+	*s = sightings{arena: arena, list: list}
+}
+
+// row takes the identities that a row carries, behind the reader, in text (format 0) or binary.
+func (s *sightings) row(r *reader, plan *rewrite.Plan, format byte) {
+	s.rows++
+	if plan == nil {
+		return
+	}
+	for i := range plan.Sources {
+		source := &plan.Sources[i]
+		switch {
+		case source.Physical == nil:
+			for range source.Columns() {
+				r.value()
+			}
+		case source.Array:
+			s.array(r.value(), i, source, format)
+		default:
+			s.identity(r, i, source, plan.Kind, format)
+		}
+	}
+}
+
+// identity takes one identity, in several columns. All of them are NULL on the missing side of an outer join.
+func (s *sightings) identity(r *reader, i int, source *rewrite.Source, kind history.Kind, format byte) {
+	seen := sighting{source: i, op: operation(kind, source)}
+	start, null := len(s.arena), true
+	keys := 0
+	for _, item := range source.Physical.Items {
+		v := r.value()
+		if v == nil {
+			continue
+		}
+		null = false
+		if item >= rewrite.ItemKeyInt && item <= rewrite.ItemKeyHex {
+			if keys++; keys > 1 {
+				s.arena = append(s.arena, ',')
+			}
+			s.arena = appendKey(s.arena, item, v, format)
+		} else if !seen.take(item, v, format) {
+			s.unread = true
+		}
+	}
+	if null {
+		s.arena = s.arena[:start]
+		return
+	}
+	s.add(seen)
+}
+
+func (s *sightings) add(seen sighting) {
+	if len(s.list) == maxSeen {
+		s.more = true
+		return
+	}
+	seen.end = len(s.arena)
+	s.list = append(s.list, seen)
+}
+
+// operation is what a statement of that kind did to the rows of a source.
+func operation(kind history.Kind, source *rewrite.Source) history.Op {
+	if !writes(source) {
+		return history.Read
+	}
+	switch kind {
+	case history.Insert:
+		return history.InsertRow
+	case history.Delete:
+		return history.DeleteRow
+	}
+	return history.UpdateRow
+}
+
+// take reads the value of an item that is no part of the key, and says whether it can be read.
+func (seen *sighting) take(item rewrite.Item, v []byte, format byte) (ok bool) {
+	place := &seen.place
+	var n uint64
+	switch item {
+	case rewrite.ItemTable:
+		n, ok = readNumber(v, format, 4)
+		place.Leaf = uint32(n)
+	case rewrite.ItemPlace:
+		place.CTID, ok = readTID(v, format)
+	case rewrite.ItemXID:
+		n, ok = readNumber(v, format, 4)
+		place.XID = uint32(n)
+	case rewrite.ItemNewPlace:
+		place.NewID, ok = readTID(v, format)
+	case rewrite.ItemNewXID:
+		n, ok = readNumber(v, format, 4)
+		place.NewXID = uint32(n)
+	case rewrite.ItemLSN:
+		place.LSN, ok = readLSN(v, format)
+	case rewrite.ItemOldKeyChanged:
+		seen.moved, ok = readBool(v, format)
+	case rewrite.ItemInserted:
+		var inserted bool
+		if inserted, ok = readBool(v, format); ok && !inserted {
+			seen.op = history.UpdateRow
+		}
+	case rewrite.ItemAction:
+		ok = seen.act(string(v))
+	}
+	return ok
+}
+
+// act takes what MERGE did to a row.
+func (seen *sighting) act(action string) bool {
+	switch action {
+	case "INSERT":
+		seen.op = history.InsertRow
+	case "UPDATE":
+		seen.op = history.UpdateRow
+	case "DELETE":
+		seen.op = history.DeleteRow
+	default:
+		return false
+	}
+	return true
+}
+
+// appendKey adds a value of a key to b, as a row's id has it (history.Row).
+func appendKey(b []byte, item rewrite.Item, v []byte, format byte) []byte {
+	switch {
+	case item == rewrite.ItemKeyInt && format == 1:
+		return appendInt(b, v)
+	case item == rewrite.ItemKeyUUID && format == 1:
+		return appendUUID(b, v)
+	}
+	for _, c := range v {
+		if c == ',' || c == '\\' || c == ';' {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
+	return b
+}
+
+// appendInt adds an integer of two, four or eight bytes in decimal.
+func appendInt(b, v []byte) []byte {
+	switch len(v) {
+	case 2:
+		return strconv.AppendInt(b, int64(int16(binary.BigEndian.Uint16(v))), 10)
+	case 4:
+		return strconv.AppendInt(b, int64(int32(binary.BigEndian.Uint32(v))), 10)
+	case 8:
+		return strconv.AppendInt(b, int64(binary.BigEndian.Uint64(v)), 10)
+	}
+	return hex.AppendEncode(b, v)
+}
+
+// appendUUID adds a uuid of 16 bytes in its canonical form.
+func appendUUID(b, v []byte) []byte {
+	if len(v) != 16 {
+		return hex.AppendEncode(b, v)
+	}
+	for i, part := range [...][]byte{v[:4], v[4:6], v[6:8], v[8:10], v[10:]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
+	}
+	return b
+}
+
+// readTID reads a value of type tid: "(block,offset)", or four bytes and two.
+func readTID(v []byte, format byte) (uint64, bool) {
+	if format == 1 {
+		if len(v) != 6 {
+			return 0, false
+		}
+		return uint64(binary.BigEndian.Uint32(v))<<16 | uint64(binary.BigEndian.Uint16(v[4:])), true
+	}
+	if len(v) < 5 || v[0] != '(' || v[len(v)-1] != ')' {
+		return 0, false
+	}
+	block, offset, _ := bytes.Cut(v[1:len(v)-1], []byte{','})
+	high, ok1 := readNumber(block, 0, 4)
+	low, ok2 := readNumber(offset, 0, 4)
+	return high<<16 | low, ok1 && ok2 && low < 1<<16
+}
+
+// readNumber reads a number without a sign of at most that many bytes: decimal, or binary.
+func readNumber(v []byte, format byte, size int) (n uint64, ok bool) {
+	if format == 1 {
+		if len(v) != size {
+			return 0, false
+		}
+		for _, c := range v {
+			n = n<<8 | uint64(c)
+		}
+		return n, true
+	}
+	if len(v) == 0 || len(v) > 10 {
+		return 0, false
+	}
+	for _, c := range v {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	return n, n < 1<<(8*size)
+}
+
+// readLSN reads a value of type pg_lsn: two hexadecimal numbers with a slash between them, or eight bytes.
+func readLSN(v []byte, format byte) (uint64, bool) {
+	if format == 1 {
+		return readNumber(v, 1, 8)
+	}
+	high, low, ok := bytes.Cut(v, []byte{'/'})
+	h, err1 := strconv.ParseUint(string(high), 16, 32)
+	l, err2 := strconv.ParseUint(string(low), 16, 32)
+	return h<<32 | l, ok && err1 == nil && err2 == nil
+}
+
+// readBool reads a boolean: t or f, or a byte.
+func readBool(v []byte, format byte) (value, ok bool) {
+	if len(v) != 1 {
+		return false, false
+	}
+	if format == 1 {
+		return v[0] != 0, v[0] <= 1
+	}
+	return v[0] == 't', v[0] == 't' || v[0] == 'f'
+}

@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"maps"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A statement is one that the client prepared by Parse.
+type statement struct {
+	text  []byte // as the client wrote it
+	types []byte // the parameters' types that Parse declared, as it had them
+	form  form   // what stands under the client's name on the server
+	env   sqlpostgres.Session
+	// beside are other forms of the text that stand on the server under names of isotap's own.
+	beside []beside
+}
+
+// A beside is another form of a client's statement.
+type beside struct {
+	name string
+	form form
+}
+
+// A portal is a statement that was bound to its parameters.
+type portal struct {
+	form   form          // that runs
+	plan   *rewrite.Plan // by which its rows are understood; nil: by none
+	format byte          // of the hidden columns: 0 text, 1 binary
+	args   []string
+	reason string // why its observation is less than its plan's
+	opened bool   // it has given some of its rows
+}
+
+// A namespace is what names mean on the server.
+type namespace struct {
+	statements map[string]*statement
+	portals    map[string]*portal
+}
+
+func newNamespace() namespace {
+	return namespace{make(map[string]*statement), make(map[string]*portal)}
+}
+
+func (n namespace) clone() namespace {
+	return namespace{maps.Clone(n.statements), maps.Clone(n.portals)}
+}
+
+// names is what the client's names mean. They are given when a message is sent, and true once the server has
+// said so: an error in between leaves the rest of a segment out.
+type names struct {
+	sent namespace // once everything sent has been done
+	real namespace // as the server's replies tell
+	// unsure says that some of what was sent was not done: sent is to become real when nothing is owed.
+	unsure bool
+	made   int // names of isotap's own that were given
+}
+
+// agree has the names that were sent mean what the server says, once it owes nothing.
+func (n *names) agree() {
+	if n.unsure {
+		n.sent, n.unsure = n.real.clone(), false
+	}
+}
+
+// hidden is the number of columns that the form adds to a statement's result, under its plan.
+func (f *form) hidden(plan *rewrite.Plan) int {
+	if !f.rewritten || plan == nil {
+		return 0
+	}
+	return plan.HiddenColumns()
+}
+
+// plan is the plan of the statement at that place in the text; nil where there is none.
+func (f *form) plan(at int) *rewrite.Plan {
+	if f.script == nil || at >= len(f.script.Statements) {
+		return nil
+	}
+	return f.script.Statements[at]
+}
+
+// statements are the plans of the text's statements.
+func (f *form) statements() []*rewrite.Plan {
+	if f.script == nil {
+		return nil
+	}
+	return f.script.Statements
+}

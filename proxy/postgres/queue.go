@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"fmt"
+
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// owedKind is what kind of message of the client's the server owes a reply for.
+type owedKind uint8
+
+const (
+	owesQuery     owedKind = iota // Query: the statements' results, then ReadyForQuery
+	owesCall                      // FunctionCall: FunctionCallResponse, then ReadyForQuery
+	owesParse                     // ParseComplete
+	owesBind                      // BindComplete
+	owesStatement                 // Describe of a statement: ParameterDescription, then as of a portal
+	owesPortal                    // Describe of a portal: RowDescription or NoData
+	owesExecute                   // rows, then CommandComplete, PortalSuspended or EmptyQueryResponse
+	owesClose                     // CloseComplete
+	owesSync                      // ReadyForQuery
+)
+
+// An owed is the reply that the server owes for one message. The queue of them is answered in order, but for
+// the rest of a segment that an error leaves out.
+type owed struct {
+	kind owedKind
+	sent int64
+	// silent says that the client gets nothing of the reply: the message is isotap's own, or the client has
+	// had the reply before.
+	silent bool
+	// own says that the client did not send the message.
+	own bool
+	// name is that of the statement (owesParse, owesStatement, owesClose) or portal.
+	name string
+	// closes is what Close names: 'S' or 'P'.
+	closes byte
+	// statement is what owesParse makes, or what owesBind takes to stand under the name from; portal is what
+	// owesBind makes.
+	statement *statement
+	from      string
+	portal    *portal
+	// form is the text that owesQuery runs, and at which of its statements the reply is.
+	form *form
+	at   int
+	// answer takes the rows of isotap's own question; nil for everything else.
+	answer *answer
+}
+
+// A form is a text as it went upstream.
+type form struct {
+	script    *sqlpostgres.Script // nil: nothing is known of the text
+	rewritten bool                // the script's pieces went upstream, not the client's text
+	reason    string              // why they did not, where they would have been there
+}
+
+// maxOwed bounds the replies that may be owed before the client must wait. The server sends what fills its
+// own buffer of 8 KiB without being asked, so that some of so many replies are on their way.
+const maxOwed = 1 << 14
+
+// owe notes that the server owes a reply.
+func (s *Session) owe(x *owed) {
+	x.sent = s.now
+	s.queue = append(s.queue, x)
+	if !x.own && s.replay.shown > 0 {
+		x.silent = true
+		s.replay.shown--
+	}
+	switch x.kind {
+	case owesQuery, owesCall, owesSync:
+		s.due = len(s.queue)
+	}
+}
+
+// head is the reply that the server's next message belongs to; nil when it owes none.
+func (s *Session) head() *owed {
+	if len(s.queue) == 0 {
+		return nil
+	}
+	return s.queue[0]
+}
+
+// settled takes the head off the queue.
+func (s *Session) settled() {
+	x := s.queue[0]
+	s.queue[0] = nil
+	if s.queue = s.queue[1:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	s.due = max(s.due-1, 0)
+	if !x.own && !x.silent {
+		s.segment.shown++
+	}
+	s.current = current{}
+}
+
+// skip leaves out the replies up to the next Sync, after an error: the server skips these messages. If the
+// client has not sent the Sync yet, it will skip what comes.
+func (s *Session) skip() {
+	s.current = current{}
+	for i, x := range s.queue {
+		if x.kind == owesSync {
+			s.drop(i)
+			return
+		}
+	}
+	s.drop(len(s.queue))
+	s.skipping = true
+}
+
+// drop takes the first n replies off the queue, as they never come.
+func (s *Session) drop(n int) {
+	if n > 0 {
+		s.names.unsure = true
+	}
+	s.queue = s.queue[n:]
+	s.due = max(s.due-n, 0)
+}
+
+// forward sends a reply on to the client, if it is to see it.
+func (s *Session) forward(x *owed, m message) {
+	s.server.passing = m.more
+	if x == nil || !x.silent {
+		s.toClient = append(s.toClient, m.raw...)
+	} else {
+		s.dropping = m.more > 0
+	}
+}
+
+func unexpected(m message, x *owed) error {
+	if x == nil {
+		return fmt.Errorf("%w (%q) from the server: nothing was asked", errUnexpected, m.kind)
+	}
+	return fmt.Errorf("%w (%q) from the server, in the reply %d", errUnexpected, m.kind, x.kind)
+}

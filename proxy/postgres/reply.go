@@ -1,0 +1,351 @@
+package postgres
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// Which messages of the server may be long and are passed on as they come: rows that stay as they are.
+func longFromServer(kind byte) bool { return kind == 'D' || kind == 'd' }
+func longCopied(kind byte) bool     { return kind == 'd' }
+
+// current is the statement whose result comes in.
+type current struct {
+	set     bool
+	form    *form
+	portal  *portal // nil for a statement of a Query
+	plan    *rewrite.Plan
+	hidden  int  // columns at the end that the client does not see
+	swallow bool // the client gets no rows at all
+	format  byte // of the hidden columns
+	rows    uint64
+	started int64
+}
+
+// trims says whether rows of the statement whose result comes in are changed.
+func (s *Session) trims() bool { return s.current.hidden > 0 }
+
+// passes gives the part of p that is rows to be passed on as they are.
+func (s *Session) passes(p []byte) int {
+	x := s.head()
+	if x == nil || x.answer != nil || x.silent || len(s.server.buf) > 0 && !s.server.taken {
+		return 0
+	}
+	n := 0
+	for len(p)-n >= headBytes {
+		kind := p[n]
+		if kind != 'd' && (kind != 'D' || !s.current.set || s.trims()) {
+			break
+		}
+		size, err := sizeOf(p[n:], maxMessage)
+		if err != nil {
+			break
+		}
+		if kind == 'D' {
+			s.current.rows++
+		}
+		if size > len(p)-n {
+			s.server.passing = size - (len(p) - n)
+			n = len(p)
+			break
+		}
+		n += size
+	}
+	s.toClient = append(s.toClient, p[:n]...)
+	return n
+}
+
+// replyBytes takes one message of the server out of p, or what there is of it.
+func (s *Session) replyBytes(p []byte) (int, error) {
+	if s.server.passing > 0 {
+		part := s.server.pass(p)
+		if !s.dropping {
+			s.toClient = append(s.toClient, part...)
+		}
+		s.dropping = s.dropping && s.server.passing > 0
+		return len(part), nil
+	}
+	if n := s.passes(p); n > 0 {
+		return n, nil
+	}
+	streams := longFromServer
+	if s.trims() {
+		streams = longCopied
+	}
+	m, used, err := s.server.next(p, maxMessage, streams)
+	if m.raw == nil || err != nil {
+		return used, err
+	}
+	s.release()
+	if err := s.reply(m); err != nil {
+		return used, err
+	}
+	return used, s.goOn()
+}
+
+// reply takes one message of the server.
+func (s *Session) reply(m message) error {
+	x := s.head()
+	switch m.kind {
+	case 'E':
+		return s.failure(x, m)
+	case 'N':
+		s.notice(x, m)
+		return nil
+	case 'S':
+		s.parameter(m.body)
+		s.toClient = append(s.toClient, m.raw...)
+		return nil
+	case 'A':
+		s.toClient = append(s.toClient, m.raw...)
+		return nil
+	}
+	switch {
+	case x == nil:
+		return unexpected(m, x)
+	case x.answer != nil:
+		return s.takeAnswer(x, m)
+	case m.kind == 'Z':
+		return s.ready(x, m)
+	}
+	switch x.kind {
+	case owesQuery, owesExecute:
+		return s.result(x, m)
+	case owesStatement, owesPortal:
+		return s.description(x, m)
+	case owesCall:
+		s.forward(x, m)
+		return nil
+	}
+	return s.acknowledged(x, m)
+}
+
+// acknowledged takes the replies that say no more than that it was done.
+func (s *Session) acknowledged(x *owed, m message) error {
+	real := &s.names.real
+	switch {
+	case x.kind == owesParse && m.kind == '1':
+		real.statements[x.name] = x.statement
+		if x.name != "" {
+			s.segment.parsed = append(s.segment.parsed, x.name)
+		}
+	case x.kind == owesBind && m.kind == '2':
+		if st := real.statements[x.from]; st != x.statement && st != nil {
+			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: "not followed"}
+		}
+		real.portals[x.name] = x.portal
+	case x.kind == owesClose && m.kind == '3':
+		if x.closes == 'P' {
+			delete(real.portals, x.name)
+		} else {
+			delete(real.statements, x.name)
+		}
+	default:
+		return unexpected(m, x)
+	}
+	s.forward(x, m)
+	s.settled()
+	return nil
+}
+
+// description takes the reply to a Describe. Where the client's statement gives no rows it says so.
+func (s *Session) description(x *owed, m message) error {
+	var plan *rewrite.Plan
+	f := s.formOf(x)
+	if f != nil {
+		plan = f.plan(0)
+	}
+	switch m.kind {
+	case 't':
+		s.forward(x, m)
+		return nil
+	case 'n':
+		s.forward(x, m)
+	case 'T':
+		switch hidden := f.hiddenOrNone(plan); {
+		case hidden == 0:
+			s.forward(x, m)
+		case plan.Reply == rewrite.Returning:
+			s.forward(x, message{raw: []byte{'n', 0, 0, 0, 4}})
+		default:
+			if err := s.trimDescription(x, m, hidden); err != nil {
+				return err
+			}
+		}
+	default:
+		return unexpected(m, x)
+	}
+	s.settled()
+	return nil
+}
+
+func (f *form) hiddenOrNone(plan *rewrite.Plan) int {
+	if f == nil {
+		return 0
+	}
+	return f.hidden(plan)
+}
+
+// begin makes the statement whose result the head gives the current one.
+func (s *Session) begin(x *owed) {
+	c := &s.current
+	if c.set {
+		return
+	}
+	*c = current{set: true, started: max(x.sent, s.lastEnd)}
+	switch x.kind {
+	case owesQuery:
+		c.form, c.plan = x.form, x.form.plan(x.at)
+		c.hidden = c.form.hidden(c.plan)
+	case owesExecute:
+		c.portal = s.names.real.portals[x.name]
+		if c.portal == nil { // DECLARE made it, or nobody
+			c.portal = &portal{reason: "cursor"}
+		}
+		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
+		c.hidden = c.form.hidden(c.form.plan(0))
+	}
+	c.swallow = c.hidden > 0 && c.form.plan(x.at).Reply == rewrite.Returning
+}
+
+// result takes a message of the result of a statement.
+func (s *Session) result(x *owed, m message) error {
+	s.begin(x)
+	s.segment.ran = true
+	switch c := &s.current; m.kind {
+	case 'T':
+		switch {
+		case c.swallow:
+		case c.hidden > 0:
+			return s.trimDescription(x, m, c.hidden)
+		default:
+			s.forward(x, m)
+		}
+	case 'D':
+		c.rows++
+		if c.hidden > 0 {
+			return s.trimRow(x, m)
+		}
+		s.forward(x, m)
+	case 'C', 'I', 's':
+		return s.resultEnd(x, m)
+	case 'G':
+		s.copyIn = true
+		s.dropIgnoredSyncs(x)
+		s.forward(x, m)
+	case 'H', 'd', 'c':
+		s.forward(x, m)
+	case 'W':
+		s.note("COPY in both directions: the session goes on unobserved")
+		s.forward(x, m)
+		s.endOpen(history.Indeterminate)
+		s.copyOn()
+	default:
+		return unexpected(m, x)
+	}
+	return nil
+}
+
+// dropIgnoredSyncs forgets the Syncs that the client sent right behind an Execute that turns out to be a COPY
+// FROM STDIN: the server ignores them.
+func (s *Session) dropIgnoredSyncs(x *owed) {
+	if x.kind != owesExecute {
+		return
+	}
+	for len(s.queue) > 1 && s.queue[1].kind == owesSync {
+		s.queue = append(s.queue[:1], s.queue[2:]...)
+		s.due = max(s.due-1, 0)
+		s.segment.open = true
+	}
+}
+
+// resultEnd takes the message that ends a statement's result.
+func (s *Session) resultEnd(x *owed, m message) error {
+	s.copyIn = false
+	s.forward(x, m)
+	switch m.kind {
+	case 'C':
+		s.completed(x, string(bytes.TrimSuffix(m.body, []byte{0})))
+	case 's':
+		s.suspended()
+	}
+	if x.kind == owesQuery {
+		x.at++
+		s.current = current{}
+		return nil
+	}
+	s.settled()
+	return nil
+}
+
+// ready takes a ReadyForQuery.
+func (s *Session) ready(x *owed, m message) error {
+	switch x.kind {
+	case owesQuery, owesCall, owesSync:
+	default:
+		return unexpected(m, x)
+	}
+	if len(m.body) != 1 {
+		return unexpected(m, x)
+	}
+	s.status = m.body[0]
+	s.copyIn = false
+	s.settleSegment(x.kind)
+	s.forward(x, m)
+	s.settled()
+	if s.status == 'I' {
+		clear(s.names.real.portals)
+		if len(s.queue) == 0 && !s.segment.open {
+			clear(s.names.sent.portals)
+		}
+	}
+	if len(s.queue) == 0 && !s.segment.open {
+		s.ahead = ahead{s.block, s.level}
+		if s.block {
+			s.ahead.level = s.blockLevel
+		} else {
+			s.env.Unsettled = ""
+		}
+		if s.replay.on {
+			return s.resend()
+		}
+	}
+	if s.phase == phaseClosing && s.due == 0 {
+		s.close()
+	}
+	return nil
+}
+
+// parameter takes a ParameterStatus: some of them matter to how texts are read.
+func (s *Session) parameter(body []byte) {
+	r := reader{b: body}
+	name, value := string(r.cString()), string(r.cString())
+	if r.err != nil {
+		return
+	}
+	switch name {
+	case "client_encoding":
+		s.env.Encoding = value
+	case "standard_conforming_strings":
+		s.env.Backslashes = value == "off"
+	}
+}
+
+// copyingIn says whether the server takes the data of a COPY FROM STDIN.
+func (s *Session) copyingIn() bool { return s.copyIn }
+
+// rowsOf reads the number at the end of a command's tag.
+func rowsOf(tag string) uint64 {
+	i := len(tag)
+	for i > 0 && tag[i-1] >= '0' && tag[i-1] <= '9' {
+		i--
+	}
+	n, err := strconv.ParseUint(tag[i:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package postgres
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zaptest"
+
+	"github.com/isotap/isotap/catalog"
+	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// A rig is a proxy in front of the test server's database, with all that it records.
+type rig struct {
+	database       string
+	direct, tapped string // addresses
+	catalog        *catalogpostgres.Cache
+	planner        *sqlpostgres.Cache
+
+	mu   sync.Mutex
+	txns []*history.Txn
+}
+
+func (r *rig) Session(context.Context, history.Session) error { return nil }
+
+func (r *rig) Txn(_ context.Context, t *history.Txn) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.txns = append(r.txns, t)
+	return nil
+}
+
+// recorded gives the transactions recorded so far, and forgets them.
+func (r *rig) recorded() []*history.Txn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	txns := r.txns
+	r.txns = nil
+	return txns
+}
+
+func (r *rig) reload(ctx context.Context, changed wire.Schema) error {
+	defer r.planner.Invalidate()
+	if len(changed.Tables) == 0 {
+		return r.catalog.Reload(ctx)
+	}
+	return r.catalog.Refresh(ctx, changed.Tables)
+}
+
+// newRig starts a proxy in front of a new database in which the statements have run.
+func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
+	t.Helper()
+	database := testdb.NewPostgreSQLDatabase(t)
+	db := testdb.OpenPostgreSQL(t, database)
+	for _, sql := range statements {
+		if _, err := db.Exec(sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	server := testdb.PostgreSQL(t)
+	target, err := catalog.ParseTarget(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{database: database, direct: server.Addr()}
+	if r.catalog, err = catalogpostgres.Load(t.Context(), target, database); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.catalog.Close() })
+	r.planner = sqlpostgres.NewCache(sqlpostgres.New(r.catalog, sqlpostgres.Options{}), 1000, 1<<20)
+	cfg := Config{Prepared: &Prepared{}, Planners: func(string) Planner { return r.planner }}
+	if change != nil {
+		change(&cfg)
+	}
+	p := proxy.New(proxy.Config{
+		Network: "tcp", Address: r.direct, Recorder: r, Run: 7, Args: true, Durable: cfg.Durable, Reload: r.reload,
+		Logger: zaptest.NewLogger(t),
+		Protocol: proxy.Protocol{NewSession: func(l wire.Link) proxy.Session {
+			cfg := cfg
+			cfg.Link = l
+			return NewSession(cfg)
+		}},
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tapped = l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- p.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// eventually waits until ok says yes.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for !ok() {
+		if t.Context().Err() != nil {
+			t.Fatal(what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

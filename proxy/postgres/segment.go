@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"strings"
+
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A segment is what the client sends up to a ReadyForQuery: a Query, or the messages up to a Sync. Outside of
+// a transaction block it is a transaction of its own. It is kept as the client sent it while it may have to be
+// sent again: the server may refuse what isotap made of a text, for a reason that the original does not have.
+type segment struct {
+	open bool // messages were sent, and no Sync yet
+	// kept holds the client's messages, as long as keeping.
+	kept    []byte
+	keeping bool
+	// tried says that something is sent as rewritten that the server has not taken before.
+	tried bool
+	// ran says that a statement has begun to give its result.
+	ran    bool
+	shown  int      // replies that the client has had
+	parsed []string // the named statements among them
+}
+
+// maxKept bounds what is kept of a segment.
+const maxKept = 256 << 10
+
+// trial says whether the segment may have to be sent again.
+func (g *segment) trial() bool { return g.keeping && g.tried }
+
+// beginSegment is called with each message that may begin a segment.
+func (s *Session) beginSegment() {
+	if g := &s.segment; !g.open {
+		*g = segment{open: true, kept: reusable(g.kept), keeping: len(s.queue) == 0 && s.status == 'I' && !s.replay.resending,
+			parsed: g.parsed[:0]}
+	}
+}
+
+// keep keeps a message of the segment.
+func (s *Session) keep(m message) {
+	switch g := &s.segment; {
+	case !g.keeping || m.kind == 'X' || m.kind == 'd':
+	case m.more > 0 || len(g.kept)+len(m.raw) > maxKept:
+		g.keeping = false
+	default:
+		g.kept = append(g.kept, m.raw...)
+	}
+}
+
+// maxScripts bounds what a session remembers of scripts.
+const maxScripts = 10_000
+
+// try notes that a script is sent as rewritten.
+func (s *Session) try(script *sqlpostgres.Script) {
+	if _, ok := s.proven[script]; !ok {
+		s.segment.tried = true
+	}
+}
+
+// prove notes that the server takes a script as rewritten.
+func (s *Session) prove(f *form) {
+	if !f.rewritten {
+		return
+	}
+	if _, ok := s.proven[f.script]; ok {
+		return
+	}
+	if s.proven == nil || len(s.proven) >= maxScripts {
+		s.proven = make(map[*sqlpostgres.Script]struct{})
+	}
+	s.proven[f.script] = struct{}{}
+}
+
+// refusals are what a session remembers of the scripts that it sent as rewritten.
+type refusals struct {
+	proven  map[*sqlpostgres.Script]struct{} // the server took them
+	refused map[*sqlpostgres.Script]string   // it did not, and why
+	replay  replay
+}
+
+// A replay sends a segment again.
+type replay struct {
+	on        bool // once the server is ready
+	resending bool
+	shown     int // replies to come that the client has had
+}
+
+// refuse takes an error as the answer to what isotap made of a text, if it may be that: the text is not
+// rewritten again. It says whether the segment is sent again as the client wrote it, unseen by the client.
+func (s *Session) refuse(x *owed, e *serverError) bool {
+	f := s.formOf(x)
+	if f == nil || !f.rewritten || !doubtful(e.code) {
+		return false
+	}
+	if _, ok := s.proven[f.script]; ok {
+		return false
+	}
+	if s.refused == nil || len(s.refused) >= maxScripts {
+		s.refused = make(map[*sqlpostgres.Script]string)
+	}
+	s.refused[f.script] = refusedWith(e.code)
+	if !s.segment.trial() || s.segment.ran || s.status != 'I' || s.phase != phaseReady {
+		return false
+	}
+	s.replay = replay{on: true, shown: s.segment.shown}
+	if x.kind == owesQuery {
+		x.silent = true
+		s.current = current{}
+		return true
+	}
+	s.skip()
+	if s.skipping {
+		s.skipping = false
+		s.owe(&owed{kind: owesSync, own: true})
+		s.toServer = appendMessage(s.toServer, 'S')
+	}
+	s.head().silent = true
+	return true
+}
+
+// refusedWith is the reason why a text goes as the client wrote it that the server has refused once.
+func refusedWith(code string) string { return "refused with " + code }
+
+// doubtful says whether an error may come from what isotap added: of the classes 42 (syntax, names,
+// privileges), 0A (not supported) and 54 (limits).
+func doubtful(code string) bool {
+	return strings.HasPrefix(code, "42") || strings.HasPrefix(code, "0A") || strings.HasPrefix(code, "54")
+}
+
+// formOf is the form of the text that a reply is about; nil when it is about none.
+func (s *Session) formOf(x *owed) *form {
+	switch x.kind {
+	case owesQuery:
+		return x.form
+	case owesParse:
+		return &x.statement.form
+	case owesBind:
+		return &x.portal.form
+	case owesStatement:
+		if st := s.names.real.statements[x.name]; st != nil {
+			return &st.form
+		}
+	case owesPortal, owesExecute:
+		if p := s.names.real.portals[x.name]; p != nil {
+			return &p.form
+		}
+	}
+	return nil
+}
+
+// resend sends the segment again. Statements that it prepared stand on the server already: unlike all else
+// they outlive the error.
+func (s *Session) resend() error {
+	kept, shown := s.segment.kept, s.replay.shown
+	parsed := s.segment.parsed
+	s.segment = segment{}
+	s.replay = replay{resending: true, shown: shown}
+	s.names.unsure = true
+	s.names.agree()
+	s.ahead = ahead{false, s.level}
+	for _, name := range parsed {
+		s.closeOwn(name)
+	}
+	var in inlet
+	for len(kept) > 0 {
+		m, used, err := in.next(kept, maxMessage, never)
+		if err != nil {
+			return err
+		}
+		kept = kept[used:]
+		if err := s.clientMessage(m); err != nil {
+			return err
+		}
+	}
+	s.replay = replay{}
+	return nil
+}

@@ -1,0 +1,409 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// transactions is what a session knows of its transaction, as the server's replies tell. Boundaries are
+// ReadyForQuery's status, and within a segment the tags of commands (DESIGN 4.6).
+type transactions struct {
+	status     byte // as the last ReadyForQuery had it: I, T or E
+	block      bool // a transaction block is open
+	blockLevel history.Level
+	// snapshot says that a statement of the block has taken a snapshot.
+	snapshot bool
+	erred    bool // an error has ended the segment's statements
+	lastEnd  int64
+	// txn is the transaction that statements are recorded in; nil between transactions, and in one of which
+	// nothing has been recorded yet.
+	txn        *history.Txn
+	savepoints []savepoint
+	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
+	beyond  bool
+	changed []rewrite.TableName // by the transaction's definitions
+	changes bool                // it has made any
+	any     bool                // they may be of any table
+	// resets says that settings were changed, which a rollback takes back.
+	resets bool
+
+	current current
+	seen    sightings
+}
+
+// A savepoint stands before the statement of that index.
+type savepoint struct {
+	name string
+	at   int
+}
+
+// completed takes a statement that has succeeded.
+func (s *Session) completed(x *owed, tag string) {
+	s.begin(x)
+	c := &s.current
+	if x.kind == owesExecute || x.at == len(c.form.statements())-1 {
+		s.prove(c.form)
+	}
+	st := s.observe(c)
+	st.Rows = c.rows
+	switch st.Kind {
+	case history.Insert, history.Update, history.Delete:
+		st.Affected = rowsOf(tag)
+	}
+	if c.swallow {
+		st.Rows = 0
+	}
+	s.takeSightings(c, &st, false)
+	s.snapshot = s.snapshot || st.Observation != history.Nothing
+	s.lastEnd = s.now
+	s.settle(c.plan, tag, st)
+	if c.plan != nil && c.plan.ChangesSession {
+		s.resets = true
+	}
+	s.withhold(x)
+}
+
+// observe begins the record of the statement whose result is complete.
+func (s *Session) observe(c *current) history.Stmt {
+	st := history.Stmt{Start: c.started, End: s.now}
+	p := c.plan
+	if p == nil {
+		st.Observation, st.Reason = history.Opaque, "not planned"
+		if c.form != nil && c.form.reason != "" {
+			st.Reason = c.form.reason
+		}
+		return st
+	}
+	st.Kind, st.Locking, st.Observation, st.Reason, st.Shape = p.Kind, p.Locking, p.Observation, p.Reason, p.Shape
+	if s.cfg.Args {
+		st.Args = p.Args
+	}
+	lower(&st, history.Opaque, c.form.reason)
+	if c.portal != nil {
+		if s.cfg.Args && len(c.portal.args) > 0 {
+			st.Args = slices.Concat(p.Args, c.portal.args)
+		}
+		lower(&st, history.Opaque, c.portal.reason)
+		if c.portal.opened {
+			lower(&st, history.Inexact, "row limit")
+		}
+	}
+	return st
+}
+
+// lower makes a statement's observation no better than to, for a reason; an empty reason is none.
+func lower(st *history.Stmt, to history.Observation, reason string) {
+	if reason != "" && st.Observation < to && st.Observation != history.Nothing {
+		st.Observation, st.Reason = to, reason
+	}
+}
+
+// settle puts a statement that succeeded into its transaction, and ends or begins the transaction.
+func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
+	switch tag {
+	case "BEGIN", "START TRANSACTION":
+		s.beginBlock(p, st)
+		return
+	case "COMMIT", "ROLLBACK":
+		if p != nil && p.Kind == history.Rollback && p.Savepoint != "" {
+			s.record(st)
+			s.rollbackTo(p.Savepoint)
+			return
+		}
+		s.endBlock(p, tag, st)
+		return
+	case "PREPARE TRANSACTION":
+		s.record(st)
+		s.prepare(p)
+		return
+	case "COMMIT PREPARED", "ROLLBACK PREPARED":
+		s.endPrepared(p, tag)
+		return
+	}
+	if p == nil {
+		s.record(st)
+		s.defines(nil)
+		return
+	}
+	switch {
+	case p.Kind == history.Savepoint:
+		s.setSavepoint(p.Savepoint)
+	case p.Savepoint != "":
+		s.releaseSavepoint(p.Savepoint)
+	case p.TxnLevel != history.LevelUnknown:
+		s.setLevel(runsAt(p.TxnLevel))
+	}
+	if !s.block && (p.Kind == history.Call || p.Kind == history.DDL) {
+		s.beyond = true
+	}
+	s.record(st)
+	if p.ChangesSchema {
+		s.defines(p.Changed)
+	}
+}
+
+// beginBlock opens a transaction block. What an implicit transaction did before becomes part of it.
+func (s *Session) beginBlock(p *rewrite.Plan, st history.Stmt) {
+	if !s.block {
+		s.block, s.blockLevel, s.snapshot = true, s.defaultLevel(), s.txn != nil
+		if p != nil && p.TxnLevel != history.LevelUnknown {
+			s.blockLevel = runsAt(p.TxnLevel)
+		}
+		if s.txn == nil {
+			s.txn = s.newTxn(st.Start)
+		}
+		s.txn.Level = s.blockLevel
+	}
+	s.record(st)
+}
+
+// endBlock ends a transaction by COMMIT or ROLLBACK. The COMMIT of a failed one is answered by ROLLBACK.
+func (s *Session) endBlock(p *rewrite.Plan, tag string, st history.Stmt) {
+	s.record(st)
+	level := s.blockLevel
+	s.block, s.erred = false, false
+	if tag == "COMMIT" {
+		s.endOpen(history.Committed)
+	} else {
+		s.endOpen(history.Aborted)
+	}
+	if p != nil && p.Chains {
+		s.block, s.blockLevel, s.snapshot = true, level, false
+	}
+}
+
+// setLevel takes what SET TRANSACTION did.
+func (s *Session) setLevel(l history.Level) {
+	s.blockLevel = l
+	if s.txn != nil {
+		s.txn.Level = l
+	}
+}
+
+// defaultLevel is the level of a transaction that begins without a word about it.
+func (s *Session) defaultLevel() history.Level {
+	if s.stale && s.resets {
+		return history.LevelUnknown
+	}
+	return s.level
+}
+
+// defines notes that tables were defined anew; nil: perhaps any.
+func (s *Session) defines(tables []rewrite.TableName) {
+	s.changes = true
+	s.any = s.any || len(tables) == 0
+	s.changed = append(s.changed, tables...)
+}
+
+// failed takes an error that is the answer to a message.
+func (s *Session) failed(x *owed, e *serverError) {
+	s.erred = true
+	defer s.seen.forget()
+	switch x.kind {
+	case owesQuery, owesExecute:
+		s.begin(x)
+	default:
+		return
+	}
+	st := s.observe(&s.current)
+	st.Rows, st.Void = s.current.rows, true
+	st.Error = history.Error{SQLState: e.code}
+	if p := s.current.plan; p != nil && st.Reason == refusedWith(e.code) { // it was not isotap's doing
+		st.Observation, st.Reason = p.Observation, p.Reason
+	}
+	if s.cfg.Args { // the server quotes values
+		st.Error.Message = e.message
+	}
+	s.takeSightings(&s.current, &st, true)
+	s.lastEnd = s.now
+	s.record(st)
+}
+
+// suspended takes a portal that has given as many rows as it was asked for.
+func (s *Session) suspended() {
+	p := s.current.portal
+	p.opened = true
+	st := s.observe(&s.current)
+	st.Rows = s.current.rows
+	s.takeSightings(&s.current, &st, false)
+	s.snapshot, s.lastEnd = true, s.now
+	s.record(st)
+}
+
+// record puts a statement into its transaction. One that leaves no trace in a history has none.
+func (s *Session) record(st history.Stmt) {
+	if st.Observation == history.Nothing && (s.txn == nil || !recorded(st.Kind)) {
+		return
+	}
+	if s.txn == nil {
+		s.txn = s.newTxn(st.Start)
+	}
+	st.Num = uint32(len(s.txn.Stmts) + 1)
+	s.txn.Stmts = append(s.txn.Stmts, st)
+}
+
+// recorded says whether a statement that touches no row is worth a place in the history.
+func recorded(k history.Kind) bool {
+	switch k {
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
+		return true
+	}
+	return false
+}
+
+func (s *Session) newTxn(start int64) *history.Txn {
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.defaultLevel(), Start: start}
+	if s.block {
+		t.Level = s.blockLevel
+	}
+	return t
+}
+
+// settleSegment takes a ReadyForQuery: what is no transaction block has ended.
+func (s *Session) settleSegment(kind owedKind) {
+	switch {
+	case s.status != 'I':
+		if !s.block { // begun by what isotap could not read
+			s.block, s.blockLevel, s.snapshot = true, history.LevelUnknown, true
+			if s.txn != nil {
+				s.txn.Level = history.LevelUnknown
+			}
+		}
+	case s.block && !s.erred:
+		s.block = false
+		s.endOpen(history.Indeterminate)
+	case s.erred:
+		s.block = false
+		s.endOpen(history.Aborted)
+	default:
+		s.endOpen(history.Committed)
+	}
+	s.erred = s.status == 'E'
+}
+
+// setSavepoint notes a savepoint before the statement that comes next. One of the same name stays below it.
+func (s *Session) setSavepoint(name string) {
+	at := 0
+	if s.txn != nil {
+		at = len(s.txn.Stmts)
+	}
+	s.savepoints = append(s.savepoints, savepoint{name, at})
+}
+
+// findSavepoint finds the newest savepoint of that name, or gives -1.
+func (s *Session) findSavepoint(name string) int {
+	for i := len(s.savepoints) - 1; i >= 0; i-- {
+		if s.savepoints[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// releaseSavepoint forgets a savepoint and those after it.
+func (s *Session) releaseSavepoint(name string) {
+	if i := s.findSavepoint(name); i >= 0 {
+		s.savepoints = s.savepoints[:i]
+	}
+}
+
+// rollbackTo voids what was written since the savepoint. The savepoint stays, those after it go. One that is
+// not known was set before the transaction's first recorded statement.
+func (s *Session) rollbackTo(name string) {
+	at := 0
+	if i := s.findSavepoint(name); i >= 0 {
+		at = s.savepoints[i].at
+		s.savepoints = s.savepoints[:i+1]
+	}
+	s.erred = false
+	if s.txn == nil {
+		return
+	}
+	for i := at; i < len(s.txn.Stmts); i++ {
+		switch s.txn.Stmts[i].Kind {
+		case history.Insert, history.Update, history.Delete:
+			s.txn.Stmts[i].Void = true
+		}
+	}
+}
+
+// endOpen ends the session's transaction, if there is one.
+func (s *Session) endOpen(status history.Status) {
+	if t := s.takeOpen(status); t != nil {
+		s.events = append(s.events, wire.Event{Txn: t})
+	}
+	s.definitionsEnd(status)
+}
+
+// takeOpen takes the transaction out of the session, with its end; nil when there is nothing to record.
+func (s *Session) takeOpen(status history.Status) *history.Txn {
+	if s.beyond && status == history.Aborted {
+		status = history.Indeterminate
+	}
+	s.savepoints, s.beyond, s.snapshot = nil, false, false
+	t := s.txn
+	s.txn = nil
+	if t == nil || !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+		return nil
+	}
+	t.Status, t.End = status, s.now
+	t.Implicit = len(t.Stmts) == 1 && !recorded(t.Stmts[0].Kind)
+	return t
+}
+
+// definitionsEnd has the schema read again, if the transaction changed it, and the settings, if a rollback
+// took back what it had set.
+func (s *Session) definitionsEnd(status history.Status) {
+	if s.resets {
+		s.stale, s.resets = true, false
+	}
+	if !s.changes {
+		return
+	}
+	changed := wire.Schema{Database: s.database}
+	if !s.any {
+		changed.Tables = s.located()
+	}
+	s.changes, s.any, s.changed = false, false, nil
+	if status != history.Aborted {
+		s.events = append(s.events, wire.Event{Schema: &changed})
+	}
+}
+
+// located gives the tables changed, with every schema that a name without one can mean.
+func (s *Session) located() []rewrite.TableName {
+	var tables []rewrite.TableName
+	for _, t := range s.changed {
+		if t.Schema != "" {
+			tables = append(tables, t)
+			continue
+		}
+		for schema := range strings.SplitSeq(s.env.Path, "\x00") {
+			if schema != "pg_catalog" {
+				tables = append(tables, rewrite.TableName{Schema: schema, Table: t.Table})
+			}
+		}
+	}
+	return tables
+}
+
+// unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
+// catalog says.
+func (s *Session) unsettle(p *rewrite.Plan) {
+	names := p.Shadows
+	for _, t := range p.Changed {
+		names += "\n" + t.Table
+	}
+	if len(p.Changed) == 0 && p.ChangesSchema {
+		names = "*"
+	}
+	for name := range strings.SplitSeq(names, "\n") {
+		if name != "" && !strings.Contains("\n"+s.env.Unsettled, "\n"+name+"\n") {
+			s.env.Unsettled += name + "\n"
+		}
+	}
+}
