@@ -34,7 +34,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 		return refusal("aggregate")
 	case u.function && pl.mayAggregate(n):
 		return refusal("function")
-	case (pl.session.Serializable || pl.rewriter.options.StrictPlans) && covered(sources, u):
+	case pl.mayHidePlan(n) && covered(sources, u):
 		return refusal("plan")
 	}
 	if u.subquery {
@@ -81,6 +81,12 @@ func (pl *planner) selectNothing(u *usage) error {
 func (pl *planner) mayAggregate(n *ast.SelectStmt) bool {
 	u, err := inspect(n.TargetList, n.SortClause)
 	return err != nil || u.function
+}
+
+// mayHidePlan says whether it matters that an index alone might answer. It cannot where rows are locked: for these
+// the server goes to the table in any case.
+func (pl *planner) mayHidePlan(n *ast.SelectStmt) bool {
+	return n.LockingClause == nil && (pl.session.Serializable || pl.rewriter.options.StrictPlans)
 }
 
 // covered says whether an index alone might answer for one of the tables.

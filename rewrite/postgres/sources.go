@@ -84,7 +84,20 @@ func sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
 		}
 		s.names[i] = alias.SVal
 	}
+	if slices.ContainsFunc(s.names, isSystemColumn) {
+		return s, refusal("same name") // it would be found first
+	}
 	return s, nil
+}
+
+// isSystemColumn says whether a name is that of a column that every table has. No table may have another of that
+// name, but an alias may give it to one.
+func isSystemColumn(name string) bool {
+	switch name {
+	case "tableoid", "ctid", "xmin", "xmax", "cmin", "cmax":
+		return true
+	}
+	return false
 }
 
 // column gives the name that a column of the table has here.

@@ -37,12 +37,17 @@ func (pl *planner) rewrite() error {
 // plainNames says whether all names are of ASCII.
 func (pl *planner) plainNames() bool {
 	for i, t := range pl.st.toks {
-		if t.kind == word || t.kind == name {
-			for _, c := range []byte(pl.st.tok(i)) {
-				if c >= 0x80 {
-					return false
-				}
-			}
+		if (t.kind == word || t.kind == name) && !ascii(pl.st.tok(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
 		}
 	}
 	return true
@@ -93,6 +98,9 @@ func nodes(l *ast.NodeList) []ast.Node {
 // the client's, and whether these are the ones that were meant to be added. The grammar being what it is,
 // everything else then reads as before.
 func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *ast.NodeList) error {
+	if !pl.session.utf8() && !ascii(added) {
+		return refusal("charset") // the schema spells names in UTF-8
+	}
 	wanted, err := parse("SELECT " + added)
 	if err != nil {
 		return err
