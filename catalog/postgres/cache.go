@@ -63,10 +63,15 @@ func (c *Cache) Table(schema, table string) *rewrite.Table {
 // may read others, so what was worked out from an earlier epoch may be outdated.
 func (c *Cache) Epoch() uint64 { return c.current.Load().epoch }
 
-// Reload reads the catalog anew. One that is as it was costs the server one query.
+// Reload reads the catalog anew. One that is as it was costs the server one query, and those who ask while
+// it is read wait for one more reading together.
 func (c *Cache) Reload(ctx context.Context) error {
+	asked := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.began.After(asked) {
+		return nil
+	}
 	return c.reload(ctx)
 }
 
@@ -116,7 +121,7 @@ func (c *Cache) readAnew(ctx context.Context) error {
 }
 
 // Refresh reads some tables or views anew, which may be gone or new, with those that belong to them as
-// partitions or by inheritance.
+// partitions or by inheritance. A name without a schema stands for the tables of that name in all schemas.
 func (c *Cache) Refresh(ctx context.Context, tables []rewrite.TableName) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,13 +54,13 @@ CREATE TABLE part1 PARTITION OF parted FOR VALUES IN (1)
 func TestReloadAndRefreshSeeEachChangeOfTheSchema(t *testing.T) {
 	database, db := newDatabase(t, beforeShapes)
 	reloaded, refreshed := load(t, database), load(t, database)
-	for _, s := range shapes {
+	for i, s := range shapes {
 		epochs := [2]uint64{reloaded.Epoch(), refreshed.Epoch()}
 		run(t, db, s.statement)
 		reload(t, reloaded)
 		var names []rewrite.TableName
 		for _, n := range s.tables {
-			names = append(names, rewrite.TableName{Schema: "public", Table: n})
+			names = append(names, rewrite.TableName{Schema: []string{"public", ""}[i%2], Table: n})
 		}
 		if err := refreshed.Refresh(t.Context(), names); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestReadingLeavesNoConnectionInTheDatabase(t *testing.T) {
 	run(t, admin, "CREATE DATABASE "+database+"_copy TEMPLATE "+database)
 	reload(t, c)
 	run(t, admin, "DROP DATABASE "+database+";\nDROP DATABASE "+database+"_copy")
-	if err := c.Reload(t.Context()); !isGone(err) {
+	if err := c.Reload(t.Context()); !IsGone(err) {
 		t.Errorf("reading a database that is gone: %v", err)
 	}
 }

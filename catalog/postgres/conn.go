@@ -105,6 +105,12 @@ func (c *Conn) read(ctx context.Context, queries ...query) ([][]row, error) {
 	}
 }
 
+// Ping has the server answer.
+func (c *Conn) Ping(ctx context.Context) error {
+	_, err := c.read(ctx)
+	return err
+}
+
 // transact needs c.mu. After an error c.pg is nil.
 func (c *Conn) transact(ctx context.Context, queries []query) ([][]row, error) {
 	if err := c.connect(ctx); err != nil {

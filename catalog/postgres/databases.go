@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -61,7 +60,7 @@ func (d *Databases) Open(ctx context.Context, name string) (*Cache, error) {
 		if err == nil {
 			return entry.cache, nil
 		}
-		if isGone(err) {
+		if IsGone(err) {
 			d.forget(name, entry)
 		}
 		return nil, err
@@ -117,7 +116,7 @@ func (d *Databases) Reload(ctx context.Context) error {
 	var errs []error
 	for name, entry := range d.readable() {
 		err := entry.cache.Reload(ctx)
-		if isGone(err) {
+		if IsGone(err) {
 			d.forget(name, entry)
 			continue
 		}
@@ -142,15 +141,21 @@ func (d *Databases) readable() map[string]*database {
 	return readable
 }
 
-// isGone says whether the server refused a connection because there is no such database.
-func isGone(err error) bool {
+// IsGone says whether an error is the server's refusal of a connection to a database that is not there.
+func IsGone(err error) bool {
 	const invalidCatalogName = "3D000"
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == invalidCatalogName
 }
 
-// Names gives the databases that were opened, in order.
-func (d *Databases) Names() []string { return slices.Sorted(maps.Keys(d.readable())) }
+// Caches gives the databases that were opened, by name.
+func (d *Databases) Caches() map[string]*Cache {
+	caches := map[string]*Cache{}
+	for name, entry := range d.readable() {
+		caches[name] = entry.cache
+	}
+	return caches
+}
 
 // Close ends isotap's connections.
 func (d *Databases) Close() error {

@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"slices"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +44,7 @@ func TestEachDatabaseHasACacheOfItsOwn(t *testing.T) {
 	if caches[0].Table("public", "in_one") == nil || caches[0].Table("public", "in_two") != nil || caches[1].Table("public", "in_two") == nil {
 		t.Error("the caches are mixed up")
 	}
-	if got, want := d.Names(), []string{one, two}; !slices.Equal(got, want) {
+	if got, want := d.Caches(), map[string]*Cache{one: caches[0], two: caches[1]}; !maps.Equal(got, want) {
 		t.Errorf("opened: %v; want %v", got, want)
 	}
 }
@@ -60,7 +60,7 @@ func TestADatabaseThatIsotapMayNotReadIsSaidToBeSo(t *testing.T) {
 			t.Errorf("%v, %v", c, err)
 		}
 	}
-	if _, err := d.Open(t.Context(), "there_is_none"); !isGone(err) {
+	if _, err := d.Open(t.Context(), "there_is_none"); !IsGone(err) {
 		t.Errorf("%v", err)
 	}
 	if err := d.Reload(t.Context()); err != nil {
@@ -82,8 +82,8 @@ func TestADatabaseMadeAgainIsReadAgain(t *testing.T) {
 	if err := d.Reload(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if names := d.Names(); len(names) != 0 {
-		t.Errorf("still known: %v", names)
+	if known := d.Caches(); len(known) != 0 {
+		t.Errorf("still known: %v", known)
 	}
 	run(t, admin, "CREATE DATABASE "+database)
 	run(t, testdb.OpenPostgreSQL(t, database), "CREATE TABLE after (a int)")

@@ -160,7 +160,7 @@ func (r *reading) over(before *reading, tables []rewrite.TableName) *reading {
 		anew[name{t.Schema, t.Table}] = true
 	}
 	for oid, relation := range before.relations {
-		if anew[relation.name] {
+		if anew[relation.name] || anew[name{table: relation.name.table}] {
 			delete(next.relations, oid)
 		}
 	}

@@ -31,7 +31,8 @@ type Server struct {
 
 const askFacts = `SELECT current_setting('server_version'), current_setting('server_version_num'),
 	txid_snapshot_xmin(txid_current_snapshot()), current_setting('default_transaction_isolation'),
-	current_setting('max_prepared_transactions'), pg_is_in_recovery(), current_setting('standard_conforming_strings')`
+	current_setting('max_prepared_transactions'), pg_is_in_recovery(), current_setting('standard_conforming_strings'),
+	(SELECT system_identifier FROM pg_control_system())`
 
 // ServerFacts asks the server who it is.
 func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
@@ -50,6 +51,9 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 	}
 	if s.Horizon, err = strconv.ParseUint(r[2], 10, 64); err != nil {
 		return Server{}, fmt.Errorf("the server's oldest running transaction: %w", err)
+	}
+	if s.System, err = strconv.ParseUint(r[7], 10, 64); err != nil {
+		return Server{}, fmt.Errorf("the server's system identifier: %w", err)
 	}
 	if s.Level, err = history.ParseLevel(strings.ToUpper(r[3])); err != nil {
 		return Server{}, fmt.Errorf("the server's setting default_transaction_isolation: %w", err)

@@ -26,8 +26,17 @@ func facts(t *testing.T, to catalog.Target) Server {
 func TestServerFactsSayWhoTheServerIs(t *testing.T) {
 	server := testdb.PostgreSQL(t)
 	s := facts(t, target(t))
-	if s.Engine != "postgresql" || s.Version != server.Version() || s.Major != server.Major() || s.Level != history.ReadCommitted || s.InRecovery || s.BackslashQuotes {
+	if s.Engine != "postgresql" || s.Version != server.Version() || s.Major != server.Major() || s.Level != history.ReadCommitted || s.InRecovery || s.BackslashQuotes || s.System == 0 {
 		t.Errorf("%+v of %s", s, server.Version())
+	}
+}
+
+func TestAnyRoleMayAskForTheServersFacts(t *testing.T) {
+	database, _ := newDatabase(t, "")
+	to := target(t)
+	to.User = role(t, database, "LOGIN")
+	if s := facts(t, to); s.Major != testdb.PostgreSQL(t).Major() {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -34,4 +34,9 @@ type backend interface {
 }
 
 // newBackend gives the backend of the target's family, which is not open yet.
-func newBackend(target catalog.Target) backend { return &mysqlBackend{target: target} }
+func newBackend(target catalog.Target) backend {
+	if target.Family == catalog.PostgreSQL {
+		return &postgresBackend{target: target}
+	}
+	return &mysqlBackend{target: target}
+}

@@ -2,7 +2,7 @@
 // recording and the proxy. It is what `isotap proxy`, `isotap run` and `isotap demo` share.
 //
 // tap.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
-// a tap needs of the server behind it, mysql.go is that for the MySQL family; health.go and metrics.go answer on the admin address. environment.go tells
+// a tap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go and metrics.go answer on the admin address. environment.go tells
 // a client program where the tap is. analyze.go and recordings.go read what was recorded.
 package tap
 

@@ -118,7 +118,7 @@ func (o *Options) legs() (proxy.TLS, error) {
 	}
 	switch o.Upstream.TLS.Mode {
 	case catalog.TLSDisable:
-	case catalog.TLSPrefer:
+	case catalog.TLSAllow, catalog.TLSPrefer:
 		t.ServerUse = wire.MayTLS
 	default:
 		t.ServerUse = wire.MustTLS

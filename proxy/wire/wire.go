@@ -36,6 +36,8 @@ type Schema struct {
 	// Database is the one that the session is connected to, where a connection is to one (PostgreSQL); the
 	// first Schema of a session asks for it to be read at all.
 	Database string
+	// Begins says that the session has just begun, and none of its statements has changed anything.
+	Begins bool
 	// Tables are those that changed; nil: perhaps any.
 	Tables []rewrite.TableName
 }

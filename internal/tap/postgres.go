@@ -1,0 +1,190 @@
+package tap
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/catalog"
+	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy"
+	postgresproxy "github.com/isotap/isotap/proxy/postgres"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A postgresBackend is a PostgreSQL server. What is open is a planner for each database that clients log in
+// to, over what isotap reads of that database's catalog.
+type postgresBackend struct {
+	target    catalog.Target
+	conn      *catalogpostgres.Conn // to the login's own database
+	facts     catalogpostgres.Server
+	databases *catalogpostgres.Databases // nil: not open
+
+	mu            sync.Mutex
+	planners      map[string]*planned // by database
+	options       sqlpostgres.Options
+	lookups, hits uint64 // of planners that are gone
+}
+
+// A planned database is one whose catalog was read.
+type planned struct {
+	catalog *catalogpostgres.Cache
+	planner *sqlpostgres.Cache
+	epoch   uint64 // of the catalog when the planner last forgot its plans
+}
+
+// maintenance is the database that every server has, for a login that names none and has none of its own.
+const maintenance = "postgres"
+
+func (b *postgresBackend) open(ctx context.Context, strictPlans bool) error {
+	err := b.ask(ctx, b.target.Database)
+	if b.target.Database == "" && catalogpostgres.IsGone(err) {
+		err = b.ask(ctx, maintenance)
+	}
+	if err != nil {
+		return err
+	}
+	b.options.StrictPlans = strictPlans
+	b.planners = map[string]*planned{}
+	b.databases = catalogpostgres.NewDatabases(b.target)
+	return nil
+}
+
+// ask learns the server's facts in a database.
+func (b *postgresBackend) ask(ctx context.Context, database string) (err error) {
+	if b.conn, err = catalogpostgres.NewConn(b.target, database); err != nil {
+		return err
+	}
+	if b.facts, err = catalogpostgres.ServerFacts(ctx, b.conn); err != nil {
+		return errors.Join(err, b.conn.Close())
+	}
+	return nil
+}
+
+func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
+	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse}
+	if b.databases != nil {
+		cfg.Planners = b.plannerOf
+	}
+	return proxy.Protocol{
+		NewSession: func(l wire.Link) proxy.Session {
+			cfg := cfg
+			cfg.Link = l
+			return postgresproxy.NewSession(cfg)
+		},
+		Refuse: func(client net.Conn, r proxy.Refusal, why string) {
+			if r == proxy.TooMany {
+				postgresproxy.RefuseTooMany(client)
+				return
+			}
+			postgresproxy.Refuse(client, why)
+		},
+	}
+}
+
+// plannerOf gives the planner of a database; nil when its catalog was not read.
+func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.planners[database]; p != nil {
+		return p.planner
+	}
+	return nil
+}
+
+func (b *postgresBackend) describe(info *history.Info) {
+	info.Server, info.Horizon = b.facts.Server, b.facts.Horizon
+}
+
+// reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
+// of the database if anything changed.
+func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
+	database := changed.Database
+	cache, err := b.databases.Open(ctx, database)
+	if err == nil && !changed.Begins && b.plannerOf(database) != nil {
+		if len(changed.Tables) == 0 {
+			err = cache.Reload(ctx)
+		} else {
+			err = cache.Refresh(ctx, changed.Tables)
+		}
+	}
+	if cache != nil {
+		b.follow(database, cache)
+	}
+	return err
+}
+
+// follow sees that a database's planner knows its catalog as it is.
+func (b *postgresBackend) follow(database string, cache *catalogpostgres.Cache) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, epoch := b.planners[database], cache.Epoch()
+	switch {
+	case p == nil || p.catalog != cache: // perhaps the database was made anew
+		if p != nil {
+			b.count(p)
+		}
+		planner := sqlpostgres.NewCache(sqlpostgres.New(cache, b.options), planEntries, planBytes)
+		b.planners[database] = &planned{cache, planner, epoch}
+	case p.epoch != epoch:
+		p.planner.Invalidate()
+		p.epoch = epoch
+	}
+}
+
+// count keeps what a planner counted that goes. It needs b.mu.
+func (b *postgresBackend) count(p *planned) {
+	lookups, hits := p.planner.Stats()
+	b.lookups, b.hits = b.lookups+lookups, b.hits+hits
+}
+
+func (b *postgresBackend) watch(ctx context.Context, log *zap.Logger) {
+	watchSchema(ctx, log, func() error { return b.reloadAll(ctx) })
+}
+
+// reloadAll reads the catalogs again of the databases that were opened.
+func (b *postgresBackend) reloadAll(ctx context.Context) error {
+	err := b.databases.Reload(ctx)
+	open := b.databases.Caches()
+	for name, cache := range open {
+		b.follow(name, cache)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, p := range b.planners {
+		if open[name] == nil {
+			b.count(p)
+			delete(b.planners, name)
+		}
+	}
+	return err
+}
+
+func (b *postgresBackend) ping(ctx context.Context) error { return b.conn.Ping(ctx) }
+
+func (b *postgresBackend) plans() (lookups, hits uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lookups, hits = b.lookups, b.hits
+	for _, p := range b.planners {
+		l, h := p.planner.Stats()
+		lookups, hits = lookups+l, hits+h
+	}
+	return lookups, hits
+}
+
+func (b *postgresBackend) setStrictPlans(strict bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.options.StrictPlans = strict
+	for _, p := range b.planners {
+		p.planner.SetStrictPlans(strict)
+	}
+}
+
+func (b *postgresBackend) close() error { return errors.Join(b.databases.Close(), b.conn.Close()) }
