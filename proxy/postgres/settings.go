@@ -134,7 +134,7 @@ func (s *Session) loggedIn() {
 		s.copyOn()
 		return
 	}
-	s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
+	s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database, Begins: true}})
 	s.planning = true
 }
 
