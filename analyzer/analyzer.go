@@ -37,7 +37,8 @@
 //  5. longer G2-item, as under 3.
 //
 // The search runs first over cycles that are violations, then over the rest, so that a hazard never
-// hides a violation. A history with any cycle has at least one finding, and one at a single level has a
+// hides a violation. (Where a level promises serializability among its own transactions only, cycles of
+// these alone come before all.) A history with any cycle has at least one finding, and one at a single level has a
 // finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
 //
 // Findings are groups: the same anomaly made by the same statements, whatever else the transactions did.

@@ -15,7 +15,7 @@ func clouds(s *history.Stmt, sh shape) bool {
 		return false
 	}
 	switch s.Kind {
-	case history.Insert, history.Update, history.Delete, history.Replace:
+	case history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Copy:
 		return !s.Void
 	case history.Select:
 		known := s.Observation == history.Inexact || slices.ContainsFunc(tablesKnown, func(r string) bool { return strings.HasPrefix(s.Reason, r) })
@@ -46,14 +46,26 @@ var beforeParenthesis = []string{"ALL", "AND", "ANY", "AS", "AVG", "BETWEEN", "B
 	"JSON_ARRAYAGG", "LEAST", "LENGTH", "LIKE", "LOWER", "MAX", "MIN", "MOD", "NOT", "NOW", "NULLIF", "ON", "OR", "OVER", "RANK", "ROUND",
 	"ROW_NUMBER", "SELECT", "SUM", "THEN", "UNION", "UPPER", "USING", "VALUES", "WHEN", "WHERE", "YEAR"}
 
-// locksSome says whether a locking clause names the tables that it is for.
+// locksSome says whether a locking clause names the tables that it is for, or lets others write the rows
+// all the same (FOR KEY SHARE).
 func locksSome(text string) bool {
-	words := wordsOf(text)
-	for i := range words[:max(0, len(words)-2)] {
-		if strings.EqualFold(words[i].text, "FOR") && strings.EqualFold(words[i+2].text, "OF") &&
-			(strings.EqualFold(words[i+1].text, "UPDATE") || strings.EqualFold(words[i+1].text, "SHARE")) {
+	var words []string
+	for _, w := range wordsOf(text) {
+		words = append(words, strings.ToUpper(w.text))
+	}
+	for i, w := range words {
+		if w != "FOR" {
+			continue
+		}
+		rest := words[i+1:]
+		switch {
+		case startWith(rest, "KEY", "SHARE"), startWith(rest, "UPDATE", "OF"), startWith(rest, "SHARE", "OF"), startWith(rest, "NO", "KEY", "UPDATE", "OF"):
 			return true
 		}
 	}
 	return false
+}
+
+func startWith(words []string, first ...string) bool {
+	return len(words) >= len(first) && slices.Equal(words[:len(first)], first)
 }

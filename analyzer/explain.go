@@ -24,6 +24,11 @@ func (a *Analyzer) newTeller(f *Finding, g *group) *teller {
 	return t
 }
 
+// postgres says that the finding is about PostgreSQL.
+func (t *teller) postgres() bool {
+	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == "postgresql"
+}
+
 // name gives a transaction's name within the finding: T1, T2, ... in the order of the cycle.
 func (t *teller) name(txn *history.Txn) string {
 	if txn == nil {
@@ -71,14 +76,14 @@ func (t *teller) explainEdge(e *Edge, who func(*history.Txn) string) string {
 	case WW:
 		deed = fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
 	default:
-		deed = fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt), to, met(e), quote(e.ToStmt))
+		deed = fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt), to, t.met(e), quote(e.ToStmt))
 	}
 	return fmt.Sprintf("%s, so %s precedes %s.", deed, t.name(e.From), t.name(e.To))
 }
 
 // met says what the second transaction of a wr did with the version.
-func met(e *Edge) string {
-	if e.ToStmt != nil && e.ToStmt.Kind == history.Update {
+func (t *teller) met(e *Edge) string {
+	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && !t.postgres() {
 		return "wrote the same values over it"
 	}
 	return "read it"

@@ -22,6 +22,7 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 	)
 	mariadb := history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: true}
 	tidb := history.Server{Engine: "tidb", Version: "8.5"}
+	postgres := history.Server{Engine: "postgresql", Version: "15.18"}
 	for name, c := range map[string]struct {
 		server  history.Server
 		history string
@@ -55,17 +56,31 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 		"the source of INSERT ... SELECT at READ COMMITTED": {mariadb, lockedLost, func(h []*history.Txn) {
 			h[0].Stmts[0].Kind, h[0].Stmts[0].Locking = history.Insert, history.LockShare
 		}, Hazard},
-		"a locking read that failed":                 {mariadb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
-		"FOR SHARE on TiDB":                          {tidb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Locking = history.LockShare }, Hazard},
-		"FOR UPDATE on TiDB":                         {tidb, lockedLost, nil, Violation},
-		"the server's setting":                       {mariadb, lostUpdate, nil, Violation},
-		"the session's own setting":                  {mariadb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
-		"the other session's setting":                {mariadb, lostUpdate, func(h []*history.Txn) { h[1].Conflicts = history.ConflictsAccepted }, Violation},
-		"a setting that the server has not":          {history.Server{Engine: "mariadb"}, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsRefused }, Violation},
-		"a lock taken while the setting was another": {mariadb, opaqueLost, nil, Hazard},
-		"a row that was deleted and made again":      {mariadb, againLost, nil, Hazard},
-		"TiDB's pessimistic session":                 {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
-		"TiDB's optimistic session":                  {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAtCommit }, Violation},
+		"a locking read that failed":        {mariadb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
+		"FOR SHARE on TiDB":                 {tidb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Locking = history.LockShare }, Hazard},
+		"FOR UPDATE on TiDB":                {tidb, lockedLost, nil, Violation},
+		"the server's setting":              {mariadb, lostUpdate, nil, Violation},
+		"the session's own setting":         {mariadb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
+		"the other session's setting":       {mariadb, lostUpdate, func(h []*history.Txn) { h[1].Conflicts = history.ConflictsAccepted }, Violation},
+		"a setting that the server has not": {history.Server{Engine: "mariadb"}, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsRefused }, Violation},
+		"FOR SHARE on PostgreSQL": {postgres, lockedLost, func(h []*history.Txn) {
+			h[0].Stmts[0].Locking, h[0].Stmts[0].Shape = history.LockShare, "SELECT v FROM t WHERE id = ? FOR SHARE"
+		}, Violation},
+		"FOR KEY SHARE lets others write": {postgres, lockedLost, func(h []*history.Txn) {
+			h[0].Stmts[0].Locking, h[0].Stmts[0].Shape = history.LockShare, "SELECT v FROM t WHERE id = ? FOR KEY SHARE"
+		}, Hazard},
+		"FOR NO KEY UPDATE keeps them out": {postgres, lockedLost, func(h []*history.Txn) {
+			h[0].Stmts[0].Shape = "SELECT v FROM t WHERE id = ? FOR NO KEY UPDATE NOWAIT"
+		}, Violation},
+		"FOR NO KEY UPDATE of another table": {postgres, lockedLost, func(h []*history.Txn) {
+			h[0].Stmts[0].Shape = `SELECT t.v FROM t JOIN "u" ON t.id = u.id FOR NO KEY UPDATE OF "u" NOWAIT`
+		}, Hazard},
+		"a lock that ROLLBACK TO SAVEPOINT gave back": {postgres, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
+		"a row that is made again on PostgreSQL":      {postgres, againLost, nil, Hazard},
+		"a lock taken while the setting was another":  {mariadb, opaqueLost, nil, Hazard},
+		"a row that was deleted and made again":       {mariadb, againLost, nil, Hazard},
+		"TiDB's pessimistic session":                  {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
+		"TiDB's optimistic session":                   {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAtCommit }, Violation},
 		"TiDB's BEGIN PESSIMISTIC in an optimistic session": {tidb, lostUpdate, func(h []*history.Txn) {
 			h[0].Conflicts = history.ConflictsAtCommit
 			h[0].Stmts = append([]history.Stmt{{Kind: history.Begin, Shape: "BEGIN PESSIMISTIC"}}, h[0].Stmts...)

@@ -31,6 +31,10 @@ func (t *teller) advice() []string {
 		return append(fixes, "No isolation level of this server forbids it: only the statements can be changed.")
 	case t.snapshotsOnly():
 		return append(fixes, orElse(fixes)+"un these transactions at "+level+".")
+	case t.postgres() && level == history.Serializable.String():
+		return append(fixes, orElse(fixes)+"un these transactions at SERIALIZABLE, all of them: it protects serializable transactions from each other only. Repeat those that the server then refuses with SQLSTATE 40001.")
+	case t.postgres():
+		return append(fixes, orElse(fixes)+"un these transactions at "+level+", and repeat those that the server then refuses with SQLSTATE 40001.")
 	}
 	return append(fixes, orElse(fixes)+"un these transactions at "+level+", and repeat those that the server then refuses.")
 }
@@ -55,12 +59,20 @@ func (t *teller) lockReads() []string {
 		seen[e.FromStmt.Shape] = true
 		if locked, ok := withLock(e.FromStmt); ok {
 			t.f.Suggested = append(t.f.Suggested, locked)
-			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`.", locked))
+			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`%s.", locked, t.weakerLock()))
 		} else if e.FromStmt.Locking == history.NoLock {
 			fixes = append(fixes, fmt.Sprintf("Lock the rows of %s that the transaction goes by before %s reads them.", e.Row.Table, shapeOf(e.FromStmt)))
 		}
 	}
 	return fixes
+}
+
+// weakerLock names the lock that does where FOR UPDATE does more than is needed.
+func (t *teller) weakerLock() string {
+	if t.postgres() {
+		return " (FOR NO KEY UPDATE is enough where no key changes)"
+	}
+	return ""
 }
 
 // withLock appends FOR UPDATE to a plain SELECT where that is all it takes.
@@ -104,7 +116,7 @@ func (t *teller) keepUpdate() []string {
 }
 
 // assignment finds the first assignment of an UPDATE of one table.
-var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?(`[^`]+`|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|$)")
+var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|\\bRETURNING\\b|$)")
 
 // computes says whether an UPDATE's first assignment uses the column that it changes.
 func computes(shape string) bool {
@@ -112,17 +124,20 @@ func computes(shape string) bool {
 	if m == nil {
 		return false
 	}
-	column := strings.Trim(m[1], "`")
+	column := strings.Trim(m[1], "`\"")
 	return slices.ContainsFunc(wordsOf(m[2]), func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
 }
+
+// parameter is what stands for a value in a shape.
+var parameter = regexp.MustCompile(`^(\?|\$\d+)$`)
 
 // atomicUpdate makes an increment of an UPDATE that sets one column to a literal.
 func atomicUpdate(shape string) (string, bool) {
 	m := assignment.FindStringSubmatchIndex(shape)
-	if m == nil || shape[m[4]:m[5]] != "?" || strings.HasSuffix(shape[m[0]:m[1]], ",") {
+	if m == nil || !parameter.MatchString(shape[m[4]:m[5]]) || strings.HasSuffix(shape[m[0]:m[1]], ",") {
 		return "", false
 	}
-	return shape[:m[4]] + shape[m[2]:m[3]] + " + ?" + shape[m[5]:], true
+	return shape[:m[4]] + shape[m[2]:m[3]] + " + " + shape[m[4]:], true
 }
 
 // uniqueKey advises a key where rows that come into being are at fault: they cannot be locked before.
@@ -130,7 +145,14 @@ func (t *teller) uniqueKey() []string {
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
 		if e.Kind == RW && e.ToStmt != nil && (e.ToStmt.Kind == history.Insert || e.ToStmt.Kind == history.Replace) {
-			return []string{fmt.Sprintf("Or give %s a unique key that the second %s then violates: rows that are not there yet cannot be locked.", e.Row.Table, shapeOf(e.ToStmt))}
+			key := fmt.Sprintf("Or give %s a unique key that the second %s then violates: rows that are not there yet cannot be locked.", e.Row.Table, shapeOf(e.ToStmt))
+			if t.postgres() {
+				if strings.Contains(strings.ToUpper(e.ToStmt.Shape), "ON CONFLICT") {
+					return nil // it has the key already
+				}
+				key += " With ON CONFLICT the INSERT itself says what follows."
+			}
+			return []string{key}
 		}
 	}
 	return nil

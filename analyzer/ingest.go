@@ -31,7 +31,7 @@ func (s *store) add(t *history.Txn) error {
 	i := int32(len(s.txns))
 	record := txn{seq: t.ID.Seq(), end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
 		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed, conflicts: conflicts(t)}
-	if err := s.observe(t, i); err != nil {
+	if err := s.observe(t, i, r); err != nil {
 		return err
 	}
 	if !s.runs[r].place(t.ID.Seq(), i) {
@@ -92,8 +92,8 @@ func (s *store) keepShapes(t *history.Txn) (int32, error) {
 // places in it.
 func maxStmts(t *history.Txn) int { return 2*len(t.Stmts) + 16 }
 
-// observe puts the transaction's accesses into scratch, tidied, and its statements' shapes into shapes.
-func (s *store) observe(t *history.Txn, i int32) error {
+// observe puts the accesses of the transaction, of run r, into scratch, tidied, and its statements' shapes into shapes.
+func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 	s.scratch, s.shapes = s.scratch[:0], s.shapes[:0]
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
@@ -107,6 +107,9 @@ func (s *store) observe(t *history.Txn, i int32) error {
 		}
 		for k := range stmt.Accesses {
 			o, err := s.observeAccess(stmt, &stmt.Accesses[k])
+			if s.runs[r].info.Server.Engine == "postgresql" {
+				o.flags &^= equal // an UPDATE reads other tables there, but writes every row that it matches
+			}
 			if err != nil {
 				return fmt.Errorf("statement %d: %w", stmt.Num, err)
 			}

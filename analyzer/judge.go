@@ -1,6 +1,10 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
 
 // A judge tells violations from hazards by the engine table. Transactions at different levels may
 // meet on one cycle, so it goes by Adya's mixing-correctness: a dependency obliges the engine only
@@ -10,9 +14,13 @@ import "github.com/isotap/isotap/history"
 // A cycle is a violation when every dependency of it puts the commit of its first transaction (for
 // a read of a snapshot: that snapshot) before the commit of its second, by the engine's own word:
 // then they cannot form a cycle.
+//
+// A level that promises serializability among its own transactions only ([Promise.Together]) orders no
+// commits. Its cycles are looked for by themselves; on all others it counts as snapshot isolation.
 type judge struct {
 	o        *order
 	promises [][5][4]*Promise // by run, level, and what becomes of conflicts
+	together bool             // only such cycles are looked for
 }
 
 func newJudge(o *order) *judge {
@@ -40,16 +48,36 @@ func (j *judge) binds(d *dep) bool {
 	if d.inexact {
 		return false
 	}
+	if j.together {
+		return j.amongThemselves(d)
+	}
 	switch d.kind {
 	case ww:
 		return j.promise(d.from).forbids(G0) && j.promise(d.to).forbids(G0)
 	case wr:
 		return j.promise(d.to).forbids(G1c) || j.lockedRead(d.to, d.access)
 	case rw:
-		return j.promise(d.from).forbids(G2Item) || j.lockedRead(d.from, d.access)
+		p := j.promise(d.from)
+		return p.forbids(G2Item) && !p.Together || j.lockedRead(d.from, d.access)
 	default:
 		return false
 	}
+}
+
+// amongThemselves says that both transactions of a dependency are at a level that promises
+// serializability among its own.
+func (j *judge) amongThemselves(d *dep) bool {
+	return !d.inexact && j.promise(d.from).Together && j.promise(d.to).Together
+}
+
+// anyTogether says whether there are transactions at such a level.
+func (j *judge) anyTogether() bool {
+	for t := range j.o.txns {
+		if j.promise(int32(t)).Together {
+			return true
+		}
+	}
+	return false
 }
 
 // lockedRead says that a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
@@ -67,6 +95,9 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	}
 	if j.binds(out) {
 		return true
+	}
+	if j.together {
+		return false
 	}
 	p := j.promise(out.from)
 	if !j.plain(out.access) || in.kind == rw {
@@ -102,6 +133,12 @@ func (j *judge) clear(access int32) bool {
 
 // class judges a cycle.
 func (j *judge) class(cycle []dep) Class {
+	if !slices.ContainsFunc(cycle, func(d dep) bool { return !j.amongThemselves(&d) }) {
+		return Violation
+	}
+	if j.together {
+		return Hazard
+	}
 	for i := range cycle {
 		d := &cycle[i]
 		if d.kind == rw {

@@ -14,6 +14,7 @@ func TestClassFollowsEngineTable(t *testing.T) {
 	mysql := history.Server{Engine: "mysql", Version: "8.4"}
 	unknown := history.Server{Engine: "cobol"}
 	tidb := history.Server{Engine: "tidb", Version: "8.5"}
+	postgres := history.Server{Engine: "postgresql", Version: "15.18"}
 	const (
 		lostUpdate = "T1 committed L1 | r x 0 | u x T2.1\nT2 committed L2 | u x 0"
 		lockedLost = "T1 committed L1 | R x 0 | u x T2.1\nT2 committed L2 | u x 0"
@@ -35,6 +36,10 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		lockedG1c  = "T1 committed L1 | u x 0 | R y T2.1\nT2 committed L2 | u y 0 | R x T1.1"
 		byAnother  = "T1 committed SR | r x 0 | r y T3.2\nT2 committed L1 | u x 0\nT3 committed L2 | u x T2.1 | u y 0"
 		longFork   = "T1 committed L1 | r x 0 | r y T4.1\nT2 committed L1 | r y 0 | r x T3.1\nT3 committed L2 | u x 0\nT4 committed L2 | u y 0"
+		// The lock orders T1 before T2, and its read T3 before T1. T2 and T3 are serializable without T1.
+		lockBetween = "T1 committed L1 | r y T3.1 | R x 0\nT2 committed L2 | r y 0 | u x 0\nT3 committed L2 | u y 0"
+		// T1 sees the balance after T3 and before T2, who did not see T3's: the read-only anomaly.
+		readOnly = "T1 committed L1 | r x 0 | r y T3.1\nT2 committed L2 | r y 0 | u x 0\nT3 committed L2 | u y 0"
 	)
 	for _, c := range []struct {
 		server  history.Server
@@ -106,6 +111,48 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		{tidb, g0, "RU", "RU", "hazard G0"},
 		{mariadb, longFork, "RR", "RC", "violation G-nonadjacent"},
 		{mariadb, longFork, "RC", "RC", "hazard G-nonadjacent"},
+		{mariadb, lockBetween, "RC", "SR", "violation G2-item"},
+		{postgres, lostUpdate, "RC", "RC", "hazard lost update"},
+		{postgres, lostUpdate, "RR", "RC", "violation lost update"},
+		{postgres, lostUpdate, "RC", "SR", "hazard lost update"},
+		{postgres, lostUpdate, "SR", "RC", "violation lost update"},
+		{postgres, lostUpdate, "SR", "SR", "violation lost update"},
+		{postgres, lostUpdate, "SR", "??", "hazard lost update"},
+		{postgres, lockedLost, "RC", "RC", "violation lost update"},
+		{postgres, readSkew, "RC", "RC", "hazard read skew"},
+		{postgres, readSkew, "RR", "RC", "violation read skew"},
+		{postgres, readSkew, "SR", "RC", "violation read skew"},
+		{postgres, oneSelect, "RU", "RC", "violation read skew"},
+		{postgres, oneSelect, "RC", "RC", "violation read skew"},
+		{postgres, figure5, "RC", "RC", "hazard read skew"},
+		{postgres, figure5, "RR", "RR", "violation read skew"},
+		{postgres, updateSkew, "RC", "RC", "hazard read-write skew"},
+		{postgres, updateSkew, "SR", "RC", "violation read-write skew"},
+		{postgres, deleteSkew, "RR", "RC", "violation read-write skew"},
+		{postgres, writeSkew, "RC", "RC", "hazard write skew"},
+		{postgres, writeSkew, "RR", "RR", "hazard write skew"},
+		{postgres, writeSkew, "SR", "RR", "hazard write skew"},
+		{postgres, writeSkew, "RC", "SR", "hazard write skew"},
+		{postgres, writeSkew, "SR", "SR", "violation write skew"},
+		{postgres, lockedSkew, "RC", "RC", "violation write skew"},
+		{postgres, lockedSkew, "RC", "SR", "violation write skew"},
+		{postgres, lockBetween, "RC", "SR", "hazard G2-item"},
+		{postgres, lockBetween, "SR", "RC", "hazard G2-item"},
+		{postgres, lockBetween, "SR", "SR", "violation G2-item"},
+		{postgres, readOnly, "SR", "SR", "violation G2-item"},
+		{postgres, readOnly, "RR", "SR", "hazard G2-item"},
+		{postgres, readOnly, "RC", "SR", "hazard G2-item"},
+		{postgres, g0, "RU", "RU", "violation G0"},
+		{postgres, g1a, "RU", "SR", "violation G1a"},
+		{postgres, g1b, "RU", "SR", "violation G1b"},
+		{postgres, g1c, "RU", "RC", "violation G1c"},
+		{postgres, dirty, "RU", "RU", "violation dirty update"},
+		{postgres, byAnother, "RC", "RC", "violation G-single"},
+		{postgres, reread, "RC", "RC", "hazard non-repeatable read"},
+		{postgres, reLocked, "RR", "RC", "violation non-repeatable read"},
+		{postgres, longFork, "RR", "RC", "violation G-nonadjacent"},
+		{postgres, longFork, "SR", "RC", "violation G-nonadjacent"},
+		{postgres, longFork, "RC", "SR", "hazard G-nonadjacent"},
 	} {
 		text := strings.NewReplacer("L1", c.l1, "L2", c.l2).Replace(c.history)
 		t.Run(c.server.Engine+" "+c.l1+" "+c.l2+" "+c.want, func(t *testing.T) {

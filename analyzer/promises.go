@@ -23,6 +23,9 @@ type Promise struct {
 	Statement bool
 	// FirstCommitterWins: a transaction cannot lock or write a row that changed since its snapshot.
 	FirstCommitterWins bool
+	// Together: what it forbids beyond snapshot isolation it forbids only where all transactions of the
+	// cycle run at this level. The others keep no account of what they read.
+	Together bool
 	// RowLocks: locking reads and writes lock their rows until the transaction ends.
 	RowLocks bool
 	// Refused: the engine does not run transactions at this level, so it promises nothing there.
@@ -47,12 +50,15 @@ const (
 	tidbLevelsURL      = "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels"
 	tidbPessimistic    = "TiDB Docs: Pessimistic Transaction Mode"
 	tidbPessimisticURL = "https://docs.pingcap.com/tidb/stable/pessimistic-transaction"
+	postgresLevels     = "PostgreSQL Documentation: Transaction Isolation"
+	postgresLevelsURL  = "https://www.postgresql.org/docs/current/transaction-iso.html"
 )
 
 // What the pages are silent about.
 const (
 	silentWrites = "no page names G0: READ UNCOMMITTED works like READ COMMITTED but for plain SELECTs, so writes lock their rows until the end"
 	silentCycles = "no page names G1b and G1c: a read that sees only what was committed before it began can be part of neither"
+	silentBoth   = "the page does not name G0: whoever updates a row waits for the one that did before it to end; and " + silentCycles
 	silentLocks  = "the page names the locks (plain SELECTs take shared ones, unless autocommitted), not serializability, which follows from them"
 )
 
@@ -68,6 +74,8 @@ var (
 //
 // Where it is not known whether a transaction of TiDB's is pessimistic, it counts as that, which promises
 // less. Its SERIALIZABLE and READ UNCOMMITTED are refused with error 8048.
+//
+// PostgreSQL's SERIALIZABLE is the same for READ ONLY and DEFERRABLE transactions.
 var Promises = []Promise{
 	{Engine: "mariadb", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentWrites},
@@ -97,6 +105,15 @@ var Promises = []Promise{
 	{Engine: "tidb", Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
 		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: "in optimistic mode READ COMMITTED has no effect: " + silentCycles},
 	{Engine: "tidb", Level: history.Serializable, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
+	{Engine: "postgresql", Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+		Source: postgresLevels, URL: postgresLevelsURL, Silent: "READ UNCOMMITTED is READ COMMITTED; " + silentBoth},
+	{Engine: "postgresql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+		Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
+	{Engine: "postgresql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, FirstCommitterWins: true,
+		RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
+	{Engine: "postgresql", Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true, FirstCommitterWins: true,
+		Together: true, RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL,
+		Silent: "that transactions at weaker levels are not watched: the page speaks of serializable transactions among themselves"},
 }
 
 var noPromise Promise

@@ -55,18 +55,36 @@ func (s *search) run() {
 	s.groupPairs()
 	s.walk = newWalk(len(s.nodes))
 	s.byAnti = make([]int32, len(s.nodes))
-	s.chains = newChains(s)
-	for _, s.class = range []Class{Violation, Hazard} {
-		s.circular(ww, G0)
-		s.circular(ww|wr, G1c)
-		s.lostUpdates()
-		s.singles()
-		s.longGSingle()
-		s.longNonadjacent()
-		s.skews()
-		s.forget()
-		s.longG2Item()
+	if s.judge.anyTogether() {
+		s.setTogether(true)
+		s.pass(Violation)
 	}
+	s.setTogether(false)
+	s.pass(Violation)
+	s.pass(Hazard)
+}
+
+// setTogether says what the judge goes by (see [judge]), on which hang the edges that oblige the engine.
+func (s *search) setTogether(together bool) {
+	s.judge.together = together
+	for e := range s.edges {
+		s.binds[e] = s.judge.binds(&s.edges[e])
+	}
+	s.chains = newChains(s)
+}
+
+// pass looks for the cycles of one class.
+func (s *search) pass(class Class) {
+	s.class = class
+	s.circular(ww, G0)
+	s.circular(ww|wr, G1c)
+	s.lostUpdates()
+	s.singles()
+	s.longGSingle()
+	s.longNonadjacent()
+	s.skews()
+	s.forget()
+	s.longG2Item()
 }
 
 // forget takes the edges that longer cycles explained out of the graph.
@@ -90,7 +108,6 @@ func (s *search) collectEdges() {
 	s.off = make([]uint32, len(s.nodes)+1)
 	for e := range s.edges {
 		s.ends[e] = ends{s.local[s.edges[e].from], s.local[s.edges[e].to]}
-		s.binds[e] = s.judge.binds(&s.edges[e])
 		s.off[s.ends[e].from+1]++
 	}
 	offsets(s.off)

@@ -60,7 +60,7 @@ type word struct {
 }
 
 // wordsOf takes a shape apart. Comments and strings, of which a shape has few, count as other
-// characters.
+// characters; what stands in double quotes is a name, as PostgreSQL has it.
 func wordsOf(shape string) []word {
 	var words []word
 	for i := 0; i < len(shape); {
@@ -78,7 +78,7 @@ func wordsOf(shape string) []word {
 			if n < 0 {
 				return words
 			}
-			words = append(words, word{i + 1, shape[i+1 : i+1+n], c == '`'})
+			words = append(words, word{i + 1, shape[i+1 : i+1+n], c != '\''})
 			i += n + 2
 		case strings.HasPrefix(shape[i:], "/*"):
 			n := strings.Index(shape[i:], "*/")
@@ -111,7 +111,7 @@ func (c *clause) step(shape string, words []word, i int) bool {
 		c.mark(w.text, words, i)
 		return false
 	}
-	quoted := w.at > 0 && shape[w.at-1] == '`'
+	quoted := w.at > 0 && (shape[w.at-1] == '`' || shape[w.at-1] == '"')
 	if !quoted && c.keyword(strings.ToUpper(w.text), words, i) || !c.expect {
 		return false
 	}

@@ -15,6 +15,7 @@ func TestStatementsOnNumberedCopiesOfATableAreOne(t *testing.T) {
 		"SELECT (SELECT max(x) FROM t1), c2 FROM t":                          "SELECT (SELECT max(x) FROM t#), c2 FROM t",
 		"SELECT a1 FROM accounts WHERE b2 = ?":                               "SELECT a1 FROM accounts WHERE b2 = ?",
 		"SELECT ? FROM `unfinished":                                          "SELECT ? FROM `unfinished",
+		`SELECT "c" FROM "sb"."sbtest12" WHERE "c1" = ?`:                     `SELECT "c" FROM "sb"."sbtest#" WHERE "c1" = ?`,
 		"SELECT v FROM `2024` WHERE id = ?":                                  "SELECT v FROM `2024` WHERE id = ?",
 	} {
 		if got := FoldTables(shape); got != want {
