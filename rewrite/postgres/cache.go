@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"container/list"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -9,8 +10,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A Cache keeps the scripts of the texts that were planned last, by their text and their session's settings.
-// It is safe for concurrent use.
+// A Cache keeps the scripts of the texts that were planned last, by their text and their session's settings,
+// and templates for texts that differ from them in their literals only. It is safe for concurrent use.
 type Cache struct {
 	rewriter   atomic.Pointer[Rewriter]
 	maxEntries int
@@ -23,7 +24,9 @@ type Cache struct {
 	epoch   uint64 // of the schema: a script made before Invalidate must not come in after it
 	hits    uint64
 	lookups uint64
-	large   map[string]struct{} // shapes of statements that read too many rows for arrays
+	// templates are by skeleton.
+	templates map[cacheKey]*template
+	large     map[string]struct{} // shapes of statements that read too many rows for arrays
 }
 
 type cacheKey struct {
@@ -40,7 +43,8 @@ type cached struct {
 // NewCache gives a cache of the rewriter's scripts that holds at most so many of them and about so many
 // bytes. A script larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
-	c := &Cache{maxEntries: maxEntries, maxBytes: maxBytes, scripts: make(map[cacheKey]*list.Element)}
+	c := &Cache{maxEntries: maxEntries, maxBytes: maxBytes,
+		scripts: make(map[cacheKey]*list.Element), templates: make(map[cacheKey]*template)}
 	c.rewriter.Store(r)
 	return c
 }
@@ -71,9 +75,50 @@ func (c *Cache) Plan(text []byte, s Session) *Script {
 	c.mu.Unlock()
 
 	key := cacheKey{string(text), s}
-	script := c.rewriter.Load().Plan(key.text, s)
+	script := c.make(key.text, s, epoch)
 	c.add(&cached{key: key, script: script, size: scriptSize(script)}, epoch)
 	return script
+}
+
+// make makes the script of a text: from the template of its like, or by the rewriter, which then leaves a
+// template for those that follow.
+func (c *Cache) make(text string, s Session, epoch uint64) *Script {
+	d := read(text, &s)
+	if d.unreadable != "" || strings.ContainsAny(text, "\x01\x02\x03") || len(text) > maxTemplated {
+		return c.rewriter.Load().decide(d, s).script()
+	}
+	key := cacheKey{string(skeleton(nil, text, d.statements)), s}
+	c.mu.Lock()
+	t := c.templates[key]
+	c.mu.Unlock()
+	if t != nil {
+		return t.fill(text, d.toks)
+	}
+	c.rewriter.Load().decide(d, s)
+	if d.holdsForAll() {
+		c.addTemplate(key, newTemplate(d), epoch)
+	}
+	return d.script()
+}
+
+// The templates that are kept: how many, of skeletons of how many bytes and texts of how many at most.
+const (
+	maxTemplates = 4096
+	maxSkeleton  = 4 << 10
+	maxTemplated = 64 << 10
+)
+
+// addTemplate keeps a template that was made in the given epoch.
+func (c *Cache) addTemplate(key cacheKey, t *template, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch != c.epoch || len(key.text) > maxSkeleton {
+		return
+	}
+	if len(c.templates) >= maxTemplates {
+		clear(c.templates)
+	}
+	c.templates[key] = t
 }
 
 // add keeps a script that was made in the given epoch, and drops the least recently used ones for it.
@@ -99,6 +144,7 @@ func (c *Cache) Invalidate() {
 	c.epoch++
 	c.bytes = 0
 	clear(c.scripts)
+	clear(c.templates)
 	clear(c.large)
 	c.recent.Init()
 }

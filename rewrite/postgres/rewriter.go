@@ -31,22 +31,51 @@ const (
 
 // Plan says how the statements of a text are observed. It never fails: what cannot be rewritten is opaque,
 // with the reason. The script shares memory with text.
-func (r *Rewriter) Plan(text string, s Session) *Script {
+func (r *Rewriter) Plan(text string, s Session) *Script { return r.decide(read(text, &s), s).script() }
+
+// A draft is a text on its way to a script.
+type draft struct {
+	text       string
+	toks       []token
+	statements []*statement
+	unreadable string // why the text cannot be looked at more closely
+	plans      []*rewrite.Plan
+	edits      []edit
+}
+
+// read cuts a text into statements.
+func read(text string, s *Session) *draft {
 	toks, whole := scan(text, s.Backslashes)
-	script := &Script{text: text}
-	reason := s.unreadable(text, toks, whole)
-	var edits []edit
-	for _, st := range split(text, toks) {
+	return &draft{text: text, toks: toks, statements: split(text, toks), unreadable: s.unreadable(text, toks, whole)}
+}
+
+// ranges are those of the statements among the text's tokens.
+func (d *draft) ranges() [][2]int {
+	out := make([][2]int, len(d.statements))
+	from := 0
+	for i, st := range d.statements {
+		for d.toks[from].start != st.toks[0].start {
+			from++
+		}
+		out[i] = [2]int{from, from + len(st.toks)}
+		from += len(st.toks)
+	}
+	return out
+}
+
+// decide makes everything of a script but for the pieces.
+func (r *Rewriter) decide(d *draft, s Session) *draft {
+	reason := d.unreadable
+	for _, st := range d.statements {
 		pl := &planner{rewriter: r, session: s, st: st, plan: &rewrite.Plan{}}
 		pl.decide(reason)
-		script.Statements = append(script.Statements, pl.plan)
-		edits = append(edits, pl.edits...)
+		d.plans = append(d.plans, pl.plan)
+		d.edits = append(d.edits, pl.edits...)
 		if reason == "" {
 			reason = s.follow(pl.plan)
 		}
 	}
-	script.assemble(edits)
-	return script
+	return d
 }
 
 // follow changes the session to what it is after a statement of the text, for those behind it. It gives the

@@ -43,12 +43,32 @@ func (st *statement) shape() (string, []string) {
 	return s.join(), s.args
 }
 
+// args gives the literals that shape leaves out.
+func (st *statement) args() []string {
+	if st.suspect() {
+		return nil
+	}
+	s := shaper{st: st, onlyArgs: true}
+	for i := 0; i < len(st.toks); {
+		i = s.add(i)
+	}
+	return s.args
+}
+
 // suspect says whether a password may stand in the statement.
 func (st *statement) suspect() bool {
 	if st.is(0, "CREATE", "ALTER") && st.is(1, "ROLE", "USER", "GROUP", "SERVER", "SUBSCRIPTION") {
 		return true
 	}
-	return st.is(0, "DO") || st.is(0, "SELECT") && strings.Contains(strings.ToLower(st.source()), "dblink")
+	if st.is(0, "DO") {
+		return true
+	}
+	for i := range st.toks {
+		if n, ok := st.ident(i); ok && st.mark(i+1, "(") && strings.HasPrefix(n, "dblink") {
+			return true // its argument is a connection string
+		}
+	}
+	return false
 }
 
 type shaper struct {
@@ -56,6 +76,7 @@ type shaper struct {
 	parts    []string
 	adjacent []bool // whether the part followed the one before without a blank
 	args     []string
+	onlyArgs bool
 }
 
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
@@ -79,6 +100,9 @@ func (s *shaper) add(i int) int {
 }
 
 func (s *shaper) part(tok int, text string) {
+	if s.onlyArgs {
+		return
+	}
 	s.parts = append(s.parts, text)
 	s.adjacent = append(s.adjacent, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
 }

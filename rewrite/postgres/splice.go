@@ -43,14 +43,16 @@ func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
 	return out
 }
 
-// assemble makes the edits of all statements the script's pieces.
-func (s *Script) assemble(edits []edit) {
-	if len(edits) == 0 {
-		return
+// script makes the edits of all statements the pieces of a script.
+func (d *draft) script() *Script {
+	s := &Script{Statements: d.plans, text: d.text}
+	if len(d.edits) == 0 {
+		return s
 	}
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
-	s.Pieces = pieces(s.text, 0, len(s.text), edits)
-	for _, e := range edits {
+	slices.SortStableFunc(d.edits, func(a, b edit) int { return a.start - b.start })
+	s.Pieces = pieces(d.text, 0, len(d.text), d.edits)
+	for _, e := range d.edits {
 		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: len(e.text)})
 	}
+	return s
 }

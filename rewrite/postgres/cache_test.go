@@ -1,0 +1,254 @@
+package postgres
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+const pointSelect = "SELECT name FROM item WHERE id=4988"
+
+func newCache(entries, bytes int) *Cache {
+	return NewCache(New(testSchema(), Options{}), entries, bytes)
+}
+
+func TestCacheFindsAScriptByTextAndSession(t *testing.T) {
+	c := newCache(10, 1<<20)
+	s := testSession()
+	first := c.Plan([]byte(pointSelect), s)
+	if c.Plan([]byte(pointSelect), s) != first {
+		t.Error("the second lookup made another script")
+	}
+	other := s
+	other.Serializable = true
+	if c.Plan([]byte(pointSelect), other) == first {
+		t.Error("a session at another level got the same script")
+	}
+	if lookups, hits := c.Stats(); lookups != 3 || hits != 1 {
+		t.Errorf("%d lookups, %d hits, want 3 and 1", lookups, hits)
+	}
+}
+
+func TestCacheDoesNotKeepTheCallersBytes(t *testing.T) {
+	c := newCache(10, 1<<20)
+	b := []byte(pointSelect)
+	s := c.Plan(b, testSession())
+	clear(b)
+	if got := string(s.Append(nil)); !strings.HasPrefix(got, `SELECT name, "item".ctid`) {
+		t.Errorf("the text became %q", got)
+	}
+}
+
+func TestCacheHitDoesNotAllocate(t *testing.T) {
+	c := newCache(10, 1<<20)
+	b, s := []byte(pointSelect), testSession()
+	c.Plan(b, s)
+	if n := testing.AllocsPerRun(100, func() { c.Plan(b, s) }); n != 0 {
+		t.Errorf("%v allocations per hit", n)
+	}
+}
+
+func TestCacheDropsTheLeastRecentlyUsed(t *testing.T) {
+	text := func(i int) []byte { return fmt.Appendf(nil, "SELECT name FROM item WHERE id=%03d", i) }
+	one := newCache(10, 1<<20)
+	one.Plan(text(0), testSession())
+	for _, c := range []*Cache{newCache(20, 1<<30), newCache(1<<30, 20*one.bytes+one.bytes/2)} {
+		for i := range 100 {
+			c.Plan(text(i), testSession())
+			c.Plan(text(0), testSession())
+		}
+		if n := len(c.scripts); n != 20 || c.recent.Len() != n || c.bytes != n*one.bytes {
+			t.Errorf("%d scripts, %d in order, %d bytes, want 20 of %d bytes", n, c.recent.Len(), c.bytes, one.bytes)
+		}
+		_, before := c.Stats()
+		for _, i := range []int{0, 99, 82, 81, 80} {
+			c.Plan(text(i), testSession())
+		}
+		if _, hits := c.Stats(); hits-before != 4 {
+			t.Errorf("%d of texts 0, 99, 82, 81, 80 were kept, want all but the last", hits-before)
+		}
+	}
+}
+
+func TestCacheDoesNotKeepHugeTexts(t *testing.T) {
+	c := newCache(10, 1<<16)
+	c.Plan([]byte("SELECT name FROM item WHERE name = '"+strings.Repeat("x", 1<<14)+"'"), testSession())
+	if len(c.scripts) != 0 {
+		t.Error("a text of a quarter of the cache was kept")
+	}
+}
+
+// slowSchema invalidates the cache while a script is being made from it.
+type slowSchema struct {
+	tables
+	during func()
+}
+
+func (s *slowSchema) Table(schema, name string) *rewrite.Table {
+	s.during()
+	return s.tables.Table(schema, name)
+}
+
+func TestInvalidateAlsoForgetsScriptsInTheMaking(t *testing.T) {
+	schema := &slowSchema{tables: testSchema()}
+	c := NewCache(New(schema, Options{}), 10, 1<<20)
+	schema.during = func() {}
+	first := c.Plan([]byte(pointSelect), testSession())
+	c.Invalidate()
+	schema.during = c.Invalidate
+	second := c.Plan([]byte(pointSelect), testSession())
+	schema.during = func() {}
+	third := c.Plan([]byte(pointSelect), testSession())
+	if first == second || second == third {
+		t.Error("a script survived a change of the schema")
+	}
+	if c.bytes == 0 || len(c.scripts) != 1 || len(c.templates) != 1 {
+		t.Errorf("%d scripts of %d bytes, %d templates after the last one", len(c.scripts), c.bytes, len(c.templates))
+	}
+}
+
+func TestCacheServesSessionsAtOnce(t *testing.T) {
+	c := newCache(8, 1<<20)
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				n := (g + i) % 16
+				s := c.Plan(fmt.Appendf(nil, "UPDATE item SET stock = %d", n), testSession())
+				p := s.Statements[0]
+				if len(p.Args) != 1 || p.Args[0] != fmt.Sprint(n) || p.Reply != rewrite.Returning {
+					t.Errorf("statement %d got the plan of %v", n, p.Args)
+				}
+				if i%100 == 0 {
+					c.Invalidate()
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTooLargeHoldsForTheShape(t *testing.T) {
+	c := newCache(8, 1<<20)
+	p := c.Plan([]byte("SELECT name FROM item WHERE id = 1"), testSession()).Statements[0]
+	c.TooLarge(p)
+	if !c.IsTooLarge(c.Plan([]byte("SELECT name FROM item WHERE id = 2"), testSession()).Statements[0]) {
+		t.Error("another literal made another shape")
+	}
+	if c.IsTooLarge(c.Plan([]byte("SELECT name FROM item"), testSession()).Statements[0]) {
+		t.Error("another statement is too large")
+	}
+	if c.Invalidate(); c.IsTooLarge(p) {
+		t.Error("it outlived the schema")
+	}
+}
+
+// otherLiterals gives the text with other values in its literals: mostly plain ones, and some that are not.
+func otherLiterals(t *rapid.T, text string, s Session) string {
+	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`), rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))
+	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`), rapid.SampledFrom([]string{`'it''s'`, `E'\''`, `x'41'`, `$$a$$`, `'a\'`}))
+	var b strings.Builder
+	pos := 0
+	toks, _ := scan(text, s.Backslashes)
+	for _, tok := range toks {
+		b.WriteString(text[pos:tok.start])
+		pos = tok.end
+		switch tok.kind {
+		case number:
+			b.WriteString(numbers.Draw(t, "number"))
+		case str:
+			b.WriteString(strs.Draw(t, "string"))
+		default:
+			b.WriteString(text[tok.start:tok.end])
+		}
+	}
+	return b.String() + text[pos:]
+}
+
+func TestTemplateGivesTheScriptThatTheRewriterGives(t *testing.T) {
+	texts := goldenTexts(t)
+	r := New(testSchema(), Options{})
+	rapid.Check(t, func(t *rapid.T) {
+		s := testSession()
+		s.Backslashes, s.Serializable = rapid.Bool().Draw(t, "backslashes"), rapid.Bool().Draw(t, "serializable")
+		s.Version = rapid.SampledFrom([]int{12, 17, 18}).Draw(t, "version")
+		text := rapid.SampledFrom(texts).Draw(t, "text")
+		c := NewCache(r, 10, 1<<20)
+		for range 3 {
+			text := otherLiterals(t, text, s)
+			if got, want := c.Plan([]byte(text), s), r.Plan(text, s); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nfrom a template: %s\nby the rewriter: %s", text, render(got), render(want))
+			}
+		}
+	})
+}
+
+func TestTextsOfOneSkeletonShareATemplate(t *testing.T) {
+	c := newCache(100, 1<<20)
+	for i := range 20 {
+		c.Plan(fmt.Appendf(nil, "UPDATE item SET name = 'n%d' WHERE id = %d", i, i), testSession())
+		c.Plan(fmt.Appendf(nil, "BEGIN; INSERT INTO item (id, name) VALUES (%d, ''), (-%d, 'b'); COMMIT", i, i), testSession())
+	}
+	if len(c.templates) != 2 {
+		t.Errorf("%d templates for two skeletons", len(c.templates))
+	}
+}
+
+func TestSkeletonKeepsWhatTheScriptDependsOn(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"SELECT id FROM item ORDER BY 1", "SELECT id FROM item ORDER BY 2"},
+		{"SELECT id FROM item ORDER BY id, 1", "SELECT id FROM item ORDER BY id, 2"},
+		{"SELECT id FROM item WHERE name = 'a'", "SELECT id FROM item WHERE name = 1"},
+		{"SELECT id FROM item WHERE name = 'a'", "SELECT id FROM item WHERE name = x'41'"},
+		{"SELECT id FROM item WHERE id IN (1, 2)", "SELECT id FROM item WHERE id IN (1, 2, 3)"},
+		{"SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE  id = 1"},
+		{"SELECT id FROM item /* 1 */", "SELECT id FROM item /* 2 */"},
+		{"SET transaction_isolation = 'serializable'", "SET transaction_isolation = 'read committed'"},
+		{"PREPARE TRANSACTION 'a'", "PREPARE TRANSACTION 'b'"},
+	} {
+		var skeletons [2]string
+		for i, text := range pair {
+			s := testSession()
+			skeletons[i] = string(skeleton(nil, text, read(text, &s).statements))
+		}
+		if skeletons[0] == skeletons[1] {
+			t.Errorf("%q and %q have the same skeleton", pair[0], pair[1])
+		}
+	}
+}
+
+func BenchmarkPlan(b *testing.B) {
+	s := testSession()
+	for _, bm := range []struct{ name, text string }{
+		{"point-select", pointSelect},
+		{"update", "UPDATE item SET stock = stock - 1 WHERE id = 7"},
+		{"insert", "INSERT INTO item (id, name, price, stock) VALUES (1, 'a', 2.5, 7)"},
+		{"commit", "COMMIT"},
+	} {
+		c := newCache(10, 1<<20)
+		b.Run(bm.name+"/miss", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.rewriter.Load().Plan(bm.text, s)
+			}
+		})
+		b.Run(bm.name+"/template", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.make(bm.text, s, 0)
+			}
+		})
+		b.Run(bm.name+"/hit", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Plan([]byte(bm.text), s)
+			}
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"sort"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A template makes the scripts of all texts that differ from one that was planned in the values of their plain
+// literals only. Such a text needs to be cut into tokens again; the grammar need not read it. A template is
+// immutable.
+type template struct {
+	plans  []rewrite.Plan // without what depends on the text: Args
+	ranges [][2]int       // of each statement's tokens
+	edits  []anchored
+}
+
+// An anchored edit is one whose places are told from tokens.
+type anchored struct {
+	start, end anchor
+	text       string
+}
+
+// An anchor is a place in a text: so many bytes behind the start of a token or, when it is not inside the
+// token, behind its end.
+type anchor struct {
+	token  int
+	inside bool
+	bytes  int
+}
+
+// newTemplate makes a template of what was decided about a text.
+func newTemplate(d *draft) *template {
+	t := &template{plans: make([]rewrite.Plan, len(d.plans)), ranges: d.ranges(), edits: make([]anchored, len(d.edits))}
+	for i, p := range d.plans {
+		t.plans[i] = *p
+		t.plans[i].Args = nil
+	}
+	for i, e := range d.edits {
+		t.edits[i] = anchored{anchorOf(d.toks, e.start), anchorOf(d.toks, e.end), e.text}
+	}
+	return t
+}
+
+// fill makes the script of a text with the template's skeleton.
+func (t *template) fill(text string, toks []token) *Script {
+	d := draft{text: text, toks: toks, plans: make([]*rewrite.Plan, len(t.plans)), edits: make([]edit, len(t.edits))}
+	for i := range t.plans {
+		p := t.plans[i]
+		st := statement{text: text, toks: toks[t.ranges[i][0]:t.ranges[i][1]]}
+		p.Args = st.args()
+		d.plans[i] = &p
+	}
+	for i, e := range t.edits {
+		d.edits[i] = edit{e.start.place(toks), e.end.place(toks), e.text}
+	}
+	return d.script()
+}
+
+// anchorOf finds the last token that begins at or before a place in the text.
+func anchorOf(toks []token, pos int) anchor {
+	i := sort.Search(len(toks), func(i int) bool { return toks[i].start > pos }) - 1
+	switch {
+	case i < 0:
+		return anchor{token: -1, bytes: pos}
+	case pos < toks[i].end:
+		return anchor{token: i, inside: true, bytes: pos - toks[i].start}
+	}
+	return anchor{token: i, bytes: pos - toks[i].end}
+}
+
+// place is where the anchor is among these tokens.
+func (a anchor) place(toks []token) int {
+	switch {
+	case a.token < 0:
+		return a.bytes
+	case a.inside:
+		return toks[a.token].start + a.bytes
+	}
+	return toks[a.token].end + a.bytes
+}
+
+// The marks that stand for plain literals in a skeleton. A text with such bytes has no skeleton.
+const (
+	markInteger = 0x01
+	markDecimal = 0x02
+	markString  = 0x03
+)
+
+// skeleton appends the text with a mark in the place of every plain literal in its queries. Texts with the same
+// skeleton have the same script but for Args and for the client's text in Pieces.
+func skeleton(b []byte, text string, statements []*statement) []byte {
+	pos := 0
+	for _, st := range statements {
+		if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH") {
+			continue // what other statements mean depends on values: SET, PREPARE TRANSACTION
+		}
+		by := false
+		for i, t := range st.toks {
+			by = by || st.is(i, "BY")
+			// The number in ORDER BY 2 is not a value but the name of a column.
+			if by && (st.is(i-1, "BY") || st.mark(i-1, ",")) {
+				continue
+			}
+			if m := st.literalMark(i); m != 0 {
+				b = append(append(b, text[pos:t.start]...), m)
+				pos = t.end
+			}
+		}
+	}
+	return append(b, text[pos:]...)
+}
+
+// literalMark gives the mark of a plain literal; 0 for every other token.
+func (st *statement) literalMark(i int) byte {
+	switch st.toks[i].kind {
+	case number:
+		return numberMark(st.tok(i))
+	case str:
+		return stringMark(st.tok(i))
+	}
+	return 0
+}
+
+// maxPlainNumber is how many bytes a plain number has at most.
+const maxPlainNumber = 15
+
+// numberMark gives the mark of a number that has digits only, or a point between digits.
+func numberMark(s string) byte {
+	m := byte(markInteger)
+	for i := range len(s) {
+		switch {
+		case s[i] == '.':
+			m = markDecimal
+		case !isDigit(s[i]):
+			return 0
+		}
+	}
+	if len(s) > maxPlainNumber || s[0] == '.' || s[len(s)-1] == '.' {
+		return 0
+	}
+	return m
+}
+
+// stringMark gives the mark of a string that begins and ends with its only quotes, and in which nothing may
+// need to be unescaped.
+func stringMark(s string) byte {
+	if s[0] != '\'' {
+		return 0
+	}
+	for i := 1; i < len(s)-1; i++ {
+		if s[i] == '\\' || s[i] == '\'' {
+			return 0
+		}
+	}
+	return markString
+}
+
+// holdsForAll says whether what was decided holds for all texts with the skeleton: that the grammar gave up may
+// come from a literal.
+func (d *draft) holdsForAll() bool {
+	for _, p := range d.plans {
+		if p.Observation == history.Opaque && p.Reason == unparsable || p.ChangesSession && p.Kind == history.Select {
+			return false
+		}
+	}
+	return true
+}
