@@ -118,7 +118,10 @@ func (s *Session) clientMessage(m message) error {
 	case 'H':
 		s.due = len(s.queue)
 		s.toServer = append(s.toServer, m.raw...)
-	default: // CopyData and its like, Terminate, and what only the server knows what to say of
+	case 'c', 'f':
+		s.copiesSent++
+		s.toServer = append(s.toServer, m.raw...)
+	default: // CopyData, Terminate, and what only the server knows what to say of
 		s.toServer = append(s.toServer, m.raw...)
 	}
 	return nil

@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -59,11 +62,46 @@ func (s *Session) utf8() bool { return s.env.Encoding == "" || s.env.Encoding ==
 
 // forwardMapped sends an error or a notice to the client as it would read for the client's own text.
 func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
-	if f := s.formOf(x); f != nil && f.rewritten && e.position > 0 && !x.silent {
+	if f := s.formOf(x); f != nil && f.rewritten && e.position > 0 {
 		s.toClient = appendMapped(s.toClient, m, e, f.script, s.utf8())
 		return
 	}
-	s.forward(x, m)
+	s.toClient = append(s.toClient, m.raw...)
+}
+
+// uncounted gives the error about a Bind with the wrong number of format codes ("bind message has 3 result
+// formats but query has 2 columns", in any language) without the hidden columns in its numbers.
+func (s *Session) uncounted(x *owed, m message, e *serverError) message {
+	plan := x.portal.form.plan(0)
+	hidden := x.portal.form.hidden(plan)
+	codes, rest, ok := cutNumber(e.message)
+	columns, end, ok2 := cutNumber(rest.after)
+	if hidden == 0 || !ok || !ok2 || !bytes.Contains(m.body, []byte("PortalSetResultFormat")) {
+		return m
+	}
+	if plan.Reply == rewrite.Trimmed {
+		codes -= hidden
+	}
+	text := rest.before + strconv.Itoa(codes) + end.before + strconv.Itoa(columns-hidden) + end.after
+	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
+	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+}
+
+// around is what stands before and behind a part of a text.
+type around struct{ before, after string }
+
+// cutNumber finds the first number in a text.
+func cutNumber(text string) (n int, rest around, ok bool) {
+	from := strings.IndexAny(text, "0123456789")
+	if from < 0 {
+		return 0, rest, false
+	}
+	to := from
+	for to < len(text) && text[to] >= '0' && text[to] <= '9' {
+		to++
+	}
+	n, err := strconv.Atoi(text[from:to])
+	return n, around{text[:from], text[to:]}, err == nil
 }
 
 // notice takes a NoticeResponse. Those of isotap's own questions are not for the client.
@@ -98,13 +136,12 @@ func (s *Session) failure(x *owed, m message) error {
 	if s.refuse(x, &e) {
 		return nil
 	}
-	s.copyIn = false
+	s.copyEnds()
 	s.failed(x, &e)
-	if x.own { // the client sees what it would have seen of its own message
-		s.toClient = append(s.toClient, m.raw...)
-	} else {
-		s.forwardMapped(x, m, &e)
+	if x.kind == owesBind && e.code == "08P01" {
+		m = s.uncounted(x, m, &e)
 	}
+	s.forwardMapped(x, m, &e)
 	switch x.kind {
 	case owesQuery, owesCall, owesSync: // ReadyForQuery follows
 		s.current = current{}

@@ -43,6 +43,8 @@ type owed struct {
 	// form is the text that owesQuery runs, and at which of its statements the reply is.
 	form *form
 	at   int
+	// copies is how many ends of data the client had sent before the message.
+	copies int
 	// answer takes the rows of isotap's own question; nil for everything else.
 	answer *answer
 }
@@ -60,7 +62,7 @@ const maxOwed = 1 << 14
 
 // owe notes that the server owes a reply.
 func (s *Session) owe(x *owed) {
-	x.sent = s.now
+	x.sent, x.copies = s.now, s.copiesSent
 	s.queue = append(s.queue, x)
 	if !x.own && s.replay.shown > 0 {
 		x.silent = true

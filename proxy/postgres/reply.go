@@ -165,10 +165,14 @@ func (s *Session) description(x *owed, m message) error {
 	case 'n':
 		s.forward(x, m)
 	case 'T':
-		switch hidden := f.hiddenOrNone(plan); {
+		hidden := f.hiddenOrNone(plan)
+		if hidden == 0 {
+			hidden = s.leaked(m.body)
+		}
+		switch {
 		case hidden == 0:
 			s.forward(x, m)
-		case plan.Reply == rewrite.Returning:
+		case plan != nil && plan.Reply == rewrite.Returning:
 			s.forward(x, message{raw: []byte{'n', 0, 0, 0, 4}})
 		default:
 			if err := s.trimDescription(x, m, hidden); err != nil {
@@ -217,6 +221,7 @@ func (s *Session) result(x *owed, m message) error {
 	s.segment.ran = true
 	switch c := &s.current; m.kind {
 	case 'T':
+		s.findLeaked(c, m.body)
 		switch {
 		case c.swallow:
 		case c.hidden > 0:
@@ -233,8 +238,7 @@ func (s *Session) result(x *owed, m message) error {
 	case 'C', 'I', 's':
 		return s.resultEnd(x, m)
 	case 'G':
-		s.copyIn = true
-		s.dropIgnoredSyncs(x)
+		s.copyBegins(x)
 		s.forward(x, m)
 	case 'H', 'd', 'c':
 		s.forward(x, m)
@@ -249,22 +253,9 @@ func (s *Session) result(x *owed, m message) error {
 	return nil
 }
 
-// dropIgnoredSyncs forgets the Syncs that the client sent right behind an Execute that turns out to be a COPY
-// FROM STDIN: the server ignores them.
-func (s *Session) dropIgnoredSyncs(x *owed) {
-	if x.kind != owesExecute {
-		return
-	}
-	for len(s.queue) > 1 && s.queue[1].kind == owesSync {
-		s.queue = append(s.queue[:1], s.queue[2:]...)
-		s.due = max(s.due-1, 0)
-		s.segment.open = true
-	}
-}
-
 // resultEnd takes the message that ends a statement's result.
 func (s *Session) resultEnd(x *owed, m message) error {
-	s.copyIn = false
+	s.copyEnds()
 	s.forward(x, m)
 	switch m.kind {
 	case 'C':
@@ -292,7 +283,7 @@ func (s *Session) ready(x *owed, m message) error {
 		return unexpected(m, x)
 	}
 	s.status = m.body[0]
-	s.copyIn = false
+	s.copyEnds()
 	s.settleSegment(x.kind)
 	s.forward(x, m)
 	s.settled()
@@ -309,9 +300,9 @@ func (s *Session) ready(x *owed, m message) error {
 		} else {
 			s.env.Unsettled = ""
 		}
-		if s.replay.on {
-			return s.resend()
-		}
+	}
+	if s.replay.on && len(s.queue) == 0 {
+		return s.resend()
 	}
 	if s.phase == phaseClosing && s.due == 0 {
 		s.close()
@@ -333,9 +324,6 @@ func (s *Session) parameter(body []byte) {
 		s.env.Backslashes = value == "off"
 	}
 }
-
-// copyingIn says whether the server takes the data of a COPY FROM STDIN.
-func (s *Session) copyingIn() bool { return s.copyIn }
 
 // rowsOf reads the number at the end of a command's tag.
 func rowsOf(tag string) uint64 {

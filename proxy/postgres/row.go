@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/isotap/isotap/rewrite"
 )
@@ -60,6 +61,74 @@ func (s *Session) trimRow(x *owed, m message) error {
 		s.forwardCut(x, m, visible, end)
 	}
 	return nil
+}
+
+// leaked says how many of the last fields of a description are hidden columns of a statement that the client
+// prepared by the protocol and runs by EXECUTE, or FETCHes from.
+func (s *Session) leaked(description []byte) int {
+	if len(s.names.real.statements) == 0 && len(s.names.real.portals) == 0 {
+		return 0
+	}
+	r := reader{b: description}
+	n := 0
+	for range r.uint16() {
+		if n++; !strings.HasPrefix(string(r.cString()), hiddenPrefix) {
+			n = 0
+		}
+		r.bytes(fieldBytes)
+	}
+	return n
+}
+
+// hiddenPrefix begins the names of hidden columns.
+const hiddenPrefix = "isotap_"
+
+// findLeaked looks for such columns in the result of a statement that was sent as the client wrote it.
+func (s *Session) findLeaked(c *current, description []byte) {
+	if c.hidden > 0 {
+		return
+	}
+	if f := s.executed(c.plan); f != nil {
+		c.hidden = f.hidden(f.plan(0))
+	} else {
+		c.hidden = s.leaked(description)
+	}
+	if c.hidden > 0 {
+		c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))
+		c.plan = withoutSources(c.plan)
+	}
+}
+
+// executed gives the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
+// where the plan is none of that.
+func (s *Session) executed(p *rewrite.Plan) *form {
+	if p == nil || p.Reason != "EXECUTE" || len(p.Shape) < len("EXECUTE ") {
+		return nil
+	}
+	name := p.Shape[len("EXECUTE "):]
+	if quoted, _, ok := strings.Cut(strings.TrimPrefix(name, `"`), `"`); ok && name[0] == '"' {
+		name = quoted
+	} else {
+		end := strings.IndexAny(name, " (;")
+		if end >= 0 {
+			name = name[:end]
+		}
+		name = strings.ToLower(name)
+	}
+	if st := s.names.real.statements[name]; st != nil {
+		return &st.form
+	}
+	return nil
+}
+
+// withoutSources gives the plan by which nothing is understood of a statement's rows.
+func withoutSources(p *rewrite.Plan) *rewrite.Plan {
+	if p == nil || len(p.Sources) == 0 {
+		return p
+	}
+	q := *p
+	q.Sources = nil
+	return &q
 }
 
 // writes says whether a source of a plan is the table that the statement writes: only writes know where they

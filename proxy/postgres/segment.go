@@ -31,6 +31,9 @@ func (g *segment) trial() bool { return g.keeping && g.tried }
 // beginSegment is called with each message that may begin a segment.
 func (s *Session) beginSegment() {
 	if g := &s.segment; !g.open {
+		if len(s.queue) == 0 {
+			s.copying = copying{}
+		}
 		*g = segment{open: true, kept: reusable(g.kept), keeping: len(s.queue) == 0 && s.status == 'I' && !s.replay.resending,
 			parsed: g.parsed[:0]}
 	}

@@ -95,7 +95,7 @@ type Session struct {
 	due   int     // how many of them it will send without being asked again
 	// skipping says that after an error the server skips what comes, up to the next Sync.
 	skipping bool
-	copyIn   bool // the server takes data of a COPY FROM STDIN
+	copying
 
 	ahead   ahead
 	names   names
@@ -149,7 +149,7 @@ func (s *Session) Turn() wire.Turn {
 	case phaseAsk, phaseClosing:
 		return wire.ServerTurn
 	case phaseReady:
-		if s.due > 0 && !s.copyIn || s.held.raw != nil {
+		if s.due > 0 && !s.copyingIn() || s.held.raw != nil {
 			return wire.ServerTurn
 		}
 		return wire.ClientTurn
@@ -275,7 +275,7 @@ func (s *Session) ClientClosed(now int64) {
 	s.now = now
 	switch {
 	case s.phase >= phaseClosing:
-	case s.phase == phaseReady && s.due > 0 && !s.copyIn:
+	case s.phase == phaseReady && s.due > 0 && !s.copyingIn():
 		s.phase = phaseClosing
 		s.held, s.replay = message{}, replay{}
 	default:
