@@ -15,6 +15,9 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 TIDB := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/tidb-server-e4e814fdc0af
 TIDB_SOURCE := internal/testdb/tidb
 
+# What the benchmarks use beside the servers (pgbench comes with PostgreSQL's), by program and package alike.
+BENCH_TOOLS := sysbench haproxy pgbouncer
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-engines bench lint mariadb postgresql tidb
 
@@ -34,9 +37,9 @@ test: lint mariadb postgresql ## check everything: format, vet, lint, all tests 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog ./rewrite/... ./internal/cases ./internal/tap
 
-bench: mariadb ## run the benchmarks
+bench: mariadb postgresql ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
-	@{ command -v sysbench && command -v haproxy; } >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends sysbench haproxy
+	@(for tool in $(BENCH_TOOLS); do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || exit 1; done) || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends $(BENCH_TOOLS)
 	$(GO) run ./internal/bench
 
 lint: ## check format and style

@@ -6,85 +6,42 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/isotap/isotap/catalog"
-	"github.com/isotap/isotap/internal/testdb"
-	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// A bench is the server, the program and the directory that all measurements share.
+// A bench is the server, the program and the directory that all measurements of an engine share.
 type bench struct {
 	settings   settings
-	server     *testdb.Server
+	target     target
 	dir        string
 	isotap     string   // the program
 	recordings []string // of the read-write loads through isotap items
 }
 
-// newBench builds isotap, starts a server and fills its tables. All paths use the same tables, which
-// carry isotap's columns.
-func newBench(ctx context.Context, s settings, progress io.Writer) (*bench, error) {
-	if _, err := exec.LookPath("sysbench"); err != nil {
-		return nil, errNoSysbench
-	}
+// newBench builds isotap, starts a server and fills its tables. All paths use the same tables.
+func newBench(ctx context.Context, s settings, start starter, progress io.Writer) (*bench, error) {
 	fmt.Fprintln(progress, "build, server, tables ...")
 	dir, err := os.MkdirTemp("", "isotap-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
 	}
 	b := &bench{settings: s, dir: dir, isotap: filepath.Join(dir, "isotap")}
-	if err := b.prepare(ctx); err != nil {
+	if b.target, err = start(ctx); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if err := build(ctx, b.isotap); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
 }
 
-func (b *bench) prepare(ctx context.Context) error {
-	if err := build(ctx, b.isotap); err != nil {
-		return err
-	}
-	var err error
-	if b.server, err = testdb.Start(ctx, testdb.Options{}); err != nil {
-		return err
-	}
-	db, err := b.server.DB("")
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "CREATE DATABASE "+database)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("make a database: %w", err)
-	}
-	if _, err := sysbench(ctx, b.server.Addr(), readWrite, "prepare"); err != nil {
-		return err
-	}
-	return b.instrument(ctx)
-}
-
-func (b *bench) instrument(ctx context.Context) error {
-	target, err := catalog.ParseTarget(b.upstream())
-	if err != nil {
-		return err
-	}
-	conn, err := catalog.Connect(ctx, target)
-	if err != nil {
-		return err
-	}
-	_, err = catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}, WListBytes: sqlmysql.DefaultWListBytes})
-	return errors.Join(err, conn.Close())
-}
-
-func (b *bench) upstream() string { return b.server.URL() + database }
-
 // close stops the server and removes everything.
 func (b *bench) close() error {
 	var err error
-	if b.server != nil {
-		err = b.server.Stop()
+	if b.target != nil {
+		err = b.target.Stop()
 	}
 	return errors.Join(err, os.RemoveAll(b.dir))
 }
@@ -106,7 +63,7 @@ func (b *bench) measure(ctx context.Context, l load) ([]result, error) {
 		if err = errors.Join(err, stopErr); err == nil {
 			results = append(results, newResult(l, p.name, cpu, turns[i], names, turns))
 		}
-		if p.name == pathItems && l.script == readWrite {
+		if p.name == pathItems && l.analysed() {
 			b.recordings = append(b.recordings, p.recording)
 		}
 	}
@@ -133,7 +90,7 @@ type result struct {
 	Load    string  `json:"load"`
 	Path    string  `json:"path"`
 	Rate    float64 `json:"statements_per_second"`  // median
-	Latency float64 `json:"median_latency_us"`      // microseconds: of a statement, in read-write of a transaction
+	Latency float64 `json:"median_latency_us"`      // microseconds: of what the load repeats, a statement or a transaction
 	Added   float64 `json:"added_latency_us"`       // to that of the direct path
 	CPU     float64 `json:"cpu_seconds_per_100000"` // of the proxy's process, for each 100,000 statements
 	// Ratio of this path's rate to another's, by the other's name: the median of the rounds.

@@ -39,7 +39,7 @@ func TestRatiosAreMediansOfRounds(t *testing.T) {
 		return turns
 	}
 	direct, copied := at(100, 1000, 10), at(50, 100, 9)
-	r := newResult(load{clients: 1}, pathCopy, 3*time.Second, copied, []string{pathDirect, pathCopy}, [][]turn{direct, copied})
+	r := newResult(sysbenchLoad{clients: 1}, pathCopy, 3*time.Second, copied, []string{pathDirect, pathCopy}, [][]turn{direct, copied})
 	if r.Ratio[pathDirect] != 0.5 || r.Rate != 50 || r.Added != -50 || r.CPU != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -52,6 +52,7 @@ func TestTableComparesWithThePathsBefore(t *testing.T) {
 	ratio := map[string]float64{pathDirect: 0.5, pathCopy: 0.9, pathOff: 1}
 	table := report{Results: []result{
 		{Load: "load", Path: pathDirect, Rate: 1000, Latency: 10, Ratio: ratio},
+		{Load: "load", Path: pathCopy, Rate: 900, Latency: 11, Added: 1, CPU: 0.5, Ratio: ratio},
 		{Load: "load", Path: pathOff, Rate: 500, Latency: 30, Added: 20, CPU: 1.5, Ratio: ratio},
 	}, Recording: &recording{Txns: 7}}.table()
 	for _, row := range []string{"direct 1000 10", "off 500 0.50 0.90 30 +20 1.50", "recorded: 7 transactions, 0 statements"} {

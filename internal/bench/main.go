@@ -1,14 +1,16 @@
-// Command bench measures what isotap costs: the same load on the database directly, through HAProxy
-// (where it is installed), through a bare copy of bytes, through isotap that is off, and through isotap
-// that records.
+// Command bench measures what isotap costs: the same load on the database directly, through other proxies
+// (those of PgBouncer and HAProxy that are installed), through a bare copy of bytes, through isotap that is
+// off, and through isotap that records.
 //
-//	go run ./internal/bench [-quick] [-json]
+//	go run ./internal/bench [-engine mariadb|postgresql|all] [-quick] [-json]
 //
-// The server is a throw-away MariaDB, the load sysbench's oltp_point_select and oltp_read_write, with
-// text and with prepared statements. Server, load and proxies are processes of their own on one
-// machine. The paths take turns in short slices, and every figure is the median over the rounds of a
-// ratio inside one round, so that a machine that is busy with something else is so for all of them.
-// Afterwards the recordings that came about are measured and analysed.
+// The servers are a throw-away MariaDB under sysbench's oltp_point_select and oltp_read_write, with text and
+// with prepared statements, and a throw-away PostgreSQL under pgbench's select-only, simple-update and
+// tpcb-like, in the simple, the extended and the prepared protocol. Server, load and proxies are processes of
+// their own on one machine. The paths take turns in short slices, and every figure is the median over the
+// rounds of a ratio inside one round, so that a machine that is busy with something else is so for all of
+// them. A statement that fails, and under pgbench a transaction that is not in the database afterwards, ends
+// the bench. At the end of each engine the recordings that came about are measured and analysed.
 package main
 
 import (
@@ -20,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,7 +32,10 @@ type settings struct {
 	rounds  int
 	seconds int
 	clients []int
-	load    string // part of the names of the loads to run
+	engines []engine
+	load    string   // part of the names of the loads to run
+	paths   []string // empty: all
+	quick   bool
 	against string // another isotap to compare with
 	json    bool
 }
@@ -63,62 +69,125 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.rounds, "rounds", 5, "how often each path has its turn at each load")
 	f.IntVar(&s.seconds, "seconds", 1, "how long a turn lasts")
 	clients := f.String("clients", "1,16", "numbers of clients, separated by commas")
+	engine := f.String("engine", allEngines, "mariadb, postgresql or all")
 	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'")
+	paths := f.String("paths", "", "only these paths, separated by commas, of "+strings.Join(pathOrder, ","))
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")
 	f.BoolVar(&s.json, "json", false, "print JSON")
-	quick := f.Bool("quick", false, "about a minute: two rounds")
+	f.BoolVar(&s.quick, "quick", false, "a few minutes: two rounds of fewer loads")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	for n := range strings.SplitSeq(*clients, ",") {
+	if s.quick {
+		s.rounds = 2
+	}
+	err := errors.Join(s.takeClients(*clients), s.takeEngine(*engine), s.takePaths(*paths))
+	if s.rounds < 1 || s.seconds < 1 {
+		err = errors.Join(err, errors.New("-rounds and -seconds begin at 1"))
+	}
+	if err != nil {
+		fmt.Fprintln(f.Output(), err)
+	}
+	return s, err
+}
+
+func (s *settings) takeClients(list string) error {
+	for n := range strings.SplitSeq(list, ",") {
 		c, err := strconv.Atoi(n)
 		if err != nil || c < 1 {
-			fmt.Fprintf(f.Output(), "-clients: %q is not a number of clients\n", n)
-			return s, errors.New("bad number of clients")
+			return fmt.Errorf("-clients: %q is not a number of clients", n)
 		}
 		s.clients = append(s.clients, c)
 	}
-	if *quick {
-		s.rounds = 2
+	return nil
+}
+
+// allEngines is the value of -engine for all of them.
+const allEngines = "all"
+
+func (s *settings) takeEngine(name string) error {
+	for _, e := range engines {
+		if name == e.name || name == allEngines {
+			s.engines = append(s.engines, e)
+		}
 	}
-	if s.rounds < 1 || s.seconds < 1 {
-		fmt.Fprintln(f.Output(), "-rounds and -seconds begin at 1")
-		return s, errors.New("bad rounds or seconds")
+	if s.engines == nil {
+		return fmt.Errorf("-engine: there is no %q", name)
 	}
-	return s, nil
+	return nil
+}
+
+func (s *settings) takePaths(list string) error {
+	if list == "" {
+		return nil
+	}
+	s.paths = strings.Split(list, ",")
+	for _, p := range s.paths {
+		if !slices.Contains(pathOrder, p) {
+			return fmt.Errorf("-paths: there is no %q", p)
+		}
+	}
+	return nil
+}
+
+// wants says whether a path is to be measured.
+func (s *settings) wants(path string) bool {
+	if path == pathAgainst && s.against == "" {
+		return false
+	}
+	// Everything is compared with the direct path.
+	return path == pathDirect || s.paths == nil || slices.Contains(s.paths, path)
 }
 
 // run measures everything and prints it to out. What it is doing goes to progress.
-func run(ctx context.Context, s settings, out, progress io.Writer) (err error) {
-	b, err := newBench(ctx, s, progress)
+func run(ctx context.Context, s settings, out, progress io.Writer) error {
+	var reports []report
+	for _, e := range s.engines {
+		r, err := runEngine(ctx, s, e, progress)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		// With -load, one of the engines may have nothing of that name.
+		if len(r.Results) > 0 {
+			reports = append(reports, r)
+		}
+	}
+	if len(reports) == 0 {
+		return fmt.Errorf("no load has %q in its name", s.load)
+	}
+	if s.json {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(reports)
+	}
+	for _, r := range reports {
+		if _, err := io.WriteString(out, r.table()+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runEngine measures one engine.
+func runEngine(ctx context.Context, s settings, e engine, progress io.Writer) (r report, err error) {
+	b, err := newBench(ctx, s, e.start, progress)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	r := report{Server: b.server.Version(), Rounds: s.rounds, Seconds: s.seconds}
-	for _, l := range loads(s.clients) {
-		if !strings.Contains(l.String(), s.load) {
+	r = report{Server: b.target.product(), Rounds: s.rounds, Seconds: s.seconds, explain: b.target.explain()}
+	for _, l := range b.target.loads(s.clients) {
+		if !strings.Contains(l.String(), s.load) || s.quick && !l.quick() {
 			continue
 		}
 		fmt.Fprintf(progress, "%s ...\n", l)
 		results, err := b.measure(ctx, l)
 		if err != nil {
-			return fmt.Errorf("%s: %w", l, err)
+			return r, fmt.Errorf("%s: %w", l, err)
 		}
 		r.Results = append(r.Results, results...)
 	}
-	if len(r.Results) == 0 {
-		return fmt.Errorf("no load has %q in its name", s.load)
-	}
 	fmt.Fprintln(progress, "analysis ...")
-	if r.Recording, err = analyse(ctx, b.recordings); err != nil {
-		return err
-	}
-	if s.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	_, err = io.WriteString(out, r.table())
-	return err
+	r.Recording, err = analyse(ctx, b.recordings)
+	return r, err
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,54 +16,28 @@ import (
 // announcement begins the line in which a proxy says where it listens.
 const announcement = "isotap: clients connect to "
 
-// The paths from the load to the server.
+// The paths from the load to the server, in the order of their turns.
 const (
-	pathDirect  = "direct"
-	pathHAProxy = "haproxy"
-	pathCopy    = "copy"
-	pathOff     = "off"
-	pathItems   = "items"
-	pathAgainst = "against"
+	pathDirect    = "direct"
+	pathPgBouncer = "pgbouncer"
+	pathHAProxy   = "haproxy"
+	pathCopy      = "copy"
+	pathOff       = "off"
+	pathItems     = "items"
+	pathAgainst   = "against"
 )
+
+var pathOrder = []string{pathDirect, pathPgBouncer, pathHAProxy, pathCopy, pathOff, pathItems, pathAgainst}
 
 // A path is one way from the load to the server: a proxy's process, or none for the direct one.
 type path struct {
 	name      string
 	address   string
 	recording string // of items; empty for the others
+	relay     bool   // somebody else's program
 	process   *exec.Cmd
 	rest      io.ReadCloser // what the process says after its announcement
 	said      chan string   // the same, once it has ended
-}
-
-// startHAProxy starts HAProxy as a plain relay of TCP, and waits until it takes connections.
-func (b *bench) startHAProxy(program string) (*path, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	config := filepath.Join(b.dir, "haproxy.cfg")
-	text := "global\n  maxconn 1000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n" +
-		"listen mysql\n  bind " + address + "\n  server db " + b.server.Addr() + "\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, fmt.Errorf("configure HAProxy: %w", err)
-	}
-	p := &path{name: pathHAProxy, address: address, process: exec.Command(program, "-db", "-f", config), said: make(chan string, 1)}
-	if err := p.process.Start(); err != nil {
-		return nil, fmt.Errorf("start HAProxy: %w", err)
-	}
-	p.said <- ""
-	for range 100 {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			return p, c.Close()
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	p.stop()
-	return nil, fmt.Errorf("HAProxy does not listen on %s", address)
 }
 
 // startPath starts a proxy and waits until it says where it listens.
@@ -101,8 +74,8 @@ func (p *path) stop() (time.Duration, error) {
 	}
 	_ = p.process.Process.Signal(syscall.SIGTERM) // it fails when the process has ended: Wait tells how
 	said := <-p.said
-	// The bare copy and HAProxy know no other end than the signal.
-	if err := p.process.Wait(); err != nil && p.name != pathCopy && p.name != pathHAProxy {
+	// The bare copy and the relays know no other end than the signal.
+	if err := p.process.Wait(); err != nil && p.name != pathCopy && !p.relay {
 		return 0, fmt.Errorf("%s: %w: %s", p.name, err, said)
 	}
 	return p.process.ProcessState.UserTime() + p.process.ProcessState.SystemTime(), nil
@@ -111,47 +84,61 @@ func (p *path) stop() (time.Duration, error) {
 // startPaths starts all paths, in the order of their turns. The caller stops them, also those that are
 // there beside an error.
 func (b *bench) startPaths() ([]*path, error) {
-	paths := []*path{{name: pathDirect, address: b.server.Addr()}}
-	self, err := os.Executable()
-	if err != nil {
-		return paths, fmt.Errorf("find the bench itself: %w", err)
-	}
-	// HAProxy stands for what a proxy in C costs; without it the rest is measured all the same.
-	if program, err := exec.LookPath("haproxy"); err == nil {
-		p, err := b.startHAProxy(program)
+	var paths []*path
+	for _, name := range pathOrder {
+		if !b.settings.wants(name) {
+			continue
+		}
+		p, err := b.start(name)
 		if err != nil {
 			return paths, err
 		}
-		paths = append(paths, p)
-	}
-	proxies := []struct {
-		name    string
-		command []string
-	}{
-		{pathCopy, []string{self, copyCommand, b.server.Addr()}},
-		{pathOff, []string{b.isotap, "proxy", "--upstream", b.upstream(), "--mode", "off"}},
-		{pathItems, []string{b.isotap, "proxy", "--upstream", b.upstream(), "--recording"}},
-		{pathAgainst, []string{b.settings.against, "proxy", "--upstream", b.upstream(), "--recording"}},
-	}
-	if b.settings.against == "" {
-		proxies = proxies[:3]
-	}
-	for _, proxy := range proxies {
-		recording := ""
-		if proxy.name == pathItems || proxy.name == pathAgainst {
-			if recording, err = os.MkdirTemp(b.dir, "recording-"); err != nil {
-				return paths, fmt.Errorf("make a directory: %w", err)
-			}
-			proxy.command = append(proxy.command, recording)
+		if p != nil {
+			paths = append(paths, p)
 		}
-		p, err := startPath(proxy.name, proxy.command...)
-		if err != nil {
-			return paths, err
-		}
-		p.recording = recording
-		paths = append(paths, p)
 	}
 	return paths, nil
+}
+
+// start starts a path; nil when the target or the machine has none of that name.
+func (b *bench) start(name string) (*path, error) {
+	proxy := []string{b.isotap, "proxy", "--upstream", b.target.upstream()}
+	switch name {
+	case pathDirect:
+		return &path{name: name, address: b.target.Addr()}, nil
+	case pathCopy:
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find the bench itself: %w", err)
+		}
+		return startPath(name, self, copyCommand, b.target.Addr())
+	case pathOff:
+		return startPath(name, append(proxy, "--mode", "off")...)
+	case pathAgainst:
+		proxy[0] = b.settings.against
+		fallthrough
+	case pathItems:
+		return b.startRecording(name, proxy)
+	}
+	i := slices.IndexFunc(b.target.relays(), func(r relay) bool { return r.name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return b.startRelay(b.target.relays()[i])
+}
+
+// startRecording starts an isotap that records.
+func (b *bench) startRecording(name string, proxy []string) (*path, error) {
+	recording, err := os.MkdirTemp(b.dir, "recording-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory: %w", err)
+	}
+	p, err := startPath(name, append(proxy, "--recording", recording)...)
+	if err != nil {
+		return nil, err
+	}
+	p.recording = recording
+	return p, nil
 }
 
 // build compiles isotap to file.

@@ -2,37 +2,38 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// A report is everything that was measured.
+// A report is everything that was measured of one engine.
 type report struct {
-	Server    string     `json:"server"`
+	Server    string     `json:"server"` // the server's name and version
 	Rounds    int        `json:"rounds"`
 	Seconds   int        `json:"seconds"`
 	Results   []result   `json:"results"`
 	Recording *recording `json:"recording,omitempty"`
+	explain   string     // what the latencies are of
 }
 
 // table prints the report for people.
 func (r report) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "MariaDB %s; medians of %d rounds of %d s. haproxy relays TCP, copy is a bare\n"+
-		"copy of bytes in Go, off and items are isotap. Latency is of a statement in point selects, of a\n"+
-		"transaction of 20 statements in read-write.\n", r.Server, r.Rounds, r.Seconds)
+	fmt.Fprintf(&b, "%s; medians of %d rounds of %d s. haproxy relays TCP, copy is a bare\n"+
+		"copy of bytes in Go, off and items are isotap.\n%s\n", r.Server, r.Rounds, r.Seconds, r.explain)
+	bases := r.bases()
 	last := ""
 	for _, x := range r.Results {
 		if x.Load != last {
 			fmt.Fprintf(&b, "\n%s\n", x.Load)
-			fmt.Fprintf(&b, columns, "", "stmt/s", ":direct", ":copy", ":off", "latency us", "added us", "cpu s/100,000")
+			b.WriteString(line("", "stmt/s", bases, func(base string) string { return ":" + base }, "latency us", "added us", "cpu s/100,000"))
 			last = x.Load
 		}
 		added, cpu := "", ""
 		if x.Path != pathDirect {
 			added, cpu = fmt.Sprintf("%+.0f", x.Added), fmt.Sprintf("%.2f", x.CPU)
 		}
-		fmt.Fprintf(&b, columns, x.Path, fmt.Sprintf("%.0f", x.Rate), x.ratio(pathDirect), x.ratio(pathCopy), x.ratio(pathOff),
-			fmt.Sprintf("%.0f", x.Latency), added, cpu)
+		b.WriteString(line(x.Path, fmt.Sprintf("%.0f", x.Rate), bases, x.ratio, fmt.Sprintf("%.0f", x.Latency), added, cpu))
 	}
 	if c := r.Recording; c != nil {
 		fmt.Fprintf(&b, "\nrecorded: %d transactions, %d statements, %.1f bytes per statement on disk\n", c.Txns, c.Stmts, c.BytesPerStmt)
@@ -41,19 +42,33 @@ func (r report) table() string {
 	return b.String()
 }
 
-const columns = "  %-8s%9s%9s%7s%7s%12s%10s%15s\n"
+// bases are the paths that those behind them are compared with: all but HAProxy, as far as they were measured.
+func (r report) bases() []string {
+	var names []string
+	for _, name := range []string{pathDirect, pathPgBouncer, pathCopy, pathOff} {
+		if slices.ContainsFunc(r.Results, func(x result) bool { return x.Path == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// line is a line of the table, with a column for each of the bases.
+func line(path, rate string, bases []string, ratio func(base string) string, latency, added, cpu string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %-10s%9s", path, rate)
+	for _, base := range bases {
+		fmt.Fprintf(&b, "%*s", len(base)+3, ratio(base))
+	}
+	fmt.Fprintf(&b, "%12s%10s%15s\n", latency, added, cpu)
+	return b.String()
+}
 
 // ratio prints how the path's rate compares with that of one before it; empty for the path itself and
 // those after it.
 func (x result) ratio(to string) string {
-	order := []string{pathDirect, pathHAProxy, pathCopy, pathOff, pathItems, pathAgainst}
-	for _, p := range order {
-		if p == x.Path {
-			return ""
-		}
-		if p == to {
-			return fmt.Sprintf("%.2f", x.Ratio[to])
-		}
+	if slices.Index(pathOrder, to) >= slices.Index(pathOrder, x.Path) {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%.2f", x.Ratio[to])
 }

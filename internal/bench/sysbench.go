@@ -25,35 +25,34 @@ const (
 )
 
 const (
-	database  = "sbtest"
 	tables    = 4
 	tableRows = 10_000
 )
 
-// A load is what sysbench does in a turn.
-type load struct {
+// A sysbenchLoad is what sysbench does in a turn.
+type sysbenchLoad struct {
 	script   string
 	words    string
 	prepared bool
 	clients  int
 }
 
-// String names the load for people.
-func (l load) String() string {
-	how, s := "text", "s"
+func (l sysbenchLoad) String() string {
+	how := "text"
 	if l.prepared {
 		how = "prepared"
 	}
-	if l.clients == 1 {
-		s = ""
-	}
-	return fmt.Sprintf("%s, %s, %d client%s", l.words, how, l.clients, s)
+	return loadName(l.words, how, l.clients)
 }
 
-// loads are all loads, for these numbers of clients.
-func loads(clients []int) []load {
+func (l sysbenchLoad) analysed() bool { return l.script == readWrite }
+
+func (l sysbenchLoad) quick() bool { return true }
+
+// sysbenchLoads are all loads of sysbench, for these numbers of clients.
+func sysbenchLoads(clients []int) []load {
 	var all []load
-	for _, l := range []load{{script: pointSelect, words: "point select"}, {script: readWrite, words: "read-write"}} {
+	for _, l := range []sysbenchLoad{{script: pointSelect, words: "point select"}, {script: readWrite, words: "read-write"}} {
 		for _, l.prepared = range []bool{false, true} {
 			for _, l.clients = range clients {
 				all = append(all, l)
@@ -61,13 +60,6 @@ func loads(clients []int) []load {
 		}
 	}
 	return all
-}
-
-// A turn is what sysbench measured in one slice of time.
-type turn struct {
-	statements int
-	rate       float64       // statements per second
-	latency    time.Duration // median: of a statement in point selects, of a transaction in read-write
 }
 
 // sysbench runs one of its scripts against an address.
@@ -85,8 +77,7 @@ func sysbench(ctx context.Context, address, script, command string, args ...stri
 	return out, nil
 }
 
-// turn gives an address one slice of the load.
-func (l load) turn(ctx context.Context, address string, seconds int) (turn, error) {
+func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (turn, error) {
 	mode := "disable"
 	if l.prepared {
 		mode = "auto"

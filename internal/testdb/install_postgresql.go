@@ -57,6 +57,17 @@ func findPostgreSQL() (programs, error) {
 	return programs{}, ErrPostgreSQLNotInstalled
 }
 
+// PostgreSQLProgram gives the path of one of PostgreSQL's programs, as "pgbench": the one beside the server
+// that [StartPostgreSQL] starts, else that in the PATH; empty when there is none.
+func PostgreSQLProgram(name string) string {
+	if p, err := findPostgreSQL(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(p.server), name)); err == nil {
+			return path
+		}
+	}
+	return findProgram(name)
+}
+
 var versionInPath = regexp.MustCompile(`\d+`)
 
 // newestFirst gives the directories that the patterns match, those with the highest first number in their

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// database is what a target's database is called.
+const database = "bench"
+
+// A target is a throw-away server with filled tables, and what loads it.
+type target interface {
+	Addr() string     // "host:port"
+	upstream() string // the address that isotap is given, with the database
+	product() string  // the server's name and version
+	loads(clients []int) []load
+	relays() []relay // the other proxies that know the server's protocol
+	// explain says for people what the loads' latencies are of.
+	explain() string
+	Stop() error
+}
+
+// A load is what a tool does to the server in a turn.
+type load interface {
+	fmt.Stringer // its name for people
+	// turn gives an address one slice of the load. An error is also one of the load's own statements, or a
+	// transaction that was not kept.
+	turn(ctx context.Context, address string, seconds int) (turn, error)
+	// analysed says that the recordings of the load are worth an analysis.
+	analysed() bool
+	// quick says that the load is among those of -quick.
+	quick() bool
+}
+
+// A turn is what a tool measured in one slice of time.
+type turn struct {
+	statements int
+	rate       float64       // statements per second
+	latency    time.Duration // median, of a statement or a transaction, as the load has it
+}
+
+// A starter starts a target. The caller stops it.
+type starter func(context.Context) (target, error)
+
+// An engine is a family of servers, by the name that -engine knows it by.
+type engine struct {
+	name  string
+	start starter
+}
+
+var engines = []engine{{"mariadb", startMariaDB}, {"postgresql", startPostgreSQL}}
+
+// loadName is how all loads are called.
+func loadName(words, how string, clients int) string {
+	s := "s"
+	if clients == 1 {
+		s = ""
+	}
+	return fmt.Sprintf("%s, %s, %d client%s", words, how, clients, s)
+}
