@@ -131,6 +131,9 @@ func (b *mysqlBackend) ping(ctx context.Context) error {
 
 func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
 
+// outlived gives none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
+func (b *mysqlBackend) outlived() []*history.Txn { return nil }
+
 func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }
 
 func (b *mysqlBackend) close() error { return b.conn.Close() }

@@ -24,6 +24,7 @@ type postgresBackend struct {
 	conn      *catalogpostgres.Conn // to the login's own database
 	facts     catalogpostgres.Server
 	databases *catalogpostgres.Databases // nil: not open
+	prepared  postgresproxy.Prepared
 
 	mu            sync.Mutex
 	planners      map[string]*planned // by database
@@ -70,6 +71,7 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol 
 	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse}
 	if b.databases != nil {
 		cfg.Planners = b.plannerOf
+		cfg.Prepared = &b.prepared
 	}
 	return proxy.Protocol{
 		NewSession: func(l wire.Link) proxy.Session {
@@ -177,6 +179,8 @@ func (b *postgresBackend) plans() (lookups, hits uint64) {
 	}
 	return lookups, hits
 }
+
+func (b *postgresBackend) outlived() []*history.Txn { return b.prepared.Rest() }
 
 func (b *postgresBackend) setStrictPlans(strict bool) {
 	b.mu.Lock()

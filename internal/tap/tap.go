@@ -194,6 +194,9 @@ func (t *Tap) close() error {
 		errs = append(errs, t.admin.Close())
 	}
 	if t.writer != nil {
+		for _, txn := range t.backend.outlived() {
+			errs = append(errs, t.writer.Txn(context.Background(), txn))
+		}
 		errs = append(errs, t.writer.Close())
 	}
 	t.watching.Wait()
