@@ -19,13 +19,18 @@ func (id *identity) add(item rewrite.Item, expr string) {
 	id.exprs = append(id.exprs, expr)
 }
 
-// source is what the plan says about the identity.
+// source is what the plan says about the identity. A row of a partition is one of the partitioned table at the
+// top, for it may move to another partition; one of a table that inherits stays there.
 func (id *identity) source(s *source) rewrite.Source {
 	p := &rewrite.Physical{Items: id.items}
-	if s.inherited() {
+	table := s.table.Name
+	switch {
+	case s.table.Root != "":
+		table = s.table.Root
+	case s.inherited() && !s.table.Partitioned:
 		p.Leaves = s.table.Leaves
 	}
-	return rewrite.Source{Table: s.table.Name, Physical: p}
+	return rewrite.Source{Table: table, Physical: p}
 }
 
 // inherited says whether the rows may be in other tables than the one that is named.
@@ -37,9 +42,9 @@ func (s *source) columnOf(name string) string { return quoted(s.ref) + "." + quo
 // system gives the reference to a system column, which has no other name.
 func (s *source) system(name string) string { return quoted(s.ref) + "." + name }
 
-// table adds the table that holds the version where others may than the one that is named.
+// table adds the table that holds the version where others may than the one that the plan names.
 func (id *identity) table(s *source) {
-	if s.inherited() {
+	if s.inherited() || s.table.Root != "" {
 		id.add(rewrite.ItemTable, s.system("tableoid"))
 	}
 }

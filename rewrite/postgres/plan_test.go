@@ -64,6 +64,10 @@ func testSchema() tables {
 		"public.parent": with(table("public.parent", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
 			t.Leaves = map[uint32]string{7: "public.parent", 8: "public.child"}
 		}),
+		"public.part_1": with(table("public.part_1", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) { t.Root = "public.part" }),
+		"public.mixed": with(table("public.mixed", "id int4"), func(t *rewrite.Table) {
+			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
+		}),
 		"public.v":       with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View = true }),
 		"public.mv":      with(table("public.mv", "id int4"), func(t *rewrite.Table) { t.View, t.Materialized = true, true }),
 		"public.far":     with(table("public.far", "id int4"), func(t *rewrite.Table) { t.Foreign = true }),

@@ -106,6 +106,7 @@ func (w *write) replaced() {
 		w.left()
 		return
 	}
+	w.id.table(&w.target)
 	w.place("old", rewrite.ItemPlace, rewrite.ItemXID)
 	w.place("new", rewrite.ItemNewPlace, rewrite.ItemNewXID)
 }

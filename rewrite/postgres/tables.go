@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, string) {
 		return nil, "materialized view"
 	case t.View:
 		return nil, "view"
-	case t.Foreign:
+	case t.Foreign, pl.holdsForeign(t):
 		return nil, "foreign table"
 	case pl.rewriter.schema.Reads(pl.session.Role, t):
 		return t, ""
@@ -63,6 +64,17 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 	return nil, unknown
 }
 
+// holdsForeign says whether some of a table's rows are on other servers.
+func (pl *planner) holdsForeign(t *rewrite.Table) bool {
+	for _, leaf := range t.Leaves {
+		schema, name, _ := strings.Cut(leaf, ".")
+		if l := pl.rewriter.schema.Table(schema, name); l != nil && l.Foreign {
+			return true
+		}
+	}
+	return false
+}
+
 // unsettled says whether the session may see a table otherwise than the schema has it.
 func (s *Session) unsettled(table string) bool {
 	for n := range strings.SplitSeq(s.Unsettled, "\n") {
@@ -88,6 +100,6 @@ func (pl *planner) written(n *ast.RangeVar) (*rewrite.Table, error) {
 	case t.Rules:
 		return nil, refusal("rule")
 	}
-	pl.plan.Target = t.Name
+	pl.plan.Target = cmp.Or(t.Root, t.Name)
 	return t, nil
 }
