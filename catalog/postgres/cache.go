@@ -127,7 +127,7 @@ func (c *Cache) Refresh(ctx context.Context, tables []rewrite.TableName) error {
 	defer c.mu.Unlock()
 	old := c.current.Load()
 	roles, _ := old.roles()
-	read, err := readSome(ctx, c.conn, tables, roles)
+	read, err := readSome(ctx, c.conn, tables, old.read, roles)
 	if err != nil {
 		return err
 	}

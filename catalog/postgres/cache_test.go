@@ -36,7 +36,9 @@ var shapes = []struct {
 	{"CREATE RULE r AS ON DELETE TO fresh DO ALSO NOTHING", []string{"fresh"}},
 	{"DROP RULE r ON fresh", []string{"fresh"}},
 	{"CREATE TABLE child (a int REFERENCES fresh ON DELETE CASCADE)", []string{"child"}},
-	{"ALTER TABLE fresh RENAME TO renamed", []string{"fresh", "renamed"}},
+	{"ALTER TABLE fresh RENAME TO renamed", []string{"fresh"}},
+	{"ALTER TABLE renamed SET SCHEMA aside", []string{"renamed"}},
+	{"ALTER TABLE aside.renamed SET SCHEMA public", []string{"renamed"}},
 	{"DROP TABLE child", []string{"child"}},
 	{"ALTER TABLE parted ADD COLUMN b int", []string{"parted"}},
 	{"CREATE TABLE part2 PARTITION OF parted FOR VALUES IN (2)", []string{"part2"}},
@@ -46,6 +48,7 @@ var shapes = []struct {
 }
 
 const beforeShapes = `
+CREATE SCHEMA aside;
 CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE TABLE parted (a int) PARTITION BY LIST (a);
 CREATE TABLE part1 PARTITION OF parted FOR VALUES IN (1)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"strconv"
 	"strings"
@@ -42,14 +43,32 @@ func readAll(ctx context.Context, c *Conn, roles []string) (*reading, error) {
 	return readWhere(ctx, c, "true", nil, roles, query{text: readFingerprint})
 }
 
-// readSome asks for the named tables and views, those that belong to them, and what the roles may do. It
-// gives no fingerprint: other tables may have changed.
-func readSome(ctx context.Context, c *Conn, tables []rewrite.TableName, roles []string) (*reading, error) {
-	var schemas, names []string
+// readSome asks for the named tables and views, those that belong to them and those that had their names in
+// before, and what the roles may do. It gives no fingerprint: other tables may have changed.
+func readSome(ctx context.Context, c *Conn, tables []rewrite.TableName, before *reading, roles []string) (*reading, error) {
+	var schemas, names, oids []string
 	for _, t := range tables {
 		schemas, names = append(schemas, t.Schema), append(names, t.Table)
 	}
-	return readWhere(ctx, c, named, []string{array(schemas), array(names)}, roles)
+	for oid := range before.named(tables) {
+		oids = append(oids, strconv.FormatUint(uint64(oid), 10))
+	}
+	return readWhere(ctx, c, named, []string{array(schemas), array(names), array(oids)}, roles)
+}
+
+// named gives the relations that have one of the names; one without a schema is a name in every schema.
+func (r *reading) named(tables []rewrite.TableName) iter.Seq2[uint32, *relation] {
+	wanted := make(map[name]bool, len(tables))
+	for _, t := range tables {
+		wanted[name{t.Schema, t.Table}] = true
+	}
+	return func(yield func(uint32, *relation) bool) {
+		for oid, relation := range r.relations {
+			if (wanted[relation.name] || wanted[name{table: relation.name.table}]) && !yield(oid, relation) {
+				return
+			}
+		}
+	}
 }
 
 // readWhere asks for what meets the condition on pg_class c, and last for a fingerprint if it is to.
@@ -155,14 +174,8 @@ func addTrigger(r *relation, row row) {
 // over gives what is known when r was read anew of the tables, and the rest of before.
 func (r *reading) over(before *reading, tables []rewrite.TableName) *reading {
 	next := &reading{relations: maps.Clone(before.relations), parents: r.parents, actions: r.actions, rights: r.rights}
-	anew := map[name]bool{}
-	for _, t := range tables {
-		anew[name{t.Schema, t.Table}] = true
-	}
-	for oid, relation := range before.relations {
-		if anew[relation.name] || anew[name{table: relation.name.table}] {
-			delete(next.relations, oid)
-		}
+	for oid := range before.named(tables) {
+		delete(next.relations, oid)
 	}
 	maps.Copy(next.relations, r.relations)
 	return next

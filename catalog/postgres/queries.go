@@ -8,11 +8,14 @@ const kinds = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 const observed = kinds + ` AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')`
 
 // named is the condition on pg_class c for the tables whose schemas and names $1 and $2 list, and for what
-// belongs to them as partitions or by inheritance. No schema means any.
+// belongs to them as partitions or by inheritance. No schema means any. $3 lists the oids that had these names
+// before: they may have others.
 const named = `c.oid = ANY (ARRAY(
 	WITH RECURSIVE family AS (
 		SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN unnest($1::text[], $2::text[]) AS wanted (schema, name) ON wanted.schema IN (n.nspname, '') AND wanted.name = c.relname
+		UNION
+		SELECT unnest($3::oid[])
 		UNION
 		SELECT i.inhrelid FROM pg_inherits i JOIN family ON family.oid = i.inhparent)
 	SELECT oid FROM family))`

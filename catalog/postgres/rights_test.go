@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/isotap/isotap/catalog"
@@ -107,5 +108,30 @@ func TestReadsWithoutAServerIsNoUntilThereIsOne(t *testing.T) {
 	reload(t, c)
 	if !c.Reads("postgres", plain) || c.Epoch() == epoch {
 		t.Errorf("once there is a server: epoch %d after %d", c.Epoch(), epoch)
+	}
+}
+
+func TestAnyLoginReadsTheWholeCatalog(t *testing.T) {
+	database, db := newDatabase(t, `
+CREATE TABLE closed (a int PRIMARY KEY, b text COLLATE "C");
+CREATE SCHEMA closed_too;
+CREATE TABLE closed_too.child (a int REFERENCES closed ON DELETE CASCADE);
+CREATE VIEW v AS SELECT a FROM closed;
+ALTER TABLE closed ENABLE ROW LEVEL SECURITY
+`)
+	to := target(t)
+	to.User = role(t, database, "LOGIN")
+	run(t, db, "REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC")
+	plain, err := Load(t.Context(), to, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	super := load(t, database)
+	if got, want := plain.current.Load().tables, super.current.Load().tables; !reflect.DeepEqual(got, want) {
+		t.Errorf("a plain login knows %s\nnot %s", shown(got), shown(want))
+	}
+	if closed := table(t, plain, "closed"); !plain.Reads("postgres", closed) || plain.Reads(to.User, closed) {
+		t.Error("a plain login does not know what others may read")
 	}
 }

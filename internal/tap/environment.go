@@ -3,7 +3,6 @@ package tap
 import (
 	"fmt"
 	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func (t *Tap) Place() (Place, error) {
 	if t.upstream.Family == catalog.MySQL {
 		p["dsn"] = t.config(t.upstream.Database).FormatDSN()
 	} else if network == "unix" {
-		p["host"], p["port"], err = libpqPlace(address)
+		p["host"], p["port"], err = catalog.LibpqPlace(network, address)
 	}
 	return p, err
 }
@@ -61,18 +60,6 @@ func (t *Tap) sslMode(network string) catalog.TLSMode {
 	}
 	return catalog.TLSPrefer
 }
-
-// libpqPlace gives the host and the port by which libpq finds a socket.
-func libpqPlace(socket string) (host, port string, err error) {
-	dir, name := filepath.Split(socket)
-	port, ok := strings.CutPrefix(name, libpqSocket)
-	if !ok {
-		return "", "", fmt.Errorf("PostgreSQL's clients look for a socket %sPORT in a directory, and would not find %s: listen on unix:%s", libpqSocket, socket, filepath.Join(dir, libpqSocket+"5432"))
-	}
-	return filepath.Clean(dir), port, nil
-}
-
-const libpqSocket = ".s.PGSQL."
 
 // Environment tells a client program where the tap is, in the variables that programs look at:
 // DATABASE_URL, and for the MySQL family MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and
