@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -50,7 +51,10 @@ func Load(ctx context.Context, target catalog.Target, database string) (*Cache, 
 	}
 	c := &Cache{conn: conn}
 	c.current.Store(&snapshot{read: &reading{}})
-	return c, c.Reload(ctx)
+	if err := c.Reload(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
 }
 
 // Table finds a table or view by the names that the catalog has; nil when there is none. It is

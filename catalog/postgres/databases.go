@@ -19,9 +19,12 @@ const openAgain = 10 * time.Second
 // Databases gives the cache of each database of a server that clients log in to, read with the login of the
 // target. It is safe for concurrent use.
 type Databases struct {
-	target catalog.Target
-	mu     sync.Mutex
-	known  map[string]*database
+	target  catalog.Target
+	closing context.Context // ends with Close
+	end     context.CancelFunc
+	opening sync.WaitGroup
+	mu      sync.Mutex
+	known   map[string]*database
 }
 
 // A database is one that was asked for.
@@ -29,45 +32,39 @@ type database struct {
 	opened  chan struct{} // closed once cache and err are there
 	cache   *Cache        // nil: it cannot be read, for the reason err
 	err     error
-	refused time.Time // when that was found
+	refused time.Time // when err was found
 }
 
 // NewDatabases gives the databases of a server. It asks for none yet.
 func NewDatabases(target catalog.Target) *Databases {
-	return &Databases{target: target, known: map[string]*database{}}
+	d := &Databases{target: target, known: map[string]*database{}}
+	d.closing, d.end = context.WithCancel(context.Background())
+	return d
 }
 
 // Open gives a database's cache to a session that begins in it, and sees that it is fresh. An error says why
-// isotap cannot read the database: its sessions are to go unobserved.
+// isotap cannot read the database, or not before ctx ended: the session is to go unobserved. A catalog that
+// takes longer to read is there for later sessions.
 func (d *Databases) Open(ctx context.Context, name string) (*Cache, error) {
-	for {
-		entry, first := d.entry(name)
-		if first {
-			d.open(ctx, name, entry)
-		}
-		select {
-		case <-entry.opened:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("reading the catalog of database %s: %w", name, ctx.Err())
-		}
-		if first || entry.cache == nil && !errors.Is(entry.err, context.Canceled) {
-			return entry.cache, entry.err
-		}
-		if entry.cache == nil {
-			continue // whoever was first gave up, which says nothing of the database
-		}
-		err := entry.cache.freshen(ctx)
-		if err == nil {
-			return entry.cache, nil
-		}
+	entry, first := d.entry(name)
+	select {
+	case <-entry.opened:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading the catalog of database %s: %w", name, ctx.Err())
+	}
+	if first || entry.cache == nil {
+		return entry.cache, entry.err
+	}
+	if err := entry.cache.freshen(ctx); err != nil {
 		if IsGone(err) {
 			d.forget(name, entry)
 		}
 		return nil, err
 	}
+	return entry.cache, nil
 }
 
-// entry finds what is known of a database; first says that the caller is to open it.
+// entry finds what is known of a database, or begins to read it: first says so.
 func (d *Databases) entry(name string) (entry *database, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,6 +73,14 @@ func (d *Databases) entry(name string) (entry *database, first bool) {
 	}
 	entry = &database{opened: make(chan struct{})}
 	d.known[name] = entry
+	d.opening.Go(func() {
+		defer close(entry.opened)
+		entry.cache, entry.err = Load(d.closing, d.target, name)
+		entry.refused = time.Now()
+		if IsGone(entry.err) { // it may be made any moment
+			d.forget(name, entry)
+		}
+	})
 	return entry, true
 }
 
@@ -86,20 +91,6 @@ func (e *database) overdue() bool {
 		return e.cache == nil && time.Since(e.refused) > openAgain
 	default:
 		return false
-	}
-}
-
-func (d *Databases) open(ctx context.Context, name string, entry *database) {
-	defer close(entry.opened)
-	cache, err := Load(ctx, d.target, name)
-	if err == nil {
-		entry.cache = cache
-		return
-	}
-	entry.err, entry.refused = err, time.Now()
-	if ctx.Err() != nil {
-		entry.err = context.Canceled
-		d.forget(name, entry)
 	}
 }
 
@@ -157,8 +148,10 @@ func (d *Databases) Caches() map[string]*Cache {
 	return caches
 }
 
-// Close ends isotap's connections.
+// Close ends isotap's connections. Nothing may be opened any more.
 func (d *Databases) Close() error {
+	d.end()
+	d.opening.Wait()
 	var errs []error
 	for _, entry := range d.readable() {
 		errs = append(errs, entry.cache.Close())
