@@ -125,10 +125,11 @@ func (l *link) clientClosed(ctx context.Context) {
 
 // fromServer feeds the session what the server sent.
 func (l *link) fromServer(ctx context.Context, h heard) {
+	conn := l.server.conn
 	if len(h.bytes) > 0 {
 		l.step(ctx, l.session.FromServer(l.proxy.now(), h.bytes))
 	}
-	if h.ended && !l.closed {
+	if h.ended && !l.closed && conn == l.server.conn {
 		l.session.ServerClosed(l.proxy.now())
 		l.step(ctx, nil)
 	}
@@ -165,7 +166,8 @@ func (l *link) step(ctx context.Context, failed error) {
 	}
 	l.send()
 	for l.session.Upgrade() != wire.NoLeg {
-		l.session.Upgraded(l.proxy.now(), l.upgrade(ctx, l.session.Upgrade()))
+		with, err := l.upgrade(ctx, l.session.Upgrade())
+		l.session.Upgraded(l.proxy.now(), with, err)
 		l.send()
 	}
 	l.catchUp(ctx)
@@ -239,6 +241,8 @@ func (l *link) close() {
 
 // disconnect closes both sockets, which ends the link. It may be called while the link runs.
 func (l *link) disconnect() {
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
 	l.client.conn.Close()
 	l.server.conn.Close()
 }

@@ -74,15 +74,17 @@ func (r *relay) Upgrade() wire.Leg {
 	return wire.NoLeg
 }
 
-func (r *relay) Upgraded(_ int64, failed error) { r.secure, r.done = false, failed != nil }
-func (r *relay) Events() []wire.Event           { return nil }
-func (r *relay) Copying() bool                  { return false }
-func (r *relay) LoggedIn() bool                 { return true }
-func (r *relay) InTransaction() bool            { return r.owed > 0 }
-func (r *relay) Unread() bool                   { return false }
-func (r *relay) ClientClosed(int64)             { r.done = r.owed <= 0 }
-func (r *relay) ServerClosed(int64)             { r.done = true }
-func (r *relay) Done() bool                     { return r.done }
+func (r *relay) Upgraded(_ int64, _ *tls.ConnectionState, failed error) {
+	r.secure, r.done = false, failed != nil
+}
+func (r *relay) Events() []wire.Event { return nil }
+func (r *relay) Copying() bool        { return false }
+func (r *relay) LoggedIn() bool       { return true }
+func (r *relay) InTransaction() bool  { return r.owed > 0 }
+func (r *relay) Unread() bool         { return false }
+func (r *relay) ClientClosed(int64)   { r.done = r.owed <= 0 }
+func (r *relay) ServerClosed(int64)   { r.done = true }
+func (r *relay) Done() bool           { return r.done }
 
 // A road is how a link reaches its server.
 type road struct {

@@ -10,7 +10,9 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -45,9 +47,10 @@ type Session interface {
 	// Events gives what happened since the last call, to be dealt with before the next Output is sent.
 	Events() []wire.Event
 	Turn() wire.Turn
-	// Upgrade says which leg is to begin TLS once the Output is sent; Upgraded tells what came of it.
+	// Upgrade says which leg is to begin TLS once the Output is sent, or to be made anew; Upgraded tells what
+	// came of it.
 	Upgrade() wire.Leg
-	Upgraded(now int64, failed error)
+	Upgraded(now int64, with *tls.ConnectionState, failed error)
 	// Copying says that bytes may be copied from now on without the session.
 	Copying() bool
 	LoggedIn() bool
@@ -69,6 +72,8 @@ type Protocol struct {
 	// Refuse tells a client, in the protocol's own way, why it is not served. The connection has a deadline
 	// and is closed afterwards.
 	Refuse func(client net.Conn, r Refusal, why string)
+	// LoginTimeout is how long its servers give a client to log in, where Config does not say.
+	LoginTimeout time.Duration
 }
 
 // A Refusal is why a client is not served.
@@ -104,8 +109,8 @@ type Config struct {
 	AllowLocal bool
 	// TLS of the two legs.
 	TLS TLS
-	// LoginTimeout bounds how long it may take from a client's connection to its login; 0 is
-	// DefaultLoginTimeout.
+	// LoginTimeout bounds how long it may take from a client's connection to its login; 0 is the
+	// Protocol's.
 	LoginTimeout time.Duration
 	// Drain bounds how long Serve waits for open transactions when its context ends.
 	Drain    time.Duration
@@ -149,7 +154,7 @@ func New(cfg Config) *Proxy {
 		cfg.Logger = zap.NewNop()
 	}
 	if cfg.LoginTimeout == 0 {
-		cfg.LoginTimeout = DefaultLoginTimeout
+		cfg.LoginTimeout = cmp.Or(cfg.Protocol.LoginTimeout, DefaultLoginTimeout)
 	}
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
@@ -237,8 +242,8 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 		p.turnAway(client, Unreachable, "isotap cannot reach the server at "+p.cfg.Address)
 		return
 	}
-	defer server.Close()
 	l := p.newLink(client, server)
+	defer l.disconnect()
 	if !p.begin(l) {
 		return
 	}

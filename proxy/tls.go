@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -26,10 +27,13 @@ func (t TLS) none() bool { return t.ClientUse == wire.NoTLS && t.ServerUse == wi
 // DefaultLoginTimeout is that of MySQL servers (connect_timeout).
 const DefaultLoginTimeout = 10 * time.Second
 
-// upgrade begins TLS on a leg.
-func (l *link) upgrade(ctx context.Context, leg wire.Leg) error {
+// upgrade begins TLS on a leg, or connects to the server again.
+func (l *link) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState, error) {
 	ctx, cancel := context.WithDeadline(ctx, l.loginBy)
 	defer cancel()
+	if leg == wire.ServerAgain {
+		return nil, l.redial(ctx)
+	}
 	cfg := &l.proxy.cfg.TLS
 	s, begin := &l.client, func(c net.Conn) *tls.Conn { return tls.Server(c, cfg.Client) }
 	if leg == wire.ServerLeg {
@@ -49,9 +53,27 @@ func (l *link) upgrade(ctx context.Context, leg wire.Leg) error {
 	}
 	conn := begin(plain)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return fmt.Errorf("TLS handshake: %w", err)
+		return nil, fmt.Errorf("TLS handshake: %w", err)
 	}
 	s.secure = conn
+	state := conn.ConnectionState()
+	return &state, nil
+}
+
+// redial takes another connection to the server in the place of the link's.
+func (l *link) redial(ctx context.Context) error {
+	p := l.proxy
+	conn, err := (&net.Dialer{}).DialContext(ctx, p.cfg.Network, p.cfg.Address)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errors.Join(net.ErrClosed, conn.Close())
+	}
+	l.server.conn.Close()
+	l.server = side{conn: conn, buf: l.server.buf, out: newOutlet(conn)}
 	return nil
 }
 

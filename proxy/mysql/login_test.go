@@ -63,7 +63,7 @@ func TestBytesBehindARequestForTLSAreNotTaken(t *testing.T) {
 	if _, toServer := s.Output(); len(toServer) > 0 {
 		t.Errorf("the server is sent %q", toServer)
 	}
-	s.Upgraded(0, nil)
+	s.Upgraded(0, nil, nil)
 	if _, err := s.FromClient(0, loginPacket(2, testCaps)); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestEachLegCountsItsOwnPackets(t *testing.T) {
 	if want := tlsRequest(); !bytes.Equal(toServer, want) || s.Upgrade() != wire.ServerLeg {
 		t.Fatalf("the server is sent %q, want %q", toServer, want)
 	}
-	s.Upgraded(0, nil)
+	s.Upgraded(0, nil, nil)
 	if _, toServer = s.Output(); !bytes.Equal(toServer, loginPacket(2, testCaps)) {
 		t.Errorf("the server is sent %q, want %q", toServer, loginPacket(2, testCaps))
 	}
@@ -112,7 +112,7 @@ func TestFailedTLSIsToldToTheClient(t *testing.T) {
 	s := greet(t, Config{ServerTLS: wire.MayTLS})
 	s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL))
 	s.Output()
-	s.Upgraded(0, errors.New("x509: unknown authority"))
+	s.Upgraded(0, nil, errors.New("x509: unknown authority"))
 	if toClient, toServer := s.Output(); !s.Done() || len(toServer) > 0 || !strings.Contains(string(toClient), "unknown authority (see --upstream-tls") {
 		t.Errorf("the client is sent %q, the server %q", toClient, toServer)
 	}
@@ -126,7 +126,7 @@ func TestPasswordsAreNotSentOverAPlainLeg(t *testing.T) {
 		t.Run(plugin, func(t *testing.T) {
 			s := greet(t, Config{ClientTLS: wire.MayTLS})
 			s.FromClient(0, tlsRequest())
-			s.Upgraded(0, nil)
+			s.Upgraded(0, nil, nil)
 			answer := append(append([]byte{byte(len(secret) + 1)}, secret...), 0)
 			if plugin == gomysql.AUTH_CACHING_SHA2_PASSWORD {
 				answer = []byte("\x03abc")
@@ -193,7 +193,7 @@ func FuzzLogin(f *testing.F) {
 			var err error
 			switch {
 			case s.Upgrade() != wire.NoLeg:
-				s.Upgraded(0, nil)
+				s.Upgraded(0, nil, nil)
 			case script[0] == 'C':
 				_, err = s.FromClient(0, piece)
 			case script[0] == 'c':

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"crypto/tls"
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -26,7 +27,7 @@ func (l leg) safe() bool { return l.tls || l.local }
 func (s *Session) Upgrade() wire.Leg { return s.upgrade }
 
 // Upgraded tells the session that a leg speaks TLS from now on, or why it cannot.
-func (s *Session) Upgraded(now int64, failed error) {
+func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 	s.now = now
 	l := s.upgrade
 	s.upgrade = wire.NoLeg

@@ -21,12 +21,24 @@ const (
 type login struct {
 	// replication says that the connection is one for replication: it is passed through untouched.
 	replication bool
+	// cancels says that the connection asks to cancel a statement of another.
+	cancels bool
+	// startupMessage is what the client asks of the server: it goes there once the leg is made, and again if
+	// the leg has to be made anew.
+	startupMessage []byte
+	// answered says that the server has begun to authenticate, explained that it has said why it does not.
+	answered, explained bool
+	legs
+	binding
 }
 
 // startupBytes takes a message without a type out of p, or what there is of it.
 func (s *Session) startupBytes(p []byte) (int, error) {
 	const head = 8
 	in := &s.client
+	if len(in.buf) == 0 && s.beginsDirectly(p[0]) {
+		return 0, nil
+	}
 	used := 0
 	if missing := head - len(in.buf); missing > 0 {
 		used = min(missing, len(p))
@@ -46,24 +58,42 @@ func (s *Session) startupBytes(p []byte) (int, error) {
 	}
 	packet := in.buf
 	in.buf = nil
-	return used, s.startup(binary.BigEndian.Uint32(packet[4:]), packet)
+	s.startup(binary.BigEndian.Uint32(packet[4:]), packet, used < len(p))
+	return used, nil
 }
 
-// startup takes the first message of a connection.
-func (s *Session) startup(code uint32, packet []byte) error {
-	switch code {
-	case codeSSL, codeGSS:
+// startup takes a message without a type. more says that something came along with it.
+func (s *Session) startup(code uint32, packet []byte, more bool) {
+	switch {
+	case code == codeSSL && !s.askedTLS && !s.clientLeg.tls:
+		s.answerTLS(more)
+	case code == codeGSS && !s.askedGSS && !s.clientLeg.tls:
+		s.askedGSS = true
 		s.toClient = append(s.toClient, 'N')
-		return nil
-	case codeCancel:
-		s.toServer = append(s.toServer, packet...)
-		s.phase = phaseCopy
-		return nil
+	case code>>16 == 1234 && code != codeCancel:
+		s.turnAway("0A000", fmt.Sprintf("unsupported frontend protocol %d.%d", code>>16, code&0xffff), "")
+	case code == codeCancel:
+		s.cancels = true
+		s.startupMessage = packet
+		s.reachServer()
+	default:
+		s.takeStartup(packet[8:])
+		s.startupMessage = packet
+		if s.cfg.ClientTLS == wire.MustTLS && !s.clientLeg.safe() {
+			s.turnAway("28000", "isotap takes encrypted connections only", "Connect with sslmode=require, or start isotap with --tls optional.")
+			return
+		}
+		s.reachServer()
 	}
-	s.takeStartup(packet[8:])
-	s.toServer = append(s.toServer, packet...)
+}
+
+// sendStartup begins the login, or the cancelling, on a leg to the server that is as it should be.
+func (s *Session) sendStartup() {
+	s.toServer = append(s.toServer, s.startupMessage...)
 	s.phase = phaseAuth
-	return nil
+	if s.cancels {
+		s.phase = phaseCancel
+	}
 }
 
 // takeStartup reads the parameters of the startup message.
@@ -95,17 +125,33 @@ func replicates(value string) bool {
 
 // authFromClient relays what the client answers: passwords, and what the mechanisms exchange.
 func (s *Session) authFromClient(m message) error {
-	s.toServer = append(s.toServer, m.raw...)
+	if s.chosen(m) {
+		s.toServer = append(s.toServer, m.raw...)
+	}
 	return nil
 }
 
 // authFromServer relays the authentication, up to the ReadyForQuery that ends it.
 func (s *Session) authFromServer(m message) error {
-	if m.kind != 'Z' {
-		s.toClient = append(s.toClient, m.raw...)
-		return nil
+	switch m.kind {
+	case 'Z':
+		s.startupMessage = nil
+		return s.authenticated(m)
+	case 'R':
+		s.answered = true
+		return s.relayRequest(m)
+	case 'E':
+		if s.choice != nil { // it takes no connection without TLS
+			s.cannotBind()
+			return nil
+		}
+		if again, err := s.retries(m); again || err != nil {
+			return err
+		}
+		s.explained = true
 	}
-	return s.authenticated(m)
+	s.toClient = append(s.toClient, m.raw...)
+	return nil
 }
 
 // authenticated is called with the server's first ReadyForQuery: the login is over.
@@ -121,8 +167,19 @@ func (s *Session) authenticated(m message) error {
 	return nil
 }
 
-// LoginOverdue ends a session that took too long to log in.
+// LoginOverdue ends a session that took too long to log in. As a server does, it says so only to clients that
+// have begun.
 func (s *Session) LoginOverdue(now int64) {
 	s.now = now
+	if s.phase != phaseStartup {
+		s.turnAway("57014", "canceling authentication due to timeout", "")
+	}
 	s.phase = phaseClosed
+}
+
+// loginLost tells a client whose server is gone amid the login.
+func (s *Session) loginLost() {
+	if !s.explained {
+		s.turnAway(connectionFailure, "isotap lost its connection to the server during the login", "")
+	}
 }

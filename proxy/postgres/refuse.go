@@ -9,6 +9,7 @@ import (
 const (
 	tooManyConnections = "53300"
 	cannotConnectNow   = "57P03"
+	connectionFailure  = "08006"
 )
 
 // Refuse tells a client that has just connected why it is not served. It returns once the client knows, or
@@ -33,7 +34,7 @@ func refuse(client io.ReadWriter, state, why string) {
 				return
 			}
 		default:
-			client.Write(fatal(state, why)) // the client may be gone, which is as well
+			client.Write(fatal(state, why, "")) // the client may be gone, which is as well
 			return
 		}
 	}
@@ -53,11 +54,23 @@ func readStartup(client io.Reader) (code uint32, ok bool) {
 	return binary.BigEndian.Uint32(head[4:]), err == nil
 }
 
-// fatal is an ErrorResponse of isotap's own that ends the session.
-func fatal(state, why string) []byte {
+// fatal is an ErrorResponse of isotap's own that ends the session. The hint may be empty.
+func fatal(state, why, hint string) []byte {
 	b, start := beginMessage(nil, 'E')
-	for _, field := range []string{"SFATAL", "VFATAL", "C" + state, "M" + why} {
+	fields := []string{"SFATAL", "VFATAL", "C" + state, "M" + why}
+	if hint != "" {
+		fields = append(fields, "H"+hint)
+	}
+	for _, field := range fields {
 		b = append(append(b, field...), 0)
 	}
 	return endMessage(append(b, 0), start)
+}
+
+// turnAway tells the client why its session ends.
+func (s *Session) turnAway(code, text, hint string) {
+	if !s.cancels { // nobody would read it
+		s.toClient = append(s.toClient, fatal(code, text, hint)...)
+	}
+	s.phase = phaseClosed
 }

@@ -11,8 +11,9 @@
 // The files follow a statement's way.
 //
 //   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look.
-//   - Login: login.go relays the startup and the authentication, settings.go asks what the session's
-//     statements are read under.
+//   - Login: login.go relays the startup and the authentication, tls.go has either leg begin TLS, binding.go
+//     sees to logins that are bound to it, refuse.go says why a client is not served. settings.go asks what
+//     the session's statements are read under.
 //   - Messages of the client: command.go takes them and plans texts, extended.go has those of the extended
 //     protocol, names.go what the names of statements and portals mean, args.go prints parameters. queue.go
 //     notes what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
@@ -54,6 +55,10 @@ type Config struct {
 	Durable bool
 	// ClientTLS and ServerTLS say which leg is encrypted.
 	ClientTLS, ServerTLS wire.TLSUse
+	// DirectTLS begins TLS with the server without asking it (sslnegotiation=direct).
+	DirectTLS bool
+	// Certificate is what clients are shown that use TLS, in DER form.
+	Certificate []byte
 }
 
 // phase is where a session stands in the protocol.
@@ -61,10 +66,12 @@ type phase uint8
 
 const (
 	phaseStartup phase = iota // the client's startup message has not come yet
+	phaseLeg                  // the server's leg is made what it should be
 	phaseAuth                 // authentication goes back and forth, until the first ReadyForQuery
 	phaseAsk                  // isotap's first question is answered; the client's login waits for that
 	phaseReady                // statements and replies
 	phaseCopy                 // bytes are copied; nothing is parsed any more
+	phaseCancel               // the server is asked to cancel something, and closes
 	phaseClosing              // the client is gone; the last replies are read
 	phaseClosed
 )
@@ -106,7 +113,9 @@ type Session struct {
 
 // NewSession gives a session that waits for the client's startup message.
 func NewSession(cfg Config) *Session {
-	return &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
+	s := &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
+	s.clientLeg.local, s.serverLeg.local = cfg.ClientLocal, cfg.ServerLocal
+	return s
 }
 
 // watches says whether the session looks at its statements.
@@ -133,7 +142,9 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 // wantsClient says whether the session can take the client's next message.
 func (s *Session) wantsClient() bool {
 	switch s.phase {
-	case phaseStartup, phaseAuth, phaseCopy:
+	case phaseStartup, phaseAuth:
+		return s.upgrade == wire.NoLeg
+	case phaseCopy:
 		return true
 	case phaseReady:
 		return s.held.raw == nil
@@ -146,7 +157,7 @@ func (s *Session) Turn() wire.Turn {
 	switch s.phase {
 	case phaseStartup:
 		return wire.ClientTurn
-	case phaseAsk, phaseClosing:
+	case phaseLeg, phaseAsk, phaseClosing:
 		return wire.ServerTurn
 	case phaseReady:
 		if s.due > 0 && !s.copyingIn() || s.held.raw != nil {
@@ -193,7 +204,10 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 	case phaseCopy:
 		s.toClient = append(s.toClient, p...)
 		return len(p), nil
-	case phaseClosed:
+	case phaseLeg:
+		s.legFromServer(p)
+		return len(p), nil
+	case phaseCancel, phaseClosed:
 		return len(p), nil
 	case phaseAuth:
 		m, used, err := s.server.next(p, maxMessage, never)
@@ -239,12 +253,6 @@ func (s *Session) note(format string, args ...any) {
 	s.events = append(s.events, wire.Event{Note: fmt.Sprintf(format, args...)})
 }
 
-// Upgrade says which leg is to begin TLS once the output is sent.
-func (s *Session) Upgrade() wire.Leg { return wire.NoLeg }
-
-// Upgraded tells the session what came of it.
-func (s *Session) Upgraded(now int64, failed error) {}
-
 // Copying says that bytes may be copied from now on without the session.
 func (s *Session) Copying() bool { return s.phase == phaseCopy }
 
@@ -275,6 +283,7 @@ func (s *Session) ClientClosed(now int64) {
 	s.now = now
 	switch {
 	case s.phase >= phaseClosing:
+	case s.phase == phaseCancel: // the server takes note of it, and closes
 	case s.phase == phaseReady && s.due > 0 && !s.copyingIn():
 		s.phase = phaseClosing
 		s.held, s.replay = message{}, replay{}
@@ -287,6 +296,9 @@ func (s *Session) ClientClosed(now int64) {
 // become indeterminate.
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
+	if s.phase == phaseLeg || s.phase == phaseAuth || s.phase == phaseAsk {
+		s.loginLost()
+	}
 	if s.phase != phaseClosed {
 		s.release()
 		s.close()

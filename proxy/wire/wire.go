@@ -64,6 +64,8 @@ const (
 	MayTLS
 	// MustTLS ends the session if the other side cannot.
 	MustTLS
+	// LastTLS encrypts it if the server takes it no other way. It is for the server's leg alone.
+	LastTLS
 )
 
 // A Leg is one of the two connections of a session.
@@ -74,4 +76,6 @@ const (
 	NoLeg Leg = iota
 	ClientLeg
 	ServerLeg
+	// ServerAgain is a new connection to the server in the place of the one there is, without TLS.
+	ServerAgain
 )

@@ -1,0 +1,91 @@
+package postgres
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+
+	"github.com/isotap/isotap/proxy/wire"
+)
+
+// The mechanisms of SCRAM (RFC 5802, RFC 7677). That which ends in PLUS binds the login to the certificate
+// that the client was shown.
+const (
+	scram     = "SCRAM-SHA-256"
+	scramPlus = scram + "-PLUS"
+	// requestSASL is the code of AuthenticationSASL.
+	requestSASL = 10
+)
+
+// binding is what a session knows of the binding of its login to TLS (ADR 22).
+type binding struct {
+	// oneCertificate says that isotap shows clients the server's own certificate.
+	oneCertificate bool
+	// unbound says that the server's offer to bind was kept from a client that could take it.
+	unbound bool
+	// choosing says that the client is to choose a mechanism with its next message.
+	choosing bool
+	// choice is what the client chose, while the server's leg is made anew for it.
+	choice []byte
+}
+
+// compareCertificates takes note of the server's certificate.
+func (s *Session) compareCertificates(with *tls.ConnectionState) {
+	s.oneCertificate = len(with.PeerCertificates) > 0 && bytes.Equal(with.PeerCertificates[0].Raw, s.cfg.Certificate)
+}
+
+// relayRequest passes on what the server wants of the client. An offer to bind goes to clients alone that see
+// the certificate that the server will compare with: a client without TLS takes it for an attack, and one that
+// sees another certificate is refused.
+func (s *Session) relayRequest(m message) error {
+	r := reader{b: m.body}
+	if r.uint32() != requestSASL {
+		s.toClient = append(s.toClient, m.raw...)
+		return r.err
+	}
+	if s.choice != nil {
+		s.toServer = append(s.toServer, s.choice...)
+		s.choice = nil
+		return nil
+	}
+	s.choosing = true
+	b, start := beginMessage(s.toClient, 'R')
+	b = binary.BigEndian.AppendUint32(b, requestSASL)
+	for name := r.cString(); len(name) > 0; name = r.cString() {
+		if string(name) == scramPlus && !(s.clientLeg.tls && s.oneCertificate) {
+			s.unbound = s.clientLeg.tls
+			continue
+		}
+		b = append(append(b, name...), 0)
+	}
+	s.toClient = endMessage(append(b, 0), start)
+	return r.err
+}
+
+// chosen looks at the mechanism that the client chose, and says whether it goes to the server now. Of a
+// client that could have bound its login the server would think that somebody had taken its offer away, as
+// is so. Without TLS the server has none to make.
+func (s *Session) chosen(m message) bool {
+	if !s.choosing || m.kind != 'p' {
+		return true
+	}
+	s.choosing = false
+	r := reader{b: m.body}
+	mechanism, first := string(r.cString()), r.value()
+	switch {
+	case !s.unbound || mechanism != scram || len(first) == 0 || first[0] != 'y':
+		return true
+	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
+		s.choice = append(s.choice, m.raw...)
+		s.tryAgain()
+	default:
+		s.cannotBind()
+	}
+	return false
+}
+
+func (s *Session) cannotBind() {
+	s.turnAway("08004", "isotap cannot pass on a login that is bound to TLS, because the client and the server are shown different certificates",
+		"Connect with channel_binding=disable, or have isotap show the server's own certificate (--tls-cert and --tls-key), "+
+			"or leave one of isotap's two connections unencrypted (--tls off, or sslmode=disable in the address that --upstream gives).")
+}

@@ -1,0 +1,379 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/postgres"
+	"github.com/isotap/isotap/proxy/wire"
+)
+
+// access says how each role of the tests may log in. The password of each is its name.
+const access = `
+local   all trusted                    trust
+local   all scram                      scram-sha-256
+local   all all                        trust
+host    all trusted      127.0.0.1/32  trust
+host    all clear        127.0.0.1/32  password
+host    all md5          127.0.0.1/32  md5
+host    all scram        127.0.0.1/32  scram-sha-256
+hostssl all encrypted    127.0.0.1/32  scram-sha-256
+hostnossl all plain      127.0.0.1/32  scram-sha-256
+host    all postgres     127.0.0.1/32  trust
+`
+
+// A place is a server that takes TLS, with what belongs to it.
+type place struct {
+	*testdb.PostgreSQLServer
+	pair tls.Certificate // the server's own
+	ca   string          // the file that vouches for it: the same certificate
+}
+
+// secureServer starts a server with TLS and with the roles of access.
+func secureServer(t *testing.T) place {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "isotap-tls-") // t.TempDir's is not for the server's user
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	var p place
+	files := map[string][]byte{"hba": []byte(access)}
+	p.pair, files["cert"], files["key"] = selfSigned(t)
+	for name, text := range files {
+		if err := giveServer(dir, name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.ca = filepath.Join(dir, "cert")
+	p.PostgreSQLServer, err = testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{Args: []string{
+		"-c", "ssl=on", "-c", "ssl_cert_file=" + p.ca, "-c", "ssl_key_file=" + filepath.Join(dir, "key"), "-c", "hba_file=" + filepath.Join(dir, "hba")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Stop() })
+	db, err := p.DB("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, role := range []string{"trusted", "clear", "scram", "encrypted", "plain", "md5"} {
+		method := "scram-sha-256"
+		if role == "md5" {
+			method = role
+		}
+		for _, statement := range []string{"SET password_encryption = '" + method + "'", fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", role, role)} {
+			if _, err := db.Exec(statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+	}
+	return p
+}
+
+// giveServer writes a file that the server may read, and nobody else: it does not run as root.
+func giveServer(dir, name string, text []byte) error {
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, text, 0o600); err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return err
+	}
+	id, err := strconv.Atoi(u.Uid)
+	return errors.Join(err, os.Chmod(dir, 0o755), os.Chown(file, id, -1))
+}
+
+func selfSigned(t *testing.T) (pair tls.Certificate, cert, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, cert, key
+}
+
+// A nowhere is a recorder that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Session(context.Context, history.Session) error { return nil }
+func (nowhere) Txn(context.Context, *history.Txn) error        { return nil }
+
+// roads says how a proxy reaches its server, and its clients the proxy.
+type roads struct {
+	client, server wire.TLSUse
+	socket         bool // to the server
+	direct         bool // to the server
+	pair           tls.Certificate
+	network        string // of the proxy; empty: tcp
+}
+
+// throughProxy starts a proxy that only passes on, and gives its address.
+func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config)) string {
+	t.Helper()
+	if r.pair.Certificate == nil {
+		r.pair, _, _ = selfSigned(t)
+	}
+	cfg := proxy.Config{Network: "tcp", Address: p.Addr(), Recorder: nowhere{}, LoginTimeout: 20 * time.Second,
+		TLS: proxy.TLS{
+			Client: &tls.Config{Certificates: []tls.Certificate{r.pair}, NextProtos: []string{postgres.ALPN}}, ClientUse: r.client,
+			Server: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{postgres.ALPN}}, ServerUse: r.server,
+		}}
+	if r.socket {
+		cfg.Network, cfg.Address = "unix", p.Socket()
+	}
+	cfg.Protocol = proxy.Protocol{
+		NewSession: func(l wire.Link) proxy.Session {
+			return postgres.NewSession(postgres.Config{Link: l, ClientTLS: r.client, ServerTLS: r.server, DirectTLS: r.direct, Certificate: r.pair.Certificate[0]})
+		},
+		Refuse: func(client net.Conn, _ proxy.Refusal, why string) { postgres.Refuse(client, why) },
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	network, address := "tcp", "127.0.0.1:0"
+	if r.network == "unix" {
+		network, address = r.network, filepath.Join(t.TempDir(), ".s.PGSQL.5432")
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- proxy.New(cfg).Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// connect logs in with pgx, and asks something.
+func connect(t *testing.T, address, role, parameters string) error {
+	host, port, _ := net.SplitHostPort(address)
+	c, err := pgconn.Connect(t.Context(), fmt.Sprintf("host=%s port=%s user=%s password=%s dbname=postgres %s", host, port, role, role, parameters))
+	if err != nil {
+		return err
+	}
+	defer c.Close(t.Context())
+	r := c.ExecParams(t.Context(), "SELECT current_user", nil, nil, nil, nil).Read()
+	if r.Err == nil && string(r.Rows[0][0]) != role {
+		return fmt.Errorf("logged in as %s", r.Rows[0][0])
+	}
+	return r.Err
+}
+
+// psql logs in with libpq, and asks something.
+func psql(t *testing.T, address, role, parameters string) error {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		host, port = filepath.Dir(address), "5432"
+	}
+	c := exec.CommandContext(t.Context(), "psql", "-XAtc", "SELECT current_user", fmt.Sprintf("host=%s port=%s user=%s dbname=postgres %s", host, port, role, parameters))
+	c.Env = append(os.Environ(), "PGPASSWORD="+role, "PGCONNECT_TIMEOUT=20")
+	out, err := c.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); got != role {
+		return fmt.Errorf("%w: %s", errors.Join(errors.New("psql"), err), got)
+	}
+	return err
+}
+
+const unbindable = "cannot pass on a login that is bound to TLS"
+
+// TestLoginsOverEachPairOfLegs is the table of what can be relayed.
+func TestLoginsOverEachPairOfLegs(t *testing.T) {
+	p := secureServer(t)
+	clients := map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect}
+	servers := map[string]roads{
+		"a plain server": {}, "TLS to the server": {server: wire.MustTLS}, "a unix socket": {socket: true},
+	}
+	for serverName, r := range servers {
+		for clientName, use := range map[string]wire.TLSUse{"plain": wire.NoTLS, "TLS": wire.MustTLS} {
+			r.client = use
+			address := throughProxy(t, p, r)
+			for role, parameters := range map[string]string{
+				"trusted": "", "clear": "", "md5": "", "scram": "", "scram ": "channel_binding=disable", "scram  ": "channel_binding=require",
+			} {
+				role = strings.TrimSpace(role)
+				want := ""
+				both := r.server == wire.MustTLS && use == wire.MustTLS
+				switch {
+				case parameters == "channel_binding=require":
+					want = "channel binding" // the client says so itself: no server offers it
+				case role == "scram" && both && parameters == "":
+					want = unbindable
+				}
+				mode := " sslmode=disable"
+				if use == wire.MustTLS {
+					mode = " sslmode=require"
+				}
+				for name, login := range clients {
+					t.Run(fmt.Sprintf("%s, %s client, %s as %s %s", serverName, clientName, name, role, parameters), func(t *testing.T) {
+						checkLogin(t, login(t, address, role, parameters+mode), want)
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestServersLegIsAsLibpqWouldMakeIt logs roles in that the server takes with TLS only or without only.
+func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
+	p := secureServer(t)
+	plain := testdb.PostgreSQL(t)
+	trusted := func(c *proxy.Config) { c.TLS.Server = verifying(t, p.ca) }
+	for _, tt := range []struct {
+		name         string
+		use          wire.TLSUse
+		role, unlike string // who gets in, and who does not
+		change       func(*proxy.Config)
+	}{
+		{"disable", wire.NoTLS, "plain", "encrypted", nil},
+		{"allow", wire.LastTLS, "plain encrypted", "", nil},
+		{"prefer", wire.MayTLS, "plain encrypted", "", nil},
+		{"require", wire.MustTLS, "encrypted", "plain", nil},
+		{"verify-full", wire.MustTLS, "encrypted", "plain", trusted},
+		{"prefer, of a server that nobody vouches for", wire.MayTLS, "plain", "encrypted", func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }},
+		{"prefer, where the server has none", wire.MayTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
+		{"allow, where the server has none", wire.LastTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
+		{"require, on a socket", wire.MustTLS, "postgres", "", func(c *proxy.Config) { c.Network, c.Address = "unix", plain.Socket() }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			changes := []func(*proxy.Config){}
+			if tt.change != nil {
+				changes = append(changes, tt.change)
+			}
+			address := throughProxy(t, p, roads{server: tt.use}, changes...)
+			for _, role := range strings.Fields(tt.role) {
+				checkLogin(t, connect(t, address, role, "sslmode=disable"), "")
+			}
+			if tt.unlike != "" {
+				checkLogin(t, connect(t, address, tt.unlike, "sslmode=disable"), "no pg_hba.conf entry")
+			}
+		})
+	}
+	for name, tt := range map[string]struct {
+		change func(*proxy.Config)
+		want   string
+	}{
+		"a server without TLS":                {func(c *proxy.Config) { c.Address = plain.Addr() }, "the server does not support TLS"},
+		"a server that nobody vouches for":    {func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }, "certificate signed by unknown authority"},
+		"a server that is not there any more": {func(c *proxy.Config) { c.Address = "127.0.0.1:1" }, "cannot reach the server"},
+	} {
+		t.Run("require, of "+name, func(t *testing.T) {
+			checkLogin(t, psql(t, throughProxy(t, p, roads{server: wire.MustTLS}, tt.change), "encrypted", "sslmode=disable"), tt.want)
+		})
+	}
+}
+
+// verifying looks at servers as verify-full does. The file may be empty: nobody is trusted.
+func verifying(t *testing.T, file string) *tls.Config {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil || !pool.AppendCertsFromPEM(text) {
+			t.Fatal(err)
+		}
+	}
+	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", NextProtos: []string{postgres.ALPN}}
+}
+
+func TestLoginsAreBoundWhereTheCertificatesAreOne(t *testing.T) {
+	p := secureServer(t)
+	own := throughProxy(t, p, roads{client: wire.MustTLS, server: wire.MustTLS, pair: p.pair})
+	for name, login := range map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect} {
+		checkLogin(t, login(t, own, "scram", "sslmode=require channel_binding=require"), "")
+		// Where TLS with the server is only preferred, it gives way.
+		preferred := throughProxy(t, p, roads{client: wire.MayTLS, server: wire.MayTLS})
+		t.Log(name)
+		checkLogin(t, login(t, preferred, "scram", "sslmode=require"), "")
+		checkLogin(t, login(t, preferred, "scram", "sslmode=prefer"), "")
+		checkLogin(t, login(t, preferred, "encrypted", "sslmode=require"), unbindable)
+		checkLogin(t, login(t, preferred, "encrypted", "sslmode=require channel_binding=disable"), "")
+		checkLogin(t, login(t, preferred, "encrypted", "sslmode=disable"), "")
+	}
+}
+
+func TestClientsLegIsAsTheServersOwn(t *testing.T) {
+	p := secureServer(t)
+	optional, required := throughProxy(t, p, roads{client: wire.MayTLS}), throughProxy(t, p, roads{client: wire.MustTLS})
+	off := throughProxy(t, p, roads{})
+	socket := throughProxy(t, p, roads{client: wire.MustTLS, network: "unix"})
+	for _, mode := range []string{"disable", "allow", "prefer", "require"} {
+		checkLogin(t, psql(t, optional, "scram", "sslmode="+mode), "")
+		checkLogin(t, psql(t, socket, "scram", "sslmode="+mode), "")
+		checkLogin(t, psql(t, required, "scram", "sslmode="+mode), map[string]string{"disable": "encrypted connections only"}[mode])
+		checkLogin(t, psql(t, off, "scram", "sslmode="+mode), map[string]string{"require": "server does not support SSL"}[mode])
+	}
+	checkLogin(t, connect(t, optional, "scram", "sslmode=require sslnegotiation=direct"), "")
+	checkLogin(t, connect(t, off, "scram", "sslmode=require sslnegotiation=direct"), "EOF")
+	other, err := tls.Dial("tcp", optional, &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if b, err := io.ReadAll(other); len(b) > 0 || err != nil {
+		t.Errorf("a client without ALPN reads %q, %v", b, err)
+	}
+}
+
+// TestDirectTLSToTheServer needs a server of version 17 or later, of which an earlier one makes an error.
+func TestDirectTLSToTheServer(t *testing.T) {
+	p := secureServer(t)
+	want := ""
+	if p.Major() < 17 {
+		want = "isotap cannot use TLS with the server"
+	}
+	checkLogin(t, connect(t, throughProxy(t, p, roads{server: wire.MustTLS, direct: true}), "encrypted", "sslmode=disable"), want)
+}
+
+// checkLogin compares how a login ended with what is wanted: a part of its error, or success.
+func checkLogin(t *testing.T, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%v; want %q", err, want)
+	}
+}

@@ -1,0 +1,182 @@
+package postgres
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/isotap/isotap/proxy/wire"
+)
+
+const (
+	// handshakeByte is what TLS begins with, and no message without a type.
+	handshakeByte = 0x16
+	// ALPN is the name that clients and servers of version 17 and later agree on when they begin TLS.
+	ALPN = "postgresql"
+)
+
+// A leg is what a session knows of one of its connections.
+type leg struct {
+	tls   bool
+	local bool // a unix socket
+}
+
+// safe says whether nobody can read along.
+func (l leg) safe() bool { return l.tls || l.local }
+
+// legs is how the two connections of a session are encrypted.
+type legs struct {
+	clientLeg, serverLeg leg
+	upgrade              wire.Leg // that is to begin TLS, or to be made anew
+	askedTLS, askedGSS   bool     // the client has asked for it, which it may once
+	direct               bool     // the client begins TLS without asking
+
+	// encrypts says whether the server is asked for TLS in this attempt, attempts how many there were.
+	encrypts bool
+	attempts int
+}
+
+// Upgrade says which leg is to begin TLS once the output is sent, or to be made anew. Bytes of the client
+// that the session has not taken by then belong to TLS.
+func (s *Session) Upgrade() wire.Leg { return s.upgrade }
+
+// Upgraded tells the session what came of it. with is nil where no TLS began.
+func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
+	s.now = now
+	which := s.upgrade
+	s.upgrade = wire.NoLeg
+	switch which {
+	case wire.ClientLeg:
+		s.clientUpgraded(with, failed)
+	case wire.ServerLeg:
+		s.serverUpgraded(with, failed)
+	case wire.ServerAgain:
+		s.server = inlet{}
+		s.serverLeg.tls = false
+		if failed != nil {
+			s.turnAway(connectionFailure, fmt.Sprintf("isotap cannot connect to the server again: %v", failed), "")
+			return
+		}
+		s.tryServer()
+	}
+}
+
+// offersTLS says whether the client may begin TLS. Servers do not offer it on unix sockets.
+func (s *Session) offersTLS() bool { return s.cfg.ClientTLS != wire.NoTLS && !s.clientLeg.local }
+
+// answerTLS answers a client that asks for TLS. What it sent before the answer is not encrypted, and would be
+// taken for encrypted (CVE-2021-23214).
+func (s *Session) answerTLS(more bool) {
+	s.askedTLS = true
+	switch {
+	case !s.offersTLS():
+		s.toClient = append(s.toClient, 'N')
+	case more:
+		s.turnAway("08P01", "received unencrypted data after SSL request", "")
+	default:
+		s.toClient = append(s.toClient, 'S')
+		s.upgrade = wire.ClientLeg
+	}
+}
+
+// beginsDirectly says whether the client begins TLS without asking, by the first byte of its connection.
+func (s *Session) beginsDirectly(first byte) bool {
+	if first != handshakeByte || s.askedTLS || s.askedGSS || s.clientLeg.tls {
+		return false
+	}
+	s.direct = true
+	if s.offersTLS() {
+		s.upgrade = wire.ClientLeg
+	} else {
+		s.phase = phaseClosed // which is all that servers without TLS do
+	}
+	return true
+}
+
+func (s *Session) clientUpgraded(with *tls.ConnectionState, failed error) {
+	switch {
+	case failed != nil:
+		s.phase = phaseClosed // there is no way left to tell the client
+	case s.direct && with.NegotiatedProtocol != ALPN:
+		s.note("a client began TLS without asking, and without the application protocol %s: it was turned away, as servers do", ALPN)
+		s.phase = phaseClosed
+	}
+	s.clientLeg.tls = failed == nil
+}
+
+// reachServer makes the server's leg what it should be, and goes on with the client's request.
+func (s *Session) reachServer() {
+	if s.serverLeg.local {
+		s.cfg.ServerTLS = wire.NoTLS // as libpq has it
+	}
+	s.encrypts = s.cfg.ServerTLS == wire.MayTLS || s.cfg.ServerTLS == wire.MustTLS
+	s.tryServer()
+}
+
+// tryServer begins an attempt.
+func (s *Session) tryServer() {
+	s.attempts++
+	s.phase = phaseLeg
+	switch {
+	case !s.encrypts:
+		s.sendStartup()
+	case s.cfg.DirectTLS:
+		s.upgrade = wire.ServerLeg
+	default:
+		s.toServer = append(s.toServer, 0, 0, 0, 8, codeSSL>>24, codeSSL>>16&0xff, codeSSL>>8&0xff, codeSSL&0xff)
+	}
+}
+
+// legFromServer takes the server's answer to a request for TLS: one byte, and nothing with it.
+func (s *Session) legFromServer(p []byte) {
+	switch {
+	case p[0] == 'S' && len(p) > 1:
+		s.turnAway(connectionFailure, "something was sent in the server's name before TLS began", "")
+	case p[0] == 'S':
+		s.upgrade = wire.ServerLeg
+	case s.cfg.ServerTLS == wire.MustTLS:
+		s.turnAway(connectionFailure, "the server does not support TLS, but isotap is to use it",
+			"Allow a connection without: sslmode=prefer in the address that --upstream gives.")
+	case p[0] == 'N':
+		s.encrypts = false
+		s.sendStartup()
+	default:
+		s.tryAgain() // a server that knows of no TLS, or cannot serve
+	}
+}
+
+func (s *Session) serverUpgraded(with *tls.ConnectionState, failed error) {
+	if failed == nil && s.cfg.DirectTLS && with.NegotiatedProtocol != ALPN {
+		failed = errors.New("the server did not agree on the application protocol " + ALPN)
+	}
+	switch {
+	case failed == nil:
+		s.serverLeg.tls = true
+		s.compareCertificates(with)
+		s.sendStartup()
+	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
+		s.tryAgain()
+	default:
+		s.turnAway(connectionFailure, fmt.Sprintf("isotap cannot use TLS with the server: %v", failed),
+			"See sslmode and sslrootcert in the address that --upstream gives.")
+	}
+}
+
+// tryAgain makes the other attempt that libpq makes with sslmode=prefer and allow: it needs a connection of its
+// own.
+func (s *Session) tryAgain() {
+	s.encrypts = !s.encrypts
+	s.upgrade = wire.ServerAgain
+}
+
+// retries says whether the server refused how it was connected to, and is connected to the other way. Once it
+// has asked for a password the client would be asked twice.
+func (s *Session) retries(m message) (bool, error) {
+	e, err := readError(m.body)
+	either := s.cfg.ServerTLS == wire.MayTLS && s.serverLeg.tls || s.cfg.ServerTLS == wire.LastTLS
+	if !either || s.answered || s.attempts > 1 || e.code != "28000" {
+		return false, err
+	}
+	s.tryAgain()
+	return true, err
+}
