@@ -65,11 +65,14 @@ func (s libpqSettings) tls(jdbc bool) (TLS, error) {
 			return TLS{}, fmt.Errorf("the parameter %s in the server's address: %w", name, err)
 		}
 	}
-	switch {
+	switch t.Direct = s.get("sslnegotiation") == "direct"; {
 	case t.CA == systemRoots:
 		t.Mode = TLSVerifyFull
 	case t.CA != "" && t.Mode == TLSRequire:
 		t.Mode = TLSVerifyCA
+	}
+	if t.Direct && t.Mode < TLSRequire {
+		return TLS{}, errors.New("the parameter sslnegotiation=direct in the server's address needs sslmode=require, verify-ca or verify-full")
 	}
 	return t, nil
 }
@@ -107,6 +110,9 @@ func (t Target) libpqURL() string {
 	b.WriteString("/" + escape(t.Database))
 	if t.Network != "unix" && t.TLS.Mode != TLSPrefer {
 		parameters = append(parameters, "sslmode="+t.TLS.Mode.String())
+	}
+	if t.TLS.Direct {
+		parameters = append(parameters, "sslnegotiation=direct")
 	}
 	for _, p := range [][2]string{{"sslrootcert", t.TLS.CA}, {"sslcert", t.TLS.Cert}, {"sslkey", t.TLS.Key}} {
 		if p[1] != "" {

@@ -65,6 +65,8 @@ func TestParseTargetReadsLibpqsTLS(t *testing.T) {
 		{"postgres://h?sslmode=require&sslrootcert=ca.pem", TLS{Mode: TLSVerifyCA, CA: "ca.pem"}},
 		{"postgres://h?sslrootcert=system", TLS{Mode: TLSVerifyFull, CA: "system"}},
 		{"host=h sslmode=verify-full sslcert=c.pem sslkey='k.pem'", TLS{Mode: TLSVerifyFull, Cert: "c.pem", Key: "k.pem"}},
+		{"postgres://h?sslmode=require&sslnegotiation=direct", TLS{Mode: TLSRequire, Direct: true}},
+		{"postgres://h?sslmode=require&sslnegotiation=postgres", TLS{Mode: TLSRequire}},
 		{"postgres://h?ssl=true", TLS{Mode: TLSRequire}},
 		{"jdbc:postgresql://h/?ssl=true", TLS{Mode: TLSVerifyFull}},
 		{"jdbc:postgresql://h/?ssl=true&sslmode=verify-ca", TLS{Mode: TLSVerifyCA}},
@@ -119,6 +121,7 @@ func TestPostgreSQLTargetsReadBackAsTheyWere(t *testing.T) {
 		"postgres://u:p@h:5433/d?sslmode=verify-full&sslrootcert=a%26b&sslcert=c&sslkey=k",
 		"postgres://u:p%40@/d?host=%2Frun%2Fa%20b&port=5433",
 		"postgres://h:5432/?sslmode=disable",
+		"postgres://h:5432/?sslmode=require&sslnegotiation=direct",
 		"postgres://:pw@h:5432/",
 	} {
 		target, err := ParseTarget(text)

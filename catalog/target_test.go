@@ -29,7 +29,7 @@ func TestParseTargetReadsWhatPeopleWrite(t *testing.T) {
 		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{MySQL, "tcp", "h:3306", "u", "p", "d", TLS{}}},
 		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
 		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
-		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem"}}},
+		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem", false}}},
 		{"mysql://u@h/d?tls=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
 		{"mysql://u@h/d?tls=skip-verify", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
 		{"mysql://u@h/d?ssl=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},

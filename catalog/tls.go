@@ -35,6 +35,8 @@ const (
 type TLS struct {
 	Mode          TLSMode
 	CA, Cert, Key string
+	// Direct begins TLS without asking the server whether it can (PostgreSQL's from version 17 on).
+	Direct bool
 }
 
 var tlsModes = [...]string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}

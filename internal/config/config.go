@@ -48,7 +48,7 @@ type Settings struct {
 // Default gives the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
-		LogLevel: "info", LogSQL: "none", SocketMode: "0600", LoginTimeout: 10 * time.Second}
+		LogLevel: "info", LogSQL: "none", SocketMode: "0600"}
 }
 
 // An Option describes one setting.
@@ -83,7 +83,7 @@ var Options = []Option{
 	{Name: "socket_mode", value: func(s *Settings) any { return &s.SocketMode },
 		Usage: "permissions of unix sockets, as an octal number"},
 	{Name: "login_timeout", value: func(s *Settings) any { return &s.LoginTimeout },
-		Usage: "how long a client may take to log in, and the server to answer"},
+		Usage: "how long a client may take to log in, and the server to answer; 0s is what such servers allow: 10s, PostgreSQL 1m"},
 	{Name: "tls", value: func(s *Settings) any { return &s.TLS },
 		Usage: "TLS with clients: off, optional or required (default: optional with a certificate, otherwise off)"},
 	{Name: "tls_cert", value: func(s *Settings) any { return &s.TLSCert },

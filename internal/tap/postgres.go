@@ -68,7 +68,10 @@ func (b *postgresBackend) ask(ctx context.Context, database string) (err error) 
 }
 
 func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
-	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse}
+	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, DirectTLS: b.target.TLS.Direct}
+	if legs.Client != nil {
+		cfg.Certificate = legs.Client.Certificates[0].Certificate[0]
+	}
 	if b.databases != nil {
 		cfg.Planners = b.plannerOf
 		cfg.Prepared = &b.prepared
@@ -86,6 +89,7 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol 
 			}
 			postgresproxy.Refuse(client, why)
 		},
+		LoginTimeout: postgresproxy.LoginTimeout,
 	}
 }
 

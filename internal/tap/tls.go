@@ -16,6 +16,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/proxy"
+	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/wire"
 )
 
@@ -118,10 +119,19 @@ func (o *Options) legs() (proxy.TLS, error) {
 	}
 	switch o.Upstream.TLS.Mode {
 	case catalog.TLSDisable:
-	case catalog.TLSAllow, catalog.TLSPrefer:
+	case catalog.TLSAllow:
+		t.ServerUse = wire.LastTLS
+	case catalog.TLSPrefer:
 		t.ServerUse = wire.MayTLS
 	default:
 		t.ServerUse = wire.MustTLS
+	}
+	if o.Upstream.Family == catalog.PostgreSQL {
+		for _, cfg := range []*tls.Config{t.Client, t.Server} {
+			if cfg != nil {
+				cfg.NextProtos = []string{postgresproxy.ALPN}
+			}
+		}
 	}
 	return t, nil
 }

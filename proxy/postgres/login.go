@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/isotap/isotap/proxy/wire"
 )
@@ -16,6 +17,9 @@ const (
 	// maxStartup is the server's own limit for messages without a type.
 	maxStartup = 10000
 )
+
+// LoginTimeout is how long servers give a client to log in (authentication_timeout).
+const LoginTimeout = time.Minute
 
 // login is what a session knows of its login.
 type login struct {
