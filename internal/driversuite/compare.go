@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// explained are the differences that have to be, by engine and test.
+// explained are the differences that have to be, by engine and test (of PostgreSQL's drivers "postgresql pgconn.TestX").
 var explained = map[string]string{
 	"mariadb TestLongData/compress": "the driver's compression fails against MariaDB; isotap offers none, so that the test runs without it",
 	"mariadb TestLongData":          "its subtest compress",
@@ -18,6 +18,7 @@ var explained = map[string]string{
 
 // A comparison holds what each way gave.
 type comparison struct {
+	driver          *driver
 	engine, version string
 
 	ways []way
@@ -69,16 +70,11 @@ func (c *comparison) tryAgain(ctx context.Context, s *suite, progress io.Writer)
 	if len(tests) == 0 {
 		return nil
 	}
-	names := make(map[string]bool)
-	for _, test := range tests {
-		name, _, _ := strings.Cut(test, "/")
-		names[name] = true
-	}
-	pattern := "^(" + strings.Join(slices.Sorted(maps.Keys(names)), "|") + ")$"
-	fmt.Fprintf(progress, "again: %s ...\n", pattern)
+	chosen := selectTests(tests)
+	fmt.Fprintf(progress, "again: %s ...\n", strings.Join(tests, ", "))
 	retried := comparison{}
 	for _, w := range c.ways {
-		outcomes, err := s.run(ctx, w, pattern)
+		outcomes, err := s.run(ctx, w, chosen)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w, err)
 		}
@@ -93,11 +89,27 @@ func (c *comparison) tryAgain(ctx context.Context, s *suite, progress io.Writer)
 	return nil
 }
 
+// selectTests selects tests by their names, each with all its subtests.
+func selectTests(tests []string) selection {
+	names := make(map[string][]string)
+	for _, name := range tests {
+		title, test := splitName(name)
+		if !slices.Contains(names[title], test) {
+			names[title] = append(names[title], test)
+		}
+	}
+	chosen := make(selection)
+	for title, tests := range names {
+		chosen[title] = "^(" + strings.Join(slices.Sorted(slices.Values(tests)), "|") + ")$"
+	}
+	return chosen
+}
+
 // print writes the counts of each way and every difference, and gives the number of those that are not
 // explained.
 func (c *comparison) print(out io.Writer, verbose bool) (int, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tests of %s on %s %s\n", driver, c.engine, c.version)
+	fmt.Fprintf(&b, "tests of %s on %s %s\n", c.driver.module, c.engine, c.version)
 	for i, w := range c.ways {
 		counts := make(map[string]int)
 		for _, results := range c.results {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,8 @@ func TestDifferencesAreListedByTestAndWay(t *testing.T) {
 {"Action":"%s","Test":"TestB"}
 {"Action":"run","Test":"TestHangs"}
 `
-	c := comparison{engine: "mysql", version: "9"}
-	for _, w := range paths {
+	c := comparison{driver: drivers[0], engine: "mysql", version: "9"}
+	for _, w := range allWays {
 		result := "pass"
 		if w == items {
 			result = "fail"
@@ -44,5 +45,30 @@ func TestDifferencesAreListedByTestAndWay(t *testing.T) {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("%q is missing in\n%s", line, out.String())
 		}
+	}
+}
+
+func TestTestsAreTriedAgainByPackage(t *testing.T) {
+	got := selectTests([]string{"pgconn.TestB/one.two", "pgconn.TestA", "pgconn.TestB", "TestC/x"})
+	want := selection{"pgconn": "^(TestA|TestB)$", "": "^(TestC)$"}
+	if !maps.Equal(got, want) {
+		t.Errorf("selected %v, want %v", got, want)
+	}
+}
+
+func TestTheServerChoosesTheDriver(t *testing.T) {
+	for _, tt := range []struct{ name, server, want string }{
+		{"", "", "mysql"},
+		{"", "mysql://root@127.0.0.1/", "mysql"},
+		{"", "postgres://postgres@127.0.0.1/", "pgx"},
+		{"pq", "postgres://postgres@127.0.0.1/", "pq"},
+	} {
+		d, err := chooseDriver(tt.name, tt.server)
+		if err != nil || d.name != tt.want {
+			t.Errorf("-driver %q -server %q: %+v, %v; want %s", tt.name, tt.server, d, err, tt.want)
+		}
+	}
+	if _, err := chooseDriver("odbc", ""); err == nil || !strings.Contains(err.Error(), "mysql, pgx, pq") {
+		t.Errorf("an unknown driver: %v", err)
 	}
 }

@@ -1,12 +1,17 @@
-// Command driversuite runs the test suite of Go's MySQL driver three times over (directly, through isotap
-// that is off, and through isotap that records) and lists every test whose outcome differs. The driver
-// looks at everything that a server says, so the suite witnesses that no client can tell.
+// Command driversuite runs the test suites of Go's drivers three times over (directly, through isotap
+// that is off, and through isotap that records) and lists every test whose outcome differs. The drivers
+// look at everything that a server says, so their suites witness that no client can tell.
 //
-//	go run ./internal/driversuite [-server mysql://root@127.0.0.1:3306/] [-run REGEXP]
+//	go run ./internal/driversuite [-driver mysql] [-server mysql://root@127.0.0.1:3306/] [-run REGEXP]
+//	go run ./internal/driversuite -driver pgx [-server postgres://postgres@127.0.0.1:5432/]
 //
-// Without -server it starts a throw-away MariaDB. The user needs every privilege: the database gotest is
-// dropped and made anew for each run, and local_infile is switched on. The program exits with 1 when a
-// test's outcome differs.
+// Without -server it starts a throw-away MariaDB or PostgreSQL. The user needs every privilege: the suite's
+// database (gotest, pgx_test or pqgotest) is dropped and made anew for each run, on the MySQL family
+// local_infile is switched on, on PostgreSQL the roles of pgx's suite are made. The program exits with 1
+// when a test's outcome differs.
+//
+// drivers.go lists the suites, suite.go runs one, compare.go compares; mysql.go and postgresql.go have what
+// the suites need of a server.
 package main
 
 import (
@@ -17,25 +22,27 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"slices"
+	"strings"
 	"time"
-
-	"github.com/isotap/isotap/catalog"
-	"github.com/isotap/isotap/internal/testdb"
 )
 
 // settings are what the command line says.
 type settings struct {
+	driver  string
 	server  string
 	run     string
+	ways    string
 	verbose bool
 	again   int
 }
 
 func main() {
 	var s settings
-	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away MariaDB")
+	flag.StringVar(&s.driver, "driver", "", "whose suite: "+strings.Join(driverNames(), ", ")+" (default: mysql, or with a PostgreSQL as -server pgx)")
+	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away one of the driver's family")
 	flag.StringVar(&s.run, "run", "", "run only the tests that match, as go test -run does")
+	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server")
 	flag.BoolVar(&s.verbose, "v", false, "print what differing tests say")
 	flag.IntVar(&s.again, "again", 2, "how often a test whose outcome differs is tried again, on all paths")
 	flag.Parse()
@@ -50,40 +57,44 @@ func main() {
 	}
 }
 
-// run compares the paths, prints the comparison to out and gives the number of differences. What it is
+// run compares the ways, prints the comparison to out and gives the number of differences. What it is
 // doing goes to progress.
 func run(ctx context.Context, s settings, out, progress io.Writer) (differences int, err error) {
-	target, stop, err := server(ctx, s.server)
+	ways, err := parseWays(s.ways)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	d, err := chooseDriver(s.driver, s.server)
+	if err != nil {
+		return 0, err
+	}
+	h, err := d.open(ctx, s.server, d.database)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
 	dir, err := os.MkdirTemp("", "isotap-driversuite-")
 	if err != nil {
 		return 0, fmt.Errorf("make a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	su := suite{dir: dir, program: filepath.Join(dir, "suite"), target: target}
+	su := suite{dir: dir, driver: d, host: h}
 	fmt.Fprintln(progress, "compiling the driver's tests ...")
 	if err := su.compile(ctx); err != nil {
 		return 0, err
 	}
-	if err := su.offerTLS(ctx); err != nil {
+	c := comparison{driver: d}
+	if c.engine, c.version, err = h.facts(ctx); err != nil {
 		return 0, err
 	}
-	facts, err := su.facts(ctx)
-	if err != nil {
-		return 0, err
-	}
-	c := comparison{engine: facts.Engine, version: facts.Version}
-	for _, p := range paths {
-		fmt.Fprintf(progress, "%s ...\n", p)
+	for _, w := range ways {
+		fmt.Fprintf(progress, "%s ...\n", w)
 		started := time.Now()
-		outcomes, err := su.run(ctx, p, s.run)
+		outcomes, err := su.run(ctx, w, su.everything(s.run))
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", p, err)
+			return 0, fmt.Errorf("%s: %w", w, err)
 		}
-		c.add(p, outcomes, time.Since(started))
+		c.add(w, outcomes, time.Since(started))
 	}
 	for range s.again {
 		if err := c.tryAgain(ctx, &su, progress); err != nil {
@@ -93,19 +104,26 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	return c.print(out, s.verbose)
 }
 
-// server gives the server to test on and what ends it.
-func server(ctx context.Context, url string) (catalog.Target, func() error, error) {
-	stop := func() error { return nil }
-	if url == "" {
-		s, err := testdb.Start(ctx, testdb.Options{Args: []string{"--local-infile=1"}})
-		if err != nil {
-			return catalog.Target{}, nil, err
+// A way is how the suite reaches the server.
+type way string
+
+// The ways that are compared.
+const (
+	direct way = "direct"
+	off    way = "off"
+	items  way = "items"
+)
+
+var allWays = []way{direct, off, items}
+
+func parseWays(text string) ([]way, error) {
+	var ways []way
+	for name := range strings.SplitSeq(text, ",") {
+		w := way(name)
+		if !slices.Contains(allWays, w) {
+			return nil, fmt.Errorf("-ways: there is no way %q: direct, off or items", name)
 		}
-		url, stop = s.URL(), s.Stop
+		ways = append(ways, w)
 	}
-	target, err := catalog.ParseTarget(url)
-	if err != nil {
-		return catalog.Target{}, nil, errors.Join(fmt.Errorf("-server: %w", err), stop())
-	}
-	return target, stop, nil
+	return ways, nil
 }

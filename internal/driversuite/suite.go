@@ -12,33 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/tap"
 )
 
-// The module whose tests are run, in the version of isotap's own go.mod.
-const driver = "github.com/go-sql-driver/mysql"
-
-// database is where the suite makes its tables.
-const database = "gotest"
-
-// skipped are tests that need the Internet instead of the server: an address there that must not answer.
-const skipped = "TestConnectorReturnsTimeout"
-
-// runLimit bounds one run of the suite, which takes seconds: a test that hangs is a difference too.
-const runLimit = "3m"
-
-// A way is how the suite reaches the server.
-type way string
-
-// The ways that are compared.
-const (
-	direct way = "direct"
-	off    way = "off"
-	items  way = "items"
-)
-
-var paths = []way{direct, off, items}
+// runLimit bounds one run of a package's tests, which takes seconds: a test that hangs is a difference too.
+const runLimit = "5m"
 
 // An outcome is what became of one test.
 type outcome struct {
@@ -46,67 +24,79 @@ type outcome struct {
 	said   string
 }
 
-// A suite is the driver's compiled tests and the server that they run on.
+// A suite is a driver's compiled tests and the server that they run on.
 type suite struct {
-	dir, program string
-	target       catalog.Target
-	// clients is the TLS that isotap offers: where the server does, so that the tests of it mean the same.
-	clients tap.ClientTLS
+	dir    string // for programs and recordings
+	source string // the module's
+	driver *driver
+	host   host
 }
 
-// compile builds the driver's tests as a program.
+// A selection says which tests of which packages run: a pattern by the package's title. Packages that are
+// not in it do not run.
+type selection map[string]string
+
+// everything selects the tests of all packages that match the pattern.
+func (s *suite) everything(pattern string) selection {
+	chosen := make(selection)
+	for _, p := range s.driver.packages {
+		chosen[p.title] = pattern
+	}
+	return chosen
+}
+
+// compile builds the driver's tests as programs.
 func (s *suite) compile(ctx context.Context) error {
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", s.program, driver).CombinedOutput(); err != nil {
-		return fmt.Errorf("compile the tests of %s: %w\n%s", driver, err, out)
+	if err := s.find(ctx); err != nil {
+		return fmt.Errorf("find %s: %w", s.driver.module, err)
+	}
+	for _, p := range s.driver.packages {
+		c := exec.CommandContext(ctx, "go", "test", "-c", "-o", s.program(p), "./"+p.dir)
+		c.Dir = s.source
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("compile the tests of %s, package %s: %w\n%s", s.driver.module, p.dir, err, out)
+		}
 	}
 	return nil
 }
 
-// offerTLS has isotap's legs be as those of a direct connection to a server that offers TLS: some of the
-// tests use TLS, and ask the server for its cipher.
-func (s *suite) offerTLS(ctx context.Context) error {
-	encrypted := s.target
-	encrypted.TLS.Mode = max(encrypted.TLS.Mode, catalog.TLSPrefer)
-	conn, err := catalog.Connect(ctx, encrypted)
+func (s *suite) program(p pkg) string { return filepath.Join(s.dir, "suite-"+p.title) }
+
+// find has the driver's module in Go's cache and learns where.
+func (s *suite) find(ctx context.Context) error {
+	version := s.driver.version
+	if version == "" {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", s.driver.module).Output()
+		if err != nil {
+			return err
+		}
+		version = strings.TrimSpace(string(out))
+	}
+	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", s.driver.module+"@"+version).Output()
 	if err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
 		return err
 	}
-	defer conn.Close()
-	r, err := conn.Exec(ctx, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")
-	if err != nil {
-		return fmt.Errorf("ask the server for its cipher: %w", err)
-	}
-	cipher, err := r.GetString(0, 1)
-	if err != nil || cipher == "" {
-		return nil
-	}
-	s.target = encrypted
-	s.clients, err = tap.ParseClientTLS("", "auto", "", "")
-	return err
+	s.source = module.Dir
+	return nil
 }
 
-// facts says which server it is.
-func (s *suite) facts(ctx context.Context) (catalog.Server, error) {
-	conn, err := catalog.Connect(ctx, s.target)
-	if err != nil {
-		return catalog.Server{}, err
-	}
-	defer conn.Close()
-	return catalog.ServerFacts(ctx, conn)
-}
-
-// run runs the tests that match the pattern, all of them when it is empty, in a new database.
-func (s *suite) run(ctx context.Context, w way, pattern string) (_ map[string]outcome, err error) {
-	if err := s.renewDatabase(ctx); err != nil {
+// run runs the chosen tests in a new database.
+func (s *suite) run(ctx context.Context, w way, chosen selection) (_ map[string]outcome, err error) {
+	if err := s.host.renew(ctx); err != nil {
 		return nil, err
 	}
-	network, address := s.target.Network, s.target.Address
+	target := s.host.target()
+	network, address := target.Network, target.Address
 	if w != direct {
 		recording, err := os.MkdirTemp(s.dir, "recording-")
 		if err != nil {
 			return nil, fmt.Errorf("make a directory: %w", err)
 		}
-		t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", ClientTLS: s.clients, Off: w == off,
+		t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: "127.0.0.1:0", ClientTLS: s.host.clients(), Off: w == off,
 			Recording: recording, Drain: time.Second, Version: "driversuite"})
 		if err != nil {
 			return nil, err
@@ -114,46 +104,63 @@ func (s *suite) run(ctx context.Context, w way, pattern string) (_ map[string]ou
 		defer func() { err = errors.Join(err, t.Stop()) }()
 		network, address = t.Addr().Network(), t.Addr().String()
 	}
-	return s.tests(ctx, network, address, pattern)
-}
-
-// renewDatabase gives the suite an empty database, on a connection of its own.
-func (s *suite) renewDatabase(ctx context.Context) error {
-	conn, err := catalog.Connect(ctx, s.target)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, sql := range []string{"DROP DATABASE IF EXISTS " + database, "CREATE DATABASE " + database, "SET GLOBAL local_infile = 1"} {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("%s: %w", sql, err)
+	outcomes := make(map[string]outcome)
+	for _, p := range s.driver.packages {
+		pattern, ok := chosen[p.title]
+		if !ok {
+			continue
+		}
+		if err := s.tests(ctx, p, append(s.host.environment(network, address), p.env...), pattern, outcomes); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	if len(outcomes) == 0 {
+		return nil, errors.New("no test ran")
+	}
+	return outcomes, nil
 }
 
-// tests runs the program against an address.
-func (s *suite) tests(ctx context.Context, network, address, pattern string) (map[string]outcome, error) {
-	work := filepath.Join(s.dir, "work")
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return nil, fmt.Errorf("make a directory: %w", err)
+// tests runs a package's program and adds what became of its tests.
+func (s *suite) tests(ctx context.Context, p pkg, env []string, pattern string, outcomes map[string]outcome) error {
+	args := []string{"tool", "test2json", s.program(p), "-test.v=test2json", "-test.timeout=" + runLimit, "-test.run=" + pattern}
+	if s.driver.skipped != "" {
+		args = append(args, "-test.skip="+s.driver.skipped)
 	}
-	c := exec.CommandContext(ctx, "go", "tool", "test2json", s.program, "-test.v=test2json", "-test.timeout="+runLimit,
-		"-test.run="+pattern, "-test.skip="+skipped)
-	c.Dir = work
-	c.Env = append(os.Environ(), "MYSQL_TEST_USER="+s.target.User, "MYSQL_TEST_PASS="+s.target.Password, "MYSQL_TEST_PROT="+network,
-		"MYSQL_TEST_ADDR="+address, "MYSQL_TEST_DBNAME="+database, "MYSQL_TEST_CONCURRENT=1")
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Dir = filepath.Join(s.source, p.dir) // where its test data are
+	c.Env = append(os.Environ(), env...)
 	var said bytes.Buffer
 	c.Stderr = &said
 	out, err := c.Output()
-	outcomes, parseErr := parseOutcomes(out)
-	switch {
-	case parseErr != nil:
-		return nil, errors.Join(parseErr, err)
-	case len(outcomes) == 0:
-		return nil, fmt.Errorf("run the driver's tests: %w: %s", errors.Join(errors.New("no test ran"), err), said.Bytes())
+	found, parseErr := parseOutcomes(out)
+	if parseErr != nil {
+		return errors.Join(parseErr, err)
 	}
-	return outcomes, nil // the error of a run in which tests failed says no more than they do
+	if len(found) == 0 && err != nil {
+		return fmt.Errorf("run the driver's tests: %w: %s", err, said.Bytes())
+	}
+	for test, o := range found {
+		outcomes[p.name(test)] = o
+	}
+	return nil // the error of a run in which tests failed says no more than they do
+}
+
+// name is a test's name among those of all packages.
+func (p *pkg) name(test string) string {
+	if p.title == "" {
+		return test
+	}
+	return p.title + "." + test
+}
+
+// splitName gives the package's title and the name of the top-level test.
+func splitName(name string) (title, test string) {
+	top, _, _ := strings.Cut(name, "/")
+	title, test, ok := strings.Cut(top, ".")
+	if !ok {
+		return "", top
+	}
+	return title, test
 }
 
 // parseOutcomes reads what test2json printed. A test that began and did not end, as in a panic or a hang,

@@ -22,6 +22,8 @@ type PostgreSQLOptions struct {
 	// Args are further command line options of postgres, as "-c", "max_connections=17"; they override
 	// those that the package sets.
 	Args []string
+	// HBA are the lines of pg_hba.conf that come before those that let everybody in without a password.
+	HBA []string
 }
 
 // A PostgreSQLServer is a running PostgreSQL. Its user is the superuser postgres without a password, from
@@ -64,6 +66,9 @@ func startPostgreSQL(ctx context.Context, bin programs, user *account, dir strin
 	if err := initCluster(ctx, bin, user, dir); err != nil {
 		return nil, err
 	}
+	if err := prependHBA(dir, o.HBA); err != nil {
+		return nil, err
+	}
 	for {
 		s, err := launchPostgreSQL(ctx, bin, user, dir, o)
 		if err == nil {
@@ -82,6 +87,20 @@ func initCluster(ctx context.Context, bin programs, user *account, dir string) e
 	args := []string{"--pgdata=" + dataDir(dir), "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"}
 	if out, err := run(ctx, user, dir, bin.install, args...); err != nil {
 		return fmt.Errorf("preparing a data directory with %s: %w\n%s", bin.install, err, tail(out))
+	}
+	return nil
+}
+
+// prependHBA puts lines before those that initdb wrote. The first that fits a connection counts.
+func prependHBA(dir string, lines []string) error {
+	file := filepath.Join(dataDir(dir), "pg_hba.conf")
+	rest, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading who may log in: %w", err)
+	}
+	text := strings.Join(append(lines, string(rest)), "\n")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil { // the owner stays
+		return fmt.Errorf("writing who may log in: %w", err)
 	}
 	return nil
 }

@@ -108,6 +108,33 @@ func TestFailedStartOfPostgreSQLShowsTheLogAndLeavesNothingBehind(t *testing.T) 
 	}
 }
 
+func TestPostgreSQLAsksForPasswordsWhereItIsTold(t *testing.T) {
+	s, err := StartPostgreSQL(t.Context(), PostgreSQLOptions{HBA: []string{"host all guarded 127.0.0.1/32 scram-sha-256"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	db, err := s.DB("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("CREATE ROLE guarded LOGIN PASSWORD 'word'"); err != nil {
+		t.Fatal(err)
+	}
+	s.user = "guarded"
+	for password, want := range map[string]bool{"": false, "other": false, "word": true} {
+		s.password = password
+		c, err := s.config(s.host, "postgres")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.askVersion(t.Context(), c); (err == nil) != want {
+			t.Errorf("with the password %q: %v", password, err)
+		}
+	}
+}
+
 func TestCancelledStartOfPostgreSQLEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// A mysqlHost is a server of the MySQL family.
+type mysqlHost struct {
+	at       catalog.Target
+	tls      tap.ClientTLS
+	database string
+	stop     func() error
+}
+
+func openMySQL(ctx context.Context, url, database string) (host, error) {
+	h := &mysqlHost{database: database, stop: func() error { return nil }}
+	if url == "" {
+		s, err := testdb.Start(ctx, testdb.Options{Args: []string{"--local-infile=1"}})
+		if err != nil {
+			return nil, err
+		}
+		url, h.stop = s.URL(), s.Stop
+	}
+	var err error
+	if h.at, err = catalog.ParseTarget(url); err != nil {
+		return nil, errors.Join(fmt.Errorf("-server: %w", err), h.stop())
+	}
+	if err := h.offerTLS(ctx); err != nil {
+		return nil, errors.Join(err, h.stop())
+	}
+	return h, nil
+}
+
+func (h *mysqlHost) target() catalog.Target { return h.at }
+func (h *mysqlHost) clients() tap.ClientTLS { return h.tls }
+func (h *mysqlHost) close() error           { return h.stop() }
+
+// offerTLS has isotap's legs be as those of a direct connection to a server that offers TLS: some of the
+// tests use TLS, and ask the server for its cipher.
+func (h *mysqlHost) offerTLS(ctx context.Context) error {
+	encrypted := h.at
+	encrypted.TLS.Mode = max(encrypted.TLS.Mode, catalog.TLSPrefer)
+	conn, err := catalog.Connect(ctx, encrypted)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	r, err := conn.Exec(ctx, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+	if err != nil {
+		return fmt.Errorf("ask the server for its cipher: %w", err)
+	}
+	cipher, err := r.GetString(0, 1)
+	if err != nil || cipher == "" {
+		return nil
+	}
+	h.at = encrypted
+	h.tls, err = tap.ParseClientTLS("", "auto", "", "")
+	return err
+}
+
+func (h *mysqlHost) facts(ctx context.Context) (engine, version string, err error) {
+	conn, err := catalog.Connect(ctx, h.at)
+	if err != nil {
+		return "", "", err
+	}
+	defer conn.Close()
+	facts, err := catalog.ServerFacts(ctx, conn)
+	return facts.Engine, facts.Version, err
+}
+
+func (h *mysqlHost) renew(ctx context.Context) error {
+	conn, err := catalog.Connect(ctx, h.at)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, sql := range []string{"DROP DATABASE IF EXISTS " + h.database, "CREATE DATABASE " + h.database, "SET GLOBAL local_infile = 1"} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
+}
+
+func (h *mysqlHost) environment(network, address string) []string {
+	return []string{"MYSQL_TEST_USER=" + h.at.User, "MYSQL_TEST_PASS=" + h.at.Password, "MYSQL_TEST_PROT=" + network,
+		"MYSQL_TEST_ADDR=" + address, "MYSQL_TEST_DBNAME=" + h.database, "MYSQL_TEST_CONCURRENT=1"}
+}
