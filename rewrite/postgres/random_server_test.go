@@ -1,0 +1,56 @@
+package postgres
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A grammar has alternatives by name; in them other names stand between < and >.
+type grammar map[string][]string
+
+var nonterminal = regexp.MustCompile(`<([a-z ]+)>`)
+
+// draw spells out a text.
+func (g grammar) draw(t *rapid.T, text string) string {
+	return nonterminal.ReplaceAllStringFunc(text, func(name string) string {
+		name = strings.Trim(name, "<>")
+		return g.draw(t, rapid.SampledFrom(g[name]).Draw(t, name))
+	})
+}
+
+// writes are statements that write, over serverTables.
+var writes = grammar{
+	"write":       {"<with>INSERT<s>INTO <insert><returning>", "<with>UPDATE <update><returning>", "<with>DELETE<s>FROM <delete><returning>"},
+	"s":           {" ", "\n", "/* ; ' */", " -- é ' ;\n", "\t "},
+	"with":        {"", "", "", "WITH q AS (SELECT 1 AS one) ", "WITH RECURSIVE q(one) AS (VALUES (1)) ", "WITH q AS (DELETE FROM loose RETURNING 2 AS one) "},
+	"insert":      {"kv<as><s>VALUES <pairs><conflict>", "kv (v, k) SELECT note || id, note FROM orders<conflict>", "item<as> (id, name) VALUES (<int>, <text>)<conflict id>", "loose DEFAULT VALUES", "trig VALUES (<int>, 1)<conflict id>", "part (a, id) VALUES (1, <int>), (2, 10<int>)", "line VALUES (<int>, 1, <text>)", "parent TABLE parent", "kv<as> SELECT 'q', one::text FROM q<conflict>", "strange VALUES ('glad', 1)<conflict id>"},
+	"as":          {"", "", " AS x", " AS \"X y\"", " old"},
+	"pairs":       {"(<text>, <text>)", "(<text>, <text>),<s>(<text>, NULL)"},
+	"text":        {"'a'", "'b'", "E'c\\'d'", "$$e$$", "U&'\\0061'", "'é'", "'ink'"},
+	"int":         {"1", "2", "3", "7", "-4", "1+1", "12"},
+	"conflict":    {"", "", " ON CONFLICT DO NOTHING", "<s>ON CONFLICT (k) DO UPDATE SET v = excluded.v", " ON CONFLICT (k) DO UPDATE SET k = excluded.k || 'x'", " ON CONFLICT ON CONSTRAINT kv_pkey DO NOTHING", " ON CONFLICT (k) DO UPDATE SET v = NULL WHERE excluded.v > 'a'"},
+	"conflict id": {"", " ON CONFLICT DO NOTHING", " ON CONFLICT (id) DO UPDATE SET id = excluded.id + 20", " ON CONFLICT (id) DO UPDATE SET id = excluded.id"},
+	"update":      {"kv<as> SET v = v || <text><where kv>", "item<as> SET stock = stock + <int>, name = <text><where item>", "item SET (stock, price) = (SELECT 1, 2)", "item i SET stock = o.qty FROM orders o<s>WHERE o.item_id = i.id", "kv SET v = q.note FROM (SELECT note FROM orders) AS q WHERE q.note = k", "part SET id = id + <int><where item>", "part SET a = a + 1", "parent SET a = <int><where item>", "ONLY parent * SET a = 1", "ONLY parent SET a = <int>", "trig SET a = a + 1, id = id", "loose AS new SET b = <text> WHERE a = 1", "line SET sku = o.note FROM orders o LEFT JOIN item ON item.id = o.item_id WHERE o.id = order_id", "strange SET id = 'glad' WHERE id = 'sad'", "item SET stock = one FROM q WHERE id = one", "parent SET a = part.a FROM part WHERE part.id = parent.id"},
+	"delete":      {"kv<as><where kv>", "item<as><where item>", "orders o USING item i, kv WHERE o.item_id = i.id AND kv.k = o.note", "part<where item>", "parent<as> * WHERE a > 0", "loose WHERE b IN (SELECT b FROM loose WHERE a = 1)", "line USING orders WHERE orders.id = line.order_id", "item USING q WHERE id = one"},
+	"where kv":    {"", " WHERE k = <text>", " WHERE v IS DISTINCT FROM <text> AND k < 'c'", " WHERE k = ANY ('{a,b}')"},
+	"where item":  {"", " WHERE id = <int>", " WHERE id BETWEEN <int> AND <int>", " WHERE 1 / (id - 2) < 5", " WHERE nope = 1"},
+	"returning":   {"", "", "", " RETURNING *", "<s>RETURNING<s>1 AS returning, 'x;' \"from\"", " RETURNING *, count(*)", " RETURNING ctid, tableoid::regclass", " -- end", " RETURNING (SELECT 5), CASE WHEN true THEN 1 END AS end", " RETURNING nope"},
+}
+
+// TestRandomWritesLookTheSame runs random statements on twins, each in a transaction that is rolled back.
+func TestRandomWritesLookTheSame(t *testing.T) {
+	tw := newTwins(t)
+	rapid.Check(t, func(r *rapid.T) {
+		text := writes.draw(r, "<write>")
+		tw.both("BEGIN")
+		tw.both(text)
+		tw.both("ROLLBACK")
+		if t.Failed() {
+			r.Fatalf("%s", text)
+		}
+	})
+	tw.sameTables()
+}
