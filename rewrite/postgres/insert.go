@@ -39,14 +39,14 @@ func readsTables(n *ast.SelectStmt) bool {
 func (w *write) conflict(n *ast.OnConflictClause) error {
 	w.updates()
 	switch {
-	case w.session.Version >= 18 && w.target.table.Partitioned:
+	case w.session.Version >= 18 && w.target.table.Partitioned && !w.versions.hide(w.target.ref):
 		w.left()
-		w.id.add(rewrite.ItemInserted, "(old.ctid IS NULL)")
+		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
 	case w.target.table.Partitioned:
 		return refusal("ON CONFLICT") // there is no xmax to tell by
 	case w.both:
 		w.replaced()
-		w.id.add(rewrite.ItemInserted, "(old.ctid IS NULL)")
+		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
 	default:
 		w.left()
 		// A row that was just inserted is locked by nobody, an updated one by its updater.

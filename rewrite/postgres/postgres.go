@@ -20,7 +20,8 @@
 //   - rewriter.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
 //   - tables.go finds the tables that names mean, sources.go those of a FROM clause, identity.go spells what
 //     identifies their rows, usage.go looks for what else a statement holds.
-//   - Reads: select.go. Writes: insert.go, update.go, merge.go; returning.go adds their RETURNING clause.
+//   - Reads: select.go. Writes: insert.go, update.go, merge.go; returning.go adds their RETURNING clause,
+//     oldnew.go knows what it calls the versions.
 //   - splice.go puts the pieces into the text; position.go finds places of the one text in the other.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.

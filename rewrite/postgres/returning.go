@@ -77,7 +77,7 @@ func (w *write) settle(parts ...ast.Node) error {
 	}
 	for _, s := range append(w.read, w.target) {
 		// Such a name would hide the versions.
-		w.both = w.both && s.ref != "old" && s.ref != "new"
+		w.both = w.both && !w.versions.hide(s.ref)
 	}
 	return nil
 }
@@ -107,8 +107,8 @@ func (w *write) replaced() {
 		return
 	}
 	w.id.table(&w.target)
-	w.place("old", rewrite.ItemPlace, rewrite.ItemXID)
-	w.place("new", rewrite.ItemNewPlace, rewrite.ItemNewXID)
+	w.place(quoted(w.versions.old), rewrite.ItemPlace, rewrite.ItemXID)
+	w.place(quoted(w.versions.new), rewrite.ItemNewPlace, rewrite.ItemNewXID)
 }
 
 // keyed says what becomes of the row's key, when it may change: an UPDATE without it, or of a table that has none,
@@ -121,7 +121,8 @@ func (w *write) keyed(assigned bool) {
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
 		var old, changed []string
 		for _, k := range key {
-			old, changed = append(old, "old."+quoted(k)), append(changed, "new."+quoted(k))
+			old = append(old, quoted(w.versions.old)+"."+quoted(k))
+			changed = append(changed, quoted(w.versions.new)+"."+quoted(k))
 		}
 		w.id.add(rewrite.ItemOldKeyChanged, "(ROW("+strings.Join(old, ", ")+") IS DISTINCT FROM ROW("+strings.Join(changed, ", ")+"))")
 	}

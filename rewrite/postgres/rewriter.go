@@ -138,6 +138,7 @@ type planner struct {
 	plan     *rewrite.Plan
 	edits    []edit
 	ctes     []string // names that WITH gives to queries
+	versions versionNames
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.

@@ -15,6 +15,9 @@ func (pl *planner) rewrite() error {
 	if !pl.session.utf8() && !pl.plainNames() {
 		return refusal("charset")
 	}
+	if pl.session.Version >= 18 {
+		pl.versions = pl.st.versionNames()
+	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	if err != nil {
 		return err
@@ -53,9 +56,10 @@ func ascii(s string) bool {
 	return true
 }
 
-// readable gives a text as the grammar reads it: where backslashes escape in plain strings, these become
-// strings of as many letters.
+// readable gives the statement's text, with what was added behind its last token, as the grammar reads it: where
+// backslashes escape in plain strings, these become strings of as many letters.
 func (pl *planner) readable(text string) string {
+	text = pl.versions.hidden(text)
 	if !pl.session.Backslashes || !strings.Contains(text, `\`) {
 		return text
 	}
