@@ -19,8 +19,11 @@ type Session struct {
 	ID     SessionID
 	Client string // the client's address, for people to recognise it by
 	User   string // as the client logged in; empty when it is not known
-	Start  int64  // nanoseconds since the run's start, on the proxy's monotonic clock
-	End    int64  // as Start; 0 while the session is open or when its end was not recorded
+	// Database is the one whose tables the session's accesses name, where a session is in one for its whole
+	// life (PostgreSQL); empty elsewhere.
+	Database string
+	Start    int64 // nanoseconds since the run's start, on the proxy's monotonic clock
+	End      int64 // as Start; 0 while the session is open or when its end was not recorded
 }
 
 // Info describes a run: one life of one proxy, writing one stretch of a recording.

@@ -188,6 +188,15 @@ func (l *link) send() {
 	}
 }
 
+// inDatabase takes in which database the session is connected to.
+func (l *link) inDatabase(ctx context.Context, database string) error {
+	if database == "" || l.info.Database == database {
+		return nil
+	}
+	l.info.Database = database
+	return l.proxy.cfg.Recorder.Session(ctx, l.info)
+}
+
 // record hands the session's events over.
 func (l *link) record(ctx context.Context) error {
 	cfg := &l.proxy.cfg
@@ -208,6 +217,9 @@ func (l *link) record(ctx context.Context) error {
 				return err
 			}
 		case e.Schema != nil:
+			if err := l.inDatabase(ctx, e.Schema.Database); err != nil {
+				return err
+			}
 			reload, cancel := context.WithTimeout(ctx, reloadLimit)
 			err := cfg.Reload(reload, *e.Schema)
 			cancel()

@@ -230,7 +230,7 @@ func TestTransactionsWithoutPlacesTakeNoRoomForThem(t *testing.T) {
 func TestSessionsComeBackAsTheyWereEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := history.Session{
-			Client: rapid.String().Draw(t, "client"), User: rapid.String().Draw(t, "user"),
+			Client: rapid.String().Draw(t, "client"), User: rapid.String().Draw(t, "user"), Database: rapid.String().Draw(t, "database"),
 			Start: rapid.Int64().Draw(t, "start"), End: rapid.Int64().Draw(t, "end"),
 		}
 		var got history.Session

@@ -37,6 +37,9 @@ func (d *decoder) session(s *history.Session, value []byte) error {
 	s.End = d.in.varint()
 	s.Client = string(d.in.text())
 	s.User = string(d.in.text())
+	if d.in.err == nil && d.in.at < len(value) {
+		s.Database = string(d.in.text())
+	}
 	return d.in.end()
 }
 

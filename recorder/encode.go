@@ -64,7 +64,11 @@ func (e *encoder) session(b []byte, s *history.Session) []byte {
 	b = binary.AppendVarint(b, s.Start)
 	b = binary.AppendVarint(b, s.End)
 	b = appendText(b, s.Client)
-	return appendText(b, s.User)
+	b = appendText(b, s.User)
+	if s.Database != "" {
+		b = appendText(b, s.Database)
+	}
+	return b
 }
 
 // txn appends a transaction's value to b; its run, session and counter are in the key.

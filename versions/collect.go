@@ -12,6 +12,18 @@ func (r *Resolver) Add(info history.Info) {
 	r.runs[r.run(info.Run)].info = info
 }
 
+// AddSession adds a session, before the transactions. One that is not added is in the database that the first
+// one added is in.
+func (r *Resolver) AddSession(s history.Session) {
+	switch {
+	case s.Database == "":
+	case r.first == "":
+		r.first = s.Database
+	case s.Database != r.first:
+		r.databases[sessionKey{s.Run, s.ID}] = s.Database
+	}
+}
+
 func (r *Resolver) run(number history.Run) int32 {
 	i, ok := r.runIndex[number]
 	if !ok {
@@ -33,7 +45,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 		x.hides = x.hides || s.Observation == history.Opaque || s.Observation == history.Inexact
 		for k := range min(len(s.Accesses), len(s.Places)) {
 			if a := &s.Accesses[k]; a.Op != history.Read {
-				r.write(i, s, a.Op, a.Inexact, local(t, a.Row), &s.Places[k])
+				r.write(i, s, a.Op, a.Inexact, r.local(t, a.Row), &s.Places[k])
 				r.sees(&x, s.Places[k].NewXID)
 			}
 		}

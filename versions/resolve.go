@@ -57,7 +57,7 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Plac
 	if x.server == none {
 		return false
 	}
-	row := local(x.txn, a.Row)
+	row := x.local(x.txn, a.Row)
 	a.Row.Table = row.Table + x.servers[x.server].suffix
 	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf}
 	if row.ID == "" {
@@ -168,7 +168,10 @@ func (x *translation) keylessAccess(table string, a *history.Access, p *history.
 const temporary = "pg_temp."
 
 // local gives a row the name that it has among all sessions.
-func local(t *history.Txn, row history.Row) history.Row {
+func (r *Resolver) local(t *history.Txn, row history.Row) history.Row {
+	if database, ok := r.databases[sessionKey{t.ID.Run(), t.Session}]; ok {
+		row.Table += "@" + database
+	}
 	if strings.HasPrefix(row.Table, temporary) {
 		row.Table = fmt.Sprintf("%s@%s.%d", row.Table, t.ID.Run(), t.Session)
 	}

@@ -359,7 +359,7 @@ func play(t *testing.T, level history.Level, seed uint64) (*load, history.Info) 
 func TestVersionsOfARealServerAreTheOnesThatItHolds(t *testing.T) {
 	for seed := range seeds() {
 		l, info := play(t, history.ReadCommitted, seed)
-		got, err := versions.Translate([]history.Info{info}, l.txns)
+		got, err := versions.Translate([]history.Info{info}, nil, l.txns)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func truthOf(t *testing.T, info history.Info, h []*history.Txn) *truth {
 
 func edgesOf(t *testing.T, info history.Info, h []*history.Txn) []analyzer.Edge {
 	t.Helper()
-	h, err := versions.Translate([]history.Info{info}, h)
+	h, err := versions.Translate([]history.Info{info}, nil, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,9 @@
 //
 // Transaction ids mean something within one server only. Runs are of one server if they name the same
 // system identifier and nothing contradicts it, as it does when the data was put back in between; the rows
-// of any other get names of their own.
+// of any other get names of their own. So do those of another database than the first session's, which may
+// have tables of the same names, and those of temporary tables, of which each session has its own. Such
+// names stand as another incarnation's (see [history.Row]).
 //
 // # The files
 //
@@ -53,6 +55,10 @@ type Resolver struct {
 	txnIndex map[history.TxnID]int32
 	writes   []write // a transaction's stand together, in its order
 	rows     map[history.Row]int32
+
+	// databases are those of the sessions that are in another one than the first session is.
+	databases map[sessionKey]string
+	first     string
 
 	// byVersion are the writes by row, server, xmin, ctid and LSN.
 	byVersion []int32
@@ -113,6 +119,11 @@ func (w *write) is(f flags) bool { return w.flags&f != 0 }
 // certain says that the write left a version of its row for others, if its transaction committed.
 func (w *write) certain() bool { return w.flags&(void|inexact) == 0 && w.lsn != 0 }
 
+type sessionKey struct {
+	run history.Run
+	id  history.SessionID
+}
+
 type xidKey struct {
 	server int32
 	xid    uint32
@@ -127,15 +138,18 @@ const (
 // New returns a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
-		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32)}
+		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string)}
 }
 
 // Translate resolves a history that is in memory. Transactions without places are given back themselves,
 // of the others copies.
-func Translate(infos []history.Info, txns []*history.Txn) ([]*history.Txn, error) {
+func Translate(infos []history.Info, sessions []history.Session, txns []*history.Txn) ([]*history.Txn, error) {
 	r := New()
 	for _, info := range infos {
 		r.Add(info)
+	}
+	for _, s := range sessions {
+		r.AddSession(s)
 	}
 	for _, t := range txns {
 		if err := r.Collect(t); err != nil {

@@ -196,7 +196,7 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 		for i := range c.clients {
 			txns = append(txns, c.clients[i].txn(testRun, uint32(i+1)))
 		}
-		got, err := versions.Translate([]history.Info{info}, txns)
+		got, err := versions.Translate([]history.Info{info}, nil, txns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestTemporaryTablesAreOfTheirSessions(t *testing.T) {
 	for _, x := range []*history.Txn{a, b} {
 		x.Stmts[0].Accesses[0].Row.Table = "pg_temp.t"
 	}
-	got, err := versions.Translate(nil, []*history.Txn{a, b})
+	got, err := versions.Translate(nil, nil, []*history.Txn{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestRunsOfOneServerShareItsTransactionIDs(t *testing.T) {
 		infos[0].Ended, infos[1].Started = start.Add(time.Minute), start.Add(c.later)
 		a := (&client{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}}}).txn(testRun, 1)
 		b := (&client{status: yes, shown: []shown{{2, update, "5", left(c.xid, 8, 20)}, {3, read, "5", at(110, 7)}, {4, read, "6", at(105, 3)}}}).txn(testRun+1, 1)
-		got, err := versions.Translate(infos, []*history.Txn{a, b})
+		got, err := versions.Translate(infos, nil, []*history.Txn{a, b})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func TestRunsOfOneServerShareItsTransactionIDs(t *testing.T) {
 
 func TestHistoriesWithTagsStayAsTheyAre(t *testing.T) {
 	tagged := &history.Txn{ID: history.MakeTxnID(testRun, 1), Stmts: []history.Stmt{{Num: 1, Accesses: []history.Access{{Op: history.Read}}}}}
-	got, err := versions.Translate(nil, []*history.Txn{tagged})
+	got, err := versions.Translate(nil, nil, []*history.Txn{tagged})
 	if err != nil || got[0] != tagged {
 		t.Errorf("a history with tags became %v, %v", got, err)
 	}
@@ -269,7 +269,23 @@ func TestAnyPlacesEnd(t *testing.T) {
 	circle := client{status: yes, shown: []shown{{1, update, "", moved(110, 1, 110, 2, 10)}, {2, update, "", moved(110, 2, 110, 1, 20)}}}
 	txn := circle.txn(testRun, 1)
 	txn.Stmts[0].Places = txn.Stmts[0].Places[:0]
-	if _, err := versions.Translate(nil, []*history.Txn{txn, circle.txn(testRun, 2)}); err != nil {
+	if _, err := versions.Translate(nil, nil, []*history.Txn{txn, circle.txn(testRun, 2)}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDatabasesOfOneServerHaveTheirOwnTables(t *testing.T) {
+	sessions := []history.Session{{Run: testRun, ID: 1, Database: "one"}, {Run: testRun, ID: 2, Database: "two"}, {Run: testRun, ID: 3, Database: "one"}}
+	var txns []*history.Txn
+	for seq := range uint32(3) {
+		c := client{status: yes, shown: []shown{{1, update, "5", left(110+seq, 7, uint64(10*seq+10))}}}
+		txns = append(txns, c.txn(testRun, seq+1))
+	}
+	got, err := versions.Translate(nil, sessions, txns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, want := strings.Join(names(got), ", "), "T1.1 update 5 0, T2.1 update 5 0 of t@two, T3.1 update 5 T1.1"; text != want {
+		t.Errorf("%s\nwant\n%s", text, want)
 	}
 }

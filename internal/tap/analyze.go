@@ -107,16 +107,28 @@ func (s *sources) findVersions(ctx context.Context) error {
 		if !slices.ContainsFunc(x.runs, func(r history.Info) bool { return r.Server.Engine == "postgresql" }) {
 			continue
 		}
-		for _, run := range x.runs {
-			found.Add(run)
-		}
-		if err := s.each(ctx, x, nil, found.Collect); err != nil {
+		if err := s.collect(ctx, x, found); err != nil {
 			return fmt.Errorf("analyze %s: %w", x.dir, err)
 		}
 		s.versions = found
 	}
 	found.Settle()
 	return nil
+}
+
+func (s *sources) collect(ctx context.Context, x *source, v *versions.Resolver) error {
+	for _, run := range x.runs {
+		v.Add(run)
+	}
+	for session, err := range x.reader.Sessions(ctx) {
+		if err != nil {
+			return err
+		}
+		if s.wanted(session.Run) {
+			v.AddSession(session)
+		}
+	}
+	return s.each(ctx, x, nil, v.Collect)
 }
 
 // add gives the analyzer the runs of a recording that are wanted.

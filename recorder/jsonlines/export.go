@@ -115,7 +115,7 @@ func writeRun(info *history.Info) *run {
 }
 
 func writeSession(s *history.Session) *session {
-	return &session{ID: uint32(s.ID), Client: text(s.Client), User: text(s.User), Start: s.Start, End: s.End}
+	return &session{ID: uint32(s.ID), Client: text(s.Client), User: text(s.User), Database: text(s.Database), Start: s.Start, End: s.End}
 }
 
 func writeTxn(t *history.Txn) *txn {

@@ -167,7 +167,7 @@ func (i *importer) session(ctx context.Context, s *session) error {
 	}
 	i.sessions[s.ID] = true
 	i.counts.Sessions++
-	return i.writer.Session(ctx, history.Session{ID: history.SessionID(s.ID), Client: string(s.Client), User: string(s.User), Start: s.Start, End: s.End})
+	return i.writer.Session(ctx, history.Session{ID: history.SessionID(s.ID), Client: string(s.Client), User: string(s.User), Database: string(s.Database), Start: s.Start, End: s.End})
 }
 
 func (i *importer) txn(ctx context.Context, x *txn) error {

@@ -50,11 +50,12 @@ type run struct {
 }
 
 type session struct {
-	ID     uint32 `json:"id"`
-	Client text   `json:"client,omitempty"`
-	User   text   `json:"user,omitempty"`
-	Start  int64  `json:"start"`
-	End    int64  `json:"end,omitempty"`
+	ID       uint32 `json:"id"`
+	Client   text   `json:"client,omitempty"`
+	User     text   `json:"user,omitempty"`
+	Database text   `json:"database,omitempty"`
+	Start    int64  `json:"start"`
+	End      int64  `json:"end,omitempty"`
 }
 
 type txn struct {
