@@ -96,8 +96,8 @@ func (v verb) query() {
 		v.p.Kind = history.Update
 	case v.is(first, "DELETE"):
 		v.p.Kind = history.Delete
-	case first >= 0 && v.mark(first, "("): // behind WITH
-		v.p.Kind = history.Select
+	default: // WITH ... (SELECT ...)
+		v.p.Kind, v.p.Locking = history.Select, v.locking()
 	}
 	v.p.Observation = history.Exact
 	v.p.ChangesSession = v.callsSettings()
