@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/versions"
 )
 
 // A recording is what the recordings of the read-write loads hold, and how fast they are analysed.
@@ -55,7 +56,10 @@ func analyse(ctx context.Context, dirs []string) (*recording, error) {
 		return nil, err
 	}
 	r.FromMemory, err = r.rate(func() error {
-		_, err := analyzer.Analyze(infos, txns)
+		translated, err := versions.Translate(infos, txns)
+		if err == nil {
+			_, err = analyzer.Analyze(infos, translated)
+		}
 		return err
 	})
 	return r, err
