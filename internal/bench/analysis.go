@@ -31,22 +31,21 @@ func analyse(ctx context.Context, dirs []string) (*recording, error) {
 	}
 	r := &recording{}
 	var bytes int64
-	var infos []history.Info
-	var txns []*history.Txn
+	var all memory
 	for _, dir := range dirs {
 		size, err := diskBytes(dir)
 		if err != nil {
 			return nil, err
 		}
 		bytes += size
-		if infos, txns, err = read(ctx, dir, infos, txns); err != nil {
+		if err := all.read(ctx, dir); err != nil {
 			return nil, err
 		}
 	}
-	for _, t := range txns {
+	for _, t := range all.txns {
 		r.Stmts += len(t.Stmts)
 	}
-	r.Txns = len(txns)
+	r.Txns = len(all.txns)
 	r.BytesPerStmt = float64(bytes) / float64(max(r.Stmts, 1))
 	var err error
 	if r.FromDisk, err = r.rate(func() error {
@@ -55,13 +54,7 @@ func analyse(ctx context.Context, dirs []string) (*recording, error) {
 	}); err != nil {
 		return nil, err
 	}
-	r.FromMemory, err = r.rate(func() error {
-		translated, err := versions.Translate(infos, txns)
-		if err == nil {
-			_, err = analyzer.Analyze(infos, translated)
-		}
-		return err
-	})
+	r.FromMemory, err = r.rate(all.analyse)
 	return r, err
 }
 
@@ -80,20 +73,42 @@ func (r *recording) rate(analysis func() error) (float64, error) {
 	return float64(n) / time.Since(begin).Seconds(), nil
 }
 
-// read adds a recording's runs and transactions to infos and txns.
-func read(ctx context.Context, dir string, infos []history.Info, txns []*history.Txn) (_ []history.Info, _ []*history.Txn, err error) {
+// A memory is what recordings hold.
+type memory struct {
+	infos    []history.Info
+	sessions []history.Session
+	txns     []*history.Txn
+}
+
+// read adds a recording.
+func (m *memory) read(ctx context.Context, dir string) (err error) {
 	r, err := recorder.Open(dir)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	for s, err := range r.Sessions(ctx) {
+		if err != nil {
+			return err
+		}
+		m.sessions = append(m.sessions, s)
+	}
 	for t, err := range r.Txns(ctx) {
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		txns = append(txns, t)
+		m.txns = append(m.txns, t)
 	}
-	return append(infos, r.Runs()...), txns, nil
+	m.infos = append(m.infos, r.Runs()...)
+	return nil
+}
+
+func (m *memory) analyse() error {
+	txns, err := versions.Translate(m.infos, m.sessions, m.txns)
+	if err == nil {
+		_, err = analyzer.Analyze(m.infos, txns)
+	}
+	return err
 }
 
 // diskBytes is the size of a directory's files.
