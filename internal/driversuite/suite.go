@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -145,8 +146,12 @@ func (s *suite) tests(ctx context.Context, p pkg, env []string, pattern string, 
 	return nil // the error of a run in which tests failed says no more than they do
 }
 
-// name is a test's name among those of all packages.
+// temporary is the random part in the name of a test's directory, which pgconn has in names of subtests.
+var temporary = regexp.MustCompile(`(/Test\w*?)\d+(/\d{3}/)`)
+
+// name is a test's name among those of all packages, alike in all runs.
 func (p *pkg) name(test string) string {
+	test = temporary.ReplaceAllString(test, "$1$2")
 	if p.title == "" {
 		return test
 	}
