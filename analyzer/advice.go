@@ -108,6 +108,8 @@ func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) str
 		return fmt.Sprintf("%s refuses %s, so it promises nothing for it (%s).", engineName(s), l, p.cite())
 	case p.Source == "":
 		return fmt.Sprintf("Nothing is known of what %s promises at %s.", engineName(s), l)
+	case p.forbids(t.f.Anomaly) && p.Together && t.allAt(l):
+		return fmt.Sprintf("%s forbids %s among its transactions, but others wrote what was not recorded, perhaps in between.", levelOf(s, p, l), t.f.Anomaly)
 	case p.forbids(t.f.Anomaly):
 		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.", levelOf(s, p, l), t.f.Anomaly)
 	case p.Snapshot && !p.FirstCommitterWins && slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base()):
@@ -115,4 +117,9 @@ func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) str
 	default:
 		return fmt.Sprintf("%s does not forbid %s (%s).", levelOf(s, p, l), t.f.Anomaly, p.cite())
 	}
+}
+
+// allAt says that all transactions of the witness ran at a level.
+func (t *teller) allAt(l history.Level) bool {
+	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return x.Level != l })
 }

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,6 +182,39 @@ func TestRunsThatDoNotMeetLoseNoWrites(t *testing.T) {
 		}
 		if len(r.Findings) != c.want {
 			t.Errorf("a run from %s to %s: findings %q, want %d", c.start, c.end, names(r), c.want)
+		}
+	}
+}
+
+// A writer at another level, between two serializable transactions of PostgreSQL, takes the one's read out of
+// the other's sight. Where there are signs of such writers, a cycle of serializable transactions is no violation.
+func TestWritersBesideSerializableTransactionsAreReckonedWith(t *testing.T) {
+	const skew = "T1 committed SR | r x 0 | u y 0\nT2 committed SR | r y 0 | u x 0"
+	for name, c := range map[string]struct {
+		history string
+		change  func(h []*history.Txn)
+		want    Class
+	}{
+		"nobody beside": {skew, nil, Violation},
+		"a version that nobody recorded": {skew + "\nT3 committed SR | r z 0", func(h []*history.Txn) {
+			h[2].Stmts[0].Accesses[0].Version = history.Tag{Txn: history.MakeTxnID(history.Unrecorded, 700), Stmt: 1}
+		}, Hazard},
+		"a function at READ COMMITTED":   {skew + "\nT3 committed RC | o", nil, Hazard},
+		"a function at SERIALIZABLE":     {skew + "\nT3 committed SR | o", nil, Violation},
+		"a plain read at READ COMMITTED": {skew + "\nT3 committed RC | r z 0", nil, Violation},
+	} {
+		h := script(t, c.history)
+		if c.change != nil {
+			c.change(h)
+		}
+		info := scriptInfo()
+		info.Server = history.Server{Engine: "postgresql", Version: "15.18"}
+		r := analyze(t, info, h)
+		if len(r.Findings) != 1 || r.Findings[0].Class != c.want {
+			t.Errorf("%s: findings %q, want one %s", name, names(r), c.want)
+		}
+		if len(r.Findings) == 1 && c.want == Hazard && !strings.Contains(r.Findings[0].Rule, "not recorded") {
+			t.Errorf("%s: the rule does not say why: %s", name, r.Findings[0].Rule)
 		}
 	}
 }

@@ -16,11 +16,13 @@ import (
 // then they cannot form a cycle.
 //
 // A level that promises serializability among its own transactions only ([Promise.Together]) orders no
-// commits. Its cycles are looked for by themselves; on all others it counts as snapshot isolation.
+// commits. Its cycles are looked for by themselves; on all others it counts as snapshot isolation, and on all
+// where writers may stand between that nobody recorded.
 type judge struct {
 	o        *order
 	promises [][5][4]*Promise // by run, level, and what becomes of conflicts
 	together bool             // only such cycles are looked for
+	beside   bool             // transactions at other levels wrote what nobody recorded
 }
 
 func newJudge(o *order) *judge {
@@ -32,11 +34,27 @@ func newJudge(o *order) *judge {
 			}
 		}
 	}
+	j.beside = j.findBeside()
 	return j
 }
 
-func (j *judge) promise(t int32) *Promise {
-	r := &j.o.txns[t]
+// findBeside looks for signs of writers that are not in the graph and of which it is not known that they
+// are serializable: between two transactions that are, they break the account that the server keeps.
+func (j *judge) findBeside() bool {
+	if slices.ContainsFunc(j.o.extra, func(e extraVersion) bool { return j.o.runs[e.tag.run].info.Run == history.Unrecorded }) {
+		return true
+	}
+	for t := range j.o.txns {
+		if j.o.txns[t].cloud > 0 && !j.promise(int32(t)).Together {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judge) promise(t int32) *Promise { return j.promiseOf(&j.o.txns[t]) }
+
+func (j *judge) promiseOf(r *txn) *Promise {
 	if int(r.level) >= len(j.promises[r.run]) || int(r.conflicts) >= len(j.promises[r.run][r.level]) {
 		return &noPromise
 	}
@@ -67,17 +85,12 @@ func (j *judge) binds(d *dep) bool {
 // amongThemselves says that both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
-	return !d.inexact && j.promise(d.from).Together && j.promise(d.to).Together
+	return !d.inexact && !j.beside && j.promise(d.from).Together && j.promise(d.to).Together
 }
 
 // anyTogether says whether there are transactions at such a level.
 func (j *judge) anyTogether() bool {
-	for t := range j.o.txns {
-		if j.promise(int32(t)).Together {
-			return true
-		}
-	}
-	return false
+	return !j.beside && slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
 }
 
 // lockedRead says that a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
