@@ -140,7 +140,11 @@ func (l *link) fromServer(ctx context.Context, h heard) {
 func (l *link) idle(ctx context.Context) {
 	switch {
 	case l.draining.Load() && !l.session.InTransaction():
-		l.clientClosed(ctx)
+		if l.session.Unread() {
+			l.clientClosed(ctx)
+			return
+		}
+		l.dismiss()
 	case !l.session.LoggedIn() && !time.Now().Before(l.loginBy):
 		l.session.LoginOverdue(l.proxy.now())
 		l.step(ctx, nil)
@@ -171,9 +175,19 @@ func (l *link) step(ctx context.Context, failed error) {
 		l.send()
 	}
 	l.catchUp(ctx)
-	if l.session.Done() || l.draining.Load() && !l.session.InTransaction() && !l.session.Unread() {
+	switch {
+	case l.session.Done():
 		l.close()
+	case l.draining.Load() && !l.session.InTransaction() && !l.session.Unread():
+		l.dismiss()
 	}
+}
+
+// dismiss ends a link that has nothing under way.
+func (l *link) dismiss() {
+	l.session.Dismiss(l.proxy.now())
+	l.send()
+	l.close()
 }
 
 // send writes what the session has for either side.

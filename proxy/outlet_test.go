@@ -82,6 +82,7 @@ func (r *relay) Copying() bool        { return false }
 func (r *relay) LoggedIn() bool       { return true }
 func (r *relay) InTransaction() bool  { return r.owed > 0 }
 func (r *relay) Unread() bool         { return false }
+func (r *relay) Dismiss(int64)        {}
 func (r *relay) ClientClosed(int64)   { r.done = r.owed <= 0 }
 func (r *relay) ServerClosed(int64)   { r.done = true }
 func (r *relay) Done() bool           { return r.done }

@@ -59,6 +59,8 @@ type Session interface {
 	// Unread says that Idle has something to do when both sides stay quiet.
 	Unread() bool
 	Idle(now int64)
+	// Dismiss has the client told that its connection ends now, where the protocol has words for that.
+	Dismiss(now int64)
 	ClientClosed(now int64)
 	ServerClosed(now int64)
 	// Done says that both sides are to be closed once the output is sent.

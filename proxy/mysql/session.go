@@ -305,6 +305,9 @@ func (s *Session) Idle(now int64) {
 	}
 }
 
+// Dismiss says nothing to the client: a server that shuts down just hangs up on those who are idle.
+func (s *Session) Dismiss(now int64) { s.now = now }
+
 // ClientClosed tells the session that the client will send nothing more. Exchanges in flight go on;
 // when they are done, and the last captured entries are read, [Session.Done] says so.
 func (s *Session) ClientClosed(now int64) {

@@ -25,8 +25,9 @@ const LoginTimeout = time.Minute
 type login struct {
 	// replication says that the connection is one for replication: it is passed through untouched.
 	replication bool
-	// cancels says that the connection asks to cancel a statement of another.
-	cancels bool
+	// cancels says that the connection asks to cancel a statement of another, foreign that it speaks another
+	// version of the protocol, which servers have not spoken for long.
+	cancels, foreign bool
 	// startupMessage is what the client asks of the server: it goes there once the leg is made, and again if
 	// the leg has to be made anew.
 	startupMessage []byte
@@ -46,9 +47,10 @@ func (s *Session) startupBytes(p []byte) (int, error) {
 	used := 0
 	if missing := head - len(in.buf); missing > 0 {
 		used = min(missing, len(p))
-		if in.buf = append(in.buf, p[:used]...); len(in.buf) < head {
-			return used, nil
-		}
+		in.buf = append(in.buf, p[:used]...)
+	}
+	if len(in.buf) < 4 {
+		return used, nil
 	}
 	size := binary.BigEndian.Uint32(in.buf)
 	if size < head || size > maxStartup {
@@ -74,10 +76,17 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 	case code == codeGSS && !s.askedGSS && !s.clientLeg.tls:
 		s.askedGSS = true
 		s.toClient = append(s.toClient, 'N')
+		if more {
+			s.turnAway(protocolViolation, "received unencrypted data after GSSAPI encryption request", "")
+		}
 	case code>>16 == 1234 && code != codeCancel:
 		s.turnAway("0A000", fmt.Sprintf("unsupported frontend protocol %d.%d", code>>16, code&0xffff), "")
 	case code == codeCancel:
 		s.cancels = true
+		s.startupMessage = packet
+		s.reachServer()
+	case code>>16 != 3: // the server answers in a form of its own
+		s.foreign = true
 		s.startupMessage = packet
 		s.reachServer()
 	default:
@@ -94,9 +103,11 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 // sendStartup begins the login, or the cancelling, on a leg to the server that is as it should be.
 func (s *Session) sendStartup() {
 	s.toServer = append(s.toServer, s.startupMessage...)
-	s.phase = phaseAuth
-	if s.cancels {
+	switch s.phase = phaseAuth; {
+	case s.cancels:
 		s.phase = phaseCancel
+	case s.foreign:
+		s.copyOn()
 	}
 }
 

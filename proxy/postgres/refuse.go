@@ -10,6 +10,8 @@ const (
 	tooManyConnections = "53300"
 	cannotConnectNow   = "57P03"
 	connectionFailure  = "08006"
+	protocolViolation  = "08P01"
+	adminShutdown      = "57P01"
 )
 
 // Refuse tells a client that has just connected why it is not served. It returns once the client knows, or

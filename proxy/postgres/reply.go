@@ -100,6 +100,7 @@ func (s *Session) reply(m message) error {
 		s.toClient = append(s.toClient, m.raw...)
 		return nil
 	case 'A':
+		s.listens = true
 		s.toClient = append(s.toClient, m.raw...)
 		return nil
 	}
@@ -259,7 +260,9 @@ func (s *Session) resultEnd(x *owed, m message) error {
 	s.forward(x, m)
 	switch m.kind {
 	case 'C':
-		s.completed(x, string(bytes.TrimSuffix(m.body, []byte{0})))
+		tag := string(bytes.TrimSuffix(m.body, []byte{0}))
+		s.listens = s.listens || tag == "LISTEN"
+		s.completed(x, tag)
 	case 's':
 		s.suspended()
 	}

@@ -103,6 +103,7 @@ type Session struct {
 	// skipping says that after an error the server skips what comes, up to the next Sync.
 	skipping bool
 	copying
+	listens bool // the server may have notifications for the client at any time
 
 	ahead   ahead
 	names   names
@@ -160,10 +161,13 @@ func (s *Session) Turn() wire.Turn {
 	case phaseLeg, phaseAsk, phaseClosing:
 		return wire.ServerTurn
 	case phaseReady:
-		if s.due > 0 && !s.copyingIn() || s.held.raw != nil {
+		switch {
+		case s.due > 0 && !s.copyingIn() || s.held.raw != nil:
 			return wire.ServerTurn
+		case !s.listens && !s.copyingIn():
+			return wire.ClientTurn
 		}
-		return wire.ClientTurn
+		// Notifications come at any time, and so does the error that ends a COPY.
 	}
 	return wire.EitherTurn
 }
@@ -200,6 +204,9 @@ func (s *Session) FromServer(now int64, p []byte) error {
 }
 
 func (s *Session) serverBytes(p []byte) (int, error) {
+	if s.upgrade == wire.ServerAgain {
+		return len(p), nil // of a connection that is given up
+	}
 	switch s.phase {
 	case phaseCopy:
 		s.toClient = append(s.toClient, p...)
@@ -276,6 +283,18 @@ func (s *Session) Unread() bool { return false }
 
 // Idle tells the session that nothing has come from either side for a while.
 func (s *Session) Idle(now int64) { s.now = now }
+
+// Dismiss tells the client that its connection ends now, as a server does that shuts down.
+func (s *Session) Dismiss(now int64) {
+	s.now = now
+	switch s.phase {
+	case phaseLeg, phaseAuth, phaseAsk:
+		s.turnAway(cannotConnectNow, "the database system is shutting down", "")
+	case phaseReady:
+		s.toClient = append(s.toClient, fatal(adminShutdown, "terminating connection due to administrator command", "")...)
+		s.close()
+	}
+}
 
 // ClientClosed tells the session that the client will send nothing more. Replies that the server owes are
 // still read; when they have come, [Session.Done] says so.

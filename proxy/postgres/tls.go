@@ -69,10 +69,13 @@ func (s *Session) offersTLS() bool { return s.cfg.ClientTLS != wire.NoTLS && !s.
 func (s *Session) answerTLS(more bool) {
 	s.askedTLS = true
 	switch {
+	case more:
+		if !s.offersTLS() {
+			s.toClient = append(s.toClient, 'N')
+		}
+		s.turnAway(protocolViolation, "received unencrypted data after SSL request", "")
 	case !s.offersTLS():
 		s.toClient = append(s.toClient, 'N')
-	case more:
-		s.turnAway("08P01", "received unencrypted data after SSL request", "")
 	default:
 		s.toClient = append(s.toClient, 'S')
 		s.upgrade = wire.ClientLeg
