@@ -46,6 +46,19 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 	st.Accesses, st.Places = accesses, places
 }
 
+// largeAggregate is the reason why the rows behind an aggregate are not known.
+const largeAggregate = "large aggregate"
+
+// tooLarge says whether one of a text's statements reads too many rows to collect their identities.
+func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
+	for _, p := range plans {
+		if slices.ContainsFunc(p.Sources, func(src rewrite.Source) bool { return src.Array }) && s.planner.IsTooLarge(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
 func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	switch {
@@ -54,7 +67,8 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	case s.seen.more:
 		lower(st, history.Inexact, "too many rows")
 	case s.seen.partial:
-		lower(st, history.Inexact, "large aggregate")
+		lower(st, history.Inexact, largeAggregate)
+		s.planner.TooLarge(p)
 	case !failed && p.Kind != history.Select && st.Affected != s.seen.rows:
 		lower(st, history.Inexact, "count")
 	}

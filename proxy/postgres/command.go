@@ -176,6 +176,8 @@ func (s *Session) plan(text []byte, extended bool) form {
 		f.reason = "settings not known"
 	case s.refused[f.script] != "":
 		f.reason = s.refused[f.script]
+	case s.tooLarge(f.script.Statements):
+		f.reason = largeAggregate
 	default:
 		f.rewritten = true
 		s.try(f.script)

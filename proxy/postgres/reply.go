@@ -83,7 +83,13 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 	if err := s.reply(m); err != nil {
 		return used, err
 	}
-	return used, s.goOn()
+	if err := s.goOn(); err != nil {
+		return used, err
+	}
+	if s.phase == phaseClosing && s.due == 0 && s.held.raw == nil {
+		s.close()
+	}
+	return used, nil
 }
 
 // reply takes one message of the server.
@@ -236,7 +242,12 @@ func (s *Session) result(x *owed, m message) error {
 			return s.trimRow(x, m)
 		}
 		s.forward(x, m)
-	case 'C', 'I', 's':
+	case 'C', 'I':
+		return s.resultEnd(x, m)
+	case 's':
+		if x.kind != owesExecute {
+			return unexpected(m, x)
+		}
 		return s.resultEnd(x, m)
 	case 'G':
 		s.copyBegins(x)
@@ -306,9 +317,6 @@ func (s *Session) ready(x *owed, m message) error {
 	}
 	if s.replay.on && len(s.queue) == 0 {
 		return s.resend()
-	}
-	if s.phase == phaseClosing && s.due == 0 {
-		s.close()
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 		s.refused = make(map[*sqlpostgres.Script]string)
 	}
 	s.refused[f.script] = refusedWith(e.code)
-	if !s.segment.trial() || s.segment.ran || s.status != 'I' || s.phase != phaseReady {
+	if !s.segment.trial() || s.segment.ran || s.status != 'I' {
 		return false
 	}
 	s.replay = replay{on: true, shown: s.segment.shown}

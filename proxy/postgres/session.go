@@ -31,6 +31,7 @@ import (
 	"fmt"
 
 	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -38,6 +39,10 @@ import (
 // kept.
 type Planner interface {
 	Plan(text []byte, s sqlpostgres.Session) *sqlpostgres.Script
+	// TooLarge takes note that a statement of the plan's kind reads too many rows to collect their identities
+	// in its reply, and IsTooLarge asks for that.
+	TooLarge(*rewrite.Plan)
+	IsTooLarge(*rewrite.Plan) bool
 }
 
 // Config is what a Session needs of the world around it.
@@ -303,9 +308,8 @@ func (s *Session) ClientClosed(now int64) {
 	switch {
 	case s.phase >= phaseClosing:
 	case s.phase == phaseCancel: // the server takes note of it, and closes
-	case s.phase == phaseReady && s.due > 0 && !s.copyingIn():
+	case s.phase == phaseReady && (s.due > 0 || s.held.raw != nil) && !s.copyingIn():
 		s.phase = phaseClosing
-		s.held, s.replay = message{}, replay{}
 	default:
 		s.close()
 	}

@@ -84,9 +84,6 @@ func (s *Session) takeAnswer(x *owed, m message) error {
 		s.toClient = append(s.toClient, m.raw...)
 		s.loggedIn()
 	}
-	if s.phase == phaseClosing && s.due == 0 {
-		s.close()
-	}
 	return nil
 }
 

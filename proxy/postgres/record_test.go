@@ -1,0 +1,266 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// told gives transactions in a short form, one to a line.
+func told(txns []*history.Txn) string {
+	var lines []string
+	for _, t := range txns {
+		line := fmt.Sprintf("%s %s", t.Status, t.Level)
+		if t.Implicit {
+			line += " implicit"
+		}
+		for i := range t.Stmts {
+			line += "; " + toldStmt(&t.Stmts[i])
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func toldStmt(st *history.Stmt) string {
+	s := st.Kind.String()
+	if st.Observation != history.Nothing {
+		s += " " + st.Observation.String()
+	}
+	if st.Reason != "" {
+		s += " (" + st.Reason + ")"
+	}
+	if st.Error.SQLState != "" {
+		s += " error " + st.Error.SQLState
+	}
+	if st.Void {
+		s += " void"
+	}
+	for i, a := range st.Accesses {
+		s += fmt.Sprintf(" %s %s/%s", a.Op, strings.TrimPrefix(a.Row.Table, "public."), a.Row.ID)
+		if st.Places[i] == (history.Place{}) {
+			s += " nowhere"
+		}
+	}
+	return s
+}
+
+// TestTransactionsAreRecordedAsTheServerRanThem has a client say scripts, and compares what is recorded.
+func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
+	r := newRig(t, nil)
+	db := testdb.OpenPostgreSQL(t, r.database)
+	for _, c := range []struct {
+		name  string
+		steps []step
+		want  string
+	}{
+		{"autocommit", queries("SELECT id FROM t WHERE id = 1", "UPDATE t SET n = 1 WHERE id = 2", "INSERT INTO t (id) VALUES (50)", "DELETE FROM t WHERE id = 50"),
+			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED implicit; UPDATE exact update t/2\n" +
+				"committed READ COMMITTED implicit; INSERT exact insert t/50\ncommitted READ COMMITTED implicit; DELETE exact delete t/50"},
+		{"keys of several columns and types", queries("SELECT * FROM other ORDER BY a"),
+			`committed READ COMMITTED implicit; SELECT exact read other/x\,y,00000000-0000-0000-0000-000000000001 read other/z,00000000-0000-0000-0000-00000000000a`},
+		{"keys in binary", []step{send(1, parse("", "SELECT * FROM other ORDER BY a"), bind("", "", []int16{1}), execute("", 0), syncs)},
+			`committed READ COMMITTED implicit; SELECT exact read other/x\,y,00000000-0000-0000-0000-000000000001 read other/z,00000000-0000-0000-0000-00000000000a`},
+		{"a block", queries("BEGIN", "SELECT id FROM t WHERE id = 1", "COMMIT"), "committed READ COMMITTED; BEGIN; SELECT exact read t/1; COMMIT"},
+		{"a block rolled back", queries("START TRANSACTION ISOLATION LEVEL SERIALIZABLE", "UPDATE t SET n = 1 WHERE id = 2", "ABORT"),
+			"aborted SERIALIZABLE; BEGIN; UPDATE exact update t/2; ROLLBACK"},
+		{"the commit of a failed block", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 2", "SELECT 1/0 FROM t WHERE id = 1", "SELECT id FROM t", "COMMIT"),
+			"aborted READ COMMITTED; BEGIN; UPDATE exact update t/2; SELECT exact error 22012 void; SELECT exact error 25P02 void; COMMIT"},
+		{"a commit that fails", queries("BEGIN", "INSERT INTO child VALUES (77)", "COMMIT"),
+			"aborted READ COMMITTED; BEGIN; INSERT exact insert child/; COMMIT error 23503 void"},
+		{"an autocommit that fails", queries("INSERT INTO child VALUES (77)"), "aborted READ COMMITTED implicit; INSERT exact error 23503 void"},
+		{"the same by Sync", []step{send(1, parse("", "INSERT INTO child VALUES (77)"), bind("", "", nil), execute("", 0), syncs)},
+			"aborted READ COMMITTED implicit; INSERT exact insert child/"},
+		{"savepoints", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "SAVEPOINT a", "UPDATE t SET n = 1 WHERE id = 2", "SAVEPOINT a", "UPDATE t SET n = 1 WHERE id = 3",
+			"ROLLBACK TO a", "UPDATE t SET n = 1 WHERE id = 4", "RELEASE a", "ROLLBACK TO a", "COMMIT"),
+			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; SAVEPOINT; UPDATE exact void update t/2; SAVEPOINT; UPDATE exact void update t/3; ROLLBACK; " +
+				"UPDATE exact void update t/4; ROLLBACK; COMMIT"},
+		{"an error behind a savepoint", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "SAVEPOINT a", "SELECT 1/0 FROM t WHERE id = 1", "ROLLBACK TO a", "COMMIT"),
+			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; SAVEPOINT; SELECT exact error 22012 void; ROLLBACK; COMMIT"},
+		{"several statements in one text", queries("UPDATE t SET n = 1 WHERE id = 1; UPDATE t SET n = 1 WHERE id = 2"),
+			"committed READ COMMITTED; UPDATE exact update t/1; UPDATE exact update t/2"},
+		{"several statements, the last fails", queries("UPDATE t SET n = 1 WHERE id = 1; SELECT 1/0 FROM t WHERE id = 1"),
+			"aborted READ COMMITTED; UPDATE exact update t/1; SELECT exact error 22012 void"},
+		{"a block that begins amid a text", queries("UPDATE t SET n = 1 WHERE id = 1; BEGIN; UPDATE t SET n = 1 WHERE id = 2; COMMIT; UPDATE t SET n = 1 WHERE id = 3"),
+			"committed READ COMMITTED; UPDATE exact update t/1; BEGIN; UPDATE exact update t/2; COMMIT\ncommitted READ COMMITTED implicit; UPDATE exact update t/3"},
+		{"a pipeline is a transaction", []step{send(1, parse("", "UPDATE t SET n = 1 WHERE id = 1"), bind("", "", nil), execute("", 0), parse("", "SELECT id FROM t WHERE id = 2"), bind("", "", nil), execute("", 0), syncs)},
+			"committed READ COMMITTED; UPDATE exact update t/1; SELECT exact read t/2"},
+		{"a pipeline that fails", []step{send(1, parse("", "UPDATE t SET n = 1 WHERE id = 1"), bind("", "", nil), execute("", 0), parse("", "SELECT nothing FROM t"), syncs)},
+			"aborted READ COMMITTED implicit; UPDATE exact update t/1"},
+		{"chains", queries("BEGIN ISOLATION LEVEL REPEATABLE READ", "UPDATE t SET n = 1 WHERE id = 1", "COMMIT AND CHAIN", "UPDATE t SET n = 1 WHERE id = 2", "ROLLBACK AND CHAIN",
+			"UPDATE t SET n = 1 WHERE id = 3", "COMMIT"),
+			"committed REPEATABLE READ; BEGIN; UPDATE exact update t/1; COMMIT\naborted REPEATABLE READ; UPDATE exact update t/2; ROLLBACK\n" +
+				"committed REPEATABLE READ; UPDATE exact update t/3; COMMIT"},
+		{"levels", queries("BEGIN", "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SELECT id FROM t WHERE id = 1", "COMMIT", "SET default_transaction_isolation = 'repeatable read'",
+			"SELECT id FROM t WHERE id = 1", "BEGIN", "SELECT id FROM t WHERE id = 1", "COMMIT", "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+			"BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "COMMIT"),
+			"committed READ COMMITTED; BEGIN; SELECT exact read t/1; COMMIT\ncommitted REPEATABLE READ implicit; SELECT exact read t/1\n" +
+				"committed REPEATABLE READ; BEGIN; SELECT exact read t/1; COMMIT\ncommitted SERIALIZABLE; BEGIN; UPDATE exact update t/1; COMMIT"},
+		{"a setting that a rollback takes back", queries("BEGIN", "SET default_transaction_isolation = 'serializable'", "ROLLBACK", "UPDATE t SET n = 1 WHERE id = 1"),
+			"committed READ COMMITTED implicit; UPDATE exact update t/1"},
+		{"a setting within a block", queries("BEGIN", "SET LOCAL search_path = public, pg_catalog", "SELECT id FROM t WHERE id = 1", "COMMIT", "SELECT id FROM t WHERE id = 2"),
+			"committed READ COMMITTED; BEGIN; SELECT exact read t/1; COMMIT\ncommitted READ COMMITTED implicit; SELECT exact read t/2"},
+		{"a setting within a block that has no snapshot yet", queries("BEGIN ISOLATION LEVEL REPEATABLE READ", "SET LOCAL search_path = public", "SELECT id FROM t WHERE id = 1", "SELECT id FROM t WHERE id = 2", "COMMIT"),
+			"committed REPEATABLE READ; BEGIN; SELECT opaque (settings not known); SELECT exact read t/2; COMMIT"},
+		{"definitions in a block", queries("BEGIN", "ALTER TABLE seen ADD w INT", "INSERT INTO seen VALUES (1, 1)", "SELECT id FROM t WHERE id = 1", "COMMIT", "INSERT INTO seen VALUES (2, 2)"),
+			"committed READ COMMITTED; BEGIN; DDL; INSERT opaque (temporary or uncommitted); SELECT exact read t/1; COMMIT\ncommitted READ COMMITTED implicit; INSERT exact insert seen/2"},
+		{"conflicts", queries("INSERT INTO seen VALUES (3, 1) ON CONFLICT (id) DO UPDATE SET v = 2", "INSERT INTO seen VALUES (3, 1) ON CONFLICT (id) DO UPDATE SET v = 2"),
+			"committed READ COMMITTED implicit; INSERT exact insert seen/3\ncommitted READ COMMITTED implicit; INSERT exact update seen/3"},
+		{"row limits", []step{query("BEGIN"), send(1, parse("", "SELECT id FROM t WHERE id < 4 ORDER BY id"), bind("p", "", nil), execute("p", 2), syncs), send(1, execute("p", 2), syncs), query("COMMIT")},
+			"committed READ COMMITTED; BEGIN; SELECT inexact (row limit) read t/1 read t/2; SELECT inexact (row limit) read t/3; COMMIT"},
+		{"a prepared statement at another level", []step{send(1, parse("a", "UPDATE t SET n = 1 WHERE id = 1"), syncs), query("BEGIN ISOLATION LEVEL SERIALIZABLE"),
+			send(1, bind("", "a", nil), execute("", 0), syncs), query("COMMIT")},
+			"committed SERIALIZABLE; BEGIN; UPDATE exact update t/1; COMMIT"},
+		{"an error of the client's own", queries("SELECT nothing FROM t", "SELECT nothing FROM t"),
+			"aborted READ COMMITTED implicit; SELECT exact error 42703 void\naborted READ COMMITTED implicit; SELECT exact error 42703 void"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := db.Exec(reset); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.catalog.Reload(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.planner.Invalidate()
+			r.recorded()
+			converse(t, r.tapped, r.database, c.steps)
+			if got := told(r.recorded()); got != c.want {
+				t.Errorf("recorded\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// said is what a client or the server says to a session without a network, and what came of it.
+type said struct {
+	*Session
+	t    *testing.T
+	txns []*history.Txn
+}
+
+func newSaid(t *testing.T, s *Session) *said { return &said{Session: s, t: t} }
+
+func (s *said) query(sql string) {
+	s.t.Helper()
+	if n, err := s.FromClient(0, appendMessage(nil, 'Q', []byte(sql+"\x00")...)); err != nil || n == 0 {
+		s.t.Fatalf("the session took %d bytes: %v", n, err)
+	}
+	s.heed()
+}
+
+func (s *said) server(kind byte, body string) {
+	s.t.Helper()
+	if err := s.FromServer(0, appendMessage(nil, kind, []byte(body)...)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.heed()
+}
+
+func (s *said) heed() {
+	for _, e := range s.Events() {
+		if e.Txn != nil {
+			s.txns = append(s.txns, e.Txn)
+		}
+	}
+}
+
+const insertedRow = "\x00\x03\x00\x00\x00\x05(0,1)\x00\x00\x00\x030/1\x00\x00\x00\x01t"
+
+// insert has the session insert a row, in a transaction block or not.
+func (s *said) insert(status string) {
+	s.t.Helper()
+	s.query("i")
+	s.server('D', insertedRow)
+	s.server('C', "INSERT 0 1\x00")
+	s.server('Z', status)
+}
+
+func (s *said) begin() {
+	s.t.Helper()
+	s.query("b")
+	s.server('C', "BEGIN\x00")
+	s.server('Z', "T")
+}
+
+// TestLostServerLeavesOpenWhatWaitedForAnAnswer ends the server's connection at different moments.
+func TestLostServerLeavesOpenWhatWaitedForAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		say  func(s *said)
+		want string
+	}{
+		{"amid a block", func(s *said) { s.begin(); s.insert("T") }, "aborted"},
+		{"amid a block's statement", func(s *said) { s.begin(); s.insert("T"); s.query("i") }, "aborted"},
+		{"amid COMMIT", func(s *said) { s.begin(); s.insert("T"); s.query("c") }, "indeterminate"},
+		{"amid a text with COMMIT", func(s *said) { s.begin(); s.insert("T"); s.query("s;c") }, "indeterminate"},
+		{"amid an autocommitted statement", func(s *said) { s.query("i"); s.server('D', insertedRow) }, "indeterminate"},
+		{"before ReadyForQuery", func(s *said) { s.query("i"); s.server('D', insertedRow); s.server('C', "INSERT 0 1\x00") }, "indeterminate"},
+		{"with the server's last words", func(s *said) { s.begin(); s.insert("T"); s.server('E', "SFATAL\x00VFATAL\x00C57P01\x00Mbye\x00\x00") }, "aborted"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSaid(t, loggedIn(t))
+			c.say(s)
+			s.ServerClosed(1)
+			s.heed()
+			if len(s.txns) != 1 || s.txns[0].Status.String() != c.want {
+				t.Errorf("recorded %q, want one transaction that is %s", told(s.txns), c.want)
+			}
+		})
+	}
+}
+
+// TestPreparedTransactionsAreEndedByOtherSessions hands transactions from session to session.
+func TestPreparedTransactionsAreEndedByOtherSessions(t *testing.T) {
+	table := &Prepared{}
+	session := func() *said {
+		s := newSaid(t, loggedIn(t))
+		s.cfg.Prepared = table
+		return s
+	}
+	first := session()
+	first.begin()
+	first.insert("T")
+	first.query("p")
+	first.server('C', "PREPARE TRANSACTION\x00")
+	first.server('Z', "I")
+	first.ServerClosed(1)
+	if first.heed(); len(first.txns) != 0 {
+		t.Fatalf("recorded %q before anybody ended it", told(first.txns))
+	}
+	second := session()
+	second.query("p")
+	second.server('C', "COMMIT PREPARED\x00")
+	second.server('Z', "I")
+	if len(second.txns) != 1 || second.txns[0].Status != history.Committed || len(second.txns[0].Stmts) != 2 {
+		t.Fatalf("recorded %q", told(second.txns))
+	}
+	second.begin()
+	second.insert("T")
+	second.query("p")
+	second.server('C', "PREPARE TRANSACTION\x00")
+	second.server('Z', "I")
+	if rest := table.Rest(); len(rest) != 1 || rest[0].Status != history.Indeterminate {
+		t.Fatalf("left over: %q", told(rest))
+	}
+}
+
+// TestDurableEndsWaitForTheRecording holds the end of an autocommitted statement back until its transaction
+// is handed over.
+func TestDurableEndsWaitForTheRecording(t *testing.T) {
+	s := newSaid(t, loggedIn(t))
+	s.cfg.Durable = true
+	s.Output()
+	s.query("i")
+	s.server('D', insertedRow)
+	s.server('C', "INSERT 0 1\x00")
+	if toClient, _ := s.Output(); len(toClient) > 0 || len(s.txns) > 0 {
+		t.Fatalf("the client hears %q, recorded %q", toClient, told(s.txns))
+	}
+	s.server('Z', "I")
+	if toClient, _ := s.Output(); len(toClient) == 0 || len(s.txns) != 1 {
+		t.Fatalf("the client hears %q, recorded %q", toClient, told(s.txns))
+	}
+}
