@@ -152,26 +152,6 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// FuzzLogin gives a session whatever either side may send before the login is over.
-func FuzzLogin(f *testing.F) {
-	f.Add(startupMessage, appendMessage(appendMessage(nil, 'R', 0, 0, 0, 0), 'Z', 'I'))
-	f.Add([]byte{0, 0, 0, 8, 4, 210, 22, 47}, []byte("S"))
-	f.Add([]byte{0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 2}, []byte{})
-	f.Fuzz(func(t *testing.T, client, server []byte) {
-		s := newTestSession(plans{})
-		if _, err := s.FromClient(0, client); err != nil {
-			return
-		}
-		s.Output()
-		if err := s.FromServer(0, server); err != nil {
-			return
-		}
-		s.Output()
-		s.LoginOverdue(1)
-		s.ServerClosed(2)
-	})
-}
-
 // FuzzBind reads whatever there may be as a Bind message, and what it is made to.
 func FuzzBind(f *testing.F) {
 	f.Add([]byte("p\x00s\x00\x00\x01\x00\x01\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07\x00\x02\x00\x01\x00\x00"), []byte("\x00\x01\x00\x00\x00\x17"))
