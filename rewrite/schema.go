@@ -34,6 +34,9 @@ type Table struct {
 	// What follows is PostgreSQL's.
 
 	OID uint32
+	// Rows is about how many rows the table had, with those that inherit from it, when the schema was read. 0: not
+	// known.
+	Rows int64
 	// Key is the primary key, by the names of its columns in the key's order; nil when there is none.
 	Key []string
 	// Partitioned says that the table holds no rows itself, Root names the partitioned table at the top

@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"slices"
-	"strings"
-
-	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/rewrite"
 )
@@ -12,97 +9,47 @@ import (
 // maxTargets is how many columns a result may have (MaxTupleAttributeNumber).
 const maxTargets = 1664
 
-// selectRows makes a SELECT tell which versions its rows are made of: it appends the identity columns of every
-// base table to the select list, and the client does not see them.
-func (pl *planner) selectRows(n *ast.SelectStmt) error {
-	if reason := collapsing(n); reason != "" {
-		return refusal(reason)
+// otherPlan gives the reason "plan" where the server might answer a block without reading the rows, or with
+// other indexes: identities would have it read more, and at SERIALIZABLE lock more (ADR 3).
+func (b *block) otherPlan(u *usage) (string, error) {
+	const plan = "plan"
+	switch {
+	case b.n.GroupClause != nil, b.unique, extremes(u):
+		return plan, nil // groups may come in an index's order, minimum and maximum from its ends
+	case slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.base == nil && len(rel.sights) > 0 }):
+		return plan, nil // of a query only those columns are computed that are asked of it
+	case b.n.LockingClause != nil:
+		return "", nil // for these the server goes to the tables in any case
 	}
-	u, err := inspect(n.TargetList, n.FromClause, n.WhereClause, n.SortClause, n.LimitCount, n.LimitOffset, n.WindowClause)
+	shown, err := inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause, b.n.SortClause)
 	if err != nil {
-		return err
+		return "", err
 	}
-	sources, err := pl.sources(nodes(n.FromClause))
-	if err != nil {
-		return err
-	}
-	if len(sources) == 0 {
-		return pl.selectNothing(u)
-	}
-	switch {
-	case u.aggregate, u.reachesOut(sources):
-		return refusal("aggregate")
-	case u.function && pl.mayAggregate(n):
-		return refusal("function")
-	case pl.mayHidePlan(n) && covered(sources, u):
-		return refusal("plan")
-	}
-	if u.subquery {
-		pl.lower("subquery")
-	}
-	if u.function {
-		pl.lower("function")
-	}
-	return pl.appendTargets(n, sources)
-}
-
-// collapsing gives the reason why more columns would change which rows a SELECT returns, or where they stand.
-func collapsing(n *ast.SelectStmt) string {
-	switch {
-	case n.WithClause != nil:
-		return "with"
-	case n.Op != ast.SETOP_NONE:
-		return "set operation"
-	case len(nodes(n.ValuesLists)) > 0:
-		return "VALUES"
-	case n.IntoClause != nil:
-		return "SELECT INTO"
-	case n.DistinctClause != nil:
-		return "distinct"
-	case n.GroupClause != nil, n.HavingClause != nil:
-		return "aggregate"
-	}
-	return ""
-}
-
-// selectNothing plans a SELECT without a table.
-func (pl *planner) selectNothing(u *usage) error {
-	switch {
-	case u.subquery:
-		return refusal("subquery")
-	case u.function:
-		return refusal("function")
-	}
-	pl.nothing()
-	return nil
-}
-
-// mayAggregate says whether a function that is not the server's own stands where an aggregate may.
-func (pl *planner) mayAggregate(n *ast.SelectStmt) bool {
-	u, err := inspect(n.TargetList, n.SortClause)
-	return err != nil || u.function
-}
-
-// mayHidePlan says whether it matters that an index alone might answer. It cannot where rows are locked: for these
-// the server goes to the table in any case.
-func (pl *planner) mayHidePlan(n *ast.SelectStmt) bool {
-	return n.LockingClause == nil && (pl.session.Serializable || pl.rewriter.options.StrictPlans)
-}
-
-// covered says whether an index alone might answer for one of the tables.
-func covered(sources []source, u *usage) bool {
-	for i := range sources {
-		s := &sources[i]
-		if u.columns[s.ref] { // the whole row
+	for _, rel := range b.rels {
+		if len(rel.sights) == 0 {
 			continue
 		}
-		for _, x := range s.table.Indexes {
-			if s.within(x, u) {
-				return true
-			}
+		if rel.sights[0].nullable && !rel.base.used(shown) || covered(rel.base, u) {
+			return plan, nil
 		}
 	}
-	return false
+	return "", nil
+}
+
+// used says whether one of the source's columns surely occurs.
+func (s *source) used(u *usage) bool {
+	if u.columns["*"] || u.columns[s.ref+".*"] || u.columns[s.ref] {
+		return true
+	}
+	return slices.ContainsFunc(s.names, func(name string) bool { return u.columns[s.ref+"."+name] })
+}
+
+// covered says whether an index alone might answer for a table.
+func covered(s *source, u *usage) bool {
+	if u.columns[s.ref] { // the whole row
+		return false
+	}
+	return slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool { return s.within(x, u) })
 }
 
 // within says whether an index holds all columns of the source that the statement uses.
@@ -115,61 +62,4 @@ func (s *source) within(x rewrite.Index, u *usage) bool {
 		}
 	}
 	return true
-}
-
-// appendTargets puts the identity columns behind the last item of the select list.
-func (pl *planner) appendTargets(n *ast.SelectStmt, sources []source) error {
-	var added []string
-	width, count := len(nodes(n.TargetList)), 0
-	for i := range sources {
-		s := &sources[i]
-		id, err := readIdentity(s)
-		if err != nil {
-			return err
-		}
-		added = append(added, id.aliased(count+1))
-		count += len(id.items)
-		width += len(s.table.Columns) + len(id.items)
-		pl.plan.Sources = append(pl.plan.Sources, id.source(s))
-	}
-	if width > maxTargets {
-		return refusal("columns")
-	}
-	return pl.extendList(n, strings.Join(added, ", "))
-}
-
-// extendList adds items to the select list.
-func (pl *planner) extendList(n *ast.SelectStmt, added string) error {
-	end, ok := pl.endOfSelectList()
-	if !ok {
-		return refusal(unparsable)
-	}
-	pl.plan.Reply = rewrite.Trimmed
-	if len(nodes(n.TargetList)) > 0 {
-		pl.insertAfter(end, ", "+added)
-	} else {
-		pl.insertAfter(end, " "+added)
-	}
-	return pl.proven(nodes(n.TargetList), added, selectList)
-}
-
-// endOfSelectList gives the last token of the select list of a plain SELECT.
-func (pl *planner) endOfSelectList() (int, bool) {
-	st := pl.st
-	if !st.is(0, "SELECT") {
-		return 0, false
-	}
-	from := 1
-	if st.is(1, "ALL") {
-		from = 2
-	}
-	for i := from; ; i++ {
-		i = st.find(i, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "INTO")
-		if i < 0 {
-			return len(st.toks) - 1, true
-		}
-		if !st.is(i-1, "DISTINCT") { // IS DISTINCT FROM
-			return i - 1, true
-		}
-	}
 }

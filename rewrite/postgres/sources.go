@@ -16,27 +16,10 @@ type source struct {
 	only  bool // without those that inherit from it
 }
 
-// sources finds the base tables of a FROM clause, in the order of the text. What has no rows of tables is
-// passed over.
-func (pl *planner) sources(from []ast.Node) ([]source, error) {
-	var out []source
-	for _, n := range from {
-		found, err := pl.sourcesOf(n)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
-	}
-	for i, s := range out {
-		if slices.ContainsFunc(out[:i], func(o source) bool { return o.ref == s.ref }) {
-			return nil, refusal("same name") // of tables of two schemas
-		}
-	}
-	return out, nil
-}
-
+// sourcesOf finds the base tables of an item of a FROM clause, in the order of the text. What has no rows of tables
+// is passed over.
 func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
-	switch n := n.(type) {
+	switch n := bare(n).(type) {
 	case *ast.RangeVar:
 		t, reason := pl.table(n)
 		if t == nil {

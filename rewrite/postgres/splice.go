@@ -43,6 +43,12 @@ func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
 	return out
 }
 
+// sorted gives the planner's edits in the order of their places.
+func (pl *planner) sorted() []edit {
+	slices.SortStableFunc(pl.edits, func(a, b edit) int { return a.start - b.start })
+	return pl.edits
+}
+
 // script makes the edits of all statements the pieces of a script.
 func (d *draft) script() *Script {
 	s := &Script{Statements: d.plans, text: d.text}

@@ -98,6 +98,17 @@ func nodes(l *ast.NodeList) []ast.Node {
 	return l.Items
 }
 
+// bare takes the parentheses off an expression or a join.
+func bare(n ast.Node) ast.Node {
+	for {
+		p, ok := n.(*ast.ParenExpr)
+		if !ok {
+			return n
+		}
+		n = p.Expr
+	}
+}
+
 // proven says whether the statement with its edits has a list, as given by of, that holds n items more than
 // the client's, and whether these are the ones that were meant to be added. The grammar being what it is,
 // everything else then reads as before.
@@ -123,13 +134,6 @@ func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *as
 		if !reflect.DeepEqual(after[len(before)+i], want) {
 			return refusal(unparsable)
 		}
-	}
-	return nil
-}
-
-func selectList(s ast.Stmt) *ast.NodeList {
-	if n, ok := s.(*ast.SelectStmt); ok {
-		return n.TargetList
 	}
 	return nil
 }

@@ -30,7 +30,10 @@ var functions = func() map[string]bool {
 type usage struct {
 	subquery  bool
 	aggregate bool // an aggregate function outside of subqueries
+	window    bool // a window function
 	function  bool // a function that is not the server's own: it may read and write
+	// calls are the aggregates outside of subqueries, so far as they are spelled as functions.
+	calls []*ast.FuncCall
 	// columns are those that surely belong to the statement's own tables, by name or "qualifier.name"; a star
 	// is a name.
 	columns map[string]bool
@@ -74,6 +77,8 @@ func (u *usage) walk(root ast.Node, depth int) {
 			}
 			u.walk(n.Subselect, depth+1)
 			return false
+		case *ast.RangeSubselect:
+			return depth > 0
 		case *ast.FuncCall:
 			u.call(n, depth)
 		case *ast.JsonObjectAgg, *ast.JsonArrayAgg:
@@ -89,6 +94,7 @@ func (u *usage) walk(root ast.Node, depth int) {
 
 // call looks at a function call.
 func (u *usage) call(n *ast.FuncCall, depth int) {
+	u.window = u.window || depth == 0 && n.Over != nil
 	names := nodes(n.Funcname)
 	own := len(names) == 1
 	if len(names) == 2 {
@@ -104,7 +110,7 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 	switch {
 	case !known:
 		u.function = true
-	case aggregate && n.Over == nil:
+	case (aggregate || n.AggWithinGroup) && n.Over == nil:
 		u.aggregates(n, depth)
 	}
 }
@@ -113,6 +119,9 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 func (u *usage) aggregates(n ast.Node, depth int) {
 	if depth == 0 {
 		u.aggregate = true
+		if call, ok := n.(*ast.FuncCall); ok {
+			u.calls = append(u.calls, call)
+		}
 		return
 	}
 	var of []string
@@ -144,11 +153,11 @@ func fields(n *ast.ColumnRef) []string {
 
 // reachesOut says whether an aggregate in a subquery may be one of the statement itself, as max(t.a) is in
 // SELECT (SELECT max(t.a)) FROM t: what it is of may come from the statement's own tables.
-func (u *usage) reachesOut(sources []source) bool {
+func (u *usage) reachesOut(rels []*relation) bool {
 	for _, of := range u.inner {
 		for _, name := range of {
-			for _, s := range sources {
-				if s.ref == name || s.has(name) {
+			for _, rel := range rels {
+				if rel.ref == name || rel.has(name) {
 					return true
 				}
 			}

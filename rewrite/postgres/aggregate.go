@@ -1,0 +1,100 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// MaxArray is how many identities isotap collects from an aggregate at most: one with more is remembered as
+// too large.
+const MaxArray = 10_000
+
+// What a statement collects ends a second after it was sent: the server's memory must not fill with identities,
+// and an array must not outgrow what a value can be. An array that may lack some for it has an empty element.
+// The mark is set for rows that come a little before the end, since it is another look at the clock.
+const (
+	inTime  = `(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.<) (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '1 s'::pg_catalog.interval))`
+	nearEnd = `(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>) (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '0.9 s'::pg_catalog.interval))`
+)
+
+// collect makes a block's sights arrays of what each row stands for. Arrays of arrays are not made.
+func (r *reading) collect(b *block) {
+	var out []*sight
+	for _, s := range b.sights {
+		if s.text == "" {
+			r.miss("nested aggregate")
+			continue
+		}
+		there := ""
+		if s.nullable {
+			there = s.exprs[0] + " IS NOT NULL AND "
+		}
+		out = append(out, &sight{
+			source: rewrite.Source{Table: s.source.Table, Array: true, Physical: s.source.Physical},
+			exprs: []string{"pg_catalog.array_cat(pg_catalog.array_agg(" + s.text + ") FILTER (WHERE " + there + inTime +
+				"), CASE WHEN pg_catalog.bool_or(" + nearEnd + ") THEN ARRAY['']::pg_catalog.text[] END)"},
+			types: []string{"pg_catalog.text[]"},
+		})
+	}
+	b.sights = out
+}
+
+// tooMuch gives the reason why a block must not collect what it reads: the server might answer it by reading
+// one row, or its tables are known to be large.
+func (b *block) tooMuch(u *usage) (string, error) {
+	if b.n.WhereClause != nil {
+		return "", nil
+	}
+	if b.n.GroupClause == nil && !b.unique && len(b.rels) == 1 && b.rels[0].base != nil && extremes(u) && b.rels[0].base.leads(u) {
+		return "plan", nil
+	}
+	for _, rel := range b.rels {
+		if rel.base != nil && rel.base.table.Rows > MaxArray {
+			return largeAggregate, nil
+		}
+	}
+	return "", nil
+}
+
+const largeAggregate = "large aggregate"
+
+// fromEnds are the aggregates that the server can answer from an end of an index.
+var fromEnds = []string{"min", "max", "bool_and", "bool_or", "every"}
+
+// extremes says whether all aggregates are such, and there are any.
+func extremes(u *usage) bool {
+	return len(u.calls) > 0 && !slices.ContainsFunc(u.calls, func(n *ast.FuncCall) bool {
+		names := nodes(n.Funcname)
+		last, ok := names[len(names)-1].(*ast.String)
+		return !ok || !slices.Contains(fromEnds, last.SVal)
+	})
+}
+
+// leads says whether the arguments of all aggregates may each be the first column of an index. An index on an
+// expression has no name for it.
+func (s *source) leads(u *usage) bool {
+	for _, n := range u.calls {
+		args := nodes(n.Args)
+		if len(args) != 1 {
+			return false
+		}
+		name := ""
+		if ref, ok := args[0].(*ast.ColumnRef); ok {
+			all := fields(ref)
+			name = all[len(all)-1]
+		}
+		if !slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool {
+			if len(x.Columns) == 0 {
+				return false
+			}
+			i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == x.Columns[0] })
+			return x.Columns[0] == name || i >= 0 && s.names[i] == name
+		}) {
+			return false
+		}
+	}
+	return true
+}

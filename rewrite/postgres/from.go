@@ -1,0 +1,300 @@
+package postgres
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A relation is an item of a FROM clause that has columns.
+type relation struct {
+	node ast.Node // what is barred when its columns are in the way
+	ref  string   // the name that its columns are qualified by; may be empty
+	// base is the table, if it is one that is observed.
+	base   *source
+	sights []*sight
+	// names are those of a query's own columns; open says that there may be others.
+	names []string
+	open  bool
+	count int // columns of the client's that it surely has
+	added int // and those of isotap's
+}
+
+// has says whether the relation may have a column of that name.
+func (rel *relation) has(name string) bool {
+	return rel.open || slices.Contains(rel.names, name) || rel.base != nil && rel.base.has(name)
+}
+
+// A walker goes through the FROM clause of a block.
+type walker struct {
+	*reading
+	sc      *scope
+	rels    []*relation
+	joined  bool // there are several relations
+	filters bool // what is read of a relation may depend on the block around
+}
+
+// relations gives the relations of a block's FROM clause in the order of the text. What cannot be seen of them is
+// missed.
+func (r *reading) relations(b *ast.SelectStmt, sc *scope) ([]*relation, error) {
+	from := nodes(b.FromClause)
+	w := &walker{reading: r, sc: sc, joined: len(from) > 1, filters: b != r.tree || b.WhereClause != nil}
+	for _, n := range from {
+		_, join := bare(n).(*ast.JoinExpr)
+		w.joined = w.joined || join
+	}
+	for _, n := range from {
+		if err := w.walk(n, false); err != nil {
+			return nil, err
+		}
+	}
+	for i, rel := range w.rels {
+		for _, other := range w.rels[:i] {
+			if other.ref == rel.ref && rel.ref != "" && len(rel.sights)+len(other.sights) > 0 {
+				if other.base == nil || rel.base == nil {
+					return nil, refusal("same name")
+				}
+				r.miss("same name") // of tables of two schemas
+				rel.sights, other.sights = nil, nil
+			}
+		}
+	}
+	return w.rels, nil
+}
+
+// walk adds the relations of an item. Those on the optional side of an outer join are nullable.
+func (w *walker) walk(n ast.Node, nullable bool) error {
+	switch n := bare(n).(type) {
+	case *ast.RangeVar:
+		return w.name(n, nullable)
+	case *ast.RangeSubselect:
+		return w.derived(n, nullable)
+	case *ast.JoinExpr:
+		if n.Alias != nil {
+			w.miss("join alias") // it hides the tables' names
+			w.rels = append(w.rels, &relation{ref: n.Alias.AliasName, open: true})
+			return nil
+		}
+		full := n.Jointype == ast.JOIN_FULL
+		if err := w.walk(n.Larg, nullable || full || n.Jointype == ast.JOIN_RIGHT); err != nil {
+			return err
+		}
+		return w.walk(n.Rarg, nullable || full || n.Jointype == ast.JOIN_LEFT)
+	case *ast.RangeTableSample:
+		return w.walk(n.Relation, nullable)
+	case *ast.RangeFunction:
+		w.rels = append(w.rels, &relation{ref: aliasOf(n.Alias), open: true})
+	case *ast.RangeTableFunc:
+		w.rels = append(w.rels, &relation{ref: aliasOf(n.Alias), open: true})
+	case *ast.JsonTable:
+		w.rels = append(w.rels, &relation{ref: aliasOf(n.Alias), open: true})
+	default:
+		return refusal("FROM")
+	}
+	return nil
+}
+
+func aliasOf(a *ast.Alias) string {
+	if a == nil {
+		return ""
+	}
+	return a.AliasName
+}
+
+// name adds what a name means: a common table expression or a table.
+func (w *walker) name(n *ast.RangeVar, nullable bool) error {
+	if n.SchemaName == "" {
+		if c := w.sc.find(n.RelName); c != nil {
+			return w.common(c, n, nullable)
+		}
+	}
+	rel := &relation{node: n, ref: n.RelName, open: true}
+	if n.Alias != nil {
+		rel.ref = n.Alias.AliasName
+	}
+	w.rels = append(w.rels, rel)
+	t, reason := w.table(n)
+	if t == nil {
+		if reason != "" {
+			w.miss(reason)
+		}
+		return nil
+	}
+	s, err := sourceOf(t, n)
+	if err != nil {
+		return err
+	}
+	rel.base, rel.open, rel.count = &s, false, len(s.names)
+	shown, err := sightOf(&s)
+	if err != nil {
+		w.miss(err.Error())
+		return nil
+	}
+	shown.nullable = nullable
+	rel.sights = []*sight{shown}
+	return nil
+}
+
+// sightOf is what can be seen of a table's rows.
+func sightOf(s *source) (*sight, error) {
+	id, err := readIdentity(s)
+	if err != nil {
+		return nil, err
+	}
+	out := &sight{source: id.source(s), exprs: id.exprs, text: textOf(id.items, id.exprs)}
+	key := 0
+	for _, item := range id.items {
+		t := "pg_catalog.text"
+		switch item {
+		case rewrite.ItemTable:
+			t = "pg_catalog.oid"
+		case rewrite.ItemPlace:
+			t = "pg_catalog.tid"
+		case rewrite.ItemXID:
+			t = "pg_catalog.xid"
+		case rewrite.ItemKeyHex:
+			key++
+		default:
+			t = "pg_catalog." + s.table.Column(s.table.Key[key]).Type
+			key++
+		}
+		out.types = append(out.types, t)
+	}
+	return out, nil
+}
+
+// textOf joins the values of items to one text, as an array's element has it.
+func textOf(items []rewrite.Item, exprs []string) string {
+	var b strings.Builder
+	b.WriteString("pg_catalog.concat_ws(';'")
+	for i, e := range exprs {
+		b.WriteString(", ")
+		if items[i] != rewrite.ItemKeyText {
+			b.WriteString(e)
+			continue
+		}
+		for range 3 {
+			b.WriteString("pg_catalog.replace(")
+		}
+		b.WriteString(e + `, E'\\', E'\\\\'), ',', E'\\,'), ';', E'\\;')`)
+	}
+	return b.String() + ")"
+}
+
+// derived adds a query in the place of a table.
+func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
+	rel := &relation{node: n, ref: aliasOf(n.Alias), open: true}
+	w.rels = append(w.rels, rel)
+	query, ok := n.Subquery.(*ast.SelectStmt)
+	if reason := w.barred[n]; reason != "" || !ok {
+		w.miss(reason)
+		return nil
+	}
+	blocks, err := w.query(query, w.sc)
+	if err != nil {
+		return err
+	}
+	rel.describe(blocks[0])
+	if n.Alias != nil {
+		if err := renamed(rel, n.Alias.ColNames, blocks); err != nil {
+			return &bar{n, err.Error()}
+		}
+	}
+	shows, err := w.outwards(blocks, all(blocks), n)
+	if err != nil {
+		return err
+	}
+	w.see(rel, shows, nullable)
+	return nil
+}
+
+// renamed takes the column names of an alias into account. Too many of them are an error as long as isotap
+// adds no columns.
+func renamed(rel *relation, aliases *ast.NodeList, blocks []*block) error {
+	list := nodes(aliases)
+	if len(list) == 0 || len(all(blocks)) == 0 {
+		return nil
+	}
+	if len(list) > rel.count {
+		return refusal("column names")
+	}
+	rel.rename(list)
+	return nil
+}
+
+// rename gives the relation's first columns other names.
+func (rel *relation) rename(list []ast.Node) {
+	rel.names = slices.Clone(rel.names)
+	for i, a := range list {
+		s, ok := a.(*ast.String)
+		switch {
+		case !ok:
+		case rel.open || i >= len(rel.names):
+			rel.names = append(rel.names, s.SVal)
+		default:
+			rel.names[i] = s.SVal
+		}
+	}
+}
+
+// describe takes over a query's columns from its first block.
+func (rel *relation) describe(b *block) {
+	rel.names, rel.open = b.outputs()
+	rel.count = b.columns()
+}
+
+// outwards has the blocks of a query in a FROM clause show what they see under names of their own, and gives
+// that with these names as expressions.
+func (w *walker) outwards(blocks []*block, shown []*sight, node ast.Node) ([]*sight, error) {
+	var out, added []*sight
+	for _, s := range carriedFirst(shown) {
+		if s.source.Array && !s.single && w.joined {
+			return nil, &bar{node, "joined aggregate"} // a join would repeat it for every row
+		}
+		seen := *s
+		if !s.carried {
+			s.names = nil
+			for range s.exprs {
+				w.reading.columns++
+				s.names = append(s.names, rewrite.CarriedPrefix+strconv.Itoa(w.reading.columns))
+			}
+			added = append(added, s)
+		}
+		seen.names, seen.carried = s.names, false
+		seen.nullable = s.nullable || len(blocks) > 1
+		out = append(out, &seen)
+	}
+	return out, w.extend(blocks, added)
+}
+
+// see gives a relation what a query passes outwards, under the name that the query has here.
+func (w *walker) see(rel *relation, shows []*sight, nullable bool) {
+	if len(shows) == 0 {
+		return
+	}
+	w.wide = append(w.wide, wideName{rel, rel.node})
+	for _, s := range shows {
+		here := *s
+		here.exprs, here.nullable = nil, s.nullable || nullable
+		for _, name := range s.names {
+			if rel.ref != "" {
+				name = quoted(rel.ref) + "." + name
+			}
+			here.exprs = append(here.exprs, name)
+		}
+		rel.added += len(here.exprs)
+		switch {
+		case here.single:
+			here.text = here.exprs[0] + "[1]"
+		case here.source.Array:
+			here.text = ""
+		default:
+			here.text = textOf(here.source.Physical.Items, here.exprs)
+		}
+		rel.sights = append(rel.sights, &here)
+	}
+}

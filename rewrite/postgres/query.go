@@ -1,0 +1,502 @@
+package postgres
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A sight is what can be seen of the rows of one base table: expressions of a block, or in the place of its
+// columns one array.
+type sight struct {
+	source rewrite.Source
+	exprs  []string
+	types  []string // of the expressions, as CAST spells them
+	// text is the identity as an array's element; empty where there are arrays already.
+	text     string
+	nullable bool // there may be no row
+	carried  bool // a star at the end of the select list holds the columns
+	names    []string
+	single   bool // an array of one identity at most
+}
+
+// A block is one SELECT without set operators.
+type block struct {
+	n       *ast.SelectStmt
+	rels    []*relation
+	grouped bool   // its rows stand for several
+	unique  bool   // DISTINCT, to become GROUP BY
+	fixed   string // why nothing can be added to its columns
+	sights  []*sight
+}
+
+// all gives the sights of all blocks.
+func all(blocks []*block) []*sight {
+	var out []*sight
+	for _, b := range blocks {
+		out = append(out, b.sights...)
+	}
+	return out
+}
+
+// query looks at a query in whose place sc says what names mean, and gives the blocks whose rows are its rows.
+// What these cannot show is missed.
+func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
+	r.known[n] = true
+	sc, err := r.enter(n.WithClause, sc)
+	if err != nil {
+		return nil, err
+	}
+	if n.Op == ast.SETOP_NONE {
+		b, err := r.block(n, sc)
+		if err != nil {
+			return nil, err
+		}
+		return []*block{b}, nil
+	}
+	blocks, err := r.operands(n, sc)
+	if err != nil {
+		return nil, err
+	}
+	u, err := inspect(n.SortClause, n.LimitCount, n.LimitOffset)
+	if err != nil {
+		return nil, err
+	}
+	r.missBeside(u)
+	for _, b := range blocks {
+		if reason := b.unfit(n); reason != "" && len(all(blocks)) > 0 {
+			r.drop(blocks)
+			r.miss(reason)
+		}
+	}
+	return blocks, nil
+}
+
+// unfit gives the reason why a block cannot show anything as a part of a set operation.
+func (b *block) unfit(operation *ast.SelectStmt) string {
+	switch {
+	case b.fixed != "":
+		return b.fixed
+	case b.unique:
+		return "distinct"
+	case beyond(operation.SortClause, b.columns()):
+		return "ORDER BY position"
+	}
+	return ""
+}
+
+// drop has blocks show nothing.
+func (r *reading) drop(blocks []*block) {
+	for _, b := range blocks {
+		b.sights = nil
+	}
+}
+
+// operands gives the blocks of both sides of a set operation. Only UNION ALL keeps each of their rows.
+func (r *reading) operands(n *ast.SelectStmt, sc *scope) ([]*block, error) {
+	left, err := r.query(n.Larg, sc)
+	if err != nil {
+		return nil, err
+	}
+	right, err := r.query(n.Rarg, sc)
+	if err != nil {
+		return nil, err
+	}
+	blocks := append(left, right...)
+	for _, b := range blocks {
+		for _, s := range b.sights {
+			if s.carried { // the arms' stars would hold different columns
+				return nil, &bar{b.carrier(s), "star over a derived table"}
+			}
+		}
+	}
+	if n.Op != ast.SETOP_UNION || !n.All {
+		if len(all(blocks)) > 0 {
+			r.miss("set operation")
+		}
+		r.drop(blocks)
+		for _, b := range blocks {
+			b.fixed = "set operation"
+		}
+	}
+	return blocks, nil
+}
+
+// carrier is the query that a carried sight is from.
+func (b *block) carrier(s *sight) ast.Node {
+	for _, rel := range b.rels {
+		for _, other := range rel.sights {
+			if other == s {
+				return rel.node
+			}
+		}
+	}
+	return nil
+}
+
+// missBeside takes note of what a query does beside reading its own tables.
+func (r *reading) missBeside(u *usage) {
+	if u.subquery {
+		r.miss("subquery")
+	}
+	if u.function {
+		r.miss("function")
+	}
+}
+
+// block looks at a query without set operators.
+func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
+	b := &block{n: n}
+	if len(nodes(n.ValuesLists)) > 0 {
+		u, err := inspect(n.ValuesLists, n.SortClause, n.LimitCount, n.LimitOffset)
+		if err == nil {
+			r.missBeside(u)
+		}
+		b.fixed = "VALUES"
+		return b, err
+	}
+	u, err := inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause,
+		n.SortClause, n.LimitCount, n.LimitOffset)
+	if err != nil {
+		return nil, err
+	}
+	if b.rels, err = r.relations(n, sc); err != nil {
+		return nil, err
+	}
+	r.missBeside(u)
+	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil
+	b.unique = n.DistinctClause != nil && len(nodes(n.DistinctClause)) == 0
+	for _, rel := range b.rels {
+		b.sights = append(b.sights, rel.sights...)
+	}
+	if len(b.sights) == 0 {
+		return b, nil
+	}
+	reason, err := r.hindrance(b, u)
+	switch {
+	case err != nil:
+		return nil, err
+	case reason != "":
+		return b, r.hide(b, reason)
+	}
+	if err := r.starred(b); err != nil {
+		return nil, err
+	}
+	r.lowerBlock(b, u)
+	if b.grouped || b.unique {
+		r.collect(b)
+	}
+	return b, nil
+}
+
+// hide has a block show nothing.
+func (r *reading) hide(b *block, reason string) error {
+	for _, rel := range b.rels {
+		if rel.base == nil && len(rel.sights) > 0 {
+			return &bar{rel.node, reason} // a star may hold what it passes outwards
+		}
+	}
+	r.miss(reason)
+	b.sights = nil
+	return nil
+}
+
+// hindrance gives the reason why a block cannot show what it reads.
+func (r *reading) hindrance(b *block, u *usage) (string, error) {
+	n := b.n
+	wide := len(nodes(n.TargetList))
+	switch {
+	case !b.grouped && u.reachesOut(b.rels):
+		return "aggregate", nil
+	case u.function && !b.grouped && b.mayAggregate():
+		return "function", nil
+	case beyond(n.SortClause, b.columns()), beyond(n.GroupClause, b.columns()), beyond(n.DistinctClause, b.columns()):
+		return "ORDER BY position", nil
+	case wide > maxTargets:
+		return "columns", nil
+	case r.session.Serializable, r.rewriter.options.StrictPlans:
+		if reason, err := b.otherPlan(u); reason != "" || err != nil {
+			return reason, err
+		}
+	}
+	if b.unique {
+		if reason := b.ungroupable(u); reason != "" {
+			return reason, nil
+		}
+	}
+	if b.grouped || b.unique {
+		return b.tooMuch(u)
+	}
+	return "", nil
+}
+
+// lowerBlock takes note of what the block reads and does not show.
+func (r *reading) lowerBlock(b *block, u *usage) {
+	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
+	if limited || b.n.WhereClause != nil || b.n.HavingClause != nil || len(b.rels) > 1 {
+		for _, s := range b.sights {
+			if s.source.Array { // rows of the query that do not come through were made of rows as well
+				r.miss("groups left out")
+			}
+		}
+	}
+	switch {
+	case b.n.HavingClause != nil, limited && (b.n.GroupClause != nil || b.unique):
+		r.miss("groups left out")
+	case len(nodes(b.n.DistinctClause)) > 0:
+		r.miss("distinct") // the rows that others were preferred to
+	case u.window && (limited || b.n != r.tree):
+		r.miss("window function") // its values came from rows that are not among the result's
+	}
+}
+
+// mayAggregate says whether a function that is not the server's own, and so may be an aggregate, stands where
+// one may. It is none if the select list holds a column as it is.
+func (b *block) mayAggregate() bool {
+	for _, t := range nodes(b.n.TargetList) {
+		item, ok := t.(*ast.ResTarget)
+		if !ok {
+			continue
+		}
+		if ref, ok := bare(item.Val).(*ast.ColumnRef); ok && b.own(ref) {
+			return false
+		}
+	}
+	u, err := inspect(b.n.TargetList, b.n.SortClause)
+	return err != nil || u.function
+}
+
+// own says whether a reference is surely to a column of the block's own base tables.
+func (b *block) own(ref *ast.ColumnRef) bool {
+	names := fields(ref)
+	for _, rel := range b.rels {
+		if rel.base == nil || len(rel.base.names) == 0 {
+			continue
+		}
+		switch {
+		case names[0] == "*", len(names) == 2 && names[0] == rel.ref, len(names) == 1 && rel.base.has(names[0]):
+			return true
+		}
+	}
+	return false
+}
+
+// columns is how many columns the client's select list surely has.
+func (b *block) columns() int {
+	if slices.ContainsFunc(nodes(b.n.FromClause), merges) {
+		return len(nodes(b.n.TargetList))
+	}
+	n := 0
+	for _, item := range nodes(b.n.TargetList) {
+		ref, held := star(item), 0
+		for _, rel := range b.rels {
+			if ref != nil && rel.within(ref) {
+				held += rel.count
+			}
+		}
+		n += max(held, 1)
+	}
+	return n
+}
+
+// within says whether a star holds the relation's columns.
+func (rel *relation) within(star *ast.ColumnRef) bool {
+	names := fields(star)
+	return len(names) == 1 || names[len(names)-2] == rel.ref
+}
+
+// outputs gives the names of the block's columns, as far as they are known; open says that there may be others.
+func (b *block) outputs() (names []string, open bool) {
+	if b.n.TargetList == nil || len(nodes(b.n.ValuesLists)) > 0 {
+		return nil, true
+	}
+	for _, item := range nodes(b.n.TargetList) {
+		if ref := star(item); ref != nil {
+			for _, rel := range b.rels {
+				if rel.within(ref) {
+					open = open || rel.open
+					names = append(names, rel.columnNames()...)
+				}
+			}
+			continue
+		}
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			return nil, true
+		}
+		name := t.Name
+		if ref, ok := bare(t.Val).(*ast.ColumnRef); ok && name == "" {
+			all := fields(ref)
+			name = all[len(all)-1]
+		}
+		open = open || name == "" // it has a name of the server's choice
+		names = append(names, name)
+	}
+	return names, open
+}
+
+// columnNames are the names of the relation's columns that are known.
+func (rel *relation) columnNames() []string {
+	if rel.base != nil {
+		return rel.base.names
+	}
+	return rel.names
+}
+
+// merges says whether an item of a FROM clause joins columns of two tables to one.
+func merges(item ast.Node) bool {
+	j, ok := bare(item).(*ast.JoinExpr)
+	return ok && (j.IsNatural || j.UsingClause != nil || merges(j.Larg) || merges(j.Rarg))
+}
+
+// beyond says whether a clause may name a column by a position behind the client's own columns.
+func beyond(clause *ast.NodeList, columns int) bool {
+	for _, item := range nodes(clause) {
+		if s, ok := item.(*ast.SortBy); ok {
+			item = s.Node
+		}
+		if c, ok := bare(item).(*ast.A_Const); ok {
+			if i, ok := c.Val.(*ast.Integer); ok && i.IVal > columns {
+				return true
+			}
+		}
+		if set, ok := item.(*ast.GroupingSet); ok && beyond(set.Content, columns) {
+			return true
+		}
+	}
+	return false
+}
+
+// starred looks for stars in the select list that hold columns which queries pass outwards: these must be the
+// last columns, behind the client's.
+func (r *reading) starred(b *block) error {
+	held := make(map[string]bool)
+	list := nodes(b.n.TargetList)
+	for i, item := range list {
+		ref := star(item)
+		if ref == nil {
+			continue
+		}
+		names := fields(ref)
+		r.stars[ref] = true
+		for k, rel := range b.rels {
+			if len(rel.sights) == 0 || rel.base != nil || !rel.within(ref) {
+				continue
+			}
+			last := i == len(list)-1 && (len(names) > 1 || k == len(b.rels)-1)
+			if b.grouped || b.unique || !last {
+				return &bar{rel.node, "star over a derived table"}
+			}
+			for _, s := range rel.sights {
+				if held[s.names[0]] {
+					return &bar{rel.node, "star over a derived table"}
+				}
+				held[s.names[0]], s.carried = true, true
+			}
+		}
+	}
+	return nil
+}
+
+// carriedFirst puts what a star carries before what is added behind it.
+func carriedFirst(shown []*sight) []*sight {
+	var carried, added []*sight
+	for _, s := range shown {
+		if s.carried {
+			carried = append(carried, s)
+		} else {
+			added = append(added, s)
+		}
+	}
+	return append(carried, added...)
+}
+
+// append puts the identities behind the columns of the client's result.
+func (r *reading) append(blocks []*block, shown []*sight) error {
+	var added []*sight
+	for _, s := range carriedFirst(shown) {
+		if s.carried {
+			r.plan.Sources = append(r.plan.Sources, s.source)
+		} else {
+			added = append(added, s)
+		}
+	}
+	count := 0
+	for _, s := range added {
+		s.names = nil
+		for range s.exprs {
+			count++
+			s.names = append(s.names, "isotap_"+strconv.Itoa(count))
+		}
+		r.plan.Sources = append(r.plan.Sources, s.source)
+	}
+	r.plan.Reply = rewrite.Trimmed
+	return r.extend(blocks, added)
+}
+
+// extend adds sights to the select lists of the blocks that they are seen from, and NULLs to those of the others.
+func (r *reading) extend(blocks []*block, added []*sight) error {
+	for _, b := range blocks {
+		var items []string
+		width := len(nodes(b.n.TargetList))
+		for _, rel := range b.rels {
+			width += rel.count + rel.added
+		}
+		for _, s := range added {
+			own := false
+			for _, mine := range b.sights {
+				own = own || mine == s
+			}
+			for i, e := range s.exprs {
+				if !own {
+					e = "NULL::" + s.types[i]
+				}
+				items = append(items, e+" AS "+s.names[i])
+			}
+		}
+		if width+len(items) > maxTargets {
+			return refusal("columns")
+		}
+		if err := r.addItems(b, strings.Join(items, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addItems adds items to the select list of a block.
+func (r *reading) addItems(b *block, items string) error {
+	if b.unique {
+		if err := r.groupInstead(b); err != nil {
+			return err
+		}
+	}
+	if items == "" {
+		return nil
+	}
+	wanted, err := parse("SELECT " + items)
+	if err != nil {
+		return err
+	}
+	n, at := b.n, r.places.queries[b.n]
+	switch {
+	case r.st.is(at.from, "TABLE"):
+		t := r.st.toks[at.from]
+		r.edits = append(r.edits, edit{t.start, t.end, "SELECT *, " + items + " FROM"})
+	case len(nodes(n.TargetList)) > 0:
+		r.insertAfter(at.listEnd, ", "+items)
+	default:
+		r.insertAfter(at.listEnd, " "+items)
+	}
+	r.changes = append(r.changes, func() {
+		if n.TargetList == nil {
+			n.TargetList = ast.NewNodeList()
+		}
+		n.TargetList.Items = append(n.TargetList.Items, wanted.(*ast.SelectStmt).TargetList.Items...)
+	})
+	return nil
+}

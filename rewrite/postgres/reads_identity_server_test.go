@@ -1,0 +1,117 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// told gives the identities of a source's rows, each once: its items' values between semicolons, as in an array.
+func told(p *rewrite.Plan, hidden [][]string, source int) []string {
+	from := 0
+	for _, s := range p.Sources[:source] {
+		from += s.Columns()
+	}
+	var out []string
+	for _, row := range hidden {
+		values := row[from : from+p.Sources[source].Columns()]
+		if !p.Sources[source].Array {
+			if values[0] != "NULL" {
+				out = append(out, strings.ReplaceAll(strings.Join(values, ";"), "=", ""))
+			}
+			continue
+		}
+		out = append(out, elements(values[0])...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// elements reads an array of texts that hold no quotes.
+func elements(array string) []string {
+	if array == "NULL" || array == "={}" || array == "={NULL}" {
+		return nil
+	}
+	array = strings.TrimSuffix(strings.TrimPrefix(array, "={"), "}")
+	var out []string
+	for _, e := range strings.Split(strings.Trim(array, `"`), `","`) {
+		out = append(out, strings.ReplaceAll(e, `\\`, `\`))
+	}
+	return out
+}
+
+func TestReadsOfEveryFormTellTheRowsThatTheyAreMadeOf(t *testing.T) {
+	const all = "true"
+	tw := newTwins(t)
+	for _, c := range []struct {
+		text string
+		// read is by table the condition on the rows that were read.
+		read map[string]string
+		want history.Observation
+	}{
+		{"SELECT * FROM (SELECT id, name FROM item WHERE stock > 0) d", map[string]string{"item": "stock > 0"}, history.Exact},
+		{"SELECT d.name FROM orders o JOIN (SELECT * FROM item) d ON d.id = o.item_id", map[string]string{"orders": "item_id < 9", "item": "id < 3"}, history.Exact},
+		{"SELECT * FROM orders o LEFT JOIN (SELECT id AS i, name FROM item) d ON d.i = o.item_id", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
+		{"SELECT a.id FROM item a FULL JOIN orders b ON a.id = b.item_id", map[string]string{"item": all, "orders": all}, history.Exact},
+		{"SELECT x.q FROM (SELECT d.qty AS q, l.* FROM (SELECT * FROM orders) d, loose l) x", map[string]string{"orders": all, "loose": all}, history.Exact},
+		{"SELECT * FROM (SELECT l.a, d.* FROM loose l, (SELECT qty FROM orders WHERE id = 2) d) x", map[string]string{"orders": "id = 2", "loose": all}, history.Exact},
+		{"SELECT i.id, o.* FROM item i, LATERAL (SELECT qty FROM orders o WHERE o.item_id = i.id) o", map[string]string{"item": "id < 3", "orders": "item_id < 9"}, history.Exact},
+		{"WITH c AS (SELECT * FROM item), d AS (SELECT id FROM c WHERE id > 1) SELECT d.id, c.name FROM d JOIN c USING (id)", map[string]string{"item": "id > 1"}, history.Exact},
+		{"TABLE loose", map[string]string{"loose": all}, history.Exact},
+		{"WITH RECURSIVE t AS (SELECT id FROM item WHERE id = 1 UNION ALL SELECT i.id FROM item i JOIN t ON i.id = t.id + 1) SELECT * FROM t", map[string]string{"item": all}, history.Exact},
+		{"WITH RECURSIVE t AS (SELECT k, 1 AS n FROM kv UNION ALL SELECT kv.k, t.n + 1 FROM kv, t WHERE t.n < 2) SELECT count(*) FROM t", map[string]string{"kv": all}, history.Exact},
+		{"SELECT count(*) FROM item", map[string]string{"item": all}, history.Exact},
+		{"SELECT count(*) FROM kv", map[string]string{"kv": all}, history.Exact},
+		{"SELECT count(*) FROM line", map[string]string{"line": all}, history.Exact},
+		{"SELECT count(*) FROM part", map[string]string{"part": all}, history.Exact},
+		{"SELECT count(*) FROM parent", map[string]string{"parent": all}, history.Exact},
+		{"SELECT count(*) FROM strange", map[string]string{"strange": all}, history.Exact},
+		{"SELECT sum(qty) FROM orders WHERE item_id = 1", map[string]string{"orders": "item_id = 1"}, history.Exact},
+		{"SELECT item_id, sum(qty) FROM orders GROUP BY item_id", map[string]string{"orders": all}, history.Exact},
+		{"SELECT item_id, qty, sum(qty) FROM orders GROUP BY CUBE (item_id, qty) ORDER BY 1, 2, 3", map[string]string{"orders": all}, history.Exact},
+		{"SELECT item_id, sum(qty) FROM orders GROUP BY item_id HAVING item_id = 1", map[string]string{"orders": "item_id = 1"}, history.Inexact},
+		{"SELECT count(*) FROM orders o LEFT JOIN item i ON i.id = o.item_id", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
+		{"SELECT * FROM (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x", map[string]string{"orders": all}, history.Exact},
+		{"SELECT * FROM (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x WHERE c > 1", map[string]string{"orders": "item_id = 1"}, history.Inexact},
+		{"SELECT DISTINCT item_id FROM orders", map[string]string{"orders": all}, history.Exact},
+		{"SELECT DISTINCT i.name FROM orders o LEFT JOIN item i ON i.id = o.item_id", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
+		{"SELECT DISTINCT ON (item_id) qty FROM orders ORDER BY item_id, id", map[string]string{"orders": "id IN (1, 3, 4)"}, history.Inexact},
+		{"SELECT id FROM item UNION ALL SELECT a FROM loose", map[string]string{"item": all, "loose": all}, history.Exact},
+		{"SELECT count(*) FROM (SELECT id FROM item UNION ALL SELECT a FROM loose) u", map[string]string{"item": all, "loose": all}, history.Exact},
+		{"SELECT u.id FROM (SELECT id, name FROM item UNION ALL SELECT id, note FROM orders) u JOIN kv ON k = u.name", map[string]string{"item": "false", "orders": "id = 1", "kv": "k = 'a'"}, history.Exact},
+		{"SELECT id FROM item WHERE id IN (SELECT item_id FROM orders)", map[string]string{"item": "id < 3"}, history.Inexact},
+	} {
+		plans, hidden := tw.both(c.text)
+		p := plans[0]
+		if p.Observation != c.want {
+			t.Errorf("%s: %v: %s", c.text, p.Observation, p.Reason)
+		}
+		seen := map[string][]string{}
+		for i, s := range p.Sources {
+			name := strings.TrimPrefix(s.Table, "public.")
+			seen[name] = append(seen[name], told(p, hidden[0], i)...)
+		}
+		for table, condition := range c.read {
+			slices.Sort(seen[table])
+			if got, want := slices.Compact(seen[table]), tw.ask("SELECT "+identityOf[table]+" FROM "+table+" WHERE "+condition); !slices.Equal(got, want) {
+				t.Errorf("%s\ntells %q of %s, not %q", c.text, got, table, want)
+			}
+		}
+		if len(seen) != len(c.read) {
+			t.Errorf("%s tells of %v", c.text, seen)
+		}
+	}
+}
+
+// identityOf are the expressions for the identities of the tables' rows.
+var identityOf = map[string]string{
+	"item": "ctid || ';' || xmin || ';' || id", "orders": "ctid || ';' || xmin || ';' || id", "loose": "ctid || ';' || xmin",
+	"kv":      `ctid || ';' || xmin || ';' || CASE WHEN k LIKE 'c%' THEN 'c\,\;\\' ELSE k END`,
+	"line":    "ctid || ';' || xmin || ';' || order_id || ';' || no",
+	"part":    "tableoid || ';' || ctid || ';' || xmin || ';' || id",
+	"parent":  "tableoid || ';' || ctid || ';' || xmin || ';' || id",
+	"strange": "ctid || ';' || xmin || ';' || encode(convert_to(id::text, 'UTF8'), 'hex')",
+}

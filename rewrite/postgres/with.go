@@ -1,0 +1,189 @@
+package postgres
+
+import (
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A common is a common table expression. It is looked at when a FROM clause first names it, and changed once
+// however often it is named: one that nothing names is not read.
+type common struct {
+	def       *ast.CommonTableExpr
+	sc        *scope // what its own query sees
+	recursive bool   // it names itself
+	looking   bool
+	known     bool
+	once      bool // it is named once
+	shows     []*sight
+	as        relation // its columns
+}
+
+// A scope is what names of tables may mean beside tables: the expressions of a WITH clause, as far as a query
+// sees them, and those around it.
+type scope struct {
+	up     *scope
+	common []*common
+}
+
+// find gives the expression of a name, innermost first; nil where there is none.
+func (sc *scope) find(name string) *common {
+	for ; sc != nil; sc = sc.up {
+		for i := len(sc.common) - 1; i >= 0; i-- {
+			if sc.common[i].def.Ctename == name {
+				return sc.common[i]
+			}
+		}
+	}
+	return nil
+}
+
+// enter gives the scope within a WITH clause. Statements that write are not looked into.
+func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
+	if clause == nil {
+		return up, nil
+	}
+	sc := &scope{up: up}
+	for _, item := range nodes(clause.Ctes) {
+		def, ok := item.(*ast.CommonTableExpr)
+		if !ok {
+			return nil, refusal(unparsable)
+		}
+		query, ok := def.Ctequery.(*ast.SelectStmt)
+		if !ok {
+			return nil, refusal("with")
+		}
+		// A query sees the expressions before its own or, if they may be recursive, all of them.
+		c := &common{def: def, sc: sc, once: mentions(r.tree, def.Ctename) == 1}
+		if clause.Recursive {
+			c.recursive = mentions(query, def.Ctename) > 0
+		} else {
+			c.sc = &scope{up: up, common: append([]*common(nil), sc.common...)}
+		}
+		sc.common = append(sc.common, c)
+	}
+	return sc, nil
+}
+
+// mentions is how often a name stands in the place of a table within a query.
+func mentions(n *ast.SelectStmt, name string) (times int) {
+	defer func() {
+		if recover() != nil { // a node that the walk does not know
+			times = 2
+		}
+	}()
+	ast.Rewrite(n, func(c *ast.Cursor) bool {
+		if v, ok := c.Node().(*ast.RangeVar); ok && v.SchemaName == "" && v.RelName == name {
+			times++
+		}
+		return true
+	}, nil)
+	return times
+}
+
+// common adds a use of a common table expression.
+func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
+	rel := &relation{node: c.def, ref: n.RelName, open: true}
+	if n.Alias != nil {
+		rel.ref = n.Alias.AliasName
+	}
+	w.rels = append(w.rels, rel)
+	w.uses[n] = c
+	switch {
+	case w.barred[c.def] != "":
+		w.miss(w.barred[c.def])
+		return nil
+	case c.looking: // the rows that it has so far, which show what they are made of themselves
+		w.wide = append(w.wide, wideName{rel, c.def})
+		return nil
+	case !c.known:
+		if err := w.define(c); err != nil {
+			return err
+		}
+	}
+	rel.names, rel.open, rel.count = c.as.names, c.as.open, c.as.count
+	if n.Alias != nil && len(c.shows) > 0 {
+		if len(nodes(n.Alias.ColNames)) > rel.count {
+			return &bar{c.def, "column names"}
+		}
+		rel.rename(nodes(n.Alias.ColNames))
+	}
+	for _, s := range c.shows {
+		if s.source.Array && !s.single && w.joined {
+			return &bar{c.def, "joined aggregate"}
+		}
+	}
+	w.see(rel, c.shows, nullable)
+	return nil
+}
+
+// define looks at the query of a common table expression.
+func (w *walker) define(c *common) error {
+	query := c.def.Ctequery.(*ast.SelectStmt)
+	c.known, c.looking = true, true
+	defer func() { c.looking = false }()
+	blocks, err := w.query(query, c.sc)
+	if err != nil {
+		return err
+	}
+	c.as.describe(blocks[0])
+	shown := all(blocks)
+	if c.recursive {
+		if err := w.recursive(c, query, blocks, shown); err != nil {
+			return err
+		}
+	}
+	for _, s := range shown {
+		if s.source.Array && !s.single && c.once && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.filters {
+			// Volatile functions in its arrays would have the server compute the whole of it.
+			return &bar{c.def, "with"}
+		}
+	}
+	if err := c.rename(shown); err != nil {
+		return err
+	}
+	inner := &walker{reading: w.reading, sc: c.sc}
+	c.shows, err = inner.outwards(blocks, shown, c.def)
+	return err
+}
+
+// recursive has the blocks of a recursive query show arrays of one text: what follows UNION ALL must be of the
+// very types of what stands before it.
+func (w *walker) recursive(c *common, query *ast.SelectStmt, blocks []*block, shown []*sight) error {
+	if len(shown) > 0 && (query.Op != ast.SETOP_UNION || !query.All) {
+		return &bar{c.def, "recursive"}
+	}
+	for _, b := range blocks {
+		if len(shown) > 0 && takesAll(b.n) && mentionsIn(b.n.FromClause, c.def.Ctename) {
+			return &bar{c.def, "star over a derived table"}
+		}
+	}
+	for _, s := range shown {
+		if s.text == "" || s.carried {
+			return &bar{c.def, "recursive"}
+		}
+		element := "CASE WHEN " + s.exprs[0] + " IS NOT NULL THEN " + s.text + ` COLLATE pg_catalog."default" END`
+		s.exprs, s.types, s.text = []string{"ARRAY[" + element + "]"}, []string{"pg_catalog.text[]"}, ""
+		s.source = rewrite.Source{Table: s.source.Table, Array: true, Physical: s.source.Physical}
+		s.single = true
+	}
+	return nil
+}
+
+// mentionsIn says whether a FROM clause names a table.
+func mentionsIn(from *ast.NodeList, name string) bool {
+	return mentions(&ast.SelectStmt{FromClause: from}, name) > 0
+}
+
+// rename takes the expression's list of column names into account.
+func (c *common) rename(shown []*sight) error {
+	list := nodes(c.def.Aliascolnames)
+	if len(list) == 0 || len(shown) == 0 {
+		return nil
+	}
+	if len(list) > c.as.count {
+		return &bar{c.def, "column names"}
+	}
+	c.as.rename(list)
+	return nil
+}
