@@ -28,9 +28,13 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 	t := r.table
 	on, acts := r.onStatement, events{}
 	family := b.family(oid)
+	t.Rows = 0
 	for _, member := range family {
 		acts = acts.or(b.actions[member])
 		if relation := b.relations[member]; relation != nil {
+			if relation.kind != "p" || len(family) == 1 {
+				t.Rows += relation.table.Rows
+			}
 			// Rows of a member that a statement reaches through its parent fire the member's row triggers.
 			on = on.or(relation.onRow)
 			if relation.kind != "p" && len(family) > 1 {

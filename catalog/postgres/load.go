@@ -117,8 +117,9 @@ func readWhere(ctx context.Context, c *Conn, condition string, args []string, ro
 
 func (r *reading) addRelation(row row) {
 	n := name{row[1], row[2]}
+	rows, _ := strconv.ParseInt(row[6], 10, 64) // the server's number
 	r.relations[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
-		Name: n.schema + "." + n.table, OID: row.oid(0),
+		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
 		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
 		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t",
 	}}

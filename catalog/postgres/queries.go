@@ -23,7 +23,8 @@ const named = `c.oid = ANY (ARRAY(
 // The parts of a reading. %s stands for a further condition on pg_class c. In all but the last two the first
 // column is the table's oid.
 const (
-	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity
+	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
+			greatest(c.reltuples, 0)::bigint
 		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND %s`
 	// A domain's values travel as those of the type beneath it.
 	readColumns = `WITH RECURSIVE base AS (

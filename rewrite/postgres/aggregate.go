@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -12,17 +14,25 @@ import (
 // too large.
 const MaxArray = 10_000
 
-// What a statement collects ends a second after it was sent: the server's memory must not fill with identities,
-// and an array must not outgrow what a value can be. An array that may lack some for it has an empty element.
-// The mark is set for rows that come a little before the end, since it is another look at the clock.
-const (
-	inTime  = `(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.<) (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '1 s'::pg_catalog.interval))`
-	nearEnd = `(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>) (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '0.9 s'::pg_catalog.interval))`
-)
+// collectFor is how long a statement collects identities if [Options] do not say.
+const collectFor = 2 * time.Second
 
-// collect makes a block's sights arrays of what each row stands for. Arrays of arrays are not made.
+// elapsed gives the condition that less (<) or more (>) than a time has gone by since the statement was sent.
+func elapsed(sign string, d time.Duration) string {
+	return "(pg_catalog.clock_timestamp() OPERATOR(pg_catalog." + sign + ") (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '" +
+		strconv.FormatInt(d.Milliseconds(), 10) + " ms'::pg_catalog.interval))"
+}
+
+// collect makes a block's sights arrays of what each row stands for. Arrays of arrays are not made. Collecting ends
+// some time after the statement was sent: the server's memory must not fill with identities, and an array must
+// not outgrow what a value can be. If some may be missing for it, the first array has an empty element: it is there
+// for rows that come a little before the end, since it takes another look at the clock.
 func (r *reading) collect(b *block) {
 	var out []*sight
+	end := r.rewriter.options.CollectFor
+	if end <= 0 {
+		end = collectFor
+	}
 	for _, s := range b.sights {
 		if s.text == "" {
 			r.miss("nested aggregate")
@@ -32,12 +42,12 @@ func (r *reading) collect(b *block) {
 		if s.nullable {
 			there = s.exprs[0] + " IS NOT NULL AND "
 		}
-		out = append(out, &sight{
-			source: rewrite.Source{Table: s.source.Table, Array: true, Physical: s.source.Physical},
-			exprs: []string{"pg_catalog.array_cat(pg_catalog.array_agg(" + s.text + ") FILTER (WHERE " + there + inTime +
-				"), CASE WHEN pg_catalog.bool_or(" + nearEnd + ") THEN ARRAY['']::pg_catalog.text[] END)"},
-			types: []string{"pg_catalog.text[]"},
-		})
+		array := "pg_catalog.array_agg(" + s.text + ") FILTER (WHERE " + there + elapsed("<", end) + ")"
+		if len(out) == 0 { // the mark counts for all of them
+			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + elapsed(">", end*9/10) + ") THEN ARRAY['']::pg_catalog.text[] END)"
+		}
+		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Physical: s.source.Physical},
+			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})
 	}
 	b.sights = out
 }

@@ -64,10 +64,26 @@ func (b *block) sortsOutput(item ast.Node) bool {
 	if ok && len(fields(ref)) == 1 && slices.Contains(names, fields(ref)[0]) {
 		return true
 	}
-	return slices.ContainsFunc(nodes(b.n.TargetList), func(t ast.Node) bool {
+	// Whether literals are equal must not count: the plan is one for all texts that differ in them.
+	return !literals(s.Node) && slices.ContainsFunc(nodes(b.n.TargetList), func(t ast.Node) bool {
 		target, ok := t.(*ast.ResTarget)
 		return ok && reflect.DeepEqual(target.Val, s.Node)
 	})
+}
+
+// literals says whether an expression may hold literals.
+func literals(n ast.Node) (found bool) {
+	defer func() {
+		if recover() != nil { // a node that the walk does not know
+			found = true
+		}
+	}()
+	ast.Rewrite(n, func(c *ast.Cursor) bool {
+		_, literal := c.Node().(*ast.A_Const)
+		found = found || literal
+		return true
+	}, nil)
+	return found
 }
 
 // groupInstead makes SELECT DISTINCT a SELECT that groups by all of its columns.

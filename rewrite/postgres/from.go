@@ -208,7 +208,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	if err != nil {
 		return err
 	}
-	w.see(rel, shows, nullable)
+	w.take(rel, shows, nullable)
 	return nil
 }
 
@@ -271,8 +271,8 @@ func (w *walker) outwards(blocks []*block, shown []*sight, node ast.Node) ([]*si
 	return out, w.extend(blocks, added)
 }
 
-// see gives a relation what a query passes outwards, under the name that the query has here.
-func (w *walker) see(rel *relation, shows []*sight, nullable bool) {
+// take gives a relation what a query passes outwards, under the name that the query has here.
+func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 	if len(shows) == 0 {
 		return
 	}

@@ -54,6 +54,7 @@ func testSchema() tables {
 		"public.line":    table("public.line", "order_id int8, no int2, sku varchar, at timestamptz", "primary(order_id,no)"),
 		"public.kv":      table("public.kv", "k text, v text", "primary(k)"),
 		"public.event":   table("public.event", "at timestamptz, body jsonb", "primary(at)"),
+		"public.huge":    with(table("public.huge", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) { t.Rows = 1_000_000 }),
 		"public.loose":   table("public.loose", "a int4, b text"),
 		"public.Odd":     table("public.Odd", `Id uuid, a"b int4`, "primary(Id)"),
 		"public.größe":   table("public.größe", "id int4, maß int4", "primary(id)"),

@@ -167,30 +167,38 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	if b.rels, err = r.relations(n, sc); err != nil {
 		return nil, err
 	}
-	r.missBeside(u)
 	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil
 	b.unique = n.DistinctClause != nil && len(nodes(n.DistinctClause)) == 0
 	for _, rel := range b.rels {
 		b.sights = append(b.sights, rel.sights...)
 	}
+	if err := r.see(b, u); err != nil {
+		return nil, err
+	}
+	r.missBeside(u)
+	return b, nil
+}
+
+// see decides what of its rows' identities a block shows.
+func (r *reading) see(b *block, u *usage) error {
 	if len(b.sights) == 0 {
-		return b, nil
+		return nil
 	}
 	reason, err := r.hindrance(b, u)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case reason != "":
-		return b, r.hide(b, reason)
+		return r.hide(b, reason)
 	}
 	if err := r.starred(b); err != nil {
-		return nil, err
+		return err
 	}
 	r.lowerBlock(b, u)
 	if b.grouped || b.unique {
 		r.collect(b)
 	}
-	return b, nil
+	return nil
 }
 
 // hide has a block show nothing.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
@@ -220,6 +221,9 @@ func star(item ast.Node) *ast.ColumnRef {
 // prove says whether the text with its edits is read as the client's tree with the changes meant by them. The
 // tree is of no use afterwards.
 func (r *reading) prove() error {
+	if !r.session.utf8() && slices.ContainsFunc(r.edits, func(e edit) bool { return !ascii(e.text) }) {
+		return refusal("charset") // the schema spells names in UTF-8
+	}
 	start, end := r.st.span()
 	tree, err := parse(r.readable(string(rewrite.AppendPieces(nil, pieces(r.st.text, start, end, r.sorted())))))
 	if err != nil {

@@ -115,3 +115,20 @@ var identityOf = map[string]string{
 	"parent":  "tableoid || ';' || ctid || ';' || xmin || ';' || id",
 	"strange": "ctid || ';' || xmin || ';' || encode(convert_to(id::text, 'UTF8'), 'hex')",
 }
+
+func TestAnArrayThatMayLackIdentitiesSaysSo(t *testing.T) {
+	tw := newTwins(t)
+	tw.rewriter = New(serverSchema(), Options{CollectFor: 1}) // over before it begins
+	for _, text := range []string{"SELECT count(*) FROM item", "SELECT name, count(*) FROM item JOIN orders USING (id) GROUP BY name ORDER BY 1",
+		"SELECT DISTINCT item_id FROM orders ORDER BY 1"} {
+		plans, hidden := tw.both(text)
+		for _, row := range hidden[0] {
+			if row[0] != `={""}` {
+				t.Errorf("%s: %v in arrays of %v", text, row, plans[0].Sources)
+			}
+		}
+	}
+	if plans, hidden := tw.both("SELECT count(*) FROM item WHERE false"); hidden[0][0][0] != "NULL" {
+		t.Errorf("%v of no row at all: %v", hidden, plans[0].Sources)
+	}
+}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"strings"
+	"time"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
@@ -12,6 +13,9 @@ type Options struct {
 	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose another
 	// plan, and with it another order, or other rows under LIMIT (DESIGN 4.1, law 1).
 	StrictPlans bool
+	// CollectFor bounds the time, from when a statement was sent, in which its aggregates collect identities. 0: two
+	// seconds.
+	CollectFor time.Duration
 }
 
 // A Rewriter plans statements. It is safe for concurrent use.

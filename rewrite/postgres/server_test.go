@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -68,7 +69,7 @@ type twins struct {
 
 func newTwins(t *testing.T) *twins {
 	t.Helper()
-	tw := &twins{t: t, original: connect(t), tapped: connect(t), rewriter: New(serverSchema(), Options{})}
+	tw := &twins{t: t, original: connect(t), tapped: connect(t), rewriter: New(serverSchema(), Options{CollectFor: time.Hour})}
 	tw.session = Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: "pg_catalog\x00public"}
 	return tw
 }
@@ -310,7 +311,7 @@ SELECT nope FROM item
 SELECT name, nopé FROM item WHERE name = 'größe' AND nope
 SELECT name FROM item WHERE größe
 SELECT é.name FROM item é WHERE é.nope = 1
-SELECT name FROM item GROUP BY id HAVING true
+SELECT name FROM item GROUP BY id HAVING true ORDER BY id
 SELECT item.* FROM item, orders FOR UPDATE OF nope
 SELECT * FROM kv WHERE k = 1
 SELECT * FROM item FETCH FIRST 1 ROW WITH TIES

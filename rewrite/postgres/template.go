@@ -98,9 +98,9 @@ func skeleton(b []byte, text string, statements []*statement) []byte {
 		}
 		by := false
 		for i, t := range st.toks {
-			by = by || st.is(i, "BY")
+			by = by || st.is(i, "BY") || st.is(i-1, "DISTINCT") && st.is(i, "ON")
 			// The number in ORDER BY 2 is not a value but the name of a column.
-			if by && (st.is(i-1, "BY") || st.mark(i-1, ",")) {
+			if by && (st.is(i-1, "BY") || st.mark(i-1, ",") || st.mark(i-1, "(")) {
 				continue
 			}
 			if m := st.literalMark(i); m != 0 {

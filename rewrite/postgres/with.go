@@ -113,7 +113,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 			return &bar{c.def, "joined aggregate"}
 		}
 	}
-	w.see(rel, c.shows, nullable)
+	w.take(rel, c.shows, nullable)
 	return nil
 }
 
