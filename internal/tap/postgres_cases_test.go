@@ -1,0 +1,206 @@
+package tap
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/cases"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/versions"
+)
+
+// A postgresCorpus is PostgreSQL's cases, and the two ways to the tests' server.
+type postgresCorpus struct {
+	direct, through cases.Server
+	runner          *cases.Runner
+	plan            []cases.Planned
+	tap             *Tap // nil when stopped
+	recording       string
+}
+
+func openPostgresCorpus(t *testing.T) *postgresCorpus {
+	t.Helper()
+	database := testdb.NewPostgreSQLDatabase(t)
+	server := testdb.PostgreSQL(t)
+	target, err := catalog.ParseTarget(server.URL() + database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &postgresCorpus{recording: filepath.Join(t.TempDir(), "rec")}
+	if c.tap, err = Start(context.Background(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: c.recording, Args: true, Drain: time.Second,
+		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.stop(t) })
+	c.direct = cases.Server{Family: cases.PostgreSQL, Addr: server.Addr(), User: "postgres", Database: database}
+	c.through = c.direct
+	c.through.Addr = c.tap.Addr().String()
+	if c.runner, err = cases.NewRunner(t.Context(), c.direct); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.runner.Close() })
+	corpus, err := cases.Corpus(cases.PostgreSQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.plan = cases.Plan(corpus)
+	return c
+}
+
+func (c *postgresCorpus) stop(t *testing.T) {
+	t.Helper()
+	if c.tap == nil {
+		return
+	}
+	if err := c.tap.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	c.tap = nil
+}
+
+// recorded stops the tap and reads what it recorded, with the names of row versions.
+func (c *postgresCorpus) recorded(t *testing.T) (runs []history.Info, txns []*history.Txn) {
+	t.Helper()
+	c.stop(t)
+	r, err := recorder.Open(c.recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	found := versions.New()
+	for _, run := range r.Runs() {
+		found.Add(run)
+	}
+	for session, err := range r.Sessions(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found.AddSession(session)
+	}
+	for txn, err := range r.Txns(t.Context()) {
+		if err == nil {
+			err = found.Collect(txn)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		txns = append(txns, txn)
+	}
+	found.Settle()
+	for _, txn := range txns {
+		found.Resolve(txn)
+	}
+	return r.Runs(), txns
+}
+
+// TestPostgreSQLCasesGiveTheSameResultsThroughIsotap runs every interleaved case of PostgreSQL's corpus, at
+// each of its levels, directly and through isotap. Results, column descriptions, command tags, errors,
+// notices, waits and their order must be the same: the SERIALIZABLE case that an extra read ends in 40001
+// (exp-pg-ssi-plain) and the DELETE that a lock beforehand changes (exp-pg-delete-plain) among them.
+func TestPostgreSQLCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
+	c := openPostgresCorpus(t)
+	for _, o := range []cases.Options{{}, {Prepared: true}} {
+		want, err := c.runner.RunAll(t.Context(), c.direct, c.plan, 4, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.runner.RunAll(t.Context(), c.through, c.plan, 4, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			for _, d := range cases.Compare(want[i], got[i]) {
+				t.Errorf("prepared %t: %v", o.Prepared, d)
+			}
+		}
+	}
+	observed, reasons := make(map[history.Observation]int), make(map[string]int)
+	_, txns := c.recorded(t)
+	for _, txn := range txns {
+		for _, s := range txn.Stmts {
+			observed[s.Observation]++
+			reasons[s.Reason]++
+		}
+	}
+	t.Logf("%d runs; statements observed: %v; reasons: %v", 2*len(c.plan), observed, reasons)
+	if observed[history.Exact] < 500 {
+		t.Errorf("only %d statements were observed exactly", observed[history.Exact])
+	}
+}
+
+// TestPublishedAnomaliesOnPostgreSQLAreNamed runs PostgreSQL's corpus through isotap, as text and prepared,
+// and compares what is found in each case, at each level, with a golden file. Nothing there is a violation:
+// PostgreSQL documents all of it.
+func TestPublishedAnomaliesOnPostgreSQLAreNamed(t *testing.T) {
+	golden := filepath.Join("testdata", "anomalies-postgresql.golden")
+	for _, prepared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("prepared %t", prepared), func(t *testing.T) {
+			got := namedOnPostgreSQL(t, prepared)
+			if *update && !prepared {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("found:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// namedOnPostgreSQL gives a line for each case and level in which anything is found.
+func namedOnPostgreSQL(t *testing.T, prepared bool) string {
+	t.Helper()
+	c := openPostgresCorpus(t)
+	schemas := make(map[string]string)
+	for _, p := range c.plan {
+		o := cases.Options{Prepared: prepared, Ready: func(_ context.Context, schema string) error {
+			schemas[schema] = fmt.Sprintf("%s at %s", p.Case.ID, p.Level)
+			return nil
+		}}
+		if _, err := c.runner.Run(t.Context(), c.through, p.Case, p.Level, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, txns := c.recorded(t)
+	byCase := make(map[string][]*history.Txn)
+	for _, txn := range txns {
+		if name := schemas[databaseOf(txn)]; name != "" {
+			byCase[name] = append(byCase[name], txn)
+		}
+	}
+	var out strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(byCase)) {
+		r, err := analyzer.Analyze(runs, byCase[name])
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var found []string
+		for _, f := range r.Findings {
+			found = append(found, fmt.Sprintf("%s %s", f.Class, f.Anomaly))
+		}
+		slices.Sort(found)
+		if len(found) > 0 {
+			fmt.Fprintf(&out, "%s: %s\n", name, strings.Join(found, ", "))
+		}
+	}
+	return out.String()
+}
