@@ -2,9 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/history"
 )
@@ -31,8 +34,7 @@ type Server struct {
 
 const askFacts = `SELECT current_setting('server_version'), current_setting('server_version_num'),
 	txid_snapshot_xmin(txid_current_snapshot()), current_setting('default_transaction_isolation'),
-	current_setting('max_prepared_transactions'), pg_is_in_recovery(), current_setting('standard_conforming_strings'),
-	(SELECT system_identifier FROM pg_control_system())`
+	current_setting('max_prepared_transactions'), pg_is_in_recovery(), current_setting('standard_conforming_strings')`
 
 // ServerFacts asks the server who it is.
 func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
@@ -52,14 +54,32 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 	if s.Horizon, err = strconv.ParseUint(r[2], 10, 64); err != nil {
 		return Server{}, fmt.Errorf("the server's oldest running transaction: %w", err)
 	}
-	if s.System, err = strconv.ParseUint(r[7], 10, 64); err != nil {
-		return Server{}, fmt.Errorf("the server's system identifier: %w", err)
-	}
 	if s.Level, err = history.ParseLevel(strings.ToUpper(r[3])); err != nil {
 		return Server{}, fmt.Errorf("the server's setting default_transaction_isolation: %w", err)
 	}
 	if s.MaxPrepared, err = strconv.Atoi(r[4]); err != nil {
 		return Server{}, fmt.Errorf("the server's setting max_prepared_transactions: %w", err)
 	}
-	return s, nil
+	s.System, err = systemIdentifier(ctx, c)
+	return s, err
 }
+
+// systemIdentifier asks for what tells one server's data from another's; 0 where the login may not ask.
+func systemIdentifier(ctx context.Context, c *Conn) (uint64, error) {
+	results, err := c.read(ctx, query{text: "SELECT system_identifier FROM pg_control_system()"})
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(err, &refused) && refused.Code == insufficientPrivilege:
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("asking the server for its system identifier: %w", err)
+	}
+	system, err := strconv.ParseUint(results[0][0][0], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the server's system identifier: %w", err)
+	}
+	return system, nil
+}
+
+// insufficientPrivilege is the SQLSTATE of a refusal for want of a privilege.
+const insufficientPrivilege = "42501"

@@ -40,6 +40,26 @@ func TestAnyRoleMayAskForTheServersFacts(t *testing.T) {
 	}
 }
 
+func TestALoginThatMayNotAskForTheSystemIdentifierGetsNone(t *testing.T) {
+	database, db := newDatabase(t, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+	to := target(t)
+	to.User = role(t, database, "LOGIN")
+	c, err := NewConn(to, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := ServerFacts(t.Context(), c)
+	if err != nil || s.System != 0 || s.Horizon == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	run(t, db, "GRANT EXECUTE ON FUNCTION pg_control_system() TO "+to.User)
+	if s, err = ServerFacts(t.Context(), c); err != nil || s.System == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	run(t, db, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM "+to.User)
+}
+
 func TestTransactionsBelowTheHorizonHaveEnded(t *testing.T) {
 	db := testdb.OpenPostgreSQL(t, "")
 	tx, err := db.Begin()

@@ -1,0 +1,173 @@
+package versions_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/versions"
+)
+
+// A traffic is what clients do through an isotap of their own, from their statements to the findings.
+type traffic struct {
+	t         *testing.T
+	database  string
+	url       string
+	tap       *tap.Tap
+	recording string
+}
+
+// newTraffic starts an isotap in front of a new database in which the statements have run.
+func newTraffic(t *testing.T, statements ...string) *traffic {
+	t.Helper()
+	x := &traffic{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: filepath.Join(t.TempDir(), "recording")}
+	x.direct(x.database, statements...)
+	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(x.database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.tap, err = tap.Start(context.Background(), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: x.recording,
+		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := x.tap.Place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.url = place["url"]
+	return x
+}
+
+// direct runs statements past isotap.
+func (x *traffic) direct(database string, statements ...string) {
+	x.t.Helper()
+	db := testdb.OpenPostgreSQL(x.t, database)
+	defer db.Close()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			x.t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// A tapped is a connection through isotap.
+type tapped struct {
+	*pgx.Conn
+	t *testing.T
+}
+
+func (x *traffic) client(database string) *tapped {
+	x.t.Helper()
+	config, err := pgx.ParseConfig(x.url)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	config.Database = database
+	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	c, err := pgx.ConnectConfig(context.Background(), config)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() { _ = c.Close(context.Background()) }) // perhaps the test has
+	return &tapped{c, x.t}
+}
+
+func (c *tapped) run(statements ...string) {
+	c.t.Helper()
+	for _, s := range statements {
+		if _, err := c.Exec(context.Background(), s); err != nil {
+			c.t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// stop ends the recording and analyses it.
+func (x *traffic) stop() *analyzer.Result {
+	x.t.Helper()
+	if err := x.tap.Stop(); err != nil {
+		x.t.Fatal(err)
+	}
+	r, err := tap.Analyze(x.t.Context(), []string{x.recording}, analyzer.Options{})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return r
+}
+
+// read gives the recording's runs and, with their versions, its transactions.
+func (x *traffic) read() ([]history.Info, []*history.Txn) {
+	x.t.Helper()
+	r, err := recorder.Open(x.recording)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer r.Close()
+	var sessions []history.Session
+	for s, err := range r.Sessions(x.t.Context()) {
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	var txns []*history.Txn
+	for txn, err := range r.Txns(x.t.Context()) {
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		txns = append(txns, txn)
+	}
+	infos := r.Runs()
+	if txns, err = versions.Translate(infos, sessions, txns); err != nil {
+		x.t.Fatal(err)
+	}
+	return infos, txns
+}
+
+// anomalies names what was found, each once.
+func anomalies(r *analyzer.Result) string {
+	var found []string
+	for _, f := range r.Findings {
+		found = append(found, fmt.Sprintf("%s %s", f.Class, f.Anomaly))
+	}
+	slices.Sort(found)
+	return strings.Join(slices.Compact(found), ", ")
+}
+
+func TestDatabasesOfARealServerHaveTheirOwnTables(t *testing.T) {
+	const table, row = "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)"
+	play := func(t *testing.T, x *traffic, other string) string {
+		a, b := x.client(x.database), x.client(other)
+		a.run("BEGIN", "SELECT v FROM t WHERE id = 1")
+		b.run("UPDATE t SET v = 2 WHERE id = 1")
+		a.run("UPDATE t SET v = 1 WHERE id = 1", "COMMIT")
+		return anomalies(x.stop())
+	}
+	x := newTraffic(t, table, row)
+	if got := play(t, x, x.database); got != "hazard lost update" {
+		t.Errorf("in one database: %s", got)
+	}
+	infos, _ := x.read()
+	if len(infos) != 1 || infos[0].Horizon == 0 || infos[0].Server.System == 0 {
+		t.Errorf("the run is %+v", infos)
+	}
+	x = newTraffic(t, table, row)
+	other := testdb.NewPostgreSQLDatabase(t)
+	x.direct(other, table, row)
+	if got := play(t, x, other); got != "" {
+		t.Errorf("in two databases: %s", got)
+	}
+}
