@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // takeSightings turns what a statement's rows showed into accesses and places. All ids of a statement share
@@ -61,6 +62,9 @@ func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
 
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
 func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
+	if s.seen.partial || s.seen.collected > sqlpostgres.MaxArray {
+		s.planner.TooLarge(p)
+	}
 	switch {
 	case s.seen.unread:
 		lower(st, history.Inexact, "unreadable identity")
@@ -68,7 +72,6 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 		lower(st, history.Inexact, "too many rows")
 	case s.seen.partial:
 		lower(st, history.Inexact, largeAggregate)
-		s.planner.TooLarge(p)
 	case !failed && p.Kind != history.Select && st.Affected != s.seen.rows:
 		lower(st, history.Inexact, "count")
 	}

@@ -20,11 +20,29 @@ func (s *sightings) array(v []byte, i int, source *rewrite.Source, format byte) 
 	if source.Limit > 0 && len(elements) >= source.Limit {
 		s.partial = true
 	}
+	s.collected += len(elements)
 	for _, element := range elements {
-		if element != nil {
+		switch {
+		case element == nil:
+		case len(element) == 0: // it came late (ADR 26)
+			s.partial = true
+		case s.first(i, element):
 			s.element(element, i, source)
 		}
 	}
+}
+
+// first says whether an element was not there before: groups overlap, and joins repeat rows.
+func (s *sightings) first(source int, element []byte) bool {
+	key := collected{source, string(element)}
+	if s.elements[key] {
+		return false
+	}
+	if s.elements == nil {
+		s.elements = make(map[collected]bool)
+	}
+	s.elements[key] = true
+	return true
 }
 
 // element takes one identity out of an array.

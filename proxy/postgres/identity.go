@@ -16,9 +16,12 @@ type sightings struct {
 	arena   []byte // the rows' ids, one behind the other
 	list    []sighting
 	more    bool // there were more than maxSeen
-	partial bool // an array was as long as it can be
+	partial bool // an array was as long as it can be, or says that it may lack some
 	unread  bool // a value could not be read
-	rows    uint64
+	// collected is how many there were in arrays.
+	collected int
+	elements  map[collected]bool
+	rows      uint64
 }
 
 // A sighting is an identity as it came out of a row.
@@ -28,6 +31,12 @@ type sighting struct {
 	op     history.Op
 	moved  bool // an UPDATE gave the row another key
 	place  history.Place
+}
+
+// A collected identity is an array's element, of a source.
+type collected struct {
+	source  int
+	element string
 }
 
 // maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is

@@ -52,21 +52,17 @@ func (r *reading) collect(b *block) {
 	b.sights = out
 }
 
-// tooMuch gives the reason why a block must not collect what it reads: the server might answer it by reading
-// one row, or its tables are known to be large.
-func (b *block) tooMuch(u *usage) (string, error) {
+// tooMuch gives the reason why a block must not collect what it reads: its tables are known to be large.
+func (b *block) tooMuch() string {
 	if b.n.WhereClause != nil {
-		return "", nil
-	}
-	if b.n.GroupClause == nil && !b.unique && len(b.rels) == 1 && b.rels[0].base != nil && extremes(u) && b.rels[0].base.leads(u) {
-		return "plan", nil
+		return ""
 	}
 	for _, rel := range b.rels {
 		if rel.base != nil && rel.base.table.Rows > MaxArray {
-			return largeAggregate, nil
+			return largeAggregate
 		}
 	}
-	return "", nil
+	return ""
 }
 
 const largeAggregate = "large aggregate"

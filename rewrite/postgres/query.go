@@ -169,6 +169,9 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	}
 	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil
 	b.unique = n.DistinctClause != nil && len(nodes(n.DistinctClause)) == 0
+	if err := r.removable(b); err != nil {
+		return nil, err
+	}
 	for _, rel := range b.rels {
 		b.sights = append(b.sights, rel.sights...)
 	}
@@ -237,7 +240,10 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 		}
 	}
 	if b.grouped || b.unique {
-		return b.tooMuch(u)
+		if reason := b.ends(u); reason != "" {
+			return reason, nil
+		}
+		return b.tooMuch(), nil
 	}
 	return "", nil
 }

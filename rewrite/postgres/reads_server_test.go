@@ -177,6 +177,11 @@ SELECT x.v FROM item, xmltable('/r' PASSING '<r>1</r>' COLUMNS v int PATH '.') x
 SELECT CASE WHEN stock > 0 THEN 'in' ELSE 'out' END FROM item ORDER BY id
 SELECT id FROM item WHERE price BETWEEN 1 AND 5 AND name IS NOT DISTINCT FROM 'pen'
 SELECT substring(name FROM 1 FOR 2), extract(year FROM now()) > 2000, trim(both FROM name), overlay(name PLACING 'x' FROM 1 FOR 1) FROM item ORDER BY id
+SELECT 1 AS one FROM item WHERE 1 / stock > 5 HAVING 1 < 2
+SELECT 1 AS one FROM item WHERE 1 / stock > 5 GROUP BY () HAVING 1 < 2
+SELECT max(id) FROM item WHERE 1 / (id - 3) < 5
+SELECT o.id FROM orders o LEFT JOIN item i ON i.id = o.item_id AND 1 / (i.stock - 3) > 5 ORDER BY 1
+SELECT o.id FROM orders o LEFT JOIN (SELECT * FROM item WHERE 1 / (stock - 3) < 5) i ON i.id = o.item_id ORDER BY 1
 SELECT name isotap_1 FROM item ORDER BY isotap_1
 SELECT 1 AS "from", 2 AS "order" FROM item
 SELECT id AS order, name AS from FROM item WHERE id = 1

@@ -29,19 +29,11 @@ func (b *block) otherPlan(u *usage) (string, error) {
 		if len(rel.sights) == 0 {
 			continue
 		}
-		if rel.sights[0].nullable && !rel.base.used(shown) || covered(rel.base, u) {
+		if rel.sights[0].nullable && !rel.used(shown) || covered(rel.base, u) {
 			return plan, nil
 		}
 	}
 	return "", nil
-}
-
-// used says whether one of the source's columns surely occurs.
-func (s *source) used(u *usage) bool {
-	if u.columns["*"] || u.columns[s.ref+".*"] || u.columns[s.ref] {
-		return true
-	}
-	return slices.ContainsFunc(s.names, func(name string) bool { return u.columns[s.ref+"."+name] })
 }
 
 // covered says whether an index alone might answer for a table.

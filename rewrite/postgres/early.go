@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+)
+
+// The server may answer without looking at all rows, and then does not meet the errors that are in the others: a
+// division by zero in a row that was never read. Identities would have it read them.
+
+// ends gives the reason why identities would have the server read rows that it might not read for the block alone.
+func (b *block) ends(u *usage) string {
+	const plan = "plan"
+	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
+	switch {
+	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause):
+		return plan // HAVING alone: there is one row, whatever the tables hold
+	case b.n.GroupClause == nil && !b.unique && len(b.rels) == 1 && b.rels[0].base != nil && extremes(u) && b.rels[0].base.leads(u):
+		if b.n.WhereClause == nil || mayFail(b.n.WhereClause) {
+			return plan
+		}
+	case limited && (b.unique || b.grouped) && mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
+		return plan
+	}
+	return ""
+}
+
+// groupsBy says whether a GROUP BY clause has anything in it but empty sets.
+func groupsBy(clause *ast.NodeList) bool {
+	return slices.ContainsFunc(nodes(clause), func(item ast.Node) bool {
+		set, ok := item.(*ast.GroupingSet)
+		return !ok || groupsBy(set.Content)
+	})
+}
+
+// removable takes the sights off the relations of a block that the server may leave out: of which nothing is used
+// but in the condition of an outer join, where that may fail.
+func (r *reading) removable(b *block) error {
+	shown, err := inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.GroupClause, b.n.HavingClause, b.n.WindowClause,
+		b.n.SortClause)
+	if err != nil {
+		return err
+	}
+	fails := mayFail(b.n.FromClause)
+	for _, rel := range b.rels {
+		if !fails || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
+			continue
+		}
+		if rel.base == nil {
+			return &bar{rel.node, "plan"}
+		}
+		r.miss("plan")
+		rel.sights = nil
+	}
+	return nil
+}
+
+// used says whether one of the relation's columns surely occurs.
+func (rel *relation) used(u *usage) bool {
+	if u.columns["*"] || u.columns[rel.ref+".*"] || u.columns[rel.ref] {
+		return true
+	}
+	return slices.ContainsFunc(rel.columnNames(), func(name string) bool { return u.columns[rel.ref+"."+name] })
+}
+
+// comparisons are operators of which it is known that they do not fail, for the types that have them by default.
+var comparisons = []string{"=", "<>", "!=", "<", ">", "<=", ">=", "~~", "!~~", "~~*", "!~~*"}
+
+// mayFail says whether an expression may fail for the values of some rows.
+func mayFail(parts ...ast.Node) (may bool) {
+	defer func() {
+		if recover() != nil { // a node that the walk does not know
+			may = true
+		}
+	}()
+	for _, p := range parts {
+		if missing(p) {
+			continue
+		}
+		ast.Rewrite(p, func(c *ast.Cursor) bool {
+			switch n := c.Node().(type) {
+			case *ast.FuncCall, *ast.SubLink:
+				may = true
+			case *ast.TypeCast:
+				_, literal := bare(n.Arg).(*ast.A_Const)
+				may = may || !literal
+			case *ast.A_Expr:
+				may = may || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
+					name, ok := part.(*ast.String)
+					return ok && !slices.Contains(comparisons, name.SVal)
+				})
+			}
+			return true
+		}, nil)
+	}
+	return may
+}
