@@ -61,7 +61,7 @@ func (c *conversation) say(s step) {
 		if _, err := c.server.Write(toServer); err != nil {
 			c.t.Fatal(err)
 		}
-		if len(c.ahead) == 0 && c.session.Turn() == wire.ClientTurn {
+		if s := c.session; s.phase == phaseReady && len(c.ahead) == 0 && s.held.raw == nil && (s.due == 0 || s.copyingIn()) {
 			return
 		}
 		c.server.SetReadDeadline(time.Now().Add(30 * time.Second))
