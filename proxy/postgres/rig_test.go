@@ -18,7 +18,7 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // A rig is a proxy in front of the test server's database, with all that it records.
 type rig struct {
