@@ -20,7 +20,8 @@
 //   - Replies: reply.go reads them, row.go takes hidden columns out of rows, identity.go and array.go read the
 //     identities in these, failure.go maps errors back to the client's text.
 //   - After the reply: access.go makes accesses of identities, txn.go keeps the transaction that they belong
-//     to, twophase.go those that have left their session, and lost.go ends it when the server is gone.
+//     to, definitions.go what it changed of the tables; twophase.go has those that have left their session,
+//     and lost.go ends what is open when the server is gone.
 //
 // Sources: PostgreSQL's documentation, chapters "Message Flow" and "Message Formats", and for what they
 // leave open the server's own loop (src/backend/tcop/postgres.c).
