@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/zap/zaptest"
 
@@ -106,15 +105,4 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 		}
 	})
 	return r
-}
-
-// eventually waits until ok says yes.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for !ok() {
-		if t.Context().Err() != nil {
-			t.Fatal(what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
