@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// defines notes that tables were defined anew; nil: perhaps any.
+func (s *Session) defines(tables []rewrite.TableName) {
+	s.changes = true
+	s.any = s.any || len(tables) == 0
+	s.changed = append(s.changed, tables...)
+}
+
+// definitionsEnd has the schema read again, if the transaction changed it, and the settings, if a rollback
+// took back what it had set.
+func (s *Session) definitionsEnd(status history.Status) {
+	if s.resets {
+		s.stale, s.resets = true, false
+	}
+	if !s.changes {
+		return
+	}
+	changed := wire.Schema{Database: s.database}
+	if !s.any {
+		changed.Tables = s.located()
+	}
+	s.changes, s.any, s.changed = false, false, nil
+	if status != history.Aborted {
+		s.events = append(s.events, wire.Event{Schema: &changed})
+	}
+}
+
+// located gives the tables changed, with every schema that a name without one can mean.
+func (s *Session) located() []rewrite.TableName {
+	var tables []rewrite.TableName
+	for _, t := range s.changed {
+		if t.Schema != "" {
+			tables = append(tables, t)
+			continue
+		}
+		for schema := range strings.SplitSeq(s.env.Path, "\x00") {
+			if schema != "pg_catalog" {
+				tables = append(tables, rewrite.TableName{Schema: schema, Table: t.Table})
+			}
+		}
+	}
+	return tables
+}
+
+// unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
+// catalog says.
+func (s *Session) unsettle(p *rewrite.Plan) {
+	names := p.Shadows
+	for _, t := range p.Changed {
+		names += "\n" + t.Table
+	}
+	if len(p.Changed) == 0 && p.ChangesSchema {
+		names = "*"
+	}
+	for name := range strings.SplitSeq(names, "\n") {
+		if name != "" && !strings.Contains("\n"+s.env.Unsettled, "\n"+name+"\n") {
+			s.env.Unsettled += name + "\n"
+		}
+	}
+}
