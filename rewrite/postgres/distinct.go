@@ -34,7 +34,7 @@ func (b *block) groups(item ast.Node) bool {
 	}
 	ref, ok := bare(t.Val).(*ast.ColumnRef)
 	if !ok {
-		return true
+		return !document(t.Val)
 	}
 	all := fields(ref)
 	for _, rel := range b.rels {
@@ -47,6 +47,25 @@ func (b *block) groups(item ast.Node) bool {
 		}
 	}
 	return true
+}
+
+// document says whether an expression may be of a type that does not compare: json, xml.
+func document(n ast.Node) (may bool) {
+	defer func() {
+		if recover() != nil { // a node that the walk does not know
+			may = true
+		}
+	}()
+	ast.Rewrite(n, func(c *ast.Cursor) bool {
+		switch n := c.Node().(type) {
+		case *ast.String:
+			may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") || strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
+		case *ast.XmlExpr, *ast.JsonObjectConstructor, *ast.JsonArrayConstructor:
+			may = true
+		}
+		return true
+	}, nil)
+	return may
 }
 
 // sortsOutput says whether an item of ORDER BY is one of the select list's.

@@ -83,6 +83,8 @@ func (b *block) unfit(operation *ast.SelectStmt) string {
 		return b.fixed
 	case b.unique:
 		return "distinct"
+	case len(nodes(b.n.TargetList)) == 0:
+		return "set operation" // too few columns are an error, and its place is that of the first
 	case beyond(operation.SortClause, b.columns()):
 		return "ORDER BY position"
 	}
