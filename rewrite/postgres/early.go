@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
@@ -16,14 +17,55 @@ func (b *block) ends(u *usage) string {
 	switch {
 	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause):
 		return plan // HAVING alone: there is one row, whatever the tables hold
-	case b.n.GroupClause == nil && !b.unique && len(b.rels) == 1 && b.rels[0].base != nil && extremes(u) && b.rels[0].base.leads(u):
-		if b.n.WhereClause == nil || mayFail(b.n.WhereClause) {
-			return plan
-		}
-	case limited && (b.unique || b.grouped) && mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
+	case b.n.GroupClause != nil || b.unique || !extremes(u):
+	case mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):
+		return plan // the minimum may come from the end of an index
+	case b.n.WhereClause == nil && len(b.rels) == 1 && b.rels[0].base != nil && b.rels[0].base.leads(u):
+		return plan
+	}
+	switch {
+	case !limited && !(b.unique && b.pinned()), !b.unique && !b.grouped:
+	case mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
 		return plan
 	}
 	return ""
+}
+
+// pinned says whether DISTINCT may be of values that are the same in all rows, of which the server needs one:
+// there is no column but those that a condition may fix.
+func (b *block) pinned() bool {
+	conditions, err := inspect(b.n.WhereClause, b.n.FromClause)
+	if err != nil {
+		return true
+	}
+	fixed := make(map[string]bool)
+	for name := range conditions.columns {
+		fixed[name[strings.LastIndexByte(name, '.')+1:]] = true
+	}
+	return !slices.ContainsFunc(nodes(b.n.TargetList), func(item ast.Node) bool {
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			return false
+		}
+		ref, ok := bare(t.Val).(*ast.ColumnRef)
+		if !ok {
+			return false
+		}
+		names := fields(ref)
+		return !fixed[names[len(names)-1]]
+	})
+}
+
+// argumentsOf gives the arguments of the aggregates.
+func argumentsOf(u *usage) *ast.NodeList {
+	all := ast.NewNodeList()
+	for _, n := range u.calls {
+		all.Items = append(all.Items, nodes(n.Args)...)
+		if n.AggFilter != nil {
+			all.Append(n.AggFilter)
+		}
+	}
+	return all
 }
 
 // groupsBy says whether a GROUP BY clause has anything in it but empty sets.

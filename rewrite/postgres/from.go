@@ -20,8 +20,10 @@ type relation struct {
 	// names are those of a query's own columns; open says that there may be others.
 	names []string
 	open  bool
-	count int // columns of the client's that it surely has
-	added int // and those of isotap's
+	// count is how many columns of the client's it surely has; counted says that there are no more.
+	count   int
+	counted bool
+	added   int // columns of isotap's
 }
 
 // has says whether the relation may have a column of that name.
@@ -128,7 +130,7 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 	if err != nil {
 		return err
 	}
-	rel.base, rel.open, rel.count = &s, false, len(s.names)
+	rel.base, rel.open, rel.count, rel.counted = &s, false, len(s.names), true
 	shown, err := sightOf(&s)
 	if err != nil {
 		w.miss(err.Error())
@@ -244,7 +246,7 @@ func (rel *relation) rename(list []ast.Node) {
 // describe takes over a query's columns from its first block.
 func (rel *relation) describe(b *block) {
 	rel.names, rel.open = b.outputs()
-	rel.count = b.columns()
+	rel.count, rel.counted = b.columns(), b.counted()
 }
 
 // outwards has the blocks of a query in a FROM clause show what they see under names of their own, and gives

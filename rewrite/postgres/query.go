@@ -68,7 +68,7 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	}
 	r.missBeside(u)
 	for _, b := range blocks {
-		if reason := b.unfit(n); reason != "" && len(all(blocks)) > 0 {
+		if reason := b.unfit(n, blocks[0]); reason != "" && len(all(blocks)) > 0 {
 			r.drop(blocks)
 			r.miss(reason)
 		}
@@ -76,15 +76,16 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	return blocks, nil
 }
 
-// unfit gives the reason why a block cannot show anything as a part of a set operation.
-func (b *block) unfit(operation *ast.SelectStmt) string {
+// unfit gives the reason why a block cannot show anything as a part of a set operation, of which first is the
+// first block.
+func (b *block) unfit(operation *ast.SelectStmt, first *block) string {
 	switch {
 	case b.fixed != "":
 		return b.fixed
 	case b.unique:
 		return "distinct"
-	case len(nodes(b.n.TargetList)) == 0:
-		return "set operation" // too few columns are an error, and its place is that of the first
+	case b.columns() != first.columns(), !b.counted(), !first.counted():
+		return "set operation" // an error, whose place depends on what the columns are
 	case beyond(operation.SortClause, b.columns()):
 		return "ORDER BY position"
 	}
@@ -317,6 +318,15 @@ func (b *block) columns() int {
 		n += max(held, 1)
 	}
 	return n
+}
+
+// counted says whether the client's select list surely has no more columns than that.
+func (b *block) counted() bool {
+	return len(nodes(b.n.ValuesLists)) == 0 && !slices.ContainsFunc(nodes(b.n.TargetList), func(item ast.Node) bool {
+		ref := star(item)
+		return ref != nil && (slices.ContainsFunc(nodes(b.n.FromClause), merges) ||
+			slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.within(ref) && !rel.counted }))
+	})
 }
 
 // within says whether a star holds the relation's columns.

@@ -101,7 +101,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 			return err
 		}
 	}
-	rel.names, rel.open, rel.count = c.as.names, c.as.open, c.as.count
+	rel.names, rel.open, rel.count, rel.counted = c.as.names, c.as.open, c.as.count, c.as.counted
 	if n.Alias != nil && len(c.shows) > 0 {
 		if len(nodes(n.Alias.ColNames)) > rel.count {
 			return &bar{c.def, "column names"}
