@@ -101,14 +101,15 @@ func TestRecordingGivesBackRunsSessionsAndTransactions(t *testing.T) {
 		want = append(want, plainTxn(w.Run(), history.SessionID(seq%2+1), seq))
 		record(t, w, plainTxn(w.Run(), history.SessionID(seq%2+1), seq))
 	}
+	w.Rewritten([]string{"public.t@shop"})
 	closed(t, w)
 
 	r, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	info.Run, info.Ended = w.Run(), r.Runs()[0].Ended
-	if got := r.Runs(); len(got) != 1 || got[0] != info || got[0].Ended.IsZero() {
+	info.Run, info.Ended, info.Rewritten = w.Run(), r.Runs()[0].Ended, []string{"public.t@shop"}
+	if got := r.Runs(); len(got) != 1 || !reflect.DeepEqual(got[0], info) || got[0].Ended.IsZero() {
 		t.Errorf("runs are %+v, want %+v", got, info)
 	}
 	var gotSessions []history.Session

@@ -254,6 +254,9 @@ func (w *Writer) Stats() Stats {
 	return s
 }
 
+// Rewritten gives [history.Info].Rewritten, which only the run's end can tell. It is called before Close.
+func (w *Writer) Rewritten(tables []string) { w.info.Rewritten = tables }
+
 // Close writes what is queued, marks the run's clean end and closes the recording. Calls that come
 // after it give ErrClosed. It gives the failure that ended the Writer's work, if any; the run then
 // has no clean end. Further calls give the same answer.
@@ -408,13 +411,14 @@ type runInfo struct {
 	SnapshotIsolation bool       `json:"snapshot_isolation"`
 	System            uint64     `json:"system,omitempty"`
 	Horizon           uint64     `json:"horizon,omitempty"`
+	Rewritten         []string   `json:"rewritten,omitempty"`
 }
 
 func encodeInfo(info *history.Info) ([]byte, error) {
 	r := runInfo{
 		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon,
+		System: info.Server.System, Horizon: info.Horizon, Rewritten: info.Rewritten,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -432,7 +436,7 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 		return history.Info{}, fmt.Errorf("description of run %s: %w", run, err)
 	}
 	info := history.Info{
-		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon,
+		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Rewritten: r.Rewritten,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation, System: r.System},
 	}
 	if r.Ended != nil {

@@ -37,7 +37,8 @@ type Table struct {
 	// Rows is about how many rows the table had, with those that inherit from it, when the schema was read. 0: not
 	// known.
 	Rows int64
-	// Key is the primary key, by the names of its columns in the key's order; nil when there is none.
+	// Key are the columns whose values tell the rows apart, in this order: the primary key, or where it cannot
+	// (it is checked late, or equal values of it may look different) a unique index; nil when there is none.
 	Key []string
 	// Partitioned says that the table holds no rows itself, Root names the partitioned table at the top
 	// (history.Row.Table) of a partition, and Leaves are the tables that hold a table's rows, by oid, where
@@ -45,6 +46,9 @@ type Table struct {
 	Partitioned bool
 	Root        string
 	Leaves      map[uint32]string
+	// OtherStorage says that some of the rows are not kept as versions that have a ctid and an xmin (an access
+	// method other than heap).
+	OtherStorage bool
 	// Materialized and Foreign say what a table is that is no ordinary one; a View that only passes one
 	// table's rows on has its name in ViewOf.
 	Materialized, Foreign bool

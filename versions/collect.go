@@ -3,6 +3,7 @@ package versions
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/isotap/isotap/history"
 )
@@ -10,6 +11,12 @@ import (
 // Add adds a run. One whose transactions come without it is a server of its own without a horizon.
 func (r *Resolver) Add(info history.Info) {
 	r.runs[r.run(info.Run)].info = info
+	for _, table := range info.Rewritten {
+		r.rewritten[table] = true
+		if at := strings.LastIndexByte(table, '@'); at >= 0 {
+			r.rewritten[table[:at]] = true
+		}
+	}
 }
 
 // AddSession adds a session, before the transactions. One that is not added is in the database that the first

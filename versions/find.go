@@ -20,6 +20,7 @@ type sighting struct {
 	xid    uint32
 	ctid   uint64
 	leaf   uint32
+	moved  bool // the place may have become another version's
 }
 
 // find gives the tag of a version; sure is false where it is only likely.
@@ -29,7 +30,7 @@ func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
 	case ok && owner == ambiguous:
 		return unrecorded(s), true
 	case ok:
-		return r.findOwned(s, owner), true
+		return r.findOwned(s, owner)
 	case s.xid < firstXID || r.initial(s):
 		return history.Tag{}, true
 	}
@@ -52,20 +53,25 @@ func unrecorded(s *sighting) history.Tag {
 }
 
 // findOwned finds a version among what the transaction wrote that has the xid.
-func (r *Resolver) findOwned(s *sighting, owner int32) history.Tag {
+func (r *Resolver) findOwned(s *sighting, owner int32) (tag history.Tag, sure bool) {
 	if s.row == none {
-		return r.hidden(s, owner)
+		return r.hidden(s, owner), true
 	}
+	placed := int32(none)
 	for _, n := range r.left(s, s.xid, s.ctid) {
 		if r.stands(n, s) {
-			return r.tag(n)
+			placed = n
+			break
 		}
+	}
+	if placed != none && (!s.moved || s.reader == owner) {
+		return r.tag(placed), true
 	}
 	last := int32(none)
 	for n := range r.writesOf(s, owner) {
 		w := &r.writes[n]
-		if w.xid == 0 && r.stands(n, s) {
-			return r.tag(n)
+		if w.xid == 0 && !s.moved && r.stands(n, s) {
+			return r.tag(n), true
 		}
 		// Others see the last one, and its own statements the last one before them.
 		if !w.is(void) && (s.reader != owner || w.stmt < s.stmt) {
@@ -73,12 +79,14 @@ func (r *Resolver) findOwned(s *sighting, owner int32) history.Tag {
 		}
 	}
 	switch {
+	case last == none && placed != none: // undone by then
+		return r.tag(placed), false
 	case last == none:
-		return r.hidden(s, owner)
+		return r.hidden(s, owner), true
 	case r.writes[last].op == history.DeleteRow:
-		return unrecorded(s) // it made the row again, unseen
+		return unrecorded(s), true // it made the row again, unseen
 	default:
-		return r.tag(last)
+		return r.tag(last), !s.moved || placed == last || placed == none
 	}
 }
 

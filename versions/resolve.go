@@ -57,10 +57,11 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Plac
 	if x.server == none {
 		return false
 	}
-	row := x.local(x.txn, a.Row)
+	row, moved := x.local(x.txn, a.Row), x.moves(x.txn, a.Row.Table)
 	a.Row.Table = row.Table + x.servers[x.server].suffix
-	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf}
+	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf, moved: moved}
 	if row.ID == "" {
+		a.Inexact = a.Inexact || moved
 		return x.keylessAccess(row.Table, a, p, &seen)
 	}
 	if n, ok := x.rows[row]; ok {
@@ -162,6 +163,21 @@ func (x *translation) keylessAccess(table string, a *history.Access, p *history.
 	}
 	x.saw(a, s)
 	return true
+}
+
+// moves says whether places in a table may have become those of other versions.
+func (r *Resolver) moves(t *history.Txn, table string) bool {
+	if len(r.rewritten) == 0 {
+		return false
+	}
+	database, ok := r.databases[sessionKey{t.ID.Run(), t.Session}]
+	if !ok {
+		database = r.first
+	}
+	if database != "" {
+		table += "@" + database
+	}
+	return r.rewritten[table]
 }
 
 // temporary is the schema of temporary tables, of which each session has its own.

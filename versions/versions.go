@@ -20,6 +20,9 @@
 //     run's [history.Info.Horizon]: it is the initial one. Otherwise a client beside the proxy, or a
 //     statement that was not observed, wrote it: its tag is of the run [history.Unrecorded], which no
 //     analysis knows, so that it has no place in the order unless a write says that it replaced it.
+//   - In a table that was written anew as a whole during a run ([history.Info.Rewritten]) places tell nothing
+//     sure: what others see of a transaction's versions of a row is the last, and rows without a key are
+//     inexact.
 //   - A row without a primary key is named by the first version of it that is known. An UPDATE that
 //     does not tell what it replaced starts a new name, and is inexact.
 //
@@ -59,6 +62,7 @@ type Resolver struct {
 	// databases are those of the sessions that are in another one than the first session is.
 	databases map[sessionKey]string
 	first     string
+	rewritten map[string]bool // tables with their databases, and without
 
 	// byVersion are the writes by row, server, xmin, ctid and LSN.
 	byVersion []int32
@@ -138,7 +142,7 @@ const (
 // New returns a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
-		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string)}
+		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string), rewritten: make(map[string]bool)}
 }
 
 // Translate resolves a history that is in memory. Transactions without places are given back themselves,

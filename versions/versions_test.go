@@ -206,6 +206,27 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 	}
 }
 
+func TestPlacesInATableWrittenAnewTellNoOrder(t *testing.T) {
+	writer := client{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}, {2, read, "5", at(110, 7)}, {3, update, "5", left(110, 8, 20)},
+		{4, insert, "", left(110, 9, 30)}}}
+	reader := client{status: yes, shown: []shown{{1, read, "5", at(110, 7)}, {2, read, "5", at(110, 8)}, {3, read, "", at(110, 9)}}}
+	for rewritten, want := range map[string]string{
+		"u@shop":    "T2.1 read 5 T1.1, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4",
+		"t@another": "T2.1 read 5 T1.1, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4",
+		"t@shop":    "T2.1 read 5 T1.3?, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4?",
+	} {
+		info := history.Info{Run: testRun, Horizon: 100, Rewritten: []string{rewritten}, Server: history.Server{Engine: "postgresql", System: 7}}
+		sessions := []history.Session{{Run: testRun, ID: 1, Database: "shop"}, {Run: testRun, ID: 2, Database: "shop"}}
+		got, err := versions.Translate([]history.Info{info}, sessions, []*history.Txn{writer.txn(testRun, 1), reader.txn(testRun, 2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(names(got[1:]), ", "); text != want {
+			t.Errorf("%s:\n%s\nwant\n%s", rewritten, text, want)
+		}
+	}
+}
+
 func TestTemporaryTablesAreOfTheirSessions(t *testing.T) {
 	a := (&client{status: yes, shown: []shown{{1, insert, "5", left(110, 7, 10)}}}).txn(testRun, 1)
 	b := (&client{status: yes, shown: []shown{{1, insert, "5", left(111, 7, 20)}}}).txn(testRun, 2)

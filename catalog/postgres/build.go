@@ -1,6 +1,10 @@
 package postgres
 
-import "github.com/isotap/isotap/rewrite"
+import (
+	"slices"
+
+	"github.com/isotap/isotap/rewrite"
+)
 
 // A builder makes the rewriter's tables of a reading.
 type builder struct {
@@ -47,7 +51,14 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 	}
 	t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = on.insert, on.update, on.delete
 	t.CascadesUpdate, t.CascadesDelete = acts.update, acts.delete
-	t.Root = b.root(oid)
+	if top := b.top(oid); top != nil {
+		t.Root = top.table.Name
+	}
+	t.Key = b.key(oid, family)
+	t.OtherStorage = slices.ContainsFunc(family, func(member uint32) bool {
+		relation := b.relations[member]
+		return relation != nil && relation.table.OtherStorage
+	})
 	if base := b.relations[r.passes.table]; base != nil && r.keepsNames(base) {
 		t.ViewOf = &rewrite.TableName{Schema: base.name.schema, Table: base.name.table}
 	}
@@ -72,16 +83,15 @@ func (b *builder) family(oid uint32) []uint32 {
 	return family
 }
 
-// root names the partitioned table at the top of a partition; empty for what is none. A partition has one
+// top gives the partitioned table at the top of a partition; nil for what is none. A partition has one
 // parent.
-func (b *builder) root(oid uint32) string {
-	var top string
+func (b *builder) top(oid uint32) (top *relation) {
 	for parents := b.parents[oid]; len(parents) == 1; parents = b.parents[parents[0]] {
 		parent := b.relations[parents[0]]
 		if parent == nil || parent.kind != "p" {
 			break
 		}
-		top = parent.table.Name
+		top = parent
 	}
 	return top
 }

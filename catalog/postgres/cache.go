@@ -3,7 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +26,10 @@ import (
 // condition does not count as one.
 type Cache struct {
 	conn    *Conn
-	mu      sync.Mutex    // taken by whoever replaces current
-	began   time.Time     // when the last reading of the whole catalog did
-	took    time.Duration // how long it took
+	mu      sync.Mutex      // taken by whoever replaces current
+	began   time.Time       // when the last reading of the whole catalog did
+	took    time.Duration   // how long it took
+	moved   map[string]bool // tables that were seen to be in another file than before, by history.Row.Table
 	current atomic.Pointer[snapshot]
 }
 
@@ -49,7 +52,7 @@ func Load(ctx context.Context, target catalog.Target, database string) (*Cache, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache{conn: conn}
+	c := &Cache{conn: conn, moved: map[string]bool{}}
 	c.current.Store(&snapshot{read: &reading{}})
 	if err := c.Reload(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -143,10 +146,31 @@ func (c *Cache) Refresh(ctx context.Context, tables []rewrite.TableName) error {
 func (c *Cache) replace(read *reading) {
 	old := c.current.Load()
 	next := &snapshot{epoch: old.epoch, read: read, tables: read.tables(), rights: read.rights}
+	for oid, before := range old.read.relations {
+		if after := read.relations[oid]; after != nil && after.filenode != before.filenode {
+			c.note(next.tables[after.name])
+		}
+	}
 	if !reflect.DeepEqual(next.tables, old.tables) || !reflect.DeepEqual(next.rights, old.rights) {
 		next.epoch++
 	}
 	c.current.Store(next)
+}
+
+// note takes note that a table's rows are in another file than before. It needs c.mu.
+func (c *Cache) note(t *rewrite.Table) {
+	if t.Root != "" {
+		c.moved[t.Root] = true
+	}
+	c.moved[t.Name] = true
+}
+
+// Rewritten gives the tables, by history.Row.Table, that were written anew as a whole between two readings:
+// places in them are those of other versions since.
+func (c *Cache) Rewritten() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.moved))
 }
 
 // Close ends the connection that the cache may have; it can still be asked.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A relation is what the catalog says of one table or view by itself.
@@ -17,7 +18,10 @@ type relation struct {
 	table rewrite.Table // without what other relations make of it
 	// onRow and onStatement are the events that triggers fire on.
 	onRow, onStatement events
-	numbers            []int // pg_attribute.attnum of table.Columns
+	numbers            []int  // pg_attribute.attnum of table.Columns
+	tells              []bool // of table.Columns: equal values look the same
+	unique             []unique
+	filenode           uint32 // of the file that holds its rows; 0: none does
 	passes             passage
 }
 
@@ -121,8 +125,8 @@ func (r *reading) addRelation(row row) {
 	r.relations[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
 		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
 		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
-		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t",
-	}}
+		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap",
+	}, filenode: row.oid(7)}
 }
 
 // relate takes in inheritance and foreign keys.
@@ -138,6 +142,7 @@ func (r *reading) relate(parents, actions []row) {
 func addColumn(r *relation, row row) {
 	number, _ := strconv.Atoi(row[7]) // the server's number
 	r.numbers = append(r.numbers, number)
+	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")
 	r.table.Columns = append(r.table.Columns, rewrite.Column{
 		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t"})
 }
@@ -149,8 +154,8 @@ func addIndexPart(r *relation, row row) {
 	}
 	i := &r.table.Indexes[len(r.table.Indexes)-1]
 	i.Columns = append(i.Columns, column)
-	if isKey := row[4] == "t"; primary && isKey {
-		r.table.Key = append(r.table.Key, column)
+	if isKey, always := row[4] == "t", row[6] == "t"; always && isKey {
+		r.addUnique(index, primary, column)
 	}
 }
 

@@ -24,20 +24,24 @@ const named = `c.oid = ANY (ARRAY(
 // column is the table's oid.
 const (
 	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
-			greatest(c.reltuples, 0)::bigint
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND %s`
+			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap')
+		FROM pg_class c LEFT JOIN pg_am am ON am.oid = c.relam AND c.relkind IN ('r', 'm') JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND %s`
 	// A domain's values travel as those of the type beneath it.
 	readColumns = `WITH RECURSIVE base AS (
 			SELECT oid, oid AS type FROM pg_type WHERE typtype <> 'd'
 			UNION ALL
 			SELECT d.oid, base.type FROM pg_type d JOIN base ON d.typtype = 'd' AND d.typbasetype = base.oid)
 		SELECT c.oid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
-			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum
+			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum,
+			t.typtype = 'e', coalesce(l.collisdeterministic, true)
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN base ON base.oid = a.atttypid JOIN pg_type t ON t.oid = base.type JOIN pg_namespace tn ON tn.oid = t.typnamespace
 		LEFT JOIN pg_collation l ON l.oid = a.attcollation
 		WHERE ` + observed + ` AND a.attnum > 0 AND NOT a.attisdropped AND %s ORDER BY c.oid, a.attnum`
-	readIndexes = `SELECT c.oid, x.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL, k.place <= i.indnkeyatts, coalesce(a.attname, '')
+	// Operator classes that are their types' own take for equal what = does.
+	readIndexes = `SELECT c.oid, x.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL, k.place <= i.indnkeyatts, coalesce(a.attname, ''),
+			i.indisunique AND i.indimmediate AND i.indpred IS NULL
+				AND NOT EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY (i.indclass::oid[]) AND NOT o.opcdefault)
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN pg_class x ON x.oid = i.indexrelid
 		CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)

@@ -30,6 +30,8 @@ type backend interface {
 	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
 	plans() (lookups, hits uint64)
 	setStrictPlans(bool)
+	// rewritten gives history.Info's Rewritten, at the end of a run.
+	rewritten(context.Context) []string
 	// outlived gives the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
 	// once all sessions are gone.
 	outlived() []*history.Txn

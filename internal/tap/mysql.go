@@ -131,6 +131,9 @@ func (b *mysqlBackend) ping(ctx context.Context) error {
 
 func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
 
+// rewritten gives none: rows carry their versions with them.
+func (b *mysqlBackend) rewritten(context.Context) []string { return nil }
+
 // outlived gives none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
 func (b *mysqlBackend) outlived() []*history.Txn { return nil }
 

@@ -3,7 +3,9 @@ package tap
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -29,7 +31,8 @@ type postgresBackend struct {
 	mu            sync.Mutex
 	planners      map[string]*planned // by database
 	options       sqlpostgres.Options
-	lookups, hits uint64 // of planners that are gone
+	lookups, hits uint64          // of planners that are gone
+	moved         map[string]bool // history.Info's Rewritten
 }
 
 // A planned database is one whose catalog was read.
@@ -51,7 +54,7 @@ func (b *postgresBackend) open(ctx context.Context, strictPlans bool) error {
 		return err
 	}
 	b.options.StrictPlans = strictPlans
-	b.planners = map[string]*planned{}
+	b.planners, b.moved = map[string]*planned{}, map[string]bool{}
 	b.databases = catalogpostgres.NewDatabases(b.target)
 	return nil
 }
@@ -129,6 +132,9 @@ func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error
 func (b *postgresBackend) follow(database string, cache *catalogpostgres.Cache) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for _, table := range cache.Rewritten() {
+		b.moved[table+"@"+database] = true
+	}
 	p, epoch := b.planners[database], cache.Epoch()
 	switch {
 	case p == nil || p.catalog != cache: // perhaps the database was made anew
@@ -182,6 +188,14 @@ func (b *postgresBackend) plans() (lookups, hits uint64) {
 		lookups, hits = lookups+l, hits+h
 	}
 	return lookups, hits
+}
+
+// rewritten reads the catalogs a last time. A server that is gone rewrites nothing.
+func (b *postgresBackend) rewritten(ctx context.Context) []string {
+	_ = b.reloadAll(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.moved))
 }
 
 func (b *postgresBackend) outlived() []*history.Txn { return b.prepared.Rest() }

@@ -185,6 +185,9 @@ func (t *Tap) Stop() error {
 	return t.Wait()
 }
 
+// lastLook is how long the server has to say what became of its tables when a run ends.
+const lastLook = 5 * time.Second
+
 func (t *Tap) close() error {
 	var errs []error
 	if t.stop != nil {
@@ -197,6 +200,9 @@ func (t *Tap) close() error {
 		for _, txn := range t.backend.outlived() {
 			errs = append(errs, t.writer.Txn(context.Background(), txn))
 		}
+		ctx, cancel := context.WithTimeout(context.Background(), lastLook)
+		t.writer.Rewritten(t.backend.rewritten(ctx))
+		cancel()
 		errs = append(errs, t.writer.Close())
 	}
 	t.watching.Wait()

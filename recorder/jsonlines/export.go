@@ -108,6 +108,9 @@ func writeRun(info *history.Info) *run {
 	r := &run{Run: info.Run.String(), Started: info.Started, Isotap: text(info.Isotap), Mode: text(info.Mode),
 		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation,
 		System: info.Server.System, Horizon: info.Horizon}
+	for _, table := range info.Rewritten {
+		r.Rewritten = append(r.Rewritten, text(table))
+	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
 	}

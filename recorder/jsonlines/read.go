@@ -16,6 +16,9 @@ func readRun(r *run) (history.Info, error) {
 	if r.Started.IsZero() {
 		return info, fmt.Errorf("run %s does not say when it started", number)
 	}
+	for _, table := range r.Rewritten {
+		info.Rewritten = append(info.Rewritten, string(table))
+	}
 	if r.Ended != nil {
 		info.Ended = *r.Ended
 	}

@@ -78,9 +78,22 @@ func (id *identity) key(s *source) error {
 	return nil
 }
 
-// binary gives the expression for a value as bytea: its binary form, or where the type's function for it is not
-// known, its text.
+// binary gives the expression for a value as bytea, the same for equal values of a type that [Tells]: its binary
+// form, or where the type's function for it is not known, its text.
 func binary(typ, column string) string {
+	switch typ {
+	case "float4", "float8": // -0, and the signs of NaN
+		const nan = "'NaN'::pg_catalog.float8"
+		column += "::pg_catalog.float8"
+		return "pg_catalog.float8send(CASE WHEN " + column + " OPERATOR(pg_catalog.=) " + nan + " THEN " + nan + " ELSE " + column + " OPERATOR(pg_catalog.+) 0 END)"
+	case "numeric": // 1.0 and 1.00
+		text := column + "::pg_catalog.text"
+		column = "CASE WHEN pg_catalog.strpos(" + text + ", '.') OPERATOR(pg_catalog.>) 0 " +
+			"THEN pg_catalog.rtrim(pg_catalog.rtrim(" + text + ", '0'), '.') ELSE " + text + " END"
+		return "pg_catalog.convert_to(" + column + ", 'UTF8')"
+	case "bpchar": // blanks at the end
+		return "pg_catalog.convert_to(" + column + "::pg_catalog.text, 'UTF8')"
+	}
 	if send, ok := sendFunctions[typ]; ok {
 		return "pg_catalog." + send + "(" + column + ")"
 	}
@@ -88,6 +101,19 @@ func binary(typ, column string) string {
 		return "pg_catalog.array_send(" + column + ")"
 	}
 	return "pg_catalog.convert_to(" + column + "::pg_catalog.text, 'UTF8')"
+}
+
+// Tells says whether equal values of a type, by its name in pg_type, make the same row id: the binary forms of
+// intervals, of arrays, of jsonb and of ranges of numerics differ where values are equal, and of types that are
+// not the server's own that is not known.
+func Tells(typ string) bool {
+	if _, ok := keyItems[typ]; ok {
+		return true
+	}
+	if _, ok := sendFunctions[typ]; ok {
+		return typ != "interval" && typ != "jsonb" && typ != "numrange"
+	}
+	return false
 }
 
 // keyItems are the types, by their names in pg_type, whose values tell themselves in text and binary.

@@ -25,6 +25,8 @@ func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, string) {
 		return nil, "view"
 	case t.Foreign, pl.holdsForeign(t):
 		return nil, "foreign table"
+	case t.OtherStorage:
+		return nil, "storage"
 	case pl.rewriter.schema.Reads(pl.session.Role, t):
 		return t, ""
 	case t.RowSecurity:
