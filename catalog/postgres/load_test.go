@@ -135,6 +135,27 @@ CREATE TABLE youngest () INHERITS (young, old)
 	}
 }
 
+func TestCacheKnowsAboutHowManyRowsThereAre(t *testing.T) {
+	name, _ := newDatabase(t, `
+CREATE TABLE plain AS SELECT generate_series(1, 20) AS a;
+CREATE TABLE parted (a int) PARTITION BY RANGE (a);
+CREATE TABLE low PARTITION OF parted FOR VALUES FROM (0) TO (10);
+CREATE TABLE high PARTITION OF parted FOR VALUES FROM (10) TO (20);
+INSERT INTO parted SELECT generate_series(3, 12);
+CREATE TABLE old AS SELECT 1 AS a;
+CREATE TABLE young () INHERITS (old);
+INSERT INTO young VALUES (1), (2);
+ANALYZE;
+CREATE TABLE fresh AS SELECT 1 AS a
+`)
+	c := load(t, name)
+	for name, want := range map[string]int64{"plain": 20, "parted": 10, "low": 7, "old": 3, "young": 2, "fresh": 0} {
+		if got := table(t, c, name).Rows; got != want {
+			t.Errorf("%s: %d rows, not %d", name, got, want)
+		}
+	}
+}
+
 func TestCacheKnowsWhatWritesFire(t *testing.T) {
 	name, _ := newDatabase(t, `
 CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';

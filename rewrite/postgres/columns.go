@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+)
+
+// columns is how many columns the client's select list surely has.
+func (b *block) columns() int {
+	if slices.ContainsFunc(nodes(b.n.FromClause), merges) {
+		return len(nodes(b.n.TargetList))
+	}
+	n := 0
+	for _, item := range nodes(b.n.TargetList) {
+		ref, held := star(item), 0
+		for _, rel := range b.rels {
+			if ref != nil && rel.within(ref) {
+				held += rel.count
+			}
+		}
+		n += max(held, 1)
+	}
+	return n
+}
+
+// counted says whether the client's select list surely has no more columns than that.
+func (b *block) counted() bool {
+	return len(nodes(b.n.ValuesLists)) == 0 && !slices.ContainsFunc(nodes(b.n.TargetList), func(item ast.Node) bool {
+		ref := star(item)
+		return ref != nil && (slices.ContainsFunc(nodes(b.n.FromClause), merges) ||
+			slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.within(ref) && !rel.counted }))
+	})
+}
+
+// within says whether a star holds the relation's columns.
+func (rel *relation) within(star *ast.ColumnRef) bool {
+	names := fields(star)
+	return len(names) == 1 || names[len(names)-2] == rel.ref
+}
+
+// outputs gives the names of the block's columns, as far as they are known; open says that there may be others.
+func (b *block) outputs() (names []string, open bool) {
+	if b.n.TargetList == nil || len(nodes(b.n.ValuesLists)) > 0 {
+		return nil, true
+	}
+	for _, item := range nodes(b.n.TargetList) {
+		if ref := star(item); ref != nil {
+			for _, rel := range b.rels {
+				if rel.within(ref) {
+					open = open || rel.open
+					names = append(names, rel.columnNames()...)
+				}
+			}
+			continue
+		}
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			return nil, true
+		}
+		name := t.Name
+		if ref, ok := bare(t.Val).(*ast.ColumnRef); ok && name == "" {
+			all := fields(ref)
+			name = all[len(all)-1]
+		}
+		open = open || name == "" // it has a name of the server's choice
+		names = append(names, name)
+	}
+	return names, open
+}
+
+// columnNames are the names of the relation's columns that are known.
+func (rel *relation) columnNames() []string {
+	if rel.base != nil {
+		return rel.base.names
+	}
+	return rel.names
+}
+
+// merges says whether an item of a FROM clause joins columns of two tables to one.
+func merges(item ast.Node) bool {
+	j, ok := bare(item).(*ast.JoinExpr)
+	return ok && (j.IsNatural || j.UsingClause != nil || merges(j.Larg) || merges(j.Rarg))
+}
+
+// beyond says whether a clause may name a column by a position behind the client's own columns.
+func beyond(clause *ast.NodeList, columns int) bool {
+	for _, item := range nodes(clause) {
+		if s, ok := item.(*ast.SortBy); ok {
+			item = s.Node
+		}
+		if c, ok := bare(item).(*ast.A_Const); ok {
+			if i, ok := c.Val.(*ast.Integer); ok && i.IVal > columns {
+				return true
+			}
+		}
+		if set, ok := item.(*ast.GroupingSet); ok && beyond(set.Content, columns) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// carriedFirst puts what a star carries before what is added behind it.
+func carriedFirst(shown []*sight) []*sight {
+	var carried, added []*sight
+	for _, s := range shown {
+		if s.carried {
+			carried = append(carried, s)
+		} else {
+			added = append(added, s)
+		}
+	}
+	return append(carried, added...)
+}
+
+// append puts the identities behind the columns of the client's result.
+func (r *reading) append(blocks []*block, shown []*sight) error {
+	var added []*sight
+	for _, s := range carriedFirst(shown) {
+		if s.carried {
+			r.plan.Sources = append(r.plan.Sources, s.source)
+		} else {
+			added = append(added, s)
+		}
+	}
+	count := 0
+	for _, s := range added {
+		s.names = nil
+		for range s.exprs {
+			count++
+			s.names = append(s.names, "isotap_"+strconv.Itoa(count))
+		}
+		r.plan.Sources = append(r.plan.Sources, s.source)
+	}
+	r.plan.Reply = rewrite.Trimmed
+	return r.extend(blocks, added)
+}
+
+// extend adds sights to the select lists of the blocks that they are seen from, and NULLs to those of the others.
+func (r *reading) extend(blocks []*block, added []*sight) error {
+	for _, b := range blocks {
+		var items []string
+		width := len(nodes(b.n.TargetList))
+		for _, rel := range b.rels {
+			width += rel.count + rel.added
+		}
+		for _, s := range added {
+			own := false
+			for _, mine := range b.sights {
+				own = own || mine == s
+			}
+			for i, e := range s.exprs {
+				if !own {
+					e = "NULL::" + s.types[i]
+				}
+				items = append(items, e+" AS "+s.names[i])
+			}
+		}
+		if width+len(items) > maxTargets {
+			return refusal("columns")
+		}
+		if err := r.addItems(b, strings.Join(items, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addItems adds items to the select list of a block.
+func (r *reading) addItems(b *block, items string) error {
+	if b.unique {
+		if err := r.groupInstead(b); err != nil {
+			return err
+		}
+	}
+	if items == "" {
+		return nil
+	}
+	wanted, err := parse("SELECT " + items)
+	if err != nil {
+		return err
+	}
+	n, at := b.n, r.places.queries[b.n]
+	switch {
+	case r.st.is(at.from, "TABLE"):
+		t := r.st.toks[at.from]
+		r.edits = append(r.edits, edit{t.start, t.end, "SELECT *, " + items + " FROM"})
+	case len(nodes(n.TargetList)) > 0:
+		r.insertAfter(at.listEnd, ", "+items)
+	default:
+		r.insertAfter(at.listEnd, " "+items)
+	}
+	r.changes = append(r.changes, func() {
+		if n.TargetList == nil {
+			n.TargetList = ast.NewNodeList()
+		}
+		n.TargetList.Items = append(n.TargetList.Items, wanted.(*ast.SelectStmt).TargetList.Items...)
+	})
+	return nil
+}
