@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(doomedRecording); dir != "" {
 		os.Exit(serveUntilKilled(dir))
 	}
-	testdb.Main(m, testdb.MySQL, testdb.MariaDB118)
+	testdb.Main(m, append([]testdb.Engine{testdb.MySQL, testdb.MariaDB118}, testdb.PostgreSQLs...)...)
 }
 
 // A bench is a tap in front of the test server, with a database of its own on it.
