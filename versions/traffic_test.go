@@ -218,3 +218,48 @@ func TestEqualKeysOfEverySpellingAreOneRow(t *testing.T) {
 		}
 	}
 }
+
+// vague gives the statements of a history whose accesses are not exact, or none.
+func vague(txns []*history.Txn) (shapes []string) {
+	for _, txn := range txns {
+		for i := range txn.Stmts {
+			s := &txn.Stmts[i]
+			inexact := slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return a.Inexact })
+			if s.Observation == history.Inexact || s.Observation == history.Opaque || inexact {
+				shapes = append(shapes, s.Shape)
+			}
+		}
+	}
+	return shapes
+}
+
+func TestWritesOfPartitionedTablesAreExactOutsideOfSavepoints(t *testing.T) {
+	tables := []string{"CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)", "CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10)",
+		"CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20)", "INSERT INTO t VALUES (1, 0), (11, 0)"}
+	x := newTraffic(t, tables...)
+	a, b := x.client(x.database), x.client(x.database)
+	a.run("BEGIN", "SELECT v FROM t WHERE id = 1", "SAVEPOINT s", "RELEASE s")
+	b.run("UPDATE t SET v = 2 WHERE id = 1", "INSERT INTO t VALUES (2, 0)", "UPDATE t SET v = 3 WHERE id = 11")
+	a.run("SELECT v FROM low", "UPDATE t SET v = 1 WHERE id = 1", "SELECT v FROM t WHERE id > 0", "DELETE FROM t WHERE id = 2", "COMMIT")
+	b.run("SELECT v FROM t ORDER BY id")
+	if got := anomalies(x.stop()); got != "hazard lost update" {
+		t.Errorf("%s", got)
+	}
+	_, txns := x.read()
+	if got := vague(txns); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+
+	x = newTraffic(t, tables...)
+	a, b = x.client(x.database), x.client(x.database)
+	a.run("BEGIN", "SAVEPOINT s", "UPDATE t SET v = 1 WHERE id = 1", "RELEASE s", "COMMIT")
+	a.run("BEGIN; SAVEPOINT s; UPDATE t SET v = 1 WHERE id = 11; COMMIT")
+	b.run("SELECT v FROM t WHERE id = 1", "SELECT v FROM t WHERE id = 11")
+	if got := anomalies(x.stop()); got != "" {
+		t.Errorf("in savepoints: %s", got)
+	}
+	_, txns = x.read()
+	if got := vague(txns); len(got) != 2 {
+		t.Errorf("in savepoints: %q", got)
+	}
+}

@@ -188,7 +188,7 @@ func (s *Session) plan(text []byte, extended bool) form {
 // planEnv is what a text is read under that is sent next.
 func (s *Session) planEnv(extended bool) sqlpostgres.Session {
 	env := s.env
-	env.Extended = extended
+	env.Extended, env.Nested = extended, s.ahead.nested
 	env.Serializable = s.ahead.level == history.Serializable || s.ahead.level == history.LevelUnknown
 	return env
 }
@@ -197,6 +197,8 @@ func (s *Session) planEnv(extended bool) sqlpostgres.Session {
 type ahead struct {
 	block bool          // a transaction block
 	level history.Level // of the next statement
+	// nested says that a savepoint may be open.
+	nested bool
 }
 
 // follow takes what a statement that is sent will change for those after it.
@@ -208,12 +210,14 @@ func (s *Session) follow(p *rewrite.Plan) {
 		s.unsettle(p)
 	}
 	switch {
+	case p.Kind == history.Savepoint:
+		s.ahead.nested = true
 	case p.Kind == history.Begin:
 		if !s.ahead.block {
-			s.ahead = ahead{true, s.levelOr(p.TxnLevel)}
+			s.ahead = ahead{block: true, level: s.levelOr(p.TxnLevel)}
 		}
 	case p.EndsTxn && p.Kind != history.Call && !p.Chains:
-		s.ahead = ahead{false, s.level}
+		s.ahead = ahead{level: s.level}
 	case p.TxnLevel != history.LevelUnknown:
 		s.ahead.level = runsAt(p.TxnLevel)
 	}

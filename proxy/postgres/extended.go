@@ -160,7 +160,7 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 		if p.plan = (&form{script: script}).plan(0); !st.form.rewritten {
 			p.reason = st.form.reason
 		}
-	case env.Serializable != st.env.Serializable && alike(env, st.env):
+	case env != st.env && alike(env, st.env):
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
 		return s.formBeside(st, p.form)
@@ -170,9 +170,9 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 	return name
 }
 
-// alike says whether two environments differ in the level at most.
+// alike says whether two environments differ at most in what lasts as long as a transaction.
 func alike(a, b sqlpostgres.Session) bool {
-	a.Serializable = b.Serializable
+	a.Serializable, a.Nested = b.Serializable, b.Nested
 	return a == b
 }
 

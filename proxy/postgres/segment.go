@@ -160,7 +160,7 @@ func (s *Session) resend() error {
 	s.replay = replay{resending: true, shown: shown}
 	s.names.unsure = true
 	s.names.agree()
-	s.ahead = ahead{false, s.level}
+	s.ahead = ahead{level: s.level}
 	for _, name := range parsed {
 		s.closeOwn(name)
 	}

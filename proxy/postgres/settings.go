@@ -118,7 +118,7 @@ func (s *Session) takeSettings(a *answer) {
 			s.txn.Level = s.blockLevel
 		}
 	} else {
-		s.ahead = ahead{false, s.level}
+		s.ahead = ahead{level: s.level}
 	}
 	s.known = true
 	s.database = string(a.values[0])

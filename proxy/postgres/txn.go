@@ -124,6 +124,9 @@ func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
 		return
 	}
 	if p == nil {
+		if tag == "SAVEPOINT" { // whose name is not known: it stays until the transaction ends
+			s.setSavepoint("")
+		}
 		s.record(st)
 		s.defines(nil)
 		return

@@ -68,13 +68,15 @@ func (w *write) mergedVersions() {
 	}
 	w.id.table(&w.target)
 	ref := quoted(w.target.ref)
-	when := func(sign, column string) string {
-		return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + ref + "." + column + " END"
+	when := func(sign, expr string) string {
+		return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
 	}
-	w.id.add(rewrite.ItemPlace, when("=", "ctid"))
-	w.id.add(rewrite.ItemNewPlace, when("<>", "ctid"))
+	w.id.add(rewrite.ItemPlace, when("=", ref+".ctid"))
+	w.id.add(rewrite.ItemNewPlace, when("<>", ref+".ctid"))
 	if !w.target.table.Partitioned {
-		w.id.add(rewrite.ItemXID, when("=", "xmin"))
-		w.id.add(rewrite.ItemNewXID, when("<>", "xmin"))
+		w.id.add(rewrite.ItemXID, when("=", ref+".xmin"))
+		w.id.add(rewrite.ItemNewXID, when("<>", ref+".xmin"))
+	} else if !w.session.Nested {
+		w.id.add(rewrite.ItemNewXID, when("<>", w.session.transactionID()))
 	}
 }

@@ -109,6 +109,8 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			s.Unsettled = value + "\n"
 		case "serializable":
 			s.Serializable = true
+		case "nested":
+			s.Nested = true
 		case "backslashes":
 			s.Backslashes = true
 		case "hex", "strict":

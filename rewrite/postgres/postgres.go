@@ -49,6 +49,9 @@ type Session struct {
 	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
 	// locks: one that an index alone might answer goes unchanged (reason "plan").
 	Serializable bool
+	// Nested says that a savepoint may be open: what is written has the id of a subtransaction, which no
+	// statement can tell.
+	Nested bool
 	// Backslashes says that standard_conforming_strings is off.
 	Backslashes bool
 	// Extended says that the text is that of a Parse message: one statement, perhaps with parameters.

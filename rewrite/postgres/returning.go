@@ -88,9 +88,21 @@ func (w *write) place(of string, place, xid rewrite.Item) {
 		of = quoted(w.target.ref)
 	}
 	w.id.add(place, of+".ctid")
-	if !w.target.table.Partitioned {
+	switch {
+	case !w.target.table.Partitioned:
 		w.id.add(xid, of+".xmin")
+	case xid == rewrite.ItemNewXID && !w.session.Nested:
+		w.id.add(xid, w.session.transactionID())
 	}
+}
+
+// transactionID is an expression for the id of the transaction: xmin of what it writes outside of
+// subtransactions, where a partitioned table does not return that.
+func (s *Session) transactionID() string {
+	if s.Version >= 13 {
+		return "pg_catalog.pg_current_xact_id()::pg_catalog.xid"
+	}
+	return "(pg_catalog.txid_current() OPERATOR(pg_catalog.&) 4294967295)::pg_catalog.text::pg_catalog.xid"
 }
 
 // left adds the version that a write of new rows leaves.

@@ -88,6 +88,8 @@ func (s *Session) follow(p *rewrite.Plan) string {
 	switch {
 	case p.ChangesSession, p.ChangesSchema:
 		return "multi-statement"
+	case p.Kind == history.Savepoint:
+		s.Nested = true
 	case p.TxnLevel != history.LevelUnknown:
 		s.Serializable = p.TxnLevel == history.Serializable
 	case p.Kind == history.Begin, p.EndsTxn:
