@@ -56,6 +56,8 @@ func (s *Session) mustWait(kind byte) bool {
 		return false
 	case len(s.queue) >= maxOwed:
 		return s.due > 0
+	case !s.segment.open && (kind == 'S' || kind == 'X') && s.segment.trial():
+		return len(s.queue) > 0 // it is to come behind what may be sent again
 	case s.segment.open || !begins(kind):
 		return false
 	case len(s.queue) > 0:

@@ -93,10 +93,9 @@ func (s *Session) bind(m message) {
 	if s.cfg.Args && m.more == 0 {
 		p.args = appendArgs(nil, &b, st.types)
 	}
-	hidden := p.form.hidden(p.form.plan(0))
 	codes := b.codes
-	if m.more == 0 {
-		codes = extendCodes(b.codes, p.plan, hidden)
+	if plan := p.form.plan(0); m.more == 0 {
+		codes = resultCodes(b.codes, plan, p.form.hidden(plan))
 	}
 	if len(codes) > 0 {
 		p.format = codes[len(codes)-1]
@@ -106,9 +105,18 @@ func (s *Session) bind(m message) {
 	s.sendBind(m, &b, on, codes)
 }
 
-// extendCodes gives a result's format codes for a result with that many columns more.
-func extendCodes(codes []byte, plan *rewrite.Plan, hidden int) []byte {
-	if len(codes) <= 2 || hidden == 0 || plan == nil || plan.Reply != rewrite.Trimmed {
+// resultCodes gives the format codes for the result that the form gives under its plan. Of a statement that
+// gives the client no rows the server takes any number of codes, and any codes.
+func resultCodes(codes []byte, plan *rewrite.Plan, hidden int) []byte {
+	switch {
+	case hidden == 0:
+		return codes
+	case plan.Reply == rewrite.Returning:
+		if len(codes) == 2 && codes[0] == 0 && codes[1] <= 1 {
+			return codes
+		}
+		return nil
+	case len(codes) <= 2:
 		return codes
 	}
 	codes = slices.Clone(codes)
@@ -143,7 +151,8 @@ func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
 //
 // The server reads a prepared text anew under the settings of the moment, and refuses it when its columns
 // have changed: to keep that as it is, the form under the client's own name is the one that runs, unless the
-// transaction's level asks for another, or the message is too long to have anything added at its end.
+// transaction's level asks for another, or the role may not read what is hidden, or the message is too long to
+// have anything added at its end.
 func (s *Session) choose(name string, st *statement, p *portal, long bool) string {
 	p.plan = p.form.plan(0)
 	script, env := st.form.script, s.planEnv(true)
@@ -160,7 +169,9 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 		if p.plan = (&form{script: script}).plan(0); !st.form.rewritten {
 			p.reason = st.form.reason
 		}
-	case env != st.env && alike(env, st.env):
+	case s.status == 'E': // nothing can be prepared beside it, and it is refused
+		p.reason = "prepared before a change"
+	case env != st.env && alike(env, st.env), env.Role != st.env.Role && st.form.rewritten:
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
 		return s.formBeside(st, p.form)
@@ -192,7 +203,7 @@ func (s *Session) formBeside(st *statement, f form) string {
 	s.names.made++
 	name := "isotap_" + strconv.Itoa(s.names.made)
 	st.beside = append(st.beside, beside{name, f})
-	s.owe(&owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}})
+	s.owe(&owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
 	s.sendParse(name, st, &f)
 	return name
 }

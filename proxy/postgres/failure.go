@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -79,10 +78,7 @@ func (s *Session) uncounted(x *owed, m message, e *serverError) message {
 	if hidden == 0 || !ok || !ok2 || !bytes.Contains(m.body, []byte("PortalSetResultFormat")) {
 		return m
 	}
-	if plan.Reply == rewrite.Trimmed {
-		codes -= hidden
-	}
-	text := rest.before + strconv.Itoa(codes) + end.before + strconv.Itoa(columns-hidden) + end.after
+	text := rest.before + strconv.Itoa(codes-hidden) + end.before + strconv.Itoa(columns-hidden) + end.after
 	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
 }

@@ -163,7 +163,7 @@ func FuzzBind(f *testing.F) {
 		}
 		s := newTestSession(nil)
 		plan := &rewrite.Plan{Reply: rewrite.Trimmed}
-		s.sendBind(message{body: body}, &b, "other", extendCodes(b.codes, plan, 2))
+		s.sendBind(message{body: body}, &b, "other", resultCodes(b.codes, plan, 2))
 		again, err := readBind(s.toServer[headBytes:])
 		if err != nil {
 			t.Fatalf("what was made of a Bind is none: %v", err)

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -21,6 +23,11 @@ type statement struct {
 type beside struct {
 	name string
 	form form
+}
+
+// forget takes a form away that does not stand on the server.
+func (st *statement) forget(name string) {
+	st.beside = slices.DeleteFunc(st.beside, func(b beside) bool { return b.name == name })
 }
 
 // A portal is a statement that was bound to its parameters.
@@ -62,6 +69,26 @@ func (n *names) agree() {
 	if n.unsure {
 		n.sent, n.unsure = n.real.clone(), false
 	}
+}
+
+// deallocated takes statements away that SQL took away: DEALLOCATE, whose own text says which, or all.
+func (n *names) deallocated(tag, shape string) {
+	switch tag {
+	case "DEALLOCATE ALL", "DISCARD ALL":
+		clear(n.real.statements)
+	case "DEALLOCATE":
+		words := strings.Fields(shape)
+		name := words[len(words)-1]
+		if quoted := strings.Trim(name, `"`); quoted != name {
+			name = strings.ReplaceAll(quoted, `""`, `"`)
+		} else {
+			name = strings.ToLower(name)
+		}
+		delete(n.real.statements, name)
+	default:
+		return
+	}
+	n.unsure = true
 }
 
 // hidden is the number of columns that the form adds to a statement's result, under its plan.

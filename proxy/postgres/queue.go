@@ -38,8 +38,10 @@ type owed struct {
 	// statement is what owesParse makes, or what owesBind takes to stand under the name from; portal is what
 	// owesBind makes.
 	statement *statement
-	from      string
-	portal    *portal
+	// of is the client's statement beside which owesParse makes one of isotap's own.
+	of     *statement
+	from   string
+	portal *portal
 	// form is the text that owesQuery runs, and at which of its statements the reply is.
 	form *form
 	at   int
@@ -114,6 +116,11 @@ func (s *Session) skip() {
 func (s *Session) drop(n int) {
 	if n > 0 {
 		s.names.unsure = true
+	}
+	for _, x := range s.queue[:n] {
+		if x.of != nil {
+			x.of.forget(x.name)
+		}
 	}
 	s.queue = s.queue[n:]
 	s.due = max(s.due-n, 0)

@@ -172,6 +172,9 @@ func (s *Session) description(x *owed, m message) error {
 	case 'n':
 		s.forward(x, m)
 	case 'T':
+		if e := s.executed(plan); e != nil {
+			f, plan = e, e.plan(0)
+		}
 		hidden := f.hiddenOrNone(plan)
 		if hidden == 0 {
 			hidden = s.leaked(m.body)
@@ -218,6 +221,11 @@ func (s *Session) begin(x *owed) {
 		}
 		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
 		c.hidden = c.form.hidden(c.form.plan(0))
+		if f := s.executed(c.form.plan(0)); f != nil { // its rows come without a description
+			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
+			c.swallow = c.hidden > 0 && f.plan(0).Reply == rewrite.Returning
+			return
+		}
 	}
 	c.swallow = c.hidden > 0 && c.form.plan(x.at).Reply == rewrite.Returning
 }
@@ -333,6 +341,8 @@ func (s *Session) parameter(body []byte) {
 		s.env.Encoding = value
 	case "standard_conforming_strings":
 		s.env.Backslashes = value == "off"
+	case "session_authorization", "is_superuser", "search_path": // a function or a procedure may have set it
+		s.stale = true
 	}
 }
 

@@ -14,6 +14,8 @@ type transactions struct {
 	status     byte // as the last ReadyForQuery had it: I, T or E
 	block      bool // a transaction block is open
 	blockLevel history.Level
+	// implicitLevel is what SET TRANSACTION made the level of an implicit transaction; unknown where it did not.
+	implicitLevel history.Level
 	// snapshot says that a statement of the block has taken a snapshot.
 	snapshot bool
 	erred    bool // an error has ended the segment's statements
@@ -60,8 +62,9 @@ func (s *Session) completed(x *owed, tag string) {
 	s.snapshot = s.snapshot || st.Observation != history.Nothing
 	s.lastEnd = s.now
 	s.settle(c.plan, tag, st)
-	if c.plan != nil && c.plan.ChangesSession {
-		s.resets = true
+	if c.plan != nil {
+		s.resets = s.resets || c.plan.ChangesSession
+		s.names.deallocated(tag, c.plan.Shape)
 	}
 	s.withhold(x)
 }
@@ -180,7 +183,11 @@ func (s *Session) endBlock(p *rewrite.Plan, tag string, st history.Stmt) {
 
 // setLevel takes what SET TRANSACTION did.
 func (s *Session) setLevel(l history.Level) {
-	s.blockLevel = l
+	if s.block {
+		s.blockLevel = l
+	} else {
+		s.implicitLevel = l
+	}
 	if s.txn != nil {
 		s.txn.Level = l
 	}
@@ -188,6 +195,9 @@ func (s *Session) setLevel(l history.Level) {
 
 // defaultLevel is the level of a transaction that begins without a word about it.
 func (s *Session) defaultLevel() history.Level {
+	if s.implicitLevel != history.LevelUnknown {
+		return s.implicitLevel
+	}
 	if s.stale && s.resets {
 		return history.LevelUnknown
 	}
@@ -339,7 +349,7 @@ func (s *Session) takeOpen(status history.Status) *history.Txn {
 	if s.beyond && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	s.savepoints, s.beyond, s.snapshot = nil, false, false
+	s.savepoints, s.beyond, s.snapshot, s.implicitLevel = nil, false, false, history.LevelUnknown
 	t := s.txn
 	s.txn = nil
 	if t == nil || !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {

@@ -135,10 +135,12 @@ func (v verb) locking() history.Locking {
 	return l
 }
 
-// callsSettings says whether the statement calls what changes settings as SET does.
+// callsSettings says whether the statement does what changes settings as SET does: by a function, or in the
+// view whose rows they are.
 func (v verb) callsSettings() bool {
 	for i := range v.toks {
-		if n, ok := v.ident(i); ok && v.mark(i+1, "(") && n == "set_config" {
+		n, ok := v.ident(i)
+		if ok && (n == "set_config" && v.mark(i+1, "(") || n == "pg_settings" && v.p.Kind == history.Update) {
 			return true
 		}
 	}
