@@ -1,0 +1,271 @@
+package tap
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// A postgresMirror is two equal databases on one server: one for a direct connection, one behind a tap.
+type postgresMirror struct {
+	names [2]string // equally long
+	addrs [2]string
+}
+
+func newPostgreSQLMirror(t *testing.T) *postgresMirror {
+	t.Helper()
+	server := testdb.PostgreSQL(t)
+	m := &postgresMirror{}
+	m.names[0], m.names[1] = testdb.NewPostgreSQLDatabase(t), testdb.NewPostgreSQLDatabase(t)
+	first, err := server.DB(m.names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	runPostgreSQL(t, first, postgresMirrorTables()...)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// A copy has the same object ids.
+	runPostgreSQL(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+m.names[1], "CREATE DATABASE "+m.names[1]+" TEMPLATE "+m.names[0])
+	tap := startPostgreSQLTap(t, nil)
+	t.Cleanup(func() {
+		if err := tap.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	m.addrs = [2]string{server.Addr(), tap.Addr().String()}
+	return m
+}
+
+// startPostgreSQLTap starts a tap in front of the tests' PostgreSQL. Stopping it is up to the caller.
+func startPostgreSQLTap(t *testing.T, change func(*Options)) *Tap {
+	t.Helper()
+	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"), Drain: time.Second,
+		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+	if change != nil {
+		change(&o)
+	}
+	tap, err := Start(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tap
+}
+
+// A frontend is a client that speaks the protocol itself.
+type frontend struct{ net.Conn }
+
+// newFrontend logs in as postgres, with more parameters in pairs.
+func newFrontend(addr, database string, more ...string) (frontend, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return frontend{}, err
+	}
+	f := frontend{conn}
+	startup := &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
+		Parameters: map[string]string{"user": "postgres", "database": database}}
+	for i := 0; i < len(more); i += 2 {
+		startup.Parameters[more[i]] = more[i+1]
+	}
+	_, err = f.ask(startup)
+	return f, err
+}
+
+// ask sends messages at once and gives the replies, up to the last ReadyForQuery that they ask for. What is
+// never the same (object ids of tables, processes, keys) is left out.
+func (f frontend) ask(messages ...pgproto3.FrontendMessage) ([]string, error) {
+	var b []byte
+	ready := 0
+	for _, m := range messages {
+		var err error
+		if b, err = m.Encode(b); err != nil {
+			return nil, err
+		}
+		switch m.(type) {
+		case *pgproto3.Query, *pgproto3.Sync, *pgproto3.FunctionCall, *pgproto3.StartupMessage:
+			ready++
+		}
+	}
+	if _, err := f.Write(b); err != nil {
+		return nil, err
+	}
+	return f.hear(ready)
+}
+
+func (f frontend) hear(ready int) ([]string, error) {
+	var heard []string
+	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return nil, err
+	}
+	for ready > 0 {
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(f, head); err != nil {
+			return heard, fmt.Errorf("%d ReadyForQuery are missing: %w", ready, err)
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+		if _, err := io.ReadFull(f, body); err != nil {
+			return heard, err
+		}
+		switch head[0] {
+		case 'Z':
+			ready--
+		case 'T':
+			forgetTables(body)
+		case 'A':
+			clear(body[:4])
+		case 'K':
+			body = nil
+		}
+		heard = append(heard, string(head[:1])+string(body))
+	}
+	return heard, nil
+}
+
+// forgetTables clears the tables' object ids in a RowDescription.
+func forgetTables(body []byte) {
+	for at := 2; at < len(body); {
+		at += bytes.IndexByte(body[at:], 0) + 1
+		clear(body[at : at+4])
+		at += 18
+	}
+}
+
+// unordered sorts each run of rows, and of the notices between them, in replies.
+func unordered(replies []string) []string {
+	sorted, from := slices.Clone(replies), 0
+	for i := range append(replies, "end") {
+		if i < len(replies) && (replies[i][0] == 'D' || replies[i][0] == 'N') {
+			continue
+		}
+		slices.Sort(sorted[from:i])
+		from = i + 1
+	}
+	return sorted
+}
+
+// A postgresReflection is one session on each side of a mirror.
+type postgresReflection struct {
+	m       *postgresMirror
+	sides   [2]frontend
+	history []string
+}
+
+// reflect fills the tables anew and opens a session on each side.
+func (m *postgresMirror) reflect() (*postgresReflection, error) {
+	r := &postgresReflection{m: m}
+	for i := range r.sides {
+		var err error
+		if r.sides[i], err = newFrontend(m.addrs[i], m.names[i]); err != nil {
+			return nil, err
+		}
+	}
+	for i, side := range r.sides { // which may differ in what they find
+		replies, err := side.ask(texts(postgresMirrorRows)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, reply := range replies {
+			if reply[0] == 'E' {
+				return nil, fmt.Errorf("fill the tables of %s: %.300q", m.names[i], reply)
+			}
+		}
+	}
+	return r, nil
+}
+
+func texts(sql string) []pgproto3.FrontendMessage {
+	return []pgproto3.FrontendMessage{&pgproto3.Query{String: sql}}
+}
+
+func (r *postgresReflection) close() {
+	for _, side := range r.sides {
+		side.Close()
+	}
+}
+
+// run has both sides do a step and says where the replies differ.
+func (r *postgresReflection) run(s postgresStep) string {
+	r.history = append(r.history, s.name)
+	var replies [2][]string
+	for i, side := range r.sides {
+		var err error
+		if replies[i], err = side.ask(s.messages...); err != nil {
+			return fmt.Sprintf("%s: %s, after %q", s.name, []string{"directly", "through isotap"}[i]+": "+err.Error(), replies[i])
+		}
+		if !s.ordered {
+			replies[i] = unordered(replies[i])
+		}
+	}
+	if describedAfterFailure(replies[1]) {
+		return ""
+	}
+	for i := range max(len(replies[0]), len(replies[1])) {
+		if i >= len(replies[0]) || i >= len(replies[1]) {
+			return fmt.Sprintf("%s: directly %d messages, through isotap %d\ndirectly:       %.400q\nthrough isotap: %.400q",
+				s.name, len(replies[0]), len(replies[1]), replies[0], replies[1])
+		}
+		if got := strings.ReplaceAll(replies[1][i], r.m.names[1], r.m.names[0]); got != replies[0][i] {
+			return fmt.Sprintf("%s: message %d\ndirectly:       %.400q\nthrough isotap: %.400q", s.name, i+1, replies[0][i], got)
+		}
+	}
+	return ""
+}
+
+// describedAfterFailure says whether the server refused to describe a statement in a transaction that has
+// failed. It does so for those that give rows, and a write has hidden ones: what it would refuse with the next
+// message it refuses here.
+func describedAfterFailure(replies []string) bool {
+	return slices.ContainsFunc(replies, func(reply string) bool {
+		return strings.Contains(reply, "C25P02\x00") && strings.Contains(reply, "Rexec_describe_")
+	})
+}
+
+// TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer runs random sessions directly and through isotap on
+// equal tables: every message is equal byte for byte (rows as a multiset where the statement leaves their
+// order open), and so are the tables in the end.
+func TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer(t *testing.T) {
+	m := newPostgreSQLMirror(t)
+	major := testdb.PostgreSQL(t).Major()
+	rapid.Check(t, func(rt *rapid.T) {
+		r, err := m.reflect()
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer r.close()
+		w := &postgresWriter{t: rt, major: major}
+		for range rapid.IntRange(3, 12).Draw(rt, "steps") {
+			if diff := r.run(w.step()); diff != "" {
+				rt.Fatalf("%s\nafter:\n%s", diff, strings.Join(r.history, "\n"))
+			}
+		}
+		end := []string{"COMMIT", "RESET ALL", "RESET SESSION AUTHORIZATION"}
+		for _, table := range postgresMirrorNames {
+			end = append(end, "SELECT * FROM public."+table)
+		}
+		for _, s := range end {
+			if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
+				rt.Fatalf("in the end: %s\nafter:\n%s", diff, strings.Join(r.history, "\n"))
+			}
+		}
+	})
+}
