@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -132,7 +133,7 @@ func holdHealthy(t *testing.T, r *analyzer.Result, serializable bool) {
 	t.Helper()
 	for _, f := range r.Findings {
 		if f.Class == analyzer.Violation || serializable {
-			t.Errorf("%s %s x%d: %v\n%s", f.Class, f.Anomaly, f.Count, f.Explanation, f.Rule)
+			t.Errorf("%s %s x%d: %v\n%s%s", f.Class, f.Anomaly, f.Count, f.Explanation, f.Rule, transactionsOf(f))
 		}
 	}
 	c := &r.Coverage
@@ -141,6 +142,18 @@ func holdHealthy(t *testing.T, r *analyzer.Result, serializable bool) {
 	for _, f := range r.Findings[:min(len(r.Findings), 12)] {
 		t.Logf("  %s %s x%d", f.Class, f.Anomaly, f.Count)
 	}
+}
+
+// transactionsOf prints the transactions of a finding for people.
+func transactionsOf(f *analyzer.Finding) string {
+	var b strings.Builder
+	for _, t := range f.Txns() {
+		fmt.Fprintf(&b, "\n%s %s at %s", t.ID, t.Status, t.Level)
+		for _, s := range t.Stmts {
+			fmt.Fprintf(&b, "\n  %d %s %s %s %q void %t %v", s.Num, s.Shape, s.Observation, s.Reason, s.Args, s.Void, s.Accesses)
+		}
+	}
+	return b.String()
 }
 
 // A postgresLoader runs clients over hot rows.

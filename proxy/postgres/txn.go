@@ -316,7 +316,7 @@ func (s *Session) releaseSavepoint(name string) {
 	}
 }
 
-// rollbackTo voids what was written since the savepoint. The savepoint stays, those after it go. One that is
+// rollbackTo voids what was written and locked since the savepoint. The savepoint stays, those after it go. One that is
 // not known was set before the transaction's first recorded statement.
 func (s *Session) rollbackTo(name string) {
 	at := 0
@@ -329,11 +329,15 @@ func (s *Session) rollbackTo(name string) {
 		return
 	}
 	for i := at; i < len(s.txn.Stmts); i++ {
-		switch s.txn.Stmts[i].Kind {
-		case history.Insert, history.Update, history.Delete:
-			s.txn.Stmts[i].Void = true
+		if st := &s.txn.Stmts[i]; st.Observation != history.Nothing && (st.Kind != history.Select || st.Locking != history.NoLock || wrote(st)) {
+			st.Void = true
 		}
 	}
+}
+
+// wrote says whether a statement wrote rows, as a SELECT does with an UPDATE in its WITH.
+func wrote(st *history.Stmt) bool {
+	return slices.ContainsFunc(st.Accesses, func(a history.Access) bool { return a.Op != history.Read })
 }
 
 // endOpen ends the session's transaction, if there is one.
