@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
@@ -97,6 +98,18 @@ func (b *postgresBench) analyze() *analyzer.Result {
 		b.t.Fatal(err)
 	}
 	return r
+}
+
+// awaitLock waits until a session of the database waits for a lock.
+func (b *postgresBench) awaitLock() {
+	b.t.Helper()
+	c := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+		const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+		if err := c.QueryRow(b.t.Context(), query).Scan(&waiting); err != nil {
+			b.t.Fatal(err)
+		}
+	}
 }
 
 // postgresModes are the ways in which pgx sends a statement: each client has one.

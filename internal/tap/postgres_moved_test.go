@@ -29,3 +29,40 @@ func TestRowsThatMoveAreTheSameRows(t *testing.T) {
 		})
 	}
 }
+
+// TestAnUpdateThatWaitsInATriggerReplacesTheNewestVersion has two updates of one row, of which the second waits for the
+// first before its BEFORE trigger runs: PostgreSQL 18 then returns the version of its snapshot as the old one.
+func TestAnUpdateThatWaitsInATriggerReplacesTheNewestVersion(t *testing.T) {
+	b := newPostgresBench(t, "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)",
+		"CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'",
+		"CREATE TRIGGER same BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION same()")
+	one, two := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	b.exec(one, "BEGIN", "UPDATE t SET v = v + 1")
+	done := make(chan error, 1)
+	go func() {
+		_, err := two.Exec(t.Context(), "UPDATE t SET v = v + 1")
+		done <- err
+	}()
+	b.awaitLock()
+	b.exec(one, "COMMIT")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range b.analyze().Findings {
+		t.Errorf("%s: %v", f.Anomaly, f.Explanation)
+	}
+}
+
+// TestLocksBelowASavepointAreGivenBack has a row changed by another between a locking read that was taken back and the
+// transaction's end, which reads what the other one left: the server kept its word.
+func TestLocksBelowASavepointAreGivenBack(t *testing.T) {
+	b := newPostgresBench(t, "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)")
+	one, two := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	b.exec(one, "BEGIN", "SAVEPOINT a", "SELECT v FROM t WHERE id = 1 FOR UPDATE", "ROLLBACK TO a")
+	b.exec(two, "UPDATE t SET v = 1 WHERE id = 1")
+	b.exec(one, "SELECT v FROM t WHERE id = 1", "COMMIT")
+	r := b.analyze()
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead || r.Findings[0].Class != analyzer.Hazard {
+		t.Errorf("findings %+v, want the non-repeatable read as a hazard", r.Findings)
+	}
+}

@@ -17,7 +17,12 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		return err
 	}
 	w.updates()
-	w.replaced()
+	if w.target.table.UpdateTrigger {
+		// Where a BEFORE trigger had to wait for the row, old is what the statement's snapshot has, not what was replaced.
+		w.left()
+	} else {
+		w.replaced()
+	}
 	w.keyed(w.assigns(nodes(n.TargetList)))
 	return w.returning()
 }
