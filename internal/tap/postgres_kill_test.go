@@ -117,13 +117,18 @@ func doomedPostgresTables(t *testing.T) (catalog.Target, *sql.DB) {
 	t.Helper()
 	database := testdb.NewPostgreSQLDatabase(t)
 	db := testdb.OpenPostgreSQL(t, database)
-	runPostgreSQL(t, db, "CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)", "CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
-		fmt.Sprintf("INSERT INTO slot SELECT i, '' FROM generate_series(0, %d) i", len(postgresWorks)))
+	makeDoomedPostgresTables(t, db)
 	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(database))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return target, db
+}
+
+func makeDoomedPostgresTables(t *testing.T, db *sql.DB) {
+	t.Helper()
+	runPostgreSQL(t, db, "CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)", "CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
+		fmt.Sprintf("INSERT INTO slot SELECT i, '' FROM generate_series(0, %d) i", len(postgresWorks)))
 }
 
 func TestKilledProxyHasRecordedEveryAcknowledgedTransactionOfPostgreSQL(t *testing.T) {
