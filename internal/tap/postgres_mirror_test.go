@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func newFrontend(addr, database string, more ...string) (frontend, error) {
 }
 
 // ask sends messages at once and gives the replies, up to the last ReadyForQuery that they ask for. What is
-// never the same (object ids of tables, processes, keys) is left out.
+// never the same (object ids of tables, processes, keys, transactions) is left out.
 func (f frontend) ask(messages ...pgproto3.FrontendMessage) ([]string, error) {
 	var b []byte
 	ready := 0
@@ -136,10 +137,13 @@ func (f frontend) hear(ready int) ([]string, error) {
 		case 'K':
 			body = nil
 		}
-		heard = append(heard, string(head[:1])+string(body))
+		heard = append(heard, string(head[:1])+pivot.ReplaceAllString(string(body), "pivot"))
 	}
 	return heard, nil
 }
+
+// pivot is the transaction that a serialization failure names.
+var pivot = regexp.MustCompile(`pivot \d+`)
 
 // forgetTables clears the tables' object ids in a RowDescription.
 func forgetTables(body []byte) {
@@ -168,6 +172,8 @@ type postgresReflection struct {
 	m       *postgresMirror
 	sides   [2]frontend
 	history []string
+	// failed says that the last step ended in a serialization failure.
+	failed bool
 }
 
 // reflect fills the tables anew and opens a session on each side.
@@ -216,6 +222,7 @@ func (r *postgresReflection) run(s postgresStep) string {
 			replies[i] = unordered(replies[i])
 		}
 	}
+	r.failed = slices.ContainsFunc(replies[0], func(reply string) bool { return strings.Contains(reply, "C40001\x00") })
 	if describedAfterFailure(replies[1]) {
 		return ""
 	}

@@ -94,8 +94,12 @@ func (s *Session) bind(m message) {
 		p.args = appendArgs(nil, &b, st.types)
 	}
 	codes := b.codes
-	if plan := p.form.plan(0); m.more == 0 {
-		codes = resultCodes(b.codes, plan, p.form.hidden(plan))
+	if m.more == 0 {
+		f := &p.form
+		if e := s.executed(f.plan(0)); e != nil {
+			f = e
+		}
+		codes = resultCodes(b.codes, f.plan(0), f.hidden(f.plan(0)))
 	}
 	if len(codes) > 0 {
 		p.format = codes[len(codes)-1]

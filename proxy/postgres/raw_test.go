@@ -228,7 +228,7 @@ var scripts = map[string][]step{
 		send(3, &pgproto3.Query{String: "UPDATE t SET nothing = 1"}, syncs, syncs)},
 	"executed by SQL": {send(1, parse("named", "SELECT id, s FROM t WHERE id < $1 ORDER BY id", 23), syncs), query("EXECUTE named(3)"),
 		send(1, parse("write", "UPDATE t SET n = 1 WHERE id = 1"), syncs), query("EXECUTE write"),
-		send(1, parse("", "EXECUTE named(3)"), describe('S', ""), bind("", "", []int16{1}), describe('P', ""), execute("", 0), bind("", "", nil), execute("", 1), execute("", 0), syncs),
+		send(1, parse("", "EXECUTE named(3)"), describe('S', ""), bind("", "", []int16{1}), describe('P', ""), execute("", 0), bind("", "", []int16{1, 0}), execute("", 1), execute("", 0), syncs),
 		send(1, parse("", "EXECUTE write"), bind("", "", nil), describe('P', ""), execute("", 0), syncs)},
 	"portals": {query("BEGIN"),
 		send(1, parse("a", "SELECT id, s FROM t ORDER BY id"), bind("p", "a", []int16{1, 0}), execute("p", 2), syncs),
