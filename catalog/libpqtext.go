@@ -110,12 +110,13 @@ func readLibpqPlace(text string) (libpqSettings, error) {
 
 // cutHostPort parts host:port, of which each may be missing; an IPv6 address stands in brackets.
 func cutHostPort(place string) (host, port string, err error) {
-	host, port, found := strings.Cut(place, ":")
+	host, port, _ = strings.Cut(place, ":")
 	if inner, ok := strings.CutPrefix(place, "["); ok {
 		var after string
 		if host, after, ok = strings.Cut(inner, "]"); !ok {
 			return "", "", errors.New("the server's address has a [ without its ]")
 		}
+		var found bool
 		port, found = strings.CutPrefix(after, ":")
 		if after != "" && !found && !strings.HasPrefix(after, ",") {
 			return "", "", errors.New("the server's address goes on after [...] with something else than : and the port")

@@ -66,8 +66,14 @@ func (c *Cache) Table(schema, table string) *rewrite.Table {
 	return c.current.Load().tables[name{schema, table}]
 }
 
-// Epoch numbers the states of the catalog: it grows whenever a table looks different from before, or a role
-// may read others, so what was worked out from an earlier epoch may be outdated.
+// Functions says what the functions of a name are that the server does not bring along. It is
+// [sqlpostgres.Schema]'s.
+func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {
+	return c.current.Load().read.functions[name]
+}
+
+// Epoch numbers the states of the catalog: it grows whenever a table or function looks different from before, or a
+// role may read others, so what was worked out from an earlier epoch may be outdated.
 func (c *Cache) Epoch() uint64 { return c.current.Load().epoch }
 
 // Reload reads the catalog anew. One that is as it was costs the server one query, and those who ask while
@@ -151,7 +157,8 @@ func (c *Cache) replace(read *reading) {
 			c.note(next.tables[after.name])
 		}
 	}
-	if !reflect.DeepEqual(next.tables, old.tables) || !reflect.DeepEqual(next.rights, old.rights) {
+	if !reflect.DeepEqual(next.tables, old.tables) || !reflect.DeepEqual(next.rights, old.rights) ||
+		!maps.Equal(read.functions, old.read.functions) {
 		next.epoch++
 	}
 	c.current.Store(next)

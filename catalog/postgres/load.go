@@ -40,6 +40,7 @@ type reading struct {
 	actions     map[uint32]events
 	fingerprint string
 	rights      map[string]rights // of the roles asked about
+	functions   map[string]sqlpostgres.FunctionKind
 }
 
 // readAll asks for everything, and what the roles may do.
@@ -93,7 +94,7 @@ func readWhere(ctx context.Context, c *Conn, condition string, args []string, ro
 	for _, p := range parts {
 		queries = append(queries, of(p.query))
 	}
-	queries = append(queries, query{text: readParents}, query{text: readActions}, query{readRights, []string{array(roles)}})
+	queries = append(queries, query{text: readParents}, query{text: readActions}, query{readRights, []string{array(roles)}}, query{text: readFunctions})
 	queries = append(queries, fingerprint...)
 	results, err := c.read(ctx, queries...)
 	if err != nil {
@@ -112,9 +113,9 @@ func readWhere(ctx context.Context, c *Conn, condition string, args []string, ro
 	}
 	results = results[len(parts):]
 	r.relate(results[0], results[1])
-	r.rights = rightsOf(roles, results[2])
+	r.rights, r.functions = rightsOf(roles, results[2]), functionsOf(results[3])
 	if len(fingerprint) > 0 {
-		r.fingerprint = results[3][0][0]
+		r.fingerprint = results[4][0][0]
 	}
 	return r, nil
 }
@@ -137,6 +138,16 @@ func (r *reading) relate(parents, actions []row) {
 	for _, row := range actions {
 		r.actions[row.oid(0)] = events{update: row[1] == "t", delete: row[2] == "t"}
 	}
+}
+
+// functionsOf sorts the rows of readFunctions by name.
+func functionsOf(rows []row) map[string]sqlpostgres.FunctionKind {
+	kinds := map[string]sqlpostgres.FunctionKind{"f": sqlpostgres.PlainFunction, "a": sqlpostgres.AggregateFunction, "": sqlpostgres.MixedFunction}
+	of := make(map[string]sqlpostgres.FunctionKind, len(rows))
+	for _, r := range rows {
+		of[r[0]] = kinds[r[1]]
+	}
+	return of
 }
 
 func addColumn(r *relation, row row) {
@@ -179,7 +190,7 @@ func addTrigger(r *relation, row row) {
 
 // over gives what is known when r was read anew of the tables, and the rest of before.
 func (r *reading) over(before *reading, tables []rewrite.TableName) *reading {
-	next := &reading{relations: maps.Clone(before.relations), parents: r.parents, actions: r.actions, rights: r.rights}
+	next := &reading{relations: maps.Clone(before.relations), parents: r.parents, actions: r.actions, rights: r.rights, functions: r.functions}
 	for oid := range before.named(tables) {
 		delete(next.relations, oid)
 	}

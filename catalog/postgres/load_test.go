@@ -17,11 +17,6 @@ func columns(names ...string) []rewrite.Column {
 	return c
 }
 
-func notNull(c rewrite.Column) rewrite.Column {
-	c.NotNull = true
-	return c
-}
-
 func TestCacheKnowsWhatTablesLookLike(t *testing.T) {
 	name, _ := newDatabase(t, `
 CREATE SCHEMA "Odd.Schema";

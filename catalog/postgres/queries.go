@@ -20,8 +20,8 @@ const named = `c.oid = ANY (ARRAY(
 		SELECT i.inhrelid FROM pg_inherits i JOIN family ON family.oid = i.inhparent)
 	SELECT oid FROM family))`
 
-// The parts of a reading. %s stands for a further condition on pg_class c. In all but the last two the first
-// column is the table's oid.
+// The parts of a reading. %s stands for a further condition on pg_class c. Where
+// there is one, the first column is the table's oid.
 const (
 	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
 			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap')
@@ -60,6 +60,9 @@ const (
 	readViews = `SELECT c.oid, r.ev_action
 		FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE ` + observed + ` AND c.relkind = 'v' AND r.rulename = '_RETURN' AND %s`
+	// An aggregate with a sort operator may be answered from an end of an index.
+	readFunctions = `SELECT p.proname, CASE WHEN NOT bool_or(p.prokind = 'a') THEN 'f' WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
+		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 GROUP BY p.proname`
 	readParents = `SELECT inhrelid, inhparent FROM pg_inherits ORDER BY inhrelid, inhseqno`
 	readActions = `SELECT confrelid, bool_or(confupdtype IN ('c', 'n', 'd')), bool_or(confdeltype IN ('c', 'n', 'd'))
 		FROM pg_constraint WHERE contype = 'f' GROUP BY confrelid
@@ -79,7 +82,8 @@ const readFingerprint = `WITH observed AS (
 		UNION ALL SELECT 6, inhrelid, xmin FROM pg_inherits
 		UNION ALL SELECT 7, oid, xmin FROM pg_constraint WHERE oid >= 16384
 		UNION ALL SELECT 8, oid, xmin FROM pg_namespace WHERE nspname NOT LIKE 'pg\_%temp\_%'
-		UNION ALL SELECT 9, member, xmin FROM pg_auth_members)
+		UNION ALL SELECT 9, member, xmin FROM pg_auth_members
+		UNION ALL SELECT 10, oid, xmin FROM pg_proc WHERE oid >= 16384)
 	SELECT (SELECT count(*) || ' ' || sum(hashtextextended(xmin::text, kind * 4294967296 + oid::bigint)) FROM versions) || ' ' ||
 		(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(rolname || rolsuper || rolinherit || rolbypassrls, oid::bigint)), 0) FROM pg_roles)`
 

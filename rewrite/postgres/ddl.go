@@ -31,7 +31,7 @@ func (v verb) ddl() {
 	for v.is(object, "TEMP", "TEMPORARY", "RECURSIVE") {
 		object++
 	}
-	p.ChangesSchema = !v.is(object, "FUNCTION", "PROCEDURE", "ROUTINE", "AGGREGATE", "OPERATOR", "CAST", "COLLATION", "CONVERSION",
+	p.ChangesSchema = !v.is(object, "PROCEDURE", "OPERATOR", "CAST", "COLLATION", "CONVERSION",
 		"SEQUENCE", "STATISTICS", "PUBLICATION", "SUBSCRIPTION", "TABLESPACE", "TEXT", "LANGUAGE", "SERVER", "LARGE", "DATABASE")
 	v.definition(object, temporary)
 	if p.ChangesSchema {
@@ -59,9 +59,11 @@ func (v verb) definition(object int, temporary bool) {
 	}
 }
 
-// changed gives the tables that the statement names, where it can change no others; nil where it may.
+// changed gives the tables and functions that the statement names, where it can change no others; nil where it may.
 func (v verb) changed(object int) []rewrite.TableName {
 	switch {
+	case v.is(0, "CREATE") && v.is(object, "FUNCTION", "AGGREGATE"):
+		return []rewrite.TableName{v.nameBehind(object)}
 	case v.is(0, "TRUNCATE"):
 		return v.names(1, "TABLE", "ONLY")
 	case v.is(0, "CREATE", "ALTER") && v.is(object, "TABLE", "VIEW"):

@@ -122,8 +122,8 @@ func (r *reading) groupInstead(b *block) error {
 		return err
 	}
 	r.edits = append(r.edits, edit{r.st.toks[distinct].start, r.st.toks[distinct].end, "ALL"})
-	end := at.from
-	for end = r.places.clause(at.listEnd+1, at.to); r.st.is(end, "FROM", "WHERE") && end < at.to; {
+	end := r.places.clause(at.listEnd+1, at.to)
+	for r.st.is(end, "FROM", "WHERE") && end < at.to {
 		end = r.places.clause(end+1, at.to)
 	}
 	r.insertAfter(end-1, " GROUP BY "+by)

@@ -11,7 +11,7 @@ import (
 // division by zero in a row that was never read. Identities would have it read them.
 
 // ends gives the reason why identities would have the server read rows that it might not read for the block alone.
-func (b *block) ends(u *usage) string {
+func (r *reading) ends(b *block, u *usage) string {
 	const plan = "plan"
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	switch {
@@ -24,7 +24,7 @@ func (b *block) ends(u *usage) string {
 		return plan
 	}
 	switch {
-	case !limited && !(b.unique && b.pinned()), !b.unique && !b.grouped:
+	case !limited && !(b.unique && r.pinned(b)), !b.unique && !b.grouped:
 	case mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
 		return plan
 	}
@@ -33,8 +33,8 @@ func (b *block) ends(u *usage) string {
 
 // pinned says whether DISTINCT may be of values that are the same in all rows, of which the server needs one:
 // there is no column but those that a condition may fix.
-func (b *block) pinned() bool {
-	conditions, err := inspect(b.n.WhereClause, b.n.FromClause)
+func (r *reading) pinned(b *block) bool {
+	conditions, err := r.inspect(b.n.WhereClause, b.n.FromClause)
 	if err != nil {
 		return true
 	}
@@ -79,7 +79,7 @@ func groupsBy(clause *ast.NodeList) bool {
 // removable takes the sights off the relations of a block that the server may leave out: of which nothing is used
 // but in the condition of an outer join, where that may fail.
 func (r *reading) removable(b *block) error {
-	shown, err := inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.GroupClause, b.n.HavingClause, b.n.WindowClause,
+	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.GroupClause, b.n.HavingClause, b.n.WindowClause,
 		b.n.SortClause)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
@@ -129,17 +128,4 @@ var sendFunctions = map[string]string{
 	"macaddr": "macaddr_send", "macaddr8": "macaddr8_send", "bit": "bit_send", "varbit": "varbit_send",
 	"jsonb": "jsonb_send", "int4range": "range_send", "int8range": "range_send", "numrange": "range_send",
 	"daterange": "range_send", "tsrange": "range_send", "tstzrange": "range_send",
-}
-
-// aliased gives the expressions under names that no other column of a result has, for ORDER BY would take
-// them for its own. from is the number of the first.
-func (id *identity) aliased(from int) string {
-	var b strings.Builder
-	for i, e := range id.exprs {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(e + " AS isotap_" + strconv.Itoa(from+i))
-	}
-	return b.String()
 }

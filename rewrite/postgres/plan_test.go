@@ -23,6 +23,12 @@ func (ts tables) Reads(_ string, t *rewrite.Table) bool {
 	return !t.RowSecurity && !strings.HasSuffix(t.Name, "hidden")
 }
 
+// Functions are few in tests.
+func (ts tables) Functions(name string) FunctionKind {
+	return map[string]FunctionKind{"price_of": PlainFunction, "total": AggregateFunction, "largest": MixedFunction,
+		"concat": AggregateFunction}[name]
+}
+
 // table describes a table for tests: its columns as "name type, ...", then its indexes as "primary(a)",
 // "name(a,b)".
 func table(name, columns string, indexes ...string) *rewrite.Table {

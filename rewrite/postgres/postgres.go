@@ -65,7 +65,20 @@ type Schema interface {
 	// Reads says whether a role may read every column of the table, system columns included, without row
 	// security coming between: what is added to its statements must not fail, or hide rows.
 	Reads(role string, t *rewrite.Table) bool
+	// Functions says what the functions of a name are that the server does not bring along, in any schema.
+	Functions(name string) FunctionKind
 }
+
+// FunctionKind says what all functions of one name are.
+type FunctionKind byte
+
+// The kinds.
+const (
+	NoFunction        FunctionKind = iota // there is none
+	PlainFunction                         // none aggregates
+	AggregateFunction                     // all aggregate, and none is answered from an end of an index
+	MixedFunction                         // neither is so
+)
 
 // A Script is the plan of one text. Scripts are shared and must not be changed.
 type Script struct {

@@ -58,7 +58,7 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := inspect(n.SortClause, n.LimitCount, n.LimitOffset)
+	u, err := r.inspect(n.SortClause, n.LimitCount, n.LimitOffset)
 	if err != nil {
 		return nil, err
 	}
@@ -151,14 +151,14 @@ func (r *reading) missBeside(u *usage) {
 func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	b := &block{n: n}
 	if len(nodes(n.ValuesLists)) > 0 {
-		u, err := inspect(n.ValuesLists, n.SortClause, n.LimitCount, n.LimitOffset)
+		u, err := r.inspect(n.ValuesLists, n.SortClause, n.LimitCount, n.LimitOffset)
 		if err == nil {
 			r.missBeside(u)
 		}
 		b.fixed = "VALUES"
 		return b, err
 	}
-	u, err := inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause,
+	u, err := r.inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause,
 		n.SortClause, n.LimitCount, n.LimitOffset)
 	if err != nil {
 		return nil, err
@@ -222,14 +222,14 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 	switch {
 	case !b.grouped && u.reachesOut(b.rels):
 		return "aggregate", nil
-	case u.function && !b.grouped && b.mayAggregate():
+	case u.unsure && !b.grouped && r.mayAggregate(b):
 		return "function", nil
 	case beyond(n.SortClause, b.columns()), beyond(n.GroupClause, b.columns()), beyond(n.DistinctClause, b.columns()):
 		return "ORDER BY position", nil
 	case wide > maxTargets:
 		return "columns", nil
 	case r.session.Serializable, r.rewriter.options.StrictPlans:
-		if reason, err := b.otherPlan(u); reason != "" || err != nil {
+		if reason, err := r.otherPlan(b, u); reason != "" || err != nil {
 			return reason, err
 		}
 	}
@@ -239,7 +239,7 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 		}
 	}
 	if b.grouped || b.unique {
-		if reason := b.ends(u); reason != "" {
+		if reason := r.ends(b, u); reason != "" {
 			return reason, nil
 		}
 		return b.tooMuch(), nil
@@ -267,9 +267,9 @@ func (r *reading) lowerBlock(b *block, u *usage) {
 	}
 }
 
-// mayAggregate says whether a function that is not the server's own, and so may be an aggregate, stands where
-// one may. It is none if the select list holds a column as it is.
-func (b *block) mayAggregate() bool {
+// mayAggregate says whether a function of which it is not known whether it aggregates stands where an aggregate
+// may. It is none if the select list holds a column as it is.
+func (r *reading) mayAggregate(b *block) bool {
 	for _, t := range nodes(b.n.TargetList) {
 		item, ok := t.(*ast.ResTarget)
 		if !ok {
@@ -279,8 +279,8 @@ func (b *block) mayAggregate() bool {
 			return false
 		}
 	}
-	u, err := inspect(b.n.TargetList, b.n.SortClause)
-	return err != nil || u.function
+	u, err := r.inspect(b.n.TargetList, b.n.SortClause)
+	return err != nil || u.unsure
 }
 
 // own says whether a reference is surely to a column of the block's own base tables.

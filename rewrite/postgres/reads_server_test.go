@@ -177,6 +177,23 @@ SELECT x.v FROM item, xmltable('/r' PASSING '<r>1</r>' COLUMNS v int PATH '.') x
 SELECT CASE WHEN stock > 0 THEN 'in' ELSE 'out' END FROM item ORDER BY id
 SELECT id FROM item WHERE price BETWEEN 1 AND 5 AND name IS NOT DISTINCT FROM 'pen'
 SELECT substring(name FROM 1 FOR 2), extract(year FROM now()) > 2000, trim(both FROM name), overlay(name PLACING 'x' FROM 1 FOR 1) FROM item ORDER BY id
+SELECT price_of(id) FROM item ORDER BY id
+SELECT DISTINCT price_of(item_id) FROM orders ORDER BY 1
+SELECT price_of(item_id), count(*) FROM orders GROUP BY 1 ORDER BY 1
+SELECT public.price_of(1) FROM item WHERE price_of(id) > 2
+SELECT total(qty) FROM orders
+SELECT total(qty), item_id FROM orders GROUP BY item_id ORDER BY 2
+SELECT public.total(stock) FILTER (WHERE id > 1), price_of(1) FROM item
+SELECT total(qty) OVER (ORDER BY id) FROM orders ORDER BY id
+SELECT (SELECT total(i.stock)) FROM item i
+SELECT (SELECT total(o.qty) FROM orders o WHERE o.item_id = i.id) FROM item i ORDER BY i.id
+SELECT largest(id) FROM item
+SELECT largest(stock), total(stock) FROM item
+SELECT concat(k) FROM (SELECT k FROM kv ORDER BY k) kv
+SELECT concat(k, v) FROM kv ORDER BY k
+SELECT concat(name) FROM item WHERE id < 3 AND id > 1
+SELECT id, concat(name, id) FROM item ORDER BY id
+SELECT price_of(id), nope(id) FROM item
 SELECT 1 AS one FROM item WHERE 1 / stock > 5 HAVING 1 < 2
 SELECT 1 AS one FROM item WHERE 1 / stock > 5 GROUP BY () HAVING 1 < 2
 SELECT max(id) FROM item WHERE 1 / (id - 3) < 5

@@ -65,7 +65,7 @@ func (w *write) beside(from []ast.Node) {
 // settle lowers the plan for what a statement does beside its own table accesses, and decides how versions
 // are told apart once all tables are known.
 func (w *write) settle(parts ...ast.Node) error {
-	u, err := inspect(append(parts, ast.NewNodeList(w.client...))...)
+	u, err := w.inspect(append(parts, ast.NewNodeList(w.client...))...)
 	if err != nil {
 		return err
 	}

@@ -86,10 +86,14 @@ func (r *Rewriter) decide(d *draft, s Session) *draft {
 // reason why these cannot be looked at; empty when they can.
 func (s *Session) follow(p *rewrite.Plan) string {
 	switch {
-	case p.ChangesSession, p.ChangesSchema:
+	case p.ChangesSession, p.ChangesSchema && len(p.Changed) == 0:
 		return "multi-statement"
 	case p.Kind == history.Savepoint:
 		s.Nested = true
+	case p.ChangesSchema:
+		for _, t := range p.Changed {
+			s.Unsettled += t.Table + "\n"
+		}
 	case p.TxnLevel != history.LevelUnknown:
 		s.Serializable = p.TxnLevel == history.Serializable
 	case p.Kind == history.Begin, p.EndsTxn:

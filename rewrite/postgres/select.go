@@ -11,7 +11,7 @@ const maxTargets = 1664
 
 // otherPlan gives the reason "plan" where the server might answer a block without reading the rows, or with
 // other indexes: identities would have it read more, and at SERIALIZABLE lock more (ADR 3).
-func (b *block) otherPlan(u *usage) (string, error) {
+func (r *reading) otherPlan(b *block, u *usage) (string, error) {
 	const plan = "plan"
 	switch {
 	case b.n.GroupClause != nil, b.unique, extremes(u):
@@ -21,7 +21,7 @@ func (b *block) otherPlan(u *usage) (string, error) {
 	case b.n.LockingClause != nil:
 		return "", nil // for these the server goes to the tables in any case
 	}
-	shown, err := inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause, b.n.SortClause)
+	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause, b.n.SortClause)
 	if err != nil {
 		return "", err
 	}

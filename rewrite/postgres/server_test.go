@@ -39,6 +39,10 @@ const serverTables = `
 	CREATE TABLE child (more text, PRIMARY KEY (id)) INHERITS (parent);
 	CREATE TABLE trig (id int PRIMARY KEY, a int);
 	CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := NEW.a * 2; RETURN NEW; END $$;
+	CREATE FUNCTION price_of(int) RETURNS numeric LANGUAGE sql STABLE AS 'SELECT price FROM item WHERE id = $1';
+	CREATE AGGREGATE total(int) (SFUNC = int4pl, STYPE = int, INITCOND = 0);
+	CREATE AGGREGATE largest(int) (SFUNC = int4larger, STYPE = int, SORTOP = >);
+	CREATE AGGREGATE concat(text) (SFUNC = textcat, STYPE = text);
 	CREATE TRIGGER change BEFORE INSERT OR UPDATE ON trig FOR EACH ROW EXECUTE FUNCTION change();
 	INSERT INTO item VALUES (1, 'pen', 1.50, 10), (2, 'ink', 7, 3), (3, NULL, NULL, 0);
 	INSERT INTO orders VALUES (1, 1, 2, 'a'), (2, 1, 1, NULL), (3, 2, 5, 'c'), (4, 9, 1, 'd');

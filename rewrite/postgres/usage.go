@@ -32,6 +32,8 @@ type usage struct {
 	aggregate bool // an aggregate function outside of subqueries
 	window    bool // a window function
 	function  bool // a function that is not the server's own: it may read and write
+	unsure    bool // one of which it is not known whether it aggregates
+	kinds     func(name string) FunctionKind
 	// calls are the aggregates outside of subqueries, so far as they are spelled as functions.
 	calls []*ast.FuncCall
 	// columns are those that surely belong to the statement's own tables, by name or "qualifier.name"; a star
@@ -42,8 +44,8 @@ type usage struct {
 }
 
 // inspect looks through parts of a statement. Subqueries in FROM are not its own.
-func inspect(parts ...ast.Node) (u *usage, err error) {
-	u = &usage{columns: make(map[string]bool)}
+func (pl *planner) inspect(parts ...ast.Node) (u *usage, err error) {
+	u = &usage{columns: make(map[string]bool), kinds: pl.functions}
 	defer func() {
 		if recover() != nil { // a node that the walk does not know
 			err = refusal(unparsable)
@@ -102,17 +104,32 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 		own = ok && s.SVal == "pg_catalog"
 	}
 	last, _ := names[len(names)-1].(*ast.String)
-	if last == nil || !own {
-		u.function = true
+	if last == nil {
+		u.function, u.unsure = true, true
 		return
 	}
+	kind := u.kinds(last.SVal)
 	aggregate, known := functions[last.SVal]
 	switch {
-	case !known:
+	case !own || !known:
 		u.function = true
-	case (aggregate || n.AggWithinGroup) && n.Over == nil:
+		u.unsure = u.unsure || kind == NoFunction || kind == MixedFunction
+		aggregate = kind == AggregateFunction
+	case len(names) == 1 && (kind == MixedFunction || kind == PlainFunction && aggregate || kind == AggregateFunction && !aggregate):
+		u.function, u.unsure = true, true // the arguments' types decide which one it is
+		return
+	}
+	if (aggregate || known && own && n.AggWithinGroup) && n.Over == nil {
 		u.aggregates(n, depth)
 	}
+}
+
+// functions says what the functions of a name are as far as the session surely sees them so.
+func (pl *planner) functions(name string) FunctionKind {
+	if pl.session.unsettled(name) {
+		return MixedFunction
+	}
+	return pl.rewriter.schema.Functions(name)
 }
 
 // aggregates takes note of an aggregate.
