@@ -77,7 +77,7 @@ func caution(c *analyzer.Coverage) string {
 	switch gradeOf(c) {
 	case gradeNone:
 		return "No statement that reads or writes rows was recorded, so there was nothing to find. " +
-			"Check that the traffic went through the proxy and that the tables are instrumented."
+			"Check that the traffic went through the proxy."
 	case gradeLow:
 		if c.Exact == 0 {
 			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. The most frequent reason is %q: %s",

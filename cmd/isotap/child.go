@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runChild runs the command with isotap's own input and output, passes signals on, and gives the status
-// the command ended with. With quiet, standard output is kept for the report, and the command's goes to
+// runChild runs the command in the environment env with isotap's own input and output, passes signals on, and gives
+// the status the command ended with. With quiet, standard output is kept for the report, and the command's goes to
 // standard error.
 func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, error) {
 	child := exec.Command(command[0], command[1:]...)
@@ -20,7 +20,7 @@ func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, 
 	if quiet {
 		child.Stdout = c.ErrOrStderr()
 	}
-	child.Env = append(os.Environ(), env...)
+	child.Env = env
 	// From before the start, so that none is lost; a signal before it ended isotap's context.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded...)

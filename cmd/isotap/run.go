@@ -20,7 +20,7 @@ what its transactions risk.
 
 COMMAND finds the proxy in DATABASE_URL (the --upstream URL with the proxy's address), in MYSQL_HOST and
 MYSQL_TCP_PORT (or MYSQL_UNIX_PORT) and MYSQL_DSN (for Go programs), or for PostgreSQL in PGHOST, PGPORT
-and PGSSLMODE. --env NAME=TEMPLATE sets a further variable, in which {host} {port} {user} {password}
+and PGSSLMODE, and in PGUSER, PGPASSWORD and PGDATABASE where these are not set. --env NAME=TEMPLATE sets a further variable, in which {host} {port} {user} {password}
 {database} {url} {dsn} {socket} are filled in, and {{ and }} stand for braces.
 
 Tables of MariaDB, MySQL and TiDB get isotap's columns first, unless --instrument=false says otherwise;
@@ -140,13 +140,13 @@ func watch(c *cobra.Command, command, templates []string, o tap.Options, out *ou
 	return out.status(result)
 }
 
-// environment is what a command is told of the proxy.
+// environment is a command's environment: isotap's own, and where the proxy is.
 func environment(t *tap.Tap, templates []string) ([]string, error) {
 	place, err := t.Place()
 	if err != nil {
 		return nil, err
 	}
-	env := place.Environment()
+	env := place.Environment(os.Environ())
 	for _, template := range templates {
 		variable, err := place.Expand(template)
 		if err != nil {

@@ -61,15 +61,15 @@ func (t *Tap) sslMode(network string) catalog.TLSMode {
 	return catalog.TLSPrefer
 }
 
-// Environment tells a client program where the tap is, in the variables that programs look at:
-// DATABASE_URL, and for the MySQL family MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT and
-// MYSQL_UNIX_PORT, for PostgreSQL libpq's PGHOST, PGPORT and PGSSLMODE. PGHOSTADDR would count more than
-// PGHOST, so it is emptied.
-func (p Place) Environment() []string {
+// Environment gives a client program's environment, env, with the variables that programs look at telling where
+// the tap is: DATABASE_URL, and for the MySQL family MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT
+// and MYSQL_UNIX_PORT, for PostgreSQL what [Place.libpq] says.
+func (p Place) Environment(env []string) []string {
+	env = append(slices.Clone(env), "DATABASE_URL="+p["url"])
 	if p["family"] == catalog.PostgreSQL.String() {
-		return []string{"DATABASE_URL=" + p["url"], "PGHOST=" + p["host"], "PGPORT=" + p["port"], "PGHOSTADDR=", "PGSSLMODE=" + p["sslmode"]}
+		return p.libpq(env)
 	}
-	env := []string{"DATABASE_URL=" + p["url"], "MYSQL_DSN=" + p["dsn"], "MYSQL_HOST=" + p["host"]}
+	env = append(env, "MYSQL_DSN="+p["dsn"], "MYSQL_HOST="+p["host"])
 	if p["socket"] != "" {
 		env = append(env, "MYSQL_UNIX_PORT="+p["socket"])
 	}
@@ -77,6 +77,35 @@ func (p Place) Environment() []string {
 		env = append(env, "MYSQL_TCP_PORT="+p["port"])
 	}
 	return env
+}
+
+// libpq sets libpq's PGHOST, PGPORT and PGSSLMODE, and where the environment has no login or database of its own
+// those of --upstream. PGHOSTADDR and PGSERVICE would count more than PGHOST. They are taken out, not emptied:
+// lib/pq refuses an environment that has them at all.
+func (p Place) libpq(env []string) []string {
+	env = slices.DeleteFunc(env, func(v string) bool { return isOne(v, "PGHOSTADDR", "PGSERVICE") })
+	said := func(names ...string) bool {
+		return slices.ContainsFunc(env, func(v string) bool { return isOne(v, names...) })
+	}
+	var login []string
+	if !said("PGUSER", "PGPASSWORD", "PGPASSFILE") {
+		login = []string{"PGUSER=" + p["user"], "PGPASSWORD=" + p["password"]}
+	}
+	if !said("PGDATABASE") {
+		login = append(login, "PGDATABASE="+p["database"])
+	}
+	for _, v := range login {
+		if name, value, _ := strings.Cut(v, "="); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	return append(env, "PGHOST="+p["host"], "PGPORT="+p["port"], "PGSSLMODE="+p["sslmode"])
+}
+
+// isOne says whether NAME=value sets one of the names.
+func isOne(variable string, names ...string) bool {
+	name, _, _ := strings.Cut(variable, "=")
+	return slices.Contains(names, name)
 }
 
 // placeholders are the names of a Place in the order in which people are told of them.

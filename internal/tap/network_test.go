@@ -180,7 +180,7 @@ func TestTapListensOnSeveralAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env := strings.Join(place.Environment(), "\n"); !strings.Contains(env, "MYSQL_UNIX_PORT="+socket) || !strings.Contains(env, "MYSQL_TCP_PORT=") {
+	if env := strings.Join(place.Environment(nil), "\n"); !strings.Contains(env, "MYSQL_UNIX_PORT="+socket) || !strings.Contains(env, "MYSQL_TCP_PORT=") {
 		t.Errorf("the environment names not both:\n%s", env)
 	}
 	if _, err := Start(t.Context(), Options{Upstream: target, Listen: "unix:" + socket, Off: true}); !errors.Is(err, syscall.EADDRINUSE) {

@@ -42,12 +42,12 @@ type planned struct {
 	epoch   uint64 // of the catalog when the planner last forgot its plans
 }
 
-// maintenance is the database that every server has, for a login that names none and has none of its own.
+// maintenance is the database that every server has, for a login whose own is not there, or not there yet.
 const maintenance = "postgres"
 
 func (b *postgresBackend) open(ctx context.Context, strictPlans bool) error {
 	err := b.ask(ctx, b.target.Database)
-	if b.target.Database == "" && catalogpostgres.IsGone(err) {
+	if catalogpostgres.IsGone(err) {
 		err = b.ask(ctx, maintenance)
 	}
 	if err != nil {

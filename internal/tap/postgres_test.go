@@ -8,6 +8,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
@@ -163,5 +164,43 @@ func runPostgreSQL(t *testing.T, db *sql.DB, statements ...string) {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
+	}
+}
+
+// TestADatabaseMayBeMadeThroughTheTap has a test suite make the database that --upstream names.
+func TestADatabaseMayBeMadeThroughTheTap(t *testing.T) {
+	database := testdb.NewPostgreSQLDatabase(t)
+	direct := testdb.OpenPostgreSQL(t, "")
+	runPostgreSQL(t, direct, "DROP DATABASE "+database)
+	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := t.TempDir() + "/rec"
+	tap, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []struct{ in, statement string }{
+		{maintenance, "CREATE DATABASE " + database}, {database, "CREATE TABLE t (id int PRIMARY KEY)"}, {database, "INSERT INTO t VALUES (1)"},
+	} {
+		db, err := sql.Open("pgx", tap.DSN(run.in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runPostgreSQL(t, db, run.statement)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tap.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	result, err := AnalyzeRun(t.Context(), recording, tap.Run(), analyzer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := result.Coverage; c.Writes != 1 {
+		t.Errorf("%d rows were seen to be written, reasons %v", c.Writes, c.Reasons)
 	}
 }
