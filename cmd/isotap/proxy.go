@@ -15,7 +15,7 @@ func proxyCommand() *cobra.Command {
 		Use:   "proxy --upstream URL --recording DIR",
 		Short: "Stand between clients and their database, and record",
 		Long: "Serves clients until SIGTERM or SIGINT, then lets open transactions finish.\n" +
-			"Tables must carry isotap's columns to be observed: see isotap instrument.\n\n" +
+			"Tables of MariaDB, MySQL and TiDB must carry isotap's columns to be observed: see isotap instrument.\n\n" +
 			"On SIGHUP, and when the file of --config changes, the settings are read again; those that a running\n" +
 			"proxy cannot take are named in the log. Every flag may come from the environment (ISOTAP_LISTEN for\n" +
 			"--listen).",

@@ -3,6 +3,9 @@ package postgres
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -36,6 +39,20 @@ func appendArgs(args []string, b *bound, types []byte) []string {
 		args = append(args, printArg(v, format, oid))
 	}
 	return args
+}
+
+// fillArgs puts the values of parameters where a plan's arguments name them.
+func fillArgs(args, values []string) []string {
+	if len(values) == 0 {
+		return args
+	}
+	filled := slices.Clone(args)
+	for i, a := range filled {
+		if n, err := strconv.Atoi(strings.TrimPrefix(a, "$")); err == nil && a[0] == '$' && n > 0 && n <= len(values) {
+			filled[i] = values[n-1]
+		}
+	}
+	return filled
 }
 
 // printArg prints one parameter. Of a binary one whose type is not declared the length is the only hint.

@@ -86,8 +86,8 @@ func (s *Session) observe(c *current) history.Stmt {
 	}
 	lower(&st, history.Opaque, c.form.reason)
 	if c.portal != nil {
-		if s.cfg.Args && len(c.portal.args) > 0 {
-			st.Args = slices.Concat(p.Args, c.portal.args)
+		if s.cfg.Args {
+			st.Args = fillArgs(p.Args, c.portal.args)
 		}
 		lower(&st, history.Opaque, c.portal.reason)
 		if c.portal.opened {

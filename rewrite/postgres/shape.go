@@ -93,7 +93,7 @@ func (s *shaper) add(i int) int {
 		i++ // 'a' 'b' on two lines is one string
 	}
 	s.part(first, "?")
-	if len(s.args) < maxArgs && st.toks[i].kind != param {
+	if len(s.args) < maxArgs {
 		s.args = append(s.args, cut(st.text[st.toks[first].start:st.toks[i].end]))
 	}
 	return i + 1
