@@ -81,3 +81,22 @@ func TestUpdatesThatComputeAreKnownInEitherQuoting(t *testing.T) {
 		t.Error("what an UPDATE of a quoted column computes from is not known")
 	}
 }
+
+func TestOnlyNumbersAreComputed(t *testing.T) {
+	for _, test := range []struct {
+		shape string
+		args  []string
+		want  bool
+	}{
+		{"UPDATE t SET n = ? WHERE id = ?", []string{"5", "1"}, false},
+		{"UPDATE t SET n = ? WHERE id = ?", []string{"'5.25'", "'1'"}, false},
+		{"UPDATE t SET on_call = ? WHERE id = ?", []string{"false", "1"}, true},
+		{"UPDATE t SET name = ? WHERE id = ?", []string{"'ann'", "1"}, true},
+		{"UPDATE t SET n = ? WHERE id = ?", nil, false},
+		{"UPDATE t SET n = n + ? WHERE id = ?", []string{"5", "1"}, false},
+	} {
+		if got := setsOther(&history.Stmt{Shape: test.shape, Args: test.args}); got != test.want {
+			t.Errorf("%s with %q: %v", test.shape, test.args, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -107,6 +108,9 @@ func (t *teller) keepUpdate() []string {
 		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, which computes from the column already, and look at the number of affected rows.",
 			shapeOf(read), shapeOf(write))}
 	}
+	if setsOther(write) {
+		return []string{version}
+	}
 	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) in place of writing what %s read.", shapeOf(write), shapeOf(read))
 	if text, ok := atomicUpdate(write.Shape); ok {
 		t.f.Suggested = append(t.f.Suggested, text)
@@ -138,6 +142,22 @@ func atomicUpdate(shape string) (string, bool) {
 		return "", false
 	}
 	return shape[:m[4]] + shape[m[2]:m[3]] + " + " + shape[m[4]:], true
+}
+
+// setsOther says whether an UPDATE is known to set its first column to what is no number: a truth value or a
+// text. Drivers that send parameters as text quote numbers too.
+func setsOther(write *history.Stmt) bool {
+	m := assignment.FindStringSubmatchIndex(write.Shape)
+	if m == nil || !parameter.MatchString(write.Shape[m[4]:m[5]]) {
+		return false
+	}
+	before := strings.Count(write.Shape[:m[4]], "?")
+	if before >= len(write.Args) {
+		return false
+	}
+	value := strings.Trim(write.Args[before], "'")
+	_, err := strconv.ParseFloat(value, 64)
+	return err != nil && !strings.EqualFold(value, "NULL")
 }
 
 // uniqueKey advises a key where rows that come into being are at fault: they cannot be locked before.

@@ -220,6 +220,9 @@ func (s *Session) failed(x *owed, e *serverError) {
 	if p := s.current.plan; p != nil && st.Reason == refusedWith(e.code) { // it was not isotap's doing
 		st.Observation, st.Reason = p.Observation, p.Reason
 	}
+	if e.code == syntaxError {
+		st.Observation, st.Reason = history.Nothing, "" // nothing ran
+	}
 	if s.cfg.Args { // the server quotes values
 		st.Error.Message = e.message
 	}
@@ -228,11 +231,17 @@ func (s *Session) failed(x *owed, e *serverError) {
 	s.record(st)
 }
 
+// syntaxError is what a text fails with that the server cannot parse.
+const syntaxError = "42601"
+
 // suspended takes a portal that has given as many rows as it was asked for.
 func (s *Session) suspended() {
 	p := s.current.portal
-	p.opened = true
+	// What a SELECT has shown so far is what LIMIT would have it read. The rows of a write are all written,
+	// and groups tell of more than was shown; what is fetched later is as old as the portal.
+	p.opened = p.opened || p.plan == nil || p.plan.Kind != history.Select || slices.ContainsFunc(p.plan.Sources, func(s rewrite.Source) bool { return s.Array })
 	st := s.observe(&s.current)
+	p.opened = true
 	st.Rows = s.current.rows
 	s.takeSightings(&s.current, &st, false)
 	s.snapshot, s.lastEnd = true, s.now
