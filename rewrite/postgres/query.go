@@ -139,7 +139,7 @@ func (b *block) carrier(s *sight) ast.Node {
 
 // missBeside takes note of what a query does beside reading its own tables.
 func (r *reading) missBeside(u *usage) {
-	if u.subquery {
+	if r.readsBeside(u) {
 		r.miss("subquery")
 	}
 	if u.function {

@@ -69,7 +69,7 @@ func (w *write) settle(parts ...ast.Node) error {
 	if err != nil {
 		return err
 	}
-	if u.subquery {
+	if w.readsBeside(u) {
 		w.lower("subquery")
 	}
 	if u.function {

@@ -28,7 +28,7 @@ var functions = func() map[string]bool {
 
 // usage is what a statement holds beside its own table accesses.
 type usage struct {
-	subquery  bool
+	reads     []*ast.RangeVar // what subqueries read
 	aggregate bool // an aggregate function outside of subqueries
 	window    bool // a window function
 	function  bool // a function that is not the server's own: it may read and write
@@ -73,7 +73,6 @@ func (u *usage) walk(root ast.Node, depth int) {
 	ast.Rewrite(root, func(c *ast.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.SubLink:
-			u.subquery = true
 			if n.Testexpr != nil {
 				u.walk(n.Testexpr, depth)
 			}
@@ -81,6 +80,10 @@ func (u *usage) walk(root ast.Node, depth int) {
 			return false
 		case *ast.RangeSubselect:
 			return depth > 0
+		case *ast.RangeVar:
+			if depth > 0 {
+				u.reads = append(u.reads, n)
+			}
 		case *ast.FuncCall:
 			u.call(n, depth)
 		case *ast.JsonObjectAgg, *ast.JsonArrayAgg:
@@ -92,6 +95,15 @@ func (u *usage) walk(root ast.Node, depth int) {
 		}
 		return true
 	}, nil)
+}
+
+// readsBeside says whether subqueries read anything but the server's own catalogs. A name that a subquery's own
+// WITH defines may pass for a catalog's: what it stands for is among the reads, too.
+func (pl *planner) readsBeside(u *usage) bool {
+	return slices.ContainsFunc(u.reads, func(n *ast.RangeVar) bool {
+		t, reason := pl.table(n)
+		return t != nil || reason != ""
+	})
 }
 
 // call looks at a function call.
