@@ -60,7 +60,7 @@ var hints = []struct{ reason, hint string }{
 	{"row security", "Run the test as the table's owner, or as a role that bypasses row security: hidden columns must not change which rows are seen."},
 	{"rule", "What a rewrite rule makes of the statement cannot be seen. Name the table behind it in the test."},
 	{"privilege", "Grant the role SELECT on the whole table in the test: ctid and xmin are not readable otherwise."},
-	{"set operation", "Send the parts of the UNION, INTERSECT or EXCEPT one after the other in the test: duplicates hide which rows were read."},
+	{"set operation", "Send the parts of the UNION, INTERSECT or EXCEPT one after the other in the test: duplicates hide which rows were read. PostgreSQL's UNION is seen where it stands alone and is of plain columns."},
 	{"materialized view", "Query the tables behind the view in the test: its rows are copies."},
 	{"foreign table", "Nothing to do: another server holds the rows."},
 	{"temporary or uncommitted", "Nothing to do: the transaction made or changed the table itself, and what it looks like is not known until it commits."},

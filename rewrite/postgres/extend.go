@@ -77,6 +77,9 @@ func (r *reading) extend(blocks []*block, added []*sight) error {
 
 // addItems adds items to the select list of a block.
 func (r *reading) addItems(b *block, items string) error {
+	if b.union != nil {
+		return r.groupUnion(b, items)
+	}
 	if b.unique {
 		if err := r.groupInstead(b); err != nil {
 			return err

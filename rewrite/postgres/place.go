@@ -4,11 +4,12 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
-// A place is where one SELECT, VALUES or TABLE stands in the text: the tokens [from, to), parentheses around
+// A place is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses around
 // it and its WITH clause left out. What follows the last query of a set operation may be the operation's own.
 type place struct {
 	from, to int
 	listEnd  int // the last token of a SELECT's list, or of what stands before an empty one
+	operator int // the token between the sides of a set operation
 }
 
 // A placer finds queries of the tree in the text. It goes by the tokens alone: what it finds is proven by
@@ -92,6 +93,7 @@ func (p *placer) operands(n *ast.SelectStmt, from, to int) error {
 	if at < 0 || n.Larg == nil || n.Rarg == nil {
 		return errUnplaced
 	}
+	p.queries[n] = place{from: from, to: to, operator: at}
 	if err := p.place(n.Larg, from, at); err != nil {
 		return err
 	}
@@ -100,6 +102,21 @@ func (p *placer) operands(n *ast.SelectStmt, from, to int) error {
 		at++
 	}
 	return p.place(n.Rarg, at, to)
+}
+
+// lastOperand gives the last token of a set operation's last query.
+func (p *placer) lastOperand(at place) int {
+	i := at.operator + 1
+	if p.is(i, "ALL", "DISTINCT") {
+		i++
+	}
+	if p.mark(i, "(") {
+		return p.closing(i)
+	}
+	if end := p.findIn(i, at.to, "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR"); end >= 0 {
+		return end - 1
+	}
+	return at.to - 1
 }
 
 // with places the queries of a WITH clause at token i, and gives the token behind the clause.

@@ -22,7 +22,7 @@
 //     identifies their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, place.go finds the queries in the text, query.go and from.go go down into
 //     them, with.go into common table expressions; columns.go counts their columns, extend.go adds to them;
-//     aggregate.go and distinct.go see to rows that stand for several, select.go and early.go to what the server might
+//     aggregate.go, distinct.go and union.go see to rows that stand for several, select.go and early.go to what the server might
 //     not have read.
 //   - Writes: insert.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
 //     the versions.

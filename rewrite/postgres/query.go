@@ -24,9 +24,10 @@ type sight struct {
 type block struct {
 	n       *ast.SelectStmt
 	rels    []*relation
-	grouped bool   // its rows stand for several
-	unique  bool   // DISTINCT, to become GROUP BY
-	fixed   string // why nothing can be added to its columns
+	grouped bool     // its rows stand for several
+	unique  bool     // DISTINCT, to become GROUP BY
+	fixed   string   // why nothing can be added to its columns
+	union   []*block // those of a UNION, to become a grouping
 	sights  []*sight
 }
 
@@ -54,6 +55,9 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 		}
 		return []*block{b}, nil
 	}
+	if n == r.tree && n.Op == ast.SETOP_UNION && !n.All {
+		return r.union(n, sc)
+	}
 	blocks, err := r.operands(n, sc)
 	if err != nil {
 		return nil, err
@@ -64,7 +68,11 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	}
 	r.missBeside(u)
 	for _, b := range blocks {
-		if reason := b.unfit(n, blocks[0]); reason != "" && len(all(blocks)) > 0 {
+		reason := b.unfit(n, blocks[0])
+		if reason == "" && r.st.is(r.places.queries[b.n].from, "TABLE") && len(unionColumns(blocks)) == 0 {
+			reason = "set operation" // an error about its types has no place, and would have one in a SELECT
+		}
+		if reason != "" && len(all(blocks)) > 0 {
 			r.drop(blocks)
 			r.miss(reason)
 		}
@@ -106,12 +114,8 @@ func (r *reading) operands(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 		return nil, err
 	}
 	blocks := append(left, right...)
-	for _, b := range blocks {
-		for _, s := range b.sights {
-			if s.carried { // the arms' stars would hold different columns
-				return nil, &bar{b.carrier(s), "star over a derived table"}
-			}
-		}
+	if err := uncarried(blocks); err != nil {
+		return nil, err
 	}
 	if n.Op != ast.SETOP_UNION || !n.All {
 		if len(all(blocks)) > 0 {

@@ -11,9 +11,11 @@ import (
 
 // reads are queries over serverTables. Where rows are cut off, their order is total.
 var reads = grammar{
-	"read":   {"<with><query>", "<query>", "<query>", "<query> UNION ALL <query>", "SELECT id FROM item <set> SELECT item_id FROM orders", "(<query>)", "TABLE <table>"},
+	"read":   {"<with><query>", "<query>", "<query>", "<query> UNION ALL <query>", "SELECT id FROM item <set> SELECT item_id FROM orders", "<arm> UNION <arm>", "<arm> UNION <arm> ORDER BY <by>", "<arm> <set> (<arm> <set> <arm>) ORDER BY <by>", "(<query>)", "TABLE <table>"},
 	"with":   {"", "WITH w AS (<ids>) ", "WITH w(id) AS MATERIALIZED (<ids>) ", "WITH w AS (<ids>), x AS (SELECT id FROM w) ", "WITH RECURSIVE w AS (SELECT id FROM item WHERE id = 1 UNION ALL SELECT i.id FROM item i JOIN w ON i.id = w.id + 1) ", "WITH w AS (SELECT item_id AS id, count(*) FROM orders GROUP BY 1) "},
 	"set":    {"UNION", "UNION ALL", "INTERSECT", "EXCEPT ALL"},
+	"arm":    {"SELECT id, name FROM item", "SELECT item_id, note FROM orders WHERE qty > 1", "SELECT * FROM loose", "SELECT a.id, b.note FROM item a LEFT JOIN orders b ON b.item_id = a.id", "TABLE loose", "SELECT 1, 'x' FROM part", "(SELECT id, NULL FROM parent ORDER BY id LIMIT 1)", "SELECT stock, k FROM item, kv", "SELECT no, sku FROM line", "SELECT id, a FROM part", "SELECT k, v FROM kv", "SELECT count(*), 'y' FROM item"},
+	"by":     {"1", "1, 2", "id", "2 DESC, 1 LIMIT 2", "1, 2 OFFSET 1", "name, 1", "3", "id + 1"},
 	"table":  {"item", "kv", "part", "parent", "loose", "line", "w"},
 	"query":  {"SELECT <list> FROM <from><where>", "SELECT <list> FROM <from><where>", "SELECT DISTINCT <list> FROM <from><where>", "SELECT <agg> FROM <from><where>", "SELECT <one>, <agg> FROM <from><where> GROUP BY <group><having>", "SELECT DISTINCT ON (a.id) a.id FROM <from><where> ORDER BY a.id", "SELECT a.id FROM item a<where> ORDER BY a.id LIMIT 2", "SELECT <one> FROM <from><where> GROUP BY a.id, <one>"},
 	"ids":    {"SELECT id FROM item", "SELECT id FROM orders WHERE qty > 1", "SELECT a FROM loose", "SELECT id FROM part UNION ALL SELECT id FROM item", "SELECT * FROM (SELECT id, stock FROM item) y", "SELECT DISTINCT item_id FROM orders", "SELECT id FROM parent"},
@@ -22,7 +24,7 @@ var reads = grammar{
 	"join c": {" JOIN kv c ON true", " LEFT JOIN loose c ON c.a = a.id", ", (VALUES (1), (2)) c(n)", " CROSS JOIN (SELECT k FROM kv UNION ALL SELECT sku FROM line) c"},
 	"list":   {"*", "a.*", "a.id", "a.id, a.id + 1 AS next", "a.*, 1 AS one", "1", "a", "row_to_json(a)", "(SELECT count(*) FROM orders o WHERE o.item_id = a.id)", "lower(a.id::text), 'x'", "", "rank() OVER (ORDER BY a.id), a.id", "EXISTS (SELECT * FROM w)", "generate_series(1, a.id % 3)", "a.nope", "b.id, a.*", "price_of(1)", "concat(a.id, 1)"},
 	"one":    {"a.id", "a.id % 2", "1", "a.id IS NULL", "to_json(a.id)::text"},
-	"agg":    {"count(*)", "max(a.id)", "min(a.id), max(a.id)", "count(DISTINCT a.id), sum(a.id) FILTER (WHERE a.id > 1)", "array_agg(a.id ORDER BY a.id)", "bool_or(a.id > 2)", "sum(1 / (a.id - 2))", "1 AS x, count(a.*)", "(SELECT max(a.id)), count(*)", "total(1)", "largest(1), price_of(1)", "concat(a.id::text)"},
+	"agg":    {"count(*)", "max(a.id)", "min(a.id), max(a.id)", "count(DISTINCT a.id), sum(a.id) FILTER (WHERE a.id > 1)", "array_agg(a.id ORDER BY a.id)", "bool_or(a.id > 2)", "sum(1 / (a.id - 2))", "1 AS x, count(a.*)", "(SELECT max(a.id)), count(*)", "total(1)", "largest(1), price_of(1)", "concat(a.id::text ORDER BY a.id)"},
 	"group":  {"1", "a.id, 1", "ROLLUP (1)", "GROUPING SETS ((1), ())", "CUBE (a.id, a.id % 2)", "()"},
 	"having": {"", "", " HAVING count(*) > 1", " HAVING a.id > 1"},
 	"where":  {"", "", " WHERE a.id > 1", " WHERE a.id IN (SELECT item_id FROM orders)", " WHERE 1 / (a.id - 2) < 5", " WHERE EXISTS (SELECT * FROM w WHERE w.id = a.id)", " WHERE a.id = ANY (ARRAY(SELECT * FROM w))", " WHERE a.id IS NOT DISTINCT FROM 1", " WHERE false"},

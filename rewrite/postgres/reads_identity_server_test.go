@@ -80,6 +80,12 @@ func TestReadsOfEveryFormTellTheRowsThatTheyAreMadeOf(t *testing.T) {
 		{"SELECT DISTINCT i.name FROM orders o LEFT JOIN item i ON i.id = o.item_id", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
 		{"SELECT DISTINCT ON (item_id) qty FROM orders ORDER BY item_id, id", map[string]string{"orders": "id IN (1, 3, 4)"}, history.Inexact},
 		{"SELECT id FROM item UNION ALL SELECT a FROM loose", map[string]string{"item": all, "loose": all}, history.Exact},
+		{"SELECT id FROM item UNION SELECT a FROM loose ORDER BY 1", map[string]string{"item": all, "loose": all}, history.Exact},
+		{"SELECT k, 1 FROM kv UNION ALL SELECT k, 1 FROM kv UNION SELECT note, 2 FROM orders WHERE id <> 2 ORDER BY 1, 2", map[string]string{"kv": all, "orders": "id <> 2"}, history.Exact},
+		{"SELECT a.id FROM item a LEFT JOIN orders b ON b.item_id = a.id UNION SELECT order_id FROM line ORDER BY 1", map[string]string{"item": all, "orders": "item_id < 9", "line": all}, history.Exact},
+		{"SELECT id, a FROM part UNION SELECT a, a FROM loose ORDER BY 1, 2 LIMIT 1", map[string]string{"part": "id = 1", "loose": "a = 1"}, history.Inexact},
+		{"SELECT total(qty), item_id FROM orders WHERE item_id = 1 GROUP BY 2", map[string]string{"orders": "item_id = 1"}, history.Inexact},
+		{"SELECT price_of(item_id) FROM orders WHERE item_id = 1", map[string]string{"orders": "item_id = 1"}, history.Inexact},
 		{"SELECT count(*) FROM (SELECT id FROM item UNION ALL SELECT a FROM loose) u", map[string]string{"item": all, "loose": all}, history.Exact},
 		{"SELECT u.id FROM (SELECT id, name FROM item UNION ALL SELECT id, note FROM orders) u JOIN kv ON k = u.name", map[string]string{"item": "false", "orders": "id = 1", "kv": "k = 'a'"}, history.Exact},
 		{"SELECT id FROM item WHERE id IN (SELECT item_id FROM orders)", map[string]string{"item": "id < 3"}, history.Inexact},
@@ -120,7 +126,7 @@ func TestAnArrayThatMayLackIdentitiesSaysSo(t *testing.T) {
 	tw := newTwins(t)
 	tw.rewriter = New(serverSchema(), Options{CollectFor: 1}) // over before it begins
 	for _, text := range []string{"SELECT count(*) FROM item", "SELECT name, count(*) FROM item JOIN orders USING (id) GROUP BY name ORDER BY 1",
-		"SELECT DISTINCT item_id FROM orders ORDER BY 1"} {
+		"SELECT DISTINCT item_id FROM orders ORDER BY 1", "SELECT id FROM item UNION SELECT id FROM item ORDER BY 1"} {
 		plans, hidden := tw.both(text)
 		for _, row := range hidden[0] {
 			if row[0] != `={""}` {
