@@ -233,6 +233,10 @@ type Plan struct {
 	// ChangesSession says that the statement may change what the session's own tracking rests on
 	// (isolation level, sql_mode, character set, default schema): ask the server again.
 	ChangesSession bool
+	// Calls says that the statement may run functions of the database's own, by name or by triggers, which may
+	// do what ChangesSession says: ask the server again when one like it has run for the first time. PostgreSQL
+	// only.
+	Calls bool
 	// NextLevel is the level that SET TRANSACTION gives to the next transaction only.
 	NextLevel history.Level
 	// SetsNext says that the statement may give the next transaction a level that is not known.

@@ -113,6 +113,7 @@ func (s *Session) clientMessage(m message) error {
 		s.closeName(m)
 	case 'F':
 		s.owe(&owed{kind: owesCall})
+		s.stale = true // any function may change settings
 		s.segment.open = false
 		s.toServer = append(s.toServer, m.raw...)
 	case 'S':

@@ -19,7 +19,7 @@ func (s *Session) defines(tables []rewrite.TableName) {
 // took back what it had set.
 func (s *Session) definitionsEnd(status history.Status) {
 	if s.resets {
-		s.stale, s.resets = true, false
+		s.stale, s.unsure, s.resets = true, true, false
 	}
 	if !s.changes {
 		return

@@ -48,6 +48,9 @@ func toldStmt(st *history.Stmt) string {
 	return s
 }
 
+// lifts makes a function that changes the session's level.
+var lifts = queries("CREATE FUNCTION f(l TEXT) RETURNS TEXT LANGUAGE sql AS $$SELECT set_config('default_transaction_isolation', l, false)$$")
+
 // TestTransactionsAreRecordedAsTheServerRanThem has a client say scripts, and compares what is recorded.
 func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 	r := newRig(t, nil)
@@ -118,6 +121,18 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 		{"a prepared statement at another level", []step{send(1, parse("a", "UPDATE t SET n = 1 WHERE id = 1"), syncs), query("BEGIN ISOLATION LEVEL SERIALIZABLE"),
 			send(1, bind("", "a", nil), execute("", 0), syncs), query("COMMIT")},
 			"committed SERIALIZABLE; BEGIN; UPDATE exact update t/1; COMMIT"},
+		{"a setting that a function changes", append(lifts, queries("SELECT f('repeatable read')", "UPDATE t SET n = 1 WHERE id = 1", "BEGIN", "SELECT f('serializable')", "COMMIT",
+			"UPDATE t SET n = 1 WHERE id = 1", "SELECT f('read committed')", "UPDATE t SET n = 1 WHERE id = 1")...),
+			"committed READ COMMITTED implicit; SELECT opaque (function)\ncommitted REPEATABLE READ implicit; UPDATE exact update t/1\ncommitted REPEATABLE READ; BEGIN; SELECT opaque (function); COMMIT\n" +
+				"committed SERIALIZABLE implicit; UPDATE exact update t/1\ncommitted SERIALIZABLE implicit; SELECT opaque (function)\ncommitted READ COMMITTED implicit; UPDATE exact update t/1"},
+		{"a setting that a function changes within a pipeline", append(lifts, send(2, parse("", "SELECT f('serializable')"), bind("", "", nil), execute("", 0), syncs,
+			parse("", "UPDATE t SET n = 1 WHERE id = 1"), bind("", "", nil), execute("", 0), syncs)),
+			"committed READ COMMITTED implicit; SELECT opaque (function)\ncommitted UNKNOWN implicit; UPDATE exact update t/1"},
+		{"a setting that a function changes by EXECUTE", append(lifts, queries("PREPARE q AS SELECT f('serializable')", "EXECUTE q", "UPDATE t SET n = 1 WHERE id = 1")...),
+			"committed READ COMMITTED implicit; OTHER opaque (EXECUTE)\ncommitted SERIALIZABLE implicit; UPDATE exact update t/1"},
+		{"a setting that a trigger changes", append(lifts, queries("CREATE FUNCTION p() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM f('serializable'); RETURN NEW; END$$",
+			"CREATE TRIGGER p BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION p()", "SELECT 1", "UPDATE t SET n = 1 WHERE id = 1", "SELECT id FROM t WHERE id = 1")...),
+			"committed READ COMMITTED implicit; UPDATE inexact (trigger) update t/1\ncommitted SERIALIZABLE implicit; SELECT opaque (plan)"},
 		{"an error of the client's own", queries("SELECT nothing FROM t", "SELECT nothing FROM t"),
 			"aborted READ COMMITTED implicit; SELECT exact error 42703 void\naborted READ COMMITTED implicit; SELECT exact error 42703 void"},
 	} {

@@ -305,6 +305,9 @@ func (s *Session) ready(x *owed, m message) error {
 		return unexpected(m, x)
 	}
 	s.status = m.body[0]
+	if x.kind == owesCall {
+		s.changedSettings()
+	}
 	s.copyEnds()
 	s.settleSegment(x.kind)
 	s.forward(x, m)

@@ -19,6 +19,9 @@ type settings struct {
 	planner  Planner
 	env      sqlpostgres.Session
 	level    history.Level // that transactions have which ask for none
+	// unsure says that the server was not asked since the settings may have changed.
+	unsure bool
+	calls  calls
 }
 
 // An answer is that to isotap's own question.
@@ -89,7 +92,8 @@ func (s *Session) takeAnswer(x *owed, m message) error {
 
 // takeSettings reads the answer. Without it the session's statements are not rewritten.
 func (s *Session) takeSettings(a *answer) {
-	s.stale, s.known = false, false
+	s.stale, s.known, s.unsure = false, false, false
+	env, level := s.env, s.level
 	switch {
 	case a.failed != nil:
 		s.note("cannot read the session's settings (SQLSTATE %s: %s): its statements go unobserved", a.failed.code, a.failed.message)
@@ -120,6 +124,7 @@ func (s *Session) takeSettings(a *answer) {
 	} else {
 		s.ahead = ahead{level: s.level}
 	}
+	s.calls.answered(env == s.env && level == s.level)
 	s.known = true
 	s.database = string(a.values[0])
 }

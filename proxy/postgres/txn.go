@@ -63,7 +63,7 @@ func (s *Session) completed(x *owed, tag string) {
 	s.lastEnd = s.now
 	s.settle(c.plan, tag, st)
 	if c.plan != nil {
-		s.resets = s.resets || c.plan.ChangesSession
+		s.ranOne(c.plan)
 		s.names.deallocated(tag, c.plan.Shape)
 	}
 	s.withhold(x)
@@ -198,7 +198,7 @@ func (s *Session) defaultLevel() history.Level {
 	if s.implicitLevel != history.LevelUnknown {
 		return s.implicitLevel
 	}
-	if s.stale && s.resets {
+	if s.unsure {
 		return history.LevelUnknown
 	}
 	return s.level
@@ -246,6 +246,9 @@ func (s *Session) suspended() {
 	s.takeSightings(&s.current, &st, false)
 	s.snapshot, s.lastEnd = true, s.now
 	s.record(st)
+	if s.current.plan != nil {
+		s.ranOne(s.current.plan)
+	}
 }
 
 // record puts a statement into its transaction. One that leaves no trace in a history has none.

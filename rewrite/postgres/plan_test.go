@@ -215,7 +215,7 @@ func flags(p *rewrite.Plan) string {
 	}{
 		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning}, {"ends-txn", p.EndsTxn},
 		{"chains", p.Chains}, {"may-restart", p.MayRestart}, {"changes-session", p.ChangesSession},
-		{"changes-schema", p.ChangesSchema},
+		{"changes-schema", p.ChangesSchema}, {"calls", p.Calls},
 	} {
 		if f.set {
 			b.WriteString(" | " + f.name)

@@ -143,7 +143,7 @@ func (w *write) keyed(assigned bool) {
 // updates lowers the plan for what an update of the target brings about elsewhere.
 func (w *write) updates() {
 	if w.target.table.UpdateTrigger {
-		w.lower("trigger")
+		w.triggers()
 	}
 	if w.target.table.CascadesUpdate {
 		w.lower("cascade")
@@ -153,7 +153,7 @@ func (w *write) updates() {
 // deletes is as updates.
 func (w *write) deletes() {
 	if w.target.table.DeleteTrigger {
-		w.lower("trigger")
+		w.triggers()
 	}
 	if w.target.table.CascadesDelete {
 		w.lower("cascade")
@@ -163,8 +163,14 @@ func (w *write) deletes() {
 // inserts is as updates.
 func (w *write) inserts() {
 	if w.target.table.InsertTrigger {
-		w.lower("trigger")
+		w.triggers()
 	}
+}
+
+// triggers lowers the plan for what triggers may do.
+func (w *write) triggers() {
+	w.lower("trigger")
+	w.plan.Calls = !w.plan.ChangesSession
 }
 
 // assigns says whether one of the assignments is to a column of the target's key.

@@ -162,6 +162,7 @@ func (pl *planner) decide(reason string) {
 	p.Shape, p.Args = pl.st.shape()
 	p.Params = pl.st.params()
 	verb{pl.st, &pl.session, p}.classify()
+	p.Calls = !p.ChangesSession && pl.st.calls()
 	switch {
 	case p.Observation == history.Opaque:
 	case reason != "" && (p.Observation == history.Exact || reason != "multi-statement"):
