@@ -251,6 +251,9 @@ type Plan struct {
 	// transaction that name, COMMIT PREPARED and ROLLBACK PREPARED (Kind Commit and Rollback, without
 	// EndsTxn) end the one that has it.
 	Global string
+	// Cursor is what the statement does with a cursor; nil: nothing. PostgreSQL only. Of a DECLARE, Reply and
+	// Sources are those of what is fetched.
+	Cursor *Cursor
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string

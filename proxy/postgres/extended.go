@@ -99,7 +99,8 @@ func (s *Session) bind(m message) {
 		if e := s.executed(f.plan(0)); e != nil {
 			f = e
 		}
-		codes = resultCodes(b.codes, f.plan(0), f.hidden(f.plan(0)))
+		plan, hidden := s.names.sent.resultOf(f)
+		codes = resultCodes(b.codes, plan, hidden)
 	}
 	if len(codes) > 0 {
 		p.format = codes[len(codes)-1]
@@ -247,6 +248,9 @@ func (s *Session) execute(m message) {
 		binary.BigEndian.PutUint32(s.toServer[from+headBytes+len(x.name)+1:], 0)
 	}
 	s.follow(plan)
+	if p.cursor == nil {
+		s.names.sent.follow(&p.form, plan, plan)
+	}
 }
 
 // closeName takes a Close message, and closes what isotap prepared beside the statement.

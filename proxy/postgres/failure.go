@@ -71,8 +71,7 @@ func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
 // uncounted gives the error about a Bind with the wrong number of format codes ("bind message has 3 result
 // formats but query has 2 columns", in any language) without the hidden columns in its numbers.
 func (s *Session) uncounted(x *owed, m message, e *serverError) message {
-	plan := x.portal.form.plan(0)
-	hidden := x.portal.form.hidden(plan)
+	_, hidden := s.names.real.resultOf(&x.portal.form)
 	codes, rest, ok := cutNumber(e.message)
 	columns, end, ok2 := cutNumber(rest.after)
 	if hidden == 0 || !ok || !ok2 || !bytes.Contains(m.body, []byte("PortalSetResultFormat")) {

@@ -53,6 +53,7 @@ func (s *Session) recordLost() {
 	for i := range st.Accesses {
 		st.Accesses[i].Inexact = true
 	}
+	s.fetched(&s.current, &st)
 	s.record(st)
 }
 

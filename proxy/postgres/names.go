@@ -30,14 +30,15 @@ func (st *statement) forget(name string) {
 	st.beside = slices.DeleteFunc(st.beside, func(b beside) bool { return b.name == name })
 }
 
-// A portal is a statement that was bound to its parameters.
+// A portal is a statement that was bound to its parameters, or a cursor that SQL declared.
 type portal struct {
 	form   form          // that runs
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
 	args   []string
-	reason string // why its observation is less than its plan's
-	opened bool   // it has given some of its rows
+	reason string       // why its observation is less than its plan's
+	opened bool         // it has given some of its rows
+	cursor *declaration // nil: a Bind made it
 }
 
 // A namespace is what names mean on the server.
@@ -76,6 +77,9 @@ func (n *names) deallocated(tag, shape string) {
 	switch tag {
 	case "DEALLOCATE ALL", "DISCARD ALL":
 		clear(n.real.statements)
+		if tag == "DISCARD ALL" {
+			clear(n.real.portals)
+		}
 	case "DEALLOCATE":
 		words := strings.Fields(shape)
 		name := words[len(words)-1]

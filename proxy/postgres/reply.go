@@ -17,6 +17,7 @@ type current struct {
 	set     bool
 	form    *form
 	portal  *portal // nil for a statement of a Query
+	cursor  *portal // that the statement reads; nil: none
 	plan    *rewrite.Plan
 	hidden  int  // columns at the end that the client does not see
 	swallow bool // the client gets no rows at all
@@ -176,7 +177,7 @@ func (s *Session) description(x *owed, m message) error {
 			f, plan = e, e.plan(0)
 		}
 		hidden := f.hiddenOrNone(plan)
-		if hidden == 0 {
+		if hidden == 0 || plan.Cursor != nil {
 			hidden = s.leaked(m.body)
 		}
 		switch {
@@ -228,6 +229,7 @@ func (s *Session) begin(x *owed) {
 		}
 	}
 	c.swallow = c.hidden > 0 && c.form.plan(x.at).Reply == rewrite.Returning
+	s.fetches(x, c)
 }
 
 // result takes a message of the result of a statement.
@@ -313,9 +315,9 @@ func (s *Session) ready(x *owed, m message) error {
 	s.forward(x, m)
 	s.settled()
 	if s.status == 'I' {
-		clear(s.names.real.portals)
+		s.names.real.end()
 		if len(s.queue) == 0 && !s.segment.open {
-			clear(s.names.sent.portals)
+			s.names.sent.end()
 		}
 	}
 	if len(s.queue) == 0 && !s.segment.open {

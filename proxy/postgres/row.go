@@ -85,7 +85,11 @@ const hiddenPrefix = "isotap_"
 
 // findLeaked looks for such columns in the result of a statement that was sent as the client wrote it.
 func (s *Session) findLeaked(c *current, description []byte) {
-	if c.hidden > 0 {
+	switch {
+	case c.cursor != nil:
+		s.compare(c, description)
+		return
+	case c.hidden > 0:
 		return
 	}
 	if f := s.executed(c.plan); f != nil {

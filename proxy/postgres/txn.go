@@ -61,7 +61,12 @@ func (s *Session) completed(x *owed, tag string) {
 	s.takeSightings(c, &st, false)
 	s.snapshot = s.snapshot || st.Observation != history.Nothing
 	s.lastEnd = s.now
+	s.fetched(c, &st)
+	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
+		st.Observation, st.Reason = history.Nothing, "" // it reads nothing yet
+	}
 	s.settle(c.plan, tag, st)
+	s.declared(c, c.form.plan(x.at), &st)
 	if c.plan != nil {
 		s.ranOne(c.plan)
 		s.names.deallocated(tag, c.plan.Shape)
@@ -85,12 +90,15 @@ func (s *Session) observe(c *current) history.Stmt {
 		st.Args = p.Args
 	}
 	lower(&st, history.Opaque, c.form.reason)
+	if c.cursor != nil {
+		lower(&st, history.Opaque, c.cursor.reason)
+	}
 	if c.portal != nil {
 		if s.cfg.Args {
 			st.Args = fillArgs(p.Args, c.portal.args)
 		}
 		lower(&st, history.Opaque, c.portal.reason)
-		if c.portal.opened {
+		if c.portal.opened && c.portal.cursor == nil {
 			lower(&st, history.Inexact, "row limit")
 		}
 	}
@@ -228,6 +236,7 @@ func (s *Session) failed(x *owed, e *serverError) {
 	}
 	s.takeSightings(&s.current, &st, true)
 	s.lastEnd = s.now
+	s.fetched(&s.current, &st)
 	s.record(st)
 }
 
@@ -245,6 +254,7 @@ func (s *Session) suspended() {
 	st.Rows = s.current.rows
 	s.takeSightings(&s.current, &st, false)
 	s.snapshot, s.lastEnd = true, s.now
+	s.fetched(&s.current, &st)
 	s.record(st)
 	if s.current.plan != nil {
 		s.ranOne(s.current.plan)
@@ -337,6 +347,7 @@ func (s *Session) rollbackTo(name string) {
 		s.savepoints = s.savepoints[:i+1]
 	}
 	s.erred = false
+	s.rollBackCursors(at)
 	if s.txn == nil {
 		return
 	}
@@ -357,6 +368,7 @@ func (s *Session) endOpen(status history.Status) {
 	if t := s.takeOpen(status); t != nil {
 		s.events = append(s.events, wire.Event{Txn: t})
 	}
+	s.endCursors(status)
 	s.definitionsEnd(status)
 }
 

@@ -232,6 +232,17 @@ func flags(p *rewrite.Plan) string {
 			fmt.Fprintf(&b, " | %s=%q", s.name, s.value)
 		}
 	}
+	if c := p.Cursor; c != nil {
+		fmt.Fprintf(&b, " | cursor=%q", c.Name)
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{{"binary", c.Binary}, {"hold", c.Hold}} {
+			if f.set {
+				b.WriteString(" " + f.name)
+			}
+		}
+	}
 	if len(p.Changed) > 0 {
 		fmt.Fprintf(&b, " | changed=%v", p.Changed)
 	}

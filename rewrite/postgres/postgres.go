@@ -24,6 +24,7 @@
 //     them, with.go into common table expressions; columns.go counts their columns, extend.go adds to them;
 //     aggregate.go, distinct.go and union.go see to rows that stand for several, select.go and early.go to what the server might
 //     not have read.
+//   - Cursors: cursor.go, whose queries are reads.
 //   - Writes: insert.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
 //     the versions.
 //   - splice.go puts the pieces into the text; position.go finds places of the one text in the other.

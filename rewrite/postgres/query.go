@@ -232,7 +232,7 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 		return "ORDER BY position", nil
 	case wide > maxTargets:
 		return "columns", nil
-	case r.session.Serializable, r.rewriter.options.StrictPlans:
+	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Cursor != nil:
 		if reason, err := r.otherPlan(b, u); reason != "" || err != nil {
 			return reason, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,9 +152,15 @@ func (tw *twins) both(text string) (plans []*rewrite.Plan, hidden [][][]string) 
 	return script.Statements, hidden
 }
 
+// hiddenPrefix begins the names of the columns that are added to reads.
+const hiddenPrefix = "isotap_"
+
 // trim takes what the plan added off a reply.
 func trim(r *reply, p *rewrite.Plan) (hidden [][]string) {
 	n := len(r.Columns) - p.HiddenColumns()
+	if p.Cursor != nil { // a FETCH gives what its DECLARE added
+		n = slices.IndexFunc(append(r.Columns, hiddenPrefix), func(name string) bool { return strings.HasPrefix(name, hiddenPrefix) })
+	}
 	if n < 0 || len(r.Columns) == 0 {
 		return nil
 	}
@@ -379,6 +386,9 @@ INSERT INTO kv VALUES ('m', 'm') RETURNING k; SELECT nope FROM kv
 BEGIN; DELETE FROM kv WHERE k = 'b'; SELECT k FROM kv; SAVEPOINT s; UPDATE kv SET v = 'é' WHERE k = 'c'; ROLLBACK TO s; COMMIT
 ;; SELECT 1 ;; SELECT a FROM loose WHERE a = 2;
 BEGIN; DECLARE c CURSOR FOR SELECT * FROM item FOR UPDATE; FETCH 1 FROM c; UPDATE item SET stock = 5 WHERE CURRENT OF c; DELETE FROM item WHERE CURRENT OF c RETURNING id; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT name, stock FROM item ORDER BY id; FETCH 2 FROM c; FETCH BACKWARD ALL c; CLOSE c; DECLARE c BINARY SCROLL CURSOR FOR SELECT k, v FROM kv JOIN item ON stock > 0 ORDER BY k, id; FETCH LAST c; FETCH FIRST c; MOVE 2 c; FETCH RELATIVE 0 c; COMMIT
+BEGIN; DECLARE c CURSOR FOR SELECT name FROM item; FETCH NEXT c; UPDATE item SET stock = 7 WHERE CURRENT OF c RETURNING *; FETCH BACKWARD 1 c; FETCH ALL c; COMMIT
+DECLARE c CURSOR WITH HOLD FOR TABLE kv; FETCH ALL c; CLOSE c; FETCH c
 INSERT INTO loose VALUES (5, 'é'); DELETE FROM loose WHERE a = 'x'
 SELECT 1; SELECT 1 FROM`),
 	}

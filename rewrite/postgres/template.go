@@ -93,7 +93,7 @@ const (
 func skeleton(b []byte, text string, statements []*statement) []byte {
 	pos := 0
 	for _, st := range statements {
-		if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH") {
+		if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "DECLARE") {
 			continue // what other statements mean depends on values: SET, PREPARE TRANSACTION
 		}
 		by := false

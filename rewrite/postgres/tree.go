@@ -18,9 +18,19 @@ func (pl *planner) rewrite() error {
 	if pl.session.Version >= 18 {
 		pl.versions = pl.st.versionNames()
 	}
+	declares := pl.plan.Cursor != nil
+	if declares {
+		_, query := pl.st.declaration()
+		pl.st = &statement{text: pl.st.text, toks: pl.st.toks[query:]}
+	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	if err != nil {
 		return err
+	}
+	if n, ok := tree.(*ast.SelectStmt); ok && declares {
+		return pl.declare(n)
+	} else if declares {
+		return refusal(unparsable)
 	}
 	switch n := tree.(type) {
 	case *ast.SelectStmt:

@@ -49,9 +49,9 @@ func (v verb) classify() {
 		v.explain()
 	case v.is(0, "EXECUTE"):
 		v.opaque("EXECUTE")
-	case v.is(0, "DECLARE", "FETCH", "MOVE"):
+	case v.is(0, "DECLARE", "FETCH", "MOVE", "CLOSE"):
 		v.cursor()
-	case v.is(0, "PREPARE", "DEALLOCATE", "CLOSE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
+	case v.is(0, "PREPARE", "DEALLOCATE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
 		"VACUUM", "ANALYZE", "ANALYSE", "WAIT"):
 		// They read and write no rows. VACUUM moves none either, but for VACUUM FULL.
 		v.p.ChangesSchema = v.is(0, "VACUUM") && v.mentions("FULL")
@@ -177,16 +177,4 @@ func (v verb) explain() {
 func (v verb) analyze() {
 	v.opaque("EXPLAIN ANALYZE")
 	v.p.ChangesSchema = v.mentions("CREATE")
-}
-
-// cursor classifies what declares and reads cursors.
-func (v verb) cursor() {
-	v.opaque("cursor")
-	if !v.is(0, "MOVE") {
-		v.p.Kind = history.Select
-	}
-	if v.is(0, "DECLARE") {
-		v.p.Locking = v.locking()
-		v.p.ChangesSession = v.callsSettings()
-	}
 }

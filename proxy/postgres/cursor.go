@@ -1,0 +1,179 @@
+package postgres
+
+import (
+	"maps"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A declaration is what makes a portal out of SQL's DECLARE. What is fetched from it is of the snapshot that the
+// DECLARE took, and belongs to its record, but for rows that are locked: these are read as they are fetched.
+type declaration struct {
+	binary bool
+	txn    *history.Txn // that declared it; nil once that has ended
+	at     int          // the DECLARE among its statements, if its observation is recorded
+	begun  int          // how many statements it had then
+	hold   bool         // it outlives the transaction
+	kept   bool         // it has
+}
+
+// newCursor gives the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
+func newCursor(f *form, sent, plan *rewrite.Plan) *portal {
+	own := form{script: &sqlpostgres.Script{Statements: []*rewrite.Plan{sent}}, rewritten: f.rewritten, reason: f.reason}
+	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold}}
+}
+
+// follow takes what a statement does to the names of cursors: sent in that form, and understood by that plan. It
+// gives the cursor that it declares.
+func (n namespace) follow(f *form, sent, plan *rewrite.Plan) *portal {
+	if plan == nil || plan.Cursor == nil {
+		return nil
+	}
+	name := plan.Cursor.Name
+	switch plan.Cursor.Verb {
+	case rewrite.DeclareCursor:
+		c := newCursor(f, sent, plan)
+		n.portals[name] = c
+		return c
+	case rewrite.CloseCursor:
+		if name == "" {
+			clear(n.portals)
+		}
+		delete(n.portals, name)
+	}
+	return nil
+}
+
+// read gives the cursor that a statement fetches from or moves; nil where there is none, or isotap did not see it
+// declared.
+func (n namespace) read(plan *rewrite.Plan) *portal {
+	if plan == nil || plan.Cursor == nil || plan.Cursor.Verb != rewrite.FetchCursor && plan.Cursor.Verb != rewrite.MoveCursor {
+		return nil
+	}
+	if p := n.portals[plan.Cursor.Name]; p != nil && p.cursor != nil {
+		return p
+	}
+	return nil
+}
+
+// resultOf gives the plan by which the server gives the rows of a form's only statement, and how many hidden
+// columns these have.
+func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
+	plan := f.plan(0)
+	if c := n.read(plan); c != nil && plan.Cursor.Verb == rewrite.FetchCursor {
+		f, plan = &c.form, c.form.plan(0)
+	}
+	return plan, f.hidden(plan)
+}
+
+// end forgets portals with the transaction that they were made in, but for cursors that outlive it.
+func (n namespace) end() {
+	maps.DeleteFunc(n.portals, func(_ string, p *portal) bool { return p.cursor == nil || !p.cursor.hold })
+}
+
+// fetches has the result that begins understood as that of the cursor that is read.
+func (s *Session) fetches(x *owed, c *current) {
+	if c.portal != nil && c.portal.cursor != nil {
+		c.cursor = c.portal // Execute of the cursor itself
+		return
+	}
+	if c.cursor = s.names.real.read(c.plan); c.cursor == nil || c.plan.Cursor.Verb == rewrite.MoveCursor {
+		return
+	}
+	p := c.cursor
+	c.plan, c.hidden = p.plan, p.form.hidden(p.form.plan(0))
+	if x.kind == owesQuery && p.cursor.binary {
+		c.format = 1
+	}
+}
+
+// compare says whether a description has the hidden columns of the cursor that is read. A function may have
+// opened another one under its name.
+func (s *Session) compare(c *current, description []byte) {
+	if n := s.leaked(description); n != c.hidden {
+		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "cursor", Shape: c.plan.Shape}
+	}
+}
+
+// declared takes a DECLARE that was recorded as st.
+func (s *Session) declared(c *current, sent *rewrite.Plan, st *history.Stmt) {
+	if c.plan == nil || c.plan.Cursor == nil || c.cursor != nil {
+		return
+	}
+	s.names.unsure = true
+	p := s.names.real.follow(c.form, sent, c.plan)
+	if p == nil {
+		return
+	}
+	if st.Observation == history.Opaque {
+		p.reason = st.Reason
+	}
+	if p.cursor.txn = s.txn; s.txn != nil {
+		p.cursor.begun = len(s.txn.Stmts)
+		p.cursor.at = p.cursor.begun - 1
+	}
+}
+
+// heldCursor is the reason why a cursor is not observed that has outlived its transaction.
+const heldCursor = "held cursor"
+
+// fetched takes what a statement read from a cursor, and puts it where it belongs. A statement all of whose
+// reads are told by the DECLARE leaves no record of its own.
+func (s *Session) fetched(c *current, st *history.Stmt) {
+	if c.cursor == nil {
+		return
+	}
+	plan, d := c.cursor.plan, c.cursor.cursor
+	s.stale = s.stale || plan.ChangesSession // what its query calls is called by now
+	switch {
+	case plan.Observation == history.Nothing:
+		st.Observation, st.Reason = history.Nothing, ""
+	case plan.Locking != history.NoLock:
+	case d.txn == nil || d.txn != s.txn:
+		lower(st, history.Opaque, heldCursor)
+		st.Accesses, st.Places = nil, nil
+	default:
+		s.credit(&d.txn.Stmts[d.at], st, plan.Observation == history.Exact && c.plan != plan)
+	}
+}
+
+// credit moves what a statement read to the record of the DECLARE. A MOVE shows no rows.
+func (s *Session) credit(declare, st *history.Stmt, moved bool) {
+	if len(declare.Accesses)+len(st.Accesses) > maxSeen {
+		lower(declare, history.Inexact, "too many rows")
+	} else {
+		declare.Accesses, declare.Places = append(declare.Accesses, st.Accesses...), append(declare.Places, st.Places...)
+	}
+	declare.Rows += st.Rows
+	st.Accesses, st.Places = nil, nil
+	if st.Observation == history.Inexact {
+		lower(declare, history.Inexact, st.Reason)
+	}
+	if !st.Void && (moved || st.Observation == history.Exact) {
+		st.Observation, st.Reason = history.Nothing, ""
+	}
+}
+
+// rollBackCursors forgets the cursors that were declared since the savepoint before the statement of that index.
+func (s *Session) rollBackCursors(at int) {
+	maps.DeleteFunc(s.names.real.portals, func(_ string, p *portal) bool {
+		return p.cursor != nil && p.cursor.txn != nil && p.cursor.txn == s.txn && p.cursor.begun > at
+	})
+	s.names.unsure = true
+}
+
+// endCursors takes the end of a transaction: of its cursors those stay that are to outlive it.
+func (s *Session) endCursors(status history.Status) {
+	for name, p := range s.names.real.portals {
+		switch d := p.cursor; {
+		case d == nil || d.kept:
+		case d.hold && status != history.Aborted:
+			d.kept, d.txn = true, nil
+		default:
+			delete(s.names.real.portals, name)
+		}
+		s.names.unsure = s.names.unsure || p.cursor != nil
+	}
+}

@@ -1,0 +1,92 @@
+package postgres
+
+import (
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// heldBack is the reason why a cursor's rows are not observed.
+const heldBack = "cursor"
+
+// cursor classifies what declares, reads and closes cursors. Which rows a FETCH gives only the session can tell:
+// it knows what was declared under the name.
+func (v verb) cursor() {
+	if v.is(0, "DECLARE") {
+		v.declare()
+		return
+	}
+	last := len(v.toks) - 1
+	c := &rewrite.Cursor{Verb: rewrite.CloseCursor}
+	switch {
+	case v.is(0, "FETCH"):
+		c.Verb, v.p.Kind = rewrite.FetchCursor, history.Select
+		v.opaque(heldBack)
+	case v.is(0, "MOVE"):
+		c.Verb = rewrite.MoveCursor
+		v.opaque(heldBack)
+	case v.is(last, "ALL"):
+		v.p.Cursor = c
+		return
+	}
+	if name, ok := v.ident(last); ok && last > 0 {
+		c.Name, v.p.Cursor = name, c
+	}
+}
+
+// declare classifies DECLARE.
+func (v verb) declare() {
+	p := v.p
+	p.Kind, p.Locking, p.ChangesSession = history.Select, v.locking(), v.callsSettings()
+	if c, query := v.declaration(); query >= 0 {
+		p.Cursor, p.Observation = c, history.Exact
+	} else {
+		v.opaque(heldBack)
+	}
+}
+
+// declaration reads DECLARE up to its query, and gives the token at which that begins; -1 where it is not
+// understood.
+func (st *statement) declaration() (*rewrite.Cursor, int) {
+	name, ok := st.ident(1)
+	c := &rewrite.Cursor{Verb: rewrite.DeclareCursor, Name: name}
+	i := 2
+	for ; st.is(i, "BINARY", "ASENSITIVE", "INSENSITIVE", "SCROLL", "NO"); i++ {
+		c.Binary = c.Binary || st.is(i, "BINARY")
+	}
+	if !ok || !st.is(i, "CURSOR") {
+		return nil, -1
+	}
+	if i++; st.is(i, "WITH", "WITHOUT") && st.is(i+1, "HOLD") {
+		c.Hold = st.is(i, "WITH")
+		i += 2
+	}
+	if !st.is(i, "FOR") || i+1 >= len(st.toks) {
+		return nil, -1
+	}
+	return c, i + 1
+}
+
+// declare makes the rows of a cursor tell which versions they are made of. Nothing is added that the server may
+// need another plan for: whether a cursor goes backwards, and whether it has a current row that can be written,
+// depends on its plan.
+func (pl *planner) declare(n *ast.SelectStmt) error {
+	alone := len(nodes(n.FromClause)) == 1 && n.LockingClause != nil && n.Op == ast.SETOP_NONE
+	if alone {
+		_, alone = n.FromClause.Items[0].(*ast.RangeVar)
+	}
+	if err := pl.selectRows(n); err != nil {
+		return err
+	}
+	if pl.plan.Locking != history.NoLock && !(alone && len(pl.plan.Sources) == 1) {
+		// A locked row is read when it is fetched, the others of a join are older.
+		return refusal(heldBack)
+	}
+	for i := range pl.plan.Sources {
+		if pl.plan.Sources[i].Array {
+			return refusal(heldBack)
+		}
+	}
+	return nil
+}
