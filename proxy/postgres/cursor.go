@@ -110,8 +110,8 @@ func (s *Session) declared(c *current, sent *rewrite.Plan, st *history.Stmt) {
 	if st.Observation == history.Opaque {
 		p.reason = st.Reason
 	}
-	if p.cursor.txn = s.txn; s.txn != nil {
-		p.cursor.begun = len(s.txn.Stmts)
+	if s.txn != nil && len(s.txn.Stmts) > 0 {
+		p.cursor.txn, p.cursor.begun = s.txn, len(s.txn.Stmts)
 		p.cursor.at = p.cursor.begun - 1
 	}
 }

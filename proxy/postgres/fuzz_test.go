@@ -44,6 +44,15 @@ func planOf(text string) *rewrite.Plan {
 		return &rewrite.Plan{Kind: history.Rollback, Savepoint: "p"}
 	case strings.HasPrefix(text, "v"):
 		return &rewrite.Plan{Kind: history.Savepoint, Savepoint: "p"}
+	case strings.HasPrefix(text, "d"):
+		c := &rewrite.Cursor{Verb: rewrite.DeclareCursor, Name: "c", Hold: len(text) > 1}
+		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Reply: rewrite.Trimmed, Sources: []rewrite.Source{source}, Cursor: c}
+	case strings.HasPrefix(text, "f"):
+		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "cursor", Cursor: &rewrite.Cursor{Verb: rewrite.FetchCursor, Name: "c"}}
+	case strings.HasPrefix(text, "m"):
+		return &rewrite.Plan{Observation: history.Opaque, Reason: "cursor", Cursor: &rewrite.Cursor{Verb: rewrite.MoveCursor, Name: "c"}}
+	case strings.HasPrefix(text, "e"):
+		return &rewrite.Plan{Cursor: &rewrite.Cursor{Verb: rewrite.CloseCursor}}
 	case strings.HasPrefix(text, "p"):
 		return &rewrite.Plan{EndsTxn: true, Global: "g"}
 	}
@@ -109,6 +118,8 @@ func FuzzSession(f *testing.F) {
 	f.Add(scripted("CQb\x00", "SCBEGIN\x00", "SZT", "CQv\x00", "SCSAVEPOINT\x00", "SZT", "CQi\x00", "SE"+refused, "SZE", "CQr\x00", "SCROLLBACK\x00", "SZT",
 		"CQcc\x00", "SCCOMMIT\x00", "SZT", "CQp\x00", "SCPREPARE TRANSACTION\x00", "SZI", "CQx\x00", "SCEXECUTE\x00", "SZI"))
 	f.Add(scripted("CPn\x00copy\x00\x00\x00", "CB\x00n\x00\x00\x00\x00\x00\x00\x00", "CE\x00\x00\x00\x00\x00", "CS", "Cdx", "Cc", "CS", "S1", "S2", "SG\x00\x00\x00", "SCCOPY 1\x00", "SZI"))
+	f.Add(scripted("CQb\x00", "SCBEGIN\x00", "SZT", "CQd\x00", "SCDECLARE CURSOR\x00", "SZT", "CQf\x00", "SD"+row, "SCFETCH 1\x00", "SZT", "CQv;m\x00", "SCSAVEPOINT\x00", "SCMOVE 1\x00", "SZT",
+		"CQd\x00", "SCDECLARE CURSOR\x00", "SZT", "CQr\x00", "SCROLLBACK\x00", "SZT", "CQdh;c;f\x00", "SCDECLARE CURSOR\x00", "SCCOMMIT\x00", "SD"+row, "SCFETCH 1\x00", "SZI", "CQe\x00", "SCCLOSE CURSOR ALL\x00", "SZI"))
 	f.Add(scripted("CQs\x00", "Ss"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := loggedIn(t)
