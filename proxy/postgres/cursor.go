@@ -107,6 +107,9 @@ func (s *Session) declared(c *current, sent *rewrite.Plan, st *history.Stmt) {
 	if p == nil {
 		return
 	}
+	if c.portal != nil {
+		p.args = c.portal.args
+	}
 	if st.Observation == history.Opaque {
 		p.reason = st.Reason
 	}

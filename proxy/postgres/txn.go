@@ -90,13 +90,15 @@ func (s *Session) observe(c *current) history.Stmt {
 		st.Args = p.Args
 	}
 	lower(&st, history.Opaque, c.form.reason)
+	from := c.portal // whose parameters the plan's arguments name
 	if c.cursor != nil {
+		from = c.cursor
 		lower(&st, history.Opaque, c.cursor.reason)
 	}
+	if from != nil && s.cfg.Args {
+		st.Args = fillArgs(p.Args, from.args)
+	}
 	if c.portal != nil {
-		if s.cfg.Args {
-			st.Args = fillArgs(p.Args, c.portal.args)
-		}
 		lower(&st, history.Opaque, c.portal.reason)
 		if c.portal.opened && c.portal.cursor == nil {
 			lower(&st, history.Inexact, "row limit")
