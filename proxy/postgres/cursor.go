@@ -129,7 +129,10 @@ func (s *Session) fetched(c *current, st *history.Stmt) {
 		return
 	}
 	plan, d := c.cursor.plan, c.cursor.cursor
-	s.stale = s.stale || plan.ChangesSession // what its query calls is called by now
+	if plan.ChangesSession || plan.Calls { // what its query calls is called now, not by the DECLARE
+		s.changedSettings()
+		s.stale = true
+	}
 	switch {
 	case plan.Observation == history.Nothing:
 		st.Observation, st.Reason = history.Nothing, ""
