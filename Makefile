@@ -32,7 +32,7 @@ demo: build ## find a lost update on a throw-away server
 
 test: lint mariadb postgresql ## check everything: format, vet, lint, all tests under the race detector
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
-	$(GO) test $(RACE) -timeout 20m ./...
+	$(GO) test $(RACE) -timeout 35m ./...
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog ./rewrite/... ./proxy/postgres ./internal/cases ./internal/tap
