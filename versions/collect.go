@@ -11,6 +11,7 @@ import (
 // Add adds a run. One whose transactions come without it is a server of its own without a horizon.
 func (r *Resolver) Add(info history.Info) {
 	r.runs[r.run(info.Run)].info = info
+	r.unended = r.unended || info.Ended.IsZero()
 	for _, table := range info.Rewritten {
 		r.rewritten[table] = true
 		if at := strings.LastIndexByte(table, '@'); at >= 0 {

@@ -167,8 +167,8 @@ func (x *translation) keylessAccess(table string, a *history.Access, p *history.
 
 // moves says whether places in a table may have become those of other versions.
 func (r *Resolver) moves(t *history.Txn, table string) bool {
-	if len(r.rewritten) == 0 {
-		return false
+	if len(r.rewritten) == 0 || r.unended {
+		return r.unended
 	}
 	database, ok := r.databases[sessionKey{t.ID.Run(), t.Session}]
 	if !ok {

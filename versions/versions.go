@@ -22,7 +22,7 @@
 //     analysis knows, so that it has no place in the order unless a write says that it replaced it.
 //   - In a table that was written anew as a whole during a run ([history.Info.Rewritten]) places tell nothing
 //     sure: what others see of a transaction's versions of a row is the last, and rows without a key are
-//     inexact.
+//     inexact. Of a run that did not end cleanly it is not known which tables were.
 //   - A row without a primary key is named by the first version of it that is known. An UPDATE that
 //     does not tell what it replaced starts a new name, and is inexact.
 //
@@ -63,6 +63,7 @@ type Resolver struct {
 	databases map[sessionKey]string
 	first     string
 	rewritten map[string]bool // tables with their databases, and without
+	unended   bool            // some run did not end cleanly
 
 	// byVersion are the writes by row, server, xmin, ctid and LSN.
 	byVersion []int32

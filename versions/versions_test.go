@@ -191,7 +191,7 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 			{status: yes, shown: []shown{{1, read, "", at(110, 3)}, {2, remove, "", gone(110, 3, 20)}}},
 		}, "T1.1 update (0,3) 110 0?, T2.1 read (0,3) 110 T1.1, T2.2 delete (0,3) 110 T1.1"},
 	} {
-		info := history.Info{Run: testRun, Horizon: 1<<32 + 100, Server: history.Server{Engine: "postgresql", System: 7}}
+		info := history.Info{Run: testRun, Ended: time.Unix(1, 0), Horizon: 1<<32 + 100, Server: history.Server{Engine: "postgresql", System: 7}}
 		var txns []*history.Txn
 		for i := range c.clients {
 			txns = append(txns, c.clients[i].txn(testRun, uint32(i+1)))
@@ -211,11 +211,15 @@ func TestPlacesInATableWrittenAnewTellNoOrder(t *testing.T) {
 		{4, insert, "", left(110, 9, 30)}}}
 	reader := client{status: yes, shown: []shown{{1, read, "5", at(110, 7)}, {2, read, "5", at(110, 8)}, {3, read, "", at(110, 9)}}}
 	for rewritten, want := range map[string]string{
+		"":          "T2.1 read 5 T1.3?, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4?", // no clean end: it may be any
 		"u@shop":    "T2.1 read 5 T1.1, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4",
 		"t@another": "T2.1 read 5 T1.1, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4",
 		"t@shop":    "T2.1 read 5 T1.3?, T2.2 read 5 T1.3, T2.3 read (0,9) 110 T1.4?",
 	} {
-		info := history.Info{Run: testRun, Horizon: 100, Rewritten: []string{rewritten}, Server: history.Server{Engine: "postgresql", System: 7}}
+		info := history.Info{Run: testRun, Horizon: 100, Server: history.Server{Engine: "postgresql", System: 7}}
+		if rewritten != "" {
+			info.Ended, info.Rewritten = time.Unix(1, 0), []string{rewritten}
+		}
 		sessions := []history.Session{{Run: testRun, ID: 1, Database: "shop"}, {Run: testRun, ID: 2, Database: "shop"}}
 		got, err := versions.Translate([]history.Info{info}, sessions, []*history.Txn{writer.txn(testRun, 1), reader.txn(testRun, 2)})
 		if err != nil {
@@ -262,7 +266,7 @@ func TestRunsOfOneServerShareItsTransactionIDs(t *testing.T) {
 	} {
 		infos := make([]history.Info, 2)
 		for i := range infos {
-			infos[i] = history.Info{Run: testRun + history.Run(i), Started: start, Horizon: c.horizon[i], Server: history.Server{Engine: "postgresql", System: c.system[i]}}
+			infos[i] = history.Info{Run: testRun + history.Run(i), Started: start, Ended: start.Add(time.Hour), Horizon: c.horizon[i], Server: history.Server{Engine: "postgresql", System: c.system[i]}}
 		}
 		infos[0].Ended, infos[1].Started = start.Add(time.Minute), start.Add(c.later)
 		a := (&client{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}}}).txn(testRun, 1)
