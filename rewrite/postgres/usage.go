@@ -29,10 +29,10 @@ var functions = func() map[string]bool {
 // usage is what a statement holds beside its own table accesses.
 type usage struct {
 	reads     []*ast.RangeVar // what subqueries read
-	aggregate bool // an aggregate function outside of subqueries
-	window    bool // a window function
-	function  bool // a function that is not the server's own: it may read and write
-	unsure    bool // one of which it is not known whether it aggregates
+	aggregate bool            // an aggregate function outside of subqueries
+	window    bool            // a window function
+	function  bool            // a function that is not the server's own: it may read and write
+	unsure    bool            // one of which it is not known whether it aggregates
 	kinds     func(name string) FunctionKind
 	// calls are the aggregates outside of subqueries, so far as they are spelled as functions.
 	calls []*ast.FuncCall
