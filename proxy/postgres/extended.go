@@ -231,8 +231,12 @@ func (s *Session) execute(m message) {
 	r := reader{b: m.body}
 	x := &owed{kind: owesExecute, name: string(r.cString())}
 	rows := r.uint32()
-	s.owe(x)
 	p := s.names.sent.portals[x.name]
+	if p != nil {
+		s.rerun(x.name, p)
+		p.sent = true
+	}
+	s.owe(x)
 	from := len(s.toServer)
 	s.toServer = append(s.toServer, m.raw...)
 	if p == nil || r.err != nil {

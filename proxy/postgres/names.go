@@ -39,6 +39,8 @@ type portal struct {
 	reason string       // why its observation is less than its plan's
 	opened bool         // it has given some of its rows
 	cursor *declaration // nil: a Bind made it
+	sent   bool         // an Execute of it was sent
+	done   bool         // it has run to its end
 }
 
 // A namespace is what names mean on the server.

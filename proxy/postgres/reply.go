@@ -283,7 +283,9 @@ func (s *Session) resultEnd(x *owed, m message) error {
 	case 'C':
 		tag := string(bytes.TrimSuffix(m.body, []byte{0}))
 		s.listens = s.listens || tag == "LISTEN"
-		s.completed(x, tag)
+		if !x.own {
+			s.completed(x, tag)
+		}
 	case 's':
 		s.suspended()
 	}

@@ -49,6 +49,9 @@ func (s *Session) completed(x *owed, tag string) {
 	if x.kind == owesExecute || x.at == len(c.form.statements())-1 {
 		s.prove(c.form)
 	}
+	if c.portal != nil {
+		c.portal.done = true
+	}
 	st := s.observe(c)
 	st.Rows = c.rows
 	switch st.Kind {

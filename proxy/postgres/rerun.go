@@ -1,0 +1,52 @@
+package postgres
+
+import (
+	"strconv"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// rerun prepares for the client's Execute of a portal that has run to its end. The server refuses that for a
+// write that returns nothing; one that returns what only isotap sees it would take, and find nothing more. So a
+// portal that has run a statement without an effect takes its place, and the server refuses that one.
+func (s *Session) rerun(name string, p *portal) {
+	if !s.hasRun(name, p) {
+		return
+	}
+	s.names.made++
+	own := "isotap_" + strconv.Itoa(s.names.made)
+	idle := &statement{text: []byte("UNLISTEN " + own)}
+	spent := &portal{form: form{script: p.form.script}, plan: p.plan}
+	s.owe(&owed{kind: owesClose, own: true, silent: true, closes: 'P', name: name})
+	s.toServer = appendNamed(s.toServer, 'C', 'P', name)
+	s.owe(&owed{kind: owesParse, own: true, silent: true, name: own, statement: idle})
+	s.sendParse(own, &statement{text: idle.text, types: []byte{0, 0}}, &idle.form)
+	s.owe(&owed{kind: owesBind, own: true, silent: true, name: name, from: own, statement: idle, portal: spent})
+	b, start := beginMessage(s.toServer, 'B')
+	b = append(append(append(b, name...), 0), own...)
+	s.toServer = endMessage(append(b, 0, 0, 0, 0, 0, 0, 0), start)
+	s.closeOwn(own)
+	s.owe(&owed{kind: owesExecute, own: true, silent: true, name: name})
+	b, start = beginMessage(s.toServer, 'E')
+	s.toServer = endMessage(append(append(b, name...), 0, 0, 0, 0, 0), start)
+	s.names.sent.portals[name] = spent
+}
+
+// hasRun says whether a portal of a write whose rows are isotap's alone has run, or will have with what is
+// sent. A portal that the end of a transaction may have closed has not.
+func (s *Session) hasRun(name string, p *portal) bool {
+	plan := p.form.plan(0)
+	if !p.sent || s.status == 'E' || !p.form.rewritten || plan == nil || plan.Reply != rewrite.Returning {
+		return false
+	}
+	runs := p.done
+	for _, x := range s.queue {
+		switch x.kind {
+		case owesSync, owesQuery, owesCall:
+			return false
+		case owesExecute:
+			runs = runs || x.name == name
+		}
+	}
+	return runs
+}
