@@ -206,7 +206,10 @@ func (h *postgresHammer) below(name string, deep int) bool {
 	if !h.exec("SAVEPOINT " + name) {
 		return false
 	}
-	ok := h.statement(h.load) && h.statement(h.load)
+	ok := true
+	for range 2 {
+		ok = ok && h.statement(h.load)
+	}
 	if ok && deep > 0 && h.r.IntN(2) == 0 {
 		ok = h.below(h.pick([]string{"a", "b"}), deep-1)
 	}
