@@ -165,6 +165,9 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 		script = s.planner.Plan(st.text, env)
 	}
 	switch {
+	case s.stale && st.form.rewritten && s.status != 'E': // the role may be another one, which may read less
+		p.form = form{script: st.form.script, reason: "settings not known"}
+		return s.formBeside(st, p.form)
 	case script == nil || s.stale || !s.known:
 		p.reason = "settings not known"
 	case long && p.form.rewritten && p.plan != nil && p.plan.Reply == rewrite.Trimmed:

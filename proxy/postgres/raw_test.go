@@ -222,6 +222,8 @@ var scripts = map[string][]step{
 		query("SET ROLE raw_clerk"), send(1, parse("", "SELECT nothing"), bind("", "s", nil), execute("", 0), syncs),
 		send(1, bind("", "s", nil), execute("", 0), syncs), send(1, bind("", "s", nil), describe('P', ""), execute("", 0), syncs),
 		send(1, bind("", "i", []int16{1}), execute("", 0), bind("", "u", nil), describe('P', ""), execute("", 0), syncs),
+		query("RESET ROLE"), send(1, parse("", "SET ROLE raw_clerk"), bind("", "", nil), execute("", 0), bind("", "s", []int16{0}), describe('P', ""), execute("", 0),
+			bind("", "i", nil), execute("", 0), syncs), query("DELETE FROM seen"), query("RESET ROLE"), query("DELETE FROM seen"), query("SET ROLE raw_clerk"),
 		query("DEALLOCATE u"), send(1, bind("", "u", nil), execute("", 0), syncs), query("DEALLOCATE ALL"), send(1, bind("", "s", nil), execute("", 0), syncs),
 		query("RESET ROLE"), query("SELECT * FROM seen"), query("DROP OWNED BY raw_clerk")},
 	"behind a refusal": {send(2, parse("", "DELETE FROM t RETURNING nothing"), bind("", "", nil), execute("", 0), syncs, syncs),
