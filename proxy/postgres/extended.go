@@ -224,6 +224,9 @@ func (s *Session) describe(m message) {
 		x.kind = owesStatement
 	}
 	x.name = string(r.cString())
+	if s.describesNothing(x) {
+		return
+	}
 	s.owe(x)
 	s.toServer = append(s.toServer, m.raw...)
 }

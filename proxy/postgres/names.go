@@ -15,6 +15,8 @@ type statement struct {
 	types []byte // the parameters' types that Parse declared, as it had them
 	form  form   // what stands under the client's name on the server
 	env   sqlpostgres.Session
+	// parameters is the server's ParameterDescription; nil where the client has not asked for it.
+	parameters []byte
 	// beside are other forms of the text that stand on the server under names of isotap's own.
 	beside []beside
 }

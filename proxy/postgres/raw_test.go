@@ -263,6 +263,10 @@ var scripts = map[string][]step{
 		send(1, parse("m", "MOVE c"), bind("", "m", nil), execute("", 0), &pgproto3.Close{ObjectType: 'P', Name: "c"}, syncs),
 		send(1, parse("", "DECLARE c CURSOR FOR SELECT id, s FROM t ORDER BY id"), bind("", "", nil), execute("", 0), parse("f2", "FETCH 2 FROM c"), bind("", "f2", []int16{0, 1}), execute("", 0), bind("", "f2", []int16{0, 1, 1}), execute("", 0), syncs),
 		query("ROLLBACK")),
+	"described in a failed transaction": {
+		send(1, parse("w", "UPDATE t SET n = 1 WHERE id = $1", 23), describe('S', "w"), syncs), query("BEGIN"),
+		send(1, bind("p", "w", nil, "1"), describe('P', "p"), syncs), query("SELECT 1/0"), send(1, describe('S', "w"), syncs), send(1, describe('P', "p"), syncs),
+		send(1, describe('S', "w"), bind("", "w", nil, "1"), describe('S', "w"), syncs), query("ROLLBACK"), send(1, describe('S', "w"), syncs)},
 	"flushed": {
 		{[]pgproto3.FrontendMessage{parse("", "SELECT id FROM t WHERE id = $1"), describe('S', ""), &pgproto3.Flush{}}, 'T', 1},
 		{[]pgproto3.FrontendMessage{bind("", "", nil, "1"), execute("", 0), &pgproto3.Flush{}}, 'C', 1}, send(1, syncs),

@@ -168,6 +168,7 @@ func (s *Session) description(x *owed, m message) error {
 	}
 	switch m.kind {
 	case 't':
+		s.described(x, m)
 		s.forward(x, m)
 		return nil
 	case 'n':
@@ -184,7 +185,7 @@ func (s *Session) description(x *owed, m message) error {
 		case hidden == 0:
 			s.forward(x, m)
 		case plan != nil && plan.Reply == rewrite.Returning:
-			s.forward(x, message{raw: []byte{'n', 0, 0, 0, 4}})
+			s.forward(x, message{raw: noData})
 		default:
 			if err := s.trimDescription(x, m, hidden); err != nil {
 				return err
