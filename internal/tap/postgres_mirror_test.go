@@ -137,13 +137,14 @@ func (f frontend) hear(ready int) ([]string, error) {
 		case 'K':
 			body = nil
 		}
-		heard = append(heard, string(head[:1])+pivot.ReplaceAllString(string(body), "pivot"))
+		heard = append(heard, string(head[:1])+numbers.ReplaceAllString(string(body), "$1"))
 	}
 	return heard, nil
 }
 
-// pivot is the transaction that a serialization failure names.
-var pivot = regexp.MustCompile(`pivot \d+`)
+// numbers are what differs on the two sides of a mirror: the transaction that a serialization failure names, the
+// place that an error names of a row.
+var numbers = regexp.MustCompile(`(pivot|tuple) (?:\d+|\(\d+,\d+\))`)
 
 // forgetTables clears the tables' object ids in a RowDescription.
 func forgetTables(body []byte) {
