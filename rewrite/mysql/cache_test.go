@@ -47,39 +47,6 @@ func TestCacheHitDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestCacheDropsTheLeastRecentlyUsed(t *testing.T) {
-	text := func(i int) []byte { return fmt.Appendf(nil, "SELECT name FROM item WHERE id=%03d", i) }
-	one := NewCache(New(testSchema(), Options{}), 10, 1<<20)
-	one.Plan(text(0), testSession())
-	for _, c := range []*Cache{
-		NewCache(one.rewriter.Load(), 20, 1<<30),
-		NewCache(one.rewriter.Load(), 1<<30, 20*one.bytes+one.bytes/2),
-	} {
-		for i := range 100 {
-			c.Plan(text(i), testSession())
-			c.Plan(text(0), testSession())
-		}
-		if n := len(c.plans); n != 20 || c.recent.Len() != n || c.bytes != n*one.bytes {
-			t.Errorf("%d plans, %d in order, %d bytes, want 20 of %d bytes", n, c.recent.Len(), c.bytes, one.bytes)
-		}
-		_, before := c.Stats()
-		for _, i := range []int{0, 99, 82, 81, 80} {
-			c.Plan(text(i), testSession())
-		}
-		if _, hits := c.Stats(); hits-before != 4 {
-			t.Errorf("%d of statements 0, 99, 82, 81, 80 were kept, want all but the last", hits-before)
-		}
-	}
-}
-
-func TestCacheDoesNotKeepHugeStatements(t *testing.T) {
-	c := NewCache(New(testSchema(), Options{}), 10, 1<<16)
-	c.Plan([]byte("SELECT name FROM item WHERE name = '"+strings.Repeat("x", 1<<14)+"'"), testSession())
-	if len(c.plans) != 0 {
-		t.Error("a statement of a quarter of the cache was kept")
-	}
-}
-
 // slowSchema invalidates the cache while a plan is being made from it.
 type slowSchema struct {
 	tables
@@ -104,8 +71,8 @@ func TestInvalidateAlsoForgetsPlansInTheMaking(t *testing.T) {
 	if first == second || second == third {
 		t.Error("a plan survived a change of the schema")
 	}
-	if c.bytes == 0 || len(c.plans) != 1 {
-		t.Errorf("%d plans of %d bytes after the last one", len(c.plans), c.bytes)
+	if plans, _, bytes := c.Held(); bytes == 0 || plans != 1 {
+		t.Errorf("%d plans of %d bytes after the last one", plans, bytes)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // FuzzPlan checks, for any text in any mode: no panic; the client's pieces are the client's text; the
@@ -50,7 +51,7 @@ func FuzzPlan(f *testing.F) {
 		if (p.Observation == history.Opaque || p.Observation == history.Inexact) != (p.Reason != "") {
 			t.Errorf("observation %v has the reason %q", p.Observation, p.Reason)
 		}
-		if len(p.Args) > maxArgs || len(p.Shape) > maxShape+3 {
+		if len(p.Args) > shape.MaxArgs || len(p.Shape) > shape.MaxBytes+len("...") {
 			t.Errorf("%d arguments, %d bytes of shape", len(p.Args), len(p.Shape))
 		}
 		c := NewCache(r, 10, 1<<20)

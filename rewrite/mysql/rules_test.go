@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 func TestStrictPlansLeaveAloneWhatAnIndexMightCover(t *testing.T) {
@@ -43,7 +44,7 @@ func TestDeepStatementsAreNotParsed(t *testing.T) {
 func TestLargeStatementsAreRewritten(t *testing.T) {
 	r := New(testSchema(), Options{})
 	p := r.Plan("INSERT INTO item (id, name) VALUES (1, NULL)"+strings.Repeat(", (2, 'x')", 30000), testSession())
-	if p.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" || len(p.Args) != maxArgs {
+	if p.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" || len(p.Args) != shape.MaxArgs {
 		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason, p.Inserts, p.Shape, len(p.Args))
 	}
 	p = r.Plan("SELECT name FROM item WHERE id = 1"+strings.Repeat(" OR id = 2", 20000), testSession())
@@ -97,7 +98,7 @@ func TestArgumentsAreCutAtCharacters(t *testing.T) {
 	r := New(testSchema(), Options{})
 	for pad := range 5 {
 		p := r.Plan("SELECT '"+strings.Repeat("x", pad)+strings.Repeat("€", 40)+"'", testSession())
-		if n := len(p.Args[0]); n > maxArg || n < maxArg-2 || strings.ContainsRune(p.Args[0], '\uFFFD') {
+		if n := len(p.Args[0]); n > shape.MaxArg || n < shape.MaxArg-2 || strings.ContainsRune(p.Args[0], '\uFFFD') {
 			t.Errorf("argument %q of %d bytes", p.Args[0], n)
 		}
 	}

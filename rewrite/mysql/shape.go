@@ -1,17 +1,6 @@
 package mysql
 
-import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
-
-// How much of a statement its shape and arguments keep.
-const (
-	maxShape = 8 << 10 // bytes
-	maxArgs  = 32
-	maxArg   = 64 // bytes
-)
+import "github.com/isotap/isotap/rewrite/shape"
 
 // shape gives the statement without its literals, and the literals. White space and comments become
 // single blanks, lists of literals one literal, equal rows of VALUES one row, so that statements that
@@ -21,12 +10,13 @@ func (st *statement) shape() (string, []string) {
 	if verbs := st.secret(); verbs != "" {
 		return verbs, nil
 	}
-	s := shaper{st: st, parts: make([]string, 0, len(st.toks)), keepArgs: !st.hidesPassword()}
+	s := shaper{st: st, keepArgs: !st.hidesPassword()}
+	s.Grow(len(st.toks))
 	for i := 0; i <= st.last(); {
 		i = s.add(i)
 	}
-	s.fold()
-	return s.join(), s.args
+	s.Fold("VALUES", "VALUE")
+	return s.String(), s.args
 }
 
 // secret gives the verb phrase of a statement that may carry a password; empty for others.
@@ -72,9 +62,8 @@ func (st *statement) hidesPassword() bool {
 }
 
 type shaper struct {
+	shape.Shape
 	st       *statement
-	parts    []string
-	adjacent []bool // whether the part followed the one before without a blank
 	args     []string
 	keepArgs bool
 }
@@ -96,15 +85,14 @@ func (s *shaper) add(i int) int {
 		i++ // 'a' 'b' is one string
 	}
 	s.part(first, "?")
-	if s.keepArgs && len(s.args) < maxArgs {
-		s.args = append(s.args, cut(st.text[st.toks[first].start:st.toks[i].end]))
+	if s.keepArgs && len(s.args) < shape.MaxArgs {
+		s.args = append(s.args, shape.Cut(st.text[st.toks[first].start:st.toks[i].end]))
 	}
 	return i + 1
 }
 
 func (s *shaper) part(tok int, text string) {
-	s.parts = append(s.parts, text)
-	s.adjacent = append(s.adjacent, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
+	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
 }
 
 // literal says whether a token is a literal or a placeholder. NULL, TRUE and FALSE are literals where
@@ -129,119 +117,4 @@ func (s *shaper) signHere(i int) bool {
 	}
 	return s.st.is(i-1, "SELECT", "BETWEEN", "AND", "OR", "XOR", "NOT", "WHERE", "HAVING", "ON", "THEN", "ELSE", "WHEN",
 		"CASE", "LIKE", "BY", "IN", "INTERVAL", "DIV", "MOD", "RETURN", "LIMIT", "OFFSET")
-}
-
-func cut(s string) string {
-	if len(s) <= maxArg {
-		return s
-	}
-	s = s[:maxArg]
-	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
-		if c := s[len(s)-i]; utf8.RuneStart(c) {
-			if c >= 0x80 && !utf8.FullRuneInString(s[len(s)-i:]) {
-				s = s[:len(s)-i]
-			}
-			break
-		}
-	}
-	return s
-}
-
-// fold makes repeated elements behind IN and VALUES one.
-func (s *shaper) fold() {
-	out := 0
-	for i := 0; i < len(s.parts); {
-		s.move(out, i)
-		out++
-		in, values := strings.EqualFold(s.parts[i], "IN"), strings.EqualFold(s.parts[i], "VALUES") || strings.EqualFold(s.parts[i], "VALUE")
-		i++
-		switch {
-		case in && i < len(s.parts) && s.parts[i] == "(":
-			s.move(out, i)
-			out, i = s.foldList(out+1, i+1, false)
-		case values && i < len(s.parts) && s.parts[i] == "(":
-			out, i = s.foldList(out, i, true)
-		}
-	}
-	s.parts, s.adjacent = s.parts[:out], s.adjacent[:out]
-}
-
-func (s *shaper) move(to, from int) { s.parts[to], s.adjacent[to] = s.parts[from], s.adjacent[from] }
-
-// foldList copies the comma-separated elements that begin at part i to out, leaving out those that
-// equal the one before, and gives the places behind both. Elements that are rows end with their
-// parenthesis.
-func (s *shaper) foldList(out, i int, rows bool) (int, int) {
-	lastFrom, lastTo := -1, -1
-	for i < len(s.parts) {
-		end := s.element(i, rows)
-		if lastFrom >= 0 && slices.Equal(s.parts[lastFrom:lastTo], s.parts[i:end]) {
-			out-- // the comma before it
-		} else {
-			lastFrom = out
-			for ; i < end; i++ {
-				s.move(out, i)
-				out++
-			}
-			lastTo = out
-		}
-		i = end
-		if i >= len(s.parts) || s.parts[i] != "," {
-			return out, i
-		}
-		s.move(out, i)
-		out, i = out+1, i+1
-	}
-	return out, i
-}
-
-// element gives the end of the list element at part i.
-func (s *shaper) element(i int, row bool) int {
-	depth := 0
-	for ; i < len(s.parts); i++ {
-		switch s.parts[i] {
-		case "(":
-			depth++
-		case ")":
-			if depth == 0 {
-				return i
-			}
-			if depth--; depth == 0 && row {
-				return i + 1
-			}
-		case ",":
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return i
-}
-
-// join sets the parts with the blanks of common SQL style: none around dots, inside parentheses and
-// before commas; before a parenthesis only where the client left one.
-func (s *shaper) join() string {
-	var b strings.Builder
-	for i, p := range s.parts {
-		if i > 0 && s.blankBefore(i) {
-			b.WriteByte(' ')
-		}
-		if b.Len()+len(p) > maxShape-len("...") {
-			b.WriteString("...")
-			break
-		}
-		b.WriteString(p)
-	}
-	return b.String()
-}
-
-func (s *shaper) blankBefore(i int) bool {
-	prev, p := s.parts[i-1], s.parts[i]
-	switch {
-	case p == "," || p == ")" || p == ";" || p == "." || prev == "." || prev == "(":
-		return false
-	case p == "(":
-		return !s.adjacent[i] || prev == ","
-	}
-	return true
 }

@@ -56,11 +56,11 @@ func TestStatementsOfOneSkeletonShareATemplate(t *testing.T) {
 		c.Plan(fmt.Appendf(nil, "UPDATE item SET name = 'n%d' WHERE id = %d", i, i), testSession())
 		c.Plan(fmt.Appendf(nil, "INSERT INTO item (id, name) VALUES (%d, ''), (-%d, 'b')", i, i), testSession())
 	}
-	if len(c.templates) != 2 {
-		t.Errorf("%d templates for two skeletons", len(c.templates))
+	if _, templates, _ := c.Held(); templates != 2 {
+		t.Errorf("%d templates for two skeletons", templates)
 	}
 	c.Invalidate()
-	if len(c.templates) != 0 {
+	if _, templates, _ := c.Held(); templates != 0 {
 		t.Error("templates outlived the schema")
 	}
 }

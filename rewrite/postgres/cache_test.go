@@ -54,36 +54,6 @@ func TestCacheHitDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestCacheDropsTheLeastRecentlyUsed(t *testing.T) {
-	text := func(i int) []byte { return fmt.Appendf(nil, "SELECT name FROM item WHERE id=%03d", i) }
-	one := newCache(10, 1<<20)
-	one.Plan(text(0), testSession())
-	for _, c := range []*Cache{newCache(20, 1<<30), newCache(1<<30, 20*one.bytes+one.bytes/2)} {
-		for i := range 100 {
-			c.Plan(text(i), testSession())
-			c.Plan(text(0), testSession())
-		}
-		if n := len(c.scripts); n != 20 || c.recent.Len() != n || c.bytes != n*one.bytes {
-			t.Errorf("%d scripts, %d in order, %d bytes, want 20 of %d bytes", n, c.recent.Len(), c.bytes, one.bytes)
-		}
-		_, before := c.Stats()
-		for _, i := range []int{0, 99, 82, 81, 80} {
-			c.Plan(text(i), testSession())
-		}
-		if _, hits := c.Stats(); hits-before != 4 {
-			t.Errorf("%d of texts 0, 99, 82, 81, 80 were kept, want all but the last", hits-before)
-		}
-	}
-}
-
-func TestCacheDoesNotKeepHugeTexts(t *testing.T) {
-	c := newCache(10, 1<<16)
-	c.Plan([]byte("SELECT name FROM item WHERE name = '"+strings.Repeat("x", 1<<14)+"'"), testSession())
-	if len(c.scripts) != 0 {
-		t.Error("a text of a quarter of the cache was kept")
-	}
-}
-
 // slowSchema invalidates the cache while a script is being made from it.
 type slowSchema struct {
 	tables
@@ -108,8 +78,8 @@ func TestInvalidateAlsoForgetsScriptsInTheMaking(t *testing.T) {
 	if first == second || second == third {
 		t.Error("a script survived a change of the schema")
 	}
-	if c.bytes == 0 || len(c.scripts) != 1 || len(c.templates) != 1 {
-		t.Errorf("%d scripts of %d bytes, %d templates after the last one", len(c.scripts), c.bytes, len(c.templates))
+	if scripts, templates, bytes := c.Held(); bytes == 0 || scripts != 1 || templates != 1 {
+		t.Errorf("%d scripts of %d bytes, %d templates after the last one", scripts, bytes, templates)
 	}
 }
 
@@ -195,8 +165,8 @@ func TestTextsOfOneSkeletonShareATemplate(t *testing.T) {
 		c.Plan(fmt.Appendf(nil, "UPDATE item SET name = 'n%d' WHERE id = %d", i, i), testSession())
 		c.Plan(fmt.Appendf(nil, "BEGIN; INSERT INTO item (id, name) VALUES (%d, ''), (-%d, 'b'); COMMIT", i, i), testSession())
 	}
-	if len(c.templates) != 2 {
-		t.Errorf("%d templates for two skeletons", len(c.templates))
+	if _, templates, _ := c.Held(); templates != 2 {
+		t.Errorf("%d templates for two skeletons", templates)
 	}
 }
 

@@ -1,17 +1,10 @@
 package postgres
 
 import (
-	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-)
 
-// How much of a statement its shape and arguments keep.
-const (
-	maxShape = 8 << 10 // bytes
-	maxArgs  = 32
-	maxArg   = 64 // bytes
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // params is the number of the highest parameter.
@@ -35,12 +28,13 @@ func (st *statement) shape() (string, []string) {
 	if st.suspect() {
 		return strings.ToUpper(st.tok(0) + " " + st.tok(1)), nil
 	}
-	s := shaper{st: st, parts: make([]string, 0, len(st.toks))}
+	s := shaper{st: st}
+	s.Grow(len(st.toks))
 	for i := 0; i < len(st.toks); {
 		i = s.add(i)
 	}
-	s.fold()
-	return s.join(), s.args
+	s.Fold("VALUES")
+	return s.String(), s.args
 }
 
 // args gives the literals that shape leaves out.
@@ -72,9 +66,8 @@ func (st *statement) suspect() bool {
 }
 
 type shaper struct {
+	shape.Shape
 	st       *statement
-	parts    []string
-	adjacent []bool // whether the part followed the one before without a blank
 	args     []string
 	onlyArgs bool
 }
@@ -93,8 +86,8 @@ func (s *shaper) add(i int) int {
 		i++ // 'a' 'b' on two lines is one string
 	}
 	s.part(first, "?")
-	if len(s.args) < maxArgs {
-		s.args = append(s.args, cut(st.text[st.toks[first].start:st.toks[i].end]))
+	if len(s.args) < shape.MaxArgs {
+		s.args = append(s.args, shape.Cut(st.text[st.toks[first].start:st.toks[i].end]))
 	}
 	return i + 1
 }
@@ -103,8 +96,7 @@ func (s *shaper) part(tok int, text string) {
 	if s.onlyArgs {
 		return
 	}
-	s.parts = append(s.parts, text)
-	s.adjacent = append(s.adjacent, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
+	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
 }
 
 // literal says whether a token is a literal or a parameter. NULL, TRUE and FALSE are literals where another
@@ -134,114 +126,4 @@ func (s *shaper) signHere(i int) bool {
 			"BY", "IN", "LIMIT", "OFFSET", "RETURNING", "TO")
 	}
 	return false
-}
-
-// cut shortens an argument at a whole character.
-func cut(s string) string {
-	if len(s) <= maxArg {
-		return s
-	}
-	n := maxArg
-	for i := 0; i < utf8.UTFMax && n > 0 && !utf8.RuneStart(s[n]); i++ {
-		n--
-	}
-	return s[:n]
-}
-
-// fold makes repeated elements behind IN and VALUES one.
-func (s *shaper) fold() {
-	out := 0
-	for i := 0; i < len(s.parts); {
-		s.move(out, i)
-		out++
-		in, values := strings.EqualFold(s.parts[i], "IN"), strings.EqualFold(s.parts[i], "VALUES")
-		i++
-		switch {
-		case in && i < len(s.parts) && s.parts[i] == "(":
-			s.move(out, i)
-			out, i = s.foldList(out+1, i+1, false)
-		case values && i < len(s.parts) && s.parts[i] == "(":
-			out, i = s.foldList(out, i, true)
-		}
-	}
-	s.parts, s.adjacent = s.parts[:out], s.adjacent[:out]
-}
-
-func (s *shaper) move(to, from int) { s.parts[to], s.adjacent[to] = s.parts[from], s.adjacent[from] }
-
-// foldList copies the comma-separated elements that begin at part i to out, leaving out those that equal the
-// one before, and gives the places behind both. Elements that are rows end with their parenthesis.
-func (s *shaper) foldList(out, i int, rows bool) (int, int) {
-	lastFrom, lastTo := -1, -1
-	for i < len(s.parts) {
-		end := s.element(i, rows)
-		if lastFrom >= 0 && slices.Equal(s.parts[lastFrom:lastTo], s.parts[i:end]) {
-			out-- // the comma before it
-		} else {
-			lastFrom = out
-			for ; i < end; i++ {
-				s.move(out, i)
-				out++
-			}
-			lastTo = out
-		}
-		i = end
-		if i >= len(s.parts) || s.parts[i] != "," {
-			return out, i
-		}
-		s.move(out, i)
-		out, i = out+1, i+1
-	}
-	return out, i
-}
-
-// element gives the end of the list element at part i.
-func (s *shaper) element(i int, row bool) int {
-	depth := 0
-	for ; i < len(s.parts); i++ {
-		switch s.parts[i] {
-		case "(":
-			depth++
-		case ")":
-			if depth == 0 {
-				return i
-			}
-			if depth--; depth == 0 && row {
-				return i + 1
-			}
-		case ",":
-			if depth == 0 {
-				return i
-			}
-		}
-	}
-	return i
-}
-
-// join sets the parts with the blanks of common SQL style: none around dots and casts, inside parentheses and
-// before commas; before a parenthesis or bracket only where the client left one.
-func (s *shaper) join() string {
-	var b strings.Builder
-	for i, p := range s.parts {
-		if i > 0 && s.blankBefore(i) {
-			b.WriteByte(' ')
-		}
-		if b.Len()+len(p) > maxShape-len("...") {
-			b.WriteString("...")
-			break
-		}
-		b.WriteString(p)
-	}
-	return b.String()
-}
-
-func (s *shaper) blankBefore(i int) bool {
-	prev, p := s.parts[i-1], s.parts[i]
-	switch {
-	case p == ",", p == ")", p == "]", p == ";", p == ".", p == "::", prev == ".", prev == "(", prev == "[", prev == "::":
-		return false
-	case p == "(", p == "[":
-		return !s.adjacent[i] || prev == ","
-	}
-	return true
 }

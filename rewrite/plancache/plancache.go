@@ -1,0 +1,160 @@
+// Package plancache keeps what a rewriter made of the texts that it was given last, by the text and the
+// settings of the session that it was read under: the plans themselves, templates for texts that differ from
+// them in their literals only, and which shapes of statements read too many rows to collect their identities.
+// The rewriters of both protocol families stand on it.
+package plancache
+
+import (
+	"container/list"
+	"sync"
+	"unsafe"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A Cache keeps plans P and templates T by texts and sessions S. It is safe for concurrent use. What is put
+// in must not be changed afterwards.
+//
+// Every plan is made in an epoch, which [Cache.Invalidate] ends: one that is put in after the end of the epoch
+// that it was looked up in is not kept, since it may rest on what has changed.
+type Cache[S comparable, P, T any] struct {
+	maxEntries int
+	maxBytes   int
+
+	mu        sync.Mutex
+	plans     map[key[S]]*list.Element // of *entry[S, P]
+	recent    list.List                // of *entry[S, P], the last used first
+	bytes     int
+	templates map[key[S]]T // by skeleton
+	epoch     Epoch
+	hits      uint64
+	lookups   uint64
+	large     map[string]struct{} // shapes
+}
+
+// An Epoch numbers the states of what plans rest on.
+type Epoch uint64
+
+type key[S comparable] struct {
+	text    string
+	session S
+}
+
+type entry[S comparable, P any] struct {
+	key  key[S]
+	plan P
+	size int
+}
+
+// New gives a cache that holds at most so many plans and about so many bytes. A plan larger than a sixteenth
+// of the bytes is not kept.
+func New[S comparable, P, T any](maxEntries, maxBytes int) *Cache[S, P, T] {
+	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element), templates: make(map[key[S]]T)}
+}
+
+// Get finds the plan of a text, without an allocation, or gives the epoch for [Cache.Put].
+func (c *Cache[S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lookups++
+	e, ok := c.plans[key[S]{string(text), s}] // the compiler spares the conversion
+	if !ok {
+		return plan, c.epoch, false
+	}
+	c.hits++
+	c.recent.MoveToFront(e)
+	return e.Value.(*entry[S, P]).plan, c.epoch, true
+}
+
+// Put keeps a plan of about size bytes that was made in the given epoch, and drops the least recently used
+// ones for it.
+func (c *Cache[S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := &entry[S, P]{key[S]{text, s}, plan, size + int(unsafe.Sizeof(entry[S, P]{}))}
+	if _, there := c.plans[n.key]; there || epoch != c.epoch || n.size > c.maxBytes/16 {
+		return
+	}
+	c.plans[n.key] = c.recent.PushFront(n)
+	c.bytes += n.size
+	for c.recent.Len() > c.maxEntries || c.bytes > c.maxBytes {
+		last := c.recent.Remove(c.recent.Back()).(*entry[S, P])
+		delete(c.plans, last.key)
+		c.bytes -= last.size
+	}
+}
+
+// The templates that are kept: how many, and of skeletons of how many bytes at most.
+const (
+	maxTemplates = 4096
+	maxSkeleton  = 4 << 10
+)
+
+// Template finds the template of a skeleton.
+func (c *Cache[S, P, T]) Template(skeleton string, s S) (T, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.templates[key[S]{skeleton, s}]
+	return t, ok
+}
+
+// PutTemplate keeps a template that was made in the given epoch.
+func (c *Cache[S, P, T]) PutTemplate(skeleton string, s S, t T, epoch Epoch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch != c.epoch || len(skeleton) > maxSkeleton {
+		return
+	}
+	if len(c.templates) >= maxTemplates {
+		clear(c.templates)
+	}
+	c.templates[key[S]{skeleton, s}] = t
+}
+
+// Invalidate forgets everything and begins another epoch: the schema has changed.
+func (c *Cache[S, P, T]) Invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.epoch++
+	c.bytes = 0
+	clear(c.plans)
+	clear(c.templates)
+	clear(c.large)
+	c.recent.Init()
+}
+
+// maxLarge is how many shapes the cache remembers as too large.
+const maxLarge = 10_000
+
+// TooLarge takes note that a statement of the plan's shape reads too many rows to collect their identities in
+// its reply. It holds until the schema changes.
+func (c *Cache[S, P, T]) TooLarge(p *rewrite.Plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.large == nil || len(c.large) >= maxLarge {
+		c.large = make(map[string]struct{})
+	}
+	c.large[p.Shape] = struct{}{}
+}
+
+// IsTooLarge says whether TooLarge was told of a plan of the same shape.
+func (c *Cache[S, P, T]) IsTooLarge(p *rewrite.Plan) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, large := c.large[p.Shape]
+	return large
+}
+
+// Stats gives how many plans were asked for so far and how many of them were found.
+func (c *Cache[S, P, T]) Stats() (lookups, hits uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lookups, c.hits
+}
+
+// Held gives how many plans and templates there are, and about how many bytes the plans take.
+func (c *Cache[S, P, T]) Held() (plans, templates, bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recent.Len(), len(c.templates), c.bytes
+}
