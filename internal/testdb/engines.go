@@ -1,15 +1,12 @@
 package testdb
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -74,7 +71,7 @@ func rounds(m interface{ Run() int }, also []Engine) int {
 			fmt.Fprintf(os.Stderr, "testdb: no tests on %s: %s is not set (see make test-engines)\n", e.Name, e.Variable)
 			continue
 		}
-		version, err := begin(e, address)
+		version, err := enter(e, address)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "testdb: %s: %v\n", e.Variable, err)
 			code = max(code, 1)
@@ -82,15 +79,15 @@ func rounds(m interface{ Run() int }, also []Engine) int {
 		}
 		fmt.Printf("testdb: the same tests on %s, %s\n", e.Name, version)
 		code = max(code, m.Run())
-		if err := end(); err != nil {
+		if err := leave(); err != nil {
 			fmt.Fprintf(os.Stderr, "testdb: %s: %v\n", e.Variable, err)
 		}
 	}
 	return code
 }
 
-// begin makes the server at a URL that of the present round and gives its version.
-func begin(e Engine, address string) (version string, err error) {
+// enter makes the server at a URL that of the present round and gives its version.
+func enter(e Engine, address string) (version string, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User.Username() == "" {
 		return "", errors.New("not a server's URL: write mysql://root@127.0.0.1:3306/ or postgres://postgres@127.0.0.1:5432/")
@@ -108,8 +105,8 @@ func begin(e Engine, address string) (version string, err error) {
 	return round.server.Version(), nil
 }
 
-// end removes what the present round's tests left on its server.
-func end() error {
+// leave removes what the present round's tests left on its server.
+func leave() error {
 	if round.postgresql != nil {
 		return dropPostgreSQLDatabases(round.postgresql, round.databases)
 	}
@@ -118,12 +115,10 @@ func end() error {
 
 // connect gives the server of the MySQL family at a URL.
 func connect(u *url.URL) (*Server, error) {
-	port, err := strconv.Atoi(cmp.Or(u.Port(), "3306"))
-	if err != nil {
-		return nil, fmt.Errorf("port of the server's URL: %w", err)
+	s := &Server{}
+	if err := s.locate(u, 3306); err != nil {
+		return nil, err
 	}
-	s := &Server{host: u.Hostname(), port: port, user: u.User.Username()}
-	s.password, _ = u.User.Password()
 	db, err := s.DB("")
 	if err != nil {
 		return nil, err
@@ -132,19 +127,17 @@ func connect(u *url.URL) (*Server, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&s.version); err != nil {
-		return nil, fmt.Errorf("reach %s: %w", net.JoinHostPort(s.host, strconv.Itoa(port)), err)
+		return nil, fmt.Errorf("reach %s: %w", s.Addr(), err)
 	}
 	return s, nil
 }
 
 // connectPostgreSQL gives the PostgreSQL at a URL.
 func connectPostgreSQL(u *url.URL) (*PostgreSQLServer, error) {
-	port, err := strconv.Atoi(cmp.Or(u.Port(), "5432"))
-	if err != nil {
-		return nil, fmt.Errorf("port of the server's URL: %w", err)
+	s := &PostgreSQLServer{}
+	if err := s.locate(u, 5432); err != nil {
+		return nil, err
 	}
-	s := &PostgreSQLServer{host: u.Hostname(), port: port, user: u.User.Username()}
-	s.password, _ = u.User.Password()
 	c, err := s.config(s.host, "postgres")
 	if err != nil {
 		return nil, err

@@ -3,9 +3,7 @@ package testdb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,66 +27,29 @@ type PostgreSQLOptions struct {
 // A PostgreSQLServer is a running PostgreSQL. Its user is the superuser postgres without a password, from
 // this machine only. Its methods may be called from several goroutines.
 type PostgreSQLServer struct {
-	instance       // has no process where the server is somebody else's
-	host           string
-	port           int
-	user, password string
-	version        string
-	major          int
+	instance
+	major int
 }
 
 // StartPostgreSQL makes a cluster, starts a server on it and waits until it answers. The caller ends it
 // with Stop; ctx only bounds the start. When PostgreSQL is not there the error wraps
 // [ErrPostgreSQLNotInstalled].
 func StartPostgreSQL(ctx context.Context, o PostgreSQLOptions) (*PostgreSQLServer, error) {
-	bin, err := findPostgreSQL()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	user, err := unprivilegedUser("postgres")
-	if err != nil {
-		return nil, err
-	}
-	dir, err := makeDirectory(user)
-	if err != nil {
-		return nil, err
-	}
-	s, err := startPostgreSQL(ctx, bin, user, dir, o)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting PostgreSQL: %w", err), os.RemoveAll(dir))
-	}
-	return s, nil
-}
-
-func startPostgreSQL(ctx context.Context, bin programs, user *account, dir string, o PostgreSQLOptions) (*PostgreSQLServer, error) {
-	if err := initCluster(ctx, bin, user, dir); err != nil {
-		return nil, err
-	}
-	if err := prependHBA(dir, o.HBA); err != nil {
-		return nil, err
-	}
-	for {
-		s, err := launchPostgreSQL(ctx, bin, user, dir, o)
-		if err == nil {
-			return s, nil
-		}
-		// Between the search for a free port and its use another process may take it.
-		if ctx.Err() != nil || !strings.Contains(logTail(dir), "could not bind") {
-			return nil, fmt.Errorf("%w\n%s", err, logTail(dir))
-		}
-	}
+	return begin(ctx, kind{"PostgreSQL", "postgres", findPostgreSQL, "could not bind"},
+		func(ctx context.Context, at place) error { return initCluster(ctx, at, o) },
+		func(ctx context.Context, at place, port int) (*PostgreSQLServer, error) {
+			return launchPostgreSQL(ctx, at, port, o)
+		})
 }
 
 // initCluster fills the data directory. The locale C is the one that every system has and that sorts
 // everywhere alike.
-func initCluster(ctx context.Context, bin programs, user *account, dir string) error {
-	args := []string{"--pgdata=" + dataDir(dir), "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C"}
-	if out, err := run(ctx, user, dir, bin.install, args...); err != nil {
-		return fmt.Errorf("preparing a data directory with %s: %w\n%s", bin.install, err, tail(out))
+func initCluster(ctx context.Context, at place, o PostgreSQLOptions) error {
+	err := at.prepare(ctx, "--pgdata="+dataDir(at.dir), "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+	if err != nil {
+		return err
 	}
-	return nil
+	return prependHBA(at.dir, o.HBA)
 }
 
 // prependHBA puts lines before those that initdb wrote. The first that fits a connection counts.
@@ -114,30 +75,21 @@ var carelessPostgreSQL = []string{
 	"-c", "max_prepared_transactions=64",
 }
 
-// launchPostgreSQL starts the server on a free port and waits until it answers.
-func launchPostgreSQL(ctx context.Context, bin programs, user *account, dir string, o PostgreSQLOptions) (*PostgreSQLServer, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
+// launchPostgreSQL starts the server and waits until it answers.
+func launchPostgreSQL(ctx context.Context, at place, port int, o PostgreSQLOptions) (*PostgreSQLServer, error) {
 	args := append([]string{
-		"-D", dataDir(dir),
+		"-D", dataDir(at.dir),
 		"-p", strconv.Itoa(port),
 		"-c", "listen_addresses=127.0.0.1",
-		"-c", "unix_socket_directories=" + dir,
+		"-c", "unix_socket_directories=" + at.dir,
 	}, carelessPostgreSQL...)
-	log, err := os.Create(logFile(dir))
-	if err != nil {
-		return nil, fmt.Errorf("making the server's log: %w", err)
-	}
-	defer log.Close() // the server has its own handle
 	// SIGQUIT is the immediate shutdown. After a SIGKILL the shared memory would stay, and sessions that
 	// compute, which are in no group of the postmaster's.
-	p, err := startProcess(user, dir, log, syscall.SIGQUIT, bin.server, append(args, o.Args...)...)
+	p, err := at.start(syscall.SIGQUIT, append(args, o.Args...)...)
 	if err != nil {
 		return nil, err
 	}
-	s := &PostgreSQLServer{instance: instance{dir: dir, process: p}, host: "127.0.0.1", port: port, user: "postgres"}
+	s := &PostgreSQLServer{instance: instance{dir: at.dir, process: p, host: "127.0.0.1", port: port, user: "postgres"}}
 	// Over the socket: on the port another server might answer.
 	if err := s.awaitReady(ctx); err != nil {
 		p.kill()
@@ -170,9 +122,6 @@ func (s *PostgreSQLServer) askVersion(ctx context.Context, c *pgx.ConnConfig) er
 	return nil
 }
 
-// Addr is the server's TCP address, "host:port".
-func (s *PostgreSQLServer) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
-
 // Socket is the path of the server's unix socket; its directory is what PGHOST takes.
 func (s *PostgreSQLServer) Socket() string {
 	return filepath.Join(s.dir, ".s.PGSQL."+strconv.Itoa(s.port))
@@ -180,9 +129,6 @@ func (s *PostgreSQLServer) Socket() string {
 
 // URL is the server's address as isotap's --upstream takes it.
 func (s *PostgreSQLServer) URL() string { return s.address("").String() }
-
-// Version is the server's server_version, as "15.18 (Debian 15.18-0+deb12u1)".
-func (s *PostgreSQLServer) Version() string { return s.version }
 
 // Major is the server's major version, as 15.
 func (s *PostgreSQLServer) Major() int { return s.major }
@@ -205,11 +151,7 @@ func (s *PostgreSQLServer) DB(database string) (*sql.DB, error) {
 }
 
 func (s *PostgreSQLServer) address(database string) *url.URL {
-	login := url.User(s.user)
-	if s.password != "" {
-		login = url.UserPassword(s.user, s.password)
-	}
-	return &url.URL{Scheme: "postgres", User: login, Host: s.Addr(), Path: "/" + database}
+	return &url.URL{Scheme: "postgres", User: s.login(), Host: s.Addr(), Path: "/" + database}
 }
 
 // config says how to connect to the database at host, which is a name or the socket's directory.

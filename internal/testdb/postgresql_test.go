@@ -1,112 +1,13 @@
 package testdb
 
 import (
-	"context"
-	"errors"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
-
-func TestPostgreSQLAnswersAndLeavesNothingBehind(t *testing.T) {
-	s, err := StartPostgreSQL(t.Context(), PostgreSQLOptions{Args: []string{"-c", "max_connections=17"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	db, err := s.DB("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var version, level, user, connections, database string
-	const query = `SELECT current_setting('server_version'), current_setting('default_transaction_isolation'),
-		current_user, current_setting('max_connections'), current_database()`
-	if err := db.QueryRow(query).Scan(&version, &level, &user, &connections, &database); err != nil {
-		t.Fatal(err)
-	}
-	if version != s.Version() || s.Major() < 12 {
-		t.Errorf("version %q, Version() %q, Major() %d", version, s.Version(), s.Major())
-	}
-	if level != "read committed" {
-		t.Errorf("isolation level %s, want the engine's default", level)
-	}
-	if user != "postgres" || database != "postgres" {
-		t.Errorf("logged in as %s to %s", user, database)
-	}
-	if connections != "17" {
-		t.Errorf("max_connections = %s: the caller's argument was not used", connections)
-	}
-	if want := "postgres://postgres@" + s.Addr() + "/"; s.URL() != want {
-		t.Errorf("URL() = %s, want %s", s.URL(), want)
-	}
-	if c, err := net.Dial("unix", s.Socket()); err != nil {
-		t.Error(err)
-	} else {
-		c.Close()
-	}
-	stopTwice(t, s)
-}
-
-// stopTwice stops the server and looks that nothing is left, not even of what it shared in memory.
-func stopTwice(t *testing.T, s *PostgreSQLServer) {
-	t.Helper()
-	before := sharedMemory(t)
-	for range 2 {
-		if err := s.Stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	select {
-	case <-s.Done():
-	default:
-		t.Error("Done is open after Stop")
-	}
-	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("directory after Stop: %v", err)
-	}
-	if c, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
-		c.Close()
-		t.Error("something still listens after Stop")
-	}
-	if after := sharedMemory(t); len(before) > 0 && slices.Equal(before, after) {
-		t.Errorf("shared memory after Stop: %v", after)
-	}
-}
-
-// sharedMemory names what servers share in memory, as far as Linux shows it.
-func sharedMemory(t *testing.T) []string {
-	t.Helper()
-	found, err := filepath.Glob("/dev/shm/PostgreSQL.*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-func TestFailedStartOfPostgreSQLShowsTheLogAndLeavesNothingBehind(t *testing.T) {
-	tmp, err := os.MkdirTemp("", "testdb-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(tmp) })
-	if err := os.Chmod(tmp, 0o755); err != nil { // the server is not root
-		t.Fatal(err)
-	}
-	t.Setenv("TMPDIR", tmp)
-	_, err = StartPostgreSQL(t.Context(), PostgreSQLOptions{Args: []string{"-c", "no_such_option=1"}})
-	if err == nil || !strings.Contains(err.Error(), "no_such_option") {
-		t.Fatalf("error %v does not show what the server said", err)
-	}
-	if left, _ := os.ReadDir(tmp); len(left) != 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
 
 func TestPostgreSQLAsksForPasswordsWhereItIsTold(t *testing.T) {
 	s, err := StartPostgreSQL(t.Context(), PostgreSQLOptions{HBA: []string{"host all guarded 127.0.0.1/32 scram-sha-256"}})
@@ -132,15 +33,6 @@ func TestPostgreSQLAsksForPasswordsWhereItIsTold(t *testing.T) {
 		if err := s.askVersion(t.Context(), c); (err == nil) != want {
 			t.Errorf("with the password %q: %v", password, err)
 		}
-	}
-}
-
-func TestCancelledStartOfPostgreSQLEnds(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if s, err := StartPostgreSQL(ctx, PostgreSQLOptions{}); err == nil {
-		s.Stop()
-		t.Fatal("started in no time")
 	}
 }
 

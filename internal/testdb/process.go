@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -50,6 +49,24 @@ func startProcess(user *account, dir string, log *os.File, last syscall.Signal, 
 	return p, nil
 }
 
+// start starts the server's program with its log in the directory; last is the signal that ends it.
+func (at place) start(last syscall.Signal, args ...string) (*process, error) {
+	log, err := os.Create(logFile(at.dir))
+	if err != nil {
+		return nil, fmt.Errorf("making the server's log: %w", err)
+	}
+	defer log.Close() // the server has its own handle
+	return startProcess(at.user, at.dir, log, last, at.bin.server, args...)
+}
+
+// prepare runs the program that fills a data directory.
+func (at place) prepare(ctx context.Context, args ...string) error {
+	if out, err := run(ctx, at.user, at.dir, at.bin.install, args...); err != nil {
+		return fmt.Errorf("preparing a data directory with %s: %w\n%s", at.bin.install, err, tail(out))
+	}
+	return nil
+}
+
 // endTimeout is how long a process has to obey its signal.
 const endTimeout = 15 * time.Second
 
@@ -88,31 +105,6 @@ func (p *process) await(ctx context.Context, ask func(context.Context) error) er
 		}
 	}
 }
-
-// An instance is a server that this process started: its process and everything that it wrote.
-type instance struct {
-	dir     string
-	process *process
-	stop    sync.Once
-	stopErr error
-}
-
-// Stop ends the server and removes everything it wrote. Further calls do nothing and give the
-// first one's error.
-func (i *instance) Stop() error {
-	i.stop.Do(func() {
-		if i.process != nil {
-			i.process.kill()
-		}
-		if err := os.RemoveAll(i.dir); err != nil {
-			i.stopErr = fmt.Errorf("removing a throw-away server's directory: %w", err)
-		}
-	})
-	return i.stopErr
-}
-
-// Done is closed when the server has ended, stopped or crashed.
-func (i *instance) Done() <-chan struct{} { return i.process.done }
 
 // run runs a program to its end, in dir as the user, and gives what it printed. When ctx is done
 // first, the program and its children are killed.

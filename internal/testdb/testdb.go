@@ -8,7 +8,7 @@
 // Nothing is cached between servers: preparing a data directory takes about half a second for MariaDB, a
 // second for PostgreSQL.
 //
-// testdb.go starts MariaDB, postgresql.go PostgreSQL. shared.go gives all tests of a process one of each,
+// testdb.go starts MariaDB, postgresql.go PostgreSQL, instance.go has what both need. shared.go gives all tests of a process one of each,
 // engines.go runs them once more on servers of other engines and versions that the environment names,
 // tidb.go has the TiDB that "make tidb" built.
 package testdb
@@ -16,16 +16,10 @@ package testdb
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -38,57 +32,14 @@ type Options struct {
 
 // A Server is a running MariaDB. Its user is root without a password, from this machine only. Its
 // methods may be called from several goroutines.
-type Server struct {
-	instance       // has no process where the server is somebody else's
-	host           string
-	port           int
-	user, password string
-	version        string
-}
-
-// startTimeout bounds how long a server may take until it answers: a second is usual, a busy
-// machine with a slow disk needs more.
-const startTimeout = time.Minute
+type Server struct{ instance }
 
 // Start prepares a data directory, starts a server on it and waits until it answers. The caller
 // ends it with [Server.Stop]; ctx only bounds the start. When MariaDB is not there the error wraps
 // [ErrNotInstalled].
 func Start(ctx context.Context, o Options) (*Server, error) {
-	bin, err := findPrograms()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	user, err := unprivilegedUser("mysql")
-	if err != nil {
-		return nil, err
-	}
-	dir, err := makeDirectory(user)
-	if err != nil {
-		return nil, err
-	}
-	s, err := start(ctx, bin, user, dir, o)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting MariaDB: %w", err), os.RemoveAll(dir))
-	}
-	return s, nil
-}
-
-func start(ctx context.Context, bin programs, user *account, dir string, o Options) (*Server, error) {
-	if err := install(ctx, bin, user, dir); err != nil {
-		return nil, err
-	}
-	for {
-		s, err := launch(ctx, bin, user, dir, o)
-		if err == nil {
-			return s, nil
-		}
-		// Between the search for a free port and its use another process may take it.
-		if ctx.Err() != nil || !strings.Contains(logTail(dir), "Bind on TCP/IP port") {
-			return nil, fmt.Errorf("%w\n%s", err, logTail(dir))
-		}
-	}
+	return begin(ctx, kind{"MariaDB", "mysql", findPrograms, "Bind on TCP/IP port"}, install,
+		func(ctx context.Context, at place, port int) (*Server, error) { return launch(ctx, at, port, o) })
 }
 
 // smallEngine are the settings that both the preparation of the data directory and the server need
@@ -101,33 +52,26 @@ var smallEngine = []string{
 }
 
 // install fills the data directory with the system tables.
-func install(ctx context.Context, bin programs, user *account, dir string) error {
+func install(ctx context.Context, at place) error {
 	args := append([]string{
 		"--no-defaults",
-		"--datadir=" + dataDir(dir),
-		"--tmpdir=" + dir,
+		"--datadir=" + dataDir(at.dir),
+		"--tmpdir=" + at.dir,
 		"--auth-root-authentication-method=normal",
 		"--skip-test-db",
 		"--skip-name-resolve",
 	}, smallEngine...)
-	if out, err := run(ctx, user, dir, bin.install, args...); err != nil {
-		return fmt.Errorf("preparing a data directory with %s: %w\n%s", bin.install, err, tail(out))
-	}
-	return nil
+	return at.prepare(ctx, args...)
 }
 
-// launch starts the server on a free port and waits until it answers.
-func launch(ctx context.Context, bin programs, user *account, dir string, o Options) (*Server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
+// launch starts the server and waits until it answers.
+func launch(ctx context.Context, at place, port int, o Options) (*Server, error) {
 	args := append([]string{
 		"--no-defaults",
-		"--datadir=" + dataDir(dir),
-		"--tmpdir=" + dir,
-		"--socket=" + socketFile(dir),
-		"--pid-file=" + filepath.Join(dir, "pid"),
+		"--datadir=" + dataDir(at.dir),
+		"--tmpdir=" + at.dir,
+		"--socket=" + socketFile(at.dir),
+		"--pid-file=" + filepath.Join(at.dir, "pid"),
 		"--bind-address=127.0.0.1",
 		"--port=" + strconv.Itoa(port),
 		"--skip-name-resolve",
@@ -137,16 +81,11 @@ func launch(ctx context.Context, bin programs, user *account, dir string, o Opti
 		// What the distributions' own configuration says; mariadbd without one still says latin1.
 		"--character-set-server=utf8mb4",
 	}, smallEngine...)
-	log, err := os.Create(logFile(dir))
-	if err != nil {
-		return nil, fmt.Errorf("making the server's log: %w", err)
-	}
-	defer log.Close() // the server has its own handle
-	p, err := startProcess(user, dir, log, syscall.SIGKILL, bin.server, append(args, o.Args...)...)
+	p, err := at.start(syscall.SIGKILL, append(args, o.Args...)...)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{instance: instance{dir: dir, process: p}, host: "127.0.0.1", port: port, user: "root"}
+	s := &Server{instance{dir: at.dir, process: p, host: "127.0.0.1", port: port, user: "root"}}
 	if err := s.awaitReady(ctx); err != nil {
 		p.kill()
 		return nil, err
@@ -169,23 +108,11 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	})
 }
 
-// Addr is the server's TCP address, "host:port".
-func (s *Server) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.port)) }
-
 // Socket is the path of the server's unix socket.
 func (s *Server) Socket() string { return socketFile(s.dir) }
 
 // URL is the server's address as isotap's --upstream takes it.
-func (s *Server) URL() string {
-	login := url.User(s.user)
-	if s.password != "" {
-		login = url.UserPassword(s.user, s.password)
-	}
-	return "mysql://" + login.String() + "@" + s.Addr() + "/"
-}
-
-// Version is what the server answers to SELECT VERSION(), as "10.11.19-MariaDB-0+deb12u1".
-func (s *Server) Version() string { return s.version }
+func (s *Server) URL() string { return "mysql://" + s.login().String() + "@" + s.Addr() + "/" }
 
 // DSN is go-sql-driver's data source name of a database on the server, over TCP. The name may be
 // empty.
@@ -208,16 +135,4 @@ func open(c *mysql.Config) (*sql.DB, error) {
 		return nil, fmt.Errorf("connecting to a throw-away server: %w", err)
 	}
 	return sql.OpenDB(connector), nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
-	}
-	return port, nil
 }

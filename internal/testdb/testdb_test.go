@@ -3,10 +3,12 @@ package testdb
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,44 +16,81 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-func TestServerAnswersAndLeavesNothingBehind(t *testing.T) {
-	s, err := Start(t.Context(), Options{Args: []string{"--max-connections=17"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Stop()
-	db, err := s.DB("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var version, level, user string
-	var connections int
-	const query = "SELECT VERSION(), @@tx_isolation, CURRENT_USER(), @@max_connections"
-	if err := db.QueryRow(query).Scan(&version, &level, &user, &connections); err != nil {
-		t.Fatal(err)
-	}
-	if version != s.Version() || !strings.Contains(version, "MariaDB") {
-		t.Errorf("version %q, Version() %q", version, s.Version())
-	}
-	if level != "REPEATABLE-READ" {
-		t.Errorf("isolation level %s, want the engine's default", level)
-	}
-	if !strings.HasPrefix(user, "root@") {
-		t.Errorf("logged in as %s", user)
-	}
-	if connections != 17 {
-		t.Errorf("max_connections = %d: the caller's argument was not used", connections)
-	}
-	if want := "mysql://root@" + s.Addr() + "/"; s.URL() != want {
-		t.Errorf("URL() = %s, want %s", s.URL(), want)
-	}
-	if c, err := net.Dial("unix", s.Socket()); err != nil {
-		t.Error(err)
-	} else {
-		c.Close()
-	}
+// A server is what the servers of both families have in common.
+type server interface {
+	Stop() error
+	Done() <-chan struct{}
+	Addr() string
+	Socket() string
+	Version() string
+	URL() string
+	DB(database string) (*sql.DB, error)
+}
 
+// families say how each is started and what its server says of itself.
+var families = []struct {
+	name             string
+	start            func(ctx context.Context, args ...string) (server, error)
+	seventeen        []string // arguments that allow 17 connections
+	unknown          []string // an argument that there is not
+	query            string   // for what follows, and the connections
+	version          string   // a part of it
+	level, user, url string
+}{
+	{"MariaDB", func(ctx context.Context, args ...string) (server, error) { return Start(ctx, Options{Args: args}) },
+		[]string{"--max-connections=17"}, []string{"--no_such_option"},
+		"SELECT VERSION(), @@tx_isolation, SUBSTRING_INDEX(CURRENT_USER(), '@', 1), @@max_connections", "MariaDB", "REPEATABLE-READ", "root", "mysql://root@"},
+	{"PostgreSQL", func(ctx context.Context, args ...string) (server, error) {
+		return StartPostgreSQL(ctx, PostgreSQLOptions{Args: args})
+	}, []string{"-c", "max_connections=17"}, []string{"-c", "no_such_option=1"},
+		"SELECT current_setting('server_version'), current_setting('default_transaction_isolation'), current_user, current_setting('max_connections')::int",
+		"", "read committed", "postgres", "postgres://postgres@"},
+}
+
+func TestServersAnswerAndLeaveNothingBehind(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			s, err := f.start(t.Context(), f.seventeen...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop()
+			db, err := s.DB("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			var version, level, user string
+			var connections int
+			if err := db.QueryRow(f.query).Scan(&version, &level, &user, &connections); err != nil {
+				t.Fatal(err)
+			}
+			if version != s.Version() || !strings.Contains(version, f.version) {
+				t.Errorf("version %q, Version() %q", version, s.Version())
+			}
+			if level != f.level {
+				t.Errorf("isolation level %s, want the engine's default", level)
+			}
+			if user != f.user || connections != 17 {
+				t.Errorf("logged in as %s; max_connections = %d, want the caller's 17", user, connections)
+			}
+			if want := f.url + s.Addr() + "/"; s.URL() != want {
+				t.Errorf("URL() = %s, want %s", s.URL(), want)
+			}
+			if c, err := net.Dial("unix", s.Socket()); err != nil {
+				t.Error(err)
+			} else {
+				c.Close()
+			}
+			stopTwice(t, s)
+		})
+	}
+}
+
+// stopTwice stops the server and looks that nothing is left, not even of what it shared in memory.
+func stopTwice(t *testing.T, s server) {
+	t.Helper()
+	before, directory := sharedMemory(t), filepath.Dir(s.Socket())
 	for range 2 {
 		if err := s.Stop(); err != nil {
 			t.Fatal(err)
@@ -62,13 +101,26 @@ func TestServerAnswersAndLeavesNothingBehind(t *testing.T) {
 	default:
 		t.Error("Done is open after Stop")
 	}
-	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(directory); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("directory after Stop: %v", err)
 	}
 	if c, err := net.DialTimeout("tcp", s.Addr(), time.Second); err == nil {
 		c.Close()
 		t.Error("something still listens after Stop")
 	}
+	if after := sharedMemory(t); strings.HasPrefix(s.URL(), "postgres:") && len(before) > 0 && slices.Equal(before, after) {
+		t.Errorf("shared memory after Stop: %v", after)
+	}
+}
+
+// sharedMemory names what PostgreSQL's servers share in memory, as far as Linux shows it.
+func sharedMemory(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("/dev/shm/PostgreSQL.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 func TestFailedStartShowsTheLogAndLeavesNothingBehind(t *testing.T) {
@@ -82,9 +134,11 @@ func TestFailedStartShowsTheLogAndLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", tmp)
-	_, err = Start(t.Context(), Options{Args: []string{"--no-such-option"}})
-	if err == nil || !strings.Contains(err.Error(), "no-such-option") {
-		t.Fatalf("error %v does not show what the server said", err)
+	for _, f := range families {
+		_, err = f.start(t.Context(), f.unknown...)
+		if err == nil || !strings.Contains(err.Error(), "no_such_option") || !strings.Contains(err.Error(), f.name) {
+			t.Errorf("error %v does not show what %s said", err, f.name)
+		}
 	}
 	if left, _ := os.ReadDir(tmp); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
@@ -92,11 +146,13 @@ func TestFailedStartShowsTheLogAndLeavesNothingBehind(t *testing.T) {
 }
 
 func TestCancelledStartEnds(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if s, err := Start(ctx, Options{}); err == nil {
-		s.Stop()
-		t.Fatal("started in no time")
+	for _, f := range families {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if s, err := f.start(ctx); err == nil {
+			t.Errorf("%s started in no time", f.name)
+			s.Stop()
+		}
+		cancel()
 	}
 }
 

@@ -1,0 +1,144 @@
+package testdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An instance is a server and how to log in to it: one that this process started, with its process and
+// everything that it wrote, or somebody else's, which has neither.
+type instance struct {
+	dir     string
+	process *process
+	stop    sync.Once
+	stopErr error
+
+	host           string
+	port           int
+	user, password string
+	version        string
+}
+
+// Addr is the server's TCP address, "host:port".
+func (i *instance) Addr() string { return net.JoinHostPort(i.host, strconv.Itoa(i.port)) }
+
+// Version is what the server says of itself: "10.11.19-MariaDB-0+deb12u1" in answer to SELECT VERSION(), or
+// PostgreSQL's server_version, as "15.18 (Debian 15.18-0+deb12u1)".
+func (i *instance) Version() string { return i.version }
+
+// login are the user and the password as a URL has them.
+func (i *instance) login() *url.Userinfo {
+	if i.password != "" {
+		return url.UserPassword(i.user, i.password)
+	}
+	return url.User(i.user)
+}
+
+// locate sets where the server at a URL is, and its login.
+func (i *instance) locate(u *url.URL, defaultPort int) (err error) {
+	i.host, i.port, i.user = u.Hostname(), defaultPort, u.User.Username()
+	i.password, _ = u.User.Password()
+	if u.Port() != "" {
+		if i.port, err = strconv.Atoi(u.Port()); err != nil {
+			return fmt.Errorf("port of the server's URL: %w", err)
+		}
+	}
+	return nil
+}
+
+// Stop ends the server and removes everything it wrote. Further calls do nothing and give the
+// first one's error.
+func (i *instance) Stop() error {
+	i.stop.Do(func() {
+		if i.process != nil {
+			i.process.kill()
+		}
+		if err := os.RemoveAll(i.dir); err != nil {
+			i.stopErr = fmt.Errorf("removing a throw-away server's directory: %w", err)
+		}
+	})
+	return i.stopErr
+}
+
+// Done is closed when the server has ended, stopped or crashed.
+func (i *instance) Done() <-chan struct{} { return i.process.done }
+
+// A kind is what the two families' servers differ in when they are started: the engine's name in errors, the
+// account that they run under, where their programs are, and what the log says of a port that is taken.
+type kind struct {
+	engine, account string
+	find            func() (programs, error)
+	taken           string
+}
+
+// A place is what a server is started with: its programs, the user that runs it (nil: our own), and its directory.
+type place struct {
+	bin  programs
+	user *account
+	dir  string
+}
+
+// startTimeout bounds how long a server may take until it answers: a second is usual, a busy
+// machine with a slow disk needs more.
+const startTimeout = time.Minute
+
+// begin makes a directory, has prepare fill it, and has launch start a server there on a free port and wait
+// until it answers. When that fails nothing is left.
+func begin[S any](ctx context.Context, k kind, prepare func(context.Context, place) error, launch func(context.Context, place, int) (S, error)) (s S, err error) {
+	var at place
+	if at.bin, err = k.find(); err != nil {
+		return s, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if at.user, err = unprivilegedUser(k.account); err != nil {
+		return s, err
+	}
+	if at.dir, err = makeDirectory(at.user); err != nil {
+		return s, err
+	}
+	if err = prepare(ctx, at); err == nil {
+		s, err = onFreePort(ctx, k, at, launch)
+	}
+	if err != nil {
+		return s, errors.Join(fmt.Errorf("starting %s: %w", k.engine, err), os.RemoveAll(at.dir))
+	}
+	return s, nil
+}
+
+// onFreePort launches a server until its port is its own: between the search for a free one and its use
+// another process may take it.
+func onFreePort[S any](ctx context.Context, k kind, at place, launch func(context.Context, place, int) (S, error)) (s S, err error) {
+	for {
+		port, err := freePort()
+		if err != nil {
+			return s, err
+		}
+		if s, err = launch(ctx, at, port); err == nil {
+			return s, nil
+		}
+		if ctx.Err() != nil || !strings.Contains(logTail(at.dir), k.taken) {
+			return s, fmt.Errorf("%w\n%s", err, logTail(at.dir))
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := l.Close(); err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	return port, nil
+}
