@@ -35,7 +35,7 @@ test: lint mariadb postgresql ## check everything: format, vet, lint, all tests 
 	$(GO) test $(RACE) -timeout 35m ./...
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
-	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog ./rewrite/... ./proxy/postgres ./internal/cases ./internal/tap
+	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./versions ./internal/cases ./internal/tap
 
 bench: mariadb postgresql ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -163,20 +163,26 @@ func TestPublishedAnomaliesAreNamed(t *testing.T) {
 			if r.session != "" {
 				session = []string{r.session}
 			}
-			got, golden := named(t, session), filepath.Join("testdata", r.golden)
-			if *update && r.session == "" {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("found:\n%s\nwant:\n%s", got, want)
-			}
+			checkGolden(t, r.golden, named(t, session), *update && r.session == "")
 		})
+	}
+}
+
+// checkGolden compares what was found with a golden file, or writes it.
+func checkGolden(t *testing.T, file, got string, write bool) {
+	t.Helper()
+	file = filepath.Join("testdata", file)
+	if write {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("found:\n%s\nwant:\n%s", got, want)
 	}
 }
 
@@ -196,15 +202,22 @@ func named(t *testing.T, session []string) string {
 			t.Fatal(err)
 		}
 	}
+	return namedByCase(t, b.runs(), b.txns(), databases)
+}
+
+// namedByCase gives a line for each case and level in which anything is found, by the names that the databases
+// (PostgreSQL: the schemas) of their runs have.
+func namedByCase(t *testing.T, runs []history.Info, txns []*history.Txn, databases map[string]string) string {
+	t.Helper()
 	byCase := make(map[string][]*history.Txn)
-	for _, txn := range b.txns() {
+	for _, txn := range txns {
 		if name := databases[databaseOf(txn)]; name != "" {
 			byCase[name] = append(byCase[name], txn)
 		}
 	}
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(byCase)) {
-		r, err := analyzer.Analyze(b.runs(), byCase[name])
+		r, err := analyzer.Analyze(runs, byCase[name])
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -278,7 +278,7 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 		{"prefer, of a server that nobody vouches for", wire.MayTLS, "plain", "encrypted", func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }},
 		{"prefer, where the server has none", wire.MayTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
 		{"allow, where the server has none", wire.LastTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
-		{"require, on a socket", wire.MustTLS, "postgres", "", func(c *proxy.Config) { c.Network, c.Address = "unix", plain.Socket() }},
+		{"require, on a socket", wire.MustTLS, "postgres", "", func(c *proxy.Config) { c.Network, c.Address = "unix", p.Socket() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			changes := []func(*proxy.Config){}
