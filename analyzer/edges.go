@@ -46,13 +46,14 @@ func (o *order) deps(t int32, yield func(dep)) {
 	}
 }
 
-// extraDeps calls yield with the dependencies that show in writes that were not captured.
+// extraDeps calls yield with the dependencies that show in writes that were not captured, and in relations.
 func (o *order) extraDeps(yield func(dep)) {
 	for i := range o.extra {
 		if v := int32(len(o.accesses) + i); o.state(v) == installed {
 			o.writeDep(o.extra[i].owner, v, yield)
 		}
 	}
+	o.followerDeps(yield)
 }
 
 func (o *order) writeDep(t, v int32, yield func(dep)) {
@@ -80,6 +81,7 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 		}
 		yield(dep{from: owner, to: t, kind: wr, inexact: unsure, access: i, version: v, next: none})
 	}
+	o.missed(t, i, v, yield)
 	next := o.next[v]
 	// Who overwrote what it had read comes before the next writer by the ww between them.
 	if next < 0 || o.owner(next) == t || slices.ContainsFunc(o.others(v), func(f int32) bool { return o.owner(f) == t }) {

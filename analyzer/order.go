@@ -27,6 +27,8 @@ type order struct {
 	fates []fate // by version, once the lists are read
 	// unsure are the pairs (version, successor) that only inexact accesses tell.
 	unsure map[[2]int32]bool
+	// followers are the versions that only relations put after others, by the earlier one.
+	followers []follower
 
 	garbage      []sighting
 	incompatible []conflict
@@ -76,6 +78,9 @@ func (o *order) build() error {
 	}
 	o.witnessCommits()
 	if err := o.readLists(); err != nil {
+		return err
+	}
+	if err := o.relate(); err != nil {
 		return err
 	}
 	o.settle()

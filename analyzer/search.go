@@ -79,6 +79,7 @@ func (s *search) pass(class Class) {
 	s.circular(ww, G0)
 	s.circular(ww|wr, G1c)
 	s.lostUpdates()
+	s.collisions()
 	s.singles()
 	s.longGSingle()
 	s.longNonadjacent()

@@ -24,6 +24,8 @@ type store struct {
 	accesses []access
 	lists    []list
 	tags     []tag // of the lists
+	// relations are what [Analyzer.AddOrder] was told.
+	relations []relation
 	// voids are the statements that may have written and left nothing behind.
 	voids map[tag]bool
 

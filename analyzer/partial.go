@@ -1,0 +1,122 @@
+package analyzer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A relation says that of two versions of a row one came before the other, by their tags.
+type relation struct {
+	row           int32
+	before, after tag
+}
+
+// AddOrder says that of two versions of a row one was installed before the other, where no transaction
+// tells what it replaced: in other checkers' histories, whose orders are inferred. The order of a row's
+// versions may stay partial; between versions that it leaves open there is no dependency. The initial tag
+// comes before all others. It fails after [Analyzer.Finish].
+func (a *Analyzer) AddOrder(row history.Row, before, after history.Tag) error {
+	if a.order != nil {
+		return fmt.Errorf("an order of %s comes after the analysis has finished", rowText(row))
+	}
+	r, err := a.store.rows.number(row)
+	if err != nil {
+		return err
+	}
+	b, err := a.store.tag(before)
+	if err != nil {
+		return err
+	}
+	s, err := a.store.tag(after)
+	if err != nil {
+		return err
+	}
+	a.store.relations = append(grown(a.store.relations, 1), relation{r, b, s})
+	return nil
+}
+
+// A follower is a version that came after another, with any number of versions in between.
+type follower struct{ version, after int32 }
+
+// relate finds the versions behind the relations, in order of the earlier one.
+func (o *order) relate() error {
+	for _, r := range o.relations {
+		v, err := o.version(r.row, r.before)
+		if err != nil {
+			return err
+		}
+		w, err := o.version(r.row, r.after)
+		if err != nil {
+			return err
+		}
+		o.followers = append(o.followers, follower{v, w})
+	}
+	slices.SortFunc(o.followers, func(a, b follower) int {
+		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.after, b.after))
+	})
+	o.followers = slices.Compact(o.followers)
+	return nil
+}
+
+// followersOf gives what is only known to come after a version.
+func (o *order) followersOf(v int32) []follower {
+	if len(o.followers) == 0 {
+		return nil
+	}
+	from, _ := slices.BinarySearchFunc(o.followers, v, func(f follower, v int32) int { return cmp.Compare(f.version, v) })
+	to := from
+	for to < len(o.followers) && o.followers[to].version == v {
+		to++
+	}
+	return o.followers[from:to]
+}
+
+// followerDeps gives the ww that rest on relations.
+func (o *order) followerDeps(yield func(dep)) {
+	for _, f := range o.followers {
+		from, to := o.owner(f.version), o.owner(f.after)
+		if from != to && o.state(f.version) == installed && o.state(f.after) == installed {
+			yield(dep{from: from, to: to, kind: ww, access: none, version: f.version, next: f.after})
+		}
+	}
+}
+
+// missed gives the rw of a read of version v that rest on relations.
+func (o *order) missed(t, read, v int32, yield func(dep)) {
+	for _, f := range o.followersOf(v) {
+		if to := o.owner(f.after); to != t && o.state(f.after) == installed {
+			yield(dep{from: t, to: to, kind: rw, inexact: o.accesses[read].is(inexact), access: read, version: v, next: f.after})
+		}
+	}
+}
+
+// collisions finds lost updates where it is not known which of two versions came first: two transactions
+// that read one version of a row and wrote the row.
+func (s *search) collisions() {
+	if len(s.o.followers) == 0 {
+		return
+	}
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		s.collisionIn(s.between(p, p.low, rw), s.between(p, p.high, rw))
+	}
+}
+
+func (s *search) collisionIn(there, back []int32) {
+	for _, a := range there {
+		for _, b := range back {
+			if s.edges[a].version != s.edges[b].version {
+				continue
+			}
+			if cycle := s.depsOf([]int32{a, b}); s.judge.class(cycle) == s.class {
+				s.found.add(LostUpdate, s.class, cycle)
+				s.explain(a)
+				s.explain(b)
+				return
+			}
+		}
+	}
+}
