@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -61,35 +60,7 @@ func TestThousandsOfPostgreSQLConnectionsLeaveNothingBehind(t *testing.T) {
 		}
 		return errors.Join(err, c.Close(t.Context()))
 	}
-	round := func(from, to int) {
-		work := make(chan int)
-		var clients sync.WaitGroup
-		for range 8 {
-			clients.Go(func() {
-				for n := range work {
-					if err := connect(n); err != nil {
-						t.Errorf("connection %d: %v", n, err)
-					}
-				}
-			})
-		}
-		for n := from; n < to && !t.Failed(); n++ {
-			work <- n
-		}
-		close(work)
-		clients.Wait()
-	}
-	round(0, 200)
-	before := settled(t, resources{})
-	round(200, 200+total)
-	after := settled(t, before)
-	t.Logf("%d connections: %+v before, %+v after", total, before, after)
-	if after.goroutines > before.goroutines+5 || after.files > before.files+5 {
-		t.Errorf("%+v before, %+v after %d connections", before, after, total)
-	}
-	if grown := int64(after.heap) - int64(before.heap); grown > 8<<20 {
-		t.Errorf("the heap grew by %d KiB over %d connections", grown>>10, total)
-	}
+	leavesNothingBehind(t, total, connect)
 }
 
 // TestDrainTellsPostgreSQLClients stops a tap that has an idle client and one in a transaction.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 )
 
@@ -33,16 +32,7 @@ func TestCursorsReadWhatTheirDeclarationSaw(t *testing.T) {
 		})
 		return []touched{x}, err
 	})
-	lost := 0
-	for _, saw := range all {
-		if saw[0].left != saw[0].read+1 {
-			lost++
-		}
-	}
-	t.Logf("%d transactions lost %d updates", len(all), lost)
-	if got := countOf(t, b.analyze(), analyzer.LostUpdate); got != lost || lost == 0 {
-		t.Errorf("%d lost updates are found, the clients know of %d", got, lost)
-	}
+	b.findsEachLostUpdate(all)
 }
 
 // TestLockingCursorsLoseNothing has clients fetch from cursors that lock their rows, which are read as they are

@@ -260,7 +260,7 @@ func TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer r.close()
-		w := &postgresWriter{t: rt, major: major}
+		w := &postgresWriter{chooser: chooser{rt}, major: major}
 		for range rapid.IntRange(3, 12).Draw(rt, "steps") {
 			if diff := r.run(w.step()); diff != "" {
 				rt.Fatalf("%s\nafter:\n%s", diff, strings.Join(r.history, "\n"))

@@ -71,15 +71,22 @@ func TestLostUpdatesAreCountedAsTheirClientsCountThem(t *testing.T) {
 		})
 		return []touched{x}, err
 	})
+	b.findsEachLostUpdate(all)
+}
+
+// findsEachLostUpdate compares the lost updates that are found with those that the clients saw: the version that a
+// transaction replaced is not the one that it read.
+func (b *postgresBench) findsEachLostUpdate(all [][]touched) {
+	b.t.Helper()
 	lost := 0
 	for _, saw := range all {
 		if saw[0].left != saw[0].read+1 {
 			lost++
 		}
 	}
-	t.Logf("%d transactions lost %d updates", len(all), lost)
-	if got := countOf(t, b.analyze(), analyzer.LostUpdate); got != lost || lost == 0 {
-		t.Errorf("%d lost updates are found, the clients know of %d", got, lost)
+	b.t.Logf("%d transactions lost %d updates", len(all), lost)
+	if got := countOf(b.t, b.analyze(), analyzer.LostUpdate); got != lost || lost == 0 {
+		b.t.Errorf("%d lost updates are found, the clients know of %d", got, lost)
 	}
 }
 

@@ -1,24 +1,10 @@
 package tap
 
-// where1 is a condition over t1, under the name given.
 func (w *postgresWriter) where1(t string) string {
-	switch w.n(8) {
-	case 0:
-		return t + ".id = " + w.int()
-	case 1:
-		return t + ".a > " + w.int()
-	case 2:
-		return t + ".b = " + w.str()
-	case 3:
-		return t + ".id IN (" + w.int() + ", " + w.int() + ")"
-	case 4:
-		return t + ".a IS NULL OR " + t + ".b LIKE 'o%'"
-	case 5:
-		return t + ".id BETWEEN " + w.int() + " AND " + w.int()
-	case 6:
+	if w.n(8) == 0 {
 		return t + ".a IS DISTINCT FROM " + w.int()
 	}
-	return "NOT (" + t + ".c < " + w.int() + ")"
+	return w.conditionOn(t, w)
 }
 
 func (w *postgresWriter) simpleSelect() string {

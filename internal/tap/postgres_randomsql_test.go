@@ -21,25 +21,11 @@ type postgresStatement struct {
 // A postgresWriter writes random SQL for PostgreSQL. Types are right by construction, so that most statements
 // succeed; what SQL leaves to the server (an order, a choice) is left out.
 type postgresWriter struct {
-	t       *rapid.T
+	chooser
 	major   int
 	s       postgresStatement
 	extends bool                         // the statement may have parameters
 	named   map[string]postgresStatement // statements that were prepared
-}
-
-func (w *postgresWriter) n(below int) int { return rapid.IntRange(0, below-1).Draw(w.t, "n") }
-
-func (w *postgresWriter) oneOf(texts ...string) string {
-	return rapid.SampledFrom(texts).Draw(w.t, "text")
-}
-
-// maybe gives the text once in so many times.
-func (w *postgresWriter) maybe(in int, text string) string {
-	if w.n(in) == 0 {
-		return text
-	}
-	return ""
 }
 
 const oidInt4, oidText = 23, 25

@@ -30,32 +30,60 @@ type randomStatement struct {
 	ordered bool
 }
 
+// A chooser makes the choices of a writer of random SQL.
+type chooser struct{ t *rapid.T }
+
+func (c chooser) n(below int) int { return rapid.IntRange(0, below-1).Draw(c.t, "n") }
+
+func (c chooser) oneOf(texts ...string) string { return rapid.SampledFrom(texts).Draw(c.t, "text") }
+
+// maybe gives the text once in so many times.
+func (c chooser) maybe(in int, text string) string {
+	if c.n(in) == 0 {
+		return text
+	}
+	return ""
+}
+
+// values are an integer and a text, as literals or parameters.
+type values interface {
+	int() string
+	str() string
+}
+
+// conditionOn is a condition over t1, which both families have, under the name given.
+func (c chooser) conditionOn(t string, v values) string {
+	switch c.n(7) {
+	case 0:
+		return t + ".id = " + v.int()
+	case 1:
+		return t + ".a > " + v.int()
+	case 2:
+		return t + ".b = " + v.str()
+	case 3:
+		return t + ".id IN (" + v.int() + ", " + v.int() + ")"
+	case 4:
+		return t + ".a IS NULL OR " + t + ".b LIKE 'o%'"
+	case 5:
+		return t + ".id BETWEEN " + v.int() + " AND " + v.int()
+	}
+	return "NOT (" + t + ".c < " + v.int() + ")"
+}
+
 // A writer of random SQL. Types are right by construction, so that most statements succeed; what SQL
 // leaves to the server (an order, a choice) is left out.
 type sqlWriter struct {
-	t *rapid.T
+	chooser
 	s randomStatement
 }
 
 func drawStatement(t *rapid.T) randomStatement {
-	w := &sqlWriter{t: t, s: randomStatement{prepared: rapid.IntRange(0, 2).Draw(t, "prepared") == 0}}
+	w := &sqlWriter{chooser: chooser{t}, s: randomStatement{prepared: rapid.IntRange(0, 2).Draw(t, "prepared") == 0}}
 	w.s.text = w.statement()
 	if strings.HasPrefix(w.s.text, "!") { // not for preparing
 		w.s.text, w.s.prepared = w.s.text[1:], false
 	}
 	return w.s
-}
-
-func (w *sqlWriter) n(below int) int { return rapid.IntRange(0, below-1).Draw(w.t, "n") }
-
-func (w *sqlWriter) oneOf(texts ...string) string { return rapid.SampledFrom(texts).Draw(w.t, "text") }
-
-// maybe gives the text once in so many times.
-func (w *sqlWriter) maybe(in int, text string) string {
-	if w.n(in) == 0 {
-		return text
-	}
-	return ""
 }
 
 // another gives a second row of VALUES, or none.
@@ -129,24 +157,7 @@ func (w *sqlWriter) statement() string {
 	return w.diagnostics()
 }
 
-// where1 is a condition over t1, under the name given.
-func (w *sqlWriter) where1(t string) string {
-	switch w.n(7) {
-	case 0:
-		return t + ".id = " + w.int()
-	case 1:
-		return t + ".a > " + w.int()
-	case 2:
-		return t + ".b = " + w.str()
-	case 3:
-		return t + ".id IN (" + w.int() + ", " + w.int() + ")"
-	case 4:
-		return t + ".a IS NULL OR " + t + ".b LIKE 'o%'"
-	case 5:
-		return t + ".id BETWEEN " + w.int() + " AND " + w.int()
-	}
-	return "NOT (" + t + ".c < " + w.int() + ")"
-}
+func (w *sqlWriter) where1(t string) string { return w.conditionOn(t, w) }
 
 func (w *sqlWriter) simpleSelect() string {
 	switch w.n(6) {

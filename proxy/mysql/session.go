@@ -266,19 +266,11 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 // Output gives the bytes to send to each side and forgets them. They are valid until the session is
 // given bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
-	toServer, s.toServer = s.toServer, reusable(s.toServer)
+	toServer, s.toServer = s.toServer, wire.Reusable(s.toServer)
 	if !s.holding {
-		toClient, s.toClient = s.toClient, reusable(s.toClient)
+		toClient, s.toClient = s.toClient, wire.Reusable(s.toClient)
 	}
 	return toClient, toServer
-}
-
-// reusable gives the memory of b for what comes next, unless it is so much that it should not be kept.
-func reusable(b []byte) []byte {
-	if cap(b) > 1<<20 {
-		return nil
-	}
-	return b[:0]
 }
 
 // Events gives what happened since the last call. The caller deals with all of it before it sends

@@ -19,16 +19,10 @@ type transactions struct {
 	// of which nothing has been recorded yet.
 	txn        *history.Txn
 	next       nextLevel
-	savepoints []savepoint
+	savepoints wire.Savepoints
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit and
 	// begin anew, and a branch that is prepared (XA) outlives its session.
 	beyond bool
-}
-
-// A savepoint stands before the statement of that index.
-type savepoint struct {
-	name string
-	at   int
 }
 
 // An observed is a statement on its way: the plan it was sent by and what its reply has shown so far.
@@ -152,9 +146,9 @@ func (s *Session) settle(o *observed, x *exchange) {
 	case kind == history.Rollback && o.plan.Savepoint != "":
 		s.rollbackTo(o.plan.Savepoint)
 	case kind == history.Savepoint:
-		s.setSavepoint(o)
+		s.setSavepoint(o.plan.Savepoint)
 	case o.plan.Savepoint != "":
-		s.releaseSavepoint(o.plan.Savepoint)
+		s.savepoints.Release(o.plan.Savepoint)
 	case kind == history.Commit, kind == history.Rollback, x.leftTxn, !s.inTrans:
 		// Under AND CHAIN, or completion_type, the next one has begun already.
 		s.endOpen(outcome(o, x))
@@ -244,35 +238,16 @@ func rollsBack(code uint16) bool {
 	return false
 }
 
-func (s *Session) setSavepoint(o *observed) {
-	name := o.plan.Savepoint
-	if i := s.findSavepoint(name); i >= 0 {
-		s.savepoints = slices.Delete(s.savepoints, i, i+1)
-	}
+func (s *Session) setSavepoint(name string) {
+	s.savepoints.Forget(name)
 	if s.txn != nil {
-		s.savepoints = append(s.savepoints, savepoint{name: name, at: len(s.txn.Stmts)})
+		s.savepoints.Set(name, len(s.txn.Stmts))
 	}
 }
 
-func (s *Session) findSavepoint(name string) int {
-	return slices.IndexFunc(s.savepoints, func(p savepoint) bool { return p.name == name })
-}
-
-// releaseSavepoint forgets a savepoint and those after it.
-func (s *Session) releaseSavepoint(name string) {
-	if i := s.findSavepoint(name); i >= 0 {
-		s.savepoints = s.savepoints[:i]
-	}
-}
-
-// rollbackTo voids what was written since the savepoint. The savepoint stays, those after it go. One
-// that is not known was set before the transaction's first recorded statement.
+// rollbackTo voids what was written since the savepoint.
 func (s *Session) rollbackTo(name string) {
-	at := 0
-	if i := s.findSavepoint(name); i >= 0 {
-		at = s.savepoints[i].at
-		s.savepoints = s.savepoints[:i+1]
-	}
+	at := s.savepoints.RollBackTo(name)
 	if s.txn == nil {
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 const (
@@ -43,7 +45,7 @@ type inlet struct {
 // yes to it gives the beginning; the rest is to be passed on.
 func (in *inlet) next(p []byte, limit int, streams func(kind byte) bool) (m message, used int, err error) {
 	if in.taken {
-		in.taken, in.buf = false, reusable(in.buf)
+		in.taken, in.buf = false, wire.Reusable(in.buf)
 	}
 	if len(in.buf) == 0 && len(p) >= headBytes {
 		size, err := sizeOf(p, limit)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"strings"
 
+	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -34,7 +35,7 @@ func (s *Session) beginSegment() {
 		if len(s.queue) == 0 {
 			s.copying = copying{}
 		}
-		*g = segment{open: true, kept: reusable(g.kept), keeping: len(s.queue) == 0 && s.status == 'I' && !s.replay.resending,
+		*g = segment{open: true, kept: wire.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == 'I' && !s.replay.resending,
 			parsed: g.parsed[:0]}
 	}
 }

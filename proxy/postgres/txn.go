@@ -23,7 +23,7 @@ type transactions struct {
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one of which
 	// nothing has been recorded yet.
 	txn        *history.Txn
-	savepoints []savepoint
+	savepoints wire.Savepoints
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
 	beyond  bool
 	changed []rewrite.TableName // by the transaction's definitions
@@ -34,12 +34,6 @@ type transactions struct {
 
 	current current
 	seen    sightings
-}
-
-// A savepoint stands before the statement of that index.
-type savepoint struct {
-	name string
-	at   int
 }
 
 // completed takes a statement that has succeeded.
@@ -151,7 +145,7 @@ func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
 	case p.Kind == history.Savepoint:
 		s.setSavepoint(p.Savepoint)
 	case p.Savepoint != "":
-		s.releaseSavepoint(p.Savepoint)
+		s.savepoints.Release(p.Savepoint)
 	case p.TxnLevel != history.LevelUnknown:
 		s.setLevel(runsAt(p.TxnLevel))
 	}
@@ -323,34 +317,12 @@ func (s *Session) setSavepoint(name string) {
 	if s.txn != nil {
 		at = len(s.txn.Stmts)
 	}
-	s.savepoints = append(s.savepoints, savepoint{name, at})
+	s.savepoints.Set(name, at)
 }
 
-// findSavepoint finds the newest savepoint of that name, or gives -1.
-func (s *Session) findSavepoint(name string) int {
-	for i := len(s.savepoints) - 1; i >= 0; i-- {
-		if s.savepoints[i].name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// releaseSavepoint forgets a savepoint and those after it.
-func (s *Session) releaseSavepoint(name string) {
-	if i := s.findSavepoint(name); i >= 0 {
-		s.savepoints = s.savepoints[:i]
-	}
-}
-
-// rollbackTo voids what was written and locked since the savepoint. The savepoint stays, those after it go. One that is
-// not known was set before the transaction's first recorded statement.
+// rollbackTo voids what was written and locked since the savepoint.
 func (s *Session) rollbackTo(name string) {
-	at := 0
-	if i := s.findSavepoint(name); i >= 0 {
-		at = s.savepoints[i].at
-		s.savepoints = s.savepoints[:i+1]
-	}
+	at := s.savepoints.RollBackTo(name)
 	s.erred = false
 	s.rollBackCursors(at)
 	if s.txn == nil {
