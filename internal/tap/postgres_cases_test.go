@@ -108,33 +108,9 @@ func (c *postgresCorpus) recorded(t *testing.T) (runs []history.Info, txns []*hi
 // (exp-pg-ssi-plain) and the DELETE that a lock beforehand changes (exp-pg-delete-plain) among them.
 func TestPostgreSQLCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	c := openPostgresCorpus(t)
-	for _, o := range []cases.Options{{}, {Prepared: true}} {
-		want, err := c.runner.RunAll(t.Context(), c.direct, c.plan, 4, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := c.runner.RunAll(t.Context(), c.through, c.plan, 4, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range want {
-			for _, d := range cases.Compare(want[i], got[i]) {
-				t.Errorf("prepared %t: %v", o.Prepared, d)
-			}
-		}
-	}
-	observed, reasons := make(map[history.Observation]int), make(map[string]int)
+	sameResults(t, c.runner, c.direct, c.through, c.plan, func(cases.Difference) bool { return false })
 	_, txns := c.recorded(t)
-	for _, txn := range txns {
-		for _, s := range txn.Stmts {
-			observed[s.Observation]++
-			reasons[s.Reason]++
-		}
-	}
-	t.Logf("%d runs; statements observed: %v; reasons: %v", 2*len(c.plan), observed, reasons)
-	if observed[history.Exact] < 500 {
-		t.Errorf("only %d statements were observed exactly", observed[history.Exact])
-	}
+	seesExactly(t, txns, 500)
 }
 
 // TestPublishedAnomaliesOnPostgreSQLAreNamed runs PostgreSQL's corpus through isotap, as text and prepared,
