@@ -19,8 +19,8 @@ type driver struct {
 	packages []pkg
 	// skipped are tests that need something else than the server, as a pattern; empty: none.
 	skipped string
-	// open gives the server at the URL, or a throw-away one.
-	open func(ctx context.Context, url, database string) (host, error)
+	// open gives the server at the URL, or a throw-away one, and how it is connected to.
+	open func(ctx context.Context, url, database string, over road) (host, error)
 }
 
 // A pkg is a package of a module and what its tests find in their environment.
@@ -30,12 +30,23 @@ type pkg struct {
 	env   []string
 }
 
+// A road is how the suite's connections are made, through isotap as directly. MySQL's suite has tests of its own
+// for TLS, and knows tcp only.
+type road string
+
+const (
+	tcp     road = "tcp"
+	overTLS road = "tls"
+	socket  road = "socket"
+)
+
 // A host is the server that suites run on.
 type host interface {
 	// target is where it is, for isotap.
 	target() catalog.Target
-	// clients is the TLS that isotap is to offer.
+	// clients is the TLS that isotap is to offer, and listen where it is to listen.
 	clients() tap.ClientTLS
+	listen(dir string) string
 	facts(ctx context.Context) (engine, version string, err error)
 	// renew gives the suite an empty database.
 	renew(ctx context.Context) error

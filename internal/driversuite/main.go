@@ -4,6 +4,7 @@
 //
 //	go run ./internal/driversuite [-driver mysql] [-server mysql://root@127.0.0.1:3306/] [-run REGEXP]
 //	go run ./internal/driversuite -driver pgx [-server postgres://postgres@127.0.0.1:5432/]
+//	go run ./internal/driversuite -driver pq -over tls
 //
 // Without -server it starts a throw-away MariaDB or PostgreSQL. The user needs every privilege: the suite's
 // database (gotest, pgx_test or pqgotest) is dropped and made anew for each run, on the MySQL family
@@ -33,6 +34,7 @@ type settings struct {
 	server  string
 	run     string
 	ways    string
+	over    string
 	verbose bool
 	again   int
 }
@@ -43,6 +45,7 @@ func main() {
 	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away one of the driver's family")
 	flag.StringVar(&s.run, "run", "", "run only the tests that match, as go test -run does")
 	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server")
+	flag.StringVar(&s.over, "over", string(tcp), "how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
 	flag.BoolVar(&s.verbose, "v", false, "print what differing tests say")
 	flag.IntVar(&s.again, "again", 2, "how often a test whose outcome differs is tried again, on all paths")
 	flag.Parse()
@@ -68,7 +71,7 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	if err != nil {
 		return 0, err
 	}
-	h, err := d.open(ctx, s.server, d.database)
+	h, err := d.open(ctx, s.server, d.database, road(s.over))
 	if err != nil {
 		return 0, err
 	}

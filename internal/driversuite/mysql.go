@@ -18,7 +18,10 @@ type mysqlHost struct {
 	stop     func() error
 }
 
-func openMySQL(ctx context.Context, url, database string) (host, error) {
+func openMySQL(ctx context.Context, url, database string, over road) (host, error) {
+	if over != tcp {
+		return nil, errors.New("-over is for the suites of PostgreSQL")
+	}
 	h := &mysqlHost{database: database, stop: func() error { return nil }}
 	if url == "" {
 		s, err := testdb.Start(ctx, testdb.Options{Args: []string{"--local-infile=1"}})
@@ -39,6 +42,7 @@ func openMySQL(ctx context.Context, url, database string) (host, error) {
 
 func (h *mysqlHost) target() catalog.Target { return h.at }
 func (h *mysqlHost) clients() tap.ClientTLS { return h.tls }
+func (h *mysqlHost) listen(string) string   { return "127.0.0.1:0" }
 func (h *mysqlHost) close() error           { return h.stop() }
 
 // offerTLS has isotap's legs be as those of a direct connection to a server that offers TLS: some of the

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -12,41 +14,76 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
-// A postgresqlHost is a PostgreSQL, reached over TCP without TLS.
+// A postgresqlHost is a PostgreSQL, reached over TCP without TLS, or a throw-away one, reached over any road.
 type postgresqlHost struct {
-	at       catalog.Target
-	database string
-	stop     func() error
+	at        catalog.Target
+	database  string
+	over      road
+	authority *testdb.Authority // of the server's certificate; nil: it has none
+	stop      func() error
 }
 
-func openPostgreSQL(ctx context.Context, url, database string) (host, error) {
-	h := &postgresqlHost{database: database, stop: func() error { return nil }}
-	if url == "" {
-		s, err := testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{HBA: askForPasswords})
-		if err != nil {
-			return nil, err
-		}
-		url, h.stop = s.URL(), s.Stop
-	}
+func openPostgreSQL(ctx context.Context, url, database string, over road) (host, error) {
+	h := &postgresqlHost{database: database, over: over, stop: func() error { return nil }}
 	var err error
-	if h.at, err = catalog.ParseTarget(url); err == nil && (h.at.Family != catalog.PostgreSQL || h.at.Network != "tcp") {
-		err = errors.New("the suite needs a PostgreSQL over TCP: write postgres://postgres@127.0.0.1:5432/")
+	switch {
+	case !slices.Contains([]road{tcp, overTLS, socket}, over):
+		err = fmt.Errorf("-over: there is no %q: tcp, tls or socket", over)
+	case url == "":
+		err = h.start(ctx)
+	case over != tcp:
+		err = errors.New("-over needs a throw-away server: leave -server out")
+	default:
+		h.at, err = catalog.ParseTarget(url)
+	}
+	if err == nil && (h.at.Family != catalog.PostgreSQL || url != "" && h.at.Network != "tcp") {
+		err = errors.New("-server: the suite needs a PostgreSQL over TCP: write postgres://postgres@127.0.0.1:5432/")
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("-server: %w", err), h.stop())
+		return nil, errors.Join(err, h.stop())
 	}
 	h.at.Database = database
 	return h, nil
 }
 
+// start starts a throw-away server. Over TLS isotap shows clients the server's own certificate, so that logins
+// can be bound to it.
+func (h *postgresqlHost) start(ctx context.Context) (err error) {
+	options := testdb.PostgreSQLOptions{HBA: askForPasswords}
+	if h.over == overTLS {
+		if h.authority, err = testdb.NewAuthority(); err != nil {
+			return err
+		}
+		h.stop = h.authority.Close
+		options.Authority = h.authority
+	}
+	s, err := testdb.StartPostgreSQL(ctx, options)
+	if err != nil {
+		return err
+	}
+	files := h.stop
+	h.stop = func() error { return errors.Join(s.Stop(), files()) }
+	if h.at, err = catalog.ParseTarget(s.URL()); err != nil {
+		return err
+	}
+	switch h.over {
+	case overTLS:
+		h.at.TLS.Mode = catalog.TLSRequire
+	case socket:
+		h.at.Network, h.at.Address = "unix", s.Socket()
+	}
+	return nil
+}
+
 // askForPasswords makes the throw-away server ask the roles of pgx's suite for their passwords, each in its
 // way.
 var askForPasswords = []string{
-	"host all pgx_md5 127.0.0.1/32 md5",
-	"host all pgx_scram 127.0.0.1/32 scram-sha-256",
-	"host all pgx_pw 127.0.0.1/32 password",
+	"host all pgx_md5 127.0.0.1/32 md5", "local all pgx_md5 md5",
+	"host all pgx_scram 127.0.0.1/32 scram-sha-256", "local all pgx_scram scram-sha-256",
+	"host all pgx_pw 127.0.0.1/32 password", "local all pgx_pw password",
 }
 
 // roles are those of pgx's suite, with the encryption of their passwords.
@@ -58,8 +95,22 @@ var roles = []struct{ name, encryption string }{
 const rolePassword = "secret"
 
 func (h *postgresqlHost) target() catalog.Target { return h.at }
-func (h *postgresqlHost) clients() tap.ClientTLS { return tap.ClientTLS{} }
 func (h *postgresqlHost) close() error           { return h.stop() }
+
+func (h *postgresqlHost) clients() tap.ClientTLS {
+	if h.authority == nil {
+		return tap.ClientTLS{}
+	}
+	return tap.ClientTLS{Use: wire.MayTLS, Cert: h.authority.File("server"), Key: h.authority.KeyFile("server")}
+}
+
+// listen is where drivers look for a server's socket, or any port.
+func (h *postgresqlHost) listen(dir string) string {
+	if h.over == socket {
+		return "unix:" + filepath.Join(dir, ".s.PGSQL.5432")
+	}
+	return "127.0.0.1:0"
+}
 
 func (h *postgresqlHost) facts(ctx context.Context) (engine, version string, err error) {
 	conn, err := h.connect(ctx, "postgres")
@@ -114,12 +165,29 @@ func (h *postgresqlHost) connect(ctx context.Context, database string) (*pgx.Con
 
 // keywords is libpq's connection string of keywords and values.
 func (h *postgresqlHost) keywords(address, database, user, password string) string {
-	host, port, _ := net.SplitHostPort(address) // it was put together
-	text := fmt.Sprintf("host=%s port=%s dbname=%s sslmode=disable user=%s", host, port, database, quote(user))
+	host, port := split(address)
+	text := fmt.Sprintf("host=%s port=%s dbname=%s sslmode=%s user=%s", host, port, database, h.sslmode(), quote(user))
 	if password != "" {
 		text += " password=" + quote(password)
 	}
 	return text
+}
+
+func (h *postgresqlHost) sslmode() string {
+	if h.over == overTLS {
+		return "require"
+	}
+	return "disable"
+}
+
+// split gives the host and the port of an address, of a socket as libpq has them: its directory, and the number
+// in its name.
+func split(address string) (host, port string) {
+	if dir, name := filepath.Split(address); dir != "" {
+		return dir, strings.TrimPrefix(name, ".s.PGSQL.")
+	}
+	host, port, _ = net.SplitHostPort(address) // it was put together
+	return host, port
 }
 
 // quote writes a value of a connection string.
@@ -130,11 +198,20 @@ func quote(value string) string {
 // environment has the variables of pgx's suite and those of libpq, which lib/pq reads.
 func (h *postgresqlHost) environment(_, address string) []string {
 	login := h.keywords(address, h.database, h.at.User, h.at.Password)
-	host, port, _ := net.SplitHostPort(address) // as above
+	host, port := split(address)
 	env := []string{
 		"PGX_TEST_DATABASE=" + login,
-		"PGX_TEST_TCP_CONN_STRING=" + login,
-		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=" + h.at.User, "PGPASSWORD=" + h.at.Password, "PGDATABASE=" + h.database, "PGSSLMODE=disable",
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=" + h.at.User, "PGPASSWORD=" + h.at.Password, "PGDATABASE=" + h.database, "PGSSLMODE=" + h.sslmode(),
+	}
+	scram := h.keywords(address, h.database, "pgx_scram", rolePassword)
+	switch h.over {
+	case socket:
+		env = append(env, "PGX_TEST_UNIX_SOCKET_CONN_STRING="+login)
+	case overTLS:
+		env = append(env, "PGX_TEST_TLS_CONN_STRING="+scram+" channel_binding=disable", "PGX_TEST_SCRAM_PLUS_CONN_STRING="+scram+" channel_binding=require")
+	}
+	if h.over != socket {
+		env = append(env, "PGX_TEST_TCP_CONN_STRING="+login)
 	}
 	for variable, role := range map[string]string{"MD5": "pgx_md5", "PLAIN": "pgx_pw", "SCRAM": "pgx_scram"} {
 		env = append(env, "PGX_TEST_"+variable+"_PASSWORD_CONN_STRING="+h.keywords(address, h.database, role, rolePassword))

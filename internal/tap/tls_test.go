@@ -2,16 +2,10 @@ package tap
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"database/sql"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -180,72 +174,20 @@ func openTarget(t *testing.T, target catalog.Target) *sql.DB {
 	return db
 }
 
-// An authority signs certificates for a test.
-type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-// newAuthority makes one, with its certificate in ca.pem. The files can be read by a server's own user.
-func newAuthority(t *testing.T) *authority {
+// sign makes a certificate.
+func sign(t *testing.T, a *testdb.Authority, name string, template *x509.Certificate) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "isotap-tls-")
-	if err != nil {
+	if err := a.Sign(name, template); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	a := &authority{t: t, dir: dir}
-	a.cert, a.key = a.sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	return a
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name+".pem") }
-
-// sign makes NAME.pem and NAME-key.pem.
-func (a *authority) sign(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	template.SerialNumber = big.NewInt(time.Now().UnixNano())
-	template.Subject = pkix.Name{CommonName: name}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{name: {Type: "CERTIFICATE", Bytes: der}, name + "-key": {Type: "PRIVATE KEY", Bytes: encoded}} {
-		if err := os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o644); err != nil {
-			a.t.Fatal(err)
-		}
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
 }
 
 // secureMariaDB starts a server with a certificate for 127.0.0.1, and gives who signed it.
-func secureMariaDB(t *testing.T) (*testdb.Server, *authority) {
+func secureMariaDB(t *testing.T) (*testdb.Server, *testdb.Authority) {
 	t.Helper()
-	a := newAuthority(t)
-	a.sign("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--ssl-ca=" + a.file("ca"), "--ssl-cert=" + a.file("server"), "--ssl-key=" + a.file("server-key")}})
+	a := testdb.OpenAuthority(t)
+	sign(t, a, "address", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--ssl-ca=" + a.File("ca"), "--ssl-cert=" + a.File("address"), "--ssl-key=" + a.KeyFile("address")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +197,7 @@ func secureMariaDB(t *testing.T) (*testdb.Server, *authority) {
 
 func TestServerIsLookedAtAsConfigured(t *testing.T) {
 	server, a := secureMariaDB(t)
-	stranger := newAuthority(t)
+	stranger := testdb.OpenAuthority(t)
 	db, err := server.DB("")
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +208,7 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.sign("isotap", &x509.Certificate{})
+	sign(t, a, "isotap", &x509.Certificate{})
 	_, port, _ := net.SplitHostPort(server.Addr())
 	for _, tt := range []struct {
 		name, host, user string
@@ -277,12 +219,12 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 		{"disable, where the account wants TLS", "127.0.0.1", "secured", catalog.TLS{}, "1045"},
 		{"prefer", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSPrefer}, ""},
 		{"require", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSRequire}, ""},
-		{"verify-ca", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.file("ca")}, ""},
-		{"verify-ca by another authority", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: stranger.file("ca")}, "--upstream-ca"},
-		{"verify-full", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.file("ca")}, ""},
-		{"verify-full of another name", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.file("ca")}, "localhost"},
+		{"verify-ca", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.File("ca")}, ""},
+		{"verify-ca by another authority", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: stranger.File("ca")}, "--upstream-ca"},
+		{"verify-full", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.File("ca")}, ""},
+		{"verify-full of another name", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.File("ca")}, "localhost"},
 		{"no certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSRequire}, "1045"},
-		{"isotap's certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.file("ca"), Cert: a.file("isotap"), Key: a.file("isotap-key")}, ""},
+		{"isotap's certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.File("ca"), Cert: a.File("isotap"), Key: a.KeyFile("isotap")}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			upstream := catalog.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
@@ -330,31 +272,28 @@ func TestServerWithoutTLSIsRefusedWhereItIsRequired(t *testing.T) {
 }
 
 func TestClientsAreOfferedTLSAsConfigured(t *testing.T) {
-	a := newAuthority(t)
-	a.sign("tap", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	_, _ = a.sign("client", &x509.Certificate{})
-	roots := x509.NewCertPool()
-	roots.AddCert(a.cert)
-	pair, err := tls.LoadX509KeyPair(a.file("client"), a.file("client-key"))
+	a := testdb.OpenAuthority(t)
+	sign(t, a, "client", &x509.Certificate{})
+	pair, err := a.Pair("client")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mysql.RegisterTLSConfig("verified", &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
-	mysql.RegisterTLSConfig("shown", &tls.Config{RootCAs: roots, ServerName: "127.0.0.1", Certificates: []tls.Certificate{pair}})
+	mysql.RegisterTLSConfig("verified", &tls.Config{RootCAs: a.Pool(), ServerName: "127.0.0.1"})
+	mysql.RegisterTLSConfig("shown", &tls.Config{RootCAs: a.Pool(), ServerName: "127.0.0.1", Certificates: []tls.Certificate{pair}})
 	for _, tt := range []struct {
 		name, mode, cert, ca string
 		says                 map[string]string // by the client's TLS; absent: it works
 	}{
 		{"off", "", "", "", map[string]string{"verified": "TLS", "shown": "TLS"}},
-		{"optional", "", "tap", "", nil},
-		{"required", "required", "tap", "", map[string]string{"": "3159"}},
-		{"with certificates", "", "tap", "ca", map[string]string{"": "3159", "verified": "invalid connection"}},
+		{"optional", "", "server", "", nil},
+		{"required", "required", "server", "", map[string]string{"": "3159"}},
+		{"with certificates", "", "server", "ca", map[string]string{"": "3159", "verified": "invalid connection"}},
 		{"made at the start", "optional", "", "", map[string]string{"verified": "unknown authority", "shown": "unknown authority"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{"": ""}
-			for _, n := range []string{"tap", "tap-key", "ca"} {
-				files[n] = a.file(n)
+			for _, n := range []string{"server", "server-key", "ca"} {
+				files[n] = a.File(n)
 			}
 			key := ""
 			if tt.cert != "" {

@@ -22,6 +22,9 @@ type PostgreSQLOptions struct {
 	Args []string
 	// HBA are the lines of pg_hba.conf that come before those that let everybody in without a password.
 	HBA []string
+	// Authority makes the server offer TLS, with the authority's certificate "server", and take the authority's
+	// certificates from clients.
+	Authority *Authority
 }
 
 // A PostgreSQLServer is a running PostgreSQL. Its user is the superuser postgres without a password, from
@@ -49,7 +52,10 @@ func initCluster(ctx context.Context, at place, o PostgreSQLOptions) error {
 	if err != nil {
 		return err
 	}
-	return prependHBA(at.dir, o.HBA)
+	if err := prependHBA(at.dir, o.HBA); err != nil || o.Authority == nil {
+		return err
+	}
+	return o.Authority.certify(at)
 }
 
 // prependHBA puts lines before those that initdb wrote. The first that fits a connection counts.
@@ -83,6 +89,9 @@ func launchPostgreSQL(ctx context.Context, at place, port int, o PostgreSQLOptio
 		"-c", "listen_addresses=127.0.0.1",
 		"-c", "unix_socket_directories=" + at.dir,
 	}, carelessPostgreSQL...)
+	if o.Authority != nil {
+		args = append(args, "-c", "ssl=on", "-c", "ssl_ca_file=root.crt")
+	}
 	// SIGQUIT is the immediate shutdown. After a SIGKILL the shared memory would stay, and sessions that
 	// compute, which are in no group of the postmaster's.
 	p, err := at.start(syscall.SIGQUIT, append(args, o.Args...)...)

@@ -2,23 +2,15 @@ package postgres_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,45 +25,36 @@ import (
 )
 
 // access says how each role of the tests may log in. The password of each is its name.
-const access = `
-local   all trusted                    trust
-local   all scram                      scram-sha-256
-local   all all                        trust
-host    all trusted      127.0.0.1/32  trust
-host    all clear        127.0.0.1/32  password
-host    all md5          127.0.0.1/32  md5
-host    all scram        127.0.0.1/32  scram-sha-256
-hostssl all encrypted    127.0.0.1/32  scram-sha-256
-hostnossl all plain      127.0.0.1/32  scram-sha-256
-host    all postgres     127.0.0.1/32  trust
-`
+var access = []string{
+	"local   all scram                      scram-sha-256",
+	"local   all all                        trust",
+	"host    all trusted      127.0.0.1/32  trust",
+	"host    all clear        127.0.0.1/32  password",
+	"host    all md5          127.0.0.1/32  md5",
+	"host    all scram        127.0.0.1/32  scram-sha-256",
+	"hostssl all encrypted    127.0.0.1/32  scram-sha-256",
+	"hostnossl all plain      127.0.0.1/32  scram-sha-256",
+	"host    all postgres     127.0.0.1/32  trust",
+	"host    all all          all           reject",
+}
 
 // A place is a server that takes TLS, with what belongs to it.
 type place struct {
 	*testdb.PostgreSQLServer
 	pair tls.Certificate // the server's own
-	ca   string          // the file that vouches for it: the same certificate
+	ca   string          // the file that vouches for it
 }
 
 // secureServer starts a server with TLS and with the roles of access.
 func secureServer(t *testing.T) place {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "isotap-tls-") // t.TempDir's is not for the server's user
-	if err != nil {
+	a := testdb.OpenAuthority(t)
+	p := place{ca: a.File("ca")}
+	var err error
+	if p.pair, err = a.Pair("server"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	var p place
-	files := map[string][]byte{"hba": []byte(access)}
-	p.pair, files["cert"], files["key"] = selfSigned(t)
-	for name, text := range files {
-		if err := giveServer(dir, name, text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.ca = filepath.Join(dir, "cert")
-	p.PostgreSQLServer, err = testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{Args: []string{
-		"-c", "ssl=on", "-c", "ssl_cert_file=" + p.ca, "-c", "ssl_key_file=" + filepath.Join(dir, "key"), "-c", "hba_file=" + filepath.Join(dir, "hba")}})
+	p.PostgreSQLServer, err = testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{HBA: access, Authority: a})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,41 +79,6 @@ func secureServer(t *testing.T) place {
 	return p
 }
 
-// giveServer writes a file that the server may read, and nobody else: it does not run as root.
-func giveServer(dir, name string, text []byte) error {
-	file := filepath.Join(dir, name)
-	if err := os.WriteFile(file, text, 0o600); err != nil || os.Geteuid() != 0 {
-		return err
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		return err
-	}
-	id, err := strconv.Atoi(u.Uid)
-	return errors.Join(err, os.Chmod(dir, 0o755), os.Chown(file, id, -1))
-}
-
-func selfSigned(t *testing.T) (pair tls.Certificate, cert, key []byte) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, cert, key
-}
-
 // A nowhere is a recorder that keeps nothing.
 type nowhere struct{}
 
@@ -150,7 +98,10 @@ type roads struct {
 func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config)) string {
 	t.Helper()
 	if r.pair.Certificate == nil {
-		r.pair, _, _ = selfSigned(t)
+		var err error
+		if r.pair, err = testdb.OpenAuthority(t).Pair("server"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cfg := proxy.Config{Network: "tcp", Address: p.Addr(), Recorder: nowhere{}, LoginTimeout: 20 * time.Second,
 		TLS: proxy.TLS{
@@ -290,7 +241,7 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 				checkLogin(t, connect(t, address, role, "sslmode=disable"), "")
 			}
 			if tt.unlike != "" {
-				checkLogin(t, connect(t, address, tt.unlike, "sslmode=disable"), "no pg_hba.conf entry")
+				checkLogin(t, connect(t, address, tt.unlike, "sslmode=disable"), "pg_hba.conf rejects connection")
 			}
 		})
 	}
