@@ -11,7 +11,7 @@ import (
 // rule says why the finding is what it is, with what the engine table cites.
 func (t *teller) rule() string {
 	switch t.f.Anomaly {
-	case GarbageRead, IncompatibleOrder, LostWrite:
+	case GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead:
 		return "No isolation level of any engine allows this."
 	}
 	protected := &t.a.store.txns[t.protected()]
@@ -72,11 +72,21 @@ func (t *teller) promiseText(p *Promise) string {
 		return "lets a locking read or a write keep its row until the transaction ends"
 	case p.FirstCommitterWins:
 		return "refuses to write or lock a row that changed since the transaction's snapshot"
+	case t.backwards() && p.Snapshot && t.f.Witness[len(t.f.Witness)-1].Current:
+		return "gives the plain SELECTs of a transaction a snapshot of all that is committed when the first of them runs"
 	case p.Snapshot:
 		return "gives all plain SELECTs of a transaction one snapshot"
+	case t.backwards():
+		return "gives every plain SELECT a snapshot of all that is committed by then"
 	default:
 		return "gives every plain SELECT one snapshot"
 	}
+}
+
+// backwards says that the finding is one transaction's earlier statement against a later one.
+func (t *teller) backwards() bool {
+	w := t.g.witness
+	return slices.Contains([]Anomaly{OTV, GMonotonic}, t.f.Anomaly) || w[0].kind == rw && w[len(w)-1].kind != rw && t.a.order.earlier(&w[len(w)-1], &w[0])
 }
 
 // allLocked says that every read that the finding turns on is a current one.

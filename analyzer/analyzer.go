@@ -15,12 +15,19 @@
 //     version: rw and ww through the same row, directly or along the row's chain of versions.
 //   - non-repeatable read: a G-single through one row only, whose reader saw the row again as another
 //     left it.
-//   - read skew: a G-single of two transactions, rw and wr through different rows.
-//   - read-write skew: the same with rw and ww through different rows.
+//   - read skew: a G-single of rw and wr through different rows, where the versions of the row that was read lead from
+//     the one that was missed to the writer of the other row: fractured reads (Bailis). OTV, observed transaction
+//     vanishes, is the same where the transaction had seen the other's write in an earlier statement.
+//   - G-monotonic: a G-single whose reader met what came of another's write in an earlier statement than it
+//     read the row without that write.
+//   - read-write skew: a G-single of two transactions, rw and ww through different rows.
 //   - write skew: a G2-item of two transactions, two rw through different rows.
 //
 // G1b is also called intermediate read. An UPDATE or DELETE reads the version that it replaces, which is a ww and no second edge; it counts
 // as a read for G1a.
+//
+// A transaction that does not see what it wrote before is an internal inconsistency, one that sees what it writes later a
+// future read.
 //
 // # Minimal explanations
 //
@@ -59,10 +66,10 @@
 // ingest.go takes transactions in, into the flat arrays of store.go, with numbers for rows (rows.go) and
 // programs (program.go, tables.go); coverage.go counts what was observed,
 // cloud.go knows the statements that may have written without a trace. order.go, lists.go and partial.go put each
-// row's versions in order; reads.go finds what is wrong with a single read, edges.go the dependencies.
+// row's versions in order; reads.go and own.go find what is wrong with a single read, edges.go the dependencies.
 // suspects.go leaves out the transactions that cannot be on a cycle, and search.go looks at the rest: the
 // components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (longer.go,
-// nonadjacent.go). judge.go tells violations from hazards by what servers document (promises.go), and
+// nonadjacent.go); names.go names them. judge.go tells violations from hazards by what servers document (promises.go), and
 // levels.go knows the levels of theory. collector.go groups what was found, describe.go makes findings
 // (finding.go) of the groups, explain.go, advice.go and fixes.go put them into words.
 package analyzer

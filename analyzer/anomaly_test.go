@@ -75,17 +75,51 @@ T2 committed RC | d x 0 | i x T2.1`, "hazard non-repeatable read"},
 		{"long fork", `
 T1 committed RR | u x 0
 T2 committed RR | u y 0
+T3 committed RC | r y 0 | r x T1.1
+T4 committed RC | r x 0 | r y T2.1`, "hazard G-nonadjacent"},
+		{"long fork of reads that see the past later", `
+T1 committed RR | u x 0
+T2 committed RR | u y 0
 T3 committed RC | r x T1.1 | r y 0
-T4 committed RC | r y T2.1 | r x 0`, "hazard G-nonadjacent"},
+T4 committed RC | r y T2.1 | r x 0`, "violation G-nonadjacent"},
 		{"two anti-dependencies apart, by way of writes", `
 T1 committed RC | r x 0 | u p T4.2
 T2 committed RC | u x 0 | u q 0
 T3 committed RC | u q T2.2 | r y 0
 T4 committed RC | u y 0 | u p 0`, "hazard G-nonadjacent"},
-		{"read skew by way of a third transaction", `
+		{"a cycle of three with one anti-dependency", `
 T1 committed RC | r x 0 | r y T3.2
 T2 committed RC | u x 0
 T3 committed RC | r x T2.1 | u y 0`, "hazard G-single"},
+		{"read skew over another's write", `
+T1 committed RC | r x 0 | r y T3.2
+T2 committed RC | u x 0
+T3 committed RC | u x T2.1 | u y 0`, "hazard read skew"},
+		{"observed transaction vanishes", `
+T1 committed RU | r x T2.1 | r y 0
+T2 committed RU | u x 0 | u y 0`, "hazard OTV"},
+		{"observed transaction vanishes under another's write", `
+T1 committed RU | r x T3.2 | r y 0
+T2 committed RU | u y 0
+T3 committed RU | u y T2.1 | u x 0`, "hazard OTV"},
+		{"a row as it was before", `
+T1 committed RU | r x T2.1 | r x 0
+T2 committed RU | u x 0`, "hazard G-monotonic"},
+		{"the past, after what came of it", `
+T1 committed RU | r x T3.2 | r y 0
+T2 committed RU | u y 0
+T3 committed RU | r y T2.1 | u x 0`, "hazard G-monotonic"},
+		{"the past, after a write over what came of it", `
+T1 committed RU | u x T2.2 | r y 0
+T2 committed RU | u y 0 | u x 0`, "hazard G-monotonic"},
+		{"a transaction that does not see its own write", `
+T1 committed RU | u x 0 | r x 0`, "violation internal inconsistency"},
+		{"a transaction that sees the first of its writes", `
+T1 committed RU | u x 0 | u x T1.1 | r x T1.1`, "violation internal inconsistency"},
+		{"a transaction that sees the row that it deleted", `
+T1 committed RU | r x 0 | d x 0 | r x T1.2`, "violation internal inconsistency"},
+		{"a transaction that sees what it writes later", `
+T1 committed RU | r x T1.2 | u x 0`, "violation future read"},
 		{"read-only transaction anomaly of three", `
 T1 committed RR | r x 0 | u y 0
 T2 committed RR | u x 0
@@ -121,6 +155,16 @@ T3 committed SR | r x T1.2,T2.2 | d x T2.2`},
 		{"equal values after a locking read", `
 T1 committed RR | R x T2.2 | e x T2.2
 T2 committed RR | R x 0 | u x 0`},
+		{"a transaction that sees what it wrote, and what it undid", `
+T1 committed RC | u x 0 | r x T1.1 | u! x T1.1 | r x T1.3 | d x T1.1 | i x T1.5 | r x T1.6`},
+		{"an aborted transaction that does not see its own write", `
+T1 aborted RC | u x 0 | r x 0`},
+		{"a read after the own write was undone", `
+T1 committed RC | u! x 0 | r x 0`},
+		{"an inexact read beside the own write, and one after an inexact write", `
+T1 committed RC | u x 0 | r~ x 0 | u~ y 0 | r y 0`},
+		{"a read of a row that a procedure may have changed since the own write", `
+T1 committed RC | u x 0 | o | r x F.1`},
 		{"an aborted transaction in a cycle", `
 T1 aborted RR | r x 0 | u x T2.2
 T2 committed RR | r x 0 | u x 0`},

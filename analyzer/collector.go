@@ -132,7 +132,7 @@ func stageOf(name Anomaly, length int) int {
 	switch {
 	case length < 2:
 		return 0
-	case length > 2 && (name == GSingle || name == NonRepeatableRead):
+	case length > 2 && name.base() == GSingle && name != LostUpdate:
 		return 2
 	case name == GNonadjacent:
 		return 3

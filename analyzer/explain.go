@@ -46,6 +46,8 @@ func (t *teller) explanation() []string {
 		return []string{t.explainConflict(&t.f.Witness[0])}
 	case LostWrite:
 		return []string{t.explainFork(&t.f.Witness[0])}
+	case Internal, FutureRead:
+		return []string{t.explainOwn(&t.f.Witness[0])}
 	}
 	introduced := make(map[*history.Txn]bool)
 	who := func(txn *history.Txn) string {
@@ -133,6 +135,15 @@ func (t *teller) explainFork(e *Edge) string {
 		t.name(e.From), e.From.ID, replaced, rowText(e.Row), quote(e.FromStmt), t.name(e.To), e.To.ID, quote(e.ToStmt))
 }
 
+func (t *teller) explainOwn(e *Edge) string {
+	who, row := fmt.Sprintf("%s (%s)", t.name(e.To), e.To.ID), rowText(e.Row)
+	if t.f.Anomaly == FutureRead {
+		return fmt.Sprintf("%s saw version %s of %s in %s, and wrote that version later, in %s.", who, e.Version, row, quote(e.ToStmt), quote(e.FromStmt))
+	}
+	own := t.a.order.historyTag(t.a.order.tagOf(t.g.conflict.version))
+	return fmt.Sprintf("%s wrote version %s of %s in %s, and then saw version %s in %s.", who, own, row, quote(stmt(e.To, own.Stmt)), e.Version, quote(e.ToStmt))
+}
+
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
 
 // quote gives a statement as it was sent, as far as that is known.
@@ -173,6 +184,14 @@ func (t *teller) summary() string {
 		return fmt.Sprintf("A transaction reads one row twice and gets two versions: it reads %s with %s before %s of another, and again with %s after it.", table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
 	case DirtyUpdate:
 		return fmt.Sprintf("A transaction builds on what never was: it overwrites with %s a row of %s that %s wrote and that was rolled back.", shapeOf(e.ToStmt), table, out)
+	case OTV:
+		return fmt.Sprintf("A transaction sees what another did, and then something as it was before it: it reads %s with %s after %s of the other, and later %s with %s as it was before %s.", last.Row.Table, shapeOf(last.ToStmt), shapeOf(last.FromStmt), table, out, shapeOf(e.ToStmt))
+	case GMonotonic:
+		return fmt.Sprintf("A transaction goes back in time: after %s, which met what came of %s of another, it reads %s with %s as it was before that.", shapeOf(last.ToStmt), shapeOf(e.ToStmt), table, out)
+	case Internal:
+		return fmt.Sprintf("A transaction does not see its own write: it reads with %s another version of a row of %s than it wrote before.", shapeOf(e.ToStmt), table)
+	case FutureRead:
+		return fmt.Sprintf("A transaction sees its own future: it reads with %s the version of a row of %s that its %s wrote later.", shapeOf(e.ToStmt), table, out)
 	case ReadSkew:
 		return fmt.Sprintf("A transaction sees half of another: it reads %s with %s before %s of the other, and %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
 	case ReadWriteSkew:

@@ -7,17 +7,20 @@ import "github.com/isotap/isotap/history"
 type Anomaly string
 
 // The anomalies that this package finds. A cycle is reported under its most telling name only:
-// LostUpdate, NonRepeatableRead, ReadSkew and ReadWriteSkew are cases of GSingle; WriteSkew of G2Item;
-// DirtyUpdate of G1a.
+// LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew and ReadWriteSkew are cases of GSingle; WriteSkew of
+// G2Item; DirtyUpdate of G1a.
 const (
-	G0                Anomaly = "G0"            // dirty write: a cycle of ww
-	G1a               Anomaly = "G1a"           // aborted read
-	G1b               Anomaly = "G1b"           // intermediate read (Adya's, not IsoRel's)
-	G1c               Anomaly = "G1c"           // circular information flow: a cycle of ww and wr
-	GSingle           Anomaly = "G-single"      // a cycle with exactly one rw
-	GNonadjacent      Anomaly = "G-nonadjacent" // a cycle with two or more rw, of which no two follow each other
-	G2Item            Anomaly = "G2-item"       // a cycle with two or more rw, through rows
-	LostUpdate        Anomaly = "lost update"
+	G0           Anomaly = "G0"            // dirty write: a cycle of ww
+	G1a          Anomaly = "G1a"           // aborted read
+	G1b          Anomaly = "G1b"           // intermediate read (Adya's, not IsoRel's)
+	G1c          Anomaly = "G1c"           // circular information flow: a cycle of ww and wr
+	GSingle      Anomaly = "G-single"      // a cycle with exactly one rw
+	GNonadjacent Anomaly = "G-nonadjacent" // a cycle with two or more rw, of which no two follow each other
+	G2Item       Anomaly = "G2-item"       // a cycle with two or more rw, through rows
+	LostUpdate   Anomaly = "lost update"
+	// A transaction saw what another did, and later something else as it was before the other.
+	OTV               Anomaly = "OTV"         // observed transaction vanishes: that was the other's write, too (Bailis)
+	GMonotonic        Anomaly = "G-monotonic" // it was the write of whoever came before the other (Adya)
 	NonRepeatableRead Anomaly = "non-repeatable read"
 	ReadSkew          Anomaly = "read skew"
 	ReadWriteSkew     Anomaly = "read-write skew"
@@ -27,6 +30,8 @@ const (
 	GarbageRead       Anomaly = "garbage read"
 	IncompatibleOrder Anomaly = "incompatible order"
 	LostWrite         Anomaly = "lost write"
+	Internal          Anomaly = "internal inconsistency" // a transaction does not see what it wrote itself
+	FutureRead        Anomaly = "future read"            // a transaction sees what it writes later
 )
 
 // Class says whose problem an anomaly is.

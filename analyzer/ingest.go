@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -30,7 +31,7 @@ func (s *store) add(t *history.Txn) error {
 	}
 	i := int32(len(s.txns))
 	record := txn{seq: t.ID.Seq(), end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
-		run: r, level: t.Level, status: t.Status, installed: t.Status == history.Committed, conflicts: conflicts(t)}
+		run: r, level: t.Level, status: t.Status, fixed: math.MaxUint32, installed: t.Status == history.Committed, conflicts: conflicts(t)}
 	if err := s.observe(t, i, r); err != nil {
 		return err
 	}
@@ -46,7 +47,11 @@ func (s *store) add(t *history.Txn) error {
 		if record.cloud == 0 && clouds(&t.Stmts[j], s.shapes[j]) {
 			record.cloud = t.Stmts[j].Num
 		}
+		if record.fixed == math.MaxUint32 && mayFix(&t.Stmts[j], s.shapes[j]) {
+			record.fixed = t.Stmts[j].Num
+		}
 	}
+	s.findOwnReads(tag{seq: record.seq, run: r}, int32(record.access), record.cloud)
 	if record.program, err = s.keepShapes(t); err != nil {
 		return err
 	}
@@ -67,6 +72,22 @@ func conflicts(t *history.Txn) history.Conflicts {
 		return history.ConflictsAccepted
 	}
 	return t.Conflicts
+}
+
+// mayFix says whether a statement may take a snapshot for its transaction, where a plain SELECT does and a locking
+// read or a write does not. Of subqueries and functions it is not known.
+func mayFix(s *history.Stmt, sh shape) bool {
+	switch s.Kind {
+	case history.Commit, history.Rollback, history.Savepoint, history.Set:
+		return false
+	case history.Begin:
+		return strings.Contains(strings.ToUpper(s.Shape), "SNAPSHOT")
+	case history.Select:
+		return s.Locking == history.NoLock || sh.nested || sh.calls
+	case history.Insert, history.Update, history.Delete, history.Replace:
+		return s.Observation != history.Exact || sh.nested || sh.calls || strings.Contains(strings.ToUpper(s.Shape), "SELECT")
+	}
+	return true
 }
 
 // keepShapes keeps the shapes of the transaction's statements, and gives its program.

@@ -101,7 +101,7 @@ func (j *judge) lockedRead(t, access int32) bool {
 }
 
 // bindsAfter says whether the rw out of a transaction obliges the engine given the dependency into
-// it: by the snapshot that both belong to.
+// it: what that one shows had been committed by the moment of the database that the read saw.
 func (j *judge) bindsAfter(in, out *dep) bool {
 	if in.inexact || out.inexact {
 		return false
@@ -109,20 +109,29 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	if j.binds(out) {
 		return true
 	}
-	if j.together {
+	if j.together || in.kind == rw || !j.plain(out.access) {
 		return false
 	}
+	return j.shownBefore(in, out)
+}
+
+// shownBefore is the rule of moments. A plain read sees the database as it was when its snapshot was taken: that of
+// its transaction or of its statement. A locking read or a write sees it as it is while the statement runs,
+// unless the engine refuses what has changed since the snapshot; so does every statement with regard to a snapshot that
+// a later one takes.
+func (j *judge) shownBefore(in, out *dep) bool {
 	p := j.promise(out.from)
-	if !j.plain(out.access) || in.kind == rw {
-		return false
-	}
-	if p.FirstCommitterWins && j.refuses(in) {
+	at, read := j.o.arrival(in), j.o.accesses[out.access].stmt
+	plain := in.kind == wr && j.plain(in.access)
+	switch {
+	case p.FirstCommitterWins && j.refuses(in), p.Snapshot && plain:
+		return true
+	case p.Snapshot:
+		return p.Fresh && p.FixedByRead && at < j.o.txns[out.from].fixed
+	case p.Statement && plain && at == read:
 		return true
 	}
-	if in.kind != wr || !j.plain(in.access) {
-		return false
-	}
-	return p.Snapshot || p.Statement && j.o.accesses[in.access].stmt == j.o.accesses[out.access].stmt
+	return p.Statement && p.Fresh && at < read
 }
 
 // refuses says that the transaction could not have had a dependency, had it come after its snapshot: it

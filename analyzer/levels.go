@@ -25,7 +25,7 @@ func (a Anomaly) base() Anomaly {
 	switch a {
 	case DirtyUpdate:
 		return G1a
-	case LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew:
+	case LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew:
 		return GSingle
 	case WriteSkew:
 		return G2Item

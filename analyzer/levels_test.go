@@ -34,8 +34,15 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		g1b        = "T1 committed L2 | u x 0 | u x T1.1\nT2 committed L1 | r x T1.1"
 		g1c        = "T1 committed L1 | u x 0 | r y T2.1\nT2 committed L2 | u y 0 | r x T1.1"
 		lockedG1c  = "T1 committed L1 | u x 0 | R y T2.1\nT2 committed L2 | u y 0 | R x T1.1"
-		byAnother  = "T1 committed SR | r x 0 | r y T3.2\nT2 committed L1 | u x 0\nT3 committed L2 | u x T2.1 | u y 0"
+		byAnother  = "T1 committed SR | r x 0 | r y T3.2\nT2 committed L1 | u x 0\nT3 committed L2 | r x T2.1 | u y 0"
 		longFork   = "T1 committed L1 | r x 0 | r y T4.1\nT2 committed L1 | r y 0 | r x T3.1\nT3 committed L2 | u x 0\nT4 committed L2 | u y 0"
+		forkBack   = "T1 committed L1 | r y T4.1 | r x 0\nT2 committed L1 | r x T3.1 | r y 0\nT3 committed L2 | u x 0\nT4 committed L2 | u y 0"
+		// Figure 5 the other way round: what the lock showed had been committed before the snapshot was taken.
+		lockFirst  = "T1 committed L1 | R y T2.2 | r x 0\nT2 committed L2 | u x 0 | u y 0"
+		writeFirst = "T1 committed L1 | u y T2.2 | r x 0\nT2 committed L2 | u x 0 | u y 0"
+		fixedFirst = "T1 committed L1 | r z 0 | R y T2.2 | r x 0\nT2 committed L2 | u x 0 | u y 0"
+		vanishes   = "T1 committed L1 | r y T2.2 | r x 0\nT2 committed L2 | u x 0 | u y 0"
+		backwards  = "T1 committed L1 | r x T2.1 | r x 0\nT2 committed L2 | u x 0"
 		// The lock orders T1 before T2, and its read T3 before T1. T2 and T3 are serializable without T1.
 		lockBetween = "T1 committed L1 | r y T3.1 | R x 0\nT2 committed L2 | r y 0 | u x 0\nT3 committed L2 | u y 0"
 		// T1 sees the balance after T3 and before T2, who did not see T3's: the read-only anomaly.
@@ -86,9 +93,24 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		{mariadb, g1c, "RU", "RC", "hazard G1c"},
 		{mariadb, g1c, "RC", "RC", "violation G1c"},
 		{mariadb, lockedG1c, "RU", "RU", "violation G1c"},
+		{mariadb, lockFirst, "RR", "RR", "violation OTV"},
+		{mariadb, lockFirst, "RC", "RC", "violation OTV"},
+		{mariadb, lockFirst, "RU", "RC", "hazard OTV"},
+		{mariadb, writeFirst, "RR", "RR", "violation G-monotonic"},
+		{mysql, fixedFirst, "RR", "RR", "hazard OTV"},
+		{mysql, fixedFirst, "RC", "RR", "violation OTV"},
+		{snapshot, fixedFirst, "RR", "RR", "violation OTV"},
+		{tidb, lockFirst, "RR", "RR", "hazard OTV"},
+		{postgres, lockFirst, "RC", "RC", "violation OTV"},
+		{mariadb, vanishes, "RC", "RC", "violation OTV"},
+		{mariadb, vanishes, "RU", "RC", "hazard OTV"},
+		{tidb, vanishes, "RC", "RC", "hazard OTV"},
+		{mysql, backwards, "RC", "RC", "violation G-monotonic"},
+		{mariadb, forkBack, "RC", "RC", "violation G-nonadjacent"},
+		{mariadb, forkBack, "RU", "RC", "hazard G-nonadjacent"},
 		{mariadb, byAnother, "RC", "RC", "violation G-single"},
 		{mariadb, byAnother, "RC", "??", "hazard G-single"},
-		{mariadb, byAnother, "??", "RC", "hazard G-single"},
+		{mariadb, byAnother, "??", "RC", "violation G-single"},
 		{snapshot, oneSelect, "RC", "RC", "violation read skew"},
 		{mariadb, deleteSkew, "RR", "RR", "hazard read-write skew"},
 		{snapshot, deleteSkew, "RR", "RR", "violation read-write skew"},

@@ -1,9 +1,17 @@
 package analyzer
 
+import "slices"
+
 // longGSingle finds cycles of one rw and several ww and wr. Components of ww and wr are explained
 // by now, so these have no cycle, and the numbers of components order the nodes: a path leads from
 // high numbers to low ones.
 func (s *search) longGSingle() {
+	s.longSingles(s.o.earlier)
+	s.longSingles(func(_, _ *dep) bool { return true })
+}
+
+// longSingles finds those of them in which the last dependency and the rw that follows it are as told.
+func (s *search) longSingles(fit func(in, out *dep) bool) {
 	flow := func(e int32) bool { return s.usable(e, ww|wr) }
 	whole, sizes := s.components(func(e int32) bool { return flow(e) || s.open(e) })
 	rank, _ := s.components(flow)
@@ -15,9 +23,9 @@ func (s *search) longGSingle() {
 			continue
 		}
 		keep := func(f int32) bool { return flow(f) && rank[s.to(f)] >= rank[reader] }
-		var last func(f int32) bool
-		if s.class == Violation {
-			last = func(f int32) bool { return s.judge.bindsAfter(&s.edges[f], d) }
+		last := func(f int32) bool {
+			in := &s.edges[f]
+			return fit(in, d) && (s.class == Hazard || s.judge.bindsAfter(in, d))
 		}
 		if path := s.path(writer, reader, keep, last, &work); path != nil {
 			s.reportLonger(append([]int32{e}, path...), s.told)
@@ -58,33 +66,14 @@ func (s *search) longG2Item() {
 // open says that an edge is an rw that nothing explains yet.
 func (s *search) open(e int32) bool { return s.edges[e].kind == rw && !s.gone[e] && !s.told[e] }
 
-// nameLonger names a cycle of three or more transactions.
-func nameLonger(o *order, cycle []dep) Anomaly {
-	antis, adjacent, oneRow := 0, false, true
-	for i := range cycle {
-		d, before := &cycle[i], &cycle[(i+len(cycle)-1)%len(cycle)]
-		oneRow = oneRow && o.row(d) == o.row(before)
-		if d.kind == rw {
-			antis++
-			adjacent = adjacent || before.kind == rw
-		}
-	}
-	switch {
-	case antis == 1 && oneRow && cycle[len(cycle)-1].kind == wr && cycle[0].kind == rw:
-		return NonRepeatableRead
-	case antis == 1:
-		return GSingle
-	case !adjacent:
-		return GNonadjacent
-	}
-	return G2Item
-}
-
 // reportLonger reports a cycle of three or more transactions, unless a shorter or stricter one
 // already named the same programs, and adds its rw to the explained.
 func (s *search) reportLonger(cycle []int32, explained []bool) {
 	deps := s.depsOf(cycle)
-	name := nameLonger(s.o, deps)
+	name := s.o.nameOf(deps)
+	if name.base() == GSingle {
+		deps, name = s.strictestLonger(cycle)
+	}
 	if class := s.judge.class(deps); !s.found.named(name, class, deps) {
 		s.found.add(name, class, deps)
 	}
@@ -93,4 +82,46 @@ func (s *search) reportLonger(cycle []int32, explained []bool) {
 			s.mark(e, explained)
 		}
 	}
+}
+
+// strictestLonger chooses among the edges parallel to those of a cycle, which begins with its only rw, the ones that
+// make the strictest name.
+func (s *search) strictestLonger(cycle []int32) ([]dep, Anomaly) {
+	last := len(cycle) - 1
+	out, back := s.parallel(cycle[0], rw), s.parallel(cycle[last], ww|wr)
+	between := s.depsOf(cycle[1:last])
+	best, name := s.strictest(out, between, back)
+	for _, r := range out {
+		through := s.through(s.o.row(&s.edges[r]), cycle[1:last])
+		if through == nil {
+			continue
+		}
+		if c, n := s.strictest([]int32{r}, through, back); c != nil && (best == nil || telling(n) < telling(name)) {
+			best, name = c, n
+		}
+	}
+	if best == nil {
+		deps := s.depsOf(cycle)
+		return deps, s.o.nameOf(deps)
+	}
+	return best, name
+}
+
+// parallel gives a few edges of the kinds, that are not explained, from where e leads from to where it leads to.
+func (s *search) parallel(e int32, kinds kind) []int32 {
+	return s.between(&s.pairs[s.pair[e]], s.from(e), kinds)
+}
+
+// through gives the ww through one row that are parallel to the edges of a path; nil where one is missing.
+func (s *search) through(row int32, path []int32) []dep {
+	deps := make([]dep, 0, len(path))
+	for _, e := range path {
+		parallel := s.parallel(e, ww)
+		i := slices.IndexFunc(parallel, func(p int32) bool { return s.o.row(&s.edges[p]) == row })
+		if i < 0 {
+			return nil
+		}
+		deps = append(deps, s.edges[parallel[i]])
+	}
+	return deps
 }

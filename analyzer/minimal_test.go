@@ -69,13 +69,13 @@ T3 committed RR | u q 0 | r w 0`, "hazard write skew")
 }
 
 func TestPrefersTheStricterCycle(t *testing.T) {
-	// T1's read of x is on a cycle of four with one rw, and on one of three with two.
+	// T1's read of x is on a cycle of four with one rw, through x's versions, and on one of three with two.
 	expect(t, scriptInfo(), `
 T1 committed RC | r x 0 | r y T4.2 | r p T5.2
 T2 committed RC | u x 0 | r q 0
 T3 committed RC | u x T2.1
 T4 committed RC | u x T3.1 | u y 0
-T5 committed RC | u q 0 | u p 0`, "hazard G-single")
+T5 committed RC | u q 0 | u p 0`, "hazard read skew")
 	expect(t, scriptInfo(), `
 T1 committed RC | r x 0 | r y T2.2 | u z T2.3
 T2 committed RC | u x 0 | u y 0 | u z 0`, "hazard read skew")

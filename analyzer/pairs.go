@@ -1,7 +1,5 @@
 package analyzer
 
-import "slices"
-
 // lostUpdates finds every transaction that read a row and wrote it later over versions that it had
 // not seen: rw and ww through one row.
 func (s *search) lostUpdates() {
@@ -82,44 +80,26 @@ func (s *search) singleIn(p *pair, reader, writer int32) {
 	if len(out) == 0 {
 		return
 	}
-	var best []dep
-	var name Anomaly
-	for _, b := range s.between(p, writer, ww|wr) {
+	if cycle, name := s.strictest(out, nil, s.between(p, writer, ww|wr)); cycle != nil {
+		s.found.add(name, s.class, cycle)
+		s.explain(out[0])
+	}
+}
+
+// strictest chooses of parallel edges those that make a cycle of the class looked for under the strictest name: an
+// rw out of the first transaction and an edge back into it, with the dependencies that lead from the one
+// to the other. It gives nil where there is none.
+func (s *search) strictest(out []int32, between []dep, back []int32) (best []dep, name Anomaly) {
+	for _, b := range back {
 		for _, r := range out {
-			cycle := s.depsOf([]int32{r, b})
-			n := s.nameSingle(&cycle[0], &cycle[1])
+			cycle := append(append([]dep{s.edges[r]}, between...), s.edges[b])
+			n := s.o.nameSingle(cycle)
 			if (best == nil || telling(n) < telling(name)) && s.judge.class(cycle) == s.class {
 				best, name = cycle, n
 			}
 		}
 	}
-	if best != nil {
-		s.found.add(name, s.class, best)
-		s.explain(out[0])
-	}
-}
-
-func (s *search) nameSingle(out, back *dep) Anomaly {
-	same := s.o.row(out) == s.o.row(back)
-	switch {
-	case same && (back.kind == ww || s.o.accesses[back.access].is(equal)):
-		// An UPDATE to the values that the row has already installs no version, but it is a write over
-		// the other's all the same: two increments by one, of which one is lost.
-		return LostUpdate
-	case same:
-		return NonRepeatableRead
-	case back.kind == ww:
-		return ReadWriteSkew
-	default:
-		return ReadSkew
-	}
-}
-
-// telling orders the names for one rw: the first of them is the one to report. That a transaction
-// saw one row change comes before that two rows did not fit each other, and that it saw an
-// inconsistent state before that it wrote on top of it.
-func telling(a Anomaly) int {
-	return slices.Index([]Anomaly{LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew}, a)
+	return best, name
 }
 
 // skewIn finds a cycle of two rw.
@@ -130,10 +110,7 @@ func (s *search) skewIn(p *pair) {
 	for _, a := range there {
 		for _, b := range back {
 			cycle := s.depsOf([]int32{a, b})
-			n := G2Item
-			if s.o.row(&cycle[0]) != s.o.row(&cycle[1]) {
-				n = WriteSkew
-			}
+			n := s.o.nameOf(cycle)
 			if (best == nil || n == WriteSkew && name != WriteSkew) && s.judge.class(cycle) == s.class {
 				best, name = cycle, n
 			}

@@ -6,10 +6,10 @@ import "github.com/isotap/isotap/history"
 //
 // Plain SELECTs are reads of a snapshot where the level has one. Locking SELECTs and all writes are
 // current reads: they wait for the row's lock and see the newest committed version. A promise about a
-// snapshot therefore binds only where both sides of the contradiction are snapshot reads: the read
-// that missed a version (rw) and the read that saw its consequences (wr). (IsoRel, Figure 5, exempts a
-// SELECT ... FOR UPDATE after a plain SELECT: that is one case of this rule, an UPDATE or DELETE in its
-// place another.)
+// snapshot therefore binds only where what contradicts the read that missed a version (rw) was seen no later than
+// the snapshot was taken: by a read of the same snapshot, or by an earlier statement than the one that took it.
+// (IsoRel, Figure 5, exempts a SELECT ... FOR UPDATE after a plain SELECT: that is one case of this rule, an
+// UPDATE or DELETE in its place another. In the opposite order there is no exemption.)
 type Promise struct {
 	Engine            string // history.Server.Engine
 	Level             history.Level
@@ -21,6 +21,10 @@ type Promise struct {
 	Snapshot bool
 	// Statement: the plain reads of one statement see one snapshot.
 	Statement bool
+	// Fresh: a snapshot shows all that had been committed by when it was taken.
+	Fresh bool
+	// FixedByRead: the transaction's first plain SELECT takes its snapshot, no statement before does.
+	FixedByRead bool
 	// FirstCommitterWins: a transaction cannot lock or write a row that changed since its snapshot.
 	FirstCommitterWins bool
 	// Together: what it forbids beyond snapshot isolation it forbids only where all transactions of the
@@ -79,19 +83,19 @@ var (
 var Promises = []Promise{
 	{Engine: "mariadb", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentWrites},
-	{Engine: "mariadb", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+	{Engine: "mariadb", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
-	{Engine: "mariadb", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
+	{Engine: "mariadb", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
 	{Engine: "mariadb", Level: history.Serializable, Forbids: everything, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentLocks},
-	{Engine: "mariadb", Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+	{Engine: "mariadb", Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true,
 		FirstCommitterWins: true, RowLocks: true, Source: mariadbSnapshot, URL: mariadbSnapshotURL, Silent: silentCycles},
 	{Engine: "mysql", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentWrites},
-	{Engine: "mysql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+	{Engine: "mysql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
-	{Engine: "mysql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
+	{Engine: "mysql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
 		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
 	{Engine: "mysql", Level: history.Serializable, Forbids: everything, RowLocks: true,
 		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentLocks},
@@ -105,13 +109,13 @@ var Promises = []Promise{
 	{Engine: "tidb", Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
 		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: "in optimistic mode READ COMMITTED has no effect: " + silentCycles},
 	{Engine: "tidb", Level: history.Serializable, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
-	{Engine: "postgresql", Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+	{Engine: "postgresql", Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: postgresLevels, URL: postgresLevelsURL, Silent: "READ UNCOMMITTED is READ COMMITTED; " + silentBoth},
-	{Engine: "postgresql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+	{Engine: "postgresql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
-	{Engine: "postgresql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, FirstCommitterWins: true,
+	{Engine: "postgresql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
 		RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
-	{Engine: "postgresql", Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true, FirstCommitterWins: true,
+	{Engine: "postgresql", Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
 		Together: true, RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL,
 		Silent: "that transactions at weaker levels are not watched: the page speaks of serializable transactions among themselves"},
 }

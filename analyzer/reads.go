@@ -20,6 +20,9 @@ func (a *Analyzer) findReads(c *collector) {
 	for _, f := range o.lost {
 		c.add(LostWrite, Violation, []dep{{from: o.owner(f.a), to: o.owner(f.b), kind: ww, access: none, version: f.a, next: f.b}})
 	}
+	for _, r := range o.ownReads {
+		o.findOwnRead(r, c)
+	}
 	for i := range o.accesses {
 		o.findRead(int32(i), c)
 	}
@@ -46,5 +49,21 @@ func (o *order) findRead(access int32, c *collector) {
 		c.add(GarbageRead, Violation, []dep{d})
 	case o.fates[v] == installed|passing && !a.write():
 		c.add(G1b, c.judge.classOfRead(G1b, access), []dep{d})
+	}
+}
+
+// findOwnRead names a read that does not fit what its own transaction wrote.
+func (o *order) findOwnRead(r ownRead, c *collector) {
+	reader, v := o.accesses[r.access].txn, o.seen[r.access]
+	if !o.txns[reader].installed || v < 0 {
+		return
+	}
+	name := Internal
+	if r.write == none {
+		name = FutureRead
+	}
+	g := c.add(name, Violation, []dep{{from: o.owner(v), to: reader, kind: wr, access: r.access, version: v, next: none}})
+	if g.count == 1 {
+		g.conflict.version = r.write
 	}
 }

@@ -28,13 +28,16 @@ type store struct {
 	relations []relation
 	// voids are the statements that may have written and left nothing behind.
 	voids map[tag]bool
+	// ownReads are the reads that do not fit what their own transactions wrote.
+	ownReads []ownRead
 
 	rows     rowNames
 	programs programs
 	scratch  []observed
-	shapes   []shape        // scratch: of the transaction's statements
-	large    bool           // scratch has more than fewAccesses
-	later    map[int32]bool // scratch of markIntermediate
+	shapes   []shape         // scratch: of the transaction's statements
+	large    bool            // scratch has more than fewAccesses
+	later    map[int32]bool  // scratch of markIntermediate
+	latest   map[int32]int32 // scratch of findOwnReads
 }
 
 type sessionKey struct {
@@ -94,6 +97,9 @@ type txn struct {
 	// cloud is the number of its first statement that may have written rows without a tag; 0 for none.
 	// From there on a plain read may see such a row of its own, over a version that its snapshot lacks.
 	cloud uint32
+	// fixed is the number of its first statement that may take a snapshot for the whole transaction, where plain
+	// SELECTs do and locking reads and writes do not; the highest number for none.
+	fixed uint32
 }
 
 // A tag is a history.Tag with its run as an index.
@@ -150,6 +156,7 @@ func newStore() store {
 		rows:         newRowNames(),
 		programs:     newPrograms(),
 		later:        make(map[int32]bool),
+		latest:       make(map[int32]int32),
 	}
 }
 

@@ -232,7 +232,7 @@ func TestCircleOfVersionsEndsTheClimb(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RR | u x T2.1 | r y 0
 T2 committed RR | u x T1.1 | r x T1.1
-T3 committed RR | r x T1.1 | u x T2.1`, "violation G0", "violation lost write", "hazard lost update")
+T3 committed RR | r x T1.1 | u x T2.1`, "violation G0", "violation lost write", "violation internal inconsistency", "hazard lost update")
 	expect(t, scriptInfo(), `
 T1 aborted RR | u x T2.1
 T2 aborted RR | u x T1.1

@@ -31,7 +31,8 @@ func TestWitnessesAreCyclesOfAdyasGraphUnderTheStrictestName(t *testing.T) {
 		}
 	})
 	t.Logf("checked %v", checked)
-	wantAll(t, checked, G0, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew, WriteSkew)
+	wantAll(t, checked, G0, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew, WriteSkew,
+		OTV, GMonotonic)
 }
 
 func checkCycle(f *Finding, graph map[bruteforce.Edge]bool) error {
@@ -52,7 +53,8 @@ func checkCycle(f *Finding, graph map[bruteforce.Edge]bool) error {
 		met[e.From.ID] = true
 		rows, kinds = append(rows, e.Row), append(kinds, e.Kind)
 	}
-	if !named(f.Anomaly, kinds, rows) {
+	end := f.Witness[len(f.Witness)-1]
+	if !named(f.Anomaly, kinds, rows, end.ToStmt.Num < f.Witness[0].FromStmt.Num) {
 		return fmt.Errorf("the cycle is %v through %v", kinds, rows)
 	}
 	if f.Class == Violation {
@@ -62,11 +64,12 @@ func checkCycle(f *Finding, graph map[bruteforce.Edge]bool) error {
 	return strictest(f, graph)
 }
 
-// named says whether a cycle is what its name says.
-func named(a Anomaly, kinds []DepKind, rows []history.Row) bool {
+// named says whether a cycle is what its name says. Backwards: what leads back to the first transaction did so in an
+// earlier statement than the one that the cycle begins with.
+func named(a Anomaly, kinds []DepKind, rows []history.Row, backwards bool) bool {
 	antis, adjacent := 0, false
 	oneRow := !slices.ContainsFunc(rows, func(r history.Row) bool { return r != rows[0] })
-	last := kinds[len(kinds)-1]
+	last := len(kinds) - 1
 	for i, k := range kinds {
 		if k == RW {
 			antis++
@@ -74,6 +77,12 @@ func named(a Anomaly, kinds []DepKind, rows []history.Row) bool {
 		}
 	}
 	single := antis == 1 && kinds[0] == RW
+	// Whether it comes back to the transaction that read by versions of the row that it read.
+	byRow := true
+	for i := range kinds[1:last] {
+		byRow = byRow && kinds[i+1] == WW && rows[i+1] == rows[0]
+	}
+	twoRows := byRow && rows[last] != rows[0]
 	switch a {
 	case G0:
 		return !slices.Contains(kinds, WR) && antis == 0
@@ -82,13 +91,17 @@ func named(a Anomaly, kinds []DepKind, rows []history.Row) bool {
 	case LostUpdate:
 		return single && oneRow && !slices.Contains(kinds, WR)
 	case NonRepeatableRead:
-		return single && oneRow && last == WR
+		return single && oneRow && kinds[last] == WR && !backwards
 	case ReadSkew:
-		return single && !oneRow && len(kinds) == 2 && last == WR
+		return single && twoRows && kinds[last] == WR && !backwards
+	case OTV:
+		return single && twoRows && kinds[last] == WR && backwards
+	case GMonotonic:
+		return single && backwards
 	case ReadWriteSkew:
-		return single && !oneRow && len(kinds) == 2 && last == WW
+		return single && !oneRow && last == 1 && kinds[last] == WW && !backwards
 	case GSingle:
-		return antis == 1 && len(kinds) > 2
+		return antis == 1 && len(kinds) > 2 && !backwards
 	case GNonadjacent:
 		return antis > 1 && !adjacent
 	case WriteSkew:

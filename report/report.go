@@ -200,6 +200,10 @@ func gloss(a analyzer.Anomaly) string {
 		return "intermediate read"
 	case analyzer.G1c:
 		return "circular information flow"
+	case analyzer.OTV:
+		return "observed transaction vanishes"
+	case analyzer.GMonotonic:
+		return "non-monotonic view"
 	case analyzer.GSingle:
 		return "cycle with one anti-dependency"
 	case analyzer.GNonadjacent:

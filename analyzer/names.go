@@ -1,0 +1,76 @@
+package analyzer
+
+import "slices"
+
+// nameOf names a cycle of dependencies through rows. Where it has one rw only, that comes first.
+func (o *order) nameOf(cycle []dep) Anomaly {
+	antis, reads, adjacent := 0, 0, false
+	for i := range cycle {
+		before := &cycle[(i+len(cycle)-1)%len(cycle)]
+		switch cycle[i].kind {
+		case wr:
+			reads++
+		case rw:
+			antis++
+			adjacent = adjacent || before.kind == rw
+		}
+	}
+	switch {
+	case antis == 0 && reads == 0:
+		return G0
+	case antis == 0:
+		return G1c
+	case antis == 1:
+		return o.nameSingle(cycle)
+	case !adjacent:
+		return GNonadjacent
+	case len(cycle) == 2 && o.row(&cycle[0]) != o.row(&cycle[1]):
+		return WriteSkew
+	}
+	return G2Item
+}
+
+// nameSingle names a cycle with one rw, its first dependency.
+func (o *order) nameSingle(cycle []dep) Anomaly {
+	out, back := &cycle[0], &cycle[len(cycle)-1]
+	row, two := o.row(out), len(cycle) == 2
+	same := o.row(back) == row
+	// Whether the cycle comes back through versions of the row that was read: "edges by y", as Bailis has it.
+	byRow := !slices.ContainsFunc(cycle[1:len(cycle)-1], func(d dep) bool { return d.kind != ww || o.row(&d) != row })
+	switch {
+	case two && same && (back.kind == ww || o.accesses[back.access].is(equal)):
+		// An UPDATE to the values that the row has already installs no version, but it is a write over
+		// the other's all the same: two increments by one, of which one is lost.
+		return LostUpdate
+	case o.earlier(back, out) && byRow && !same && back.kind == wr:
+		return OTV
+	case o.earlier(back, out):
+		return GMonotonic
+	case back.kind == wr && !slices.ContainsFunc(cycle, func(d dep) bool { return o.row(&d) != row }):
+		return NonRepeatableRead
+	case byRow && !same && back.kind == wr:
+		return ReadSkew
+	case two && !same:
+		return ReadWriteSkew
+	}
+	return GSingle
+}
+
+// earlier says that a transaction met what a dependency into it brings in an earlier statement than it made
+// the read of the rw out of it.
+func (o *order) earlier(in, out *dep) bool { return o.arrival(in) < o.accesses[out.access].stmt }
+
+// arrival gives the number of the statement by which a transaction depends on another.
+func (o *order) arrival(in *dep) uint32 {
+	if in.kind == wr {
+		return o.accesses[in.access].stmt
+	}
+	return o.tagOf(in.next).stmt
+}
+
+// telling orders the names for one rw: the first of them is the one to report. What fewer levels permit comes
+// first; then, that a transaction saw one row change comes before that two rows did not fit each other, and
+// that it saw an inconsistent state before that it wrote on top of it.
+func telling(a Anomaly) int {
+	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, GSingle}, a)
+}

@@ -1,0 +1,42 @@
+package analyzer
+
+import "github.com/isotap/isotap/history"
+
+// An ownRead is a read that does not fit what its transaction wrote itself.
+type ownRead struct {
+	access int32
+	write  int32 // the transaction's own last write of the row before; -1 for a read of what it wrote later
+}
+
+// findOwnReads looks for them among the accesses in scratch, which the store will have from index at on. What a
+// ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
+// from the transaction's cloud on (0: none) it may have written what nobody saw.
+func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
+	clear(s.latest)
+	for i := range s.scratch {
+		o := &s.scratch[i]
+		switch {
+		case o.certain():
+			s.latest[o.row] = int32(i)
+		case o.write() || o.is(inexact) || o.is(void) || s.runs[o.tagRun].info.Run == history.Unrecorded:
+		case o.own(id) && o.tagStmt > o.stmt:
+			s.ownReads = append(s.ownReads, ownRead{at + int32(i), none})
+		default:
+			w, ok := s.latest[o.row]
+			if ok && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) {
+				s.ownReads = append(s.ownReads, ownRead{at + int32(i), at + w})
+			}
+		}
+	}
+}
+
+// own says that the version of an access is one of the transaction with the given id.
+func (a *access) own(id tag) bool { return a.seq == id.seq && a.tagRun == id.run }
+
+// misses says that a read does not show the write of its own transaction before it, nor a later one.
+func (a *access) misses(id tag, write *observed) bool {
+	if !a.own(id) || a.tagStmt < write.stmt {
+		return true
+	}
+	return a.tagStmt == write.stmt && write.op == history.DeleteRow
+}
