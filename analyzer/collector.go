@@ -19,7 +19,7 @@ type collector struct {
 	// stages are, by class and the statements of an rw, how early in the search the first cycle with
 	// it was found.
 	stages map[string]int
-	folded map[int32]int32 // tables as foldTable sees them, by table
+	folded map[int32]int32 // tables as FoldTable sees them, by table
 	tables []string        // these, by number
 }
 
@@ -187,12 +187,12 @@ func (o *order) stmtsOf(d *dep) (from, to uint32) {
 	return from, to
 }
 
-// table gives the number of a row's table, as foldTable sees it.
+// table gives the number of a row's table, as FoldTable sees it.
 func (c *collector) table(row int32) int32 {
 	t := c.o.rows.rows[row].table
 	n, ok := c.folded[t]
 	if !ok {
-		name := foldTable(c.o.rows.tables[t])
+		name := FoldTable(c.o.rows.tables[t])
 		if n = int32(slices.Index(c.tables, name)); n < 0 {
 			n = int32(len(c.tables))
 			c.tables = append(c.tables, name)

@@ -104,6 +104,7 @@ type Finding struct {
 	Explanation []string
 	Advice      []string // what to change, the smallest fix first
 	Suggested   []string // the statements in Advice that no client sent
+	Known       bool     // a baseline accepts it (package baseline)
 }
 
 // Txns gives the witness's transactions in the order of the cycle, each once.
@@ -155,4 +156,6 @@ type Result struct {
 	Runs     []history.Info
 	Coverage Coverage
 	Findings []*Finding
+	Baseline string     // the baseline that Findings were compared with (package baseline); empty for none
+	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
 }

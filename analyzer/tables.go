@@ -35,8 +35,8 @@ func FoldTables(shape string) string {
 	return b.String()
 }
 
-// foldTable does the same to a row's table, and leaves its incarnation out.
-func foldTable(table string) string {
+// FoldTable does the same to a row's table as [Edge] has it, and leaves its incarnation out.
+func FoldTable(table string) string {
 	table, _, _ = strings.Cut(table, "@")
 	if s := stem(table); len(s) < len(table) && !strings.HasSuffix(s, ".") {
 		return s + "#"

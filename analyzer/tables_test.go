@@ -25,7 +25,7 @@ func TestStatementsOnNumberedCopiesOfATableAreOne(t *testing.T) {
 	for table, want := range map[string]string{
 		"sb.sbtest1": "sb.sbtest#", "sb.sbtest10@3": "sb.sbtest#", "shop.orders": "shop.orders", "shop.orders@2": "shop.orders", "db1.2024": "db1.2024",
 	} {
-		if got := foldTable(table); got != want {
+		if got := FoldTable(table); got != want {
 			t.Errorf("%s gives %s, want %s", table, got, want)
 		}
 	}

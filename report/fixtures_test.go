@@ -23,6 +23,7 @@ func fixtures() map[string]*analyzer.Result {
 		"hostile":     hostile(),
 		"unseen":      unseen(),
 		"spread":      spreadOut(),
+		"baseline":    compared(),
 	}
 }
 
@@ -108,6 +109,15 @@ func spreadOut() *analyzer.Result {
 	r := lostUpdate()
 	f := r.Findings[0]
 	f.Count, f.Patterns, f.ProgramSets, f.Tables = 4711, 45, 312, []string{"sbtest.sbtest#"}
+	return r
+}
+
+// compared is a result of which a baseline knows one finding, and has another that was not seen.
+func compared() *analyzer.Result {
+	r := skewAndCycle()
+	r.Findings[0].Known = true
+	r.Baseline = "isotap-baseline.json"
+	r.Gone = []*analyzer.Finding{{ID: "5f21c07a0b1c", Class: analyzer.Hazard, Anomaly: analyzer.LostUpdate, Tables: []string{"bank.account", "bank.entry"}}}
 	return r
 }
 

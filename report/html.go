@@ -57,7 +57,9 @@ type page struct {
 	Caution  string
 	Runs     []pageRun
 	Coverage pageCoverage
+	Baseline string // how the findings compare with the baseline
 	Index    []indexRow
+	Gone     []string
 	Unlisted int // findings beyond the index
 	Undrawn  int // findings without a card
 	Groups   []pageGroup
@@ -96,6 +98,7 @@ type share struct{ Name, Count, Percent string }
 // An indexRow is one line of the table of findings. Href is empty where there is no card.
 type indexRow struct {
 	Href                                     string
+	Known                                    bool
 	Class, Anomaly, Programs, Summary, Count string
 }
 
@@ -110,7 +113,10 @@ func newPage(r *analyzer.Result) (*page, error) {
 	p := &page{
 		CSS:     template.CSS(pageCSS), // embedded with the package, not input
 		Verdict: verdict(r), Tone: tone(r), Caution: caution(&r.Coverage),
-		Coverage: newPageCoverage(&r.Coverage),
+		Coverage: newPageCoverage(&r.Coverage), Baseline: baselineText(r),
+	}
+	for _, f := range r.Gone[:min(len(r.Gone), indexRows)] {
+		p.Gone = append(p.Gone, brief(f))
 	}
 	for i := range r.Runs {
 		info := &r.Runs[i]
@@ -123,7 +129,7 @@ func newPage(r *analyzer.Result) (*page, error) {
 }
 
 func tone(r *analyzer.Result) string {
-	violations, hazards := Tally(r)
+	violations, hazards := Tally(r.Findings)
 	switch {
 	case violations > 0:
 		return "violation"
@@ -178,7 +184,7 @@ func (p *page) findings(r *analyzer.Result) error {
 	for i, f := range r.Findings {
 		row := indexRow{
 			Class: string(f.Class), Anomaly: printable(string(f.Anomaly)), Programs: clip(programNames(f.Programs), 60),
-			Summary: clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), indexText), Count: number(f.Count),
+			Summary: clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), indexText), Count: number(f.Count), Known: f.Known,
 		}
 		if room > 0 {
 			size, err := p.card(f, i+1, clock, groups)
@@ -268,6 +274,7 @@ func newPrograms(programs []*analyzer.Program) []pageProgram {
 type card struct {
 	Anchor, ID, Class, Anomaly, Gloss string
 	Seen, When                        string
+	Known                             bool
 	Summary, Rule                     []fragment
 	Spread                            string
 	Graph                             *graph
@@ -295,7 +302,7 @@ func newCard(f *analyzer.Finding, i int, clock clock) *card {
 	statements := quotable(f)
 	c := &card{
 		Anchor: anchor(i), ID: printable(f.ID), Class: string(f.Class), Anomaly: printable(string(f.Anomaly)), Gloss: gloss(f.Anomaly),
-		Summary: prose(f.Summary, statements, proseCode), Rule: prose(f.Rule, statements, proseCode), Seen: "seen " + times(f.Count),
+		Summary: prose(f.Summary, statements, proseCode), Rule: prose(f.Rule, statements, proseCode), Seen: "seen " + times(f.Count), Known: f.Known,
 		Spread: spread(f), Graph: w.drawing(), Timeline: w.timeline(clock),
 	}
 	if f.Count > 1 {

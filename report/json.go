@@ -37,6 +37,19 @@ type (
 		Coverage jsonCoverage  `json:"coverage"`
 		Programs []jsonProgram `json:"programs"`
 		Findings []jsonFinding `json:"findings"`
+		Baseline *jsonBaseline `json:"baseline"`
+	}
+	jsonBaseline struct {
+		Name  string     `json:"name"`
+		New   int        `json:"new"`
+		Known int        `json:"known"`
+		Gone  []jsonGone `json:"gone"`
+	}
+	jsonGone struct {
+		ID      string   `json:"id"`
+		Anomaly string   `json:"anomaly"`
+		Class   string   `json:"class"`
+		Tables  []string `json:"tables"`
 	}
 	jsonVerdict struct {
 		Violations int    `json:"violations"`
@@ -114,6 +127,7 @@ type (
 		Tables       []string   `json:"tables"`
 		Patterns     int        `json:"patterns"`
 		ProgramSets  int        `json:"program_sets"`
+		Known        bool       `json:"known"`
 	}
 	jsonEdge struct {
 		Kind          string   `json:"kind"`
@@ -168,7 +182,7 @@ type (
 )
 
 func newDocument(r *analyzer.Result) *document {
-	violations, hazards := Tally(r)
+	violations, hazards := Tally(r.Findings)
 	doc := &document{
 		Schema:   Schema,
 		Verdict:  jsonVerdict{violations, hazards, gradeOf(&r.Coverage), verdict(r)},
@@ -176,6 +190,7 @@ func newDocument(r *analyzer.Result) *document {
 		Coverage: newJSONCoverage(&r.Coverage),
 		Programs: make([]jsonProgram, 0),
 		Findings: make([]jsonFinding, 0, len(r.Findings)),
+		Baseline: newJSONBaseline(r),
 	}
 	for i := range r.Runs {
 		doc.Runs = append(doc.Runs, newJSONRun(&r.Runs[i]))
@@ -192,6 +207,18 @@ func newDocument(r *analyzer.Result) *document {
 		doc.Findings = append(doc.Findings, newJSONFinding(f, clock))
 	}
 	return doc
+}
+
+func newJSONBaseline(r *analyzer.Result) *jsonBaseline {
+	if r.Baseline == "" {
+		return nil
+	}
+	fresh := len(New(r))
+	b := &jsonBaseline{r.Baseline, fresh, len(r.Findings) - fresh, make([]jsonGone, 0, len(r.Gone))}
+	for _, f := range r.Gone {
+		b.Gone = append(b.Gone, jsonGone{f.ID, string(f.Anomaly), string(f.Class), list(f.Tables)})
+	}
+	return b
 }
 
 func newJSONRun(info *history.Info) jsonRun {
@@ -233,7 +260,7 @@ func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 		Programs: make([]string, 0, len(f.Programs)), Count: f.Count, FirstNS: f.First, LastNS: f.Last,
 		Explanation: list(f.Explanation), Advice: list(f.Advice),
 		Witness: make([]jsonEdge, 0, len(f.Witness)), Transactions: make([]jsonTxn, 0, len(w.txns)),
-		Tables: list(f.Tables), Patterns: max(f.Patterns, 1), ProgramSets: max(f.ProgramSets, 1),
+		Tables: list(f.Tables), Patterns: max(f.Patterns, 1), ProgramSets: max(f.ProgramSets, 1), Known: f.Known,
 	}
 	for _, p := range f.Programs {
 		out.Programs = append(out.Programs, p.Name)

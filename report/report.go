@@ -26,8 +26,8 @@ import (
 )
 
 // Tally counts the findings by class.
-func Tally(r *analyzer.Result) (violations, hazards int) {
-	for _, f := range r.Findings {
+func Tally(findings []*analyzer.Finding) (violations, hazards int) {
+	for _, f := range findings {
 		if f.Class == analyzer.Violation {
 			violations++
 		} else {
@@ -62,7 +62,7 @@ func gradeOf(c *analyzer.Coverage) grade {
 
 // verdict is the one line that sums a result up.
 func verdict(r *analyzer.Result) string {
-	violations, hazards := Tally(r)
+	violations, hazards := Tally(r.Findings)
 	if violations+hazards == 0 {
 		if r.Coverage.Exact == 0 {
 			return "Nothing observed"

@@ -56,17 +56,8 @@ func Terminal(w io.Writer, r *analyzer.Result, opts TerminalOptions) error {
 	t.runs(r.Runs)
 	t.coverage(&r.Coverage)
 	t.verdict(r)
-	shown := r.Findings
-	if opts.Limit > 0 && len(shown) > opts.Limit {
-		shown = shown[:opts.Limit]
-	}
-	for _, f := range shown {
-		t.finding(f)
-	}
-	if rest := len(r.Findings) - len(shown); rest > 0 {
-		t.line("")
-		t.line("… and " + plural(rest, "more finding") + ", seen less often")
-	}
+	t.findings(New(r))
+	t.baseline(r)
 	if err := t.w.Flush(); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
@@ -200,7 +191,7 @@ func how(o analyzer.Observed) string {
 }
 
 func (t *terminal) verdict(r *analyzer.Result) {
-	violations, hazards := Tally(r)
+	violations, hazards := Tally(r.Findings)
 	tone := green
 	switch {
 	case violations > 0:
@@ -209,6 +200,23 @@ func (t *terminal) verdict(r *analyzer.Result) {
 		tone = yellow
 	}
 	t.line(t.paint(tone, verdict(r)))
+	if text := baselineText(r); text != "" {
+		t.text("", text, "")
+	}
+}
+
+func (t *terminal) findings(findings []*analyzer.Finding) {
+	shown := findings
+	if t.opts.Limit > 0 && len(shown) > t.opts.Limit {
+		shown = shown[:t.opts.Limit]
+	}
+	for _, f := range shown {
+		t.finding(f)
+	}
+	if rest := len(findings) - len(shown); rest > 0 {
+		t.line("")
+		t.line("… and " + plural(rest, "more finding") + ", seen less often")
+	}
 }
 
 func (t *terminal) finding(f *analyzer.Finding) {
@@ -332,9 +340,17 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 	if text := caution(c); text != "" {
 		lines = append(lines, "  WARNING: "+text)
 	}
-	for i, f := range r.Findings {
-		if i == summaryFindings {
-			lines = append(lines, fmt.Sprintf("  … and %s", plural(len(r.Findings)-i, "more finding")))
+	if text := baselineText(r); text != "" {
+		lines = append(lines, "  "+text)
+	}
+	fresh := New(r)
+	most := summaryFindings
+	if r.Baseline != "" {
+		most-- // its line
+	}
+	for i, f := range fresh {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("  … and %s", plural(len(fresh)-i, "more finding")))
 			break
 		}
 		lines = append(lines, fmt.Sprintf("  %-9s  %s, %s, seen %s: %s", f.Class, oneLine(string(f.Anomaly)), programNames(f.Programs), times(f.Count), clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), summaryText)))

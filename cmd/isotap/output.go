@@ -8,16 +8,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/baseline"
 	"github.com/isotap/isotap/report"
 )
 
 // output says where a result goes and what exit status it gives.
 type output struct {
-	json    bool
-	verbose bool
-	html    string
-	failOn  string
-	limit   int
+	json     bool
+	verbose  bool
+	html     string
+	failOn   string
+	limit    int
+	baseline string
+	update   string
+	known    *baseline.Use // nil without a baseline
 }
 
 func (o *output) flags(c *cobra.Command) {
@@ -30,21 +34,34 @@ func (o *output) flags(c *cobra.Command) {
 		o.failOn = "hazard"
 	}
 	f.StringVar(&o.failOn, "fail-on", o.failOn, "what gives exit status 1: violation, hazard (which includes violation) or none")
+	f.StringVar(&o.baseline, "baseline", "", "file of the findings that are known: only others give exit status 1 (docs/baseline.md)")
+	f.StringVar(&o.update, "update-baseline", "", "add the findings to the baseline's file; =replace also removes those not seen")
+	f.Lookup("update-baseline").NoOptDefVal = string(baseline.Add)
 	complete(c, "fail-on", "violation", "hazard", "none")
+	complete(c, "update-baseline", string(baseline.Add), string(baseline.Replace))
 	must(c.MarkFlagFilename("html", "html"))
+	must(c.MarkFlagFilename("baseline", "json"))
 }
 
-func (o *output) check() error {
+// check says what is wrong with the flags before anything is done for them.
+func (o *output) check() (err error) {
 	switch o.failOn {
 	case "violation", "hazard", "none":
-		return nil
+	default:
+		return fmt.Errorf("--fail-on: %q is none of violation, hazard, none", o.failOn)
 	}
-	return fmt.Errorf("--fail-on: %q is none of violation, hazard, none", o.failOn)
+	switch {
+	case o.baseline != "":
+		o.known, err = baseline.Open(o.baseline, baseline.Update(o.update))
+	case o.update != "":
+		err = errors.New("--update-baseline needs --baseline FILE")
+	}
+	return err
 }
 
-// write prints the whole report and writes the HTML file, if one is asked for.
+// write prints the whole report and writes the files that are asked for.
 func (o *output) write(c *cobra.Command, r *analyzer.Result) error {
-	if err := o.writeHTML(r); err != nil {
+	if err := o.writeFiles(c, r); err != nil {
 		return err
 	}
 	if o.json {
@@ -53,16 +70,30 @@ func (o *output) write(c *cobra.Command, r *analyzer.Result) error {
 	return report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose, Limit: o.limit})
 }
 
-// summarize writes ten lines to standard error, or the JSON report to standard output, and the HTML
-// file.
+// summarize writes ten lines to standard error, or the JSON report to standard output, and the files that
+// are asked for.
 func (o *output) summarize(c *cobra.Command, r *analyzer.Result) error {
-	if err := o.writeHTML(r); err != nil {
+	if err := o.writeFiles(c, r); err != nil {
 		return err
 	}
 	if o.json {
 		return report.JSON(c.OutOrStdout(), r)
 	}
 	return report.Summary(c.ErrOrStderr(), r, o.html)
+}
+
+// writeFiles compares the result with the baseline, and writes the files.
+func (o *output) writeFiles(c *cobra.Command, r *analyzer.Result) error {
+	if o.known != nil {
+		said, err := o.known.Finish(r)
+		if err != nil {
+			return err
+		}
+		if said != "" {
+			fmt.Fprintln(c.ErrOrStderr(), "isotap:", said)
+		}
+	}
+	return o.writeHTML(r)
 }
 
 func (o *output) writeHTML(r *analyzer.Result) error {
@@ -76,9 +107,9 @@ func (o *output) writeHTML(r *analyzer.Result) error {
 	return errors.Join(report.HTML(f, r), f.Close())
 }
 
-// status is the error that gives the exit status the findings deserve.
+// status is the error that gives the exit status the findings deserve that the baseline does not know.
 func (o *output) status(r *analyzer.Result) error {
-	violations, hazards := report.Tally(r)
+	violations, hazards := report.Tally(report.New(r))
 	if o.failOn != "none" && violations > 0 || o.failOn == "hazard" && hazards > 0 {
 		return exitStatus(1)
 	}
