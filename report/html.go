@@ -121,7 +121,7 @@ func newPage(r *analyzer.Result) (*page, error) {
 	for i := range r.Runs {
 		info := &r.Runs[i]
 		p.Runs = append(p.Runs, pageRun{
-			ID: info.Run.String(), Server: printable(info.Server.Engine + " " + info.Server.Version),
+			ID: info.Run.String(), Server: printable(serverText(info)),
 			Mode: printable(info.Mode), When: runTime(info), Isotap: printable(info.Isotap),
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
@@ -108,12 +109,22 @@ func (t *terminal) text(lead, text string, s style) {
 func (t *terminal) runs(runs []history.Info) {
 	for i := range runs {
 		info := &runs[i]
-		t.text("Recording  ", fmt.Sprintf("run %s, %s %s, mode %s, %s", info.Run, info.Server.Engine, info.Server.Version, info.Mode, runTime(info)), "")
+		parts := []string{"run " + info.Run.String(), serverText(info), "mode " + info.Mode, runTime(info)}
+		known := slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+		t.text("Recording  ", strings.Join(known, ", "), "")
 	}
 }
 
-// runTime says when a run took place, and whether its end is missing.
+// serverText names a run's server; empty where that is not known.
+func serverText(info *history.Info) string {
+	return strings.TrimSpace(info.Server.Engine + " " + info.Server.Version)
+}
+
+// runTime says when a run took place, and whether its end is missing; nothing of one that no clock was read for.
 func runTime(info *history.Info) string {
+	if info.Started.IsZero() {
+		return ""
+	}
 	const layout = "2006-01-02 15:04:05 UTC"
 	started := info.Started.UTC().Format(layout)
 	if info.Ended.IsZero() {

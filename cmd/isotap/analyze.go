@@ -1,28 +1,44 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/foreign"
 	"github.com/isotap/isotap/internal/tap"
 )
 
 func analyzeCommand() *cobra.Command {
 	var out output
+	var other otherHistory
 	c := &cobra.Command{
-		Use:     "analyze DIR...",
-		Short:   "Name the anomalies in recordings",
-		Long:    "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings (see --fail-on).",
-		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'",
+		Use:   "analyze DIR...",
+		Short: "Name the anomalies in recordings",
+		Long: "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings (see --fail-on).\n\n" +
+			"A file in place of a directory is the history of another checker (- for standard input): see --format.",
+		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n  isotap analyze --format elle history.edn",
 		Args:    needs("DIR", 0),
 	}
 	out.flags(c)
+	other.flags(c)
 	c.ValidArgsFunction = completeDirectories
-	c.RunE = func(c *cobra.Command, dirs []string) error {
+	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
 			return err
 		}
-		result, err := tap.Analyze(c.Context(), dirs, analyzer.Options{})
+		var result *analyzer.Result
+		var err error
+		if other.meant(args) {
+			result, err = other.analyze(c, args)
+		} else {
+			result, err = tap.Analyze(c.Context(), args, analyzer.Options{})
+		}
 		if err != nil {
 			return err
 		}
@@ -32,4 +48,67 @@ func analyzeCommand() *cobra.Command {
 		return out.status(result)
 	}
 	return c
+}
+
+// otherHistory says how the history of another checker is read.
+type otherHistory struct {
+	format string
+	assume []string
+}
+
+func (o *otherHistory) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.format, "format", "", "of a file: "+strings.Join(formatList(), ", ")+" (default: found by what it holds)")
+	f.StringSliceVar(&o.assume, "assume", nil, "of a file's registers: sequential-keys, linearizable-keys, as Elle's options of these names")
+	complete(c, "format", formatList()...)
+	complete(c, "assume", "sequential-keys", "linearizable-keys")
+}
+
+// meant says whether the arguments of analyze are a file.
+func (o *otherHistory) meant(args []string) bool {
+	if o.format != "" || len(o.assume) > 0 || slices.Contains(args, "-") {
+		return true
+	}
+	info, err := os.Stat(args[0])
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (o *otherHistory) analyze(c *cobra.Command, args []string) (*analyzer.Result, error) {
+	if len(args) > 1 {
+		return nil, errors.New("one history of another checker is analysed at a time")
+	}
+	var format foreign.Format
+	var options foreign.Options
+	var err error
+	if o.format != "" {
+		if format, err = foreign.ParseFormat(o.format); err != nil {
+			return nil, fmt.Errorf("--format: %w", err)
+		}
+	}
+	for _, a := range o.assume {
+		switch a {
+		case "sequential-keys":
+			options.SequentialKeys = true
+		case "linearizable-keys":
+			options.LinearizableKeys = true
+		default:
+			return nil, fmt.Errorf("--assume: %q is none of sequential-keys, linearizable-keys", a)
+		}
+	}
+	h, err := foreign.ReadFile(c.Context(), c.InOrStdin(), args[0], format, options)
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range h.Notes() {
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: %s: %s\n", args[0], note)
+	}
+	return h.Analyze(c.Context(), analyzer.Options{})
+}
+
+func formatList() []string {
+	var names []string
+	for _, f := range foreign.Formats {
+		names = append(names, string(f))
+	}
+	return names
 }

@@ -1,0 +1,66 @@
+package foreign
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A meeting is what one transaction did to a register, and when.
+type meeting struct {
+	interval
+	start, end int64
+}
+
+// followTime puts what a transaction met of a register behind what was met of it by those that had ended
+// before it began. Of these it takes the latest only: the others come before them.
+func (h *History) followTime() [][2]int32 {
+	var all []meeting
+	var met []interval
+	for t := range int32(len(h.txns)) {
+		if met = h.externals(t, met); h.failed(t) {
+			continue
+		}
+		x := &h.txns[t]
+		end := x.end
+		if x.status == history.Indeterminate {
+			end = math.MaxInt64 // it may have come into effect at any time
+		}
+		for _, m := range met {
+			if m.first != unknown {
+				all = append(all, meeting{m, x.start, end})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b meeting) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.start, b.start)) })
+	var pairs [][2]int32
+	for begin := 0; begin < len(all); {
+		end := begin
+		for end < len(all) && all[end].key == all[begin].key {
+			end++
+		}
+		pairs = h.followTimeOf(pairs, all[begin:end])
+		begin = end
+	}
+	return pairs
+}
+
+// followTimeOf does so for one register, whose meetings are in the order in which they began.
+func (h *History) followTimeOf(pairs [][2]int32, meetings []meeting) [][2]int32 {
+	byEnd := slices.SortedStableFunc(slices.Values(meetings), func(a, b meeting) int { return cmp.Compare(a.end, b.end) })
+	var latest []meeting // of those that have ended: none of them ended before another one began
+	for _, m := range meetings {
+		for len(byEnd) > 0 && byEnd[0].end < m.start {
+			ended := byEnd[0]
+			byEnd = byEnd[1:]
+			latest = slices.DeleteFunc(latest, func(l meeting) bool { return l.end < ended.start })
+			latest = append(latest, ended)
+		}
+		for _, l := range latest {
+			pairs = h.pair(pairs, m.key, l.last, m.first)
+		}
+	}
+	return pairs
+}
