@@ -34,6 +34,7 @@ type History struct {
 	pairs  [][2]int32 // versions of which the first came before the second, at any distance; initial for the first
 
 	state    inside
+	rereads  []rereading
 	problems []problem
 	skipped  int // operations that are not a client's
 	garbage  int // versions that nobody wrote

@@ -12,8 +12,8 @@ type inside struct {
 
 // A keyState is what a transaction knows of a key.
 type keyState struct {
-	elements []int32 // of a list; the one version of a register
-	whole    bool    // they are all; otherwise they are the list's end
+	elements []int32 // that it appended to a list since it read it; the one version of a register
+	own      bool    // it wrote the register after it had read it
 }
 
 func newInside() inside { return inside{keys: make(map[int32]int)} }
@@ -36,7 +36,7 @@ func (s *inside) of(key int32) (*keyState, bool) {
 		s.states = append(s.states, keyState{})
 	}
 	k := &s.states[len(s.states)-1]
-	k.elements, k.whole = k.elements[:0], false
+	k.elements, k.own = k.elements[:0], false
 	return k, false
 }
 
@@ -45,39 +45,58 @@ func (s *inside) wrote(h *History, key, v int32) {
 	if h.kind != lists {
 		k.elements = k.elements[:0]
 	}
-	k.elements = append(k.elements, v)
+	k.elements, k.own = append(k.elements, v), true
 }
 
-// checkRegister compares a read with what the transaction read or wrote before.
+// checkRegister compares a read with an earlier one. That a transaction does not read what it wrote shows in
+// the version.
 func (h *History) checkRegister(t, key, v int32) {
 	k, known := h.state.of(key)
-	if known && k.elements[0] != v {
-		h.found(internal, t, "it read %s of register %s, after it had itself read or written %s", h.describe(v), h.keys[key], h.describe(k.elements[0]))
+	if known && !k.own && k.elements[0] != v {
+		h.rereads = append(h.rereads, rereading{t, key, k.elements[0], v})
 	}
-	k.elements = append(k.elements[:0], v)
+	k.elements, k.own = append(k.elements[:0], v), false
 }
 
-// checkList is checkRegister for a list.
-func (h *History) checkList(t, key int32, elements []int32) {
-	k, known := h.state.of(key)
-	if known && !k.fits(elements) {
-		expected := h.texted(k.elements)
-		if !k.whole {
-			expected = "something that ends with " + expected
+// A rereading is that of a transaction that read a register twice and got two versions.
+type rereading struct{ txn, key, first, second int32 }
+
+// checkRereads finds the rereadings of versions of which it is not known which came first: either way there
+// is a cycle. Where it is known, it shows. The pairs are sorted.
+func (h *History) checkRereads() {
+	for _, r := range h.rereads {
+		a, ok := h.node(r.key, r.first)
+		b, also := h.node(r.key, r.second)
+		if !ok || !also || h.ordered(a, b) || h.ordered(b, a) {
+			continue
 		}
-		h.found(internal, t, "it read %s of list %s, where by its own reads and appends it had to find %s", h.texted(elements), h.keys[key], expected)
+		h.found(reread, r.txn, "it read %s of register %s, and then %s", h.describe(r.first), h.keys[r.key], h.describe(r.second))
 	}
-	k.elements, k.whole = append(k.elements[:0], elements...), true
 }
 
-func (k *keyState) fits(elements []int32) bool {
-	from := len(elements) - len(k.elements)
-	return from >= 0 && (from == 0 || !k.whole) && slices.Equal(elements[from:], k.elements)
+func (h *History) ordered(a, b int32) bool {
+	_, found := slices.BinarySearchFunc(h.pairs, [2]int32{a, b}, comparePairs)
+	return found || a >= int32(len(h.versions))
 }
 
-// checkFuture looks whether the transaction read a version that it writes only now.
+// checkList looks for what the transaction appended, which is to stand at the list's end. That it is not the
+// last element shows in the version, and that the list's beginning changed in the order.
+func (h *History) checkList(t, key int32, elements []int32) {
+	k, _ := h.state.of(key)
+	n := len(k.elements)
+	if n > 0 && len(elements) > 0 && elements[len(elements)-1] == k.elements[n-1] &&
+		(len(elements) < n || !slices.Equal(elements[len(elements)-n:], k.elements)) {
+		h.found(internal, t, "it read %s of list %s, to which it had appended %s", h.texted(elements), h.keys[key], h.texted(k.elements))
+	}
+	k.elements = k.elements[:0]
+}
+
+// checkFuture looks whether the transaction found in a list what it appends only now. That it was the last
+// element shows in the version.
 func (h *History) checkFuture(t, v int32) {
-	if x := &h.versions[v]; x.stamp > h.state.before {
-		h.found(futureRead, t, "it read %s of %s %s, and wrote it after that", h.describe(v), subjectNames[h.kind], h.keys[x.key])
+	x := &h.versions[v]
+	last := func(o op) bool { return !o.write && o.version == v }
+	if x.stamp > h.state.before && !slices.ContainsFunc(h.opsOf(t), last) {
+		h.found(futureRead, t, "it read %s in list %s, and appended it after that", h.describe(v), h.keys[x.key])
 	}
 }

@@ -10,21 +10,24 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// The findings that need the values of a history, by Elle's names. All else is found by [analyzer].
+// The findings that need the values of a history, by Elle's names. All else is found by [analyzer], and so
+// are the cases of the first four that show in one version or in the order of two.
 const (
-	internal          analyzer.Anomaly = "internal"
-	futureRead        analyzer.Anomaly = "future read"
-	duplicateElements analyzer.Anomaly = "duplicate elements"
+	internal                           = analyzer.Internal
+	futureRead                         = analyzer.FutureRead
 	incompatibleOrder                  = analyzer.IncompatibleOrder
+	reread                             = analyzer.NonRepeatableRead
+	duplicateElements analyzer.Anomaly = "duplicate elements"
 	cyclicVersions    analyzer.Anomaly = "cyclic versions"
 )
 
 // meanings says what each of them is.
 var meanings = map[analyzer.Anomaly]string{
-	internal:          "A transaction does not find what it read or wrote itself just before.",
-	futureRead:        "A transaction reads what it writes only later.",
-	duplicateElements: "A list holds an element more than once that was appended once.",
+	internal:          "A transaction does not find in a list all that it appended itself.",
+	futureRead:        "A transaction finds in a list what it appends only later.",
 	incompatibleOrder: "Two reads show a list's elements in different orders.",
+	reread:            "A transaction reads one register twice and gets two versions.",
+	duplicateElements: "A list holds an element more than once that was appended once.",
 	cyclicVersions:    "What transactions met of a register puts its versions in a circle.",
 }
 
@@ -72,6 +75,9 @@ func (h *History) finding(p *problem) *analyzer.Finding {
 		Rule:    "No isolation level allows this.",
 		Summary: meanings[p.anomaly], ProgramSets: 1, Patterns: 1, Tables: []string{subjectNames[h.kind]},
 		Count: p.count, First: p.first, Last: p.last,
+	}
+	if p.anomaly == reread {
+		f.Class, f.Rule = analyzer.Hazard, "Levels without one snapshot for a transaction allow this: READ COMMITTED and weaker ones."
 	}
 	for _, e := range p.examples {
 		f.Explanation = append(f.Explanation, fmt.Sprintf("%s, which ended at %s, is wrong: %s.", h.id(e.txn), h.txns[e.txn].place, e.text))

@@ -71,8 +71,12 @@ func (h *History) inferRegisters(o Options, unplaced map[int32]int) {
 			pairs = append(pairs, [2]int32{h.initialOf(key), v})
 		}
 	}
+	slices.SortFunc(pairs, comparePairs)
 	h.pairs = pairs
+	h.checkRereads()
 }
+
+func comparePairs(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
 
 // initialOf numbers a key's initial version: past all others.
 func (h *History) initialOf(key int32) int32 { return int32(len(h.versions)) + key }
@@ -164,7 +168,7 @@ func (h *History) followSessions() [][2]int32 {
 // withoutCircles adds to pairs those that an assumption gives, but for the registers whose versions would
 // come before themselves.
 func (h *History) withoutCircles(pairs, more [][2]int32, assumption string) [][2]int32 {
-	slices.SortFunc(more, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	slices.SortFunc(more, comparePairs)
 	more = slices.Compact(more)
 	circular := h.circular(slices.Concat(pairs, more))
 	for _, p := range more {
@@ -220,7 +224,7 @@ func flipped(pairs [][2]int32) [][2]int32 {
 // peeled leaves out of pairs what begins with a version that nothing comes before, again and again. It
 // sorts them.
 func (h *History) peeled(pairs [][2]int32) [][2]int32 {
-	slices.SortFunc(pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	slices.SortFunc(pairs, comparePairs)
 	before := make([]int32, len(h.versions)+len(h.keys)) // how many come before each
 	for _, p := range pairs {
 		before[p[1]]++
