@@ -96,6 +96,9 @@ type Physical struct {
 	// Items are each a column, in this order; of an array each element is a text of them, separated by
 	// semicolons, the key's values escaped as in a row's id.
 	Items []Item
+	// Types are those of the columns that are the key's own (ItemKeyInt and its kind), as the server spells them, with
+	// their collations: a statement that was prepared with other ones fails.
+	Types []string
 	// Leaves are the names of tables by oid (ItemTable), where Source.Table alone does not name the row:
 	// those that inherit from it. Nil: it does.
 	Leaves map[uint32]string

@@ -96,6 +96,7 @@ func (s *Session) clientMessage(m message) error {
 	}
 	if begins(m.kind) {
 		s.beginSegment()
+		s.closeOrphans()
 	}
 	s.keep(m)
 	switch m.kind {

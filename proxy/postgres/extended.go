@@ -3,10 +3,8 @@ package postgres
 import (
 	"encoding/binary"
 	"slices"
-	"strconv"
 
 	"github.com/isotap/isotap/rewrite"
-	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // parse takes a Parse message: a statement under a name, with the types of some parameters.
@@ -20,6 +18,9 @@ func (s *Session) parse(m message) {
 		st.text = slices.Clone(r.cString())
 		st.types = slices.Clone(r.b[min(r.pos, len(r.b)):])
 	}
+	if name == "" { // takes the place of another
+		s.closeBeside(s.names.sent.statements[name])
+	}
 	if m.more > 0 || r.err != nil {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
@@ -29,6 +30,9 @@ func (s *Session) parse(m message) {
 	}
 	s.owe(&owed{kind: owesParse, name: name, statement: st})
 	s.names.sent.statements[name] = st
+	if st.form.rewritten && name != "" {
+		s.original(st)
+	}
 }
 
 // sendParse sends the statement's text in that form under a name.
@@ -78,7 +82,7 @@ func readBind(body []byte) (bound, error) {
 func (s *Session) bind(m message) {
 	b, err := readBind(m.body)
 	st := s.names.sent.statements[b.statement]
-	x := &owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{}}
+	x := &owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st}}
 	if st == nil || err != nil && m.more == 0 {
 		x.portal.reason = "unknown statement"
 		s.owe(x)
@@ -151,71 +155,6 @@ func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
 	s.toServer = endMessage(append(out, codes...), start)
 }
 
-// choose decides in which form a statement runs that is bound, and by which plan its rows are understood. It
-// gives the name that the form has on the server, where it may have to be prepared first.
-//
-// The server reads a prepared text anew under the settings of the moment, and refuses it when its columns
-// have changed: to keep that as it is, the form under the client's own name is the one that runs, unless the
-// transaction's level asks for another, or the role may not read what is hidden, or the message is too long to
-// have anything added at its end.
-func (s *Session) choose(name string, st *statement, p *portal, long bool) string {
-	p.plan = p.form.plan(0)
-	script, env := st.form.script, s.planEnv(true)
-	if s.planner != nil && s.known && !s.stale {
-		script = s.planner.Plan(st.text, env)
-	}
-	switch {
-	case s.stale && st.form.rewritten && s.status != 'E': // the role may be another one, which may read less
-		p.form = form{script: st.form.script, reason: "settings not known"}
-		return s.formBeside(st, p.form)
-	case script == nil || s.stale || !s.known:
-		p.reason = "settings not known"
-	case long && p.form.rewritten && p.plan != nil && p.plan.Reply == rewrite.Trimmed:
-		p.form = form{script: script, reason: "size"}
-		return s.formBeside(st, p.form)
-	case sameText(script, st.form.script):
-		if p.plan = (&form{script: script}).plan(0); !st.form.rewritten {
-			p.reason = st.form.reason
-		}
-	case s.status == 'E': // nothing can be prepared beside it, and it is refused
-		p.reason = "prepared before a change"
-	case env != st.env && alike(env, st.env), env.Role != st.env.Role && st.form.rewritten:
-		p.form = form{script: script, rewritten: script.Pieces != nil}
-		p.plan = p.form.plan(0)
-		return s.formBeside(st, p.form)
-	default:
-		p.reason = "prepared before a change"
-	}
-	return name
-}
-
-// alike says whether two environments differ at most in what lasts as long as a transaction.
-func alike(a, b sqlpostgres.Session) bool {
-	a.Serializable, a.Nested = b.Serializable, b.Nested
-	return a == b
-}
-
-// sameText says whether two scripts of one text send the same text upstream.
-func sameText(a, b *sqlpostgres.Script) bool {
-	return a == b || a != nil && b != nil && slices.Equal(a.Pieces, b.Pieces)
-}
-
-// formBeside gives the name under which that form of a statement stands on the server. It is prepared, unseen
-// by the client, when it does not.
-func (s *Session) formBeside(st *statement, f form) string {
-	for _, other := range st.beside {
-		if other.form.rewritten == f.rewritten && (!f.rewritten || sameText(other.form.script, f.script)) {
-			return other.name
-		}
-	}
-	s.names.made++
-	name := "isotap_" + strconv.Itoa(s.names.made)
-	st.beside = append(st.beside, beside{name, f})
-	s.owe(&owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
-	s.sendParse(name, st, &f)
-	return name
-}
-
 // describe takes a Describe message.
 func (s *Session) describe(m message) {
 	r := reader{b: m.body}
@@ -227,8 +166,19 @@ func (s *Session) describe(m message) {
 	if s.describesNothing(x) {
 		return
 	}
+	on := x.name
+	if st := s.names.sent.statements[x.name]; x.kind == owesStatement && st != nil && st.form.rewritten {
+		p := portal{form: st.form}
+		if on = s.choose(x.name, st, &p, false); on != x.name {
+			x.form = &p.form
+		}
+	}
 	s.owe(x)
-	s.toServer = append(s.toServer, m.raw...)
+	if on == x.name {
+		s.toServer = append(s.toServer, m.raw...)
+	} else {
+		s.toServer = appendNamed(s.toServer, 'D', 'S', on)
+	}
 }
 
 // execute takes an Execute message. One that writes and returns what only isotap sees runs to its end, as it
@@ -274,16 +224,6 @@ func (s *Session) closeName(m message) {
 		delete(s.names.sent.portals, x.name)
 		return
 	}
-	if st := s.names.sent.statements[x.name]; st != nil {
-		for _, other := range st.beside {
-			s.closeOwn(other.name)
-		}
-	}
+	s.closeBeside(s.names.sent.statements[x.name])
 	delete(s.names.sent.statements, x.name)
-}
-
-// closeOwn closes a statement, unseen by the client.
-func (s *Session) closeOwn(name string) {
-	s.owe(&owed{kind: owesClose, own: true, silent: true, closes: 'S', name: name})
-	s.toServer = appendNamed(s.toServer, 'C', 'S', name)
 }

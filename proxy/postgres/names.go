@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
@@ -21,20 +20,10 @@ type statement struct {
 	beside []beside
 }
 
-// A beside is another form of a client's statement.
-type beside struct {
-	name string
-	form form
-}
-
-// forget takes a form away that does not stand on the server.
-func (st *statement) forget(name string) {
-	st.beside = slices.DeleteFunc(st.beside, func(b beside) bool { return b.name == name })
-}
-
 // A portal is a statement that was bound to its parameters, or a cursor that SQL declared.
 type portal struct {
 	form   form          // that runs
+	of     *statement    // that was bound; nil: SQL declared it
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
 	args   []string
@@ -67,6 +56,8 @@ type names struct {
 	// unsure says that some of what was sent was not done: sent is to become real when nothing is owed.
 	unsure bool
 	made   int // names of isotap's own that were given
+	// orphans stand beside statements that SQL took away.
+	orphans []string
 }
 
 // agree has the names that were sent mean what the server says, once it owes nothing.
@@ -91,6 +82,11 @@ func (n *names) deallocated(tag, shape string) {
 			name = strings.ReplaceAll(quoted, `""`, `"`)
 		} else {
 			name = strings.ToLower(name)
+		}
+		if st := n.real.statements[name]; st != nil {
+			for _, other := range st.beside {
+				n.orphans = append(n.orphans, other.name)
+			}
 		}
 		delete(n.real.statements, name)
 	default:

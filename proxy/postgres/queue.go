@@ -42,7 +42,8 @@ type owed struct {
 	of     *statement
 	from   string
 	portal *portal
-	// form is the text that owesQuery runs, and at which of its statements the reply is.
+	// form is the text that owesQuery runs, and at which of its statements the reply is; and what owesStatement
+	// describes where it is not what stands under the name.
 	form *form
 	at   int
 	// copies is how many ends of data the client had sent before the message.

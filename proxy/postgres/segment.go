@@ -96,14 +96,18 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	if f == nil || !f.rewritten || !doubtful(e.code) {
 		return false
 	}
-	if _, ok := s.proven[f.script]; ok {
+	outlived := s.outlived(x, e.code)
+	if _, ok := s.proven[f.script]; ok && !outlived {
 		return false
 	}
 	if s.refused == nil || len(s.refused) >= maxScripts {
 		s.refused = make(map[*sqlpostgres.Script]string)
 	}
 	s.refused[f.script] = refusedWith(e.code)
-	if !s.segment.trial() || s.segment.ran || s.status != 'I' {
+	if outlived && !s.segment.tried {
+		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
+	}
+	if !s.segment.keeping || !s.segment.tried && !(outlived && s.alone()) || s.segment.ran || s.status != 'I' {
 		return false
 	}
 	s.replay = replay{on: true, shown: s.segment.shown}
@@ -120,6 +124,37 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	}
 	s.head().silent = true
 	return true
+}
+
+// outlived says whether an error is about a prepared statement that the client's own text stands beside: what isotap
+// added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
+func (s *Session) outlived(x *owed, code string) bool {
+	switch x.kind {
+	case owesExecute:
+		p := s.names.real.portals[x.name]
+		return code == insufficientPrivilege && p != nil && p.of != nil && p.of.hasOriginal()
+	case owesBind:
+		return x.statement != nil && x.statement.hasOriginal()
+	case owesStatement:
+		st := s.names.real.statements[x.name]
+		return st != nil && st.hasOriginal()
+	}
+	return false
+}
+
+// insufficientPrivilege is what a statement fails with whose role may not do what it asks for.
+const insufficientPrivilege = "42501"
+
+// alone says whether nothing was sent behind the segment that the server is at.
+func (s *Session) alone() bool {
+	ends := 0
+	for _, x := range s.queue {
+		switch x.kind {
+		case owesQuery, owesCall, owesSync:
+			ends++
+		}
+	}
+	return ends <= 1
 }
 
 // refusedWith is the reason why a text goes as the client wrote it that the server has refused once.
@@ -141,6 +176,9 @@ func (s *Session) formOf(x *owed) *form {
 	case owesBind:
 		return &x.portal.form
 	case owesStatement:
+		if x.form != nil {
+			return x.form
+		}
 		if st := s.names.real.statements[x.name]; st != nil {
 			return &st.form
 		}

@@ -11,6 +11,7 @@ import (
 type identity struct {
 	exprs []string
 	items []rewrite.Item
+	types []string // of the key's columns that are passed on as they are
 }
 
 func (id *identity) add(item rewrite.Item, expr string) {
@@ -21,7 +22,7 @@ func (id *identity) add(item rewrite.Item, expr string) {
 // source is what the plan says about the identity. A row of a partition is one of the partitioned table at the
 // top, for it may move to another partition; one of a table that inherits stays there.
 func (id *identity) source(s *source) rewrite.Source {
-	p := &rewrite.Physical{Items: id.items}
+	p := &rewrite.Physical{Items: id.items, Types: id.types}
 	table := s.table.Name
 	switch {
 	case s.table.Root != "":
@@ -70,6 +71,7 @@ func (id *identity) key(s *source) error {
 		}
 		if item, ok := keyItems[c.Type]; ok {
 			id.add(item, s.columnOf(here))
+			id.types = append(id.types, c.Full+" "+c.Collation)
 			continue
 		}
 		id.add(rewrite.ItemKeyHex, "pg_catalog.encode("+binary(c.Type, s.columnOf(here))+", 'hex')")

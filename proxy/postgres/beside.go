@@ -1,0 +1,142 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A beside is another form of a client's statement.
+type beside struct {
+	name string
+	form form
+}
+
+// forget takes a form away that does not stand on the server.
+func (st *statement) forget(name string) {
+	st.beside = slices.DeleteFunc(st.beside, func(b beside) bool { return b.name == name })
+}
+
+// choose decides in which form a statement runs that is bound, and by which plan its rows are understood. It
+// gives the name that the form has on the server, where it may have to be prepared first.
+//
+// The server reads a prepared text anew under the settings of the moment, and refuses it when its columns have
+// changed, be they those that isotap added. So the client's own text stands beside what was made of it, prepared at
+// the same time: it runs once the tables are others than then, or where the role may not read what is hidden, or
+// the message is too long to have anything added at its end. For another level of the transaction, or another role,
+// another form is made.
+func (s *Session) choose(name string, st *statement, p *portal, long bool) string {
+	p.plan = p.form.plan(0)
+	script, env := st.form.script, s.planEnv(true)
+	if s.planner != nil && s.known && !s.stale {
+		script = s.planner.Plan(st.text, env)
+	}
+	p.reason = s.obstacle(st, script, long)
+	switch {
+	case p.reason == "" && sameForm(script, st.form.script):
+		if p.plan = (&form{script: script}).plan(0); !st.form.rewritten {
+			p.reason = st.form.reason
+		}
+		return name
+	case p.reason == "" && s.status != 'E' && s.adapts(st, env):
+		p.form = form{script: script, rewritten: script.Pieces != nil}
+		p.plan = p.form.plan(0)
+		return s.formBeside(st, p.form)
+	}
+	p.reason = cmp.Or(p.reason, "prepared before a change")
+	if s.status == 'E' || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
+		return name
+	}
+	p.form = form{script: st.form.script, reason: p.reason}
+	return s.original(st)
+}
+
+// obstacle gives the reason why no form of a statement may run but the client's own, whatever the tables are; empty
+// where there is none.
+func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool) string {
+	switch plan := st.form.plan(0); {
+	case script == nil, s.stale, !s.known: // the role may be another one, which may read less
+		return "settings not known"
+	case long && st.form.rewritten && plan != nil && plan.Reply == rewrite.Trimmed:
+		return "size"
+	}
+	return cmp.Or(s.refused[st.form.script], s.refused[script])
+}
+
+// adapts says whether a statement gets another form for its transaction's level, or its role: its tables are what
+// they were when it was prepared.
+func (s *Session) adapts(st *statement, env sqlpostgres.Session) bool {
+	return (env != st.env && alike(env, st.env) || env.Role != st.env.Role && st.form.rewritten) &&
+		sameForm(s.planner.Plan(st.text, st.env), st.form.script)
+}
+
+// alike says whether two environments differ at most in what lasts as long as a transaction.
+func alike(a, b sqlpostgres.Session) bool {
+	a.Serializable, a.Nested = b.Serializable, b.Nested
+	return a == b
+}
+
+// sameForm says whether two scripts of one text send the same text upstream, and the columns that it adds have the
+// same types.
+func sameForm(a, b *sqlpostgres.Script) bool {
+	return a == b || a != nil && b != nil && slices.Equal(a.Pieces, b.Pieces) && slices.EqualFunc(a.Statements, b.Statements, sameTypes)
+}
+
+func sameTypes(a, b *rewrite.Plan) bool {
+	return slices.EqualFunc(a.Sources, b.Sources, func(a, b rewrite.Source) bool {
+		return a.Physical == b.Physical || slices.Equal(a.Physical.Types, b.Physical.Types)
+	})
+}
+
+// original gives the name under which the client's own text of a statement stands on the server.
+func (s *Session) original(st *statement) string {
+	return s.formBeside(st, form{script: st.form.script})
+}
+
+// formBeside gives the name under which that form of a statement stands on the server. It is prepared, unseen
+// by the client, when it does not.
+func (s *Session) formBeside(st *statement, f form) string {
+	for _, other := range st.beside {
+		if other.form.rewritten == f.rewritten && (!f.rewritten || sameForm(other.form.script, f.script)) {
+			return other.name
+		}
+	}
+	s.names.made++
+	name := "isotap_" + strconv.Itoa(s.names.made)
+	st.beside = append(st.beside, beside{name, f})
+	s.owe(&owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
+	s.sendParse(name, st, &f)
+	return name
+}
+
+// hasOriginal says whether the client's own text stands on the server beside what was made of it.
+func (st *statement) hasOriginal() bool {
+	return slices.ContainsFunc(st.beside, func(b beside) bool { return !b.form.rewritten })
+}
+
+// closeBeside closes what isotap prepared beside a statement; nil is none.
+func (s *Session) closeBeside(st *statement) {
+	if st == nil {
+		return
+	}
+	for _, other := range st.beside {
+		s.closeOwn(other.name)
+	}
+}
+
+// closeOwn closes a statement, unseen by the client.
+func (s *Session) closeOwn(name string) {
+	s.owe(&owed{kind: owesClose, own: true, silent: true, closes: 'S', name: name})
+	s.toServer = appendNamed(s.toServer, 'C', 'S', name)
+}
+
+// closeOrphans closes what stands beside statements that SQL took away.
+func (s *Session) closeOrphans() {
+	for _, name := range s.names.orphans {
+		s.closeOwn(name)
+	}
+	s.names.orphans = s.names.orphans[:0]
+}
