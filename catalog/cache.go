@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,12 +35,6 @@ type snapshot struct {
 	epoch       uint64
 	tables      map[name]*rewrite.Table
 	foreignKeys []foreignKey
-}
-
-// A foreignKey of table child acts on it when parent is written.
-type foreignKey struct {
-	child, parent                  name
-	cascadesUpdate, cascadesDelete bool
 }
 
 // Load reads the whole catalog of the server, apart from its own schemas.
@@ -99,14 +94,17 @@ func (c *Cache) Refresh(ctx context.Context, conn *Conn, schema, table string) e
 // replace makes next the current snapshot, if it differs from it: with what foreign keys do to others
 // when a table is written. It needs c.mu, and next's map must be next's own.
 func (c *Cache) replace(next *snapshot) {
-	cascadesUpdate, cascadesDelete := map[name]bool{}, map[name]bool{}
+	cascadesUpdate, cascadesDelete := map[name][]string{}, map[name]bool{}
 	for _, k := range next.foreignKeys {
-		cascadesUpdate[k.parent] = cascadesUpdate[k.parent] || k.cascadesUpdate
+		if k.cascadesUpdate {
+			cascadesUpdate[k.parent] = append(cascadesUpdate[k.parent], k.reactsTo(next.tables[k.parent])...)
+		}
 		cascadesDelete[k.parent] = cascadesDelete[k.parent] || k.cascadesDelete
 	}
 	for n, t := range next.tables {
 		changed := *t
-		changed.CascadesUpdate, changed.CascadesDelete = cascadesUpdate[n], cascadesDelete[n]
+		slices.Sort(cascadesUpdate[n])
+		changed.CascadesUpdate, changed.CascadesDelete = slices.Compact(cascadesUpdate[n]), cascadesDelete[n]
 		next.tables[n] = &changed
 	}
 	current := c.current.Load()

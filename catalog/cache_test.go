@@ -39,7 +39,9 @@ CREATE TRIGGER d BEFORE DELETE ON triggered FOR EACH ROW SET @x = 1;
 CREATE TABLE parent (id INT PRIMARY KEY);
 CREATE TABLE strict_parent (id INT PRIMARY KEY);
 CREATE TABLE child (a INT, b INT, FOREIGN KEY (a) REFERENCES parent (id) ON DELETE SET NULL,
-  FOREIGN KEY (b) REFERENCES strict_parent (id) ON UPDATE RESTRICT)
+  FOREIGN KEY (b) REFERENCES strict_parent (id) ON UPDATE RESTRICT);
+CREATE TABLE pair (a INT, b INT, c INT, UNIQUE KEY ba (b, a));
+CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b, a) ON UPDATE CASCADE)
 `)
 	cache := load(t, connect(t))
 	name := func(table string) string { return schema + "." + table }
@@ -61,6 +63,8 @@ CREATE TABLE child (a INT, b INT, FOREIGN KEY (a) REFERENCES parent (id) ON DELE
 		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}}},
 		{Name: name("parent"), CascadesDelete: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}},
 			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
+		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []rewrite.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
+			Indexes: []rewrite.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
 		{Name: name("strict_parent"), Columns: []rewrite.Column{{Name: "id", Type: "int"}},
 			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
 	} {
@@ -87,7 +91,7 @@ CREATE TABLE gone (a INT)
 		{"CREATE TABLE fresh (a INT)", "fresh"},
 		{"DROP TABLE gone", "gone"},
 		{"ALTER TABLE child ADD COLUMN b INT, ADD KEY (b)", "child"},
-		{"ALTER TABLE child ADD CONSTRAINT fk FOREIGN KEY (a) REFERENCES parent (id) ON DELETE CASCADE", "child"},
+		{"ALTER TABLE child ADD CONSTRAINT fk FOREIGN KEY (a) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE", "child"},
 		{"CREATE TRIGGER tr BEFORE UPDATE ON parent FOR EACH ROW SET @x = 1", "parent"},
 		{"ALTER TABLE child DROP FOREIGN KEY fk", "child"},
 		{"DROP TRIGGER tr", "parent"},

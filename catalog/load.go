@@ -16,7 +16,8 @@ type reading struct {
 	only        *name // nil: all tables outside the system schemas
 	tables      map[name]*rewrite.Table
 	foreignKeys []foreignKey
-	lasting     map[name]bool // tables of an engine that cannot roll back
+	references  map[reference][]string // the columns of its parent that a foreign key references
+	lasting     map[name]bool          // tables of an engine that cannot roll back
 }
 
 // The parts of a reading. In each, the first two columns name the table and %s stands for the
@@ -30,13 +31,15 @@ const (
 		FROM information_schema.STATISTICS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
 	readTriggers = `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, EVENT_MANIPULATION
 		FROM information_schema.TRIGGERS WHERE %s`
-	readForeignKeys = `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE
-		FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE %s`
+	readForeignKeys = `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE,
+		CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE %s`
+	readReferenced = `SELECT TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, REFERENCED_COLUMN_NAME
+		FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_COLUMN_NAME IS NOT NULL AND (%s)`
 )
 
 // read asks the server for all tables, or for one and the foreign keys to and from it.
 func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
-	r := &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, lasting: map[name]bool{}}
+	r := &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{}, lasting: map[name]bool{}}
 	parts := []struct {
 		query  string
 		tables [][2]string // pairs of columns that may name the table
@@ -48,6 +51,8 @@ func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, err
 		{readTriggers, [][2]string{{"EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"}}, r.addTrigger},
 		{readForeignKeys, [][2]string{{"CONSTRAINT_SCHEMA", "TABLE_NAME"},
 			{"UNIQUE_CONSTRAINT_SCHEMA", "REFERENCED_TABLE_NAME"}}, r.addForeignKey},
+		{readReferenced, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"},
+			{"REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME"}}, r.addReferenced},
 	}
 	for _, p := range parts {
 		where, args := r.where(p.tables)
@@ -62,6 +67,9 @@ func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, err
 			}
 			p.add(c.name(row[0], row[1]), row)
 		}
+	}
+	for i, k := range r.foreignKeys {
+		r.foreignKeys[i].references = r.references[k.reference]
 	}
 	return r, nil
 }
@@ -172,21 +180,4 @@ func (r *reading) addTrigger(n name, row row) {
 	case "DELETE":
 		t.DeleteTrigger = true
 	}
-}
-
-func (r *reading) addForeignKey(child name, row row) {
-	parent := r.cache.name(row[2], row[3])
-	if r.only != nil && child != *r.only && parent != *r.only {
-		return
-	}
-	r.foreignKeys = append(r.foreignKeys, foreignKey{child, parent, acts(row[4]), acts(row[5])})
-}
-
-// acts says whether a foreign key's rule makes the server write rows of the child.
-func acts(rule string) bool {
-	switch rule {
-	case "CASCADE", "SET NULL", "SET DEFAULT":
-		return true
-	}
-	return false
 }

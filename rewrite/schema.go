@@ -1,6 +1,9 @@
 package rewrite
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Schema tells a rewriter what the tables look like. Implementations are safe for concurrent use;
 // the tables they return are never changed afterwards.
@@ -27,9 +30,11 @@ type Table struct {
 	WListBytes int
 	// Triggers by the event that they fire on.
 	InsertTrigger, UpdateTrigger, DeleteTrigger bool
-	// CascadesUpdate and CascadesDelete say that a foreign key of another table reacts with an
-	// action (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names.
-	CascadesUpdate, CascadesDelete bool
+	// CascadesUpdate and CascadesDelete say to what a foreign key of another table reacts with an action
+	// (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names. Of updates it is
+	// those of some columns; an empty name stands for any, where it is not known which, or the server computes it.
+	CascadesUpdate []string
+	CascadesDelete bool
 
 	// What follows is PostgreSQL's.
 
@@ -76,6 +81,12 @@ type Index struct {
 	Columns []string // a prefix or functional part appears as ""
 	Primary bool
 	Unique  bool
+}
+
+// CascadesFrom says whether a foreign key of another table reacts when the column gets another value. Names that differ
+// in case only count as one.
+func (t *Table) CascadesFrom(column string) bool {
+	return slices.ContainsFunc(t.CascadesUpdate, func(c string) bool { return c == "" || strings.EqualFold(c, column) })
 }
 
 // Column finds a column by its name as the server spells it; nil when there is none.

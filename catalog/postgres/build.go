@@ -30,7 +30,7 @@ func (r *reading) tables() map[name]*rewrite.Table {
 
 func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 	t := r.table
-	on, acts := r.onStatement, events{}
+	on, acts := r.onStatement, actions{}
 	family := b.family(oid)
 	t.Rows = 0
 	for _, member := range family {

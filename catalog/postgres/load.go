@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,12 +33,38 @@ func (e events) or(f events) events {
 	return events{e.insert || f.insert, e.update || f.update, e.delete || f.delete}
 }
 
+// actions are what foreign keys react to: updates of these columns, deletes.
+type actions struct {
+	update []string
+	delete bool
+}
+
+// actionsOf reads a row of readActions.
+func actionsOf(row row) (a actions) {
+	if row[2] == "t" {
+		a.update = []string{row[1]}
+	}
+	a.delete = row[3] == "t"
+	return a
+}
+
+// or leaves both as they are.
+func (a actions) or(b actions) actions {
+	for _, column := range b.update {
+		if !slices.Contains(a.update, column) {
+			a.update = append(slices.Clip(a.update), column)
+		}
+	}
+	a.delete = a.delete || b.delete
+	return a
+}
+
 // A reading is the catalog's tables and views, or some of them, and how all of them are related.
 type reading struct {
 	relations map[uint32]*relation
 	parents   map[uint32][]uint32
 	// actions are what foreign keys do to other tables' rows when a row of this one is written.
-	actions     map[uint32]events
+	actions     map[uint32]actions
 	fingerprint string
 	rights      map[string]rights // of the roles asked about
 	functions   map[string]sqlpostgres.FunctionKind
@@ -78,7 +105,7 @@ func (r *reading) named(tables []rewrite.TableName) iter.Seq2[uint32, *relation]
 
 // readWhere asks for what meets the condition on pg_class c, and last for a fingerprint if it is to.
 func readWhere(ctx context.Context, c *Conn, condition string, args []string, roles []string, fingerprint ...query) (*reading, error) {
-	r := &reading{relations: map[uint32]*relation{}, parents: map[uint32][]uint32{}, actions: map[uint32]events{}}
+	r := &reading{relations: map[uint32]*relation{}, parents: map[uint32][]uint32{}, actions: map[uint32]actions{}}
 	parts := []struct {
 		query string
 		add   func(*relation, row)
@@ -131,12 +158,12 @@ func (r *reading) addRelation(row row) {
 }
 
 // relate takes in inheritance and foreign keys.
-func (r *reading) relate(parents, actions []row) {
+func (r *reading) relate(parents, reactions []row) {
 	for _, row := range parents {
 		r.parents[row.oid(0)] = append(r.parents[row.oid(0)], row.oid(1))
 	}
-	for _, row := range actions {
-		r.actions[row.oid(0)] = events{update: row[1] == "t", delete: row[2] == "t"}
+	for _, row := range reactions {
+		r.actions[row.oid(0)] = r.actions[row.oid(0)].or(actionsOf(row))
 	}
 }
 

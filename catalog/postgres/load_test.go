@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -178,11 +179,20 @@ CREATE TABLE parent (a int PRIMARY KEY, b int UNIQUE);
 CREATE TABLE strict_parent (a int PRIMARY KEY);
 CREATE TABLE leaf_parent (a int PRIMARY KEY) PARTITION BY RANGE (a);
 CREATE TABLE leaf_parent_1 PARTITION OF leaf_parent FOR VALUES FROM (0) TO (10);
+CREATE TABLE pair (a int, b int, c int, PRIMARY KEY (a, b));
+CREATE TABLE computed (a int GENERATED ALWAYS AS (b + 1) STORED UNIQUE, b int);
+CREATE TABLE whole_parent (a int PRIMARY KEY, b int) PARTITION BY RANGE (a);
+CREATE TABLE whole_1 PARTITION OF whole_parent FOR VALUES FROM (0) TO (10);
 CREATE TABLE child (a int REFERENCES parent ON DELETE SET NULL, b int REFERENCES parent (b) ON UPDATE CASCADE,
-	c int REFERENCES strict_parent ON DELETE RESTRICT, d int REFERENCES leaf_parent_1 ON DELETE SET DEFAULT)
+	c int REFERENCES strict_parent ON DELETE RESTRICT, d int REFERENCES leaf_parent_1 ON DELETE SET DEFAULT,
+	e int, f int, FOREIGN KEY (e, f) REFERENCES pair (b, a) ON UPDATE SET NULL, g int REFERENCES computed (a) ON UPDATE CASCADE,
+	h int REFERENCES whole_parent ON UPDATE CASCADE ON DELETE CASCADE)
 `)
 	c := load(t, name)
-	type fires struct{ insert, update, delete, cascadesUpdate, cascadesDelete bool }
+	type fires struct {
+		insert, update, delete, cascadesDelete bool
+		cascadesUpdate                         string
+	}
 	for name, want := range map[string]fires{
 		"by_row":        {insert: true, update: true},
 		"by_statement":  {delete: true},
@@ -194,14 +204,22 @@ CREATE TABLE child (a int REFERENCES parent ON DELETE SET NULL, b int REFERENCES
 		"part":          {insert: true},
 		"leaf_parted":   {update: true},
 		"leaf":          {update: true, delete: true},
-		"parent":        {cascadesUpdate: true, cascadesDelete: true},
+		"parent":        {cascadesUpdate: `["b"]`, cascadesDelete: true},
+		"pair":          {cascadesUpdate: `["a" "b"]`},
+		"computed":      {cascadesUpdate: `[""]`},
 		"strict_parent": {},
 		"leaf_parent":   {cascadesDelete: true},
 		"leaf_parent_1": {cascadesDelete: true},
+		"whole_parent":  {cascadesUpdate: `["a"]`, cascadesDelete: true},
+		"whole_1":       {cascadesUpdate: `["a"]`, cascadesDelete: true},
 		"child":         {},
 	} {
 		got := table(t, c, name)
-		if (fires{got.InsertTrigger, got.UpdateTrigger, got.DeleteTrigger, got.CascadesUpdate, got.CascadesDelete}) != want {
+		cascades := ""
+		if got.CascadesUpdate != nil {
+			cascades = fmt.Sprintf("%q", got.CascadesUpdate)
+		}
+		if (fires{got.InsertTrigger, got.UpdateTrigger, got.DeleteTrigger, got.CascadesDelete, cascades}) != want {
 			t.Errorf("%s: %+v; want %+v", name, got, want)
 		}
 	}

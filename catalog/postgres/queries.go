@@ -64,9 +64,11 @@ const (
 	readFunctions = `SELECT p.proname, CASE WHEN NOT bool_or(p.prokind = 'a') THEN 'f' WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
 		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 GROUP BY p.proname`
 	readParents = `SELECT inhrelid, inhparent FROM pg_inherits ORDER BY inhrelid, inhseqno`
-	readActions = `SELECT confrelid, bool_or(confupdtype IN ('c', 'n', 'd')), bool_or(confdeltype IN ('c', 'n', 'd'))
-		FROM pg_constraint WHERE contype = 'f' GROUP BY confrelid
-		HAVING bool_or(confupdtype IN ('c', 'n', 'd') OR confdeltype IN ('c', 'n', 'd'))`
+	// What a generated column is changes with any other.
+	readActions = `SELECT k.confrelid, CASE WHEN a.attgenerated = '' THEN a.attname ELSE '' END,
+			bool_or(k.confupdtype IN ('c', 'n', 'd')), bool_or(k.confdeltype IN ('c', 'n', 'd'))
+		FROM pg_constraint k JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey)
+		WHERE k.contype = 'f' AND (k.confupdtype IN ('c', 'n', 'd') OR k.confdeltype IN ('c', 'n', 'd')) GROUP BY 1, 2 ORDER BY 1, 2`
 )
 
 // readFingerprint gives a text that differs whenever a reading would. A row of a system catalog that changed

@@ -37,9 +37,7 @@ func (pl *planner) duplicates(n *ast.InsertStmt, t *rewrite.Table) error {
 	if r := pl.beyond.returning; !r.empty() {
 		end = r.from
 	}
-	if t.CascadesUpdate {
-		pl.lower("cascade")
-	}
+	pl.cascades(n.OnDuplicate, t)
 	return pl.assign(c, on+3, end)
 }
 

@@ -56,7 +56,7 @@ func testSchema() tables {
 		"shop.trig": with(table("shop.trig", "id int, a int"), func(t *rewrite.Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
-		"shop.parent": with(table("shop.parent", "id int, a int"), func(t *rewrite.Table) { t.CascadesUpdate, t.CascadesDelete = true, true }),
+		"shop.parent": with(table("shop.parent", "id int, a int"), func(t *rewrite.Table) { t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true }),
 		"shop.long":   with(table("shop.long", "id int, a int"), func(t *rewrite.Table) { t.WListBytes = 0 }),
 		"shop.short":  with(table("shop.short", "id int, a int"), func(t *rewrite.Table) { t.WListBytes = 20 }),
 		"bank.item":   table("bank.item@2", "id int, name varchar"),

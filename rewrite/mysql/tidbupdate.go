@@ -48,9 +48,7 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", ")}, c.tagUnless(same[0]), []rewrite.Piece{text(gap)})...)
 	pl.plan.Capture = true
-	if t.CascadesUpdate {
-		pl.lower("cascade")
-	}
+	pl.cascades(n.List, t)
 	pl.lowerBy(inspectWrite(n))
 	return nil
 }

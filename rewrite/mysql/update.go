@@ -1,6 +1,12 @@
 package mysql
 
-import "github.com/pingcap/tidb/pkg/parser/ast"
+import (
+	"slices"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
 
 // update makes an UPDATE collect and tag the rows that it really changes, in the form of DESIGN 4.3: the
 // old stored values are saved before the client's assignments and compared after them. Where the server
@@ -34,11 +40,16 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if n.IgnoreErr {
 		pl.lower("UPDATE IGNORE")
 	}
-	if t.CascadesUpdate {
-		pl.lower("cascade")
-	}
+	pl.cascades(n.List, t)
 	pl.lowerBy(inspectWrite(n))
 	return nil
+}
+
+// cascades lowers the plan if an update of the table's rows by these assignments changes rows of others.
+func (pl *planner) cascades(list []*ast.Assignment, t *rewrite.Table) {
+	if slices.ContainsFunc(list, func(a *ast.Assignment) bool { return t.CascadesFrom(a.Column.Name.O) }) {
+		pl.lower("cascade")
+	}
 }
 
 // assignments finds those of an UPDATE: the tokens behind set, up to end.

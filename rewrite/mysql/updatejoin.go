@@ -126,7 +126,7 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		switch {
 		case s.table.UpdateTrigger:
 			return refusal("trigger")
-		case s.table.CascadesUpdate:
+		case slices.ContainsFunc(assigned, func(p place) bool { return p.source == s && s.table.CascadesFrom(p.column.Name) }):
 			return refusal("cascade")
 		case slices.ContainsFunc(targets[:i], func(other *source) bool { return other.table.Name == s.table.Name }):
 			return refusal("table updated twice")

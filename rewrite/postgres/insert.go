@@ -37,7 +37,7 @@ func readsTables(n *ast.SelectStmt) bool {
 
 // conflict adds what tells inserted rows from updated ones.
 func (w *write) conflict(n *ast.OnConflictClause) error {
-	w.updates()
+	w.updates(nodes(n.TargetList))
 	switch {
 	case w.session.Version >= 18 && w.target.table.Partitioned && !w.versions.hide(w.target.ref):
 		w.left()

@@ -48,11 +48,11 @@ func (w *write) clause(c *ast.MergeWhenClause) bool {
 	case ast.CMD_DELETE:
 		w.deletes()
 	case ast.CMD_UPDATE:
-		w.updates()
 		var assignments []ast.Node
 		for _, t := range c.TargetList {
 			assignments = append(assignments, t)
 		}
+		w.updates(assignments)
 		return len(w.target.table.Key) == 0 || w.assigns(assignments)
 	}
 	return false

@@ -85,7 +85,7 @@ func testSchema() tables {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
 		"public.referred": with(table("public.referred", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
-			t.CascadesUpdate, t.CascadesDelete = true, true
+			t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true
 		}),
 		"bank.item": table("bank.item@2", "id int4, name text", "primary(id)"),
 		"bank.acct": table("bank.acct", "id int4, bal int4", "primary(id)"),

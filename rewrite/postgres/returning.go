@@ -140,12 +140,12 @@ func (w *write) keyed(assigned bool) {
 	}
 }
 
-// updates lowers the plan for what an update of the target brings about elsewhere.
-func (w *write) updates() {
+// updates lowers the plan for what an update of the target by these assignments brings about elsewhere.
+func (w *write) updates(assignments []ast.Node) {
 	if w.target.table.UpdateTrigger {
 		w.triggers()
 	}
-	if w.target.table.CascadesUpdate {
+	if anyAssigned(assignments, w.target.table.CascadesFrom) {
 		w.lower("cascade")
 	}
 }
@@ -175,9 +175,14 @@ func (w *write) triggers() {
 
 // assigns says whether one of the assignments is to a column of the target's key.
 func (w *write) assigns(assignments []ast.Node) bool {
+	return anyAssigned(assignments, func(column string) bool { return slices.Contains(w.target.table.Key, column) })
+}
+
+// anyAssigned says whether one of the assignments is to a column that is such a one, or to what is not known.
+func anyAssigned(assignments []ast.Node, such func(column string) bool) bool {
 	return slices.ContainsFunc(assignments, func(a ast.Node) bool {
 		target, ok := a.(*ast.ResTarget)
-		return !ok || slices.Contains(w.target.table.Key, target.Name)
+		return !ok || such(target.Name)
 	})
 }
 

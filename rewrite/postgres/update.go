@@ -16,7 +16,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err := w.settle(n.TargetList, n.WhereClause, n.FromClause); err != nil {
 		return err
 	}
-	w.updates()
+	w.updates(nodes(n.TargetList))
 	if w.target.table.UpdateTrigger {
 		// Where a BEFORE trigger had to wait for the row, old is what the statement's snapshot has, not what was replaced.
 		w.left()

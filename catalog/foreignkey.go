@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A reference names a foreign key by its table and its own name.
+type reference struct {
+	child      name
+	constraint string
+}
+
+// A foreignKey of table child acts on it when parent is written.
+type foreignKey struct {
+	reference
+	parent                         name
+	cascadesUpdate, cascadesDelete bool
+	references                     []string // columns of parent; nil: not known which
+}
+
+func (r *reading) addForeignKey(child name, row row) {
+	parent := r.cache.name(row[2], row[3])
+	if r.only != nil && child != *r.only && parent != *r.only {
+		return
+	}
+	r.foreignKeys = append(r.foreignKeys, foreignKey{reference: reference{child, row[6]}, parent: parent,
+		cascadesUpdate: acts(row[4]), cascadesDelete: acts(row[5])})
+}
+
+func (r *reading) addReferenced(child name, row row) {
+	k := reference{child, row[2]}
+	r.references[k] = append(r.references[k], row[3])
+}
+
+// acts says whether a foreign key's rule makes the server write rows of the child.
+func acts(rule string) bool {
+	switch rule {
+	case "CASCADE", "SET NULL", "SET DEFAULT":
+		return true
+	}
+	return false
+}
+
+// reactsTo gives the columns of the parent, nil if that is not known, updates of which the foreign key reacts to, as
+// [rewrite.Table].CascadesUpdate has them.
+func (k *foreignKey) reactsTo(parent *rewrite.Table) []string {
+	computed := func(column string) bool {
+		c := parent.Column(column)
+		return c == nil || c.Generated
+	}
+	if parent == nil || len(k.references) == 0 || slices.ContainsFunc(k.references, computed) {
+		return []string{""}
+	}
+	return k.references
+}
