@@ -31,11 +31,12 @@
 //
 // # The files
 //
-// tree.go holds a value of a file while it is decoded, edn.go and json.go read them. jepsen.go, plume.go
-// and dbcop.go make transactions of them and put these into the compact arrays of history.go. lists.go and
-// registers.go infer orders, internal.go finds what is wrong within one transaction, problems.go makes
-// findings of that, and txns.go hands all to the analyzer. The files that begin with write are the way
-// back.
+// detect.go finds formats by what files hold. tree.go holds a value of a file while it is decoded; edn.go,
+// edn_atoms.go and json.go read them. jepsen.go, plume.go
+// and dbcop.go make transactions of them and put these into the compact arrays of history.go. lists.go,
+// registers.go and realtime.go infer orders, internal.go finds what is wrong within one transaction, problems.go
+// makes findings of that, and txns.go hands all to the analyzer. On the way back, recording.go takes in a
+// recording's transactions, and write.go with write_jepsen.go and write_plain.go writes them.
 package foreign
 
 import (

@@ -33,6 +33,9 @@ type History struct {
 	chains []chain    // by key; of registers nothing is in them
 	pairs  [][2]int32 // versions of which the first came before the second, at any distance; initial for the first
 
+	lost     loss
+	replaced []int32 // by version, of rows: what it replaced; also initial or unknown
+
 	state    inside
 	rereads  []rereading
 	problems []problem
@@ -49,9 +52,10 @@ const (
 	undecided subject = iota
 	lists
 	registers
+	rows // of a recording: what each version replaced is known
 )
 
-var subjectNames = [...]string{"", "list", "register"}
+var subjectNames = [...]string{"", "list", "register", "row"}
 
 // A txn is a transaction. Its operations are ops[first:first+count].
 type txn struct {
@@ -68,6 +72,8 @@ type op struct {
 	key, version int32 // version: also initial or unknown
 	length       int32 // of the list that a read gave
 	write        bool
+	replaces     bool // a write that told what it replaced: of a row
+	unsure       bool // a write that may not have taken place: of a row
 }
 
 const (

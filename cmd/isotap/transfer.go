@@ -5,36 +5,67 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/foreign"
+	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder/jsonlines"
 )
 
 func exportCommand() *cobra.Command {
-	var file string
+	var file, format string
 	c := &cobra.Command{
 		Use:   "export DIR...",
-		Short: "Write recordings as JSON lines",
+		Short: "Write recordings as JSON lines, or as histories of other checkers",
 		Long: "Writes recordings, those of several proxies one after the other, as JSON lines: runs, sessions, transactions\n" +
-			"with their statements, and what rows each of them read and wrote. docs/recording-json.md describes the lines.",
-		Example: "  isotap export ./rec > rec.jsonl\n  isotap export ./rec | jq -c 'select(.txn.status == \"aborted\")'",
+			"with their statements, and what rows each of them read and wrote. docs/recording-json.md describes the lines.\n\n" +
+			"With --format they are written as the history of another checker, in which every row is a list or register\n" +
+			"and every version a number. What it cannot say is said on standard error.",
+		Example: "  isotap export ./rec > rec.jsonl\n  isotap export ./rec | jq -c 'select(.txn.status == \"aborted\")'\n  isotap export --format elle -o history.edn ./rec",
 		Args:    needs("DIR", 0),
 	}
 	c.Flags().StringVarP(&file, "output", "o", "", "write to this file, not to standard output")
+	c.Flags().StringVar(&format, "format", "", "of another checker: "+strings.Join(formatList(), ", ")+" (default: isotap's JSON lines)")
 	must(c.MarkFlagFilename("output", "jsonl"))
+	complete(c, "format", formatList()...)
 	c.ValidArgsFunction = completeDirectories
 	c.RunE = func(c *cobra.Command, dirs []string) error {
+		export := func(w io.Writer) error { return jsonlines.Export(c.Context(), w, dirs...) }
+		if format != "" {
+			f, err := foreign.ParseFormat(format)
+			if err != nil {
+				return fmt.Errorf("--format: %w", err)
+			}
+			export = func(w io.Writer) error { return exportHistory(c, w, f, dirs) }
+		}
 		if file == "" {
-			return jsonlines.Export(c.Context(), c.OutOrStdout(), dirs...)
+			return export(c.OutOrStdout())
 		}
 		f, err := os.Create(file)
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		return errors.Join(jsonlines.Export(c.Context(), f, dirs...), f.Close())
+		return errors.Join(export(f), f.Close())
 	}
 	return c
+}
+
+// exportHistory writes recordings as a history of another checker's, and says what that does not hold.
+func exportHistory(c *cobra.Command, w io.Writer, f foreign.Format, dirs []string) error {
+	r := foreign.NewRecording()
+	if err := tap.Each(c.Context(), dirs, r.AddRun, r.AddTxn); err != nil {
+		return fmt.Errorf("export %w", err)
+	}
+	lost, err := r.History().Write(w, f)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	for _, l := range lost {
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: not in the history: %s\n", l)
+	}
+	return nil
 }
 
 func importCommand() *cobra.Command {

@@ -28,13 +28,8 @@ func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Opt
 func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool) (_ *analyzer.Result, err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: wanted}
 	defer func() { err = errors.Join(err, s.close()) }()
-	for _, dir := range dirs {
-		if err := s.open(dir); err != nil {
-			return nil, fmt.Errorf("analyze %s: %w", dir, err)
-		}
-	}
-	if err := s.findVersions(ctx); err != nil {
-		return nil, err
+	if err := s.prepare(ctx, dirs); err != nil {
+		return nil, fmt.Errorf("analyze %w", err)
 	}
 	o.Load = func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
 		t, err := s.byRun[id.Run()].Txn(ctx, id, session)
@@ -52,6 +47,29 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 	return a.Finish()
 }
 
+// Each reads recordings, and calls run with each of their runs and then txn with each of their transactions:
+// those of a session in order, their statements without texts, and their versions under their tags.
+func Each(ctx context.Context, dirs []string, run func(history.Info) error, txn func(*history.Txn) error) (err error) {
+	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: func(history.Run) bool { return true }}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.prepare(ctx, dirs); err != nil {
+		return err
+	}
+	for i := range s.list {
+		for _, info := range s.list[i].runs {
+			if err := run(info); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.list {
+		if err := s.each(ctx, &s.list[i], s.versions, txn); err != nil {
+			return fmt.Errorf("%s: %w", s.list[i].dir, err)
+		}
+	}
+	return nil
+}
+
 // sources are the recordings of an analysis, open until it ends.
 type sources struct {
 	list   []source
@@ -66,6 +84,16 @@ type source struct {
 	reader *recorder.Reader
 	lookup *recorder.Lookup
 	runs   []history.Info // those that are wanted
+}
+
+// prepare opens the recordings, and finds what their versions are called.
+func (s *sources) prepare(ctx context.Context, dirs []string) error {
+	for _, dir := range dirs {
+		if err := s.open(dir); err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	return s.findVersions(ctx)
 }
 
 func (s *sources) close() error {
@@ -108,7 +136,7 @@ func (s *sources) findVersions(ctx context.Context) error {
 			continue
 		}
 		if err := s.collect(ctx, x, found); err != nil {
-			return fmt.Errorf("analyze %s: %w", x.dir, err)
+			return fmt.Errorf("%s: %w", x.dir, err)
 		}
 		s.versions = found
 	}
