@@ -93,12 +93,12 @@ func (s *suite) run(ctx context.Context, w way, chosen selection) (_ map[string]
 	target := s.host.target()
 	network, address := target.Network, target.Address
 	if w != direct {
-		recording, err := os.MkdirTemp(s.dir, "recording-")
+		dir, err := os.MkdirTemp(s.dir, "isotap-")
 		if err != nil {
 			return nil, fmt.Errorf("make a directory: %w", err)
 		}
-		t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: s.host.listen(recording), ClientTLS: s.host.clients(), Off: w == off,
-			Recording: recording, Drain: time.Second, Version: "driversuite"})
+		t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: s.host.listen(dir), ClientTLS: s.host.clients(), Off: w == off,
+			Recording: filepath.Join(dir, "recording"), Drain: time.Second, Version: "driversuite"})
 		if err != nil {
 			return nil, err
 		}

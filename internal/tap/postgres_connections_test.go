@@ -31,7 +31,7 @@ func postgresOptions(t *testing.T) Options {
 
 // postgresConn connects to a tap.
 func postgresConn(ctx context.Context, tap *Tap, sslmode string) (*pgconn.PgConn, error) {
-	return pgconn.Connect(ctx, fmt.Sprintf("postgres://postgres@%s/%s?sslmode=%s", tap.Addr(), tap.upstream.Database, sslmode))
+	return pgconn.Connect(ctx, fmt.Sprintf("postgres://%s@%s/%s?sslmode=%s", tap.upstream.User, tap.Addr(), tap.upstream.Database, sslmode))
 }
 
 // TestThousandsOfPostgreSQLConnectionsLeaveNothingBehind opens and closes them several at once: with TLS and

@@ -175,7 +175,8 @@ func TestServerThatSaysMoreThanYesToTLSIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestCancelReachesTheRightBackend cancels one of two statements, over each kind of legs.
+// TestCancelReachesTheRightBackend cancels one of two statements, over each kind of legs. The second client
+// speaks the newest protocol that the server does: 3.2, with its longer keys, from version 18 on.
 func TestCancelReachesTheRightBackend(t *testing.T) {
 	p := secureServer(t)
 	for name, r := range map[string]roads{
@@ -192,8 +193,11 @@ func TestCancelReachesTheRightBackend(t *testing.T) {
 			}
 			var ended [2]chan error
 			var conns [2]*pgconn.PgConn
-			for i := range conns {
-				conns[i] = session(t, address, "sslmode="+mode)
+			for i, protocol := range []string{"3.0", "latest"} {
+				conns[i] = session(t, address, "sslmode="+mode+"&max_protocol_version="+protocol)
+				if got, want := len(conns[i].SecretKey()), keySize(p, protocol); got != want {
+					t.Errorf("protocol %s: the key has %d bytes, not %d", protocol, got, want)
+				}
 				ended[i] = make(chan error, 1)
 				go func() {
 					_, err := conns[i].Exec(context.Background(), "SELECT pg_sleep(600)").ReadAll()
@@ -215,6 +219,14 @@ func TestCancelReachesTheRightBackend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// keySize is how long the key is that a server gives for cancelling.
+func keySize(p place, protocol string) int {
+	if protocol == "3.0" || p.Major() < 18 {
+		return 4
+	}
+	return 32
 }
 
 // session logs trusted in.
