@@ -235,4 +235,8 @@ type Place struct {
 	// Leaf is the oid of the table that holds the version, where Row.Table is that of its partitioned
 	// parent; otherwise 0.
 	Leaf uint32
+	// Tagged says that the row carries isotap's columns. Its ID is then isotap_rowid, and CTID and NewID are no
+	// places but the log positions of the last tags in isotap_wlist; the XID that an UPDATE replaced is the
+	// transaction in the tag, never a subtransaction's.
+	Tagged bool
 }

@@ -108,7 +108,7 @@ func drawPlace(t *rapid.T) history.Place {
 	n32 := rapid.OneOf(rapid.SampledFrom([]uint32{0, 1, 740, 741, 1<<31 - 1, 1 << 31, 1<<32 - 1}), rapid.Uint32())
 	n64 := rapid.OneOf(rapid.SampledFrom([]uint64{0, 1, 1 << 16, 1<<16 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}), rapid.Uint64())
 	return history.Place{XID: n32.Draw(t, "xid"), CTID: n64.Draw(t, "ctid"), NewXID: n32.Draw(t, "new xid"), NewID: n64.Draw(t, "new ctid"),
-		LSN: n64.Draw(t, "lsn"), Leaf: n32.Draw(t, "leaf")}
+		LSN: n64.Draw(t, "lsn"), Leaf: n32.Draw(t, "leaf"), Tagged: rapid.Bool().Draw(t, "tagged")}
 }
 
 func drawTxn(t *rapid.T, id history.TxnID) *history.Txn {

@@ -14,6 +14,7 @@ const (
 	placeNewID
 	placeLSN
 	placeLeaf
+	placeTagged // which has no value
 )
 
 // appendPlaces appends the places of n accesses, each field as the difference from the last one of its kind
@@ -32,6 +33,9 @@ func appendPlaces(b []byte, last *history.Place, places []history.Place, n int) 
 		b, mask = appendStep(b, mask, placeNewID, &last.NewID, p.NewID)
 		b, mask = appendStep(b, mask, placeLSN, &last.LSN, p.LSN)
 		b, mask = appendStep32(b, mask, placeLeaf, &last.Leaf, p.Leaf)
+		if p.Tagged {
+			mask |= placeTagged
+		}
 		b[at] = mask
 	}
 	return b
@@ -67,6 +71,7 @@ func (c *cursor) places(last *history.Place, n int) []history.Place {
 		p.NewID = c.step(mask&placeNewID, &last.NewID)
 		p.LSN = c.step(mask&placeLSN, &last.LSN)
 		p.Leaf = c.step32(mask&placeLeaf, &last.Leaf)
+		p.Tagged = mask&placeTagged != 0
 	}
 	return places
 }

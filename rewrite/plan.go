@@ -130,6 +130,11 @@ const (
 	ItemAction
 	// ItemLSN is the write-ahead log's position after the write.
 	ItemLSN
+	// ItemTag is the last tag of isotap_wlist in hexadecimal digits: that of the version that was read, or that
+	// a DELETE replaced. ItemNewTags are the last two of them, or the only one: that of the version which a write
+	// left, and before it that of the one which it replaced.
+	ItemTag
+	ItemNewTags
 )
 
 // Columns is the number of columns that the source takes of a row.

@@ -39,6 +39,8 @@ type Table struct {
 	// What follows is PostgreSQL's.
 
 	OID uint32
+	// Stored are all columns in the server's order, isotap's with them; nil where there are none of isotap's.
+	Stored []string
 	// Rows is about how many rows the table had, with those that inherit from it, when the schema was read. 0: not
 	// known.
 	Rows int64

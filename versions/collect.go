@@ -77,9 +77,12 @@ func (r *Resolver) write(txn int32, s *history.Stmt, op history.Op, unsure bool,
 	if unsure {
 		w.flags |= inexact
 	}
-	if row.ID == "" {
+	if p.Tagged {
+		w.flags |= tagged
+	}
+	if row.ID == "" && !p.Tagged {
 		r.keyless.collect(int32(len(r.writes)), row.Table, p)
-	} else {
+	} else if row.ID != "" {
 		w.row = r.number(row)
 	}
 	r.writes = append(r.writes, w)

@@ -21,10 +21,16 @@ type sighting struct {
 	ctid   uint64
 	leaf   uint32
 	moved  bool // the place may have become another version's
+	// tagged says that ctid is the log position in the row's list, and listed that xid is from there too: it
+	// is the transaction's, and not that of the version's xmin.
+	tagged, listed bool
 }
 
 // find gives the tag of a version; sure is false where it is only likely.
 func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
+	if s.tagged {
+		return r.findTagged(s)
+	}
 	owner, ok := r.owners[xidKey{s.server, s.xid}]
 	switch {
 	case ok && owner == ambiguous:

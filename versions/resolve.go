@@ -59,8 +59,12 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Plac
 	}
 	row, moved := x.local(x.txn, a.Row), x.moves(x.txn, a.Row.Table)
 	a.Row.Table = row.Table + x.servers[x.server].suffix
-	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf, moved: moved}
-	if row.ID == "" {
+	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf, moved: moved,
+		tagged: p.Tagged, listed: p.Tagged && a.Op == history.UpdateRow}
+	switch {
+	case row.ID == "" && p.Tagged:
+		return false
+	case row.ID == "":
 		a.Inexact = a.Inexact || moved
 		return x.keylessAccess(row.Table, a, p, &seen)
 	}

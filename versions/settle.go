@@ -35,6 +35,7 @@ func (r *Resolver) Settle() {
 		return cmp.Or(r.byRow(x, y), cmp.Compare(x.xid, y.xid), cmp.Compare(x.ctid, y.ctid), cmp.Compare(x.lsn, y.lsn))
 	})
 	r.byVersion = index
+	r.settleTags(index)
 }
 
 func (r *Resolver) sameRow(a, b int32) bool { return r.byRow(&r.writes[a], &r.writes[b]) == 0 }

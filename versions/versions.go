@@ -26,6 +26,10 @@
 //   - A row without a primary key is named by the first version of it that is known. An UPDATE that
 //     does not tell what it replaced starts a new name, and is inexact.
 //
+// Rows that carry isotap's columns ([history.Place].Tagged) say more: the row's id names it for its whole life, the
+// log position in its list names the write, and the list tells what an UPDATE replaced, on every version. Their
+// xmin still tells when somebody wrote the row and left the list as it was.
+//
 // Whatever is not certain is inexact or left out: an edge between transactions that this package makes
 // possible is a path of true ones.
 //
@@ -40,7 +44,8 @@
 // # The files
 //
 // collect.go is the first pass; servers.go and settle.go work between the passes, keyless.go names the
-// rows without a key; resolve.go is the second pass, find.go finds the write behind a version.
+// rows without a key; resolve.go is the second pass, find.go finds the write behind a version, tagged.go behind
+// one that its row names.
 package versions
 
 import (
@@ -67,6 +72,7 @@ type Resolver struct {
 
 	// byVersion are the writes by row, server, xmin, ctid and LSN.
 	byVersion []int32
+	byTag     []int32          // the tagged ones, in tagOrder
 	owners    map[xidKey]int32 // by server and xid: the transaction; ambiguous
 	keyless   keyless
 	settled   bool
@@ -116,6 +122,7 @@ type flags uint8
 const (
 	void    flags = 1 << iota
 	inexact       // as recorded
+	tagged        // ctid is the log position in the row's list
 	doubt         // a transaction of unknown outcome may have written the row since pred
 )
 

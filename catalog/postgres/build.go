@@ -59,6 +59,7 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 		relation := b.relations[member]
 		return relation != nil && relation.table.OtherStorage
 	})
+	b.isotaps(&t, r, family)
 	if base := b.relations[r.passes.table]; base != nil && r.keepsNames(base) {
 		t.ViewOf = &rewrite.TableName{Schema: base.name.schema, Table: base.name.table}
 	}

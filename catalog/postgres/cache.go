@@ -44,6 +44,8 @@ type snapshot struct {
 	read   *reading
 	tables map[name]*rewrite.Table
 	rights map[string]rights // by role
+	// exposes says that some tables have columns of isotap's.
+	exposes bool
 }
 
 // Load reads the whole catalog of a database. The cache closes with [Cache.Close].
@@ -71,6 +73,9 @@ func (c *Cache) Table(schema, table string) *rewrite.Table {
 func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {
 	return c.current.Load().read.functions[name]
 }
+
+// Exposes says whether any table or view has columns of isotap's. It is [sqlpostgres.Schema]'s.
+func (c *Cache) Exposes() bool { return c.current.Load().exposes }
 
 // Epoch numbers the states of the catalog: it grows whenever a table or function looks different from before, or a
 // role may read others, so what was worked out from an earlier epoch may be outdated.
@@ -152,6 +157,9 @@ func (c *Cache) Refresh(ctx context.Context, tables []rewrite.TableName) error {
 func (c *Cache) replace(read *reading) {
 	old := c.current.Load()
 	next := &snapshot{epoch: old.epoch, read: read, tables: read.tables(), rights: read.rights}
+	for _, t := range next.tables {
+		next.exposes = next.exposes || t.Exposed
+	}
 	for oid, before := range old.read.relations {
 		if after := read.relations[oid]; after != nil && after.filenode != before.filenode {
 			c.note(next.tables[after.name])

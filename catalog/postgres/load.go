@@ -24,6 +24,9 @@ type relation struct {
 	unique             []unique
 	filenode           uint32 // of the file that holds its rows; 0: none does
 	passes             passage
+	// stored are the names of all columns, and ours the defaults of those that are isotap's.
+	stored []string
+	ours   map[string]string
 }
 
 // events are a set of INSERT, UPDATE and DELETE.
@@ -178,6 +181,14 @@ func functionsOf(rows []row) map[string]sqlpostgres.FunctionKind {
 }
 
 func addColumn(r *relation, row row) {
+	r.stored = append(r.stored, row[1])
+	if isotapsTypes[row[1]] == row[2] {
+		if r.ours == nil {
+			r.ours = make(map[string]string)
+		}
+		r.ours[row[1]] = row[10]
+		return
+	}
 	number, _ := strconv.Atoi(row[7]) // the server's number
 	r.numbers = append(r.numbers, number)
 	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")

@@ -1,5 +1,7 @@
 package postgres
 
+import "github.com/isotap/isotap/rewrite"
+
 // kinds are tables, partitioned tables, views, materialized views and foreign tables.
 const kinds = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 
@@ -20,6 +22,9 @@ const named = `c.oid = ANY (ARRAY(
 		SELECT i.inhrelid FROM pg_inherits i JOIN family ON family.oid = i.inhparent)
 	SELECT oid FROM family))`
 
+// isIsotaps is the condition on pg_attribute a for columns that have the names of isotap's.
+const isIsotaps = `a.attname IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WListColumn + `')`
+
 // The parts of a reading. %s stands for a further condition on pg_class c. Where
 // there is one, the first column is the table's oid.
 const (
@@ -33,7 +38,9 @@ const (
 			SELECT d.oid, base.type FROM pg_type d JOIN base ON d.typtype = 'd' AND d.typbasetype = base.oid)
 		SELECT c.oid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
 			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum,
-			t.typtype = 'e', coalesce(l.collisdeterministic, true)
+			t.typtype = 'e', coalesce(l.collisdeterministic, true),
+			CASE WHEN ` + isIsotaps + ` AND a.attgenerated = '' THEN
+				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN base ON base.oid = a.atttypid JOIN pg_type t ON t.oid = base.type JOIN pg_namespace tn ON tn.oid = t.typnamespace
 		LEFT JOIN pg_collation l ON l.oid = a.attcollation
@@ -90,8 +97,10 @@ const readFingerprint = `WITH observed AS (
 		(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(rolname || rolsuper || rolinherit || rolbypassrls, oid::bigint)), 0) FROM pg_roles)`
 
 // readRights gives the tables that the roles of $1 may read every column of, without row security between:
-// its rules are those of check_enable_rls in the server's source.
-const readRights = `SELECT r.rolname, c.oid
+// its rules are those of check_enable_rls in the server's source. Last it says whether the role may write
+// isotap_wlist there.
+const readRights = `SELECT r.rolname, c.oid, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
+		AND a.attname = '` + rewrite.WListColumn + `' AND has_column_privilege(r.oid, c.oid, a.attnum, 'UPDATE'))
 	FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE r.rolname = ANY ($1::text[]) AND ` + observed + ` AND has_table_privilege(r.oid, c.oid, 'SELECT')
 	AND (NOT c.relrowsecurity OR r.rolsuper OR r.rolbypassrls OR NOT c.relforcerowsecurity AND pg_has_role(r.oid, c.relowner, 'USAGE'))`

@@ -7,8 +7,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// rights are the tables, by oid, that a role may read every column of with no row security between. Nil: the
-// server was not to be asked.
+// rights are the tables, by oid, that a role may read every column of with no row security between, and whether
+// it may write isotap_wlist there. Nil: the server was not to be asked.
 type rights map[uint32]bool
 
 // rightsOf sorts the rows of readRights by role. A role that has none, or is none, is there too.
@@ -18,7 +18,7 @@ func rightsOf(roles []string, rows []row) map[string]rights {
 		of[role] = rights{}
 	}
 	for _, r := range rows {
-		of[r[0]][r.oid(1)] = true
+		of[r[0]][r.oid(1)] = r[2] == "t"
 	}
 	return of
 }
@@ -30,14 +30,26 @@ const maxRoles = 1000
 // first question about a role asks the server, and waits for it; where that fails, the answer is no until the
 // server has answered.
 func (c *Cache) Reads(role string, t *rewrite.Table) bool {
+	reads, _ := c.may(role, t)
+	return reads
+}
+
+// Tags says whether a role may write isotap_wlist of a table that it reads. It asks as Reads does.
+func (c *Cache) Tags(role string, t *rewrite.Table) bool {
+	_, tags := c.may(role, t)
+	return tags
+}
+
+func (c *Cache) may(role string, t *rewrite.Table) (reads, tags bool) {
 	if t == nil || t.OID == 0 {
-		return false
+		return false, false
 	}
 	known, ok := c.current.Load().rights[role]
 	if !ok {
 		known = c.ask(role)
 	}
-	return known[t.OID]
+	tags, reads = known[t.OID]
+	return reads, tags
 }
 
 // ask takes a role's rights from the server into the current snapshot.

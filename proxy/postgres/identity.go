@@ -155,8 +155,44 @@ func (seen *sighting) take(item rewrite.Item, v []byte, format byte) (ok bool) {
 		}
 	case rewrite.ItemAction:
 		ok = seen.act(string(v))
+	case rewrite.ItemTag:
+		place.Tagged = true
+		place.XID, place.CTID, ok = readTag(v)
+	case rewrite.ItemNewTags:
+		ok = seen.tags(v)
 	}
 	return ok
+}
+
+// hexTag is the length of a tag in hexadecimal digits: of the transaction's id and of the log position.
+const hexTag = 16 + 16
+
+// tags takes what a row's list says of a write: a row that was inserted has one tag.
+func (seen *sighting) tags(v []byte) (ok bool) {
+	place := &seen.place
+	place.Tagged = true
+	last := len(v) - hexTag
+	if last < 0 {
+		return false
+	}
+	if place.NewXID, place.NewID, ok = readTag(v[last:]); last == 0 || !ok {
+		return ok
+	}
+	if seen.op == history.InsertRow {
+		seen.op = history.UpdateRow
+	}
+	place.XID, place.CTID, ok = readTag(v[:last])
+	return ok
+}
+
+// readTag reads a tag. Of the transaction's id its last 32 bits count, as in xmin.
+func readTag(v []byte) (xid uint32, position uint64, ok bool) {
+	if len(v) != hexTag {
+		return 0, 0, false
+	}
+	txn, err1 := strconv.ParseUint(string(v[:16]), 16, 64)
+	position, err2 := strconv.ParseUint(string(v[16:]), 16, 64)
+	return uint32(txn), position, err1 == nil && err2 == nil
 }
 
 // act takes what MERGE did to a row.

@@ -16,18 +16,29 @@ type place struct {
 	NewCTID string `json:"new_ctid,omitempty"`
 	LSN     string `json:"lsn,omitempty"`
 	Leaf    uint32 `json:"leaf,omitempty"`
+	// Tagged places have the log positions of tags, in Tag and NewTag, where others have ctids.
+	Tagged bool   `json:"tagged,omitempty"`
+	Tag    string `json:"tag,omitempty"`
+	NewTag string `json:"new_tag,omitempty"`
 }
 
 func writePlace(p *history.Place) *place {
+	if p.Tagged {
+		return &place{Tagged: true, XID: p.XID, Tag: lsnText(p.CTID), NewXID: p.NewXID, NewTag: lsnText(p.NewID), LSN: lsnText(p.LSN), Leaf: p.Leaf}
+	}
 	return &place{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN), Leaf: p.Leaf}
 }
 
 func readPlace(x *place) (p history.Place, err error) {
-	p = history.Place{XID: x.XID, NewXID: x.NewXID, Leaf: x.Leaf}
-	if p.CTID, err = parseCTID(x.CTID); err != nil {
+	p = history.Place{XID: x.XID, NewXID: x.NewXID, Leaf: x.Leaf, Tagged: x.Tagged}
+	parse, id, newID := parseCTID, x.CTID, x.NewCTID
+	if x.Tagged {
+		parse, id, newID = parseLSN, x.Tag, x.NewTag
+	}
+	if p.CTID, err = parse(id); err != nil {
 		return p, err
 	}
-	if p.NewID, err = parseCTID(x.NewCTID); err != nil {
+	if p.NewID, err = parse(newID); err != nil {
 		return p, err
 	}
 	p.LSN, err = parseLSN(x.LSN)

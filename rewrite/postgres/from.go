@@ -126,7 +126,7 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 		}
 		return nil
 	}
-	s, err := sourceOf(t, n)
+	s, err := w.sourceOf(t, n)
 	if err != nil {
 		return err
 	}

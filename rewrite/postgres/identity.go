@@ -51,6 +51,9 @@ func (id *identity) table(s *source) {
 
 // readIdentity is the identity of a version that is read.
 func readIdentity(s *source) (*identity, error) {
+	if s.tagged {
+		return tagIdentity(s), nil
+	}
 	id := &identity{}
 	id.table(s)
 	id.add(rewrite.ItemPlace, s.system("ctid"))
@@ -60,6 +63,10 @@ func readIdentity(s *source) (*identity, error) {
 
 // key adds the columns of the primary key, if there is one.
 func (id *identity) key(s *source) error {
+	if s.tagged {
+		id.rowID(s)
+		return nil
+	}
 	for _, name := range s.table.Key {
 		c := s.table.Column(name)
 		if c == nil {

@@ -39,6 +39,9 @@ func readsTables(n *ast.SelectStmt) bool {
 func (w *write) conflict(n *ast.OnConflictClause) error {
 	w.updates(nodes(n.TargetList))
 	switch {
+	case w.target.tagged: // the list tells an inserted row, which has one tag
+		w.left()
+		return w.append(w.st.find(0, "CONFLICT"))
 	case w.session.Version >= 18 && w.target.table.Partitioned && !w.versions.hide(w.target.ref):
 		w.left()
 		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")

@@ -33,6 +33,12 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		return err
 	}
 	w.id.add(rewrite.ItemAction, "merge_action()")
+	if w.target.tagged {
+		if err := w.mergedTags(n); err != nil {
+			return err
+		}
+		return w.returning()
+	}
 	w.mergedVersions()
 	if assigned {
 		w.keyed(true)
@@ -68,15 +74,17 @@ func (w *write) mergedVersions() {
 	}
 	w.id.table(&w.target)
 	ref := quoted(w.target.ref)
-	when := func(sign, expr string) string {
-		return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
-	}
-	w.id.add(rewrite.ItemPlace, when("=", ref+".ctid"))
-	w.id.add(rewrite.ItemNewPlace, when("<>", ref+".ctid"))
+	w.id.add(rewrite.ItemPlace, whenMerged("=", ref+".ctid"))
+	w.id.add(rewrite.ItemNewPlace, whenMerged("<>", ref+".ctid"))
 	if !w.target.table.Partitioned {
-		w.id.add(rewrite.ItemXID, when("=", ref+".xmin"))
-		w.id.add(rewrite.ItemNewXID, when("<>", ref+".xmin"))
+		w.id.add(rewrite.ItemXID, whenMerged("=", ref+".xmin"))
+		w.id.add(rewrite.ItemNewXID, whenMerged("<>", ref+".xmin"))
 	} else if !w.session.Nested {
-		w.id.add(rewrite.ItemNewXID, when("<>", w.session.transactionID()))
+		w.id.add(rewrite.ItemNewXID, whenMerged("<>", w.session.transactionID()))
 	}
+}
+
+// whenMerged gives an expression for the rows that a MERGE deleted (=), or for the others (<>); NULL elsewhere.
+func whenMerged(sign, expr string) string {
+	return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
 }

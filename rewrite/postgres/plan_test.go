@@ -23,6 +23,17 @@ func (ts tables) Reads(_ string, t *rewrite.Table) bool {
 	return !t.RowSecurity && !strings.HasSuffix(t.Name, "hidden")
 }
 
+func (ts tables) Tags(_ string, t *rewrite.Table) bool { return !strings.HasSuffix(t.Name, "readonly") }
+
+func (ts tables) Exposes() bool {
+	for _, t := range ts {
+		if t.Exposed {
+			return true
+		}
+	}
+	return false
+}
+
 // Functions are few in tests.
 func (ts tables) Functions(name string) FunctionKind {
 	return map[string]FunctionKind{"price_of": PlainFunction, "total": AggregateFunction, "largest": MixedFunction,

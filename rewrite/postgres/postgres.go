@@ -66,6 +66,10 @@ type Schema interface {
 	// Reads says whether a role may read every column of the table, system columns included, without row
 	// security coming between: what is added to its statements must not fail, or hide rows.
 	Reads(role string, t *rewrite.Table) bool
+	// Tags says whether a role that reads a table may write isotap_wlist there.
+	Tags(role string, t *rewrite.Table) bool
+	// Exposes says whether any table or view has columns of isotap's.
+	Exposes() bool
 	// Functions says what the functions of a name are that the server does not bring along, in any schema.
 	Functions(name string) FunctionKind
 }

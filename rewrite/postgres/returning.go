@@ -36,11 +36,11 @@ func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returnin
 	if err != nil {
 		return nil, err
 	}
-	s, err := sourceOf(t, target)
+	s, err := pl.sourceOf(t, target)
 	if err != nil {
 		return nil, err
 	}
-	return &write{planner: pl, target: s, client: nodes(returning), both: pl.session.Version >= 18 && !s.inherited()}, nil
+	return &write{planner: pl, target: s, client: nodes(returning), both: pl.session.Version >= 18 && !s.inherited() && !s.tagged}, nil
 }
 
 // beside adds the base tables of a FROM or USING clause. What they are made of otherwise is not observed, and
@@ -107,6 +107,10 @@ func (s *Session) transactionID() string {
 
 // left adds the version that a write of new rows leaves.
 func (w *write) left() {
+	if w.target.tagged {
+		w.leftTags()
+		return
+	}
 	w.id.table(&w.target)
 	w.place("", rewrite.ItemNewPlace, rewrite.ItemNewXID)
 }
@@ -128,6 +132,7 @@ func (w *write) replaced() {
 func (w *write) keyed(assigned bool) {
 	key := w.target.table.Key
 	switch {
+	case w.target.tagged: // the row has its id for life
 	case !w.both && (assigned || len(key) == 0):
 		w.lower("key")
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):

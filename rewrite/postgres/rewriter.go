@@ -16,6 +16,10 @@ type Options struct {
 	// CollectFor bounds the time, from when a statement was sent, in which its aggregates collect identities. 0: two
 	// seconds.
 	CollectFor time.Duration
+	// Columns has rows known by isotap's columns in the tables that carry them, and puts these into CREATE TABLE.
+	Columns bool
+	// WListBytes is how long the lists of tables created by clients may grow; 0: without bound.
+	WListBytes int
 }
 
 // A Rewriter plans statements. It is safe for concurrent use.

@@ -14,6 +14,8 @@ type source struct {
 	ref   string // the name that columns are qualified by
 	names []string
 	only  bool // without those that inherit from it
+	// tagged says that its rows are known by isotap's columns.
+	tagged bool
 }
 
 // sourcesOf finds the base tables of an item of a FROM clause, in the order of the text. What has no rows of tables
@@ -28,7 +30,7 @@ func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
 			}
 			return nil, refusal(reason)
 		}
-		s, err := sourceOf(t, n)
+		s, err := pl.sourceOf(t, n)
 		return []source{s}, err
 	case *ast.JoinExpr:
 		if n.Alias != nil {

@@ -24,6 +24,9 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		w.replaced()
 	}
 	w.keyed(w.assigns(nodes(n.TargetList)))
+	if err := w.append(0); err != nil {
+		return err
+	}
 	return w.returning()
 }
 
@@ -38,6 +41,11 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		return err
 	}
 	w.deletes()
+	if w.target.tagged {
+		id := tagIdentity(&w.target)
+		w.id = identity{exprs: id.exprs[:len(id.exprs)-1], items: id.items[:len(id.items)-1]} // the row's id follows
+		return w.returning()
+	}
 	w.id.table(&w.target)
 	w.id.add(rewrite.ItemPlace, w.target.system("ctid"))
 	w.id.add(rewrite.ItemXID, w.target.system("xmin"))

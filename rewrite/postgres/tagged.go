@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// Tables may carry isotap's columns (ADR 28). A row's id is made by the default of isotap_rowid. isotap_wlist holds
+// the tags of those who wrote the row, oldest first: the id of the transaction and the position of the write-ahead
+// log when the tag was made, eight bytes each. Defaults make the first tag, UPDATEs append theirs: the server knows
+// both numbers itself, so that no value has to be sent.
+
+// tagBytes is the size of a tag.
+const tagBytes = 16
+
+// tag is the expression for the tag of a row that is written now.
+const tag = "pg_catalog.int8send(pg_catalog.txid_current()) OPERATOR(pg_catalog.||) pg_catalog.pg_lsn_send(" + logPosition + ")"
+
+// DefaultWListBytes is how long a row's list may grow unless it is said otherwise.
+const DefaultWListBytes = 240
+
+// unbounded is what the default of isotap_wlist is cut to where lists are not: no value is that long.
+const unbounded = 1 << 30
+
+// RowIDDefinition is the column isotap_rowid on a major version of PostgreSQL. It may be NULL, so that it is
+// never what makes a write fail.
+func RowIDDefinition(version int) string {
+	id := "pg_catalog.gen_random_uuid()"
+	if version < 13 {
+		id = "pg_catalog.md5(pg_catalog.random()::pg_catalog.text OPERATOR(pg_catalog.||) pg_catalog.clock_timestamp()::pg_catalog.text " +
+			"OPERATOR(pg_catalog.||) pg_catalog.random()::pg_catalog.text)::pg_catalog.uuid"
+	}
+	return rewrite.RowIDColumn + " pg_catalog.uuid DEFAULT " + id
+}
+
+// WListDefinition is the column isotap_wlist with lists of up to so many bytes; 0: without bound. The server keeps
+// the bound in the default, which is never as long.
+func WListDefinition(bytes int) string {
+	if bytes == 0 {
+		bytes = unbounded
+	}
+	return fmt.Sprintf("%s pg_catalog.bytea DEFAULT pg_catalog.substr(%s, 1, %d)", rewrite.WListColumn, tag, bytes)
+}
+
+// appended is the table's list with a tag behind it, cut to what the table's lists may hold.
+func (s *source) appended() string {
+	list := s.columnOf(rewrite.WListColumn)
+	if bytes := s.table.WListBytes; bytes > 0 {
+		keep := max(bytes/tagBytes-1, 1) * tagBytes
+		list = "pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list + ") OPERATOR(pg_catalog.-) " + strconv.Itoa(keep-1) + ")"
+	}
+	return list + " OPERATOR(pg_catalog.||) " + tag
+}
+
+// lastTags is the expression for the last tags of the table's list.
+func (s *source) lastTags(n int) string {
+	list := s.columnOf(rewrite.WListColumn)
+	return "pg_catalog.encode(pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list + ") OPERATOR(pg_catalog.-) " +
+		strconv.Itoa(n*tagBytes-1) + "), 'hex')"
+}
+
+// tagged says whether the rows of a table are known by isotap's columns.
+func (pl *planner) tagged(t *rewrite.Table) bool { return pl.rewriter.options.Columns && t.Instrumented }
+
+// sourceOf gives a table under the names that a FROM clause gives it and its columns.
+func (pl *planner) sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
+	s, err := sourceOf(t, n)
+	s.tagged = pl.tagged(t)
+	return s, err
+}
+
+// tagIdentity is the identity of a version of a tagged row that is read, or that a DELETE ended. The list may
+// stay as it was when somebody writes the row: xmin tells.
+func tagIdentity(s *source) *identity {
+	id := &identity{}
+	id.table(s)
+	id.add(rewrite.ItemTag, s.lastTags(1))
+	id.add(rewrite.ItemXID, s.system("xmin"))
+	id.rowID(s)
+	return id
+}
+
+func (id *identity) rowID(s *source) { id.add(rewrite.ItemKeyUUID, s.columnOf(rewrite.RowIDColumn)) }
+
+// leftTags adds the version that a write of a tagged row left, and the one that it replaced.
+func (w *write) leftTags() {
+	w.id.table(&w.target)
+	w.id.add(rewrite.ItemNewTags, w.target.lastTags(2))
+	if !w.target.table.Partitioned {
+		w.id.add(rewrite.ItemNewXID, w.target.system("xmin"))
+	}
+}
+
+// append puts the tag of an UPDATE behind the row's list: before the client's assignments, behind each SET that
+// follows one of the keywords.
+func (w *write) append(from int, before ...string) error {
+	if !w.target.tagged {
+		return nil
+	}
+	if !w.rewriter.schema.Tags(w.session.Role, w.target.table) {
+		return refusal("privilege")
+	}
+	assignment := " " + rewrite.WListColumn + " = " + w.target.appended() + ","
+	found := false
+	for i := from; ; i++ {
+		if i = w.st.find(i, "SET"); i < 0 {
+			break
+		}
+		if len(before) > 0 && !w.st.is(i-1, before...) {
+			continue
+		}
+		w.insertAfter(i, assignment)
+		if found = true; len(before) == 0 {
+			break
+		}
+	}
+	if !found {
+		return refusal(unparsable)
+	}
+	return nil
+}
+
+// mergedTags adds the versions that a MERGE ended and left in a tagged table, and appends to the lists.
+func (w *write) mergedTags(n *ast.MergeStmt) error {
+	w.id.table(&w.target)
+	xmin := w.target.system("xmin")
+	w.id.add(rewrite.ItemTag, whenMerged("=", w.target.lastTags(1)))
+	w.id.add(rewrite.ItemNewTags, whenMerged("<>", w.target.lastTags(2)))
+	if !w.target.table.Partitioned {
+		w.id.add(rewrite.ItemXID, whenMerged("=", xmin))
+		w.id.add(rewrite.ItemNewXID, whenMerged("<>", xmin))
+	}
+	for _, c := range nodes(n.MergeWhenClauses) {
+		if clause, ok := c.(*ast.MergeWhenClause); ok && clause.CommandType == ast.CMD_UPDATE {
+			return w.append(0, "UPDATE")
+		}
+	}
+	return nil
+}

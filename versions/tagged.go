@@ -1,0 +1,73 @@
+package versions
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// tagOrder orders the tagged writes by what their tags tell: the row, the server, the log position, and of one
+// position the statement. Without a write to the log between them two statements of a transaction share one.
+func (r *Resolver) tagOrder(a, b int32) int {
+	x, y := &r.writes[a], &r.writes[b]
+	return cmp.Or(r.byRow(x, y), cmp.Compare(x.ctid, y.ctid), cmp.Compare(a, b))
+}
+
+// settleTags puts the tagged writes in their order.
+func (r *Resolver) settleTags(index []int32) {
+	for _, n := range index {
+		if r.writes[n].is(tagged) && r.writes[n].op != history.DeleteRow {
+			r.byTag = append(r.byTag, n)
+		}
+	}
+	slices.SortFunc(r.byTag, r.tagOrder)
+}
+
+// findTagged gives the tag of a version whose row names it: the row and the log position in its list tell the
+// write. Whoever wrote the row without adding to the list shows in its xmin.
+func (r *Resolver) findTagged(s *sighting) (tag history.Tag, sure bool) {
+	if n := r.named(s); n != none && r.wrote(n, s) {
+		return r.tag(n), true
+	}
+	owner, ok := r.owners[xidKey{s.server, s.xid}]
+	switch {
+	case ok && owner != ambiguous:
+		return r.hidden(s, owner), true
+	case !ok && (s.xid < firstXID || r.initial(s)):
+		return history.Tag{}, true
+	}
+	return unrecorded(s), true
+}
+
+// named finds the write that left a version's tag: of several the last that the reader can have seen.
+func (r *Resolver) named(s *sighting) int32 {
+	if s.row == none {
+		return none
+	}
+	from, _ := slices.BinarySearchFunc(r.byTag, s, func(n int32, s *sighting) int {
+		w := &r.writes[n]
+		return cmp.Or(cmp.Compare(w.row, s.row), cmp.Compare(r.serverOf(w), s.server), cmp.Compare(w.ctid, s.ctid))
+	})
+	found := int32(none)
+	for _, n := range r.byTag[from:] {
+		w := &r.writes[n]
+		if w.row != s.row || r.serverOf(w) != s.server || w.ctid != s.ctid {
+			break
+		}
+		if found == none || !w.is(void) && (w.txn != s.reader || w.stmt < s.stmt) {
+			found = n
+		}
+	}
+	return found
+}
+
+// wrote says whether the version is the one that a write left, and not a later one with the same list.
+func (r *Resolver) wrote(n int32, s *sighting) bool {
+	w := &r.writes[n]
+	if s.listed || w.xid == 0 || w.xid == s.xid || r.txns[w.txn].nested {
+		return true
+	}
+	owner, ok := r.owners[xidKey{s.server, s.xid}]
+	return ok && owner == w.txn
+}
