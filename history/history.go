@@ -37,6 +37,8 @@ type Info struct {
 	// Horizon is PostgreSQL's 64-bit transaction id below which every transaction had ended when the run
 	// began: what these wrote was there before. 0: not known, as on every other engine.
 	Horizon uint64
+	// Columns says that rows of PostgreSQL's are known by isotap's columns, in the tables that carry them.
+	Columns bool
 	// Rewritten are the tables of PostgreSQL's that were written anew as a whole during the run (VACUUM FULL,
 	// CLUSTER, TRUNCATE), so that a place in them may be that of another version: [Row].Table, an @ and the
 	// database. It is known once the run has ended cleanly.

@@ -411,6 +411,7 @@ type runInfo struct {
 	SnapshotIsolation bool       `json:"snapshot_isolation"`
 	System            uint64     `json:"system,omitempty"`
 	Horizon           uint64     `json:"horizon,omitempty"`
+	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []string   `json:"rewritten,omitempty"`
 }
 
@@ -418,7 +419,7 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 	r := runInfo{
 		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon, Rewritten: info.Rewritten,
+		System: info.Server.System, Horizon: info.Horizon, Columns: info.Columns, Rewritten: info.Rewritten,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -436,7 +437,7 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 		return history.Info{}, fmt.Errorf("description of run %s: %w", run, err)
 	}
 	info := history.Info{
-		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Rewritten: r.Rewritten,
+		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Columns: r.Columns, Rewritten: r.Rewritten,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation, System: r.System},
 	}
 	if r.Ended != nil {

@@ -31,8 +31,21 @@ func (b *builder) isotaps(t *rewrite.Table, r *relation, family []uint32) {
 
 // instrumented says whether each new row gets its id and its first tag.
 func (r *relation) instrumented() bool {
-	_, ok := wListBytes(r.ours[rewrite.WListColumn])
-	return ok && r.ours[rewrite.RowIDColumn] != ""
+	for column := range isotapsTypes {
+		if !isPreset(column, r.ours[column]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isPreset says whether one of isotap's columns has its default, which it is given as the server prints it.
+func isPreset(column, preset string) bool {
+	if column == rewrite.WListColumn {
+		_, ok := wListBytes(preset)
+		return ok
+	}
+	return preset != ""
 }
 
 // tagDefault is the default of isotap_wlist as the server prints it: what it is cut to is how long lists may grow.

@@ -7,16 +7,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/catalog"
+	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/internal/tap"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 func instrumentCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "instrument --upstream URL",
-		Short: "Add isotap's invisible columns to the tables",
-		Long: "Adds isotap_rowid and isotap_wlist to the InnoDB tables of the URL's database, or of all databases\n" +
+		Short: "Add isotap's columns to the tables",
+		Long: "Adds isotap_rowid and isotap_wlist to the tables (InnoDB, TiDB, PostgreSQL) of the URL's database, or of all databases\n" +
 			"when the URL names none. Tables that have them stay as they are. isotap strip undoes it.\n" +
-			"PostgreSQL's tables need nothing.",
+			"PostgreSQL's tables need them for --row-identity columns only: nothing is invisible there, so that whoever\n" +
+			"does not come through isotap sees them in SELECT *.",
 		Example: "  isotap instrument --upstream mysql://root@127.0.0.1:3306/shop",
 		Args:    noArguments,
 	}
@@ -27,7 +30,7 @@ func instrumentCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return alter(c, t, catalog.Options{WListBytes: *bytes}, catalog.Instrument, "instrumented", true)
+		return alter(c, t, catalog.Options{WListBytes: *bytes}, instrumentation, true)
 	}
 	return c
 }
@@ -46,43 +49,65 @@ func stripCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return alter(c, t, catalog.Options{}, catalog.Strip, "stripped", true)
+		return alter(c, t, catalog.Options{}, stripping, true)
 	}
 	return c
 }
 
-// instrumentTarget adds the columns before a run.
-func instrumentTarget(c *cobra.Command, t catalog.Target) error {
-	return alter(c, t, catalog.Options{WListBytes: sqlmysql.DefaultWListBytes}, catalog.Instrument, "instrumented", false)
+// instrumentTarget adds the columns before a run; to PostgreSQL's tables only if rows are to be known by them.
+func instrumentTarget(c *cobra.Command, o *tap.Options) error {
+	if o.Upstream.Family == catalog.PostgreSQL && !o.Columns {
+		return nil
+	}
+	return alter(c, o.Upstream, catalog.Options{WListBytes: sqlmysql.DefaultWListBytes}, instrumentation, false)
 }
 
-// alter runs catalog.Instrument or catalog.Strip and says what it did; of tables that needed nothing it
-// speaks only when all is asked for.
-func alter(c *cobra.Command, t catalog.Target, o catalog.Options,
-	change func(context.Context, *catalog.Conn, catalog.Options) (catalog.Result, error), done string, all bool) error {
+// An alteration is what changes the tables of a server.
+type alteration struct {
+	done     string // what has happened to a table then
+	mysql    func(context.Context, *catalog.Conn, catalog.Options) (catalog.Result, error)
+	postgres func(context.Context, *catalogpostgres.Conn, catalog.Options) (catalog.Result, error)
+}
+
+var (
+	instrumentation = alteration{"instrumented", catalog.Instrument, catalogpostgres.Instrument}
+	stripping       = alteration{"stripped", catalog.Strip, catalogpostgres.Strip}
+)
+
+// run alters the tables of the target's database, or of all where the server can tell them apart and the target
+// names none.
+func (a alteration) run(ctx context.Context, t catalog.Target, o catalog.Options) (catalog.Result, error) {
 	if t.Family == catalog.PostgreSQL {
-		if all {
-			fmt.Fprintln(c.ErrOrStderr(), "isotap: PostgreSQL's own system columns tell a row's versions: its tables stay as they are")
+		conn, err := catalogpostgres.NewConn(t, "")
+		if err != nil {
+			return catalog.Result{}, err
 		}
-		return nil
+		defer conn.Close()
+		return a.postgres(ctx, conn, o)
 	}
 	if t.Database != "" {
 		o.Schemas = []string{t.Database}
 	}
-	conn, err := catalog.Connect(c.Context(), t)
+	conn, err := catalog.Connect(ctx, t)
 	if err != nil {
-		return err
+		return catalog.Result{}, err
 	}
 	defer conn.Close()
+	return a.mysql(ctx, conn, o)
+}
+
+// alter runs an alteration and says what it did; of tables that needed nothing it speaks only when all is asked
+// for.
+func alter(c *cobra.Command, t catalog.Target, o catalog.Options, a alteration, all bool) error {
 	out := c.ErrOrStderr()
 	o.Progress = func(p catalog.Progress) {
 		if p.Rows > 0 {
 			fmt.Fprintf(out, "isotap: %s: %d rows\n", p.Table, p.Rows)
 		}
 	}
-	result, err := change(c.Context(), conn, o)
+	result, err := a.run(c.Context(), t, o)
 	for _, table := range result.Changed {
-		fmt.Fprintf(out, "isotap: %s %s\n", done, table)
+		fmt.Fprintf(out, "isotap: %s %s\n", a.done, table)
 	}
 	for _, left := range result.LeftOut {
 		fmt.Fprintf(out, "isotap: left out %s: %s\n", left.Table, left.Reason)
@@ -91,7 +116,7 @@ func alter(c *cobra.Command, t catalog.Target, o catalog.Options,
 		fmt.Fprintf(out, "isotap: %s\n", note)
 	}
 	if all {
-		fmt.Fprintf(out, "isotap: tables %s: %d, needed nothing: %d, left out: %d\n", done, len(result.Changed), len(result.Already), len(result.LeftOut))
+		fmt.Fprintf(out, "isotap: tables %s: %d, needed nothing: %d, left out: %d\n", a.done, len(result.Changed), len(result.Already), len(result.LeftOut))
 	}
 	return err
 }

@@ -24,7 +24,7 @@ and PGSSLMODE, and in PGUSER, PGPASSWORD and PGDATABASE where these are not set.
 {database} {url} {dsn} {socket} are filled in, and {{ and }} stand for braces.
 
 Tables of MariaDB, MySQL and TiDB get isotap's columns first, unless --instrument=false says otherwise;
-isotap strip removes them. PostgreSQL's stay as they are.
+isotap strip removes them. PostgreSQL's stay as they are, but with --row-identity columns.
 
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
@@ -57,7 +57,7 @@ func runCommand() *cobra.Command {
 	// What follows COMMAND is COMMAND's own, with or without the --.
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
-	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first (not on PostgreSQL)")
+	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first (on PostgreSQL: with --row-identity columns)")
 	c.Flags().StringArrayVar(&templates, "env", nil, "NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()
@@ -83,7 +83,7 @@ func runCommand() *cobra.Command {
 			return err
 		}
 		if instrument && !o.Off {
-			if err := instrumentTarget(c, o.Upstream); err != nil {
+			if err := instrumentTarget(c, &o); err != nil {
 				return err
 			}
 		}

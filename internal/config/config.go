@@ -32,6 +32,7 @@ type Settings struct {
 	TLSKey             string
 	TLSClientCA        string
 	Mode               string
+	RowIdentity        string
 	Recording          string
 	Durability         string
 	RecordValues       bool
@@ -47,7 +48,7 @@ type Settings struct {
 
 // Default gives the settings of somebody who set none.
 func Default() Settings {
-	return Settings{Listen: "127.0.0.1:0", Mode: "items", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
+	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
 		LogLevel: "info", LogSQL: "none", SocketMode: "0600"}
 }
 
@@ -94,6 +95,8 @@ var Options = []Option{
 		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
 	{Name: "mode", Choices: []string{"items", "off"}, value: func(s *Settings) any { return &s.Mode },
 		Usage: "items records row reads and writes, off passes bytes through"},
+	{Name: "row_identity", Choices: []string{"system", "columns"}, value: func(s *Settings) any { return &s.RowIdentity },
+		Usage: "what PostgreSQL's row versions are known by: its system columns, or isotap's in tables that have them"},
 	{Name: "recording", value: func(s *Settings) any { return &s.Recording },
 		Usage: "the recording's directory"},
 	{Name: "durability", Choices: []string{"relaxed", "commit"}, value: func(s *Settings) any { return &s.Durability },

@@ -9,6 +9,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A backend is the server behind a tap, in its protocol family: what isotap knows of it, and the sessions
@@ -38,10 +39,10 @@ type backend interface {
 	close() error
 }
 
-// newBackend gives the backend of the target's family, which is not open yet.
-func newBackend(target catalog.Target) backend {
-	if target.Family == catalog.PostgreSQL {
-		return &postgresBackend{target: target}
+// newBackend gives the backend of the upstream's family, which is not open yet.
+func newBackend(o *Options) backend {
+	if o.Upstream.Family == catalog.PostgreSQL {
+		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
-	return &mysqlBackend{target: target}
+	return &mysqlBackend{target: o.Upstream}
 }

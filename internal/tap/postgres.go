@@ -108,6 +108,7 @@ func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 
 func (b *postgresBackend) describe(info *history.Info) {
 	info.Server, info.Horizon = b.facts.Server, b.facts.Horizon
+	info.Columns = b.options.Columns
 }
 
 // reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans

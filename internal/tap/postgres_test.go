@@ -24,7 +24,7 @@ func openPostgreSQL(t *testing.T) *postgresBackend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBackend(target).(*postgresBackend)
+	b := newBackend(&Options{Upstream: target}).(*postgresBackend)
 	if err := b.open(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}

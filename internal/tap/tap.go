@@ -41,7 +41,9 @@ type Options struct {
 	// ClientTLS is offered to clients; that of the server is Upstream's.
 	ClientTLS ClientTLS
 	// Off passes bytes on unchanged and records nothing.
-	Off        bool
+	Off bool
+	// Columns has PostgreSQL's row versions known by isotap's columns, in the tables that have them.
+	Columns    bool
 	Recording  string // the recording's directory
 	Durability recorder.Durability
 	AllowLocal bool   // see proxy.Config
@@ -117,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if err := t.openAdmin(&o); err != nil {
 		return nil, errors.Join(err, closeAll(t.listeners))
 	}
-	b := newBackend(o.Upstream)
+	b := newBackend(&o)
 	if !o.Off {
 		if err := t.observe(ctx, o, b, &cfg); err != nil {
 			return nil, errors.Join(err, t.close(), closeAll(t.listeners))

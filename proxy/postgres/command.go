@@ -153,11 +153,11 @@ func (s *Session) query(m message) {
 		*x.form = s.plan(m.body[:end], false)
 	}
 	s.owe(x)
-	if !x.form.rewritten {
+	if sent := x.form.upstream(); sent == nil {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
 		b, start := beginMessage(s.toServer, 'Q')
-		s.toServer = endMessage(append(x.form.script.Append(b), 0), start)
+		s.toServer = endMessage(append(sent.Append(b), 0), start)
 	}
 	for at := 0; x.form.plan(at) != nil; at++ {
 		s.follow(x.form.plan(at))

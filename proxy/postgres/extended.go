@@ -39,8 +39,8 @@ func (s *Session) parse(m message) {
 func (s *Session) sendParse(name string, st *statement, f *form) {
 	b, start := beginMessage(s.toServer, 'P')
 	b = append(append(b, name...), 0)
-	if f.rewritten {
-		b = f.script.Append(b)
+	if sent := f.upstream(); sent != nil {
+		b = sent.Append(b)
 	} else {
 		b = append(b, st.text...)
 	}

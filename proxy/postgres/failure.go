@@ -61,9 +61,11 @@ func (s *Session) utf8() bool { return s.env.Encoding == "" || s.env.Encoding ==
 
 // forwardMapped sends an error or a notice to the client as it would read for the client's own text.
 func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
-	if f := s.formOf(x); f != nil && f.rewritten && e.position > 0 {
-		s.toClient = appendMapped(s.toClient, m, e, f.script, s.utf8())
-		return
+	if f := s.formOf(x); f != nil && e.position > 0 {
+		if sent := f.upstream(); sent != nil {
+			s.toClient = appendMapped(s.toClient, m, e, sent, s.utf8())
+			return
+		}
 	}
 	s.toClient = append(s.toClient, m.raw...)
 }

@@ -59,6 +59,17 @@ type form struct {
 	reason    string              // why they did not, where they would have been there
 }
 
+// upstream is the script whose pieces went upstream; nil where the client's own text did.
+func (f *form) upstream() *sqlpostgres.Script {
+	switch {
+	case f.script == nil:
+		return nil
+	case f.rewritten:
+		return f.script
+	}
+	return f.script.Plain
+}
+
 // maxOwed bounds the replies that may be owed before the client must wait. The server sends what fills its
 // own buffer of 8 KiB without being asked, so that some of so many replies are on their way.
 const maxOwed = 1 << 14

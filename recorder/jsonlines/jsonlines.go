@@ -47,6 +47,7 @@ type run struct {
 	SnapshotIsolation bool       `json:"snapshot_isolation,omitempty"`
 	System            uint64     `json:"system,omitempty,string"` // more than a double holds
 	Horizon           uint64     `json:"horizon,omitempty"`
+	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []text     `json:"rewritten,omitempty"`
 }
 

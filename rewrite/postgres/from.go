@@ -158,6 +158,10 @@ func sightOf(s *source) (*sight, error) {
 			t = "pg_catalog.tid"
 		case rewrite.ItemXID:
 			t = "pg_catalog.xid"
+		case rewrite.ItemTag:
+		case rewrite.ItemKeyUUID:
+			t = "pg_catalog.uuid"
+			key++
 		case rewrite.ItemKeyHex:
 			key++
 		default:

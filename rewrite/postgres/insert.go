@@ -41,7 +41,7 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 	switch {
 	case w.target.tagged: // the list tells an inserted row, which has one tag
 		w.left()
-		return w.append(w.st.find(0, "CONFLICT"))
+		return w.append("CONFLICT", nodes(n.TargetList))
 	case w.session.Version >= 18 && w.target.table.Partitioned && !w.versions.hide(w.target.ref):
 		w.left()
 		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")

@@ -94,6 +94,10 @@ type Script struct {
 	// Splices tell where Pieces depart from the client's text, in order.
 	Splices []Splice
 
+	// Plain is what goes upstream where Pieces do not, in the place of the client's text, which would show
+	// isotap's columns. Nil: the client's text does.
+	Plain *Script
+
 	text string // the client's
 }
 

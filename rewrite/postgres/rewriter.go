@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/multigres/multigres/go/common/parser/ast"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -48,7 +50,9 @@ type draft struct {
 	statements []*statement
 	unreadable string // why the text cannot be looked at more closely
 	plans      []*rewrite.Plan
-	edits      []edit
+	// plain are the edits that hide isotap's columns, edits all of them; observes says that there are others.
+	plain, edits []edit
+	observes     bool
 }
 
 // read cuts a text into statements.
@@ -76,14 +80,36 @@ func (r *Rewriter) decide(d *draft, s Session) *draft {
 	reason := d.unreadable
 	for _, st := range d.statements {
 		pl := &planner{rewriter: r, session: s, st: st, plan: &rewrite.Plan{}}
-		pl.decide(reason)
-		d.plans = append(d.plans, pl.plan)
-		d.edits = append(d.edits, pl.edits...)
+		d.take(pl, reason)
 		if reason == "" {
 			reason = s.follow(pl.plan)
 		}
 	}
 	return d
+}
+
+// take decides about one statement: without isotap's columns first, and then how it is observed.
+func (d *draft) take(pl *planner, reason string) {
+	written := pl.st
+	var plain []edit
+	if reason == "" {
+		concealed, edits, shows := pl.conceal()
+		if plain = edits; concealed != nil {
+			pl.st = concealed
+		}
+		if shows {
+			reason = visible
+		}
+	}
+	pl.decide(written, reason)
+	edits := pl.edits
+	if len(plain) > 0 {
+		start, _ := written.span()
+		edits = moved(composed(moved(plain, -start), edits), start)
+	}
+	d.plans = append(d.plans, pl.plan)
+	d.plain, d.edits = append(d.plain, plain...), append(d.edits, edits...)
+	d.observes = d.observes || len(pl.edits) > 0
 }
 
 // follow changes the session to what it is after a statement of the text, for those behind it. It gives the
@@ -153,6 +179,8 @@ type planner struct {
 	edits    []edit
 	ctes     []string // names that WITH gives to queries
 	versions versionNames
+	// tags are the lists of assignments that a tag was put before, as the client wrote them.
+	tags [][]ast.Node
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
@@ -160,11 +188,12 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// decide makes the plan, and the edits of the text. A reason given makes the statement opaque.
-func (pl *planner) decide(reason string) {
+// decide makes the plan, and the edits of the text, of a statement as the client wrote it. A reason given makes the
+// statement opaque.
+func (pl *planner) decide(written *statement, reason string) {
 	p := pl.plan
-	p.Shape, p.Args = pl.st.shape()
-	p.Params = pl.st.params()
+	p.Shape, p.Args = written.shape()
+	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()
 	p.Calls = !p.ChangesSession && pl.st.calls()
 	switch {

@@ -52,13 +52,21 @@ func (pl *planner) sorted() []edit {
 // script makes the edits of all statements the pieces of a script.
 func (d *draft) script() *Script {
 	s := &Script{Statements: d.plans, text: d.text}
-	if len(d.edits) == 0 {
-		return s
+	if d.observes {
+		s.splice(d.edits)
 	}
-	slices.SortStableFunc(d.edits, func(a, b edit) int { return a.start - b.start })
-	s.Pieces = pieces(d.text, 0, len(d.text), d.edits)
-	for _, e := range d.edits {
-		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: len(e.text)})
+	if len(d.plain) > 0 {
+		s.Plain = &Script{Statements: d.plans, text: d.text}
+		s.Plain.splice(d.plain)
 	}
 	return s
+}
+
+// splice makes the pieces of the script's text with edits.
+func (s *Script) splice(edits []edit) {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+	s.Pieces = pieces(s.text, 0, len(s.text), edits)
+	for _, e := range edits {
+		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: len(e.text)})
+	}
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
@@ -64,7 +65,9 @@ func (s *source) lastTags(n int) string {
 }
 
 // tagged says whether the rows of a table are known by isotap's columns.
-func (pl *planner) tagged(t *rewrite.Table) bool { return pl.rewriter.options.Columns && t.Instrumented }
+func (pl *planner) tagged(t *rewrite.Table) bool {
+	return pl.rewriter.options.Columns && t.Instrumented
+}
 
 // sourceOf gives a table under the names that a FROM clause gives it and its columns.
 func (pl *planner) sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
@@ -95,33 +98,68 @@ func (w *write) leftTags() {
 	}
 }
 
-// append puts the tag of an UPDATE behind the row's list: before the client's assignments, behind each SET that
-// follows one of the keywords.
-func (w *write) append(from int, before ...string) error {
+// append puts the tag of an UPDATE behind the row's list: before the client's assignments in each of the lists, which
+// follow a SET behind one of the keywords, in the order of the text.
+func (w *write) append(keyword string, assignments ...[]ast.Node) error {
 	if !w.target.tagged {
 		return nil
 	}
 	if !w.rewriter.schema.Tags(w.session.Role, w.target.table) {
 		return refusal("privilege")
 	}
-	assignment := " " + rewrite.WListColumn + " = " + w.target.appended() + ","
-	found := false
-	for i := from; ; i++ {
-		if i = w.st.find(i, "SET"); i < 0 {
-			break
+	at := w.st.find(0, keyword)
+	for range assignments {
+		if at = w.st.find(at+1, "SET"); at < 0 {
+			return refusal(unparsable)
 		}
-		if len(before) > 0 && !w.st.is(i-1, before...) {
-			continue
-		}
-		w.insertAfter(i, assignment)
-		if found = true; len(before) == 0 {
-			break
-		}
+		w.insertAfter(at, " "+rewrite.WListColumn+" = "+w.target.appended()+",")
 	}
-	if !found {
+	w.tags = assignments
+	return nil
+}
+
+// provenTags says whether a statement with its edits has the assignments that append was to add, and before these no
+// others than the client's.
+func (pl *planner) provenTags(tree ast.Stmt) error {
+	if len(pl.tags) == 0 {
+		return nil
+	}
+	after := assignmentsOf(tree)
+	if len(after) != len(pl.tags) {
 		return refusal(unparsable)
 	}
+	for i, list := range after {
+		if len(list) == 0 || !reflect.DeepEqual(list[1:], pl.tags[i]) {
+			return refusal(unparsable)
+		}
+		if first, ok := list[0].(*ast.ResTarget); !ok || first.Name != rewrite.WListColumn {
+			return refusal(unparsable)
+		}
+	}
 	return nil
+}
+
+// assignmentsOf gives the lists of assignments that a statement makes of its target's rows.
+func assignmentsOf(tree ast.Node) (lists [][]ast.Node) {
+	switch n := tree.(type) {
+	case *ast.UpdateStmt:
+		lists = append(lists, nodes(n.TargetList))
+	case *ast.InsertStmt:
+		if n.OnConflictClause != nil {
+			lists = append(lists, nodes(n.OnConflictClause.TargetList))
+		}
+	case *ast.MergeStmt:
+		for _, c := range nodes(n.MergeWhenClauses) {
+			if clause, ok := c.(*ast.MergeWhenClause); ok && clause.CommandType == ast.CMD_UPDATE {
+				var list []ast.Node
+				for _, t := range clause.TargetList {
+					list = append(list, t)
+				}
+				lists = append(lists, list)
+			}
+		}
+	}
+	return lists
 }
 
 // mergedTags adds the versions that a MERGE ended and left in a tagged table, and appends to the lists.
@@ -134,10 +172,5 @@ func (w *write) mergedTags(n *ast.MergeStmt) error {
 		w.id.add(rewrite.ItemXID, whenMerged("=", xmin))
 		w.id.add(rewrite.ItemNewXID, whenMerged("<>", xmin))
 	}
-	for _, c := range nodes(n.MergeWhenClauses) {
-		if clause, ok := c.(*ast.MergeWhenClause); ok && clause.CommandType == ast.CMD_UPDATE {
-			return w.append(0, "UPDATE")
-		}
-	}
-	return nil
+	return w.append("WHEN", assignmentsOf(n)...)
 }

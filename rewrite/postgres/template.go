@@ -13,7 +13,9 @@ import (
 type template struct {
 	plans  []rewrite.Plan // without what depends on the text: Args
 	ranges [][2]int       // of each statement's tokens
-	edits  []anchored
+	// plain and edits are those of a draft.
+	plain, edits []anchored
+	observes     bool
 }
 
 // An anchored edit is one whose places are told from tokens.
@@ -32,28 +34,41 @@ type anchor struct {
 
 // newTemplate makes a template of what was decided about a text.
 func newTemplate(d *draft) *template {
-	t := &template{plans: make([]rewrite.Plan, len(d.plans)), ranges: d.ranges(), edits: make([]anchored, len(d.edits))}
+	t := &template{plans: make([]rewrite.Plan, len(d.plans)), ranges: d.ranges(), observes: d.observes,
+		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
 		t.plans[i] = *p
 		t.plans[i].Args = nil
 	}
-	for i, e := range d.edits {
-		t.edits[i] = anchored{anchorOf(d.toks, e.start), anchorOf(d.toks, e.end), e.text}
-	}
 	return t
+}
+
+func anchoredAll(toks []token, edits []edit) []anchored {
+	out := make([]anchored, len(edits))
+	for i, e := range edits {
+		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text}
+	}
+	return out
+}
+
+// placed gives the edits among the tokens of a text.
+func placed(toks []token, edits []anchored) []edit {
+	out := make([]edit, len(edits))
+	for i, e := range edits {
+		out[i] = edit{e.start.place(toks), e.end.place(toks), e.text}
+	}
+	return out
 }
 
 // fill makes the script of a text with the template's skeleton.
 func (t *template) fill(text string, toks []token) *Script {
-	d := draft{text: text, toks: toks, plans: make([]*rewrite.Plan, len(t.plans)), edits: make([]edit, len(t.edits))}
+	d := draft{text: text, toks: toks, plans: make([]*rewrite.Plan, len(t.plans)), observes: t.observes,
+		plain: placed(toks, t.plain), edits: placed(toks, t.edits)}
 	for i := range t.plans {
 		p := t.plans[i]
 		st := statement{text: text, toks: toks[t.ranges[i][0]:t.ranges[i][1]]}
 		p.Args = st.args()
 		d.plans[i] = &p
-	}
-	for i, e := range t.edits {
-		d.edits[i] = edit{e.start.place(toks), e.end.place(toks), e.text}
 	}
 	return d.script()
 }

@@ -145,7 +145,7 @@ func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *as
 			return refusal(unparsable)
 		}
 	}
-	return nil
+	return pl.provenTags(tree)
 }
 
 func returningList(s ast.Stmt) *ast.NodeList {

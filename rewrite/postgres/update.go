@@ -24,7 +24,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		w.replaced()
 	}
 	w.keyed(w.assigns(nodes(n.TargetList)))
-	if err := w.append(0); err != nil {
+	if err := w.append("UPDATE", assignmentsOf(n)...); err != nil {
 		return err
 	}
 	return w.returning()

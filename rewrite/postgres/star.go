@@ -1,0 +1,391 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// An output is a column that a FROM clause gives to a star, as it is referred to.
+type output struct{ qualifier, name string }
+
+func (o output) String() string {
+	if o.qualifier == "" {
+		return quoted(o.name)
+	}
+	return quoted(o.qualifier) + "." + quoted(o.name)
+}
+
+// An item is a relation of a FROM clause as stars see it.
+type item struct {
+	ref, schema string
+	table       *rewrite.Table // that is known; nil for all others
+	outputs     []output       // of a table
+}
+
+// scopeOf is what names mean within a query or a statement that writes.
+type scopeOf struct {
+	items []item
+	from  []ast.Node
+}
+
+// enter looks at a node and what it brings into scope.
+func (c *concealment) enter(cursor *ast.Cursor) bool {
+	switch n := cursor.Node().(type) {
+	case *ast.SelectStmt:
+		c.push(nodes(n.FromClause)...)
+		c.list(n.TargetList)
+	case *ast.InsertStmt:
+		c.push(n.Relation)
+		c.list(n.ReturningList)
+	case *ast.UpdateStmt:
+		c.push(append([]ast.Node{n.Relation}, nodes(n.FromClause)...)...)
+		c.list(n.ReturningList)
+	case *ast.DeleteStmt:
+		c.push(append([]ast.Node{n.Relation}, nodes(n.UsingClause)...)...)
+		c.list(n.ReturningList)
+	case *ast.MergeStmt:
+		c.push(n.SourceRelation, n.Relation)
+		c.list(n.ReturningList)
+	case *ast.RowExpr:
+		c.list(n.Args)
+	case *ast.NodeList:
+		if _, values := cursor.Parent().(*ast.NodeList); values {
+			c.list(n)
+		}
+	case *ast.JoinExpr:
+		c.natural(n)
+	case *ast.ColumnRef:
+		c.reference(n)
+	}
+	return true
+}
+
+func (c *concealment) leave(cursor *ast.Cursor) bool {
+	switch cursor.Node().(type) {
+	case *ast.SelectStmt, *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt, *ast.MergeStmt:
+		c.scopes = c.scopes[:len(c.scopes)-1]
+	}
+	return true
+}
+
+func (c *concealment) push(from ...ast.Node) {
+	s := scopeOf{from: from}
+	for _, n := range from {
+		s.items = c.items(n, s.items)
+	}
+	c.scopes = append(c.scopes, s)
+}
+
+// items adds the relations of a part of a FROM clause, in the order of the text.
+func (c *concealment) items(n ast.Node, found []item) []item {
+	switch n := bare(n).(type) {
+	case *ast.RangeVar:
+		return append(found, c.table(n))
+	case *ast.JoinExpr:
+		if n.Alias != nil {
+			return append(found, item{ref: n.Alias.AliasName})
+		}
+		return c.items(n.Rarg, c.items(n.Larg, found))
+	case *ast.RangeTableSample:
+		return c.items(n.Relation, found)
+	case *ast.RangeSubselect:
+		return append(found, item{ref: aliasOf(n.Alias)})
+	case *ast.RangeFunction:
+		return append(found, item{ref: aliasOf(n.Alias)})
+	case *ast.RangeTableFunc:
+		return append(found, item{ref: aliasOf(n.Alias)})
+	}
+	return append(found, item{})
+}
+
+// table gives a table as stars see it.
+func (c *concealment) table(n *ast.RangeVar) item {
+	it := item{ref: n.RelName, schema: n.SchemaName}
+	if n.Alias != nil {
+		it.ref, it.schema = n.Alias.AliasName, ""
+	}
+	if n.SchemaName == "" && c.ctes[n.RelName] {
+		return it
+	}
+	ctes := c.planner.ctes
+	c.planner.ctes = nil
+	it.table, _ = c.lookup(n)
+	c.planner.ctes = ctes
+	if it.table == nil {
+		return it
+	}
+	names := it.table.Stored
+	if names == nil {
+		for _, column := range it.table.Columns {
+			names = append(names, column.Name)
+		}
+	}
+	var aliases []ast.Node
+	if n.Alias != nil {
+		aliases = nodes(n.Alias.ColNames)
+	}
+	for i, name := range names {
+		ours := it.table.Exposed && isOurs(name)
+		if i < len(aliases) {
+			alias, ok := aliases[i].(*ast.String)
+			if c.visible = c.visible || ours || !ok; !ok {
+				continue
+			}
+			name = alias.SVal
+		}
+		if !ours {
+			it.outputs = append(it.outputs, output{it.ref, name})
+		}
+	}
+	return it
+}
+
+func isOurs(name string) bool { return name == rewrite.RowIDColumn || name == rewrite.WListColumn }
+
+func (it *item) exposed() bool { return it.table != nil && it.table.Exposed }
+
+// list replaces the stars of a list that would show isotap's columns.
+func (c *concealment) list(list *ast.NodeList) {
+	for _, n := range nodes(list) {
+		value := n
+		if t, ok := n.(*ast.ResTarget); ok {
+			value = t.Val
+		}
+		at, ref := c.mark(value)
+		if at < 0 {
+			continue
+		}
+		names := fields(ref)
+		text, ok := c.expansion(names[:len(names)-1])
+		if !ok {
+			continue
+		}
+		wanted, err := parse("SELECT " + text)
+		if err != nil {
+			c.visible = true
+			continue
+		}
+		first := at - 2*(len(names)-1)
+		c.replaceStar(first, at, text)
+		c.changes = append(c.changes, func() { exchange(list, n, nodes(wanted.(*ast.SelectStmt).TargetList)) })
+	}
+}
+
+// replaceStar puts columns in the place of a star's tokens. TABLE becomes a SELECT.
+func (c *concealment) replaceStar(first, at int, text string) {
+	if c.st.is(at, "TABLE") {
+		text = "SELECT " + text + " FROM"
+	}
+	c.edits = append(c.edits, edit{c.st.toks[first].start, c.st.toks[at].end, text})
+}
+
+// exchange puts items in the place of one of a list's.
+func exchange(list *ast.NodeList, old ast.Node, items []ast.Node) {
+	at := slices.Index(list.Items, old)
+	if _, targets := old.(*ast.ResTarget); !targets {
+		for i, n := range items {
+			items[i] = n.(*ast.ResTarget).Val
+		}
+	}
+	list.Items = slices.Replace(list.Items, at, at+1, items...)
+}
+
+// expansion gives the columns that a star stands for, of which names are the qualifiers; not ok where it may stay.
+func (c *concealment) expansion(names []string) (string, bool) {
+	if len(names) > 0 {
+		it := c.qualified(names)
+		if it == nil || !it.exposed() {
+			return "", false
+		}
+		return spelled(it.outputs, &c.visible)
+	}
+	s := c.scopes[len(c.scopes)-1]
+	if !slices.ContainsFunc(s.items, func(it item) bool { return it.exposed() }) {
+		return "", false
+	}
+	if slices.ContainsFunc(s.from, merges) {
+		var outs []output
+		for _, n := range s.from {
+			more, ok := c.outputs(n)
+			if !ok {
+				c.visible = true
+				return "", false
+			}
+			outs = append(outs, more...)
+		}
+		return spelled(outs, &c.visible)
+	}
+	var lists []string
+	for _, it := range s.items {
+		switch {
+		case it.exposed():
+			if list, ok := spelled(it.outputs, &c.visible); ok {
+				lists = append(lists, list)
+			}
+		case it.ref == "":
+			c.visible = true
+			return "", false
+		default:
+			lists = append(lists, quoted(it.ref)+".*")
+		}
+	}
+	return strings.Join(lists, ", "), len(lists) > 0
+}
+
+// spelled gives columns as a list. No column cannot be spelled.
+func spelled(outs []output, visible *bool) (string, bool) {
+	texts := make([]string, len(outs))
+	for i, o := range outs {
+		texts[i] = o.String()
+	}
+	*visible = *visible || len(outs) == 0
+	return strings.Join(texts, ", "), len(outs) > 0
+}
+
+// qualified finds the relation that a qualifier names, innermost scope first.
+func (c *concealment) qualified(names []string) *item {
+	for i := len(c.scopes) - 1; i >= 0; i-- {
+		for k := range c.scopes[i].items {
+			it := &c.scopes[i].items[k]
+			if it.ref == names[len(names)-1] && (len(names) == 1 || it.table != nil && it.table.Name == strings.Join(names, ".")) {
+				return it
+			}
+		}
+	}
+	return nil
+}
+
+// outputs gives the columns that a star shows of a part of a FROM clause, isotap's left out; not ok when they cannot
+// be told.
+func (c *concealment) outputs(n ast.Node) ([]output, bool) {
+	switch n := bare(n).(type) {
+	case *ast.RangeVar:
+		it := c.table(n)
+		return it.outputs, it.table != nil
+	case *ast.RangeTableSample:
+		return c.outputs(n.Relation)
+	case *ast.JoinExpr:
+		if n.Alias != nil || n.JoinUsingAlias != nil {
+			return nil, false
+		}
+		left, ok := c.outputs(n.Larg)
+		if !ok {
+			return nil, false
+		}
+		right, ok := c.outputs(n.Rarg)
+		if !ok {
+			return nil, false
+		}
+		return c.merged(n, left, right), true
+	}
+	return nil, false
+}
+
+// merged gives the columns of a join: those that its sides share come first, and once.
+func (c *concealment) merged(n *ast.JoinExpr, left, right []output) []output {
+	shared := c.shared(n, left, right)
+	isShared := func(o output) bool { return slices.Contains(shared, o.name) }
+	var outs []output
+	for _, name := range shared {
+		o := output{name: name}
+		side := left
+		switch n.Jointype {
+		case ast.JOIN_RIGHT:
+			side = right
+		case ast.JOIN_FULL:
+			side = nil // the value of either
+		}
+		for _, of := range side {
+			if of.name == name {
+				o = of
+			}
+		}
+		outs = append(outs, o)
+	}
+	outs = append(outs, slices.DeleteFunc(slices.Clone(left), isShared)...)
+	return append(outs, slices.DeleteFunc(slices.Clone(right), isShared)...)
+}
+
+// shared gives the names of the columns that a join merges.
+func (c *concealment) shared(n *ast.JoinExpr, left, right []output) []string {
+	var names []string
+	for _, u := range nodes(n.UsingClause) {
+		s, ok := u.(*ast.String)
+		if !ok {
+			continue
+		}
+		if _, natural := c.marked[s.SVal]; !natural {
+			names = append(names, s.SVal)
+			continue
+		}
+		for _, l := range left {
+			if slices.ContainsFunc(right, func(r output) bool { return r.name == l.name }) {
+				names = append(names, l.name)
+			}
+		}
+	}
+	return names
+}
+
+// natural has a NATURAL JOIN of two tables that carry isotap's columns say which columns it means.
+func (c *concealment) natural(n *ast.JoinExpr) {
+	using := nodes(n.UsingClause)
+	if len(using) != 1 {
+		return
+	}
+	s, ok := using[0].(*ast.String)
+	if !ok {
+		return
+	}
+	at, ok := c.marked[s.SVal]
+	if !ok {
+		return
+	}
+	keep := func() { n.IsNatural, n.UsingClause = true, nil }
+	exposed := func(n ast.Node) bool {
+		return slices.ContainsFunc(c.items(n, nil), func(it item) bool { return it.exposed() })
+	}
+	if !exposed(n.Larg) || !exposed(n.Rarg) {
+		c.changes = append(c.changes, keep)
+		return
+	}
+	left, ok1 := c.outputs(n.Larg)
+	right, ok2 := c.outputs(n.Rarg)
+	names := c.shared(n, left, right)
+	if !ok1 || !ok2 || len(names) == 0 {
+		c.visible = true
+		c.changes = append(c.changes, keep)
+		return
+	}
+	texts, list := make([]string, len(names)), ast.NewNodeList()
+	for i, name := range names {
+		texts[i] = quoted(name)
+		list.Append(ast.NewString(name))
+	}
+	last := c.st.toks[c.st.joined(at)]
+	c.edits = append(c.edits, edit{c.st.toks[at].start, c.st.toks[at].end, ""}, edit{last.end, last.end, " USING (" + strings.Join(texts, ", ") + ")"})
+	c.changes = append(c.changes, func() { n.UsingClause = list })
+}
+
+// reference notices a reference to a whole row that has isotap's columns.
+func (c *concealment) reference(n *ast.ColumnRef) {
+	names := fields(n)
+	if len(names) != 1 {
+		return
+	}
+	for i := len(c.scopes) - 1; i >= 0; i-- {
+		for k := range c.scopes[i].items {
+			it := &c.scopes[i].items[k]
+			if slices.ContainsFunc(it.outputs, func(o output) bool { return o.name == names[0] }) {
+				return
+			}
+			if it.ref == names[0] && it.exposed() {
+				c.visible = true
+			}
+		}
+	}
+}
