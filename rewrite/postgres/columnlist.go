@@ -1,7 +1,7 @@
 package postgres
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -32,7 +32,7 @@ func (c *concealment) inserted(n *ast.InsertStmt) {
 	}
 	values, known := c.width(n.SelectStmt)
 	names := clientColumns(it.table)
-	if len(names) == len(it.table.Stored)-2 && isOurs(it.table.Stored[len(names)]) && (!known || values <= len(names)) {
+	if slices.Equal(names, it.table.Stored[:len(names)]) && (!known || values <= len(names)) {
 		return
 	}
 	if known && values < len(names) {
@@ -110,11 +110,7 @@ func (st *statement) lastOfName(i int) int {
 
 // insertList puts a list of columns behind token i.
 func (c *concealment) insertList(i int, names []string, change func(*ast.NodeList)) {
-	texts := make([]string, len(names))
-	for k, name := range names {
-		texts[k] = quoted(name)
-	}
-	text := " (" + strings.Join(texts, ", ") + ") "
+	text := " (" + listed(names) + ") "
 	form, err := parse("INSERT INTO t" + text + "SELECT 1")
 	if err != nil {
 		c.visible = true

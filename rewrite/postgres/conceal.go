@@ -25,6 +25,7 @@ type concealment struct {
 	tree   ast.Stmt
 	ctes   map[string]bool // names of common table expressions, anywhere in the statement
 	marked map[string]int  // the marks' tokens
+	listed map[*ast.ColumnRef]bool // marks that are items of lists
 	scopes []scopeOf
 	edits  []edit
 	// changes make the marked tree what the text with its edits is to be read as.
@@ -47,7 +48,7 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 			return nil, nil, true
 		}
 	}
-	c := &concealment{planner: pl, ctes: make(map[string]bool), marked: make(map[string]int)}
+	c := &concealment{planner: pl, ctes: make(map[string]bool), marked: make(map[string]int), listed: make(map[*ast.ColumnRef]bool)}
 	if !c.look() {
 		return nil, nil, c.visible
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -103,6 +104,28 @@ func testSchema() tables {
 	}
 }
 
+// taggedSchema is the schema with isotap's columns in its tables, save in those that are called bare or loose. They
+// are not the last ones of late's.
+func taggedSchema() tables {
+	schema := testSchema()
+	schema["public.late"] = table("public.late", "a int4, c int4")
+	schema["public.bare"] = table("public.bare", "id int4, b text", "primary(id)")
+	schema["public.readonly"] = table("public.readonly", "id int4, b text", "primary(id)")
+	schema["public.exposing"] = with(table("public.exposing", "id int4"), func(t *rewrite.Table) { t.View = true })
+	for name, t := range schema {
+		if name == "public.bare" || name == "public.loose" || t.View && name != "public.exposing" {
+			continue
+		}
+		t.Exposed, t.Instrumented, t.WListBytes, t.Stored = true, !t.View, DefaultWListBytes, clientColumns(t)
+		if at := len(t.Stored); name == "public.late" {
+			t.Stored = slices.Insert(t.Stored, at-1, rewrite.RowIDColumn, rewrite.WListColumn)
+		} else {
+			t.Stored = append(t.Stored, rewrite.RowIDColumn, rewrite.WListColumn)
+		}
+	}
+	return schema
+}
+
 func testSession() Session {
 	return Session{Version: 15, Role: "app", Path: "pg_catalog\x00public\x00bank"}
 }
@@ -130,7 +153,7 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			s.Nested = true
 		case "backslashes":
 			s.Backslashes = true
-		case "hex", "strict":
+		case "hex", "strict", "columns":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)
 		}
@@ -150,7 +173,11 @@ func TestPlanGolden(t *testing.T) {
 				}
 				in = unquoted
 			}
-			r := New(testSchema(), Options{StrictPlans: d.HasArg("strict")})
+			schema, o := testSchema(), Options{StrictPlans: d.HasArg("strict")}
+			if d.HasArg("columns") {
+				schema, o.Columns, o.WListBytes = taggedSchema(), true, DefaultWListBytes
+			}
+			r := New(schema, o)
 			s := r.Plan(in, session(t, d.CmdArgs))
 			checkPieces(t, in, s)
 			return render(s)
@@ -163,6 +190,9 @@ func render(s *Script) string {
 	var b strings.Builder
 	if s.Pieces != nil {
 		fmt.Fprintf(&b, "sql: %s\n", s.Append(nil))
+	}
+	if s.Plain != nil {
+		fmt.Fprintf(&b, "plain: %s\n", s.Plain.Append(nil))
 	}
 	for _, p := range s.Statements {
 		renderPlan(&b, p)
@@ -208,7 +238,7 @@ func renderPlan(b *strings.Builder, p *rewrite.Plan) {
 var names = map[rewrite.Item]string{rewrite.ItemTable: "table", rewrite.ItemPlace: "place", rewrite.ItemXID: "xid",
 	rewrite.ItemNewPlace: "new place", rewrite.ItemNewXID: "new xid", rewrite.ItemKeyInt: "int", rewrite.ItemKeyText: "text",
 	rewrite.ItemKeyUUID: "uuid", rewrite.ItemKeyHex: "hex", rewrite.ItemOldKeyChanged: "key changed",
-	rewrite.ItemInserted: "inserted", rewrite.ItemAction: "action", rewrite.ItemLSN: "lsn"}
+	rewrite.ItemInserted: "inserted", rewrite.ItemAction: "action", rewrite.ItemLSN: "lsn", rewrite.ItemTag: "tag", rewrite.ItemNewTags: "new tags"}
 
 func itemNames(items []rewrite.Item) string {
 	var out []string

@@ -30,6 +30,8 @@ type item struct {
 type scopeOf struct {
 	items []item
 	from  []ast.Node
+	// versions are the names by which RETURNING tells old and new rows apart.
+	versions []item
 }
 
 // enter looks at a node and what it brings into scope.
@@ -40,15 +42,19 @@ func (c *concealment) enter(cursor *ast.Cursor) bool {
 		c.list(n.TargetList)
 	case *ast.InsertStmt:
 		c.push(n.Relation)
+		c.versions(n.Relation)
 		c.list(n.ReturningList)
 	case *ast.UpdateStmt:
 		c.push(append([]ast.Node{n.Relation}, nodes(n.FromClause)...)...)
+		c.versions(n.Relation)
 		c.list(n.ReturningList)
 	case *ast.DeleteStmt:
 		c.push(append([]ast.Node{n.Relation}, nodes(n.UsingClause)...)...)
+		c.versions(n.Relation)
 		c.list(n.ReturningList)
 	case *ast.MergeStmt:
 		c.push(n.SourceRelation, n.Relation)
+		c.versions(n.Relation)
 		c.list(n.ReturningList)
 	case *ast.RowExpr:
 		c.list(n.Args)
@@ -80,6 +86,23 @@ func (c *concealment) push(from ...ast.Node) {
 	c.scopes = append(c.scopes, s)
 }
 
+// versions brings the names of old and new rows of a target into scope.
+func (c *concealment) versions(target *ast.RangeVar) {
+	if c.session.Version < 18 {
+		return
+	}
+	s := &c.scopes[len(c.scopes)-1]
+	for _, ref := range []string{"old", "new"} {
+		it := c.table(target)
+		it.ref, it.schema = ref, ""
+		it.outputs = slices.Clone(it.outputs)
+		for i := range it.outputs {
+			it.outputs[i].qualifier = ref
+		}
+		s.versions = append(s.versions, it)
+	}
+}
+
 // items adds the relations of a part of a FROM clause, in the order of the text.
 func (c *concealment) items(n ast.Node, found []item) []item {
 	switch n := bare(n).(type) {
@@ -95,7 +118,7 @@ func (c *concealment) items(n ast.Node, found []item) []item {
 	case *ast.RangeSubselect:
 		return append(found, item{ref: aliasOf(n.Alias)})
 	case *ast.RangeFunction:
-		return append(found, item{ref: aliasOf(n.Alias)})
+		return append(found, item{ref: functionRef(n)})
 	case *ast.RangeTableFunc:
 		return append(found, item{ref: aliasOf(n.Alias)})
 	}
@@ -144,6 +167,26 @@ func (c *concealment) table(n *ast.RangeVar) item {
 	return it
 }
 
+// functionRef is the name by which columns of a function in a FROM clause are qualified: its own where it has no
+// alias; empty where it is not known.
+func functionRef(n *ast.RangeFunction) string {
+	if n.Alias != nil || n.IsRowsFrom {
+		return aliasOf(n.Alias)
+	}
+	for _, f := range nodes(n.Functions) {
+		if list, ok := f.(*ast.NodeList); ok && len(list.Items) > 0 {
+			f = list.Items[0]
+		}
+		if call, ok := f.(*ast.FuncCall); ok {
+			names := nodes(call.Funcname)
+			if s, ok := names[len(names)-1].(*ast.String); ok {
+				return s.SVal
+			}
+		}
+	}
+	return ""
+}
+
 func isOurs(name string) bool { return name == rewrite.RowIDColumn || name == rewrite.WListColumn }
 
 func (it *item) exposed() bool { return it.table != nil && it.table.Exposed }
@@ -159,6 +202,7 @@ func (c *concealment) list(list *ast.NodeList) {
 		if at < 0 {
 			continue
 		}
+		c.listed[ref] = true
 		names := fields(ref)
 		text, ok := c.expansion(names[:len(names)-1])
 		if !ok {
@@ -249,10 +293,9 @@ func spelled(outs []output, visible *bool) (string, bool) {
 // qualified finds the relation that a qualifier names, innermost scope first.
 func (c *concealment) qualified(names []string) *item {
 	for i := len(c.scopes) - 1; i >= 0; i-- {
-		for k := range c.scopes[i].items {
-			it := &c.scopes[i].items[k]
+		for _, it := range append(slices.Clone(c.scopes[i].items), c.scopes[i].versions...) {
 			if it.ref == names[len(names)-1] && (len(names) == 1 || it.table != nil && it.table.Name == strings.Join(names, ".")) {
-				return it
+				return &it
 			}
 		}
 	}
@@ -355,25 +398,44 @@ func (c *concealment) natural(n *ast.JoinExpr) {
 	}
 	left, ok1 := c.outputs(n.Larg)
 	right, ok2 := c.outputs(n.Rarg)
-	names := c.shared(n, left, right)
-	if !ok1 || !ok2 || len(names) == 0 {
+	if !ok1 || !ok2 {
 		c.visible = true
 		c.changes = append(c.changes, keep)
 		return
 	}
-	texts, list := make([]string, len(names)), ast.NewNodeList()
+	list, condition := c.shared(n, left, right), " ON (true)" // nothing in common
+	if len(list) > 0 {
+		condition = " USING (" + listed(list) + ")"
+	}
+	form, err := parse("SELECT FROM t JOIN u" + condition)
+	if err != nil {
+		c.visible = true
+		return
+	}
+	c.changes = append(c.changes, func() {
+		join := form.(*ast.SelectStmt).FromClause.Items[0].(*ast.JoinExpr)
+		n.UsingClause, n.Quals = join.UsingClause, join.Quals
+	})
+	last := c.st.toks[c.st.joined(at)].end
+	c.edits = append(c.edits, edit{c.st.toks[at].start, c.st.toks[at].end, ""}, edit{last, last, condition})
+}
+
+// listed gives names as a list of columns.
+func listed(names []string) string {
+	texts := make([]string, len(names))
 	for i, name := range names {
 		texts[i] = quoted(name)
-		list.Append(ast.NewString(name))
 	}
-	last := c.st.toks[c.st.joined(at)]
-	c.edits = append(c.edits, edit{c.st.toks[at].start, c.st.toks[at].end, ""}, edit{last.end, last.end, " USING (" + strings.Join(texts, ", ") + ")"})
-	c.changes = append(c.changes, func() { n.UsingClause = list })
+	return strings.Join(texts, ", ")
 }
 
 // reference notices a reference to a whole row that has isotap's columns.
 func (c *concealment) reference(n *ast.ColumnRef) {
 	names := fields(n)
+	if at, _ := c.mark(n); at >= 0 && len(names) > 1 && !c.listed[n] { // of a function, which takes the row as one value
+		it := c.qualified(names[:len(names)-1])
+		c.visible = c.visible || it != nil && it.exposed()
+	}
 	if len(names) != 1 {
 		return
 	}
