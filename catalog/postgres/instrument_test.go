@@ -139,8 +139,8 @@ DELETE FROM plain WHERE id = 3`)
 		t.Errorf("audited: %+v", got)
 	}
 	for query, want := range map[string]int{
-		"SELECT count(DISTINCT isotap_rowid) FROM no_key":                                                                   3,
-		"SELECT count(*) FROM parts WHERE octet_length(isotap_wlist) = 16 AND isotap_rowid IS NOT NULL":                     2,
+		"SELECT count(DISTINCT isotap_rowid) FROM no_key":                                                                 3,
+		"SELECT count(*) FROM parts WHERE octet_length(isotap_wlist) = 16 AND isotap_rowid IS NOT NULL":                   2,
 		"SELECT count(*) FROM pg_class WHERE has_column_privilege('" + reader + "', 'granted', 'isotap_wlist', 'UPDATE')": -1,
 	} {
 		var n int

@@ -23,8 +23,8 @@ const markPrefix = rewrite.CarriedPrefix + "mark_"
 type concealment struct {
 	*planner
 	tree   ast.Stmt
-	ctes   map[string]bool // names of common table expressions, anywhere in the statement
-	marked map[string]int  // the marks' tokens
+	ctes   map[string]bool         // names of common table expressions, anywhere in the statement
+	marked map[string]int          // the marks' tokens
 	listed map[*ast.ColumnRef]bool // marks that are items of lists
 	scopes []scopeOf
 	edits  []edit
