@@ -16,14 +16,15 @@ const maxValue = 1 << 28
 // is a vector or list, what that holds. Tags are left out (#jepsen.history.Op{...} is a map), and so are
 // comments and what #_ discards.
 type edn struct {
-	r      *bufio.Reader
-	place  place // of the next byte
-	json   bool  // the text is JSON, known to be valid: a colon is nothing
-	begun  bool
-	closer byte  // what ends the vector or list around the values; 0 where there is none
-	opened place // where that begins
-	depth  int   // of the value being read
-	unread tree  // what #_ discards
+	r        *bufio.Reader
+	place    place // of the next byte
+	json     bool  // the text is JSON, known to be valid: a colon is nothing
+	begun    bool
+	closer   byte   // what ends the vector or list around the values; 0 where there is none
+	opened   place  // where that begins
+	depth    int    // of the value being read
+	atomText []byte // scratch of word
+	unread   tree   // what #_ discards
 }
 
 func newEDN(r *bufio.Reader) *edn { return &edn{r: r, place: place{1, 1}} }

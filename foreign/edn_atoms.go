@@ -10,12 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// word reads up to what ends an atom.
+// endsWord are the bytes that are no part of an atom.
+var endsWord = func() (ends [256]bool) {
+	for _, c := range []byte(" \t\n\r\f,;\"[](){}") {
+		ends[c] = true
+	}
+	return ends
+}()
+
+// word reads up to what ends an atom. It is good until the next one.
 func (e *edn) word() ([]byte, error) {
-	var word []byte
+	word := e.atomText[:0]
 	for {
 		c, err := e.peek()
-		if err == io.EOF || err == nil && (strings.IndexByte(" \t\n\r\f,;\"[](){}", c) >= 0 || e.json && c == ':') {
+		if err == io.EOF || err == nil && (endsWord[c] || e.json && c == ':') {
+			e.atomText = word
 			return word, nil
 		}
 		if err != nil {

@@ -42,6 +42,7 @@ type History struct {
 	skipped  int // operations that are not a client's
 	garbage  int // versions that nobody wrote
 	unplaced int // versions whose place in the order is not known
+	presumed int // registers whose initial value is one that was read
 	settled  int // transactions of unknown outcome that others saw
 }
 

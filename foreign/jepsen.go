@@ -96,21 +96,40 @@ type operation struct {
 	index   ref
 }
 
+// field gives the one that a key names; nil where that does not matter.
+func (o *operation) field(key ref) *ref {
+	if key.kind() != keyword && key.kind() != text {
+		return nil
+	}
+	switch string(key.text()) {
+	case "type":
+		return &o.kind
+	case "process":
+		return &o.process
+	case "value":
+		return &o.value
+	case "time":
+		return &o.time
+	case "index":
+		return &o.index
+	}
+	return nil
+}
+
 func (j *jepsen) operation(r ref) error {
 	if r.kind() != mapping {
 		return at(r.place(), "%v is %s, and no operation: a map with :type and :value", r, r.kind())
 	}
 	var o operation
 	for key, value := range r.fields() {
-		for name, field := range map[string]*ref{"type": &o.kind, "process": &o.process, "value": &o.value, "time": &o.time, "index": &o.index} {
-			if !key.named(name) {
-				continue
-			}
-			if field.t != nil {
-				return at(key.place(), "%v stands twice in the operation", key)
-			}
-			*field = value
+		field := o.field(key)
+		if field == nil {
+			continue
 		}
+		if field.t != nil {
+			return at(key.place(), "%v stands twice in the operation", key)
+		}
+		*field = value
 	}
 	if o.kind.t == nil {
 		return at(r.place(), "the operation has no :type")

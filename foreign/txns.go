@@ -12,8 +12,9 @@ import (
 
 // infer finds the order of versions, once all is read.
 func (h *History) infer(o Options) {
-	if h.zeroIsInitial {
-		h.takeZeros()
+	if h.kind != lists {
+		h.kind = registers // also where nothing was written
+		h.takeInitials()
 	}
 	for v := range h.versions {
 		x := &h.versions[v]
@@ -39,25 +40,49 @@ func (h *History) infer(o Options) {
 	}
 }
 
-// takeZeros makes reads of a zero that nobody wrote reads of the initial version.
-func (h *History) takeZeros() {
-	zero := h.integer(0)
-	for i := range h.ops {
-		o := &h.ops[i]
-		if o.version < 0 {
-			continue
+// takeInitials makes reads of what was there before reads of the initial version: of a zero that nobody wrote
+// where the format says so, and of the only value that nobody wrote of a register of Jepsen's that nobody
+// found empty.
+func (h *History) takeInitials() {
+	of := make([]int32, len(h.keys)) // by key: what was there before; unknown: nothing else than nil
+	for k := range of {
+		of[k] = none
+	}
+	for _, o := range h.ops {
+		switch v := o.version; {
+		case o.write || v == unknown:
+		case v == initial:
+			of[o.key] = unknown
+		case h.versions[v].txn == none && h.mayBeInitial(v):
+			if before := of[o.key]; before != none && before != v {
+				of[o.key] = unknown
+			} else {
+				of[o.key] = v
+			}
 		}
-		if x := &h.versions[o.version]; x.value == zero && x.txn == none {
-			x.stamp = 0
+	}
+	for i := range h.ops {
+		if o := &h.ops[i]; o.version >= 0 && o.version == of[o.key] {
+			h.versions[o.version].stamp = 0
 			o.version = initial
 		}
 	}
+	for _, v := range of {
+		if v >= 0 && !h.zeroIsInitial {
+			h.presumed++
+		}
+	}
+}
+
+func (h *History) mayBeInitial(v int32) bool {
+	return h.format == ElleRW || h.format == JepsenJSON || h.zeroIsInitial && h.values[h.versions[v].value] == value{}
 }
 
 // Analyze judges the history. The options' Load is not used: a history has its own.
 func (h *History) Analyze(ctx context.Context, o analyzer.Options) (*analyzer.Result, error) {
 	o.Load = func(id history.TxnID, _ history.SessionID) (*history.Txn, error) {
-		return h.txn(int32(id.Seq()) - 1), nil
+		t := int32(id.Seq()) - 1
+		return h.withTexts(h.txn(t), t), nil
 	}
 	a := analyzer.New(o)
 	if err := a.Add(h.info()); err != nil {
@@ -126,19 +151,26 @@ func (h *History) txn(t int32) *history.Txn {
 	return out
 }
 
+// withTexts adds the keys and values of a transaction's operations.
+func (h *History) withTexts(x *history.Txn, t int32) *history.Txn {
+	for i, o := range h.opsOf(t) {
+		x.Stmts[i].Args = []string{h.keys[o.key], h.result(&o)}
+	}
+	return x
+}
+
 func (h *History) stmt(o *op, num uint32) history.Stmt {
-	s := history.Stmt{Num: num, Kind: history.Select, Observation: history.Exact, Shape: "[:r ? ?]", Args: []string{h.keys[o.key], "nil"}}
+	s := history.Stmt{Num: num, Kind: history.Select, Observation: history.Exact, Shape: "[:r ? ?]"}
 	switch {
 	case o.write && h.kind == lists:
-		s.Kind, s.Shape, s.Args[1] = history.Update, "[:append ? ?]", h.describe(o.version)
+		s.Kind, s.Shape = history.Update, "[:append ? ?]"
 		s.Accesses = []history.Access{h.appended(o)}
 	case o.write:
-		s.Kind, s.Shape, s.Args[1] = history.Insert, "[:w ? ?]", h.describe(o.version)
+		s.Kind, s.Shape = history.Insert, "[:w ? ?]"
 		s.Accesses = []history.Access{{Row: h.row(o.key), Op: history.InsertRow}}
 	case o.version == unknown:
 		s.Observation = history.Nothing
 	default:
-		s.Args[1] = h.result(o)
 		s.Accesses = h.reads(o)
 	}
 	return s
@@ -169,9 +201,12 @@ func (h *History) reads(o *op) []history.Access {
 	return reads
 }
 
-// result is what a read gave, as far as it can be told again.
+// result is what an operation wrote or gave, as far as it can be told again.
 func (h *History) result(o *op) string {
-	if h.kind != lists || o.version == initial {
+	switch {
+	case o.version == unknown:
+		return "nil"
+	case o.write || h.kind != lists || o.version == initial:
 		return h.describe(o.version)
 	}
 	if known := h.chains[o.key].known(); int(o.length) <= len(known) {
@@ -191,6 +226,7 @@ func (h *History) Notes() []string {
 		}
 	}
 	note(h.skipped, "1 operation is not a client's and was left out", "%d operations are not a client's and were left out")
+	note(h.presumed, "of 1 register the value that nobody wrote counts as the initial one", "of %d registers the value that nobody wrote counts as the initial one")
 	note(h.settled, "1 transaction of unknown outcome counts as committed: others saw what it wrote", "%d transactions of unknown outcome count as committed: others saw what they wrote")
 	note(h.unplaced, "of 1 version it is not known which came right before it: what it may have followed is no evidence",
 		"of %d versions it is not known which came right before them: what they may have followed is no evidence")
