@@ -106,6 +106,9 @@ func (h *History) Analyze(ctx context.Context, o analyzer.Options) (*analyzer.Re
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range r.Findings {
+		f.Advice, f.Suggested = nil, nil // it would be about SQL
+	}
 	var own []*analyzer.Finding
 	for i := range h.problems {
 		own = append(own, h.finding(&h.problems[i]))
@@ -228,7 +231,6 @@ func (h *History) Notes() []string {
 	note(h.skipped, "1 operation is not a client's and was left out", "%d operations are not a client's and were left out")
 	note(h.presumed, "of 1 register the value that nobody wrote counts as the initial one", "of %d registers the value that nobody wrote counts as the initial one")
 	note(h.settled, "1 transaction of unknown outcome counts as committed: others saw what it wrote", "%d transactions of unknown outcome count as committed: others saw what they wrote")
-	note(h.unplaced, "of 1 version it is not known which came right before it: what it may have followed is no evidence",
-		"of %d versions it is not known which came right before them: what they may have followed is no evidence")
+	note(h.unplaced, "", "of %d versions the order is not known: between two of them of one key there is no dependency")
 	return notes
 }
