@@ -14,8 +14,11 @@ func (t *teller) rule() string {
 	case GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead:
 		return "No isolation level of any engine allows this."
 	}
+	if model := t.a.opts.Model; model != nil {
+		return model.rule(t.f)
+	}
 	protected := &t.a.store.txns[t.protected()]
-	server, level := t.a.store.runs[protected.run].info.Server, protected.level
+	server, level := t.a.store.runs[protected.run].info.Server, t.a.opts.level(protected.level)
 	p := PromiseOf(server, level, protected.conflicts)
 	if t.f.Class == Violation {
 		return fmt.Sprintf("%s %s (%s).", levelOf(server, p, level), t.promiseText(p), p.cite())
@@ -25,6 +28,22 @@ func (t *teller) rule() string {
 		rule += fmt.Sprintf(" The weakest level of the theory that forbids %s is %s.", t.f.Anomaly, w)
 	}
 	return rule
+}
+
+// rule says what the level makes of a finding.
+func (l *TheoryLevel) rule(f *Finding) string {
+	name := fmt.Sprintf("%s (%s)", l.Name, l.Aliases[len(l.Aliases)-1])
+	switch {
+	case f.Class == Violation:
+		return fmt.Sprintf("%s forbids %s (%s).", name, f.Anomaly, l.Source)
+	case l.ForbidsAnomaly(f.Anomaly):
+		return "It rests on a statement that was not observed exactly."
+	}
+	text := fmt.Sprintf("%s does not forbid %s (%s).", name, f.Anomaly, l.Source)
+	if w := weakest(f.Anomaly); w != "" {
+		text += fmt.Sprintf(" The weakest level that does is %s.", w)
+	}
+	return text
 }
 
 // protected gives the transaction whose guarantee decides: the reader of the first rw, else the
@@ -131,5 +150,5 @@ func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) str
 
 // allAt says that all transactions of the witness ran at a level.
 func (t *teller) allAt(l history.Level) bool {
-	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return x.Level != l })
+	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return t.a.opts.level(x.Level) != l })
 }

@@ -94,6 +94,11 @@ type Options struct {
 	Load func(history.TxnID, history.SessionID) (*history.Txn, error)
 	// Inexact lets inexact accesses take part in findings, which are then hazards.
 	Inexact bool
+	// Expect judges all transactions by what their server documents for this level, whatever they ran at.
+	Expect history.Level
+	// Model judges all transactions by a level of the theory: what it forbids is a violation. The engine and
+	// [Options.Expect] do not count then.
+	Model *TheoryLevel
 	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its
 	// steps. Past it every component still gives a finding, but not every group of programs may.
 	Work int
@@ -192,16 +197,17 @@ func (a *Analyzer) Finish() (*Result, error) {
 	if err := a.order.build(); err != nil {
 		return nil, err
 	}
-	c := newCollector(a.order)
+	c := newCollector(a.order, a.opts)
 	a.findReads(c)
 	s := newSearch(a.order, c, a.opts)
 	s.run()
+	levels := verdict(s.occurring())
 	findings, err := a.describe(c)
 	if err != nil {
 		return nil, err
 	}
 	a.coverage.Sessions = len(a.store.sessions)
-	return &Result{Runs: a.store.infos(), Coverage: a.coverage, Findings: findings}, nil
+	return &Result{Runs: a.store.infos(), Coverage: a.coverage, Findings: findings, Levels: levels}, nil
 }
 
 // load gives the whole transaction behind an index of the store.

@@ -49,8 +49,8 @@ type link struct {
 	fromLevel, level history.Level
 }
 
-func newCollector(o *order) *collector {
-	return &collector{o: o, judge: newJudge(o), index: make(map[string]*group), stages: make(map[string]int), folded: make(map[int32]int32)}
+func newCollector(o *order, opts Options) *collector {
+	return &collector{o: o, judge: newJudge(o, opts), index: make(map[string]*group), stages: make(map[string]int), folded: make(map[int32]int32)}
 }
 
 // add takes in one anomaly.

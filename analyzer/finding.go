@@ -26,6 +26,11 @@ const (
 	ReadWriteSkew     Anomaly = "read-write skew"
 	WriteSkew         Anomaly = "write skew"
 	DirtyUpdate       Anomaly = "dirty update" // an aborted version was overwritten, and that write committed
+	// Phenomena that levels forbid and of which the above are cases; no finding has such a name.
+	GCursor Anomaly = "G-cursor" // one rw and one or more ww through one row (Adya): lost update
+	GSIb    Anomaly = "G-SIb"    // one rw, and the order in which transactions start after others' commits (Adya)
+	G2      Anomaly = "G2"       // a cycle with one or more rw, through rows or predicates
+	GSIa    Anomaly = "G-SIa"    // a transaction depends on one that committed after its start (Adya)
 	// Findings that are no cycle.
 	GarbageRead       Anomaly = "garbage read"
 	IncompatibleOrder Anomaly = "incompatible order"
@@ -158,4 +163,6 @@ type Result struct {
 	Findings []*Finding
 	Baseline string     // the baseline that Findings were compared with (package baseline); empty for none
 	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
+	// Levels says which levels of the theory the history satisfies, whatever its transactions ran at.
+	Levels Verdict
 }

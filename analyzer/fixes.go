@@ -12,7 +12,7 @@ import (
 
 // advice says what to change, the smallest fix first.
 func (t *teller) advice() []string {
-	if t.f.Class == Violation {
+	if t.f.Class == Violation && t.a.opts.Model == nil && t.a.opts.Expect == history.LevelUnknown {
 		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}
 	}
 	level := t.levelAgainst()

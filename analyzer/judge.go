@@ -20,22 +20,31 @@ import (
 // where writers may stand between that nobody recorded.
 type judge struct {
 	o        *order
+	model    *TheoryLevel     // what counts in place of the engine table; nil for that
 	promises [][5][4]*Promise // by run, level, and what becomes of conflicts
 	together bool             // only such cycles are looked for
 	beside   bool             // transactions at other levels wrote what nobody recorded
 }
 
-func newJudge(o *order) *judge {
-	j := &judge{o: o, promises: make([][5][4]*Promise, len(o.runs))}
+func newJudge(o *order, opts Options) *judge {
+	j := &judge{o: o, model: opts.Model, promises: make([][5][4]*Promise, len(o.runs))}
 	for r := range o.runs {
 		for l := range j.promises[r] {
 			for c := range j.promises[r][l] {
-				j.promises[r][l][c] = PromiseOf(o.runs[r].info.Server, history.Level(l), history.Conflicts(c))
+				j.promises[r][l][c] = PromiseOf(o.runs[r].info.Server, opts.level(history.Level(l)), history.Conflicts(c))
 			}
 		}
 	}
 	j.beside = j.findBeside()
 	return j
+}
+
+// level gives the level that a transaction is judged by.
+func (o *Options) level(ran history.Level) history.Level {
+	if o.Expect != history.LevelUnknown {
+		return o.Expect
+	}
+	return ran
 }
 
 // findBeside looks for signs of writers that are not in the graph and of which it is not known that they
@@ -63,8 +72,8 @@ func (j *judge) promiseOf(r *txn) *Promise {
 
 // binds says whether a dependency obliges the engine by itself, whatever else is on the cycle.
 func (j *judge) binds(d *dep) bool {
-	if d.inexact {
-		return false
+	if d.inexact || j.model != nil {
+		return !d.inexact
 	}
 	if j.together {
 		return j.amongThemselves(d)
@@ -85,12 +94,12 @@ func (j *judge) binds(d *dep) bool {
 // amongThemselves says that both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
-	return !d.inexact && !j.beside && j.promise(d.from).Together && j.promise(d.to).Together
+	return !d.inexact && !j.beside && j.model == nil && j.promise(d.from).Together && j.promise(d.to).Together
 }
 
 // anyTogether says whether there are transactions at such a level.
 func (j *judge) anyTogether() bool {
-	return !j.beside && slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
+	return !j.beside && j.model == nil && slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
 }
 
 // lockedRead says that a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
@@ -105,6 +114,9 @@ func (j *judge) lockedRead(t, access int32) bool {
 func (j *judge) bindsAfter(in, out *dep) bool {
 	if in.inexact || out.inexact {
 		return false
+	}
+	if j.model != nil {
+		return j.model.ForbidsAnomaly(GNonadjacent) || j.model.ForbidsAnomaly(GSingle) || j.model.ForbidsAnomaly(GMonotonic) && j.o.earlier(in, out)
 	}
 	if j.binds(out) {
 		return true
@@ -155,6 +167,9 @@ func (j *judge) clear(access int32) bool {
 
 // class judges a cycle.
 func (j *judge) class(cycle []dep) Class {
+	if j.model != nil {
+		return j.classByName(j.o.nameOf(cycle), cycle...)
+	}
 	if !slices.ContainsFunc(cycle, func(d dep) bool { return !j.amongThemselves(&d) }) {
 		return Violation
 	}
@@ -174,8 +189,19 @@ func (j *judge) class(cycle []dep) Class {
 	return Violation
 }
 
+// classByName judges what has a name, and rests on the given dependencies, by the level of the theory.
+func (j *judge) classByName(name Anomaly, deps ...dep) Class {
+	if j.model.ForbidsAnomaly(name) && !slices.ContainsFunc(deps, func(d dep) bool { return d.inexact }) {
+		return Violation
+	}
+	return Hazard
+}
+
 // classOfRead judges a read of a version that was never installed (G1a, G1b).
 func (j *judge) classOfRead(a Anomaly, access int32) Class {
+	if j.model != nil {
+		return j.classByName(a)
+	}
 	r := &j.o.accesses[access]
 	p := j.promise(r.txn)
 	if p.forbids(a) || p.RowLocks && (r.write() || r.is(locked)) {

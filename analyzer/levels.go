@@ -1,26 +1,142 @@
 package analyzer
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // A TheoryLevel is an isolation level as the literature defines it.
 type TheoryLevel struct {
 	Name    string
+	Aliases []string // other names of it, Elle's among them
 	Forbids []Anomaly
 	Source  string
 }
 
-// TheoryLevels are the levels that the anomalies found here can tell apart, weakest first.
+// TheoryLevels are the levels that the anomalies found here can tell apart, weaker ones before stronger
+// ones. Each forbids what is a case of one of its phenomena (see [Anomaly.Is]), and with every other level what no
+// history of Adya's has at all: garbage reads, orders that do not fit, writes that are lost, reads that do not
+// fit what their own transaction wrote (Adya 1999, 3.1: versions of a row are in one order, and a transaction sees
+// its own last write).
+//
+// What is said of predicates (PL-3 beyond PL-2.99) needs predicates to be observed.
 var TheoryLevels = []TheoryLevel{
-	{"PL-1", []Anomaly{G0}, "Adya 1999, 4.2.1"},
-	{"PL-2", []Anomaly{G0, G1a, G1b, G1c}, "Adya 1999, 4.2.2"},
-	{"PL-2+", []Anomaly{G0, G1a, G1b, G1c, GSingle}, "Adya 1999, 4.3"},
-	{"SI", []Anomaly{G0, G1a, G1b, G1c, GSingle, GNonadjacent},
-		"Adya 1999, 4.3: G-SI, of which both are cases; Cerone and Gotsman 2018: every cycle has two adjacent rw"},
-	{"PL-2.99", []Anomaly{G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item}, "Adya 1999, 4.2.3"},
-	{"PL-3", []Anomaly{G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item}, "Adya 1999, 4.2.4"},
+	{"PL-1", []string{"read-uncommitted"}, []Anomaly{G0}, "Adya 1999, 4.2.1"},
+	{"PL-2", []string{"read-committed"}, []Anomaly{G1a, G1b, G1c}, "Adya 1999, 4.2.2"},
+	{"PL-CS", []string{"cursor-stability"}, []Anomaly{G1a, G1b, G1c, GCursor}, "Adya 1999, 4.3.2"},
+	{"MAV", []string{"monotonic-atomic-view"}, []Anomaly{G1a, G1b, G1c, OTV}, "Bailis et al. 2013, Highly Available Transactions, 5.1.2"},
+	{"PL-2L", []string{"monotonic-view"}, []Anomaly{G1a, G1b, G1c, GMonotonic}, "Adya 1999, 4.3.1"},
+	{"RA", []string{"read-atomic"}, []Anomaly{G1a, G1b, G1c, ReadSkew}, "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
+	{"PL-2+", []string{"consistent-view"}, []Anomaly{G1a, G1b, G1c, GSingle}, "Adya 1999, 4.3.3"},
+	{"PL-FCV", []string{"forward-consistent-view"}, []Anomaly{G1a, G1b, G1c, GSIb}, "Adya 1999, 4.3.5"},
+	{"SI", []string{"PL-SI", "snapshot-isolation"}, []Anomaly{G1a, G1b, G1c, GNonadjacent},
+		"Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
+	{"PL-2.99", []string{"repeatable-read"}, []Anomaly{G1a, G1b, G1c, G2Item}, "Adya 1999, 4.2.3"},
+	{"PL-3", []string{"serializable"}, []Anomaly{G1a, G1b, G1c, G2}, "Adya 1999, 4.2.4"},
+	{"strong session PL-1", []string{"strong-session-read-uncommitted"}, []Anomaly{G0.Process()}, strongSession},
+	{"strong session PL-2", []string{"strong-session-read-committed"}, []Anomaly{G1a, G1b, G1c.Process()}, strongSession},
+	{"strong session SI", []string{"strong-session-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, strongSession},
+	{"strong session PL-3", []string{"strong-session-serializable"}, []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, strongSession},
+	{"strong PL-1", []string{"strong-read-uncommitted"}, []Anomaly{G0.Realtime()}, strong},
+	{"strong PL-2", []string{"strong-read-committed"}, []Anomaly{G1a, G1b, G1c.Realtime()}, strong},
+	{"strong SI", []string{"strong-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, GNonadjacent.Realtime()},
+		"Adya 1999, 4.3: G-SI, whose start order is that of time; Daudjee and Salem 2006"},
+	{"PL-SS", []string{"strict-serializable", "strong-serializable"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, G2.Realtime()}, "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 
-// base gives the phenomenon that an anomaly is a case of.
+const (
+	strongSession = "Daudjee and Salem 2004 and 2006: the level, and the order of each session's transactions"
+	strong        = "Daudjee and Salem 2006: the level, and the order of time; Elle's name"
+)
+
+// Process is the variant of a phenomenon whose cycles also go by the order of each session's transactions.
+func (a Anomaly) Process() Anomaly { return a + "-process" }
+
+// Realtime is the variant of a phenomenon whose cycles also go from a transaction that had ended to one that began
+// after that, by the clock of one proxy.
+func (a Anomaly) Realtime() Anomaly { return a + "-realtime" }
+
+// never are the findings that no level permits.
+var never = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead}
+
+// cases says of what an anomaly is a case at once.
+var cases = map[Anomaly][]Anomaly{
+	G0:                {G1c},
+	DirtyUpdate:       {G1a},
+	LostUpdate:        {GCursor},
+	GCursor:           {GSingle},
+	OTV:               {GMonotonic, ReadSkew},
+	GMonotonic:        {GSingle},
+	NonRepeatableRead: {GSingle},
+	ReadSkew:          {GSingle},
+	ReadWriteSkew:     {GSingle},
+	GSingle:           {GNonadjacent, GSIb},
+	GNonadjacent:      {G2Item},
+	WriteSkew:         {G2Item},
+	G2Item:            {G2},
+
+	GSingle.Process():  {GSIb},
+	GSingle.Realtime(): {GSIb},
+}
+
+// varied are the phenomena that have variants.
+var varied = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item, G2}
+
+// Is says whether an anomaly is a case of a phenomenon: of itself, of a weaker one, or of a weaker one's variant (by
+// the order of sessions, which is a case of the order of time).
+func (a Anomaly) Is(phenomenon Anomaly) bool {
+	if a == phenomenon {
+		return true
+	}
+	return slices.ContainsFunc(a.kinds(), func(k Anomaly) bool { return k.Is(phenomenon) })
+}
+
+// kinds gives what an anomaly is a case of at once.
+func (a Anomaly) kinds() []Anomaly {
+	kinds := slices.Clone(cases[a])
+	if slices.Contains(varied, a) {
+		kinds = append(kinds, a.Process())
+	}
+	if base, ok := strings.CutSuffix(string(a), "-process"); ok {
+		kinds = append(kinds, Anomaly(base).Realtime())
+		for _, weaker := range cases[Anomaly(base)] {
+			if slices.Contains(varied, weaker) {
+				kinds = append(kinds, weaker.Process())
+			}
+		}
+	}
+	if base, ok := strings.CutSuffix(string(a), "-realtime"); ok {
+		for _, weaker := range cases[Anomaly(base)] {
+			if slices.Contains(varied, weaker) {
+				kinds = append(kinds, weaker.Realtime())
+			}
+		}
+	}
+	return kinds
+}
+
+// ForbidsAnomaly says whether the level forbids an anomaly.
+func (l *TheoryLevel) ForbidsAnomaly(a Anomaly) bool {
+	return slices.Contains(never, a) || slices.ContainsFunc(l.Forbids, a.Is)
+}
+
+// FindLevel finds a level of the theory by any of its names, in upper or lower case.
+func FindLevel(name string) (*TheoryLevel, error) {
+	var all []string
+	for i := range TheoryLevels {
+		l := &TheoryLevels[i]
+		for _, n := range append([]string{l.Name}, l.Aliases...) {
+			if strings.EqualFold(n, name) || strings.EqualFold(strings.ReplaceAll(n, " ", "-"), name) {
+				return l, nil
+			}
+		}
+		all = append(all, l.Aliases[len(l.Aliases)-1])
+	}
+	return nil, fmt.Errorf("level %q is none of %s", name, strings.Join(all, ", "))
+}
+
+// base gives the phenomenon that a finding is a case of by the kinds of its dependencies alone.
 func (a Anomaly) base() Anomaly {
 	switch a {
 	case DirtyUpdate:
@@ -36,9 +152,9 @@ func (a Anomaly) base() Anomaly {
 
 // weakest gives the weakest theoretical level that forbids an anomaly; empty where every level does.
 func weakest(a Anomaly) string {
-	for _, l := range TheoryLevels {
-		if slices.Contains(l.Forbids, a.base()) {
-			return l.Name
+	for i := range TheoryLevels {
+		if TheoryLevels[i].ForbidsAnomaly(a) {
+			return TheoryLevels[i].Name
 		}
 	}
 	return ""

@@ -6,12 +6,20 @@ import "slices"
 // by now, so these have no cycle, and the numbers of components order the nodes: a path leads from
 // high numbers to low ones.
 func (s *search) longGSingle() {
-	s.longSingles(s.o.earlier)
-	s.longSingles(func(_, _ *dep) bool { return true })
+	report := func(cycle []int32) bool {
+		s.reportLonger(cycle, s.told)
+		return true
+	}
+	s.eachSingle(s.o.earlier, report)
+	s.eachSingle(anyway, report)
 }
 
-// longSingles finds those of them in which the last dependency and the rw that follows it are as told.
-func (s *search) longSingles(fit func(in, out *dep) bool) {
+// anyway is what fits every two dependencies.
+func anyway(_, _ *dep) bool { return true }
+
+// eachSingle calls yield with a shortest cycle through each open rw and no other, in which the last dependency and
+// the rw that follows it fit, until that says no.
+func (s *search) eachSingle(fit func(in, out *dep) bool, yield func(cycle []int32) bool) {
 	flow := func(e int32) bool { return s.usable(e, ww|wr) }
 	whole, sizes := s.components(func(e int32) bool { return flow(e) || s.open(e) })
 	rank, _ := s.components(flow)
@@ -27,10 +35,8 @@ func (s *search) longSingles(fit func(in, out *dep) bool) {
 			in := &s.edges[f]
 			return fit(in, d) && (s.class == Hazard || s.judge.bindsAfter(in, d))
 		}
-		if path := s.path(writer, reader, keep, last, &work); path != nil {
-			s.reportLonger(append([]int32{e}, path...), s.told)
-		}
-		if work < 0 {
+		path := s.path(writer, reader, keep, last, &work)
+		if path != nil && !yield(append([]int32{e}, path...)) || work < 0 {
 			return
 		}
 	}
@@ -74,13 +80,17 @@ func (s *search) reportLonger(cycle []int32, explained []bool) {
 	if name.base() == GSingle {
 		deps, name = s.strictestLonger(cycle)
 	}
-	if class := s.judge.class(deps); !s.found.named(name, class, deps) {
-		s.found.add(name, class, deps)
-	}
+	s.addLonger(name, deps)
 	for _, e := range cycle {
 		if s.edges[e].kind == rw {
 			s.mark(e, explained)
 		}
+	}
+}
+
+func (s *search) addLonger(name Anomaly, deps []dep) {
+	if class := s.judge.class(deps); !s.found.named(name, class, deps) {
+		s.found.add(name, class, deps)
 	}
 }
 

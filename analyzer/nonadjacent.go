@@ -6,6 +6,14 @@ import "slices"
 // forbids them as it forbids those with one. Like longGSingle it searches from each rw on; what has
 // one rw only is explained by now.
 func (s *search) longNonadjacent() {
+	s.eachNonadjacent(func(cycle []int32) bool {
+		s.reportLonger(cycle, s.told)
+		return true
+	})
+}
+
+// eachNonadjacent calls yield with a short cycle of that kind through each open rw, until that says no.
+func (s *search) eachNonadjacent(yield func(cycle []int32) bool) {
 	keep := func(e int32) bool { return s.usable(e, ww|wr) || s.open(e) }
 	comp, sizes := s.components(keep)
 	work := s.opts.Work
@@ -15,10 +23,8 @@ func (s *search) longNonadjacent() {
 			continue
 		}
 		inside := func(f int32) bool { return keep(f) && comp[s.to(f)] == c }
-		if walk := s.alternating(e, inside, &work); walk != nil {
-			s.reportLonger(s.simple(walk), s.told)
-		}
-		if work < 0 {
+		walk := s.alternating(e, inside, &work)
+		if walk != nil && !yield(s.simple(walk)) || work < 0 {
 			return
 		}
 	}

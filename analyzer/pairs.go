@@ -1,8 +1,35 @@
 package analyzer
 
+// A lostUpdate is an rw, the version that its reader left of the row, and how many ww at most lie between that and
+// the version that the reader missed; bound says that all of these oblige the engine.
+type lostUpdate struct {
+	edge, own int32
+	steps     int
+	bound     bool
+}
+
 // lostUpdates finds every transaction that read a row and wrote it later over versions that it had
 // not seen: rw and ww through one row.
 func (s *search) lostUpdates() {
+	s.eachLostUpdate(func(l lostUpdate) bool {
+		d := &s.edges[l.edge]
+		in := dep{from: d.to, to: d.from, kind: ww, access: none, version: d.next, next: l.own}
+		class := s.classOfLostUpdate(d, &in, l.bound)
+		if class != s.class {
+			return true
+		}
+		g := s.found.group(LostUpdate, class, []dep{*d, in})
+		g.saw(max(s.o.txns[d.from].end, s.o.txns[d.to].end))
+		if g.better(l.steps + 1) {
+			g.witness, g.length = append([]dep{*d}, s.chains.links(d.next, l.own)...), l.steps+1
+		}
+		s.explain(l.edge)
+		return true
+	})
+}
+
+// eachLostUpdate calls yield with those that are not explained, until that says no.
+func (s *search) eachLostUpdate(yield func(lostUpdate) bool) {
 	for e := range int32(len(s.edges)) {
 		d := &s.edges[e]
 		if d.kind != rw || s.gone[e] {
@@ -12,27 +39,18 @@ func (s *search) lostUpdates() {
 		if own < 0 {
 			continue
 		}
-		length, bound, ok := s.chains.between(d.next, own)
-		if !ok {
-			continue
+		if steps, bound, ok := s.chains.between(d.next, own); ok && !yield(lostUpdate{e, own, steps, bound}) {
+			return
 		}
-		in := dep{from: d.to, to: d.from, kind: ww, access: none, version: d.next, next: own}
-		class := s.classOfLostUpdate(d, &in, bound)
-		if class != s.class {
-			continue
-		}
-		g := s.found.group(LostUpdate, class, []dep{*d, in})
-		g.saw(max(s.o.txns[d.from].end, s.o.txns[d.to].end))
-		if g.better(length + 1) {
-			g.witness, g.length = append([]dep{*d}, s.chains.links(d.next, own)...), length+1
-		}
-		s.explain(e)
 	}
 }
 
 // classOfLostUpdate judges the cycle of the rw d and the ww up to the reader's own version, taken
 // together as in; bound says that all of these oblige the engine.
 func (s *search) classOfLostUpdate(d, in *dep, bound bool) Class {
+	if s.judge.model != nil {
+		return s.judge.classByName(LostUpdate, *d)
+	}
 	if bound && s.judge.bindsAfter(in, d) {
 		return Violation
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/isotap/isotap/internal/histgen"
 )
 
-var histories = flag.Int("histories", 100_000, "random histories per property test")
+var histories = flag.Int("histories", 20_000, "random histories per property test; a million finds no more")
 
 // forRandomHistories runs check on random histories. The seed of a failing one is its number.
 func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn)) {
 	n := *histories / share
 	if testing.Short() {
-		n /= 20
+		n /= 5
 	}
 	for seed := range n {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
@@ -130,6 +130,35 @@ func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
 	})
 	if isolated == 0 || others == 0 {
 		t.Errorf("%d histories with findings were snapshot isolated and %d not: the generator is too tame", isolated, others)
+	}
+}
+
+// The verdict on each level is that of its definition, tried in every order.
+func TestVerdictIsThatOfBruteForce(t *testing.T) {
+	levels := map[string]func([]*history.Txn) bool{
+		"PL-2": bruteforce.ReadCommitted, "RA": bruteforce.ReadAtomic, "SI": bruteforce.SnapshotIsolation,
+		"PL-2.99": bruteforce.RepeatableRead, "PL-3": bruteforce.Serializable,
+	}
+	kept, broken := make(map[string]int), make(map[string]int)
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+		r := analyze(t, c.Info(), h)
+		for level, holds := range levels {
+			want := holds(h)
+			if got := slices.Contains(r.Levels.Satisfied, level); got != want {
+				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want, r.Levels.Violated, names(r))
+			}
+			if want {
+				kept[level]++
+			} else {
+				broken[level]++
+			}
+		}
+	})
+	t.Logf("kept %v, broken %v", kept, broken)
+	for level := range levels {
+		if kept[level] == 0 || broken[level] == 0 {
+			t.Errorf("%s was kept %d times and broken %d times: the generator is too tame", level, kept[level], broken[level])
+		}
 	}
 }
 

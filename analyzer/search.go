@@ -27,6 +27,7 @@ type search struct {
 	pairs []pair
 	pair  []int32 // by edge
 
+	reads   incoming // wr, by the node that they lead to
 	walk    walk
 	byAnti  []int32  // by node: the round in which alternating came to it by an rw
 	strides []stride // scratch of alternating
@@ -81,6 +82,7 @@ func (s *search) pass(class Class) {
 	s.lostUpdates()
 	s.collisions()
 	s.singles()
+	s.fractured()
 	s.longGSingle()
 	s.longNonadjacent()
 	s.skews()

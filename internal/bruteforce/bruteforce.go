@@ -1,5 +1,5 @@
-// Package bruteforce is the checker's checker: it decides serializability, snapshot isolation and
-// Adya's PL-2 of small histories straight from their definitions, by trying every order. It shares
+// Package bruteforce is the checker's checker: it decides serializability, snapshot isolation, read atomicity
+// and Adya's PL-2.99 and PL-2 of small histories straight from their definitions, by trying every order. It shares
 // no code and no idea with the analyzer. Its cost is factorial: it is for histories of at most six
 // transactions.
 //

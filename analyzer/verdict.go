@@ -1,0 +1,135 @@
+package analyzer
+
+import "slices"
+
+// A Verdict says which levels of the theory a history satisfies, as far as it was observed and whatever its
+// transactions ran at. What rests on inexact accesses does not count.
+type Verdict struct {
+	// Violated are the levels that the history violates, in the order of [TheoryLevels].
+	Violated []LevelViolation
+	// Satisfied are the names of the others, in the same order.
+	Satisfied []string
+	// Strongest are the names of those satisfied levels that no stronger one among them implies.
+	Strongest []string
+}
+
+// A LevelViolation is a level and a phenomenon that it forbids and that occurs.
+type LevelViolation struct {
+	Level string
+	By    Anomaly
+	// Weakest says that no weaker level is violated (Elle prints these as :not, the others as :also-not).
+	Weakest bool
+}
+
+// verdict judges all levels by the phenomena that occur.
+func verdict(occurs []Anomaly) Verdict {
+	var v Verdict
+	var violated, satisfied []*TheoryLevel
+	for i := range TheoryLevels {
+		l := &TheoryLevels[i]
+		by := slices.IndexFunc(occurs, l.ForbidsAnomaly)
+		if by < 0 {
+			satisfied = append(satisfied, l)
+			v.Satisfied = append(v.Satisfied, l.Name)
+			continue
+		}
+		weakest := !slices.ContainsFunc(violated, func(weaker *TheoryLevel) bool { return l.implies(weaker) })
+		violated = append(violated, l)
+		v.Violated = append(v.Violated, LevelViolation{l.Name, occurs[by], weakest})
+	}
+	for _, l := range satisfied {
+		if !slices.ContainsFunc(satisfied, func(s *TheoryLevel) bool { return s != l && s.implies(l) }) {
+			v.Strongest = append(v.Strongest, l.Name)
+		}
+	}
+	return v
+}
+
+// implies says that a level forbids all that another one does.
+func (l *TheoryLevel) implies(weaker *TheoryLevel) bool {
+	return !slices.ContainsFunc(weaker.Forbids, func(a Anomaly) bool { return !l.ForbidsAnomaly(a) })
+}
+
+// occurring gives the phenomena that occur, the strictest first: those of findings, and those that the search
+// for findings had no need to look for, since it explains every mishap once.
+func (s *search) occurring() []Anomaly {
+	found := make(map[Anomaly]bool)
+	for _, g := range s.found.groups {
+		if !slices.ContainsFunc(g.witness, func(d dep) bool { return d.inexact }) {
+			found[g.anomaly] = true
+		}
+	}
+	if len(s.nodes) > 0 {
+		s.restore()
+		s.findOccurring(found)
+	}
+	var occurs []Anomaly
+	for _, a := range strictness {
+		if found[a] {
+			occurs = append(occurs, a)
+		}
+	}
+	return occurs
+}
+
+// strictness is the order in which a verdict names what violates a level.
+var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b, G1c,
+	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item}
+
+// restore undoes what the search for findings took out of the graph.
+func (s *search) restore() {
+	s.setTogether(false)
+	s.class = Hazard
+	clear(s.told)
+	for e := range s.gone {
+		s.gone[e] = s.edges[e].inexact
+	}
+}
+
+// findOccurring adds the phenomena that show as cycles. Where there is a stricter one that every level forbids that
+// forbids the weaker, it does not look for the weaker.
+func (s *search) findOccurring(found map[Anomaly]bool) {
+	found[G0] = s.anyCycle(ww)
+	if found[G1c] = s.anyCycle(ww | wr); found[G1c] {
+		return
+	}
+	if !found[LostUpdate] {
+		s.eachLostUpdate(func(lostUpdate) bool { found[LostUpdate] = true; return false })
+	}
+	s.eachSingle(anyway, func([]int32) bool { found[GSingle] = true; return false })
+	if !found[GSingle] {
+		s.eachNonadjacent(func([]int32) bool { found[GNonadjacent] = true; return false })
+		found[G2Item] = s.anyCycle(ww | wr | rw)
+		return
+	}
+	s.eachFracture(found)
+	if !found[OTV] && !found[GMonotonic] {
+		s.eachSingle(s.o.earlier, func([]int32) bool { found[GMonotonic] = true; return false })
+	}
+}
+
+// eachFracture looks for read skews and OTV, of two transactions and more.
+func (s *search) eachFracture(found map[Anomaly]bool) {
+	for i := range s.pairs {
+		if found[OTV] {
+			return
+		}
+		p := &s.pairs[i]
+		for _, reader := range []int32{p.low, p.high} {
+			for _, r := range s.between(p, reader, rw) {
+				for _, b := range s.between(p, p.low+p.high-reader, wr) {
+					found[s.o.nameSingle(s.depsOf([]int32{r, b}))] = true
+				}
+			}
+		}
+	}
+	s.eachFractured(func(_ int32, cycle []dep) bool {
+		found[s.o.nameOf(cycle)] = true
+		return !found[OTV]
+	})
+}
+
+func (s *search) anyCycle(kinds kind) bool {
+	_, sizes := s.components(func(e int32) bool { return s.usable(e, kinds) })
+	return slices.ContainsFunc(sizes, func(n int32) bool { return n > 1 })
+}
