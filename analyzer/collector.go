@@ -116,15 +116,17 @@ const maxPrograms = 10_000
 // named says whether an earlier stage of the search found every rw of the witness, as a pair of
 // statements, on a cycle already: whoever changes those statements changes this cycle, too.
 func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
+	antis := 0
 	for _, l := range c.links(witness) {
 		if l.kind != rw {
 			continue
 		}
+		antis++
 		if stage, ok := c.stages[l.key(class)]; !ok || stage >= stageOf(name, len(witness)) {
 			return false
 		}
 	}
-	return true
+	return antis > 0
 }
 
 // stageOf orders the cycles as the package comment does; 0 for what is no cycle.
@@ -132,6 +134,8 @@ func stageOf(name Anomaly, length int) int {
 	switch {
 	case length < 2:
 		return 0
+	case name.variant():
+		return 6
 	case length > 2 && name.base() == GSingle && name != LostUpdate:
 		return 2
 	case name == GNonadjacent:
@@ -159,7 +163,10 @@ func (c *collector) links(witness []dep) []link {
 }
 
 func (c *collector) link(d *dep) link {
-	l := link{kind: d.kind, from: none, to: none, table: c.table(c.o.row(d))}
+	l := link{kind: d.kind, from: none, to: none, table: none}
+	if d.version >= 0 {
+		l.table = c.table(c.o.row(d))
+	}
 	if d.kind == wr && d.access >= 0 && c.o.accesses[d.access].is(equal) {
 		l.kind = ww // an UPDATE that happened to find its values there already is the same statement
 	}
@@ -175,6 +182,9 @@ func (c *collector) link(d *dep) link {
 
 // stmtsOf gives the numbers of the statements at the ends of a dependency; 0 for none.
 func (o *order) stmtsOf(d *dep) (from, to uint32) {
+	if d.version < 0 {
+		return 0, 0
+	}
 	from = o.tagOf(d.version).stmt
 	if d.next >= 0 {
 		to = o.tagOf(d.next).stmt
@@ -251,7 +261,9 @@ func (c *collector) settle() {
 func (g *group) tables(key []byte) []byte {
 	var tables []int32
 	for _, l := range g.links {
-		tables = append(tables, l.table)
+		if l.table >= 0 {
+			tables = append(tables, l.table)
+		}
 	}
 	slices.Sort(tables)
 	for _, t := range slices.Compact(tables) {

@@ -92,7 +92,10 @@ func (a *Analyzer) idOf(c *collector, g *group) string {
 }
 
 func (a *Analyzer) linkText(c *collector, l link, whole bool) string {
-	table := c.tables[l.table]
+	table := ""
+	if l.table >= 0 {
+		table = c.tables[l.table]
+	}
 	if !whole {
 		return table
 	}
@@ -111,7 +114,9 @@ func (a *Analyzer) linkText(c *collector, l link, whole bool) string {
 func (c *collector) tablesOf(g *group) []string {
 	var tables []string
 	for _, l := range g.links {
-		tables = append(tables, c.shown(l.table))
+		if l.table >= 0 {
+			tables = append(tables, c.shown(l.table))
+		}
 	}
 	slices.Sort(tables)
 	return slices.Compact(tables)

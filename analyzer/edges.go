@@ -22,9 +22,16 @@ const (
 	wr
 	ww
 	rw
+	rt
 )
 
-var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW}
+// The kinds of dependencies that order commits, with the order of sessions and without.
+const (
+	flow        = ww | wr
+	sessionFlow = flow | so
+)
+
+var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}
 
 // deps calls yield with every dependency that shows in the accesses of transaction t: what it read
 // (wr), overwrote (ww), and what overwrote what it read (rw). Each dependency of the graph shows in

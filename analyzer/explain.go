@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/isotap/isotap/history"
 )
@@ -73,6 +74,10 @@ func (t *teller) explainEdge(e *Edge, who func(*history.Txn) string) string {
 	row := rowText(e.Row)
 	var deed string
 	switch e.Kind {
+	case SO:
+		deed = fmt.Sprintf("%s ended before %s began in the same session", from, to)
+	case RT:
+		deed = fmt.Sprintf("%s had ended before %s began, %s earlier", from, to, time.Duration(e.To.Start-e.From.End))
 	case RW:
 		deed = fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
 	case WW:
@@ -219,7 +224,7 @@ func (t *teller) summary() string {
 func (t *teller) summaryOfCycle() string {
 	var tables []string
 	for i := range t.f.Witness {
-		if table := t.f.Witness[i].Row.Table; !slices.Contains(tables, table) {
+		if table := t.f.Witness[i].Row.Table; table != "" && !slices.Contains(tables, table) {
 			tables = append(tables, table)
 		}
 	}

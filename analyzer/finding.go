@@ -58,9 +58,10 @@ const (
 	WR DepKind = "wr" // To read what From wrote
 	WW DepKind = "ww" // To overwrote what From wrote
 	RW DepKind = "rw" // To overwrote what From read (anti-dependency)
+	RT DepKind = "rt" // From had ended before To began
 )
 
-// An Edge is one dependency: To depends on From. For so, Row, the statements and the version are
+// An Edge is one dependency: To depends on From. For so and rt, Row, the statements and the version are
 // empty.
 type Edge struct {
 	From, To         *history.Txn

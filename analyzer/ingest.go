@@ -30,7 +30,7 @@ func (s *store) add(t *history.Txn) error {
 		return errors.New("the counter in its id is zero")
 	}
 	i := int32(len(s.txns))
-	record := txn{seq: t.ID.Seq(), end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
+	record := txn{seq: t.ID.Seq(), start: t.Start, end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
 		run: r, level: t.Level, status: t.Status, fixed: math.MaxUint32, installed: t.Status == history.Committed, conflicts: conflicts(t)}
 	if err := s.observe(t, i, r); err != nil {
 		return err

@@ -87,14 +87,14 @@ func (j *judge) binds(d *dep) bool {
 		p := j.promise(d.from)
 		return p.forbids(G2Item) && !p.Together || j.lockedRead(d.from, d.access)
 	default:
-		return false
+		return true // by the clock, or since a session does one thing at a time
 	}
 }
 
 // amongThemselves says that both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
-	return !d.inexact && !j.beside && j.model == nil && j.promise(d.from).Together && j.promise(d.to).Together
+	return !d.inexact && d.kind&(so|rt) == 0 && !j.beside && j.model == nil && j.promise(d.from).Together && j.promise(d.to).Together
 }
 
 // anyTogether says whether there are transactions at such a level.
@@ -135,6 +135,9 @@ func (j *judge) shownBefore(in, out *dep) bool {
 	p := j.promise(out.from)
 	at, read := j.o.arrival(in), j.o.accesses[out.access].stmt
 	plain := in.kind == wr && j.plain(in.access)
+	if in.kind&(so|rt) != 0 {
+		return p.Fresh
+	}
 	switch {
 	case p.FirstCommitterWins && j.refuses(in), p.Snapshot && plain:
 		return true
@@ -149,7 +152,10 @@ func (j *judge) shownBefore(in, out *dep) bool {
 // refuses says that the transaction could not have had a dependency, had it come after its snapshot: it
 // could not lock the row. An INSERT over a row that was deleted locks another one.
 func (j *judge) refuses(in *dep) bool {
-	if in.kind == wr {
+	switch in.kind {
+	case so, rt:
+		return false
+	case wr:
 		return j.clear(in.access)
 	}
 	return j.o.extraOf(in.next) == nil && j.clear(in.next) && j.o.accesses[in.next].op != history.InsertRow

@@ -20,7 +20,7 @@ func anyway(_, _ *dep) bool { return true }
 // eachSingle calls yield with a shortest cycle through each open rw and no other, in which the last dependency and
 // the rw that follows it fit, until that says no.
 func (s *search) eachSingle(fit func(in, out *dep) bool, yield func(cycle []int32) bool) {
-	flow := func(e int32) bool { return s.usable(e, ww|wr) }
+	flow := func(e int32) bool { return s.usable(e, s.flow) }
 	whole, sizes := s.components(func(e int32) bool { return flow(e) || s.open(e) })
 	rank, _ := s.components(flow)
 	work := s.opts.Work
@@ -45,7 +45,7 @@ func (s *search) eachSingle(fit func(in, out *dep) bool, yield func(cycle []int3
 // longG2Item finds cycles of several rw. Each component is searched without bound until it has
 // given a cycle, so that none stays without a finding.
 func (s *search) longG2Item() {
-	keep := func(e int32) bool { return s.usable(e, ww|wr|rw) }
+	keep := func(e int32) bool { return s.usable(e, s.flow|rw) }
 	comp, sizes := s.components(keep)
 	work := s.opts.Work
 	given := make(map[int32]bool)
@@ -76,11 +76,10 @@ func (s *search) open(e int32) bool { return s.edges[e].kind == rw && !s.gone[e]
 // already named the same programs, and adds its rw to the explained.
 func (s *search) reportLonger(cycle []int32, explained []bool) {
 	deps := s.depsOf(cycle)
-	name := s.o.nameOf(deps)
-	if name.base() == GSingle {
-		deps, name = s.strictestLonger(cycle)
+	if s.o.nameOf(deps).base() == GSingle {
+		deps = s.strictestLonger(cycle)
 	}
-	s.addLonger(name, deps)
+	s.add(deps)
 	for _, e := range cycle {
 		if s.edges[e].kind == rw {
 			s.mark(e, explained)
@@ -88,15 +87,9 @@ func (s *search) reportLonger(cycle []int32, explained []bool) {
 	}
 }
 
-func (s *search) addLonger(name Anomaly, deps []dep) {
-	if class := s.judge.class(deps); !s.found.named(name, class, deps) {
-		s.found.add(name, class, deps)
-	}
-}
-
 // strictestLonger chooses among the edges parallel to those of a cycle, which begins with its only rw, the ones that
 // make the strictest name.
-func (s *search) strictestLonger(cycle []int32) ([]dep, Anomaly) {
+func (s *search) strictestLonger(cycle []int32) []dep {
 	last := len(cycle) - 1
 	out, back := s.parallel(cycle[0], rw), s.parallel(cycle[last], ww|wr)
 	between := s.depsOf(cycle[1:last])
@@ -111,10 +104,9 @@ func (s *search) strictestLonger(cycle []int32) ([]dep, Anomaly) {
 		}
 	}
 	if best == nil {
-		deps := s.depsOf(cycle)
-		return deps, s.o.nameOf(deps)
+		return s.depsOf(cycle)
 	}
-	return best, name
+	return best
 }
 
 // parallel gives a few edges of the kinds, that are not explained, from where e leads from to where it leads to.

@@ -2,8 +2,30 @@ package analyzer
 
 import "slices"
 
-// nameOf names a cycle of dependencies through rows. Where it has one rw only, that comes first.
+// nameOf names a cycle. Where it has one rw only, that comes first.
 func (o *order) nameOf(cycle []dep) Anomaly {
+	var orders kind
+	for i := range cycle {
+		orders |= cycle[i].kind & (so | rt)
+	}
+	switch {
+	case orders&rt != 0:
+		return phenomenon(cycle).Realtime()
+	case orders != 0:
+		return phenomenon(cycle).Process()
+	}
+	switch name := phenomenon(cycle); {
+	case name == GSingle:
+		return o.nameSingle(cycle)
+	case name == G2Item && len(cycle) == 2 && o.row(&cycle[0]) != o.row(&cycle[1]):
+		return WriteSkew
+	default:
+		return name
+	}
+}
+
+// phenomenon names a cycle by the kinds of its dependencies.
+func phenomenon(cycle []dep) Anomaly {
 	antis, reads, adjacent := 0, 0, false
 	for i := range cycle {
 		before := &cycle[(i+len(cycle)-1)%len(cycle)]
@@ -21,11 +43,9 @@ func (o *order) nameOf(cycle []dep) Anomaly {
 	case antis == 0:
 		return G1c
 	case antis == 1:
-		return o.nameSingle(cycle)
+		return GSingle
 	case !adjacent:
 		return GNonadjacent
-	case len(cycle) == 2 && o.row(&cycle[0]) != o.row(&cycle[1]):
-		return WriteSkew
 	}
 	return G2Item
 }
@@ -60,9 +80,12 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 // the read of the rw out of it.
 func (o *order) earlier(in, out *dep) bool { return o.arrival(in) < o.accesses[out.access].stmt }
 
-// arrival gives the number of the statement by which a transaction depends on another.
+// arrival gives the number of the statement by which a transaction depends on another; 0 where it does before its first.
 func (o *order) arrival(in *dep) uint32 {
-	if in.kind == wr {
+	switch in.kind {
+	case so, rt:
+		return 0
+	case wr:
 		return o.accesses[in.access].stmt
 	}
 	return o.tagOf(in.next).stmt

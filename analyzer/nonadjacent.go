@@ -14,7 +14,7 @@ func (s *search) longNonadjacent() {
 
 // eachNonadjacent calls yield with a short cycle of that kind through each open rw, until that says no.
 func (s *search) eachNonadjacent(yield func(cycle []int32) bool) {
-	keep := func(e int32) bool { return s.usable(e, ww|wr) || s.open(e) }
+	keep := func(e int32) bool { return s.usable(e, s.flow) || s.open(e) }
 	comp, sizes := s.components(keep)
 	work := s.opts.Work
 	for e := range int32(len(s.edges)) {

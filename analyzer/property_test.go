@@ -139,6 +139,12 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 		"PL-2": bruteforce.ReadCommitted, "RA": bruteforce.ReadAtomic, "SI": bruteforce.SnapshotIsolation,
 		"PL-2.99": bruteforce.RepeatableRead, "PL-3": bruteforce.Serializable,
 	}
+	for prefix, order := range map[string]bruteforce.Order{"strong session ": bruteforce.BySession, "strong ": bruteforce.ByTime} {
+		levels[prefix+"PL-3"] = func(h []*history.Txn) bool { return bruteforce.SerializableIn(h, order) }
+		levels[prefix+"SI"] = func(h []*history.Txn) bool { return bruteforce.SnapshotIsolationIn(h, order) }
+	}
+	levels["PL-SS"] = levels["strong PL-3"]
+	delete(levels, "strong PL-3")
 	kept, broken := make(map[string]int), make(map[string]int)
 	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)

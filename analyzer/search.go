@@ -15,6 +15,7 @@ type search struct {
 	opts  Options
 
 	class Class // what this pass looks for
+	flow  kind  // the kinds that order commits, in this pass
 	local []int32
 	nodes []int32
 	edges []dep
@@ -27,7 +28,7 @@ type search struct {
 	pairs []pair
 	pair  []int32 // by edge
 
-	reads   incoming // wr, by the node that they lead to
+	in      incoming
 	walk    walk
 	byAnti  []int32  // by node: the round in which alternating came to it by an rw
 	strides []stride // scratch of alternating
@@ -63,6 +64,8 @@ func (s *search) run() {
 	s.setTogether(false)
 	s.pass(Violation)
 	s.pass(Hazard)
+	s.bySessions()
+	s.byTime()
 }
 
 // setTogether says what the judge goes by (see [judge]), on which hang the edges that oblige the engine.
@@ -76,9 +79,9 @@ func (s *search) setTogether(together bool) {
 
 // pass looks for the cycles of one class.
 func (s *search) pass(class Class) {
-	s.class = class
-	s.circular(ww, G0)
-	s.circular(ww|wr, G1c)
+	s.class, s.flow = class, flow
+	s.circular(ww)
+	s.circular(flow)
 	s.lostUpdates()
 	s.collisions()
 	s.singles()
@@ -104,6 +107,9 @@ func (s *search) collectEdges() {
 			s.edges = append(s.edges, d)
 		}
 	})
+	s.o.sessions(s.nodes, func(from, to int32) {
+		s.edges = append(s.edges, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
+	})
 	s.ends = make([]ends, len(s.edges))
 	s.binds = make([]bool, len(s.edges))
 	s.gone = make([]bool, len(s.edges))
@@ -120,6 +126,31 @@ func (s *search) collectEdges() {
 		s.out[at[s.from(e)]] = e
 		at[s.from(e)]++
 	}
+}
+
+// incoming are edges by the node that they lead to: those of node v are edges[off[v]:off[v+1]].
+type incoming struct {
+	off   []uint32
+	edges []int32
+}
+
+// into gives the edges that lead to a node.
+func (s *search) into(v int32) []int32 {
+	in := &s.in
+	if in.off == nil {
+		in.off = make([]uint32, len(s.nodes)+1)
+		for e := range s.ends {
+			in.off[s.ends[e].to+1]++
+		}
+		offsets(in.off)
+		in.edges = make([]int32, len(s.edges))
+		at := slices.Clone(in.off)
+		for e := range int32(len(s.edges)) {
+			in.edges[at[s.to(e)]] = e
+			at[s.to(e)]++
+		}
+	}
+	return in.edges[in.off[v]:in.off[v+1]]
 }
 
 func (s *search) from(e int32) int32 { return s.ends[e].from }
@@ -189,7 +220,7 @@ const starts = 64
 
 // circular finds the components of edges of the given kinds and reports a short cycle of each. All
 // edges inside them are explained, so that what is left of these kinds has no cycle.
-func (s *search) circular(kinds kind, name Anomaly) {
+func (s *search) circular(kinds kind) {
 	keep := func(e int32) bool { return s.usable(e, kinds) }
 	comp, sizes := s.components(keep)
 	inside := func(e int32) bool { c := comp[s.from(e)]; return c == comp[s.to(e)] && sizes[c] > 1 }
@@ -208,11 +239,21 @@ func (s *search) circular(kinds kind, name Anomaly) {
 	work := s.opts.Work
 	for _, c := range order {
 		cycle := s.shortest(first[c], func(e int32) bool { return keep(e) && inside(e) }, &work)
-		s.found.add(name, s.judge.class(cycle), cycle)
+		s.add(cycle)
 	}
 	for e := range s.gone {
 		s.gone[e] = s.gone[e] || inside(int32(e))
 	}
+}
+
+// add reports a cycle. One that goes by an order that is no dependency is of interest only where it is forbidden:
+// what does not promise the order is not expected to keep it.
+func (s *search) add(cycle []dep) {
+	name, class := s.o.nameOf(cycle), s.judge.class(cycle)
+	if class == Hazard && name.variant() || s.found.named(name, class, cycle) {
+		return
+	}
+	s.found.add(name, class, cycle)
 }
 
 // shortest finds the shortest cycle through any of the edges; through the first of them at least.

@@ -81,6 +81,7 @@ func (r *run) place(seq uint32, i int32) bool {
 
 // A txn is a transaction. Its accesses and statements end where the next one's begin.
 type txn struct {
+	start   int64
 	end     int64
 	seq     uint32 // of its id, with run
 	access  uint32

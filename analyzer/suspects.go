@@ -52,15 +52,16 @@ func (o *order) suspects(useInexact bool) (local []int32, nodes []int32) {
 	return local, nodes
 }
 
-// cyclic finds the transactions that are on any cycle, and their place among them by index (-1 for
-// the others).
+// cyclic finds the transactions that are on any cycle of dependencies, session order and the order of time, and
+// their place among them by index (-1 for the others).
 func (o *order) cyclic(useInexact bool) (local []int32, nodes []int32) {
 	local, suspects := o.suspects(useInexact)
 	if len(suspects) == 0 {
 		return nil, nil
 	}
-	off, to := o.adjacency(local, suspects, useInexact)
-	comp, count := components(len(suspects), off, func(e uint32) int32 { return to[e] })
+	ends := o.ends(local, suspects)
+	off, to := o.adjacency(local, suspects, ends, useInexact)
+	comp, count := components(len(suspects)+len(ends), off, func(e uint32) int32 { return to[e] })
 	size := make([]int32, count)
 	for _, c := range comp {
 		size[c]++
@@ -75,20 +76,23 @@ func (o *order) cyclic(useInexact bool) (local []int32, nodes []int32) {
 	return local, nodes
 }
 
-// adjacency gives the dependencies between the given transactions in compressed rows: those of the
-// i-th lead to to[off[i]:off[i+1]].
-func (o *order) adjacency(local, nodes []int32, useInexact bool) (off []uint32, to []int32) {
+// adjacency gives the dependencies and orders between the given transactions in compressed rows: those of the
+// i-th lead to to[off[i]:off[i+1]]. The ends of transactions are nodes, too, after these.
+func (o *order) adjacency(local, nodes, ends []int32, useInexact bool) (off []uint32, to []int32) {
 	each := func(yield func(from, to int32)) {
 		o.among(local, nodes, func(d dep) {
 			if useInexact || !d.inexact {
 				yield(local[d.from], local[d.to])
 			}
 		})
+		o.sessions(nodes, func(from, to int32) { yield(local[from], local[to]) })
+		o.times(local, nodes, ends, yield)
 	}
-	off = make([]uint32, len(nodes)+1)
+	count := len(nodes) + len(ends)
+	off = make([]uint32, count+1)
 	each(func(from, _ int32) { off[from+1]++ })
 	offsets(off)
-	to = make([]int32, off[len(nodes)])
+	to = make([]int32, off[count])
 	at := slices.Clone(off)
 	each(func(from, target int32) {
 		to[at[from]] = target

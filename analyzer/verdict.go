@@ -64,7 +64,7 @@ func (s *search) occurring() []Anomaly {
 		s.findOccurring(found)
 	}
 	var occurs []Anomaly
-	for _, a := range strictness {
+	for _, a := range slices.Concat(strictness, variants()) {
 		if found[a] {
 			occurs = append(occurs, a)
 		}
@@ -75,6 +75,18 @@ func (s *search) occurring() []Anomaly {
 // strictness is the order in which a verdict names what violates a level.
 var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b, G1c,
 	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item}
+
+// variants are the phenomena by the order of sessions, then those by time, the strictest first.
+func variants() []Anomaly {
+	var list []Anomaly
+	for _, a := range cyclicPhenomena {
+		list = append(list, a.Process())
+	}
+	for _, a := range cyclicPhenomena {
+		list = append(list, a.Realtime())
+	}
+	return list
+}
 
 // restore undoes what the search for findings took out of the graph.
 func (s *search) restore() {
@@ -89,8 +101,10 @@ func (s *search) restore() {
 // findOccurring adds the phenomena that show as cycles. Where there is a stricter one that every level forbids that
 // forbids the weaker, it does not look for the weaker.
 func (s *search) findOccurring(found map[Anomaly]bool) {
+	s.flow = flow
+	s.findVariants(found)
 	found[G0] = s.anyCycle(ww)
-	if found[G1c] = s.anyCycle(ww | wr); found[G1c] {
+	if found[G1c] = s.anyCycle(flow); found[G1c] {
 		return
 	}
 	if !found[LostUpdate] {
@@ -99,7 +113,7 @@ func (s *search) findOccurring(found map[Anomaly]bool) {
 	s.eachSingle(anyway, func([]int32) bool { found[GSingle] = true; return false })
 	if !found[GSingle] {
 		s.eachNonadjacent(func([]int32) bool { found[GNonadjacent] = true; return false })
-		found[G2Item] = s.anyCycle(ww | wr | rw)
+		found[G2Item] = s.anyCycle(flow | rw)
 		return
 	}
 	s.eachFracture(found)
@@ -107,6 +121,26 @@ func (s *search) findOccurring(found map[Anomaly]bool) {
 		s.eachSingle(s.o.earlier, func([]int32) bool { found[GMonotonic] = true; return false })
 	}
 }
+
+// findVariants adds those that show as cycles by session order and by time, the strictest of each: levels that forbid
+// the weaker ones forbid that.
+func (s *search) findVariants(found map[Anomaly]bool) {
+	s.flow = sessionFlow
+	found[G0.Process()] = s.anyCycle(ww | so)
+	found[G1c.Process()] = s.anyCycle(sessionFlow)
+	s.eachSingle(anyway, func([]int32) bool { found[GSingle.Process()] = true; return false })
+	if !found[GSingle.Process()] {
+		s.eachNonadjacent(func([]int32) bool { found[GNonadjacent.Process()] = true; return false })
+	}
+	found[G2Item.Process()] = s.anyCycle(sessionFlow | rw)
+	s.flow = flow
+	for i, rule := range timeRules {
+		s.eachInTime(rule, func([]dep) bool { found[cyclicPhenomena[i].Realtime()] = true; return false })
+	}
+}
+
+// cyclicPhenomena are those that [timeRules] look for.
+var cyclicPhenomena = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item}
 
 // eachFracture looks for read skews and OTV, of two transactions and more.
 func (s *search) eachFracture(found map[Anomaly]bool) {

@@ -16,28 +16,57 @@ import (
 // Serializable says whether some order of the committed transactions, run one after the other,
 // gives every read the version that it saw and every write the version that it replaced.
 func Serializable(txns []*history.Txn) bool {
-	committed := committedOf(txns)
-	return anySerialOrder(committed, initialState(txns))
+	return SerializableIn(txns, noOrder)
 }
 
-func anySerialOrder(left []*history.Txn, db state) bool {
+// An Order says that one transaction comes before another, whatever they read and wrote.
+type Order func(a, b *history.Txn) bool
+
+func noOrder(_, _ *history.Txn) bool { return false }
+
+// BySession is the order of each session's transactions, which are given in that order and end in it.
+func BySession(a, b *history.Txn) bool { return a.Session == b.Session && a.End < b.End }
+
+// ByTime is the order of transactions of which one had ended before the other began.
+func ByTime(a, b *history.Txn) bool { return a.End < b.Start }
+
+// SerializableIn is [Serializable] by an order that respects the given one.
+func SerializableIn(txns []*history.Txn, before Order) bool {
+	return anySerialOrder(committedOf(txns), before, initialState(txns))
+}
+
+func anySerialOrder(left []*history.Txn, before Order, db state) bool {
 	if len(left) == 0 {
 		return true
 	}
 	for i, t := range left {
+		if !first(t, left, before) {
+			continue
+		}
 		after, ok := db.run(t)
-		if ok && anySerialOrder(without(left, i), after) {
+		if ok && anySerialOrder(without(left, i), before, after) {
 			return true
 		}
 	}
 	return false
 }
 
+// first says that none of the transactions must come before t.
+func first(t *history.Txn, left []*history.Txn, before Order) bool {
+	return !slices.ContainsFunc(left, func(other *history.Txn) bool { return before(other, t) })
+}
+
 // SnapshotIsolation says whether start and commit points can be given to the committed transactions
 // such that each one reads the state that was committed when it started, and its own writes, and
 // none writes a row that another changed between its start and its commit.
 func SnapshotIsolation(txns []*history.Txn) bool {
-	return anySchedule(committedOf(txns), nil, initialState(txns))
+	return SnapshotIsolationIn(txns, noOrder)
+}
+
+// SnapshotIsolationIn is [SnapshotIsolation] where a transaction starts after the commits of those that come
+// before it in the given order.
+func SnapshotIsolationIn(txns []*history.Txn, before Order) bool {
+	return anySchedule(committedOf(txns), nil, before, initialState(txns))
 }
 
 // An active transaction has started and not committed: before is the state that it started from,
@@ -47,19 +76,22 @@ type active struct {
 	before, after state
 }
 
-func anySchedule(waiting []*history.Txn, running []active, db state) bool {
+func anySchedule(waiting []*history.Txn, running []active, before Order, db state) bool {
 	if len(waiting) == 0 && len(running) == 0 {
 		return true
 	}
 	for i, t := range waiting {
+		if !first(t, waiting, before) || slices.ContainsFunc(running, func(r active) bool { return before(r.txn, t) }) {
+			continue
+		}
 		after, ok := db.run(t)
-		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), db) {
+		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), before, db) {
 			return true
 		}
 	}
 	for i, r := range running {
 		committed, ok := r.commit(db)
-		if ok && anySchedule(waiting, without(running, i), committed) {
+		if ok && anySchedule(waiting, without(running, i), before, committed) {
 			return true
 		}
 	}

@@ -63,7 +63,7 @@ func (c Config) Info() history.Info {
 }
 
 // Generate generates a history. Every access in it is exact and carries its row's whole list.
-// Transactions are in the order in which they began, each in a session of its own.
+// Transactions are in the order in which they began, in as few sessions as that takes.
 func Generate(rng *rand.Rand, c Config) []*history.Txn {
 	db := newStore(rng, c)
 	for len(db.open) > 0 {

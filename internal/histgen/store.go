@@ -1,6 +1,7 @@
 package histgen
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -53,7 +54,7 @@ func newStore(rng *rand.Rand, c Config) *store {
 	}
 	for i := range c.Txns {
 		db.all = append(db.all, &txn{
-			Txn:  &history.Txn{ID: history.MakeTxnID(Run, uint32(i+1)), Session: history.SessionID(i + 1), Level: c.level(rng)},
+			Txn:  &history.Txn{ID: history.MakeTxnID(Run, uint32(i+1)), Level: c.level(rng)},
 			left: 1 + rng.IntN(c.Ops), db: db,
 		})
 	}
@@ -64,7 +65,21 @@ func newStore(rng *rand.Rand, c Config) *store {
 func (db *store) txns() []*history.Txn {
 	var txns []*history.Txn
 	for _, t := range db.all {
+		if t.Start == 0 {
+			t.Start = t.End // its first statement never ran
+		}
 		txns = append(txns, t.Txn)
+	}
+	slices.SortStableFunc(txns, func(a, b *history.Txn) int { return cmp.Compare(a.Start, b.Start) })
+	var ends []int64 // by session
+	for _, t := range txns {
+		free := slices.IndexFunc(ends, func(end int64) bool { return end < t.Start })
+		if free < 0 {
+			free = len(ends)
+			ends = append(ends, 0)
+		}
+		ends[free] = t.End
+		t.Session = history.SessionID(free + 1)
 	}
 	return txns
 }
@@ -79,6 +94,9 @@ var shapes = map[history.Kind]string{
 // begin begins the transaction's next statement.
 func (t *txn) begin(k history.Kind, lock history.Locking) *history.Stmt {
 	t.db.clock++
+	if t.Start == 0 {
+		t.Start = t.db.clock
+	}
 	shape := shapes[k]
 	if lock != history.NoLock {
 		shape += " " + lock.String()
