@@ -32,7 +32,7 @@ func (t *teller) rule() string {
 
 // rule says what the level makes of a finding.
 func (l *TheoryLevel) rule(f *Finding) string {
-	name := fmt.Sprintf("%s (%s)", l.Name, l.Aliases[len(l.Aliases)-1])
+	name := fmt.Sprintf("%s (%s)", l.Name, l.Usual())
 	switch {
 	case f.Class == Violation:
 		return fmt.Sprintf("%s forbids %s (%s).", name, f.Anomaly, l.Source)

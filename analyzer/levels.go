@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -42,7 +43,7 @@ var TheoryLevels = []TheoryLevel{
 	{"strong PL-2", []string{"strong-read-committed"}, []Anomaly{G1a, G1b, G1c.Realtime()}, strong},
 	{"strong SI", []string{"strong-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, GNonadjacent.Realtime()},
 		"Adya 1999, 4.3: G-SI, whose start order is that of time; Daudjee and Salem 2006"},
-	{"PL-SS", []string{"strict-serializable", "strong-serializable"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, G2.Realtime()}, "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
+	{"PL-SS", []string{"strong-serializable", "strict-serializable"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, G2.Realtime()}, "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 
 const (
@@ -90,11 +91,28 @@ var varied = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item, G2}
 
 // Is says whether an anomaly is a case of a phenomenon: of itself, of a weaker one, or of a weaker one's variant (by
 // the order of sessions, which is a case of the order of time).
-func (a Anomaly) Is(phenomenon Anomaly) bool {
-	if a == phenomenon {
-		return true
+func (a Anomaly) Is(phenomenon Anomaly) bool { return a == phenomenon || weaker[a][phenomenon] }
+
+// weaker holds all that an anomaly is a case of.
+var weaker = casesOf()
+
+func casesOf() map[Anomaly]map[Anomaly]bool {
+	all := make(map[Anomaly]map[Anomaly]bool)
+	var of func(a Anomaly) map[Anomaly]bool
+	of = func(a Anomaly) map[Anomaly]bool {
+		if all[a] == nil {
+			all[a] = make(map[Anomaly]bool)
+			for _, k := range a.kinds() {
+				all[a][k] = true
+				maps.Copy(all[a], of(k))
+			}
+		}
+		return all[a]
 	}
-	return slices.ContainsFunc(a.kinds(), func(k Anomaly) bool { return k.Is(phenomenon) })
+	for a := range cases {
+		of(a)
+	}
+	return all
 }
 
 // kinds gives what an anomaly is a case of at once.
@@ -136,9 +154,27 @@ func FindLevel(name string) (*TheoryLevel, error) {
 				return l, nil
 			}
 		}
-		all = append(all, l.Aliases[len(l.Aliases)-1])
+		all = append(all, l.Usual())
 	}
 	return nil, fmt.Errorf("level %q is none of %s", name, strings.Join(all, ", "))
+}
+
+// Usual is the level's usual name outside of Adya's thesis.
+func (l *TheoryLevel) Usual() string {
+	return l.Aliases[len(l.Aliases)-1]
+}
+
+// stronger says, by their places in [TheoryLevels], which levels forbid all that another one does.
+var stronger = implications()
+
+func implications() [][]bool {
+	table := make([][]bool, len(TheoryLevels))
+	for i := range TheoryLevels {
+		for j := range TheoryLevels {
+			table[i] = append(table[i], !slices.ContainsFunc(TheoryLevels[j].Forbids, func(a Anomaly) bool { return !TheoryLevels[i].ForbidsAnomaly(a) }))
+		}
+	}
+	return table
 }
 
 // base gives the phenomenon that a finding is a case of by the kinds of its dependencies alone.

@@ -23,7 +23,8 @@ func scriptInfo() history.Info {
 }
 
 // script reads a history, one transaction a line: its name (T1, T2, ... in order), status
-// (committed, aborted, indeterminate), level (RU, RC, RR, SR, ??), and after a | each a statement:
+// (committed, aborted, indeterminate), level (RU, RC, RR, SR, ??), where they count its session (s1) and its start and
+// end (5-10), and after a | each a statement:
 //
 //	r x 0        SELECT that sees version 0 of row x of table t
 //	R x T1.2     the same with FOR UPDATE, sees what statement 2 of T1 wrote
@@ -43,18 +44,32 @@ func script(t testing.TB, text string) []*history.Txn {
 		parts := strings.Split(line, "|")
 		head := strings.Fields(parts[0])
 		id := len(txns) + 1
-		if len(head) != 3 || head[0] != fmt.Sprintf("T%d", id) {
+		if len(head) < 3 || head[0] != fmt.Sprintf("T%d", id) {
 			t.Fatalf("script line %q: want T%d, a status and a level", line, id)
 		}
 		txn := &history.Txn{ID: history.MakeTxnID(scriptRun, uint32(id)), Session: history.SessionID(id), End: int64(id) * 10}
 		txn.Status = history.Status(slices.Index([]string{"indeterminate", "committed", "aborted"}, head[1]))
 		txn.Level = history.Level(slices.Index([]string{"??", "RU", "RC", "RR", "SR"}, head[2]))
+		for _, word := range head[3:] {
+			scriptPlace(t, txn, word)
+		}
 		for _, p := range parts[1:] {
 			txn.Stmts = append(txn.Stmts, scriptStmt(t, p, uint32(len(txn.Stmts)+1)))
 		}
 		txns = append(txns, txn)
 	}
 	return txns
+}
+
+// scriptPlace reads a transaction's session (s1) or its start and end (5-10).
+func scriptPlace(t testing.TB, txn *history.Txn, word string) {
+	_, err := fmt.Sscanf(word, "s%d", &txn.Session)
+	if strings.Contains(word, "-") {
+		_, err = fmt.Sscanf(word, "%d-%d", &txn.Start, &txn.End)
+	}
+	if err != nil {
+		t.Fatalf("script word %q: %v", word, err)
+	}
 }
 
 func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {

@@ -24,30 +24,32 @@ type LevelViolation struct {
 // verdict judges all levels by the phenomena that occur.
 func verdict(occurs []Anomaly) Verdict {
 	var v Verdict
-	var violated, satisfied []*TheoryLevel
+	by := make([]int, len(TheoryLevels)) // places in occurs; -1 for none
 	for i := range TheoryLevels {
-		l := &TheoryLevels[i]
-		by := slices.IndexFunc(occurs, l.ForbidsAnomaly)
-		if by < 0 {
-			satisfied = append(satisfied, l)
-			v.Satisfied = append(v.Satisfied, l.Name)
+		by[i] = slices.IndexFunc(occurs, TheoryLevels[i].ForbidsAnomaly)
+	}
+	for i := range TheoryLevels {
+		name := TheoryLevels[i].Name
+		if by[i] >= 0 {
+			weakest := !anyLevel(func(j int) bool { return by[j] >= 0 && stronger[i][j] && !stronger[j][i] })
+			v.Violated = append(v.Violated, LevelViolation{name, occurs[by[i]], weakest})
 			continue
 		}
-		weakest := !slices.ContainsFunc(violated, func(weaker *TheoryLevel) bool { return l.implies(weaker) })
-		violated = append(violated, l)
-		v.Violated = append(v.Violated, LevelViolation{l.Name, occurs[by], weakest})
-	}
-	for _, l := range satisfied {
-		if !slices.ContainsFunc(satisfied, func(s *TheoryLevel) bool { return s != l && s.implies(l) }) {
-			v.Strongest = append(v.Strongest, l.Name)
+		v.Satisfied = append(v.Satisfied, name)
+		if !anyLevel(func(j int) bool { return by[j] < 0 && stronger[j][i] && !stronger[i][j] }) {
+			v.Strongest = append(v.Strongest, name)
 		}
 	}
 	return v
 }
 
-// implies says that a level forbids all that another one does.
-func (l *TheoryLevel) implies(weaker *TheoryLevel) bool {
-	return !slices.ContainsFunc(weaker.Forbids, func(a Anomaly) bool { return !l.ForbidsAnomaly(a) })
+func anyLevel(ok func(i int) bool) bool {
+	for i := range TheoryLevels {
+		if ok(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // occurring gives the phenomena that occur, the strictest first: those of findings, and those that the search

@@ -90,7 +90,7 @@ func fullCoverage() analyzer.Coverage {
 }
 
 func clean() *analyzer.Result {
-	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage()}
+	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: analyzer.Verdict{Satisfied: []string{"PL-3", "PL-SS"}, Strongest: []string{"PL-SS"}}}
 }
 
 // unseen is a run whose tables nobody instrumented.
@@ -121,6 +121,14 @@ func compared() *analyzer.Result {
 	return r
 }
 
+// lostUpdateLevels are those of a history that loses an update.
+func lostUpdateLevels() analyzer.Verdict {
+	return analyzer.Verdict{
+		Satisfied: []string{"PL-1", "PL-2", "RA", "strong PL-2"}, Strongest: []string{"RA", "strong PL-2"},
+		Violated: []analyzer.LevelViolation{{Level: "PL-CS", By: analyzer.LostUpdate, Weakest: true}, {Level: "PL-2+", By: analyzer.LostUpdate}},
+	}
+}
+
 func lostUpdate() *analyzer.Result {
 	const read, write = "SELECT `balance` FROM `account` WHERE `id` = ?", "UPDATE `account` SET `balance` = ? WHERE `id` = ?"
 	t1 := txn(0x2a1, 3, history.RepeatableRead,
@@ -136,7 +144,7 @@ func lostUpdate() *analyzer.Result {
 	row := history.Row{Table: "bank.account", ID: "k000001.1:6"}
 	p := &analyzer.Program{Name: "P1", Stmts: shapes(t1), Level: history.RepeatableRead, Count: 512}
 	return &analyzer.Result{
-		Runs: []history.Info{testInfo()}, Coverage: fullCoverage(),
+		Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: lostUpdateLevels(),
 		Findings: []*analyzer.Finding{{
 			ID: "lu-5f21c07a", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard,
 			Rule:     "InnoDB's REPEATABLE READ does not detect lost updates: a write goes to the newest committed version, whatever the snapshot showed (MariaDB Knowledge Base, \"SET TRANSACTION\").",
@@ -160,7 +168,7 @@ func lostUpdate() *analyzer.Result {
 }
 
 func skewAndCycle() *analyzer.Result {
-	r := &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage()}
+	r := &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: lostUpdateLevels()}
 	r.Coverage.Exact, r.Coverage.Opaque = 3100, 2096
 	r.Coverage.Reasons["procedure"] = 2022
 	r.Findings = []*analyzer.Finding{threeCycle(), writeSkew()}

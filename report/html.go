@@ -53,6 +53,7 @@ func HTML(w io.Writer, r *analyzer.Result) error {
 type page struct {
 	CSS      template.CSS
 	Verdict  string
+	Levels   string
 	Tone     string // violation, hazard, unsure, clean
 	Caution  string
 	Runs     []pageRun
@@ -112,7 +113,7 @@ type pageGroup struct {
 func newPage(r *analyzer.Result) (*page, error) {
 	p := &page{
 		CSS:     template.CSS(pageCSS), // embedded with the package, not input
-		Verdict: verdict(r), Tone: tone(r), Caution: caution(&r.Coverage),
+		Verdict: verdict(r), Levels: printable(levels(r)), Tone: tone(r), Caution: caution(&r.Coverage),
 		Coverage: newPageCoverage(&r.Coverage), Baseline: baselineText(r),
 	}
 	for _, f := range r.Gone[:min(len(r.Gone), indexRows)] {
@@ -333,7 +334,7 @@ func newCardEdge(w *witness, n int) cardEdge {
 	out := cardEdge{N: n + 1, Kind: e.Kind, From: w.name(e.From), To: w.name(e.To), Row: clip(oneLine(rowName(e.Row)), 200)}
 	out.FromDeed, out.ToDeed = deeds(e.Kind)
 	out.FromText, out.ToText = edgeText(e.FromStmt), edgeText(e.ToStmt)
-	if e.Kind != analyzer.SO {
+	if e.Kind != analyzer.SO && e.Kind != analyzer.RT {
 		out.Version = w.version(e.Version)
 	}
 	if e.Kind == analyzer.WW || e.Kind == analyzer.RW {

@@ -35,6 +35,7 @@ type (
 		Verdict  jsonVerdict   `json:"verdict"`
 		Runs     []jsonRun     `json:"runs"`
 		Coverage jsonCoverage  `json:"coverage"`
+		Levels   jsonLevels    `json:"levels"`
 		Programs []jsonProgram `json:"programs"`
 		Findings []jsonFinding `json:"findings"`
 		Baseline *jsonBaseline `json:"baseline"`
@@ -56,6 +57,16 @@ type (
 		Hazards    int    `json:"hazards"`
 		Coverage   grade  `json:"coverage"`
 		Text       string `json:"text"`
+	}
+	jsonLevels struct {
+		Satisfied []string        `json:"satisfied"`
+		Strongest []string        `json:"strongest_satisfied"`
+		Violated  []jsonViolation `json:"violated"`
+	}
+	jsonViolation struct {
+		Level   string `json:"level"`
+		By      string `json:"by"`
+		Weakest bool   `json:"weakest"`
 	}
 	jsonRun struct {
 		ID      string     `json:"id"`
@@ -188,6 +199,7 @@ func newDocument(r *analyzer.Result) *document {
 		Verdict:  jsonVerdict{violations, hazards, gradeOf(&r.Coverage), verdict(r)},
 		Runs:     make([]jsonRun, 0, len(r.Runs)),
 		Coverage: newJSONCoverage(&r.Coverage),
+		Levels:   newJSONLevels(&r.Levels),
 		Programs: make([]jsonProgram, 0),
 		Findings: make([]jsonFinding, 0, len(r.Findings)),
 		Baseline: newJSONBaseline(r),
@@ -219,6 +231,14 @@ func newJSONBaseline(r *analyzer.Result) *jsonBaseline {
 		b.Gone = append(b.Gone, jsonGone{f.ID, string(f.Anomaly), string(f.Class), list(f.Tables)})
 	}
 	return b
+}
+
+func newJSONLevels(v *analyzer.Verdict) jsonLevels {
+	out := jsonLevels{Satisfied: list(v.Satisfied), Strongest: list(v.Strongest), Violated: make([]jsonViolation, 0, len(v.Violated))}
+	for _, l := range v.Violated {
+		out.Violated = append(out.Violated, jsonViolation{l.Level, string(l.By), l.Weakest})
+	}
+	return out
 }
 
 func newJSONRun(info *history.Info) jsonRun {
@@ -291,7 +311,7 @@ func newJSONEdge(e *analyzer.Edge) jsonEdge {
 	if e.Row != (history.Row{}) {
 		out.Row = &jsonRow{e.Row.Table, e.Row.ID}
 	}
-	if e.Kind != analyzer.SO {
+	if e.Kind != analyzer.SO && e.Kind != analyzer.RT {
 		out.Version = new(e.Version.String())
 	}
 	// A wr edge overwrites nothing: its zero Next means "none", not the initial version.

@@ -211,6 +211,9 @@ func (t *terminal) verdict(r *analyzer.Result) {
 		tone = yellow
 	}
 	t.line(t.paint(tone, verdict(r)))
+	if text := levels(r); text != "" {
+		t.text("Levels     ", text, "")
+	}
 	if text := baselineText(r); text != "" {
 		t.text("", text, "")
 	}

@@ -17,27 +17,35 @@ import (
 func analyzeCommand() *cobra.Command {
 	var out output
 	var other otherHistory
+	var judge judgement
 	c := &cobra.Command{
 		Use:   "analyze DIR...",
 		Short: "Name the anomalies in recordings",
 		Long: "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings (see --fail-on).\n\n" +
+			"Violations are what the level that the transactions ran at forbids, as their server documents it. --expect asks about another level, " +
+			"whatever they ran at: one of SQL's, as the server documents it, or one of the literature's (docs/levels.md). --model asks about one of the latter only.\n\n" +
 			"A file in place of a directory is the history of another checker (- for standard input): see --format.",
-		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n  isotap analyze --format elle history.edn",
-		Args:    needs("DIR", 0),
+		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n  isotap analyze --format elle history.edn\n" +
+			"  isotap analyze --expect SERIALIZABLE ./rec\n  isotap analyze --model strict-serializable --fail-on violation ./rec",
+		Args: needs("DIR", 0),
 	}
 	out.flags(c)
 	other.flags(c)
+	judge.flags(c)
 	c.ValidArgsFunction = completeDirectories
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := out.check(); err != nil {
 			return err
 		}
+		opts, err := judge.options()
+		if err != nil {
+			return err
+		}
 		var result *analyzer.Result
-		var err error
 		if other.meant(args) {
-			result, err = other.analyze(c, args)
+			result, err = other.analyze(c, args, opts)
 		} else {
-			result, err = tap.Analyze(c.Context(), args, analyzer.Options{})
+			result, err = tap.Analyze(c.Context(), args, opts)
 		}
 		if err != nil {
 			return err
@@ -73,7 +81,7 @@ func (o *otherHistory) meant(args []string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (o *otherHistory) analyze(c *cobra.Command, args []string) (*analyzer.Result, error) {
+func (o *otherHistory) analyze(c *cobra.Command, args []string, opts analyzer.Options) (*analyzer.Result, error) {
 	if len(args) > 1 {
 		return nil, errors.New("one history of another checker is analysed at a time")
 	}
@@ -102,7 +110,7 @@ func (o *otherHistory) analyze(c *cobra.Command, args []string) (*analyzer.Resul
 	for _, note := range h.Notes() {
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: %s: %s\n", args[0], note)
 	}
-	return h.Analyze(c.Context(), analyzer.Options{})
+	return h.Analyze(c.Context(), opts)
 }
 
 func formatList() []string {
