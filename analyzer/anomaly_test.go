@@ -7,140 +7,142 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Each case plants one anomaly; no other may be found beside it.
-func TestFindsPlantedAnomalyAloneUnderItsName(t *testing.T) {
-	for _, c := range []struct{ name, history, want string }{
-		{"dirty writes cross in two rows", `
+// planted are histories with one anomaly each.
+var planted = []struct{ name, history, want string }{
+	{"dirty writes cross in two rows", `
 T1 committed RC | u x 0 | u y T2.2
 T2 committed RC | u x T1.1 | u y 0`, "violation G0"},
-		{"dirty writes around a whole transaction", `
+	{"dirty writes around a whole transaction", `
 T1 committed RC | u x 0 | u x T2.1
 T2 committed RC | u x T1.1`, "violation G0"},
-		{"aborted read", `
+	{"aborted read", `
 T1 aborted RC | u x 0
 T2 committed RC | r x T1.1`, "violation G1a"},
-		{"read of what a savepoint undid", `
+	{"read of what a savepoint undid", `
 T1 committed RC | u! x 0 | r y 0
 T2 committed RC | r x T1.1`, "violation G1a"},
-		{"overwriting what was aborted", `
+	{"overwriting what was aborted", `
 T1 aborted RC | u x 0
 T2 committed RC | u x T1.1`, "violation dirty update"},
-		{"intermediate read", `
+	{"intermediate read", `
 T1 committed RC | u x 0 | u x T1.1
 T2 committed RC | r x T1.1`, "violation G1b"},
-		{"intermediate read of a row that was then deleted", `
+	{"intermediate read of a row that was then deleted", `
 T1 committed RC | i x | d x T1.1
 T2 committed RC | r x T1.1`, "violation G1b"},
-		{"circular flow of reads", `
+	{"circular flow of reads", `
 T1 committed RC | u x 0 | r y T2.1
 T2 committed RC | u y 0 | r x T1.1`, "violation G1c"},
-		{"circular flow of a read and a write", `
+	{"circular flow of a read and a write", `
 T1 committed RC | u x 0 | r y T2.2
 T2 committed RC | u x T1.1 | u y 0`, "violation G1c"},
-		{"lost update", `
+	{"lost update", `
 T1 committed RR | r x 0 | u x T2.2
 T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
-		{"lost update over two others' writes", `
+	{"lost update over two others' writes", `
 T1 committed RR | r x 0 | u x T3.1
 T2 committed RR | u x 0
 T3 committed RR | u x T2.1`, "hazard lost update"},
-		{"lost update by equal values", `
+	{"lost update by equal values", `
 T1 committed RR | r x 0 | e x T2.2
 T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
-		{"lost update by delete", `
+	{"lost update by delete", `
 T1 committed RR | r x 0 | d x T2.1
 T2 committed RR | u x 0`, "hazard lost update"},
-		{"read skew", `
+	{"read skew", `
 T1 committed RC | r x 0 | r y T2.2
 T2 committed RC | u x 0 | u y 0`, "hazard read skew"},
-		{"read-write skew", `
+	{"read-write skew", `
 T1 committed RR | r x 0 | u y T2.2
 T2 committed RR | u x 0 | u y 0`, "hazard read-write skew"},
-		{"write skew", `
+	{"write skew", `
 T1 committed RR | r x 0 & r y 0 | u x 0
 T2 committed RR | r x 0 & r y 0 | u y 0`, "hazard write skew"},
-		{"non-repeatable read", `
+	{"non-repeatable read", `
 T1 committed RC | r x 0 | r x T2.1
 T2 committed RC | u x 0`, "hazard non-repeatable read"},
-		{"non-repeatable read over another's write", `
+	{"non-repeatable read over another's write", `
 T1 committed RC | r x 0 | r x T3.1
 T2 committed RC | u x 0
 T3 committed RC | u x T2.1`, "hazard non-repeatable read"},
-		{"non-repeatable read within one statement of a join", `
+	{"non-repeatable read within one statement of a join", `
 T1 committed RC | r x 0 & r x T2.1
 T2 committed RC | u x 0`, "violation non-repeatable read"},
-		{"non-repeatable read of a row that was deleted and created again", `
+	{"non-repeatable read of a row that was deleted and created again", `
 T1 committed RC | r x 0 | r x T2.2
 T2 committed RC | d x 0 | i x T2.1`, "hazard non-repeatable read"},
-		{"long fork", `
+	{"long fork", `
 T1 committed RR | u x 0
 T2 committed RR | u y 0
 T3 committed RC | r y 0 | r x T1.1
 T4 committed RC | r x 0 | r y T2.1`, "hazard G-nonadjacent"},
-		{"long fork of reads that see the past later", `
+	{"long fork of reads that see the past later", `
 T1 committed RR | u x 0
 T2 committed RR | u y 0
 T3 committed RC | r x T1.1 | r y 0
 T4 committed RC | r y T2.1 | r x 0`, "violation G-nonadjacent"},
-		{"two anti-dependencies apart, by way of writes", `
+	{"two anti-dependencies apart, by way of writes", `
 T1 committed RC | r x 0 | u p T4.2
 T2 committed RC | u x 0 | u q 0
 T3 committed RC | u q T2.2 | r y 0
 T4 committed RC | u y 0 | u p 0`, "hazard G-nonadjacent"},
-		{"a cycle of three with one anti-dependency", `
+	{"a cycle of three with one anti-dependency", `
 T1 committed RC | r x 0 | r y T3.2
 T2 committed RC | u x 0
 T3 committed RC | r x T2.1 | u y 0`, "hazard G-single"},
-		{"read skew over another's write", `
+	{"read skew over another's write", `
 T1 committed RC | r x 0 | r y T3.2
 T2 committed RC | u x 0
 T3 committed RC | u x T2.1 | u y 0`, "hazard read skew"},
-		{"observed transaction vanishes", `
+	{"observed transaction vanishes", `
 T1 committed RU | r x T2.1 | r y 0
 T2 committed RU | u x 0 | u y 0`, "hazard OTV"},
-		{"observed transaction vanishes under another's write", `
+	{"observed transaction vanishes under another's write", `
 T1 committed RU | r x T3.2 | r y 0
 T2 committed RU | u y 0
 T3 committed RU | u y T2.1 | u x 0`, "hazard OTV"},
-		{"a row as it was before", `
+	{"a row as it was before", `
 T1 committed RU | r x T2.1 | r x 0
 T2 committed RU | u x 0`, "hazard G-monotonic"},
-		{"the past, after what came of it", `
+	{"the past, after what came of it", `
 T1 committed RU | r x T3.2 | r y 0
 T2 committed RU | u y 0
 T3 committed RU | r y T2.1 | u x 0`, "hazard G-monotonic"},
-		{"the past, after a write over what came of it", `
+	{"the past, after a write over what came of it", `
 T1 committed RU | u x T2.2 | r y 0
 T2 committed RU | u y 0 | u x 0`, "hazard G-monotonic"},
-		{"a transaction that does not see its own write", `
+	{"a transaction that does not see its own write", `
 T1 committed RU | u x 0 | r x 0`, "violation internal inconsistency"},
-		{"a transaction that sees the first of its writes", `
+	{"a transaction that sees the first of its writes", `
 T1 committed RU | u x 0 | u x T1.1 | r x T1.1`, "violation internal inconsistency"},
-		{"a transaction that sees the row that it deleted", `
+	{"a transaction that sees the row that it deleted", `
 T1 committed RU | r x 0 | d x 0 | r x T1.2`, "violation internal inconsistency"},
-		{"a transaction that sees what it writes later", `
+	{"a transaction that sees what it writes later", `
 T1 committed RU | r x T1.2 | u x 0`, "violation future read"},
-		{"read-only transaction anomaly of three", `
+	{"read-only transaction anomaly of three", `
 T1 committed RR | r x 0 | u y 0
 T2 committed RR | u x 0
 T3 committed RR | r x T2.1 | r y 0`, "hazard G2-item"},
-		{"garbage read", `
+	{"garbage read", `
 T1 committed RU | r x X.1`, "violation garbage read"},
-		{"read of a statement that the transaction does not have", `
+	{"read of a statement that the transaction does not have", `
 T1 committed RU | u x 0
 T2 committed RU | r x T1.7`, "violation garbage read"},
-		{"read of a deleted row", `
+	{"read of a deleted row", `
 T1 committed RU | d x 0
 T2 committed RU | r x T1.1`, "violation garbage read"},
-		{"two orders", `
+	{"two orders", `
 T1 committed RU | u x 0
 T2 committed RU | u x T1.1
 T3 committed RU | r x 0,T2.1
 T4 committed RU | r x 0,T1.1`, "violation incompatible order"},
-		{"lost write", `
+	{"lost write", `
 T1 committed RU | u x 0
 T2 committed RU | u x 0`, "violation lost write"},
-	} {
+}
+
+func TestFindsPlantedAnomalyAloneUnderItsName(t *testing.T) {
+	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) { expect(t, scriptInfo(), c.history, c.want) })
 	}
 }

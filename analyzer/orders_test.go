@@ -13,6 +13,7 @@ const (
 	staleRead  = "T1 committed RC s1 1-2 | u x 0\nT2 committed RC s%s 3-4 | r x 0"
 	staleWrite = "T1 committed RC s1 1-2 | u x T2.1\nT2 committed RC s%s 3-4 | u x 0"
 	earlyRead  = "T1 committed RC s1 1-2 | r x T2.1\nT2 committed RC s%s 3-4 | u x 0"
+	apart      = "T1 committed RC s1 1-2 | u y 0\nT2 committed RC s2 1-4 | u x 0\nT3 committed RC s3 1-9 | r x T2.1 | r y 0\nT4 committed RC s%s 3-9 | r x 0"
 	batch      = "T1 committed RC s3 1-9 | r x 0 | r z 0 | u y 0\nT2 committed RC s1 2-3 | u x 0\nT3 committed RC s%s 4-5 | r y 0"
 	missed     = "T1 committed RC s1 1-2 | u x 0\nT2 committed RC s9 1-9 | r y T3.1 | r x 0\nT3 committed RC s%s 3-4 | u y 0"
 )
@@ -27,9 +28,10 @@ func TestOrdersOfSessionsAndTimeMakeCycles(t *testing.T) {
 		"a read of the future":                      {earlyRead, G1c, true},
 		"a read of the past":                        {staleRead, GSingle, true},
 		"a read of the past, after what came later": {missed, GSingle, true},
+		"two that read the past of each other":      {apart, GNonadjacent, true},
 		"a slow writer that reads the past":         {batch, G2Item, false},
 	} {
-		for session, variant := range map[string]func(Anomaly) Anomaly{"1": Anomaly.Process, "2": Anomaly.Realtime} {
+		for session, variant := range map[string]func(Anomaly) Anomaly{"1": Anomaly.Process, "7": Anomaly.Realtime} {
 			text := strings.ReplaceAll(c.history, "%s", session)
 			t.Run(name+" "+session, func(t *testing.T) {
 				want := variant(c.base)
@@ -39,7 +41,7 @@ func TestOrdersOfSessionsAndTimeMakeCycles(t *testing.T) {
 				}
 				expect(t, scriptInfo(), text, found...)
 				model := "strong-session-serializable"
-				if session == "2" {
+				if session == "7" {
 					model = "strict-serializable"
 				}
 				r := analyzeWith(t, Options{Model: findLevel(t, model)}, text)
@@ -74,7 +76,7 @@ func analyzeWith(t *testing.T, o Options, text string) *Result {
 
 // No order where none is known: other runs have other clocks, and a transaction without times has no place.
 func TestOrderOfTimeNeedsOneClock(t *testing.T) {
-	stale := func() []*history.Txn { return script(t, strings.ReplaceAll(staleRead, "%s", "2")) }
+	stale := func() []*history.Txn { return script(t, strings.ReplaceAll(staleRead, "%s", "7")) }
 	for name, change := range map[string]func(h []*history.Txn){
 		"no start":       func(h []*history.Txn) { h[1].Start = 0 },
 		"no end":         func(h []*history.Txn) { h[0].End = 0 },
