@@ -134,7 +134,7 @@ func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
 			others++
 		}
 	})
-	if isolated == 0 || others == 0 {
+	if !testing.Short() && (isolated == 0 || others == 0) {
 		t.Errorf("%d histories with findings were snapshot isolated and %d not: the generator is too tame", isolated, others)
 	}
 }
@@ -168,7 +168,7 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 	})
 	t.Logf("kept %v, broken %v", kept, broken)
 	for level := range levels {
-		if kept[level] == 0 || broken[level] == 0 {
+		if !testing.Short() && (kept[level] == 0 || broken[level] == 0) {
 			t.Errorf("%s was kept %d times and broken %d times: the generator is too tame", level, kept[level], broken[level])
 		}
 	}
@@ -189,7 +189,7 @@ func TestEngineThatKeepsItsPromisesHasNoViolation(t *testing.T) {
 		}
 	})
 	for _, e := range []histgen.Engine{histgen.Snapshot, histgen.RepeatableRead, histgen.ReadCommitted, histgen.ReadUncommitted} {
-		if hazards[e] == 0 {
+		if hazards[e] == 0 && !testing.Short() {
 			t.Errorf("engine %d never had a hazard", e)
 		}
 	}
