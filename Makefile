@@ -19,7 +19,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-engines bench lint mariadb postgresql tidb
+.PHONY: help build demo test test-engines mutants bench lint mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test: lint mariadb postgresql ## check everything: format, vet, lint, all tests 
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./versions ./internal/cases ./internal/tap
+
+mutants: ## take out each rule of the analyzer in turn: a test must fail each time (some 10 minutes)
+	$(GO) test -run TestEveryRuleIsTested -mutants -timeout 2h ./analyzer
 
 bench: mariadb postgresql ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem ./...
