@@ -57,10 +57,10 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 // obstacle gives the reason why no form of a statement may run but the client's own, whatever the tables are; empty
 // where there is none.
 func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool) string {
-	switch plan := st.form.plan(0); {
+	switch {
 	case script == nil, s.stale, !s.known: // the role may be another one, which may read less
 		return "settings not known"
-	case long && st.form.rewritten && plan != nil && plan.Reply == rewrite.Trimmed:
+	case long && st.form.hidden(st.form.plan(0)) > 0: // what stands behind its parameters would have to change
 		return "size"
 	}
 	return cmp.Or(s.refused[st.form.script], s.refused[script])

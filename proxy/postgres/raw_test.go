@@ -156,6 +156,9 @@ const reset = `DROP TABLE IF EXISTS t, other, child, seen CASCADE; DROP FUNCTION
 	CREATE TABLE child (t INT REFERENCES t DEFERRABLE INITIALLY DEFERRED);
 	CREATE TABLE seen (id INT PRIMARY KEY, v INT CHECK (v < 100))`
 
+// long is a parameter that makes a message pass in pieces.
+var long = strings.Repeat("x", wholeMessage)
+
 // scripts are what clients say, by what they are about.
 var scripts = map[string][]step{
 	"simple": queries("SELECT * FROM t ORDER BY id", "SELECT s, id FROM t WHERE id = 3", "SELECT 1", "", ";", " -- nothing",
@@ -293,6 +296,11 @@ var scripts = map[string][]step{
 	"function call": {send(1, &pgproto3.FunctionCall{Function: oidAbs, Arguments: [][]byte{[]byte("-5")}}),
 		send(1, &pgproto3.FunctionCall{Function: 1}), query("SELECT id FROM t WHERE id = 1")},
 	"two phases": queries("BEGIN", "UPDATE t SET n = 9 WHERE id = 1", "PREPARE TRANSACTION 'x'", "ROLLBACK PREPARED 'x'", "COMMIT PREPARED 'y'"),
+	"long parameters of a write": {send(1, parse("w", "INSERT INTO t (id, s) VALUES ($1, $2)"), parse("r", "UPDATE t SET s = $2 WHERE id = $1 RETURNING id, n"), syncs),
+		send(1, bind("", "w", []int16{0, 1}, "50", long), describe('P', ""), execute("", 0), syncs),
+		send(1, bind("", "w", []int16{1, 1, 0, 1}, "51", long), execute("", 1), execute("", 0), syncs), send(1, bind("", "w", []int16{7}, "52", long), execute("", 0), syncs),
+		send(1, bind("", "r", []int16{1, 0}, "51", long), describe('P', ""), execute("", 0), syncs), send(1, bind("", "w", nil, "53", long), execute("", 0), syncs),
+		query("SELECT id, length(s) FROM t WHERE id > 49 ORDER BY id")},
 	"long messages": {query("SELECT length('" + strings.Repeat("x", 1<<20) + "')"), query("SELECT id, repeat('y', 1500000) FROM t WHERE id < 3 ORDER BY id"),
 		query("SELECT repeat('z', 3000000)"), send(1, parse("a", "SELECT id, $1 || s FROM t WHERE id = 1", 25), bind("", "a", []int16{0, 1}, strings.Repeat("p", 1<<21)), execute("", 0), syncs),
 		send(1, parse("", "UPDATE t SET s = $1 WHERE id = 1"), bind("", "", nil, strings.Repeat("p", 1<<21)), execute("", 0), syncs),
