@@ -94,7 +94,7 @@ func executing(argument string) []pgproto3.FrontendMessage {
 		&pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{}}
 }
 
-func encode(b *testing.B, messages []pgproto3.FrontendMessage) (all []byte) {
+func encode(b testing.TB, messages []pgproto3.FrontendMessage) (all []byte) {
 	b.Helper()
 	var err error
 	for _, m := range messages {

@@ -215,6 +215,16 @@ func connectTo(t *testing.T, address, database string) *pgconn.PgConn {
 	return c
 }
 
+// rowsOfQuery gives the rows of a query's result.
+func rowsOfQuery(t *testing.T, c *pgconn.PgConn, sql string) string {
+	t.Helper()
+	r := c.ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return fmt.Sprintf("%q", r.Rows)
+}
+
 func mustExec(t *testing.T, c *pgconn.PgConn, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {

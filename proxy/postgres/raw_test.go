@@ -86,16 +86,7 @@ func connectRaw(t *testing.T, address, database string) *rawClient {
 // run sends a step and hears its answer; text tells what it heard.
 func (c *rawClient) run(s step) {
 	c.t.Helper()
-	var b []byte
-	for _, m := range s.send {
-		var err error
-		if b, err = m.Encode(b); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	if _, err := c.conn.Write(b); err != nil {
-		c.t.Fatal(err)
-	}
+	c.write(s.send)
 	for left := s.times; left > 0; {
 		m, err := c.hear()
 		if err != nil {
@@ -104,6 +95,14 @@ func (c *rawClient) run(s step) {
 		if m[0] == s.until {
 			left--
 		}
+	}
+}
+
+// write sends messages at once.
+func (c *rawClient) write(messages []pgproto3.FrontendMessage) {
+	c.t.Helper()
+	if _, err := c.conn.Write(encode(c.t, messages)); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
