@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"io"
 	"net"
 	"time"
 
@@ -51,17 +52,35 @@ func (p *Proxy) admit() bool {
 // refuse tells a client that there are too many, as a server does.
 func (p *Proxy) refuse(client net.Conn) {
 	defer client.Close()
+	if request := p.turnAway(client, TooMany, "too many clients"); len(request) > 0 {
+		p.meter.tooMany.Add(^uint64(0)) // it was none
+		p.hand(request)
+		return
+	}
 	p.cfg.Logger.Warn("too many clients: one was refused", zap.Int("max_connections", p.live.Load().MaxConns))
-	p.turnAway(client, TooMany, "too many clients")
+}
+
+// hand gives the server a request that needs no session, and returns when the server has taken it.
+func (p *Proxy) hand(request []byte) {
+	server, err := net.DialTimeout(p.cfg.Network, p.cfg.Address, refusalPatience)
+	if err != nil {
+		p.cfg.Logger.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
+		return
+	}
+	defer server.Close()
+	server.SetDeadline(time.Now().Add(refusalPatience))
+	if _, err := server.Write(request); err == nil {
+		io.Copy(io.Discard, server) // it says nothing, and closes
+	}
 }
 
 // refusalPatience is how long a client that is refused may take to ask, and to read why.
 const refusalPatience = time.Second
 
-// turnAway tells a client why it is not served.
-func (p *Proxy) turnAway(client net.Conn, r Refusal, why string) {
+// turnAway tells a client why it is not served, and gives what it asked for if that needs no session.
+func (p *Proxy) turnAway(client net.Conn, r Refusal, why string) (request []byte) {
 	client.SetDeadline(time.Now().Add(refusalPatience))
-	p.cfg.Protocol.Refuse(client, r, why)
+	return p.cfg.Protocol.Refuse(client, r, why)
 }
 
 // logStatements logs the statements of a transaction that has ended.

@@ -72,8 +72,9 @@ type Protocol struct {
 	// NewSession makes the session of a new connection.
 	NewSession func(wire.Link) Session
 	// Refuse tells a client, in the protocol's own way, why it is not served. The connection has a deadline
-	// and is closed afterwards.
-	Refuse func(client net.Conn, r Refusal, why string)
+	// and is closed afterwards. What the client asked for may need no session, as a request to cancel what
+	// another does: it is given back, for the server.
+	Refuse func(client net.Conn, r Refusal, why string) (request []byte)
 	// LoginTimeout is how long its servers give a client to log in, where Config does not say.
 	LoginTimeout time.Duration
 }

@@ -60,12 +60,13 @@ func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
 			cfg.Link = l
 			return mysqlproxy.NewSession(cfg)
 		},
-		Refuse: func(client net.Conn, r proxy.Refusal, why string) {
+		Refuse: func(client net.Conn, r proxy.Refusal, why string) []byte {
+			packet := mysqlproxy.RefusalPacket(why)
 			if r == proxy.TooMany {
-				client.Write(mysqlproxy.TooManyPacket())
-				return
+				packet = mysqlproxy.TooManyPacket()
 			}
-			client.Write(mysqlproxy.RefusalPacket(why))
+			client.Write(packet)
+			return nil
 		},
 	}
 }

@@ -68,6 +68,20 @@ func startTap(t *testing.T, o Options) *Tap {
 	return tap
 }
 
+func TestATapMayBeStoppedTwice(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	tap := startTap(t, Options{Off: true, Upstream: catalog.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}})
+	for range 2 {
+		if err := tap.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestLostServerIsToldToAClientThatWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name, statement string

@@ -85,12 +85,11 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol 
 			cfg.Link = l
 			return postgresproxy.NewSession(cfg)
 		},
-		Refuse: func(client net.Conn, r proxy.Refusal, why string) {
+		Refuse: func(client net.Conn, r proxy.Refusal, why string) []byte {
 			if r == proxy.TooMany {
-				postgresproxy.RefuseTooMany(client)
-				return
+				return postgresproxy.RefuseTooMany(client)
 			}
-			postgresproxy.Refuse(client, why)
+			return postgresproxy.Refuse(client, why)
 		},
 		LoginTimeout: postgresproxy.LoginTimeout,
 	}

@@ -77,6 +77,7 @@ type Tap struct {
 	listeners []net.Listener
 	stop      context.CancelFunc
 	served    chan error
+	wait      func() error // for served, and what is closed then: once
 	writer    *recorder.Writer
 	backend   backend // open; nil in mode off
 	proxy     *proxy.Proxy
@@ -131,6 +132,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	t.proxy = proxy.New(cfg)
 	t.proxy.Reconfigure(o.Live().Live)
 	go func() { t.served <- t.proxy.Serve(serving, t.listeners...) }()
+	t.wait = sync.OnceValue(func() error { return errors.Join(<-t.served, t.close()) })
 	if t.admin != nil {
 		t.admin.Serve()
 	}
@@ -175,9 +177,9 @@ func (t *Tap) Run() history.Run {
 }
 
 // Wait returns when the context of [Start] has ended and every client is gone, with the recording
-// closed.
+// closed. It may be called again, as [Tap.Stop] may, and gives the same then.
 func (t *Tap) Wait() error {
-	return errors.Join(<-t.served, t.close())
+	return t.wait()
 }
 
 // Stop ends the tap: open transactions may finish for as long as Options.Drain says, and the recording

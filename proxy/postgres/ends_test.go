@@ -229,6 +229,24 @@ func keySize(p place, protocol string) int {
 	return 32
 }
 
+// A cancel has a connection of its own, but is no client.
+func TestACancelIsNeverOneTooMany(t *testing.T) {
+	p := secureServer(t)
+	c := session(t, throughProxy(t, p, roads{}, func(c *proxy.Config) { c.MaxConns = 1 }), "sslmode=disable")
+	ended := make(chan error)
+	go func() {
+		_, err := c.Exec(context.Background(), "SELECT pg_sleep(600)").ReadAll()
+		ended <- err
+	}()
+	waitFor(t, session(t, p.Addr(), "sslmode=disable"), "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'")
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !hasState(err, "57014") {
+		t.Errorf("the statement ended with %v", err)
+	}
+}
+
 // session logs trusted in.
 func session(t *testing.T, address, parameters string) *pgconn.PgConn {
 	t.Helper()

@@ -15,45 +15,54 @@ const (
 )
 
 // Refuse tells a client that has just connected why it is not served. It returns once the client knows, or
-// does not follow the protocol: the caller bounds the time, and closes the connection.
-func Refuse(client io.ReadWriter, why string) { refuse(client, cannotConnectNow, why) }
+// does not follow the protocol: the caller bounds the time, and closes the connection. A client that asks to cancel
+// what another does needs no session: its request is given back, for the server.
+func Refuse(client io.ReadWriter, why string) (cancel []byte) {
+	return refuse(client, cannotConnectNow, why)
+}
 
 // RefuseTooMany is [Refuse] for a client that is one too many.
-func RefuseTooMany(client io.ReadWriter) {
-	refuse(client, tooManyConnections, "sorry, too many clients already")
+func RefuseTooMany(client io.ReadWriter) (cancel []byte) {
+	return refuse(client, tooManyConnections, "sorry, too many clients already")
 }
 
 // refuse waits for the client's startup message: only to that does every client take an error for an answer.
-func refuse(client io.ReadWriter, state, why string) {
+func refuse(client io.ReadWriter, state, why string) (cancel []byte) {
 	// A client asks for TLS and for GSSAPI once each at most.
 	for range 3 {
-		code, ok := readStartup(client)
+		code, startup := readStartup(client)
 		switch {
-		case !ok, code == codeCancel:
-			return
+		case startup == nil:
+			return nil
+		case code == codeCancel:
+			return startup
 		case code == codeSSL, code == codeGSS:
 			if _, err := client.Write([]byte{'N'}); err != nil {
-				return
+				return nil
 			}
 		default:
 			client.Write(fatal(state, why, "")) // the client may be gone, which is as well
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
-// readStartup reads a message without a type and gives its code.
-func readStartup(client io.Reader) (code uint32, ok bool) {
-	var head [8]byte
-	if _, err := io.ReadFull(client, head[:]); err != nil {
-		return 0, false
+// readStartup reads a message without a type, and gives its code; nil where there is none.
+func readStartup(client io.Reader) (code uint32, startup []byte) {
+	head := make([]byte, 8)
+	if _, err := io.ReadFull(client, head); err != nil {
+		return 0, nil
 	}
-	size := binary.BigEndian.Uint32(head[:])
+	size := binary.BigEndian.Uint32(head)
 	if size < uint32(len(head)) || size > maxStartup {
-		return 0, false
+		return 0, nil
 	}
-	_, err := io.CopyN(io.Discard, client, int64(size)-int64(len(head)))
-	return binary.BigEndian.Uint32(head[4:]), err == nil
+	startup = append(head, make([]byte, int(size)-len(head))...)
+	if _, err := io.ReadFull(client, startup[len(head):]); err != nil {
+		return 0, nil
+	}
+	return binary.BigEndian.Uint32(head[4:]), startup
 }
 
 // fatal is an ErrorResponse of isotap's own that ends the session. The hint may be empty.
