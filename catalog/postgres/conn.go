@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,7 +180,8 @@ func (c *Conn) connect(ctx context.Context) error {
 	return nil
 }
 
-// reason is what went wrong with a connection, without the library's description of where it led to.
+// reason is what went wrong with a connection, without the library's description of where it led to. It may have
+// been tried with TLS and without: what failed alike is told once.
 func reason(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -187,9 +189,19 @@ func reason(err error) error {
 	}
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && connect.Unwrap() != nil {
-		return connect.Unwrap()
+		err = connect.Unwrap()
 	}
-	return err
+	var tries interface{ Unwrap() []error }
+	if !errors.As(err, &tries) {
+		return err
+	}
+	var distinct []error
+	for _, try := range tries.Unwrap() {
+		if !slices.ContainsFunc(distinct, func(e error) bool { return e.Error() == try.Error() }) {
+			distinct = append(distinct, try)
+		}
+	}
+	return errors.Join(distinct...)
 }
 
 // close needs c.mu.

@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"errors"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/isotap/isotap/catalog"
@@ -104,6 +107,26 @@ func TestConnectionErrorsDoNotShowThePassword(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err = NewConn(catalog.Target{Address: "h:1"}, ""); err == nil || !strings.Contains(err.Error(), "MySQL") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWhatKeepsFromTheServerIsToldOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	target, err := catalog.ParseTarget("postgres://u@" + l.Addr().String() + "/d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewConn(target, "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Ping(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) || strings.Count(err.Error(), "refused") != 1 {
 		t.Errorf("%v", err)
 	}
 }
