@@ -109,7 +109,7 @@ func (s *Session) formBeside(st *statement, f form) string {
 	s.names.made++
 	name := "isotap_" + strconv.Itoa(s.names.made)
 	st.beside = append(st.beside, beside{name, f})
-	s.owe(&owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
+	s.owe(owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
 	s.sendParse(name, st, &f)
 	return name
 }
@@ -131,7 +131,7 @@ func (s *Session) closeBeside(st *statement) {
 
 // closeOwn closes a statement, unseen by the client.
 func (s *Session) closeOwn(name string) {
-	s.owe(&owed{kind: owesClose, own: true, silent: true, closes: 'S', name: name})
+	s.owe(owed{kind: owesClose, own: true, silent: true, closes: 'S', name: name})
 	s.toServer = appendNamed(s.toServer, 'C', 'S', name)
 }
 

@@ -113,7 +113,7 @@ func (s *Session) clientMessage(m message) error {
 	case 'C':
 		s.closeName(m)
 	case 'F':
-		s.owe(&owed{kind: owesCall})
+		s.owe(owed{kind: owesCall})
 		s.stale = true // any function may change settings
 		s.segment.open = false
 		s.toServer = append(s.toServer, m.raw...)
@@ -135,14 +135,14 @@ func (s *Session) clientMessage(m message) error {
 func (s *Session) sync(m message) {
 	s.skipping = false
 	s.segment.open = false
-	s.owe(&owed{kind: owesSync})
+	s.owe(owed{kind: owesSync})
 	s.toServer = append(s.toServer, m.raw...)
 	s.aheadEnds()
 }
 
 // query takes a text of statements. A long one is passed on as it comes.
 func (s *Session) query(m message) {
-	x := &owed{kind: owesQuery, form: &form{}}
+	x := owed{kind: owesQuery, form: &form{}}
 	s.segment.open = false
 	defer s.aheadEnds()
 	switch end := len(m.body) - 1; {

@@ -28,7 +28,7 @@ func (s *Session) parse(m message) {
 		st.form = s.plan(st.text, true)
 		s.sendParse(name, st, &st.form)
 	}
-	s.owe(&owed{kind: owesParse, name: name, statement: st})
+	s.owe(owed{kind: owesParse, name: name, statement: st})
 	s.names.sent.statements[name] = st
 	if st.form.rewritten && name != "" {
 		s.original(st)
@@ -57,14 +57,18 @@ type bound struct {
 	codes             []byte // the result's format codes, two bytes each
 }
 
-func readBind(body []byte) (bound, error) {
+// readBind reads the body of a Bind message, with its parameters if they are to be read.
+func readBind(body []byte, params bool) (bound, error) {
 	r := reader{b: body}
 	b := bound{portal: string(r.cString()), statement: string(r.cString())}
 	b.head = r.pos
 	b.formats = r.bytes(2 * r.uint16())
 	n := r.uint16()
 	for range n {
-		b.params = append(b.params, r.value())
+		v := r.value()
+		if params {
+			b.params = append(b.params, v)
+		}
 		if r.err != nil {
 			return b, r.err
 		}
@@ -80,9 +84,9 @@ func readBind(body []byte) (bound, error) {
 // bind takes a Bind message. Its result's format codes are one for each column, or one for all, or none: for
 // hidden columns there are more of them.
 func (s *Session) bind(m message) {
-	b, err := readBind(m.body)
+	b, err := readBind(m.body, s.cfg.Args)
 	st := s.names.sent.statements[b.statement]
-	x := &owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st}}
+	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st}}
 	if st == nil || err != nil && m.more == 0 {
 		x.portal.reason = "unknown statement"
 		s.owe(x)
@@ -158,12 +162,12 @@ func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
 // describe takes a Describe message.
 func (s *Session) describe(m message) {
 	r := reader{b: m.body}
-	x := &owed{kind: owesPortal}
+	x := owed{kind: owesPortal}
 	if r.uint8() == 'S' {
 		x.kind = owesStatement
 	}
 	x.name = string(r.cString())
-	if s.describesNothing(x) {
+	if s.describesNothing(&x) {
 		return
 	}
 	on := x.name
@@ -185,7 +189,7 @@ func (s *Session) describe(m message) {
 // does without that.
 func (s *Session) execute(m message) {
 	r := reader{b: m.body}
-	x := &owed{kind: owesExecute, name: string(r.cString())}
+	x := owed{kind: owesExecute, name: string(r.cString())}
 	rows := r.uint32()
 	p := s.names.sent.portals[x.name]
 	if p != nil {
@@ -216,7 +220,7 @@ func (s *Session) execute(m message) {
 // closeName takes a Close message, and closes what isotap prepared beside the statement.
 func (s *Session) closeName(m message) {
 	r := reader{b: m.body}
-	x := &owed{kind: owesClose, closes: r.uint8()}
+	x := owed{kind: owesClose, closes: r.uint8()}
 	x.name = string(r.cString())
 	s.owe(x)
 	s.toServer = append(s.toServer, m.raw...)

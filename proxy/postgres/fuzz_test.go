@@ -167,7 +167,7 @@ func FuzzSession(f *testing.F) {
 func FuzzBind(f *testing.F) {
 	f.Add([]byte("p\x00s\x00\x00\x01\x00\x01\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07\x00\x02\x00\x01\x00\x00"), []byte("\x00\x01\x00\x00\x00\x17"))
 	f.Fuzz(func(t *testing.T, body, types []byte) {
-		b, err := readBind(body)
+		b, err := readBind(body, true)
 		appendArgs(nil, &b, types)
 		if err != nil {
 			return
@@ -175,7 +175,7 @@ func FuzzBind(f *testing.F) {
 		s := newTestSession(nil)
 		plan := &rewrite.Plan{Reply: rewrite.Trimmed}
 		s.sendBind(message{body: body}, &b, "other", resultCodes(b.codes, plan, 2))
-		again, err := readBind(s.toServer[headBytes:])
+		again, err := readBind(s.toServer[headBytes:], true)
 		if err != nil {
 			t.Fatalf("what was made of a Bind is none: %v", err)
 		}

@@ -74,13 +74,22 @@ func (f *form) upstream() *sqlpostgres.Script {
 // own buffer of 8 KiB without being asked, so that some of so many replies are on their way.
 const maxOwed = 1 << 14
 
+// maxRoom bounds the room for replies that is kept while none is owed.
+const maxRoom = 32
+
 // owe notes that the server owes a reply.
-func (s *Session) owe(x *owed) {
+func (s *Session) owe(x owed) {
 	x.sent, x.copies = s.now, s.copiesSent
-	s.queue = append(s.queue, x)
 	if !x.own && s.replay.shown > 0 {
 		x.silent = true
 		s.replay.shown--
+	}
+	if len(s.queue) == 0 {
+		s.queue = s.room[:0]
+	}
+	s.queue = append(s.queue, x)
+	if grown := cap(s.queue); grown > cap(s.room) && grown <= maxRoom {
+		s.room = s.queue
 	}
 	switch x.kind {
 	case owesQuery, owesCall, owesSync:
@@ -88,25 +97,24 @@ func (s *Session) owe(x *owed) {
 	}
 }
 
-// head is the reply that the server's next message belongs to; nil when it owes none.
+// head is the reply that the server's next message belongs to; nil when it owes none. It is gone once it is settled.
 func (s *Session) head() *owed {
 	if len(s.queue) == 0 {
 		return nil
 	}
-	return s.queue[0]
+	return &s.queue[0]
 }
 
 // settled takes the head off the queue.
 func (s *Session) settled() {
-	x := s.queue[0]
-	s.queue[0] = nil
+	if x := s.head(); !x.own && !x.silent {
+		s.segment.shown++
+	}
+	s.queue[0] = owed{}
 	if s.queue = s.queue[1:]; len(s.queue) == 0 {
 		s.queue = nil
 	}
 	s.due = max(s.due-1, 0)
-	if !x.own && !x.silent {
-		s.segment.shown++
-	}
 	s.current = current{}
 }
 
@@ -114,8 +122,8 @@ func (s *Session) settled() {
 // client has not sent the Sync yet, it will skip what comes.
 func (s *Session) skip() {
 	s.current = current{}
-	for i, x := range s.queue {
-		if x.kind == owesSync {
+	for i := range s.queue {
+		if s.queue[i].kind == owesSync {
 			s.drop(i)
 			return
 		}
@@ -129,11 +137,12 @@ func (s *Session) drop(n int) {
 	if n > 0 {
 		s.names.unsure = true
 	}
-	for _, x := range s.queue[:n] {
-		if x.of != nil {
+	for i := range s.queue[:n] {
+		if x := &s.queue[i]; x.of != nil {
 			x.of.forget(x.name)
 		}
 	}
+	clear(s.queue[:n])
 	s.queue = s.queue[n:]
 	s.due = max(s.due-n, 0)
 }

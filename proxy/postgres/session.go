@@ -105,8 +105,9 @@ type Session struct {
 	settings
 	planning bool // the planner is to be found before the next message
 
-	queue []*owed // the replies that the server owes, oldest first
-	due   int     // how many of them it will send without being asked again
+	queue []owed // the replies that the server owes, oldest first
+	room  []owed // where they stand
+	due   int    // how many of them it will send without being asked again
 	// skipping says that after an error the server skips what comes, up to the next Sync.
 	skipping bool
 	copying

@@ -56,7 +56,7 @@ func (s *Session) askSettings() bool {
 
 func (s *Session) ask(a *answer) {
 	s.asking = true
-	s.owe(&owed{kind: owesQuery, form: &form{}, own: true, silent: true, answer: a})
+	s.owe(owed{kind: owesQuery, form: &form{}, own: true, silent: true, answer: a})
 	s.toServer = appendMessage(s.toServer, 'Q', []byte(question+"\x00")...)
 }
 
