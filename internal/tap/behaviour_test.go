@@ -226,7 +226,7 @@ func TestDrainLetsATransactionFinish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(testdb.Patience):
 		t.Fatal("the tap goes on although its last transaction has ended")
 	}
 	txns := b.txns()

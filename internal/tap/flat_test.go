@@ -155,7 +155,7 @@ func TestKillReachesTheServersOwnConnection(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "1317") {
 			t.Errorf("the statement ended with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(testdb.Patience):
 		t.Fatal("the statement goes on")
 	}
 	if err := victim.PingContext(t.Context()); err != nil {

@@ -202,7 +202,7 @@ type ack struct {
 // and gives what was acknowledged until then, and when the kill was.
 func loadUntilKilled(t *testing.T, d *doomed, works []work, round int, after time.Duration) (acks []ack, killed time.Time) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testdb.Patience)
 	defer cancel()
 	var clients sync.WaitGroup
 	var mu sync.Mutex

@@ -105,7 +105,7 @@ func TestLostServerIsToldToAClientThatWaits(t *testing.T) {
 			if err := server.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			c.conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+			c.conn.SetReadDeadline(time.Now().Add(testdb.Patience))
 			rest, err := io.ReadAll(c.in)
 			if err != nil && !errors.Is(err, syscall.ECONNRESET) {
 				t.Fatalf("the connection goes on: %v", err)
@@ -134,7 +134,7 @@ func TestLoginsMayNotTakeForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	c.SetReadDeadline(time.Now().Add(testdb.Patience))
 	if b, err := io.ReadAll(c); err != nil || !bytes.Contains(b, []byte("timeout reading communication packets")) {
 		t.Errorf("a client that says nothing: %q, %v", b, err)
 	}
@@ -354,7 +354,7 @@ func (c *rawClient) skipPayload() int {
 	c.t.Helper()
 	total := 0
 	for {
-		c.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		c.conn.SetReadDeadline(time.Now().Add(testdb.Patience))
 		var header [4]byte
 		if _, err := io.ReadFull(c.in, header[:]); err != nil {
 			c.t.Fatal(err)

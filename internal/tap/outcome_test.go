@@ -10,6 +10,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -169,7 +170,7 @@ func (b *bench) commitPrepared() {
 // goes on.
 func (c *rawClient) try(command []byte) bool {
 	c.t.Helper()
-	c.conn.SetDeadline(time.Now().Add(20 * time.Second))
+	c.conn.SetDeadline(time.Now().Add(testdb.Patience))
 	send := func(seq byte, payload []byte) {
 		c.conn.Write(append([]byte{byte(len(payload)), 0, 0, seq}, payload...)) // reading tells whether it went
 	}

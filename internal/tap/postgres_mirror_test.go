@@ -115,7 +115,7 @@ func (f frontend) ask(messages ...pgproto3.FrontendMessage) ([]string, error) {
 
 func (f frontend) hear(ready int) ([]string, error) {
 	var heard []string
-	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := f.SetReadDeadline(time.Now().Add(testdb.Patience)); err != nil {
 		return nil, err
 	}
 	for ready > 0 {

@@ -74,7 +74,7 @@ func (c *rawClient) write(seq byte, payload []byte) {
 // read gives one packet with its header.
 func (c *rawClient) read() []byte {
 	c.t.Helper()
-	c.conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.conn.SetReadDeadline(time.Now().Add(testdb.Patience))
 	header := make([]byte, 4)
 	if _, err := io.ReadFull(c.in, header); err != nil {
 		c.t.Fatalf("read a packet: %v", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // TB is what this package needs of a *testing.T or *testing.B. It is spelled out so that isotap's
@@ -20,6 +21,10 @@ type TB interface {
 	Skipf(format string, args ...any)
 	Cleanup(func())
 }
+
+// Patience is how long a test waits for what must come: so long that on the busiest machine only what never
+// comes is missed. No test waits so long for what must not come.
+const Patience = 5 * time.Minute
 
 // shared is the MariaDB that all tests of a process use.
 var shared struct {

@@ -66,7 +66,7 @@ func (c *conversation) settle() {
 		if s.phase == phaseLogin || s.phase == phaseInfile || s.phase == phaseCommand && s.wantsClient() {
 			return
 		}
-		c.server.SetReadDeadline(time.Now().Add(10 * time.Second))
+		c.server.SetReadDeadline(time.Now().Add(testdb.Patience))
 		n, err := c.server.Read(buf)
 		if err != nil {
 			c.t.Fatalf("the server in phase %d: %v", s.phase, err)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -103,7 +102,7 @@ func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config))
 			t.Fatal(err)
 		}
 	}
-	cfg := proxy.Config{Network: "tcp", Address: p.Addr(), Recorder: nowhere{}, LoginTimeout: 20 * time.Second,
+	cfg := proxy.Config{Network: "tcp", Address: p.Addr(), Recorder: nowhere{}, LoginTimeout: testdb.Patience,
 		TLS: proxy.TLS{
 			Client: &tls.Config{Certificates: []tls.Certificate{r.pair}, NextProtos: []string{postgres.ALPN}}, ClientUse: r.client,
 			Server: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{postgres.ALPN}}, ServerUse: r.server,
@@ -163,7 +162,7 @@ func psql(t *testing.T, address, role, parameters string) error {
 		host, port = filepath.Dir(address), "5432"
 	}
 	c := exec.CommandContext(t.Context(), "psql", "-XAtc", "SELECT current_user", fmt.Sprintf("host=%s port=%s user=%s dbname=postgres %s", host, port, role, parameters))
-	c.Env = append(os.Environ(), "PGPASSWORD="+role, "PGCONNECT_TIMEOUT=20")
+	c.Env = append(os.Environ(), "PGPASSWORD="+role, fmt.Sprintf("PGCONNECT_TIMEOUT=%.0f", testdb.Patience.Seconds()))
 	out, err := c.CombinedOutput()
 	if got := strings.TrimSpace(string(out)); got != role {
 		return fmt.Errorf("%w: %s", errors.Join(errors.New("psql"), err), got)

@@ -56,7 +56,7 @@ func said(t *testing.T, address string, pieces ...string) string {
 			}
 		}
 	}
-	c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	c.SetReadDeadline(time.Now().Add(testdb.Patience))
 	if _, err := io.Copy(&answers, c); errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

@@ -108,7 +108,7 @@ func (c *rawClient) write(messages []pgproto3.FrontendMessage) {
 
 // hear reads one message, and keeps it, save for the process's own key.
 func (c *rawClient) hear() ([]byte, error) {
-	c.conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	c.conn.SetReadDeadline(time.Now().Add(testdb.Patience))
 	m := make([]byte, 5)
 	if _, err := io.ReadFull(c.conn, m); err != nil {
 		return nil, err

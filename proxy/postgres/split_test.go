@@ -64,7 +64,7 @@ func (c *conversation) say(s step) {
 		if s := c.session; s.phase == phaseReady && len(c.ahead) == 0 && s.held.raw == nil && (s.due == 0 || s.copyingIn()) {
 			return
 		}
-		c.server.SetReadDeadline(time.Now().Add(30 * time.Second))
+		c.server.SetReadDeadline(time.Now().Add(testdb.Patience))
 		n, err := c.server.Read(buf)
 		if err != nil {
 			c.t.Fatalf("the server in phase %d: %v", c.session.phase, err)
