@@ -30,7 +30,6 @@ const (
 	GCursor Anomaly = "G-cursor" // one rw and one or more ww through one row (Adya): lost update
 	GSIb    Anomaly = "G-SIb"    // one rw, and the order in which transactions start after others' commits (Adya)
 	G2      Anomaly = "G2"       // a cycle with one or more rw, through rows or predicates
-	GSIa    Anomaly = "G-SIa"    // a transaction depends on one that committed after its start (Adya)
 	// Findings that are no cycle.
 	GarbageRead       Anomaly = "garbage read"
 	IncompatibleOrder Anomaly = "incompatible order"

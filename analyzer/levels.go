@@ -41,9 +41,9 @@ var TheoryLevels = []TheoryLevel{
 	{"strong session PL-3", []string{"strong-session-serializable"}, []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, strongSession},
 	{"strong PL-1", []string{"strong-read-uncommitted"}, []Anomaly{G0.Realtime()}, strong},
 	{"strong PL-2", []string{"strong-read-committed"}, []Anomaly{G1a, G1b, G1c.Realtime()}, strong},
-	{"strong SI", []string{"strong-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, GNonadjacent.Realtime()},
-		"Adya 1999, 4.3: G-SI, whose start order is that of time; Daudjee and Salem 2006"},
-	{"PL-SS", []string{"strong-serializable", "strict-serializable"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, G2.Realtime()}, "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
+	{"strong SI", []string{"strong-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()},
+		"Daudjee and Salem 2006. Adya's G-SI (1999, 4.3) forbids G-SIa, too"},
+	{"PL-SS", []string{"strong-serializable", "strict-serializable"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()}, "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 
 const (

@@ -124,6 +124,34 @@ func TestModelsJudgeByTheTheory(t *testing.T) {
 	}
 }
 
+// What one finding explains is not looked for again, but counts for the levels.
+func TestVerdictCountsWhatFindingsLeaveOut(t *testing.T) {
+	for _, c := range []struct{ name, history, finding, level, kept string }{
+		{"G-single beside a write skew at stricter levels", `
+T1 committed SR | r x 0 | r z T3.2 | u y 0
+T2 committed SR | r y 0 | u x 0
+T3 committed RU | r x T2.2 | u z 0`, "violation write skew", "PL-2+", "PL-CS"},
+		{"G-nonadjacent beside one", `
+T1 committed SR | r x 0 | r q T4.1 | u y 0
+T2 committed SR | r y 0 | u x 0
+T3 committed RU | r x T2.2 | r q 0
+T4 committed RC | u q 0`, "violation write skew", "SI", "PL-2+"},
+		{"fractured reads beside a lost update", `
+T1 committed RC | r y 0 | r x T3.2 | u y T3.1
+T2 committed RC | u y 0
+T3 committed RC | u y T2.1 | u x 0`, "hazard lost update", "RA", "PL-2L"},
+		{"two rw and a step by the clock", strings.ReplaceAll(apart, "%s", "7"), "violation G-nonadjacent-realtime", "strong SI", "PL-FCV"},
+	} {
+		r := analyze(t, scriptInfo(), script(t, c.history))
+		if got := names(r); !slices.Equal(got, []string{c.finding}) {
+			t.Errorf("%s: findings %q, want %s", c.name, got, c.finding)
+		}
+		if slices.Contains(r.Levels.Satisfied, c.level) || !slices.Contains(r.Levels.Satisfied, c.kept) {
+			t.Errorf("%s: levels %+v, want %s violated and %s satisfied", c.name, r.Levels, c.level, c.kept)
+		}
+	}
+}
+
 // A level that is expected of all transactions counts as if they had run at it.
 func TestExpectedLevelCountsForAll(t *testing.T) {
 	const lostUpdate = "T1 committed RC | r x 0 | u x T2.1\nT2 committed ?? | u x 0"
