@@ -168,11 +168,14 @@ type Stmt struct {
 	// a void statement read stays read; what it wrote was never there for others.
 	Void bool
 	// Reason says in a few words why the observation is not Exact: "view", "trigger", "plan", ...
-	Reason   string
-	Shape    string   // the statement with its literals replaced by ?
-	Args     []string // the literals or parameters that Shape leaves out, in order, as SQL would print them; may be cut or left out
-	Start    int64    // when it was sent; nanoseconds since the run's start
-	End      int64    // when its reply was complete; as Start
+	Reason string
+	Shape  string   // the statement with its literals replaced by ?
+	Args   []string // the literals or parameters that Shape leaves out, in order, as SQL would print them; may be cut or left out
+	// Origin is the place in the client's program that sent it, file:line or the file alone, where a comment in
+	// the manner of sqlcommenter said so.
+	Origin   string
+	Start    int64 // when it was sent; nanoseconds since the run's start
+	End      int64 // when its reply was complete; as Start
 	Error    Error
 	Rows     uint64 // rows that the client got
 	Affected uint64 // rows that the server said it changed

@@ -72,6 +72,7 @@ func drawAccess(t *rapid.T, own history.TxnID) history.Access {
 
 func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 	s := history.Stmt{
+		Origin:      rapid.SampledFrom([]string{"", "", "app/x.py:12", "a b"}).Draw(t, "origin"),
 		Num:         rapid.Uint32().Draw(t, "num"),
 		Kind:        history.Kind(rapid.Byte().Draw(t, "kind")),
 		Locking:     history.Locking(rapid.Byte().Draw(t, "locking")),

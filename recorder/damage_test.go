@@ -45,7 +45,7 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 		{"empty directory", nil, nil, ErrNotRecording, "no file " + markerName},
 		{"somebody's files", map[string]string{"main.go": "package main"}, ErrNotRecording, ErrNotRecording, "no file"},
 		{"another Badger database", map[string]string{"MANIFEST": "Bdgr", "000001.sst": ""}, ErrNotRecording, ErrNotRecording, "no file"},
-		{"a later format", map[string]string{markerName: markerText + "3\n"}, ErrFormat, ErrFormat, "format 3, this isotap reads formats 1 to 2"},
+		{"a later format", map[string]string{markerName: markerText + "4\n"}, ErrFormat, ErrFormat, "format 4, this isotap reads formats 1 to 3"},
 		{"a marker of something else", map[string]string{markerName: "hello"}, ErrNotRecording, ErrNotRecording, "does not say its format"},
 		{"a marker alone", map[string]string{markerName: markerText + "1\n"}, nil, ErrCorrupt, "MANIFEST"},
 		{"an interrupted Create", map[string]string{markerName + ".new": ""}, nil, ErrNotRecording, "no file"},
@@ -95,7 +95,7 @@ func TestRecordingsOfFormat1AreReadAndAddedTo(t *testing.T) {
 	if _, txns := readAll(t, dir); len(txns) != 2 {
 		t.Errorf("%d transactions after one more, want 2", len(txns))
 	}
-	if text, err := os.ReadFile(marker); err != nil || string(text) != markerText+"2\n" {
+	if text, err := os.ReadFile(marker); err != nil || string(text) != markerText+"3\n" {
 		t.Errorf("the marker says %q, %v: an older isotap would read what it does not know", text, err)
 	}
 }

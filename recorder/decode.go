@@ -88,6 +88,9 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 		s.Reason = d.ref()
 	}
 	s.Shape = d.ref()
+	if flags&flagOrigin != 0 {
+		s.Origin = d.ref()
+	}
 	if n := in.count(minArgBytes); d.outline {
 		for range n {
 			if word := in.uvarint(); word&1 == 0 {

@@ -16,6 +16,7 @@ const (
 	flagReason = 1 << 1
 	flagError  = 1 << 2
 	flagPlaces = 1 << 3
+	flagOrigin = 1 << 4
 
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
 	formShift    = 1
@@ -116,12 +117,18 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Places != nil {
 		flags |= flagPlaces
 	}
+	if s.Origin != "" {
+		flags |= flagOrigin
+	}
 	b = binary.AppendVarint(b, int64(s.Num)-int64(num))
 	b = append(b, byte(s.Kind), byte(s.Locking), byte(s.Observation), flags)
 	if s.Reason != "" {
 		b = e.dict.append(b, s.Reason)
 	}
 	b = e.dict.append(b, s.Shape)
+	if s.Origin != "" {
+		b = e.dict.append(b, s.Origin)
+	}
 	b = binary.AppendUvarint(b, uint64(len(s.Args)))
 	for _, a := range s.Args {
 		b = appendArg(b, a)

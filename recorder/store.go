@@ -15,7 +15,7 @@ import (
 )
 
 // formatVersion is the version of FORMAT.md that this package writes.
-const formatVersion = 2
+const formatVersion = 3
 
 // oldestVersion is the oldest version that it reads. A Writer makes its own version of what it adds to.
 const oldestVersion = 1

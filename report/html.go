@@ -296,6 +296,7 @@ type cardEdge struct {
 	Notes              []string
 	FromDeed, ToDeed   string
 	FromText, ToText   string
+	FromPlace, ToPlace string // in the client's program
 }
 
 func newCard(f *analyzer.Finding, i int, clock clock) *card {
@@ -334,6 +335,7 @@ func newCardEdge(w *witness, n int) cardEdge {
 	out := cardEdge{N: n + 1, Kind: e.Kind, From: w.name(e.From), To: w.name(e.To), Row: clip(oneLine(rowName(e.Row)), 200)}
 	out.FromDeed, out.ToDeed = deeds(e.Kind)
 	out.FromText, out.ToText = edgeText(e.FromStmt), edgeText(e.ToStmt)
+	out.FromPlace, out.ToPlace = placeText(e.FromStmt), placeText(e.ToStmt)
 	if e.Kind != analyzer.SO && e.Kind != analyzer.RT {
 		out.Version = w.version(e.Version)
 	}
@@ -347,6 +349,15 @@ func newCardEdge(w *witness, n int) cardEdge {
 		out.Notes = append(out.Notes, "inexact")
 	}
 	return out
+}
+
+// placeText names the place that sent a statement; empty where it is not known.
+func placeText(s *history.Stmt) string {
+	at, ok := originOf(s)
+	if !ok {
+		return ""
+	}
+	return clip(at.String(), 200)
 }
 
 func edgeText(s *history.Stmt) string { return clip(oneLine(statementText(s)), statementMax) }

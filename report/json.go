@@ -175,6 +175,7 @@ type (
 		Kind        string     `json:"kind"`
 		Text        string     `json:"text"`
 		Shape       string     `json:"shape"`
+		Origin      *string    `json:"origin"`
 		Locking     string     `json:"locking"`
 		Observation string     `json:"observation"`
 		Reason      string     `json:"reason"`
@@ -346,6 +347,9 @@ func newJSONStatement(s *history.Stmt) jsonStatement {
 		Num: s.Num, Kind: s.Kind.String(), Text: statementText(s), Shape: s.Shape, Locking: s.Locking.String(),
 		Observation: s.Observation.String(), Reason: s.Reason, Void: s.Void, StartNS: s.Start, EndNS: s.End,
 		Rows: s.Rows, Affected: s.Affected,
+	}
+	if s.Origin != "" {
+		out.Origin = &s.Origin
 	}
 	if s.Error != (history.Error{}) {
 		out.Error = &jsonError{s.Error.Code, s.Error.SQLState, s.Error.Message}

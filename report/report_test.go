@@ -57,6 +57,10 @@ func TestReportsMatchTheirGoldenFiles(t *testing.T) {
 			".summary.txt": func(b *bytes.Buffer, r *analyzer.Result) error { return Summary(b, r, "/tmp/isotap.html") },
 			".json":        func(b *bytes.Buffer, r *analyzer.Result) error { return JSON(b, r) },
 			".html":        unstyled,
+			".junit.xml":   func(b *bytes.Buffer, r *analyzer.Result) error { return JUnit(b, r, isViolation) },
+			".sarif":       func(b *bytes.Buffer, r *analyzer.Result) error { return SARIF(b, r) },
+			".dot":         func(b *bytes.Buffer, r *analyzer.Result) error { return DOT(b, r) },
+			".mmd":         func(b *bytes.Buffer, r *analyzer.Result) error { return Mermaid(b, r) },
 		} {
 			t.Run(name+file, func(t *testing.T) {
 				var b bytes.Buffer

@@ -317,7 +317,11 @@ func (t *terminal) witness(w *witness) {
 
 func (t *terminal) statement(who string, s *history.Stmt) {
 	if s != nil {
-		t.text("           "+who+": ", clip(oneLine(statementText(s)), terminalText), dim)
+		text := clip(oneLine(statementText(s)), terminalText)
+		if at, ok := originOf(s); ok {
+			text += " (sent by " + clip(at.String(), 80) + ")"
+		}
+		t.text("           "+who+": ", text, dim)
 	}
 }
 

@@ -178,6 +178,7 @@ type Plan struct {
 	Reason      string
 	Shape       string   // the statement with its literals replaced by ?
 	Args        []string // the literals that Shape leaves out, cut to a few bytes each; on PostgreSQL its parameters, too, as $1
+	Origin      string   // see [Origin]
 	// Pieces of the statement that goes upstream. Nil: it goes byte for byte as the client wrote it.
 	Pieces []Piece
 	// Plain is the statement without what isotap wants to see, on a server where SELECT * shows isotap's

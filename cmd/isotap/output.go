@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,7 @@ type output struct {
 	json     bool
 	verbose  bool
 	html     string
+	files    []string // the exports'
 	failOn   string
 	limit    int
 	baseline string
@@ -24,11 +27,28 @@ type output struct {
 	known    *baseline.Use // nil without a baseline
 }
 
+// exports are the reports for other programs, each with its flag.
+var exports = [...]struct {
+	flag, what, extension string
+	write                 func(io.Writer, *analyzer.Result, *output) error
+}{
+	{"junit", "JUnit XML: a test case for each finding", "xml", func(w io.Writer, r *analyzer.Result, o *output) error { return report.JUnit(w, r, o.fails) }},
+	{"sarif", "a SARIF 2.1.0 log", "sarif", func(w io.Writer, r *analyzer.Result, _ *output) error { return report.SARIF(w, r) }},
+	{"dot", "the cycles as a Graphviz graph", "dot", func(w io.Writer, r *analyzer.Result, _ *output) error { return report.DOT(w, r) }},
+	{"mermaid", "the cycles as a Mermaid flowchart", "mmd", func(w io.Writer, r *analyzer.Result, _ *output) error { return report.Mermaid(w, r) }},
+}
+
 func (o *output) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&o.json, "json", false, "print the report as JSON (docs/report-json.md)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print the rows and versions behind each finding")
 	f.StringVar(&o.html, "html", o.html, "write the HTML report to this file")
+	o.files = make([]string, len(exports))
+	for i := range exports {
+		e := &exports[i]
+		f.StringVar(&o.files[i], e.flag, "", "write "+e.what+" to this file")
+		must(c.MarkFlagFilename(e.flag, e.extension))
+	}
 	f.IntVar(&o.limit, "limit", 10, "how many findings the text report shows; 0 for all (JSON has all)")
 	if o.failOn == "" {
 		o.failOn = "hazard"
@@ -93,24 +113,35 @@ func (o *output) writeFiles(c *cobra.Command, r *analyzer.Result) error {
 			fmt.Fprintln(c.ErrOrStderr(), "isotap:", said)
 		}
 	}
-	return o.writeHTML(r)
+	err := writeFile(o.html, func(w io.Writer) error { return report.HTML(w, r) })
+	for i := range exports {
+		if err == nil {
+			err = writeFile(o.files[i], func(w io.Writer) error { return exports[i].write(w, r, o) })
+		}
+	}
+	return err
 }
 
-func (o *output) writeHTML(r *analyzer.Result) error {
-	if o.html == "" {
+// writeFile makes a report's file; an empty name is that of a report that was not asked for.
+func writeFile(name string, write func(io.Writer) error) error {
+	if name == "" {
 		return nil
 	}
-	f, err := os.Create(o.html)
+	f, err := os.Create(name)
 	if err != nil {
-		return fmt.Errorf("write the HTML report: %w", err)
+		return fmt.Errorf("write the report: %w", err)
 	}
-	return errors.Join(report.HTML(f, r), f.Close())
+	return errors.Join(write(f), f.Close())
+}
+
+// fails says whether a finding gives exit status 1, unless the baseline knows it.
+func (o *output) fails(f *analyzer.Finding) bool {
+	return o.failOn == "hazard" || o.failOn == "violation" && f.Class == analyzer.Violation
 }
 
 // status is the error that gives the exit status the findings deserve that the baseline does not know.
 func (o *output) status(r *analyzer.Result) error {
-	violations, hazards := report.Tally(report.New(r))
-	if o.failOn != "none" && violations > 0 || o.failOn == "hazard" && hazards > 0 {
+	if slices.ContainsFunc(report.New(r), o.fails) {
 		return exitStatus(1)
 	}
 	return nil

@@ -78,7 +78,7 @@ func (s *Session) observe(plan *rewrite.Plan) *observed {
 		o.txn = s.txn
 	}
 	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.Kind, Locking: plan.Locking,
-		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Start: s.now}
+		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Origin: plan.Origin, Start: s.now}
 	if s.cfg.Args {
 		o.stmt.Args = plan.Args
 	}

@@ -83,6 +83,7 @@ func (s *Session) observe(c *current) history.Stmt {
 		return st
 	}
 	st.Kind, st.Locking, st.Observation, st.Reason, st.Shape = p.Kind, p.Locking, p.Observation, p.Reason, p.Shape
+	st.Origin = p.Origin
 	if s.cfg.Args {
 		st.Args = p.Args
 	}

@@ -82,6 +82,7 @@ type stmt struct {
 	Void        bool        `json:"void,omitempty"`
 	Shape       text        `json:"shape"`
 	Args        []text      `json:"args,omitempty"`
+	Origin      text        `json:"origin,omitempty"`
 	Start       int64       `json:"start"`
 	End         int64       `json:"end"`
 	Error       *stmtError  `json:"error,omitempty"`

@@ -53,7 +53,7 @@ func readTxn(x *txn) (*history.Txn, error) {
 }
 
 func readStmt(x *stmt) (s history.Stmt, err error) {
-	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: string(x.Reason), Shape: string(x.Shape), Start: x.Start, End: x.End,
+	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: string(x.Reason), Shape: string(x.Shape), Origin: string(x.Origin), Start: x.Start, End: x.End,
 		Rows: x.Rows, Affected: x.Affected}
 	if s.Num == 0 {
 		return s, fmt.Errorf("statements are numbered from 1")

@@ -103,6 +103,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	pl := &planner{rewriter: r, session: s, st: st, plan: p}
 	p.Params = st.placeholders
 	p.Shape, p.Args = st.shape()
+	p.Origin = st.origin()
 	st.classify(p, s)
 	if p.Reply != rewrite.Unchanged && len(st.split()) == 1 {
 		defer pl.keepReply(p.Reply)

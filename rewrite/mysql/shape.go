@@ -1,6 +1,9 @@
 package mysql
 
-import "github.com/isotap/isotap/rewrite/shape"
+import (
+	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/rewrite/shape"
+)
 
 // shape gives the statement without its literals, and the literals. White space and comments become
 // single blanks, lists of literals one literal, equal rows of VALUES one row, so that statements that
@@ -117,4 +120,9 @@ func (s *shaper) signHere(i int) bool {
 	}
 	return s.st.is(i-1, "SELECT", "BETWEEN", "AND", "OR", "XOR", "NOT", "WHERE", "HAVING", "ON", "THEN", "ELSE", "WHEN",
 		"CASE", "LIKE", "BY", "IN", "INTERVAL", "DIV", "MOD", "RETURN", "LIMIT", "OFFSET")
+}
+
+// origin gives the place in the client's program that a comment names.
+func (st *statement) origin() string {
+	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) { return st.toks[i].start, st.toks[i].end })
 }

@@ -35,7 +35,7 @@ type anchor struct {
 // newTemplate makes a template of what a planner decided, before it assembles the plan.
 func newTemplate(pl *planner) *template {
 	t := &template{plan: *pl.plan, edits: make([]anchored, len(pl.edits))}
-	t.plan.Args = nil
+	t.plan.Args, t.plan.Origin = nil, ""
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
 	}
@@ -49,6 +49,7 @@ func newTemplate(pl *planner) *template {
 func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
 	pl := t.planner(st, s)
 	_, pl.plan.Args = st.shape()
+	pl.plan.Origin = st.origin()
 	return pl.finish()
 }
 

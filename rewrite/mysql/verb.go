@@ -85,9 +85,8 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 		v.classify()
 		v.diagnostics()
 		if i == 0 {
-			shape, args, params := p.Shape, p.Args, p.Params
+			one.Shape, one.Args, one.Origin, one.Params = p.Shape, p.Args, p.Origin, p.Params
 			*p = one
-			p.Shape, p.Args, p.Params = shape, args, params
 			continue
 		}
 		p.Kind, p.Savepoint, p.Reveals = history.Other, "", ""

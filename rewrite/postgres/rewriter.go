@@ -193,6 +193,7 @@ func (r refusal) Error() string { return string(r) }
 func (pl *planner) decide(written *statement, reason string) {
 	p := pl.plan
 	p.Shape, p.Args = written.shape()
+	p.Origin = written.origin()
 	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()
 	p.Calls = !p.ChangesSession && pl.st.calls()

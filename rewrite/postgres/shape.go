@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
@@ -126,4 +127,9 @@ func (s *shaper) signHere(i int) bool {
 			"BY", "IN", "LIMIT", "OFFSET", "RETURNING", "TO")
 	}
 	return false
+}
+
+// origin gives the place in the client's program that a comment names.
+func (st *statement) origin() string {
+	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) { return st.toks[i].start, st.toks[i].end })
 }

@@ -38,7 +38,7 @@ func newTemplate(d *draft) *template {
 		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
 		t.plans[i] = *p
-		t.plans[i].Args = nil
+		t.plans[i].Args, t.plans[i].Origin = nil, ""
 	}
 	return t
 }
@@ -67,7 +67,7 @@ func (t *template) fill(text string, toks []token) *Script {
 	for i := range t.plans {
 		p := t.plans[i]
 		st := statement{text: text, toks: toks[t.ranges[i][0]:t.ranges[i][1]]}
-		p.Args = st.args()
+		p.Args, p.Origin = st.args(), st.origin()
 		d.plans[i] = &p
 	}
 	return d.script()
