@@ -30,6 +30,16 @@ func (t *teller) postgres() bool {
 	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == "postgresql"
 }
 
+// engine names the server's engine of a run.
+func (a *Analyzer) engine(r history.Run) string {
+	for i := range a.store.runs {
+		if a.store.runs[i].info.Run == r {
+			return a.store.runs[i].info.Server.Engine
+		}
+	}
+	return ""
+}
+
 // name gives a transaction's name within the finding: T1, T2, ... in the order of the cycle.
 func (t *teller) name(txn *history.Txn) string {
 	if txn == nil {
@@ -70,27 +80,29 @@ func (t *teller) explanation() []string {
 }
 
 func (t *teller) explainEdge(e *Edge, who func(*history.Txn) string) string {
-	from, to := who(e.From), who(e.To)
-	row := rowText(e.Row)
-	var deed string
+	return fmt.Sprintf("%s, so %s precedes %s.", t.deed(e, who), t.name(e.From), t.name(e.To))
+}
+
+// deed says what two transactions did that made a dependency.
+func (t *teller) deed(e *Edge, who func(*history.Txn) string) string {
+	from, to, row := who(e.From), who(e.To), rowText(e.Row)
 	switch e.Kind {
 	case SO:
-		deed = fmt.Sprintf("%s ended before %s began in the same session", from, to)
+		return fmt.Sprintf("%s ended before %s began in the same session", from, to)
 	case RT:
-		deed = fmt.Sprintf("%s had ended before %s began, %s earlier", from, to, time.Duration(e.To.Start-e.From.End))
+		return fmt.Sprintf("%s had ended before %s began, %s earlier", from, to, time.Duration(e.To.Start-e.From.End))
 	case RW:
-		deed = fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
 	case WW:
-		deed = fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
 	default:
-		deed = fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt), to, t.met(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt), to, t.met(e), quote(e.ToStmt))
 	}
-	return fmt.Sprintf("%s, so %s precedes %s.", deed, t.name(e.From), t.name(e.To))
 }
 
 // met says what the second transaction of a wr did with the version.
 func (t *teller) met(e *Edge) string {
-	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && !t.postgres() {
+	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && t.a.engine(e.To.ID.Run()) != "postgresql" {
 		return "wrote the same values over it"
 	}
 	return "read it"

@@ -88,7 +88,11 @@ func (o *order) adjacency(local, nodes, ends []int32, useInexact bool) (off []ui
 		o.sessions(nodes, func(from, to int32) { yield(local[from], local[to]) })
 		o.times(local, nodes, ends, yield)
 	}
-	count := len(nodes) + len(ends)
+	return compressed(len(nodes)+len(ends), each)
+}
+
+// compressed gives the edges that each yields, twice the same, between so many nodes in compressed rows.
+func compressed(count int, each func(yield func(from, to int32))) (off []uint32, to []int32) {
 	off = make([]uint32, count+1)
 	each(func(from, _ int32) { off[from+1]++ })
 	offsets(off)

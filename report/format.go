@@ -77,6 +77,11 @@ func duration(ns int64) string {
 	return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// at says when something ran: since the run's start, to the microsecond, which tells statements apart.
+func at(start, end int64) string {
+	return fmt.Sprintf("at %.6f s, took %s", float64(start)/1e9, duration(end-start))
+}
+
 func threeDigits(f float64) string {
 	decimals := 0
 	switch {

@@ -249,6 +249,9 @@ func (t *terminal) finding(f *analyzer.Finding) {
 	if text := spread(f); text != "" {
 		t.text("  ", text, "")
 	}
+	if f.Count > 1 {
+		t.text("  ", fmt.Sprintf("First %s and last %s into the run.", duration(f.First), duration(f.Last)), "")
+	}
 	t.programs(f.Programs)
 	t.explanation(f, statements)
 	if t.opts.Verbose {
@@ -318,10 +321,10 @@ func (t *terminal) witness(w *witness) {
 func (t *terminal) statement(who string, s *history.Stmt) {
 	if s != nil {
 		text := clip(oneLine(statementText(s)), terminalText)
-		if at, ok := originOf(s); ok {
-			text += " (sent by " + clip(at.String(), 80) + ")"
+		if sender, ok := originOf(s); ok {
+			text += " (sent by " + clip(sender.String(), 80) + ")"
 		}
-		t.text("           "+who+": ", text, dim)
+		t.text("           "+who+": ", text+" ("+at(s.Start, s.End)+")", dim)
 	}
 }
 

@@ -18,6 +18,7 @@ func analyzeCommand() *cobra.Command {
 	var out output
 	var other otherHistory
 	var judge judgement
+	var pair string
 	c := &cobra.Command{
 		Use:   "analyze DIR...",
 		Short: "Name the anomalies in recordings",
@@ -26,14 +27,22 @@ func analyzeCommand() *cobra.Command {
 			"whatever they ran at: one of SQL's, as the server documents it, or one of the literature's (docs/levels.md). --model asks about one of the latter only.\n\n" +
 			"A file in place of a directory is the history of another checker (- for standard input): see --format.",
 		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n  isotap analyze --format elle history.edn\n" +
-			"  isotap analyze --expect SERIALIZABLE ./rec\n  isotap analyze --model strict-serializable --fail-on violation ./rec",
+			"  isotap analyze --expect SERIALIZABLE ./rec\n  isotap analyze --model strict-serializable --fail-on violation ./rec\n" +
+			"  isotap analyze --explain k00000ip,k00000iq ./rec",
 		Args: needs("DIR", 0),
 	}
 	out.flags(c)
 	other.flags(c)
 	judge.flags(c)
+	c.Flags().StringVar(&pair, "explain", "", "two transactions' ids, ID,ID: say only why one precedes the other, or why neither does")
 	c.ValidArgsFunction = completeDirectories
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if pair != "" {
+			if other.meant(args) {
+				return errors.New("--explain is for recordings: isotap import makes one of a history")
+			}
+			return explain(c, args, pair, out.json)
+		}
 		if err := out.check(); err != nil {
 			return err
 		}

@@ -17,15 +17,26 @@ import (
 // one after the other, and those of a finding's witness once more, so that recordings may be larger
 // than memory. PostgreSQL's are read twice.
 func Analyze(ctx context.Context, dirs []string, o analyzer.Options) (*analyzer.Result, error) {
-	return analyze(ctx, dirs, o, func(history.Run) bool { return true })
+	return analyze(ctx, dirs, o, func(history.Run) bool { return true }, nil)
+}
+
+// Explain reads recordings and says how two of their transactions are ordered.
+func Explain(ctx context.Context, dirs []string, x, y history.TxnID, o analyzer.Options) (w *analyzer.Why, err error) {
+	_, err = analyze(ctx, dirs, o, func(history.Run) bool { return true }, func(a *analyzer.Analyzer) (err error) {
+		w, err = a.Why(x, y)
+		return err
+	})
+	return w, err
 }
 
 // AnalyzeRun reads one run of a recording and says what it found in it alone.
 func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Options) (*analyzer.Result, error) {
-	return analyze(ctx, []string{dir}, o, func(r history.Run) bool { return r == run })
+	return analyze(ctx, []string{dir}, o, func(r history.Run) bool { return r == run }, nil)
 }
 
-func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool) (_ *analyzer.Result, err error) {
+// analyze analyses the runs that are wanted. Then asks the analyzer more, while the recordings are open; it may
+// be nil.
+func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool, then func(*analyzer.Analyzer) error) (_ *analyzer.Result, err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: wanted}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.prepare(ctx, dirs); err != nil {
@@ -44,7 +55,11 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
 		}
 	}
-	return a.Finish()
+	result, err := a.Finish()
+	if err == nil && then != nil {
+		err = then(a)
+	}
+	return result, err
 }
 
 // Each reads recordings, and calls run with each of their runs and then txn with each of their transactions:
