@@ -77,6 +77,7 @@ package analyzer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/versions"
@@ -99,6 +100,8 @@ type Options struct {
 	// Model judges all transactions by a level of the theory: what it forbids is a violation. The engine and
 	// [Options.Expect] do not count then.
 	Model *TheoryLevel
+	// Known are anomalies that the caller found in the history itself: [Result.Levels] goes by them, too.
+	Known []Anomaly
 	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its
 	// steps. Past it every component still gives a finding, but not every group of programs may.
 	Work int
@@ -201,7 +204,7 @@ func (a *Analyzer) Finish() (*Result, error) {
 	a.findReads(c)
 	s := newSearch(a.order, c, a.opts)
 	s.run()
-	levels := verdict(s.occurring())
+	levels := verdict(slices.Concat(a.opts.Known, s.occurring()))
 	findings, err := a.describe(c)
 	if err != nil {
 		return nil, err

@@ -64,7 +64,7 @@ func (a Anomaly) variant() bool {
 }
 
 // never are the findings that no level permits.
-var never = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead}
+var never = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, DuplicateElements, CyclicVersions}
 
 // cases says of what an anomaly is a case at once.
 var cases = map[Anomaly][]Anomaly{

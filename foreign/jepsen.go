@@ -16,7 +16,8 @@ type source interface {
 }
 
 // jepsen reads a history as Jepsen writes it: operations in the order in which they happened. A process
-// invokes a transaction, and completes it with its outcome. An :ok without an invocation is taken, too.
+// invokes a transaction, and completes it with its outcome. An :ok without an invocation is taken, too: it may
+// have begun at any time.
 type jepsen struct {
 	h         *History
 	tree      tree
@@ -183,9 +184,9 @@ func (j *jepsen) step(r ref, o *operation) error {
 	case p != nil && p.began:
 		return at(place, "process %v completes a transaction that it has not invoked", o.process)
 	case p != nil:
-		t = j.h.begin(p.session, place, j.clock)
+		t = j.h.begin(p.session, place, 0)
 	default:
-		t = j.h.begin(j.h.session(), place, j.clock)
+		t = j.h.begin(j.h.session(), place, 0)
 	}
 	if o.value.t == nil || o.value.kind() == null {
 		if status == history.Committed || p == nil {

@@ -13,12 +13,12 @@ import (
 // The findings that need the values of a history, by Elle's names. All else is found by [analyzer], and so
 // are the cases of the first four that show in one version or in the order of two.
 const (
-	internal                           = analyzer.Internal
-	futureRead                         = analyzer.FutureRead
-	incompatibleOrder                  = analyzer.IncompatibleOrder
-	reread                             = analyzer.NonRepeatableRead
-	duplicateElements analyzer.Anomaly = "duplicate elements"
-	cyclicVersions    analyzer.Anomaly = "cyclic versions"
+	internal          = analyzer.Internal
+	futureRead        = analyzer.FutureRead
+	incompatibleOrder = analyzer.IncompatibleOrder
+	reread            = analyzer.NonRepeatableRead
+	duplicateElements = analyzer.DuplicateElements
+	cyclicVersions    = analyzer.CyclicVersions
 )
 
 // meanings says what each of them is.

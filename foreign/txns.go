@@ -84,6 +84,9 @@ func (h *History) Analyze(ctx context.Context, o analyzer.Options) (*analyzer.Re
 		t := int32(id.Seq()) - 1
 		return h.withTexts(h.txn(t), t), nil
 	}
+	for i := range h.problems {
+		o.Known = append(o.Known, h.problems[i].anomaly)
+	}
 	a := analyzer.New(o)
 	if err := a.Add(h.info()); err != nil {
 		return nil, err
