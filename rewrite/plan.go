@@ -78,6 +78,13 @@ const (
 	Definition
 )
 
+// ElementSeparator stands between the identities in one element of an array on PostgreSQL, and Lacking in the place
+// of those that were not collected.
+const (
+	ElementSeparator = ";,"
+	Lacking          = "*"
+)
+
 // A Source is a base table whose identities a result set carries.
 type Source struct {
 	Table string // history.Row.Table
@@ -87,6 +94,9 @@ type Source struct {
 	Array bool
 	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
 	Limit int
+	// Whole says that whatever row there is carries all of the array: without a row, or with NULLs alone, it is
+	// not known what was read. PostgreSQL only.
+	Whole bool
 	// Physical is what identifies a version on PostgreSQL; nil on every other engine.
 	Physical *Physical
 }
@@ -94,7 +104,8 @@ type Source struct {
 // A Physical says what identifies a row's version on PostgreSQL.
 type Physical struct {
 	// Items are each a column, in this order; of an array each element is a text of them, separated by
-	// semicolons, the key's values escaped as in a row's id.
+	// semicolons, the key's values escaped as in a row's id. An element may hold several such texts, with
+	// [ElementSeparator] between them, or none.
 	Items []Item
 	// Types are those of the columns that are the key's own (ItemKeyInt and its kind), as the server spells them, with
 	// their collations: a statement that was prepared with other ones fails.

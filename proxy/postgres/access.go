@@ -60,6 +60,16 @@ func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
 	return false
 }
 
+// lack says whether the only array of a source did not come.
+func (s *sightings) lack(sources []rewrite.Source) bool {
+	for i := range sources {
+		if sources[i].Whole && s.arrays&(1<<i) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
 func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	if s.seen.partial || s.seen.collected > sqlpostgres.MaxArray {
@@ -72,6 +82,8 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 		lower(st, history.Inexact, "too many rows")
 	case s.seen.partial:
 		lower(st, history.Inexact, largeAggregate)
+	case s.seen.lack(p.Sources):
+		lower(st, history.Inexact, "groups left out")
 	case !failed && p.Kind != history.Select && st.Affected != s.seen.rows:
 		lower(st, history.Inexact, "count")
 	}

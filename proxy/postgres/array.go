@@ -12,6 +12,7 @@ func (s *sightings) array(v []byte, i int, source *rewrite.Source, format byte) 
 	if v == nil {
 		return // the aggregate met no row
 	}
+	s.arrays |= 1 << i
 	elements, ok := readArray(v, format)
 	if !ok {
 		s.unread = true
@@ -24,10 +25,28 @@ func (s *sightings) array(v []byte, i int, source *rewrite.Source, format byte) 
 	for _, element := range elements {
 		switch {
 		case element == nil:
-		case len(element) == 0: // it came late (ADR 26)
+		case string(element) == rewrite.Lacking: // ADR 26
 			s.partial = true
 		case s.first(i, element):
-			s.element(element, i, source)
+			s.identities(element, i, source)
+		}
+	}
+}
+
+// identities takes those out of an element.
+func (s *sightings) identities(text []byte, i int, source *rewrite.Source) {
+	for from := 0; from < len(text); {
+		at := unescaped(text[from:], rewrite.ElementSeparator)
+		if at < 0 {
+			at = len(text) - from
+		}
+		one := text[from : from+at]
+		from += at + len(rewrite.ElementSeparator)
+		switch {
+		case string(one) == rewrite.Lacking:
+			s.partial = true
+		case len(one) == len(text) || s.first(i, one):
+			s.element(one, i, source)
 		}
 	}
 }
@@ -51,7 +70,7 @@ func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
 	start, keys := len(s.arena), 0
 	for n, item := range source.Physical.Items {
 		part := text
-		switch at := unescaped(text, ';'); {
+		switch at := unescaped(text, ";"); {
 		case at >= 0:
 			part, text = text[:at], text[at+1:]
 		case n < len(source.Physical.Items)-1:
@@ -71,13 +90,13 @@ func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
 	s.add(seen)
 }
 
-// unescaped finds the first c that no backslash stands before; -1 where there is none.
-func unescaped(text []byte, c byte) int {
+// unescaped finds the first mark that no backslash stands before; -1 where there is none.
+func unescaped(text []byte, mark string) int {
 	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
+		switch {
+		case text[i] == '\\':
 			i++
-		case c:
+		case bytes.HasPrefix(text[i:], []byte(mark)):
 			return i
 		}
 	}

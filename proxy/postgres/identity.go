@@ -18,6 +18,8 @@ type sightings struct {
 	more    bool // there were more than maxSeen
 	partial bool // an array was as long as it can be, or says that it may lack some
 	unread  bool // a value could not be read
+	// arrays has a bit for each of the first sources that an array came of.
+	arrays uint64
 	// collected is how many there were in arrays.
 	collected int
 	elements  map[collected]bool

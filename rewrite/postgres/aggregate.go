@@ -23,10 +23,10 @@ func elapsed(sign string, d time.Duration) string {
 		strconv.FormatInt(d.Milliseconds(), 10) + " ms'::pg_catalog.interval))"
 }
 
-// collect makes a block's sights arrays of what each row stands for. Arrays of arrays are not made. Collecting ends
-// some time after the statement was sent: the server's memory must not fill with identities, and an array must
-// not outgrow what a value can be. If some may be missing for it, the first array has an empty element: it is there
-// for rows that come a little before the end, since it takes another look at the clock.
+// collect makes a block's sights arrays of what each row stands for. Collecting ends some time after the statement
+// was sent: the server's memory must not fill with identities, and an array must not outgrow what a value can be. If
+// some may be missing for it, the first array has an element that says so: it is there for rows that come a little
+// before the end, since it takes another look at the clock.
 func (r *reading) collect(b *block) {
 	var out []*sight
 	end := r.rewriter.options.CollectFor
@@ -34,19 +34,15 @@ func (r *reading) collect(b *block) {
 		end = collectFor
 	}
 	for _, s := range b.sights {
-		if s.text == "" {
-			r.miss("nested aggregate")
-			continue
-		}
 		there := ""
 		if s.nullable {
 			there = s.exprs[0] + " IS NOT NULL AND "
 		}
-		array := "pg_catalog.array_agg(" + s.text + ") FILTER (WHERE " + there + elapsed("<", end) + ")"
+		array := "pg_catalog.array_agg(" + s.collected() + ") FILTER (WHERE " + there + elapsed("<", end) + ")"
 		if len(out) == 0 { // the mark counts for all of them
-			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + elapsed(">", end*9/10) + ") THEN ARRAY['']::pg_catalog.text[] END)"
+			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + elapsed(">", end*9/10) + ") THEN " + lacking + " END)"
 		}
-		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Physical: s.source.Physical},
+		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Whole: s.source.Whole, Physical: s.source.Physical},
 			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})
 	}
 	b.sights = out

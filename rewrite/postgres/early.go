@@ -17,7 +17,7 @@ func (r *reading) ends(b *block, u *usage) string {
 	switch {
 	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause):
 		return plan // HAVING alone: there is one row, whatever the tables hold
-	case b.n.GroupClause != nil || b.unique || !extremes(u):
+	case b.n.GroupClause != nil || b.unique || !extremes(u) || b.beyondEnds():
 	case mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):
 		return plan // the minimum may come from the end of an index
 	case b.n.WhereClause == nil && len(b.rels) == 1 && b.rels[0].base != nil && b.rels[0].base.leads(u):
@@ -29,6 +29,20 @@ func (r *reading) ends(b *block, u *usage) string {
 		return plan
 	}
 	return ""
+}
+
+// beyondEnds says whether no end of an index can answer the block: it joins tables, or reads a query that groups.
+func (b *block) beyondEnds() bool {
+	stay := 0
+	for _, rel := range b.rels {
+		if rel.grouped() {
+			return true
+		}
+		if rel.base != nil {
+			stay++
+		}
+	}
+	return stay > 1
 }
 
 // pinned says whether DISTINCT may be of values that are the same in all rows, of which the server needs one:

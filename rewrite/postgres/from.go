@@ -24,6 +24,9 @@ type relation struct {
 	count   int
 	counted bool
 	added   int // columns of isotap's
+	// keys are those of a grouping query's columns that it groups by, whole says that it gives one row.
+	keys  []string
+	whole bool
 }
 
 // has says whether the relation may have a column of that name.
@@ -200,11 +203,15 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		w.miss(reason)
 		return nil
 	}
+	if n.Lateral {
+		w.lateral++
+		defer func() { w.lateral-- }()
+	}
 	blocks, err := w.query(query, w.sc)
 	if err != nil {
 		return err
 	}
-	rel.describe(blocks[0])
+	rel.describe(blocks)
 	if n.Alias != nil {
 		if err := renamed(rel, n.Alias.ColNames, blocks); err != nil {
 			return &bar{n, err.Error()}
@@ -234,23 +241,33 @@ func renamed(rel *relation, aliases *ast.NodeList, blocks []*block) error {
 
 // rename gives the relation's first columns other names.
 func (rel *relation) rename(list []ast.Node) {
-	rel.names = slices.Clone(rel.names)
+	rel.names, rel.keys = slices.Clone(rel.names), slices.Clone(rel.keys)
 	for i, a := range list {
 		s, ok := a.(*ast.String)
 		switch {
 		case !ok:
 		case rel.open || i >= len(rel.names):
 			rel.names = append(rel.names, s.SVal)
+			rel.keys = nil
 		default:
+			for k := range rel.keys {
+				if rel.keys[k] == rel.names[i] {
+					rel.keys[k] = s.SVal
+				}
+			}
 			rel.names[i] = s.SVal
 		}
 	}
 }
 
 // describe takes over a query's columns from its first block.
-func (rel *relation) describe(b *block) {
+func (rel *relation) describe(blocks []*block) {
+	b := blocks[0]
 	rel.names, rel.open = b.outputs()
 	rel.count, rel.counted = b.columns(), b.counted()
+	if len(blocks) == 1 {
+		rel.keys, rel.whole = b.keys(), b.oneRow()
+	}
 }
 
 // outwards has the blocks of a query in a FROM clause show what they see under names of their own, and gives
@@ -258,9 +275,6 @@ func (rel *relation) describe(b *block) {
 func (w *walker) outwards(blocks []*block, shown []*sight, node ast.Node) ([]*sight, error) {
 	var out, added []*sight
 	for _, s := range carriedFirst(shown) {
-		if s.source.Array && !s.single && w.joined {
-			return nil, &bar{node, "joined aggregate"} // a join would repeat it for every row
-		}
 		seen := *s
 		if !s.carried {
 			s.names = nil
@@ -269,6 +283,9 @@ func (w *walker) outwards(blocks []*block, shown []*sight, node ast.Node) ([]*si
 				s.names = append(s.names, rewrite.CarriedPrefix+strconv.Itoa(w.reading.columns))
 			}
 			added = append(added, s)
+		}
+		if s.source.Array && !s.carried && blocks[0].oneRow() {
+			s.exprs = []string{"COALESCE(" + s.exprs[0] + ", '{}'::pg_catalog.text[])"} // NULL is what a row has that did not come through
 		}
 		seen.names, seen.carried = s.names, false
 		seen.nullable = s.nullable || len(blocks) > 1
@@ -297,7 +314,8 @@ func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 		case here.single:
 			here.text = here.exprs[0] + "[1]"
 		case here.source.Array:
-			here.text = ""
+			here.again(w.joined)
+			here.source.Whole = here.source.Whole || rel.whole
 		default:
 			here.text = textOf(here.source.Physical.Items, here.exprs)
 		}

@@ -18,6 +18,7 @@ type sight struct {
 	carried  bool // a star at the end of the select list holds the columns
 	names    []string
 	single   bool // an array of one identity at most
+	repeated bool // a join may show one array in many rows
 }
 
 // A block is one SELECT without set operators.
@@ -26,6 +27,7 @@ type block struct {
 	rels    []*relation
 	grouped bool     // its rows stand for several
 	unique  bool     // DISTINCT, to become GROUP BY
+	lateral bool     // it may be computed anew for each row of what stands before it
 	fixed   string   // why nothing can be added to its columns
 	union   []*block // those of a UNION, to become a grouping
 	sights  []*sight
@@ -153,7 +155,7 @@ func (r *reading) missBeside(u *usage) {
 
 // block looks at a query without set operators.
 func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
-	b := &block{n: n}
+	b := &block{n: n, lateral: r.lateral > 0}
 	if len(nodes(n.ValuesLists)) > 0 {
 		u, err := r.inspect(n.ValuesLists, n.SortClause, n.LimitCount, n.LimitOffset)
 		if err == nil {
@@ -254,11 +256,9 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 // lowerBlock takes note of what the block reads and does not show.
 func (r *reading) lowerBlock(b *block, u *usage) {
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
-	if limited || b.n.WhereClause != nil || b.n.HavingClause != nil || len(b.rels) > 1 {
-		for _, s := range b.sights {
-			if s.source.Array { // rows of the query that do not come through were made of rows as well
-				r.miss("groups left out")
-			}
+	for _, rel := range b.rels {
+		if rel.grouped() && !rel.whole && (limited || r.hides(b, rel)) {
+			r.miss("groups left out")
 		}
 	}
 	switch {
@@ -323,6 +323,9 @@ func (r *reading) starred(b *block) error {
 				return &bar{rel.node, "star over a derived table"}
 			}
 			for _, s := range rel.sights {
+				if s.repeated {
+					return &bar{rel.node, "joined aggregate"} // the star shows it however long it is
+				}
 				if held[s.names[0]] {
 					return &bar{rel.node, "star over a derived table"}
 				}

@@ -106,6 +106,17 @@ SELECT count(*) FROM (SELECT id FROM item WHERE stock > 0) d
 SELECT avg(c) FROM (SELECT count(*) AS c FROM orders GROUP BY item_id) x
 SELECT * FROM (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x WHERE c > 1
 SELECT x.c, i.name FROM (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x JOIN item i ON i.id = x.item_id ORDER BY i.id
+SELECT i.name, x.c FROM item i JOIN (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x ON x.item_id = i.id ORDER BY 1
+SELECT * FROM item i CROSS JOIN (SELECT count(*) AS n FROM orders) s ORDER BY i.id
+SELECT i.id, s.n FROM item i CROSS JOIN (SELECT count(*) AS n FROM orders) s ORDER BY i.id DESC LIMIT 2
+SELECT i.stock, sum(x.c) FROM item i LEFT JOIN (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x ON x.item_id = i.id GROUP BY 1 ORDER BY 1
+SELECT max(c) FROM (SELECT a, max(c) AS c FROM (SELECT id, a, count(*) AS c FROM part GROUP BY id, a) x GROUP BY a) y
+SELECT rank() OVER (ORDER BY c), c FROM (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x ORDER BY 1, 2
+SELECT i.id, (SELECT n + i.id) FROM item i, (SELECT count(*) AS n FROM orders) s ORDER BY 1
+SELECT string_agg(n::text, ',' ORDER BY n) FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY 1) x HAVING count(*) > 1
+SELECT a FROM loose GROUP BY a UNION SELECT DISTINCT id FROM item ORDER BY 1
+SELECT s.nope FROM item, (SELECT count(*) AS n FROM orders) s
+SELECT x.n FROM (SELECT count(*) AS n FROM item) x JOIN LATERAL (SELECT max(id) AS m FROM orders WHERE id > x.n) y ON true
 SELECT name, nope FROM item GROUP BY name
 SELECT name, id FROM item GROUP BY name
 SELECT count(*), generate_series(1, 2) FROM item

@@ -110,8 +110,6 @@ func (r *reading) ungroupableUnion(n *ast.SelectStmt, blocks []*block) string {
 	}
 	for _, b := range blocks {
 		switch {
-		case b.grouped, b.unique:
-			return "nested aggregate"
 		case b.n.IntoClause != nil, len(nodes(b.n.LockingClause)) > 0:
 			return operation
 		case limited && mayFail(b.n.FromClause, b.n.WhereClause):

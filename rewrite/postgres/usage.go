@@ -29,6 +29,7 @@ var functions = func() map[string]bool {
 // usage is what a statement holds beside its own table accesses.
 type usage struct {
 	reads     []*ast.RangeVar // what subqueries read
+	subquery  bool            // there are any outside of FROM
 	aggregate bool            // an aggregate function outside of subqueries
 	window    bool            // a window function
 	function  bool            // a function that is not the server's own: it may read and write
@@ -73,6 +74,7 @@ func (u *usage) walk(root ast.Node, depth int) {
 	ast.Rewrite(root, func(c *ast.Cursor) bool {
 		switch n := c.Node().(type) {
 		case *ast.SubLink:
+			u.subquery = true
 			if n.Testexpr != nil {
 				u.walk(n.Testexpr, depth)
 			}

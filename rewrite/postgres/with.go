@@ -102,16 +102,12 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 		}
 	}
 	rel.names, rel.open, rel.count, rel.counted = c.as.names, c.as.open, c.as.count, c.as.counted
+	rel.keys, rel.whole = c.as.keys, c.as.whole
 	if n.Alias != nil && len(c.shows) > 0 {
 		if len(nodes(n.Alias.ColNames)) > rel.count {
 			return &bar{c.def, "column names"}
 		}
 		rel.rename(nodes(n.Alias.ColNames))
-	}
-	for _, s := range c.shows {
-		if s.source.Array && !s.single && w.joined {
-			return &bar{c.def, "joined aggregate"}
-		}
 	}
 	w.take(rel, c.shows, nullable)
 	return nil
@@ -126,7 +122,7 @@ func (w *walker) define(c *common) error {
 	if err != nil {
 		return err
 	}
-	c.as.describe(blocks[0])
+	c.as.describe(blocks)
 	shown := all(blocks)
 	if c.recursive {
 		if err := w.recursive(c, query, blocks, shown); err != nil {

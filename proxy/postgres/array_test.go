@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
+	items := []rewrite.Item{rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemKeyText}
+	source := rewrite.Source{Array: true, Physical: &rewrite.Physical{Items: items}}
+	for _, c := range []struct {
+		array   string
+		rows    []string
+		partial bool
+		unread  bool
+	}{
+		{array: `{"(0,1);7;a"}`, rows: []string{"a"}},
+		{array: `{"(0,1);7;a;,(0,2);7;b","(0,2);7;b;,(0,1);7;a",NULL}`, rows: []string{"a", "b"}},
+		{array: `{"(0,1);7;\\,\\;;,(0,2);7;"}`, rows: []string{`\,\;`, ""}},
+		{array: `{""}`},
+		{array: `{*}`, partial: true},
+		{array: `{"(0,1);7;a;,*"}`, rows: []string{"a"}, partial: true},
+		{array: `{"(0,1)"}`, unread: true},
+	} {
+		var s sightings
+		s.array([]byte(c.array), 0, &source, 0)
+		var rows []string
+		start := 0
+		for _, seen := range s.list {
+			rows = append(rows, string(s.arena[start:seen.end]))
+			start = seen.end
+		}
+		if !slices.Equal(rows, c.rows) || s.partial != c.partial || s.unread != c.unread {
+			t.Errorf("%s: rows %q, partial %t, unread %t", c.array, rows, s.partial, s.unread)
+		}
+	}
+}
+
+func TestAnArrayThatIsTheOnlyOneIsMissed(t *testing.T) {
+	sources := []rewrite.Source{{Array: true}, {Array: true, Whole: true}}
+	var s sightings
+	for _, c := range []struct {
+		source int
+		array  []byte
+		lacks  bool
+	}{{0, []byte("{}"), true}, {1, nil, true}, {1, []byte("{}"), false}} {
+		s.array(c.array, c.source, &sources[c.source], 0)
+		if s.lack(sources) != c.lacks {
+			t.Errorf("after %q of %d: %t", c.array, c.source, !c.lacks)
+		}
+	}
+}
