@@ -97,6 +97,9 @@ type Source struct {
 	// Whole says that whatever row there is carries all of the array: without a row, or with NULLs alone, it is
 	// not known what was read. PostgreSQL only.
 	Whole bool
+	// Joint says, if it is more than 1, that so many sources share the column, this one and those behind it: of an
+	// array each element tells of one. They have -1, and take no column. PostgreSQL only.
+	Joint int
 	// Physical is what identifies a version on PostgreSQL; nil on every other engine.
 	Physical *Physical
 }
@@ -151,6 +154,8 @@ const (
 // Columns is the number of columns that the source takes of a row.
 func (s Source) Columns() int {
 	switch {
+	case s.Joint < 0:
+		return 0
 	case s.Array:
 		return 1
 	case s.Physical != nil:

@@ -59,7 +59,9 @@ type Table struct {
 	// Materialized and Foreign say what a table is that is no ordinary one; a View that only passes one
 	// table's rows on has its name in ViewOf.
 	Materialized, Foreign bool
-	ViewOf                *TableName
+	// Unlogged says that the write-ahead log does not tell of its rows.
+	Unlogged bool
+	ViewOf   *TableName
 	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and
 	// Forced: for its owner too).
 	Rules, RowSecurity, RowSecurityForced bool

@@ -156,7 +156,7 @@ func (r *reading) addRelation(row row) {
 	r.relations[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
 		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
 		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
-		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap",
+		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap", Unlogged: row[9] == "u",
 	}, filenode: row.oid(7)}
 }
 

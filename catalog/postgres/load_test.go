@@ -64,7 +64,7 @@ CREATE TEMPORARY TABLE passing (a int)
 		{Name: "Odd.Schema.Odd Table", Columns: columns(`Odd "Column"`)},
 		{Name: "public.a_view", View: true, Columns: columns("a")},
 		{Name: "public.materialized", Materialized: true, Columns: columns("id")},
-		{Name: "public.unlogged", Columns: columns("a")},
+		{Name: "public.unlogged", Unlogged: true, Columns: columns("a")},
 		{Name: "public.elsewhere", Foreign: true, Columns: columns("a")},
 		{Name: "public.secured", RowSecurity: true, RowSecurityForced: true, Columns: columns("a")},
 		{Name: "public.ruled", Rules: true, Columns: columns("a")},

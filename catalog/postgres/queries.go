@@ -29,7 +29,7 @@ const isIsotaps = `a.attname IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WLi
 // there is one, the first column is the table's oid.
 const (
 	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
-			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap')
+			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap'), c.relpersistence
 		FROM pg_class c LEFT JOIN pg_am am ON am.oid = c.relam AND c.relkind IN ('r', 'm') JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND %s`
 	// A domain's values travel as those of the type beneath it.
 	readColumns = `WITH RECURSIVE base AS (

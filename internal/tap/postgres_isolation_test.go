@@ -21,7 +21,8 @@ var lockedForms = []string{
 	"INSERT INTO kid VALUES (50, 1)", "INSERT INTO pt VALUES (5, 'x')", "UPDATE t1 SET b = 'x' WHERE id = 1", "UPDATE t1 SET id = 61 WHERE id = 1", "UPDATE t1 SET b = 'x'", "UPDATE t2 SET v = 9 WHERE v = 1", "UPDATE t3 SET y = 9 WHERE x = 1",
 	"UPDATE t1 SET c = v FROM t2 WHERE k1 = id", "UPDATE pt SET n = 'x' WHERE id = 4", "UPDATE base SET n = 'x'", "UPDATE par SET s = 'x' WHERE id = 1", "UPDATE tr SET v = 9 WHERE id = 1", "UPDATE v1 SET b = 'x' WHERE id = 1",
 	"DELETE FROM t1 WHERE id = 1", "DELETE FROM par WHERE id = 1", "DELETE FROM t1 USING t2 WHERE k1 = id", "DELETE FROM t3", "WITH d AS (DELETE FROM t1 WHERE id = 1 RETURNING id) SELECT * FROM d",
-	"UPDATE t1 SET b = 'x' WHERE id IN (SELECT k1 FROM t2) RETURNING id",
+	"UPDATE t1 SET b = 'x' WHERE id IN (SELECT k1 FROM t2) RETURNING id", "SELECT b, sum(c) FROM t1 WHERE id = 2 GROUP BY b", "SELECT max(c) FROM t1 WHERE id < 3", "SELECT s.n, t1.a FROM t1, (SELECT count(*) AS n FROM t2) s WHERE t1.id = 2",
+	"SELECT DISTINCT b FROM t1 WHERE id = 1", "SELECT a, x.c FROM t1 JOIN (SELECT k1, sum(v) AS c FROM t2 GROUP BY k1) x ON k1 = id", "INSERT INTO t3 (x) SELECT v FROM t2 WHERE k1 = 1", "INSERT INTO t3 (x, y) SELECT a, v FROM t1 JOIN t2 ON k1 = id",
 }
 
 // locksOf are the locks of the session with that process, but for those of its own transaction. Where in a

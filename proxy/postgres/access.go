@@ -70,9 +70,17 @@ func (s *sightings) lack(sources []rewrite.Source) bool {
 	return false
 }
 
+// leftOut is the reason why a statement that shows no row does not tell what it read.
+func leftOut(k history.Kind) string {
+	if k == history.Insert {
+		return "INSERT SELECT"
+	}
+	return "groups left out"
+}
+
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
 func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
-	if s.seen.partial || s.seen.collected > sqlpostgres.MaxArray {
+	if p.Kind == history.Select && (s.seen.partial || s.seen.collected > sqlpostgres.MaxArray) {
 		s.planner.TooLarge(p)
 	}
 	switch {
@@ -83,7 +91,7 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	case s.seen.partial:
 		lower(st, history.Inexact, largeAggregate)
 	case s.seen.lack(p.Sources):
-		lower(st, history.Inexact, "groups left out")
+		lower(st, history.Inexact, leftOut(p.Kind))
 	case !failed && p.Kind != history.Select && st.Affected != s.seen.rows:
 		lower(st, history.Inexact, "count")
 	}

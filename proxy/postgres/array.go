@@ -7,8 +7,9 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// array takes the identities in an array: texts of the items, separated by semicolons.
-func (s *sightings) array(v []byte, i int, source *rewrite.Source, format byte) {
+// array takes the identities in an array: texts of the items, separated by semicolons. It is of source i, the first
+// of those given.
+func (s *sightings) array(v []byte, i int, sources []rewrite.Source, format byte) {
 	if v == nil {
 		return // the aggregate met no row
 	}
@@ -18,17 +19,25 @@ func (s *sightings) array(v []byte, i int, source *rewrite.Source, format byte) 
 		s.unread = true
 		return
 	}
-	if source.Limit > 0 && len(elements) >= source.Limit {
+	if limit := sources[0].Limit; limit > 0 && len(elements) >= limit {
 		s.partial = true
 	}
+	joint := sources[0].Joint > 1
+	if joint && len(elements) > sources[0].Joint {
+		s.unread = true
+		return
+	}
 	s.collected += len(elements)
-	for _, element := range elements {
+	for n, element := range elements {
+		if !joint {
+			n = 0
+		}
 		switch {
 		case element == nil:
 		case string(element) == rewrite.Lacking: // ADR 26
 			s.partial = true
-		case s.first(i, element):
-			s.identities(element, i, source)
+		case s.first(i+n, element):
+			s.identities(element, i+n, &sources[n])
 		}
 	}
 }

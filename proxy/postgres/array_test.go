@@ -25,7 +25,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 		{array: `{"(0,1)"}`, unread: true},
 	} {
 		var s sightings
-		s.array([]byte(c.array), 0, &source, 0)
+		s.array([]byte(c.array), 0, []rewrite.Source{source}, 0)
 		var rows []string
 		start := 0
 		for _, seen := range s.list {
@@ -46,7 +46,7 @@ func TestAnArrayThatIsTheOnlyOneIsMissed(t *testing.T) {
 		array  []byte
 		lacks  bool
 	}{{0, []byte("{}"), true}, {1, nil, true}, {1, []byte("{}"), false}} {
-		s.array(c.array, c.source, &sources[c.source], 0)
+		s.array(c.array, c.source, sources[c.source:], 0)
 		if s.lack(sources) != c.lacks {
 			t.Errorf("after %q of %d: %t", c.array, c.source, !c.lacks)
 		}

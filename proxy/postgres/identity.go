@@ -70,8 +70,9 @@ func (s *sightings) row(r *reader, plan *rewrite.Plan, format byte) {
 			for range source.Columns() {
 				r.value()
 			}
+		case source.Joint < 0:
 		case source.Array:
-			s.array(r.value(), i, source, format)
+			s.array(r.value(), i, plan.Sources[i:], format)
 		default:
 			s.identity(r, i, source, plan.Kind, format)
 		}

@@ -18,8 +18,12 @@ const MaxArray = 10_000
 const collectFor = 2 * time.Second
 
 // elapsed gives the condition that less (<) or more (>) than a time has gone by since the statement was sent.
-func elapsed(sign string, d time.Duration) string {
-	return "(pg_catalog.clock_timestamp() OPERATOR(pg_catalog." + sign + ") (pg_catalog.statement_timestamp() OPERATOR(pg_catalog.+) '" +
+func (r *reading) elapsed(sign string, d time.Duration) string {
+	since := "pg_catalog.statement_timestamp()"
+	if r.of != nil { // it may begin later, after waiting for a lock
+		since = "(SELECT pg_catalog.clock_timestamp())"
+	}
+	return "(pg_catalog.clock_timestamp() OPERATOR(pg_catalog." + sign + ") (" + since + " OPERATOR(pg_catalog.+) '" +
 		strconv.FormatInt(d.Milliseconds(), 10) + " ms'::pg_catalog.interval))"
 }
 
@@ -38,9 +42,9 @@ func (r *reading) collect(b *block) {
 		if s.nullable {
 			there = s.exprs[0] + " IS NOT NULL AND "
 		}
-		array := "pg_catalog.array_agg(" + s.collected() + ") FILTER (WHERE " + there + elapsed("<", end) + ")"
+		array := "pg_catalog.array_agg(" + s.collected() + ") FILTER (WHERE " + there + r.elapsed("<", end) + ")"
 		if len(out) == 0 { // the mark counts for all of them
-			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + elapsed(">", end*9/10) + ") THEN " + lacking + " END)"
+			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + r.elapsed(">", end*9/10) + ") THEN " + lacking + " END)"
 		}
 		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Whole: s.source.Whole, Physical: s.source.Physical},
 			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})

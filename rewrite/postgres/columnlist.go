@@ -118,7 +118,7 @@ func (c *concealment) insertList(i int, names []string, change func(*ast.NodeLis
 	}
 	list := form.(*ast.InsertStmt).Cols
 	at := c.st.toks[i].end
-	c.edits = append(c.edits, edit{at, at, text})
+	c.edits = append(c.edits, edit{start: at, end: at, text: text})
 	c.changes = append(c.changes, func() { change(list) })
 }
 
@@ -188,7 +188,7 @@ func (c *concealment) created(n *ast.CreateStmt) {
 		text = ", " + text
 	}
 	at := c.st.toks[closing].start
-	c.edits = append(c.edits, edit{at, at, text})
+	c.edits = append(c.edits, edit{start: at, end: at, text: text})
 	c.changes = append(c.changes, func() {
 		if n.TableElts == nil {
 			n.TableElts = ast.NewNodeList()

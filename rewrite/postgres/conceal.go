@@ -118,7 +118,7 @@ func (c *concealment) marks() string {
 	add := func(i, to int, before, after string) {
 		name := markPrefix + strconv.Itoa(i)
 		c.marked[name] = i
-		marks = append(marks, edit{st.toks[i].start, to, before + name + after})
+		marks = append(marks, edit{start: st.toks[i].start, end: to, text: before + name + after})
 	}
 	for i := range st.toks {
 		switch {
@@ -128,10 +128,10 @@ func (c *concealment) marks() string {
 			add(i, st.toks[i].end, "SELECT ", " FROM")
 		case st.is(i, "NATURAL"):
 			if last := st.joined(i); last > 0 {
-				marks = append(marks, edit{st.toks[i].start, st.toks[i].end, ""})
+				marks = append(marks, edit{start: st.toks[i].start, end: st.toks[i].end})
 				name := markPrefix + strconv.Itoa(i)
 				c.marked[name] = i
-				marks = append(marks, edit{st.toks[last].end, st.toks[last].end, " USING (" + name + ")"})
+				marks = append(marks, edit{start: st.toks[last].end, end: st.toks[last].end, text: " USING (" + name + ")"})
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func composed(first, later []edit) []edit {
 	for _, e := range later {
 		i := slices.IndexFunc(spans, func(s span) bool { return s.len > 0 && s.at <= e.start && e.end <= s.at+s.len })
 		if i < 0 {
-			out = append(out, edit{original(e.start), original(e.end), e.text})
+			out = append(out, edit{start: original(e.start), end: original(e.end), text: e.text})
 			continue
 		}
 		from := e.start - spans[i].at + added[i]

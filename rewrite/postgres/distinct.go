@@ -121,7 +121,7 @@ func (r *reading) groupInstead(b *block) error {
 	if err != nil {
 		return err
 	}
-	r.edits = append(r.edits, edit{r.st.toks[distinct].start, r.st.toks[distinct].end, "ALL"})
+	r.edits = append(r.edits, edit{start: r.st.toks[distinct].start, end: r.st.toks[distinct].end, text: "ALL"})
 	end := r.places.clause(at.listEnd+1, at.to)
 	for r.st.is(end, "FROM", "WHERE") && end < at.to {
 		end = r.places.clause(end+1, at.to)

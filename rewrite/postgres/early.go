@@ -15,7 +15,7 @@ func (r *reading) ends(b *block, u *usage) string {
 	const plan = "plan"
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	switch {
-	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause):
+	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause) && !r.inPlace(b.n):
 		return plan // HAVING alone: there is one row, whatever the tables hold
 	case b.n.GroupClause != nil || b.unique || !extremes(u) || b.beyondEnds():
 	case mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):

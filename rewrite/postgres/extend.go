@@ -22,8 +22,27 @@ func carriedFirst(shown []*sight) []*sight {
 	return append(carried, added...)
 }
 
+// joint makes all sights of the statement's only block one array, with an element for each if there are several.
+func (r *reading) joint(b *block) error {
+	item := b.sights[0].exprs[0]
+	if len(b.sights) > 1 {
+		var elements []string
+		for _, s := range b.sights {
+			elements = append(elements, "pg_catalog.array_to_string("+s.exprs[0]+", '"+rewrite.ElementSeparator+"')")
+		}
+		item = "ARRAY[" + strings.Join(elements, ", ") + "]"
+	}
+	for _, s := range b.sights {
+		r.plan.Sources = append(r.plan.Sources, s.source)
+	}
+	return r.addItems(b, item)
+}
+
 // append puts the identities behind the columns of the client's result.
 func (r *reading) append(blocks []*block, shown []*sight) error {
+	if r.of != nil {
+		return r.joint(blocks[0])
+	}
 	var added []*sight
 	for _, s := range carriedFirst(shown) {
 		if s.carried {
@@ -96,7 +115,7 @@ func (r *reading) addItems(b *block, items string) error {
 	switch {
 	case r.st.is(at.from, "TABLE"):
 		t := r.st.toks[at.from]
-		r.edits = append(r.edits, edit{t.start, t.end, "SELECT *, " + items + " FROM"})
+		r.edits = append(r.edits, edit{start: t.start, end: t.end, text: "SELECT *, " + items + " FROM"})
 	case len(nodes(n.TargetList)) > 0:
 		r.insertAfter(at.listEnd, ", "+items)
 	default:

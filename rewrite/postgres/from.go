@@ -41,13 +41,14 @@ type walker struct {
 	rels    []*relation
 	joined  bool // there are several relations
 	filters bool // what is read of a relation may depend on the block around
+	around  *ast.SelectStmt
 }
 
 // relations gives the relations of a block's FROM clause in the order of the text. What cannot be seen of them is
 // missed.
 func (r *reading) relations(b *ast.SelectStmt, sc *scope) ([]*relation, error) {
 	from := nodes(b.FromClause)
-	w := &walker{reading: r, sc: sc, joined: len(from) > 1, filters: b != r.tree || b.WhereClause != nil}
+	w := &walker{reading: r, sc: sc, around: b, joined: len(from) > 1, filters: b != r.tree || b.WhereClause != nil}
 	for _, n := range from {
 		_, join := bare(n).(*ast.JoinExpr)
 		w.joined = w.joined || join
@@ -202,6 +203,9 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	if reason := w.barred[n]; reason != "" || !ok {
 		w.miss(reason)
 		return nil
+	}
+	if n.Alias != nil {
+		w.ask(query, n.Alias.AliasName, n.Alias.ColNames)
 	}
 	if n.Lateral {
 		w.lateral++

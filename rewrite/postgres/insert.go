@@ -15,9 +15,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	if err := w.settle(n.SelectStmt, n.OnConflictClause); err != nil {
 		return err
 	}
-	if q, ok := n.SelectStmt.(*ast.SelectStmt); ok && len(nodes(q.ValuesLists)) == 0 && readsTables(q) {
-		w.lower("INSERT SELECT") // what it reads is not observed
-	}
+	w.sources(n)
 	w.inserts()
 	if c := n.OnConflictClause; c != nil && c.Action == ast.ONCONFLICT_UPDATE {
 		err = w.conflict(c)

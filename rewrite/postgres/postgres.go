@@ -22,10 +22,10 @@
 //     identifies their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, place.go finds the queries in the text, query.go and from.go go down into
 //     them, with.go into common table expressions; columns.go counts their columns, extend.go adds to them;
-//     aggregate.go, distinct.go and union.go see to rows that stand for several, select.go and early.go to what the server might
-//     not have read.
+//     aggregate.go, nested.go, distinct.go and union.go see to rows that stand for several, select.go, serializable.go and early.go
+//     to what the server might not have read.
 //   - Cursors: cursor.go, whose queries are reads.
-//   - Writes: insert.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
+//   - Writes: insert.go, insertselect.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
 //     the versions.
 //   - splice.go puts the pieces into the text; position.go finds places of the one text in the other.
 //

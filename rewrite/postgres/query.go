@@ -172,7 +172,7 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	if b.rels, err = r.relations(n, sc); err != nil {
 		return nil, err
 	}
-	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil
+	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil || r.inPlace(n)
 	b.unique = n.DistinctClause != nil && len(nodes(n.DistinctClause)) == 0
 	if err := r.removable(b); err != nil {
 		return nil, err
@@ -186,6 +186,9 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	r.missBeside(u)
 	return b, nil
 }
+
+// inPlace says whether a query stands in the place of one of the client's.
+func (r *reading) inPlace(n *ast.SelectStmt) bool { return r.of != nil && n == r.tree }
 
 // see decides what of its rows' identities a block shows.
 func (r *reading) see(b *block, u *usage) error {

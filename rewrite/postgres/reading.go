@@ -25,6 +25,8 @@ type reading struct {
 	uses  map[*ast.RangeVar]*common
 	stars map[*ast.ColumnRef]bool
 	known map[*ast.SelectStmt]bool
+	// asked are the columns that are surely asked of queries in FROM clauses.
+	asked map[*ast.SelectStmt]map[string]bool
 	// wide are the names of the queries in FROM clauses that have more columns than the client's.
 	wide []wideName
 	// changes make the tree what the text with its edits is to be read as.
@@ -59,7 +61,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	for {
 		pl.edits = nil
 		r := &reading{planner: pl, tree: n, barred: barred, uses: make(map[*ast.RangeVar]*common), stars: make(map[*ast.ColumnRef]bool),
-			known: make(map[*ast.SelectStmt]bool)}
+			known: make(map[*ast.SelectStmt]bool), asked: make(map[*ast.SelectStmt]map[string]bool)}
 		err := r.statement()
 		var b *bar
 		if !errors.As(err, &b) {

@@ -12,21 +12,31 @@ import (
 
 // told gives the identities of a source's rows, each once: its items' values between semicolons, as in an array.
 func told(p *rewrite.Plan, hidden [][]string, source int) []string {
-	from := 0
-	for _, s := range p.Sources[:source] {
+	from, head := 0, source
+	for p.Sources[head].Joint < 0 {
+		head--
+	}
+	for _, s := range p.Sources[:head] {
 		from += s.Columns()
 	}
 	var out []string
 	for _, row := range hidden {
-		values := row[from : from+p.Sources[source].Columns()]
+		values := row[from : from+p.Sources[head].Columns()]
 		if !p.Sources[source].Array {
 			if values[0] != "NULL" {
 				out = append(out, strings.ReplaceAll(strings.Join(values, ";"), "=", ""))
 			}
 			continue
 		}
-		out = append(out, elements(values[0])...)
+		all := elements(values[0])
+		if p.Sources[head].Joint > 1 {
+			all = all[min(source-head, len(all)):min(source-head+1, len(all))]
+		}
+		for _, e := range all {
+			out = append(out, strings.Split(e, rewrite.ElementSeparator)...)
+		}
 	}
+	out = slices.DeleteFunc(out, func(e string) bool { return e == "" || e == "NULL" })
 	slices.Sort(out)
 	return slices.Compact(out)
 }
@@ -39,10 +49,9 @@ func elements(array string) []string {
 	array = strings.TrimSuffix(strings.TrimPrefix(array, "={"), "}")
 	var out []string
 	for _, e := range arrayElement.FindAllString(array, -1) {
-		e = strings.ReplaceAll(strings.Trim(e, `"`), `\\`, `\`)
-		out = append(out, strings.Split(e, rewrite.ElementSeparator)...)
+		out = append(out, strings.ReplaceAll(strings.Trim(e, `"`), `\\`, `\`))
 	}
-	return slices.DeleteFunc(out, func(e string) bool { return e == "" })
+	return out
 }
 
 // arrayElement is one of an array of texts that hold no quotes.

@@ -19,6 +19,8 @@ type write struct {
 	both bool
 	// read are the tables that the statement reads beside its target, and tells too.
 	read []source
+	// columns are what else the statement shows.
+	columns []column
 }
 
 // newWrite begins the rewriting of a statement with a target, a WITH and a RETURNING clause. WITH may hold
@@ -213,7 +215,7 @@ func (w *write) returning() error {
 		width += len(s.names)
 		w.plan.Sources = append(w.plan.Sources, id.source(s))
 	}
-	if width+len(exprs) > maxTargets {
+	if width+len(exprs)+len(w.columns) > maxTargets {
 		return refusal("columns")
 	}
 	added, lead := strings.Join(exprs, ", "), " RETURNING "
@@ -223,5 +225,15 @@ func (w *write) returning() error {
 		w.plan.Reply = rewrite.Trimmed
 	}
 	w.insertAfter(len(w.st.toks)-1, lead+added)
+	at := w.st.toks[len(w.st.toks)-1].end
+	for _, c := range w.columns {
+		added += ", " + c.text
+		w.edits = append(w.edits, edit{start: at, end: at, text: ", "})
+		for _, e := range c.edits {
+			e.start, e.end = at, at
+			w.edits = append(w.edits, e)
+		}
+		w.plan.Sources = append(w.plan.Sources, c.sources...)
+	}
 	return w.proven(w.client, added, returningList)
 }

@@ -95,7 +95,7 @@ func (d *draft) take(pl *planner, reason string) {
 	if reason == "" {
 		concealed, edits, shows := pl.conceal()
 		if plain = edits; concealed != nil {
-			pl.st = concealed
+			pl.st, pl.concealed = concealed, true
 		}
 		if shows {
 			reason = visible
@@ -181,6 +181,10 @@ type planner struct {
 	versions versionNames
 	// tags are the lists of assignments that a tag was put before, as the client wrote them.
 	tags [][]ast.Node
+	// of is the query of which the statement tells what it reads, in its place: by one array. Nil: it is the client's.
+	of *ast.SelectStmt
+	// concealed says that the text is not the client's any more: isotap's columns were taken out of it.
+	concealed bool
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.

@@ -10,9 +10,12 @@ import (
 const maxTargets = 1664
 
 // otherPlan gives the reason "plan" where the server might answer a block without reading the rows, or with
-// other indexes: identities would have it read more, and at SERIALIZABLE lock more (ADR 3).
+// other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).
 func (r *reading) otherPlan(b *block, u *usage) (string, error) {
 	const plan = "plan"
+	if !r.rewriter.options.StrictPlans && r.plan.Cursor == nil {
+		return r.otherLocks(b, u)
+	}
 	switch {
 	case b.n.GroupClause != nil, b.unique, extremes(u):
 		return plan, nil // groups may come in an index's order, minimum and maximum from its ends

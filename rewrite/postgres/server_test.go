@@ -81,15 +81,21 @@ func newTwins(t *testing.T) *twins {
 
 func connect(t *testing.T) *pgconn.PgConn {
 	t.Helper()
+	c := open(t, testdb.NewPostgreSQLDatabase(t))
+	if _, err := c.Exec(context.Background(), serverTables).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func open(t *testing.T, database string) *pgconn.PgConn {
+	t.Helper()
 	ctx := context.Background()
-	c, err := pgconn.Connect(ctx, testdb.PostgreSQL(t).DSN(testdb.NewPostgreSQLDatabase(t)))
+	c, err := pgconn.Connect(ctx, testdb.PostgreSQL(t).DSN(database))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close(ctx) })
-	if _, err := c.Exec(ctx, serverTables).ReadAll(); err != nil {
-		t.Fatal(err)
-	}
 	return c
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/rewrite"
 )
@@ -10,6 +11,16 @@ import (
 type edit struct {
 	start, end int
 	text       string
+	// What is put there instead of text is a copy of the client's bytes [from, to), if there are any.
+	from, to int
+}
+
+// added gives what the edit puts into a text. A copy shares no memory with the place that it was taken from.
+func (e *edit) added(text string) string {
+	if e.from < e.to {
+		return strings.Clone(text[e.from:e.to])
+	}
+	return e.text
 }
 
 // insertAfter puts text right behind token i, with a blank behind it where it would run into what follows.
@@ -22,7 +33,7 @@ func (pl *planner) insertAfter(i int, s string) {
 			s += " "
 		}
 	}
-	pl.edits = append(pl.edits, edit{at, at, s})
+	pl.edits = append(pl.edits, edit{start: at, end: at, text: s})
 }
 
 // pieces gives text[from:to] with its edits.
@@ -32,8 +43,8 @@ func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
 		if from < e.start {
 			out = append(out, rewrite.Piece{Text: text[from:e.start]})
 		}
-		if e.text != "" {
-			out = append(out, rewrite.Piece{Text: e.text})
+		if added := e.added(text); added != "" {
+			out = append(out, rewrite.Piece{Text: added})
 		}
 		from = e.end
 	}
@@ -67,6 +78,6 @@ func (s *Script) splice(edits []edit) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	s.Pieces = pieces(s.text, 0, len(s.text), edits)
 	for _, e := range edits {
-		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: len(e.text)})
+		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: max(len(e.text), e.to-e.from)})
 	}
 }

@@ -224,7 +224,7 @@ func (c *concealment) replaceStar(first, at int, text string) {
 	if c.st.is(at, "TABLE") {
 		text = "SELECT " + text + " FROM"
 	}
-	c.edits = append(c.edits, edit{c.st.toks[first].start, c.st.toks[at].end, text})
+	c.edits = append(c.edits, edit{start: c.st.toks[first].start, end: c.st.toks[at].end, text: text})
 }
 
 // exchange puts items in the place of one of a list's.
@@ -417,7 +417,7 @@ func (c *concealment) natural(n *ast.JoinExpr) {
 		n.UsingClause, n.Quals = join.UsingClause, join.Quals
 	})
 	last := c.st.toks[c.st.joined(at)].end
-	c.edits = append(c.edits, edit{c.st.toks[at].start, c.st.toks[at].end, ""}, edit{last, last, condition})
+	c.edits = append(c.edits, edit{start: c.st.toks[at].start, end: c.st.toks[at].end}, edit{start: last, end: last, text: condition})
 }
 
 // listed gives names as a list of columns.

@@ -22,6 +22,7 @@ type template struct {
 type anchored struct {
 	start, end anchor
 	text       string
+	from, to   anchor // of a copy
 }
 
 // An anchor is a place in a text: so many bytes behind the start of a token or, when it is not inside the
@@ -46,7 +47,7 @@ func newTemplate(d *draft) *template {
 func anchoredAll(toks []token, edits []edit) []anchored {
 	out := make([]anchored, len(edits))
 	for i, e := range edits {
-		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text}
+		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text, anchorOf(toks, e.from), anchorOf(toks, e.to)}
 	}
 	return out
 }
@@ -55,7 +56,7 @@ func anchoredAll(toks []token, edits []edit) []anchored {
 func placed(toks []token, edits []anchored) []edit {
 	out := make([]edit, len(edits))
 	for i, e := range edits {
-		out[i] = edit{e.start.place(toks), e.end.place(toks), e.text}
+		out[i] = edit{e.start.place(toks), e.end.place(toks), e.text, e.from.place(toks), e.to.place(toks)}
 	}
 	return out
 }

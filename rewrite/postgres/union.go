@@ -296,7 +296,7 @@ func (r *reading) groupUnion(b *block, items string) error {
 	}
 	at := r.places.queries[b.n]
 	start := r.st.toks[at.from].start
-	r.edits = append(r.edits, edit{start, start, head})
+	r.edits = append(r.edits, edit{start: start, end: start, text: head})
 	r.unionAll(b.n)
 	r.insertAfter(r.places.lastOperand(at), tail)
 	r.changes = append(r.changes, func() {
@@ -321,7 +321,7 @@ func (r *reading) unionAll(n *ast.SelectStmt) {
 	case r.st.is(operator+1, "ALL"):
 	case r.st.is(operator+1, "DISTINCT"):
 		t := r.st.toks[operator+1]
-		r.edits = append(r.edits, edit{t.start, t.end, "ALL"})
+		r.edits = append(r.edits, edit{start: t.start, end: t.end, text: "ALL"})
 	default:
 		r.insertAfter(operator, " ALL")
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // functionList names the documented functions of PostgreSQL 12 to 18 in pg_catalog that read no tables, each
-// on a line; aggregates are followed by an a. Those for window frames only are not told apart: without OVER
+// on a line; aggregates are followed by an a, volatile functions by a v. Those for window frames only are not told apart: without OVER
 // the server refuses them.
 //
 //go:embed functions.txt
@@ -22,9 +22,15 @@ var functions = func() map[string]bool {
 	for line := range strings.Lines(functionList) {
 		name, class, _ := strings.Cut(strings.TrimSpace(line), " ")
 		m[name] = class == "a"
+		if class == "v" {
+			volatiles[name] = true
+		}
 	}
 	return m
 }()
+
+// volatiles are those of them that the server calls volatile.
+var volatiles = make(map[string]bool)
 
 // usage is what a statement holds beside its own table accesses.
 type usage struct {
@@ -33,6 +39,7 @@ type usage struct {
 	aggregate bool            // an aggregate function outside of subqueries
 	window    bool            // a window function
 	function  bool            // a function that is not the server's own: it may read and write
+	volatile  bool            // one of the server's own that does more than give the same value for the same arguments
 	unsure    bool            // one of which it is not known whether it aggregates
 	kinds     func(name string) FunctionKind
 	// calls are the aggregates outside of subqueries, so far as they are spelled as functions.
@@ -122,6 +129,7 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 		u.function, u.unsure = true, true
 		return
 	}
+	u.volatile = u.volatile || volatiles[last.SVal]
 	kind := u.kinds(last.SVal)
 	aggregate, known := functions[last.SVal]
 	switch {

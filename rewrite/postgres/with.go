@@ -97,6 +97,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 		w.wide = append(w.wide, wideName{rel, c.def})
 		return nil
 	case !c.known:
+		w.ask(c.def.Ctequery.(*ast.SelectStmt), rel.ref, c.def.Aliascolnames)
 		if err := w.define(c); err != nil {
 			return err
 		}

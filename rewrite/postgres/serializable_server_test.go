@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// plans are settings by which the server chooses other plans.
+var plans = []string{"SET enable_seqscan = on", "SET enable_seqscan = off", "SET enable_seqscan = off; SET enable_bitmapscan = off",
+	"SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0"}
+
+// wholeTable is what groups all of a table's rows: all of it is locked in any case, by the table or by all that is in it.
+var wholeTable = regexp.MustCompile(`count\(\*\)[^F]* FROM "?\w+"?($|\)| UNION)|GROUP BY.*FROM \w+ \w+ LEFT JOIN|count.*FROM \w+ \w+ LEFT JOIN [^W]*$`)
+
+// insertSelectTexts read the way that what is told of them does.
+const insertSelectTexts = `
+INSERT INTO kv SELECT 'n' || id, note FROM orders WHERE id = 2
+INSERT INTO kv SELECT 'n' || o.id, name FROM orders o JOIN item i ON i.id = o.item_id WHERE o.qty > 1
+INSERT INTO loose SELECT stock, name FROM item WHERE price > 2
+INSERT INTO loose SELECT stock, name FROM item WHERE id IN (1, 3)
+INSERT INTO loose SELECT id, note FROM orders ORDER BY id
+INSERT INTO loose SELECT id FROM orders WHERE id = 2
+INSERT INTO loose SELECT a, count(*) FROM part GROUP BY a
+`
+
+// TestReadsTakeTheSamePredicateLocks compares what SERIALIZABLE locks for the original and the rewritten text, by
+// the plans for small tables, and by those through indexes.
+func TestReadsTakeTheSamePredicateLocks(t *testing.T) {
+	const locks = `WITH l AS (SELECT * FROM pg_locks WHERE mode = 'SIReadLock' AND pid = pg_backend_pid())
+		SELECT locktype, relation::regclass, page, tuple FROM l WHERE NOT EXISTS ( -- one that covers it
+			SELECT FROM l AS m WHERE m.relation = l.relation AND (m.page IS NULL AND l.page IS NOT NULL OR m.page = l.page AND m.tuple IS NULL AND l.tuple IS NOT NULL))
+		ORDER BY relation::regclass::text, locktype, page, tuple`
+	tw := newTwins(t)
+	tw.session.Serializable = true
+	changed := 0
+	for _, settings := range plans {
+		for _, text := range strings.Split(strings.TrimSpace(readTexts+insertSelectTexts), "\n") {
+			script := tw.rewriter.Plan(text, tw.session)
+			if script.Pieces == nil || wholeTable.MatchString(text) {
+				continue
+			}
+			changed++
+			var taken [2][]reply
+			for i, c := range []*pgconn.PgConn{tw.original, tw.tapped} {
+				sent := text
+				if i == 1 {
+					sent = string(script.Append(nil))
+				}
+				run(t, c, settings+"; BEGIN ISOLATION LEVEL SERIALIZABLE")
+				if _, err := run(t, c, sent); err == nil {
+					taken[i], _ = run(t, c, locks)
+				}
+				run(t, c, "ROLLBACK")
+			}
+			if !reflect.DeepEqual(taken[0], taken[1]) {
+				t.Errorf("%s: %s\nlocks %v, not %v", settings, text, taken[1], taken[0])
+			}
+		}
+	}
+	if changed < 30 {
+		t.Errorf("only %d texts were compared", changed)
+	}
+}
+
+// TestReadsOfWholeTablesConflictWithEveryWrite has two transactions read what the other one writes then: one of them
+// must fail, by whatever plan the first reads, and whether it tells identities or not.
+func TestReadsOfWholeTablesConflictWithEveryWrite(t *testing.T) {
+	tw := newTwins(t)
+	tw.session.Serializable = true
+	other := map[*pgconn.PgConn]*pgconn.PgConn{tw.original: again(t, tw.original), tw.tapped: again(t, tw.tapped)}
+	for _, text := range []string{"SELECT count(*) FROM item", "SELECT item.id, sum(orders.qty) FROM item LEFT JOIN orders ON item_id = item.id GROUP BY item.id"} {
+		script := tw.rewriter.Plan(text, tw.session)
+		if script.Pieces == nil {
+			t.Fatalf("%s is not observed", text)
+		}
+		sent := map[*pgconn.PgConn]string{tw.original: text, tw.tapped: string(script.Append(nil))}
+		tw.conflict(sent, other)
+	}
+}
+
+// conflict has the first of each pair of sessions read, and the second write.
+func (tw *twins) conflict(sent map[*pgconn.PgConn]string, other map[*pgconn.PgConn]*pgconn.PgConn) {
+	t := tw.t
+	t.Helper()
+	for _, settings := range plans {
+		for _, write := range []string{"INSERT INTO item (id) VALUES (9)", "UPDATE item SET name = 'x' WHERE id = 1", "UPDATE item SET price = 9 WHERE id = 2", "UPDATE item SET id = 8 WHERE id = 2", "DELETE FROM item WHERE id = 3"} {
+			for first, second := range other {
+				for _, sql := range []string{"VACUUM item", settings} {
+					if _, failure := run(t, first, sql); failure != nil {
+						t.Fatal(failure)
+					}
+				}
+				run(t, first, "BEGIN ISOLATION LEVEL SERIALIZABLE; "+sent[first])
+				run(t, second, "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM loose")
+				run(t, first, "INSERT INTO loose VALUES (3, 'z')")
+				_, failure := run(t, second, write)
+				run(t, first, "COMMIT")
+				if failure == nil {
+					_, failure = run(t, second, "COMMIT")
+				}
+				if failure == nil || failure.Code != "40001" {
+					t.Errorf("%s: %s, then %s: %v", settings, sent[first], write, failure)
+				}
+				run(t, second, "ROLLBACK")
+				run(t, second, "DELETE FROM loose WHERE a = 3")
+			}
+		}
+	}
+}
+
+// again opens a second connection to a connection's database.
+func again(t *testing.T, c *pgconn.PgConn) *pgconn.PgConn {
+	t.Helper()
+	replies, failure := run(t, c, "SELECT current_database()")
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	return open(t, replies[0].Rows[0][0][1:])
+}
