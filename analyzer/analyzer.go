@@ -122,12 +122,7 @@ func New(opts Options) *Analyzer {
 	if opts.Work == 0 {
 		opts.Work = DefaultWork
 	}
-	a := &Analyzer{opts: opts, store: newStore()}
-	a.coverage.Reasons = make(map[string]int)
-	a.coverage.Causes = make(map[string]Observed)
-	a.coverage.Kinds = make(map[history.Kind]Observed)
-	a.coverage.Levels = make(map[history.Level]int)
-	return a
+	return &Analyzer{opts: opts, store: newStore(), coverage: newCoverage()}
 }
 
 // Analyze analyses a history that is in memory. The transactions of a session are in order. Where a

@@ -21,6 +21,8 @@ type collector struct {
 	stages map[string]int
 	folded map[int32]int32 // tables as FoldTable sees them, by table
 	tables []string        // these, by number
+	// apart divides anomalies into parts, whose groups are apart too; nil but for a [Live].
+	apart func(name Anomaly, witness []dep) string
 }
 
 // A group is the anomalies of one kind that the same statements made.
@@ -37,6 +39,12 @@ type group struct {
 	witness  []dep // the shortest
 	length   int
 	conflict conflict // IncompatibleOrder
+
+	// For a [Live]:
+	key   string // what it has in common with the groups of other steps
+	part  string
+	stage int
+	told  *wording
 }
 
 // A link is a dependency as a group knows it: by the statements at its ends, not by the transactions
@@ -86,7 +94,8 @@ func (g *group) better(length int) bool { return g.witness == nil || length < g.
 // group finds the group that a witness belongs to.
 func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 	links := c.links(witness)
-	if stage := stageOf(name, len(witness)); stage > 0 {
+	stage := stageOf(name, len(witness))
+	if stage > 0 {
 		for _, l := range links {
 			key := l.key(class)
 			if old, ok := c.stages[key]; l.kind == rw && (!ok || stage < old) {
@@ -98,10 +107,16 @@ func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 	for _, l := range links {
 		key = l.append(key)
 	}
-	g, ok := c.index[string(key)]
+	part, whole := "", key
+	if c.apart != nil {
+		part = c.apart(name, witness)
+		key = append(key, byte(stage))
+		whole = append(key, part...)
+	}
+	g, ok := c.index[string(whole)]
 	if !ok {
-		g = &group{anomaly: name, class: class, links: links, patterns: 1, programs: make(map[uint64]bool)}
-		c.index[string(key)] = g
+		g = &group{anomaly: name, class: class, links: links, patterns: 1, programs: make(map[uint64]bool), key: string(key), part: part, stage: stage}
+		c.index[string(whole)] = g
 		c.groups = append(c.groups, g)
 	}
 	if len(g.programs) < maxPrograms {
@@ -116,6 +131,9 @@ const maxPrograms = 10_000
 // named says whether an earlier stage of the search found every rw of the witness, as a pair of
 // statements, on a cycle already: whoever changes those statements changes this cycle, too.
 func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
+	if c.apart != nil {
+		return false // what is not seen yet may name it (see book.named)
+	}
 	antis := 0
 	for _, l := range c.links(witness) {
 		if l.kind != rw {
@@ -297,7 +315,7 @@ func (g *group) join(o *group) {
 		g.most = g.count
 	}
 	if o.count > g.most {
-		g.most, g.witness, g.length, g.conflict = o.count, o.witness, o.length, o.conflict
+		g.most, g.witness, g.length, g.conflict, g.told = o.count, o.witness, o.length, o.conflict, o.told
 	}
 	g.count += o.count
 	g.patterns += o.patterns

@@ -2,6 +2,11 @@ package analyzer
 
 import "github.com/isotap/isotap/history"
 
+func newCoverage() Coverage {
+	return Coverage{Reasons: make(map[string]int), Causes: make(map[string]Observed), Kinds: make(map[history.Kind]Observed),
+		Levels: make(map[history.Level]int)}
+}
+
 // count adds a transaction to the coverage.
 func (c *Coverage) count(t *history.Txn) {
 	c.Txns++

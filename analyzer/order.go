@@ -51,7 +51,7 @@ type extraVersion struct {
 	exact   bool // pred is known from an exact access
 	void    bool
 	garbage bool // nobody can have written it
-	// intermediate: a later statement of its owner wrote the row again.
+	// intermediate: a later statement of its owner wrote the row again, or may have.
 	intermediate bool
 }
 
@@ -140,6 +140,8 @@ func (o *order) version(row int32, t tag) (int32, error) {
 	e := extraVersion{tag: t, row: row, owner: owner, pred: none, void: o.voids[t], garbage: o.impossible(owner, t)}
 	if owner >= 0 {
 		e.intermediate = o.writtenLater(owner, t.stmt, row)
+	} else {
+		e.intermediate = o.runs[t.run].odd.Has(t.seq) || len(o.store.replaced) > 0 && o.store.replaced[o.historyTag(t)]
 	}
 	v, err := o.addExtra(e)
 	if err != nil {
@@ -165,7 +167,7 @@ func (o *order) impossible(owner int32, t tag) bool {
 		return false
 	}
 	if owner < 0 {
-		return true
+		return !r.gone.Has(t.seq)
 	}
 	return o.txns[owner].status != history.Indeterminate && t.stmt > o.txns[owner].last
 }

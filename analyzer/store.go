@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/numset"
 )
 
 // A store holds what the analysis needs of every transaction in flat arrays: about 40 bytes for a
@@ -26,6 +27,8 @@ type store struct {
 	tags     []tag // of the lists
 	// relations are what [Analyzer.AddOrder] was told.
 	relations []relation
+	// replaced are versions whose transactions a [Live] let go and that these replaced or undid themselves.
+	replaced map[history.Tag]bool
 	// voids are the statements that may have written and left nothing behind.
 	voids map[tag]bool
 	// ownReads are the reads that do not fit what their own transactions wrote.
@@ -52,6 +55,10 @@ type run struct {
 	analysed bool
 	// pages map the ids' counters to transactions: index+1, 0 for none.
 	pages [][]int32
+	// gone are the counters of all transactions that a [Live] was given, those that it let go too.
+	gone *numset.Set
+	// odd are those of them that it let go and whose versions may not have stayed.
+	odd *numset.Set
 }
 
 const pageSize = 1 << 12

@@ -65,6 +65,10 @@ func (s *search) occurring() []Anomaly {
 		s.restore()
 		s.findOccurring(found)
 	}
+	return inOrderOfStrictness(found)
+}
+
+func inOrderOfStrictness(found map[Anomaly]bool) []Anomaly {
 	var occurs []Anomaly
 	for _, a := range slices.Concat(strictness, variants()) {
 		if found[a] {

@@ -20,6 +20,9 @@ const (
 	// was there before is known: no proxy has it, and no recording. A transaction's counter is PostgreSQL's
 	// transaction id.
 	Unrecorded Run = MaxRun
+	// Forgotten is the run of the tags of versions that transactions wrote which were recorded, but are no longer
+	// known to an analysis that goes on while they come.
+	Forgotten Run = MaxRun + 1
 )
 
 // String gives the run's six base-36 digits.

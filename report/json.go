@@ -214,7 +214,7 @@ func newDocument(r *analyzer.Result) *document {
 		for _, p := range f.Programs {
 			if !known[p.Name] {
 				known[p.Name] = true
-				doc.Programs = append(doc.Programs, jsonProgram{p.Name, p.Level.String(), p.Count, list(p.Stmts)})
+				doc.Programs = append(doc.Programs, newJSONProgram(p))
 			}
 		}
 		doc.Findings = append(doc.Findings, newJSONFinding(f, clock))
@@ -240,6 +240,10 @@ func newJSONLevels(v *analyzer.Verdict) jsonLevels {
 		out.Violated = append(out.Violated, jsonViolation{l.Level, string(l.By), l.Weakest})
 	}
 	return out
+}
+
+func newJSONProgram(p *analyzer.Program) jsonProgram {
+	return jsonProgram{p.Name, p.Level.String(), p.Count, list(p.Stmts)}
 }
 
 func newJSONRun(info *history.Info) jsonRun {

@@ -25,6 +25,14 @@ type TerminalOptions struct {
 	Verbose bool
 }
 
+func (o TerminalOptions) filled() TerminalOptions {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	o.Width = max(o.Width, 40)
+	return o
+}
+
 // UseColor says whether w is a terminal whose user did not ask for plain text: with NO_COLOR
 // (no-color.org) set to anything, or on a dumb terminal, it is false.
 func UseColor(w io.Writer) bool {
@@ -49,10 +57,7 @@ const (
 // Terminal writes the result as text: coverage, verdict, then each finding with its programs, its
 // cycle in English and what to do about it. The error is w's.
 func Terminal(w io.Writer, r *analyzer.Result, opts TerminalOptions) error {
-	if opts.Width == 0 {
-		opts.Width = 80
-	}
-	opts.Width = max(opts.Width, 40)
+	opts = opts.filled()
 	t := &terminal{w: bufio.NewWriter(w), opts: opts}
 	t.runs(r.Runs)
 	t.coverage(&r.Coverage)

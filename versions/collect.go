@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/numset"
 )
 
 // Add adds a run. One whose transactions come without it is a server of its own without a horizon.
@@ -18,6 +19,26 @@ func (r *Resolver) Add(info history.Info) {
 			r.rewritten[table[:at]] = true
 		}
 	}
+}
+
+// seesForgotten takes in that a row was read in a version that is no longer known: whoever is the first to
+// replace a version of that row replaces this one, for what is forgotten is older than what is not.
+func (r *Resolver) seesForgotten(row history.Row, p *history.Place) {
+	if len(r.forgotten) == 0 || row.ID == "" {
+		return
+	}
+	for _, xids := range r.forgotten {
+		if n := r.number(row); xids.Has(p.XID) && (r.lasts[n].XID == 0 || before(r.lasts[n].XID, p.XID)) {
+			r.lasts[n] = *p
+		}
+	}
+}
+
+// Forget says that a run had transactions with these ids that are not collected (any more). Their versions are
+// known to have been recorded, and nothing else: their tags are of the run [history.Forgotten]. It is called before
+// Collect.
+func (r *Resolver) Forget(run history.Run, xids *numset.Set) {
+	r.forgotten[run] = xids
 }
 
 // AddSession adds a session, before the transactions. One that is not added is in the database that the first
@@ -52,7 +73,9 @@ func (r *Resolver) Collect(t *history.Txn) error {
 		x.nested = x.nested || s.Kind == history.Savepoint
 		x.hides = x.hides || s.Observation == history.Opaque || s.Observation == history.Inexact
 		for k := range min(len(s.Accesses), len(s.Places)) {
-			if a := &s.Accesses[k]; a.Op != history.Read {
+			if a := &s.Accesses[k]; a.Op == history.Read {
+				r.seesForgotten(r.local(t, a.Row), &s.Places[k])
+			} else {
 				r.write(i, s, a.Op, a.Inexact, r.local(t, a.Row), &s.Places[k])
 				r.sees(&x, s.Places[k].NewXID)
 			}

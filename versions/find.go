@@ -37,6 +37,8 @@ func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
 		return unrecorded(s), true
 	case ok:
 		return r.findOwned(s, owner)
+	case r.servers[s.server].forgot(s.xid):
+		return forgotten(s.xid, s.ctid), true
 	case s.xid < firstXID || r.initial(s):
 		return history.Tag{}, true
 	}
@@ -56,6 +58,11 @@ func (r *Resolver) initial(s *sighting) bool {
 // transaction.
 func unrecorded(s *sighting) history.Tag {
 	return history.Tag{Txn: history.MakeTxnID(history.Unrecorded, s.xid), Stmt: uint32(s.ctid)}
+}
+
+// forgotten is the tag of a version of a transaction that is no longer known.
+func forgotten(xid uint32, ctid uint64) history.Tag {
+	return history.Tag{Txn: history.MakeTxnID(history.Forgotten, xid), Stmt: uint32(ctid)}
 }
 
 // findOwned finds a version among what the transaction wrote that has the xid.

@@ -117,7 +117,13 @@ func (x *translation) replace(a *history.Access, w *write) {
 	if w == nil || w.lsn == 0 || w.is(doubt) {
 		a.Inexact = true
 	}
-	if w == nil || w.pred == none {
+	if w == nil {
+		return
+	}
+	if w.pred == none {
+		if p, ok := x.lasts[w.row]; ok && x.servers[x.server].forgot(p.XID) {
+			a.Version = forgotten(p.XID, p.CTID)
+		}
 		return
 	}
 	below := x.tag(w.pred)

@@ -27,6 +27,9 @@ func (r *Resolver) findServers() {
 			bySystem[system] = n
 		}
 		r.runs[i].server = n
+		if xids := r.forgotten[r.runs[i].info.Run]; xids != nil {
+			r.servers[n].forgotten = append(r.servers[n].forgotten, xids)
+		}
 		if s := &r.servers[n]; r.runs[i].info.Horizon < s.horizon {
 			s.horizon = r.runs[i].info.Horizon
 		}

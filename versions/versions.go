@@ -49,7 +49,10 @@
 package versions
 
 import (
+	"slices"
+
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/numset"
 )
 
 // A Resolver gives accesses their versions. Until Settle has returned it is for one goroutine; from
@@ -69,6 +72,8 @@ type Resolver struct {
 	first     string
 	rewritten map[string]bool // tables with their databases, and without
 	unended   bool            // some run did not end cleanly
+	forgotten map[history.Run]*numset.Set
+	lasts     map[int32]history.Place // by row: the version of a forgotten transaction that was read
 
 	// byVersion are the writes by row, server, xmin, ctid and LSN.
 	byVersion []int32
@@ -89,6 +94,12 @@ type run struct {
 type server struct {
 	horizon uint64 // 0: not known
 	suffix  string // of the names of its tables
+	// forgotten are the ids of transactions that were recorded and are not among those collected, by run.
+	forgotten []*numset.Set
+}
+
+func (s *server) forgot(xid uint32) bool {
+	return slices.ContainsFunc(s.forgotten, func(xids *numset.Set) bool { return xids.Has(xid) })
 }
 
 type txn struct {
@@ -150,13 +161,18 @@ const (
 // New returns a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
-		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string), rewritten: make(map[string]bool)}
+		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string), rewritten: make(map[string]bool),
+		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.Place)}
 }
 
 // Translate resolves a history that is in memory. Transactions without places are given back themselves,
 // of the others copies.
 func Translate(infos []history.Info, sessions []history.Session, txns []*history.Txn) ([]*history.Txn, error) {
-	r := New()
+	return New().Translate(infos, sessions, txns)
+}
+
+// Translate is the function of that name, for a Resolver that has been told to forget.
+func (r *Resolver) Translate(infos []history.Info, sessions []history.Session, txns []*history.Txn) ([]*history.Txn, error) {
 	for _, info := range infos {
 		r.Add(info)
 	}

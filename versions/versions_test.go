@@ -80,6 +80,8 @@ func tagName(t history.Tag) string {
 		return "0"
 	case t.Txn.Run() == history.Unrecorded:
 		return fmt.Sprintf("x%d", t.Txn.Seq())
+	case t.Txn.Run() == history.Forgotten:
+		return fmt.Sprintf("f%d", t.Txn.Seq())
 	}
 	return fmt.Sprintf("T%d.%d", t.Txn.Seq(), t.Stmt)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/report"
 )
 
 func proxyCommand() *cobra.Command {
@@ -24,6 +25,9 @@ func proxyCommand() *cobra.Command {
 		Args: noArguments,
 	}
 	load := settingsFlags(c, config.Default())
+	var live watching
+	live.flags(c, "live", "analyse while recording, and print findings as they are made")
+	c.Flags().BoolVar(&live.json, "json", false, "with --live: print findings as JSON, one object a line (docs/report-json.md)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := load()
 		if err != nil {
@@ -37,6 +41,12 @@ func proxyCommand() *cobra.Command {
 		if o.Logger, level, err = newLogger(s.LogLevel); err != nil {
 			return err
 		}
+		if live.on && !o.Off {
+			if err := live.check(); err != nil {
+				return err
+			}
+			o.Watch = live.options(c.OutOrStdout(), func(err error) { o.Logger.Error("live", zap.Error(err)) })
+		}
 		t, err := tap.Start(c.Context(), o)
 		if err != nil {
 			return err
@@ -47,7 +57,11 @@ func proxyCommand() *cobra.Command {
 		if a := t.AdminAddr(); a != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "isotap: metrics and health are at http://%s/metrics, /healthz, /readyz\n", a)
 		}
-		return t.Wait()
+		if err := t.Wait(); err != nil || t.Watched() == nil {
+			return err
+		}
+		warn(c.ErrOrStderr(), t.WatchStats())
+		return report.Summary(c.ErrOrStderr(), t.Watched(), "")
 	}
 	return c
 }

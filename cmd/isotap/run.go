@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/config"
@@ -57,6 +58,8 @@ func runCommand() *cobra.Command {
 	// What follows COMMAND is COMMAND's own, with or without the --.
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
+	var live watching
+	live.flags(c, "live", "print findings as they are made, to standard error")
 	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first (on PostgreSQL: with --row-identity columns)")
 	c.Flags().StringArrayVar(&templates, "env", nil, "NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
 	c.RunE = func(c *cobra.Command, command []string) error {
@@ -81,6 +84,12 @@ func runCommand() *cobra.Command {
 		}
 		if o.Logger, _, err = newLogger(s.LogLevel); err != nil {
 			return err
+		}
+		if live.on && !o.Off {
+			if err := live.check(); err != nil {
+				return err
+			}
+			o.Watch = live.options(c.ErrOrStderr(), func(err error) { o.Logger.Error("live", zap.Error(err)) })
 		}
 		if instrument && !o.Off {
 			if err := instrumentTarget(c, &o); err != nil {

@@ -35,6 +35,7 @@ type Config struct {
 	Txns   int // transactions
 	Rows   int // rows that exist at the start
 	Ops    int // statements per transaction, at most
+	Open   int // transactions that run at a time, at most; 0: all
 }
 
 // Run is the run that every generated transaction belongs to.
@@ -67,7 +68,11 @@ func (c Config) Info() history.Info {
 func Generate(rng *rand.Rand, c Config) []*history.Txn {
 	db := newStore(rng, c)
 	for len(db.open) > 0 {
-		t := db.open[rng.IntN(len(db.open))]
+		open := len(db.open)
+		if c.Open > 0 {
+			open = min(open, c.Open)
+		}
+		t := db.open[rng.IntN(open)]
 		if c.Engine == Serial {
 			t = db.open[0]
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/admin"
+	"github.com/isotap/isotap/internal/live"
 	"github.com/isotap/isotap/proxy"
 )
 
@@ -23,6 +24,9 @@ func (t *Tap) Metrics(p *admin.Page) {
 	}
 	trafficMetrics(p, &s)
 	t.recorderMetrics(p)
+	if t.watch != nil {
+		t.watchMetrics(p)
+	}
 	lookups, hits := t.backend.plans()
 	p.Counter("isotap_plan_cache_hits_total", "Statements whose plan was in the cache.", float64(hits))
 	p.Counter("isotap_plan_cache_misses_total", "Statements whose plan had to be made.", float64(lookups-hits))
@@ -82,6 +86,19 @@ func (t *Tap) recorderMetrics(p *admin.Page) {
 	p.Gauge("isotap_recorder_queue_bytes", "Memory that they take.", float64(s.Queued))
 	p.Counter("isotap_recorder_full_waits_total", "Times that a client had to wait because the queue was full.", float64(s.Stalls))
 	p.Counter("isotap_recorder_full_wait_seconds_total", "How long clients waited for that.", s.Stalled.Seconds())
+}
+
+func (t *Tap) watchMetrics(p *admin.Page) {
+	counts := t.watch.Counts()
+	byName := func(a, b live.Kind) int {
+		return cmp.Or(cmp.Compare(a.Anomaly, b.Anomaly), cmp.Compare(a.Class, b.Class))
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(counts), byName) {
+		p.Counter("isotap_findings_total", "Anomalies seen so far, with --live.", float64(counts[k]), "anomaly", string(k.Anomaly), "class", string(k.Class))
+	}
+	s := t.watch.Stats()
+	p.Gauge("isotap_live_transactions_kept", "Transactions in memory that others may still make an anomaly with.", float64(s.Kept))
+	p.Counter("isotap_live_transactions_cut_total", "Transactions let go before their time, because there were too many.", float64(s.Cut))
 }
 
 func (t *Tap) mode() string {

@@ -17,9 +17,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/admin"
+	"github.com/isotap/isotap/internal/live"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/recorder"
@@ -52,6 +54,8 @@ type Options struct {
 	// Admin is the address of the admin server (internal/admin); empty: there is none.
 	Admin      string
 	AdminPprof bool // serve profiles there
+	// Watch has what is recorded analysed as it comes; nil: it is not. Its Clock is the tap's.
+	Watch *live.Options
 
 	// What [Tap.Reconfigure] changes: see Live.
 	Args        bool
@@ -79,6 +83,10 @@ type Tap struct {
 	served    chan error
 	wait      func() error // for served, and what is closed then: once
 	writer    *recorder.Writer
+	recorder  proxy.Recorder // the writer, and the watch where there is one
+	watch     *live.Watch    // nil: there is none
+	info      history.Info   // of the run that it watches
+	result    *analyzer.Result
 	backend   backend // open; nil in mode off
 	proxy     *proxy.Proxy
 	watching  sync.WaitGroup
@@ -155,7 +163,14 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 	if t.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, Logger: o.Logger}); err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
-	cfg.Recorder, cfg.Run = t.writer, t.writer.Run()
+	t.recorder = t.writer
+	if o.Watch != nil {
+		info.Run = t.writer.Run()
+		if err := t.startWatch(ctx, o.Watch, info); err != nil {
+			return err
+		}
+	}
+	cfg.Recorder, cfg.Run = t.recorder, t.writer.Run()
 	cfg.Reload = b.reload
 	return nil
 }
@@ -201,17 +216,28 @@ func (t *Tap) close() error {
 		errs = append(errs, t.admin.Close())
 	}
 	if t.writer != nil {
-		for _, txn := range t.backend.outlived() {
-			errs = append(errs, t.writer.Txn(context.Background(), txn))
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), lastLook)
-		t.writer.Rewritten(t.backend.rewritten(ctx))
-		cancel()
-		errs = append(errs, t.writer.Close())
+		errs = append(errs, t.closeRecording())
 	}
 	t.watching.Wait()
 	if t.backend != nil {
 		errs = append(errs, t.backend.close())
 	}
 	return errors.Join(errs...)
+}
+
+// closeRecording ends the run.
+func (t *Tap) closeRecording() error {
+	var errs []error
+	for _, txn := range t.backend.outlived() {
+		errs = append(errs, t.recorder.Txn(context.Background(), txn))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
+	rewritten := t.backend.rewritten(ctx)
+	cancel()
+	t.writer.Rewritten(rewritten)
+	failed := t.writer.Close()
+	if t.watch != nil {
+		errs = append(errs, t.endWatch(rewritten, failed == nil))
+	}
+	return errors.Join(append(errs, failed)...)
 }

@@ -1,0 +1,282 @@
+package analyzer
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/histgen"
+)
+
+const forever = time.Duration(math.MaxInt64)
+
+// A feed gives transactions to a Live as they end, and steps at random moments.
+type feed struct {
+	t    *testing.T
+	live *Live
+	told map[string]News // the last news of each finding
+	left int             // kept at the end
+}
+
+func (f *feed) step(now, open int64) {
+	f.t.Helper()
+	news, err := f.live.Step(now, open)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, n := range news {
+		key := n.Finding.ID
+		if _, ok := f.told[key]; ok == n.First {
+			f.t.Errorf("%s %s is told for the first time: %v, was told before: %v", n.Finding.Class, n.Finding.Anomaly, n.First, ok)
+		}
+		f.told[key] = n
+	}
+}
+
+// play feeds a history in the order of its ends, and finishes.
+func play(t *testing.T, rng *rand.Rand, info history.Info, h []*history.Txn, o LiveOptions) (*feed, *Result) {
+	t.Helper()
+	f := &feed{t: t, live: NewLive(o), told: make(map[string]News)}
+	running := info
+	running.Ended = time.Time{}
+	f.live.Add(running)
+	inOrder := slices.Clone(h)
+	slices.SortFunc(inOrder, func(x, y *history.Txn) int { return cmp.Compare(x.End, y.End) })
+	for i, txn := range inOrder {
+		if err := f.live.AddTxn(txn); err != nil {
+			t.Fatal(err)
+		}
+		if rng.IntN(2) > 0 {
+			continue
+		}
+		open := txn.End + 1
+		for _, x := range inOrder[i+1:] {
+			open = min(open, x.Start)
+		}
+		f.step(txn.End, open)
+	}
+	f.live.Add(info)
+	f.left = f.live.Stats().Kept
+	f.step(math.MaxInt64, math.MaxInt64)
+	r, err := f.live.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, r
+}
+
+// brief gives what two analyses must agree on of each finding.
+func brief(r *Result) []string {
+	var lines []string
+	for _, f := range r.Findings {
+		line := fmt.Sprintf("%s %s %s x%d, %d to %d, %d sets, %d patterns, %v", f.ID, f.Class, f.Anomaly, f.Count, f.First, f.Last,
+			f.ProgramSets, f.Patterns, f.Tables)
+		if f.Patterns == 1 { // of several, which one's witness is shown goes by the order of discovery where they are as frequent
+			line += fmt.Sprintf(", cycle of %d", len(f.Witness))
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// forStreams runs check on random histories that go on for a while with a few transactions at a time.
+func forStreams(t *testing.T, check func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn)) {
+	n := *histories / 25
+	if testing.Short() {
+		n /= 20
+	}
+	for seed := range n {
+		rng := rand.New(rand.NewPCG(uint64(seed), 9))
+		c := histgen.Random(rng)
+		c.Txns, c.Open = 5+rng.IntN(40), 2+rng.IntN(3)
+		h := histgen.Generate(rng, c)
+		// That is the order in which a recording is read.
+		slices.SortFunc(h, func(x, y *history.Txn) int {
+			return cmp.Or(cmp.Compare(x.Session, y.Session), cmp.Compare(x.Start, y.Start))
+		})
+		check(t, rng, c, h)
+		if t.Failed() {
+			t.Fatalf("history %d (%+v):\n%s", seed, c, dump(h))
+		}
+	}
+}
+
+func sameAsBatch(t *testing.T, got, want *Result) {
+	t.Helper()
+	if w, g := brief(want), brief(got); !slices.Equal(w, g) {
+		t.Errorf("live:\n%q\nbatch:\n%q", g, w)
+	}
+	if !reflect.DeepEqual(got.Levels, want.Levels) {
+		t.Errorf("live: %+v\nbatch: %+v", got.Levels, want.Levels)
+	}
+	if !reflect.DeepEqual(got.Coverage, want.Coverage) {
+		t.Errorf("live: %+v\nbatch: %+v", got.Coverage, want.Coverage)
+	}
+}
+
+func TestLiveFindsWhatTheBatchFindsWithinItsWindow(t *testing.T) {
+	counts := make(map[Anomaly]int)
+	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+		_, got := play(t, rng, c.Info(), h, LiveOptions{Window: forever, Patience: forever})
+		sameAsBatch(t, got, analyze(t, c.Info(), h))
+		for _, f := range got.Findings {
+			counts[f.Anomaly]++
+		}
+	})
+	wantAll(t, counts, G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew,
+		WriteSkew, DirtyUpdate, LostWrite)
+}
+
+// Where the store keeps its word, nothing that is open reaches what the Live lets go.
+func TestLiveNeedsNoWindowWhereTheServerKeepsItsWord(t *testing.T) {
+	gone, all := 0, 0
+	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+		if c.Engine == histgen.Broken {
+			return
+		}
+		f, got := play(t, rng, c.Info(), h, LiveOptions{Patience: forever})
+		sameAsBatch(t, got, analyze(t, c.Info(), h))
+		f.toldAll(got)
+		gone += len(h) - f.left
+		all += len(h)
+	})
+	if gone < all/2 {
+		t.Errorf("%d of %d transactions were let go before the end", gone, all)
+	}
+}
+
+// toldAll checks that the findings of a result were told, with their counts, and nothing else but longer cycles
+// whose statements a shorter one explained later.
+func (f *feed) toldAll(r *Result) {
+	f.t.Helper()
+	final := make(map[string]bool)
+	for _, x := range r.Findings {
+		final[x.ID] = true
+		if n, ok := f.told[x.ID]; x.Patterns == 1 && (!ok || n.Finding.Count != x.Count) {
+			f.t.Errorf("%s %s x%d was told as %+v", x.Class, x.Anomaly, x.Count, n.Finding)
+		}
+	}
+	for id, n := range f.told {
+		if !final[id] && len(n.Finding.Witness) < 3 && len(r.Findings) < maxPatterns {
+			f.t.Errorf("%s %s was told and is no finding in the end", n.Finding.Class, n.Finding.Anomaly)
+		}
+	}
+}
+
+// Whatever is told is true: its cycle is there in the whole history. Where a transaction was let go that comes in
+// between, an edge stands for a path.
+func TestLiveTellsNothingButTheTruthHoweverLittleItKeeps(t *testing.T) {
+	told, missed := 0, 0
+	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+		f, got := play(t, rng, c.Info(), h, LiveOptions{Limit: 1 + rng.IntN(8)})
+		a := New(Options{})
+		want, err := finishAll(a, c.Info(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leads := leading(t, a, h)
+		for _, n := range f.told {
+			told++
+			for _, e := range n.Finding.Witness {
+				order := e.Kind == SO && e.From.Session == e.To.Session && e.From.End < e.To.Start || e.Kind == RT && e.From.End < e.To.Start
+				if len(n.Finding.Witness) > 1 && !order && !leads[e.From.ID.Seq()-1][e.To.ID.Seq()-1] {
+					t.Errorf("%s %s rests on %s -%s-> %s by %v, which is none", n.Finding.Class, n.Finding.Anomaly, e.From.ID, e.Kind, e.To.ID, e.Row)
+				}
+			}
+		}
+		missed += max(0, total(want)-total(got))
+	})
+	t.Logf("%d findings told, %d occurrences missed", told, missed)
+}
+
+func total(r *Result) int {
+	n := 0
+	for _, f := range r.Findings {
+		n += f.Count
+	}
+	return n
+}
+
+func finishAll(a *Analyzer, info history.Info, h []*history.Txn) (*Result, error) {
+	if err := a.Add(info); err != nil {
+		return nil, err
+	}
+	for _, txn := range h {
+		if err := a.AddTxn(txn); err != nil {
+			return nil, err
+		}
+	}
+	return a.Finish()
+}
+
+// leading says from which transactions dependencies lead to which, by their counters less one.
+func leading(t *testing.T, a *Analyzer, h []*history.Txn) [][]bool {
+	edges := make([][]bool, len(h))
+	for i := range edges {
+		edges[i] = make([]bool, len(h))
+	}
+	for e, err := range a.Edges() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind != SO {
+			edges[e.From.ID.Seq()-1][e.To.ID.Seq()-1] = true
+		}
+	}
+	return closure(edges)
+}
+
+// A million transactions over a few rows leave no more behind than those that are open can reach.
+func TestLiveKeepsWhatIsOpenAndItsWindow(t *testing.T) {
+	n := 1_000_000
+	if testing.Short() {
+		n /= 20
+	}
+	l := NewLive(LiveOptions{Window: 100, Patience: forever})
+	l.Add(benchInfo())
+	most, added := 0, 0
+	err := serial(n, 500, func(txn *history.Txn) error {
+		kept := *txn
+		kept.Stmts = slices.Clone(txn.Stmts)
+		for i := range kept.Stmts {
+			kept.Stmts[i].Accesses = slices.Clone(txn.Stmts[i].Accesses)
+		}
+		if err := l.AddTxn(&kept); err != nil {
+			return err
+		}
+		most = max(most, l.Stats().Kept)
+		if added++; added%1000 > 0 {
+			return nil
+		}
+		_, err := l.Step(txn.End, txn.End)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most > 1200 {
+		t.Errorf("%d transactions were kept at once", most)
+	}
+	r, err := l.Finish()
+	if err != nil || len(r.Findings) > 0 || r.Coverage.Committed != n {
+		t.Errorf("the result is %+v, error %v", r, err)
+	}
+}
+
+func TestLiveTakesNoTransactionTwice(t *testing.T) {
+	l := NewLive(LiveOptions{})
+	txn := &history.Txn{ID: history.MakeTxnID(scriptRun, 1)}
+	if err := l.AddTxn(txn); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.AddTxn(txn); err == nil {
+		t.Error("a transaction was taken twice")
+	}
+}

@@ -1,0 +1,159 @@
+package analyzer
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/isotap/isotap/history"
+)
+
+// parts says which transactions of a [Live] are done with. Times count from its first run's start.
+type parts struct {
+	o  *order
+	at []int64 // by transaction: when it ended
+	// What ended before settled is let go after this step; what ended before closed cannot be on a cycle with what
+	// is open or yet to come, and what ended before due has waited long enough.
+	settled, closed, due int64
+	// natural is what settled would be without [LiveOptions.Limit].
+	natural int64
+	open    []history.Run // the runs that have not ended
+}
+
+// The parts that anomalies are in.
+const (
+	partSettled = "s"
+	partKnown   = "k" // it can be told
+	partOpen    = "o"
+	partGarbage = "g" // followed by the run that may still show not to be recorded to its end
+)
+
+// parts finds the parts of what is kept.
+func (l *Live) parts(a *Analyzer, now, open int64) *parts {
+	p := &parts{o: a.order, at: l.times(a.order), due: subtract(now, l.opts.Patience)}
+	for _, info := range l.infos {
+		if info.Ended.IsZero() {
+			p.open = append(p.open, info.Run)
+		}
+	}
+	spans := p.spans(a)
+	p.closed = below(spans, open)
+	p.natural = below(spans, min(open, subtract(now, l.opts.Window)))
+	p.settled = max(p.natural, l.forced(p.at))
+	return p
+}
+
+func subtract(t int64, d time.Duration) int64 {
+	if t < math.MinInt64+int64(d) {
+		return math.MinInt64
+	}
+	return t - int64(d)
+}
+
+// times gives the ends of the transactions, counted from the first run's start.
+func (l *Live) times(o *order) []int64 {
+	offsets := make([]int64, len(o.runs))
+	for r := range o.runs {
+		offsets[r] = l.offsets[o.runs[r].info.Run]
+	}
+	at := make([]int64, len(o.txns))
+	for t := range o.txns {
+		at[t] = o.txns[t].end + offsets[o.txns[t].run]
+	}
+	return at
+}
+
+// forced is before which time transactions go because there are too many.
+func (l *Live) forced(at []int64) int64 {
+	if len(at) <= l.opts.Limit {
+		return math.MinInt64
+	}
+	sorted := slices.Clone(at)
+	slices.Sort(sorted)
+	return sorted[len(at)-l.opts.Limit]
+}
+
+// spans finds the stretches of time that an anomaly may cover: those of the dependencies on transactions that did not end
+// later, as [order.spans] says, and of all that is wrong with single reads.
+func (p *parts) spans(a *Analyzer) []span {
+	var spans []span
+	cover := func(from, to int32) {
+		if from >= 0 && to >= 0 {
+			spans = append(spans, span{min(p.at[from], p.at[to]), max(p.at[from], p.at[to])})
+		}
+	}
+	p.o.each(func(d dep) {
+		if p.at[d.from] >= p.at[d.to] {
+			cover(d.from, d.to)
+		}
+	})
+	reads := newCollector(p.o, a.opts)
+	reads.apart = func(_ Anomaly, witness []dep) string {
+		cover(witness[0].from, witness[0].to)
+		return ""
+	}
+	a.findReads(reads)
+	return spans
+}
+
+// below gives the latest time, not after t, that no span covers beyond its first moment: nothing that ended
+// before it is on a cycle with anything else.
+func below(spans []span, t int64) int64 {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(b.to, a.to) })
+	for _, s := range spans {
+		if s.to < t {
+			break
+		}
+		t = min(t, s.from)
+	}
+	return t
+}
+
+// of gives the part of an anomaly.
+func (p *parts) of(name Anomaly, witness []dep) string {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for i := range witness {
+		for _, t := range [2]int32{witness[i].from, witness[i].to} {
+			if t >= 0 {
+				first, last = min(first, p.at[t]), max(last, p.at[t])
+			}
+		}
+	}
+	settled := first < p.settled || p.settled == math.MaxInt64
+	switch {
+	case name == GarbageRead && witness[0].from < 0 && slices.Contains(p.open, p.runOf(witness[0].version)):
+		if settled {
+			return partGarbage + p.runOf(witness[0].version).String()
+		}
+		return partOpen
+	case settled:
+		return partSettled
+	case last < p.closed || last <= p.due:
+		return partKnown
+	default:
+		return partOpen
+	}
+}
+
+func (p *parts) runOf(version int32) history.Run { return p.o.runs[p.o.tagOf(version).run].info.Run }
+
+// foundBeside says what [judge.findBeside] does of the transactions that are settled.
+func (p *parts) foundBeside(opts Options) bool {
+	j := newJudge(p.o, opts)
+	for t := range p.o.txns {
+		if p.at[t] >= p.settled && p.settled != math.MaxInt64 {
+			continue
+		}
+		if p.o.txns[t].cloud > 0 && !j.promise(int32(t)).Together {
+			return true
+		}
+		from, to := p.o.accessesOf(int32(t))
+		for i := from; i < to; i++ {
+			if v := p.o.seen[i]; v >= 0 && p.runOf(v) == history.Unrecorded {
+				return true
+			}
+		}
+	}
+	return false
+}

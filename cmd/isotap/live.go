@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/report"
+)
+
+// watching says how findings are told while they are made.
+type watching struct {
+	on     bool
+	json   bool
+	window time.Duration
+	limit  int
+}
+
+// flags adds --name, which turns it on, and what belongs to it.
+func (w *watching) flags(c *cobra.Command, name, usage string) {
+	f := c.Flags()
+	f.BoolVar(&w.on, name, false, usage)
+	f.DurationVar(&w.window, "live-window", live.DefaultWindow, "how long the live analysis remembers a transaction at least")
+	f.IntVar(&w.limit, "live-limit", analyzer.DefaultLimit, "how many transactions it remembers at most")
+}
+
+func (w *watching) check() error {
+	if w.window <= 0 || w.limit <= 0 {
+		return fmt.Errorf("--live-window and --live-limit must be more than 0")
+	}
+	return nil
+}
+
+// options tells findings to out; a failure to write ends nothing, and is told to complain.
+func (w *watching) options(out io.Writer, complain func(error)) *live.Options {
+	o := &live.Options{LiveOptions: analyzer.LiveOptions{Window: w.window, Limit: w.limit}}
+	tell := report.NewLive(out, report.TerminalOptions{Color: report.UseColor(out)}).News
+	if w.json {
+		lines := report.NewLiveJSON(out)
+		tell = lines.News
+		o.Begin = func(info history.Info) { lines.Run(info) }
+	}
+	o.Tell = func(news []analyzer.News) {
+		if err := tell(time.Now(), news); err != nil {
+			complain(err)
+		}
+	}
+	return o
+}
+
+// warn says what a live analysis may have missed.
+func warn(w io.Writer, s analyzer.LiveStats) {
+	if s.Cut > 0 {
+		fmt.Fprintf(w, "isotap: %d transactions were let go while others that overlapped them were open: isotap analyze finds the anomalies between them, too\n", s.Cut)
+	}
+}
