@@ -16,15 +16,16 @@ import (
 
 // output says where a result goes and what exit status it gives.
 type output struct {
-	json     bool
-	verbose  bool
-	html     string
-	files    []string // the exports'
-	failOn   string
-	limit    int
-	baseline string
-	update   string
-	known    *baseline.Use // nil without a baseline
+	json      bool
+	verbose   bool
+	html      string
+	files     []string // the exports'
+	scenarios string
+	failOn    string
+	limit     int
+	baseline  string
+	update    string
+	known     *baseline.Use // nil without a baseline
 }
 
 // exports are the reports for other programs, each with its flag.
@@ -49,6 +50,8 @@ func (o *output) flags(c *cobra.Command) {
 		f.StringVar(&o.files[i], e.flag, "", "write "+e.what+" to this file")
 		must(c.MarkFlagFilename(e.flag, e.extension))
 	}
+	f.StringVar(&o.scenarios, "scenarios", "", "write the interleaving of each finding to a file in this directory (docs/scenarios.md)")
+	must(c.MarkFlagDirname("scenarios"))
 	f.IntVar(&o.limit, "limit", 10, "how many findings the text report shows; 0 for all (JSON has all)")
 	if o.failOn == "" {
 		o.failOn = "hazard"
@@ -118,6 +121,9 @@ func (o *output) writeFiles(c *cobra.Command, r *analyzer.Result) error {
 		if err == nil {
 			err = writeFile(o.files[i], func(w io.Writer) error { return exports[i].write(w, r, o) })
 		}
+	}
+	if err == nil && o.scenarios != "" {
+		err = report.Scenarios(o.scenarios, r)
 	}
 	return err
 }

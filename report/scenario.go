@@ -1,0 +1,102 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+)
+
+// Scenarios writes the interleaving of each finding's witness into a directory, which it makes: one file for
+// each, named by the anomaly and the finding's id. Findings without a transaction have none.
+func Scenarios(dir string, r *analyzer.Result) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("write the scenarios: %w", err)
+	}
+	clock := newClock(r.Runs)
+	for _, f := range r.Findings {
+		s := newScenario(f, clock)
+		if len(s.Steps) == 0 {
+			continue
+		}
+		file, err := os.Create(filepath.Join(dir, scenarioName(f)))
+		if err != nil {
+			return fmt.Errorf("write the scenarios: %w", err)
+		}
+		if err := errors.Join(s.Write(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scenarioName is a file's name, whatever is in the id.
+func scenarioName(f *analyzer.Finding) string {
+	plain := func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}
+	return strings.Map(plain, string(f.Anomaly)+"-"+f.ID) + ".yaml"
+}
+
+func newScenario(f *analyzer.Finding, c clock) *scenario.Scenario {
+	w := newWitness(f)
+	s := &scenario.Scenario{Name: string(f.Anomaly), From: "finding " + f.ID, Tables: f.Tables, Setup: []string{},
+		Expect: scenario.Outcome{Anomalies: []string{string(f.Anomaly)}}}
+	for _, t := range w.txns {
+		session := scenario.Session{Name: w.name(t)}
+		if t.Level != history.LevelUnknown {
+			session.Level = t.Level.String()
+		}
+		s.Sessions = append(s.Sessions, session)
+	}
+	steps := w.interleaving(c)
+	for i, x := range steps {
+		if first := &x.txn.Stmts[0]; x.stmt == first && !x.txn.Implicit && first.Kind != history.Begin {
+			s.Steps = append(s.Steps, scenario.Step{Session: w.name(x.txn), SQL: "BEGIN"})
+		}
+		s.Steps = append(s.Steps, newStep(w, steps, i))
+		if last := &x.txn.Stmts[len(x.txn.Stmts)-1]; x.stmt == last && !x.txn.Implicit {
+			s.Steps = append(s.Steps, lastStep(w, x.txn, last)...)
+		}
+	}
+	return s
+}
+
+func newStep(w *witness, steps []step, i int) scenario.Step {
+	x := steps[i]
+	out := scenario.Step{Session: w.name(x.txn), SQL: statementText(x.stmt)}
+	out.Incomplete = len(placeholders(x.stmt.Shape)) != len(x.stmt.Args)
+	for _, other := range steps {
+		ended := other.at + other.txn.End - other.stmt.Start
+		out.Waits = out.Waits || other.txn != x.txn && x.at < ended && ended <= x.at+x.stmt.End-x.stmt.Start
+	}
+	switch {
+	case x.stmt.Error != (history.Error{}):
+		out.Error = x.stmt.Error.SQLState
+	case x.stmt.Kind == history.Select:
+		out.Rows = &x.stmt.Rows
+	case x.stmt.Kind == history.Insert, x.stmt.Kind == history.Update, x.stmt.Kind == history.Delete:
+		out.Affected = &x.stmt.Affected
+	}
+	return out
+}
+
+// lastStep ends a transaction whose end is no statement of the recording.
+func lastStep(w *witness, t *history.Txn, last *history.Stmt) []scenario.Step {
+	switch {
+	case last.Kind == history.Commit, last.Kind == history.Rollback:
+		return nil
+	case t.Status == history.Aborted:
+		return []scenario.Step{{Session: w.name(t), SQL: "ROLLBACK"}}
+	}
+	return []scenario.Step{{Session: w.name(t), SQL: "COMMIT"}}
+}
