@@ -85,7 +85,7 @@ func mayFix(s *history.Stmt, sh shape) bool {
 	case history.Select:
 		return s.Locking == history.NoLock || sh.nested || sh.calls
 	case history.Insert, history.Update, history.Delete, history.Replace:
-		return s.Observation != history.Exact || sh.nested || sh.calls || strings.Contains(strings.ToUpper(s.Shape), "SELECT")
+		return s.Observation != history.Exact || sh.selects || sh.calls
 	}
 	return true
 }

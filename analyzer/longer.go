@@ -35,11 +35,24 @@ func (s *search) eachSingle(fit func(in, out *dep) bool, yield func(cycle []int3
 			in := &s.edges[f]
 			return fit(in, d) && (s.class == Hazard || s.judge.bindsAfter(in, d))
 		}
-		path := s.path(writer, reader, keep, last, &work)
+		var path []int32
+		if s.closes(reader, func(f int32) bool { return keep(f) && last(f) }, &work) {
+			path = s.path(writer, reader, keep, last, &work)
+		}
 		if path != nil && !yield(append([]int32{e}, path...)) || work < 0 {
 			return
 		}
 	}
+}
+
+// closes says whether an edge into a node is as told: where none is, no search for a path there is worth its work.
+func (s *search) closes(v int32, ok func(e int32) bool, work *int) bool {
+	for _, e := range s.into(v) {
+		if *work--; ok(e) {
+			return true
+		}
+	}
+	return false
 }
 
 // longG2Item finds cycles of several rw. Each component is searched without bound until it has

@@ -23,7 +23,10 @@ func (s *search) eachNonadjacent(yield func(cycle []int32) bool) {
 			continue
 		}
 		inside := func(f int32) bool { return keep(f) && comp[s.to(f)] == c }
-		walk := s.alternating(e, inside, &work)
+		var walk []int32
+		if s.closes(s.from(e), func(f int32) bool { return inside(f) && s.follows(f, e) }, &work) {
+			walk = s.alternating(e, inside, &work)
+		}
 		if walk != nil && !yield(s.simple(walk)) || work < 0 {
 			return
 		}

@@ -17,17 +17,36 @@ func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
 		o := &s.scratch[i]
 		switch {
 		case o.certain():
-			s.latest[o.row] = int32(i)
+			if s.large {
+				s.latest[o.row] = int32(i)
+			}
 		case o.write() || o.is(inexact) || o.is(void) || s.runs[o.tagRun].info.Run == history.Unrecorded:
 		case o.own(id) && o.tagStmt > o.stmt:
 			s.ownReads = append(s.ownReads, ownRead{at + int32(i), none})
 		default:
-			w, ok := s.latest[o.row]
-			if ok && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) {
+			w := s.lastOwn(i)
+			if w >= 0 && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) {
 				s.ownReads = append(s.ownReads, ownRead{at + int32(i), at + w})
 			}
 		}
 	}
+}
+
+// lastOwn finds the last certain write of a row before an access in scratch; -1 for none.
+func (s *store) lastOwn(i int) int32 {
+	row := s.scratch[i].row
+	if s.large {
+		if w, ok := s.latest[row]; ok {
+			return w
+		}
+		return none
+	}
+	for w := i - 1; w >= 0; w-- {
+		if s.scratch[w].row == row && s.scratch[w].certain() {
+			return int32(w)
+		}
+	}
+	return none
 }
 
 // own says that the version of an access is one of the transaction with the given id.

@@ -25,6 +25,8 @@ type shape struct {
 	number int32 // of its class
 	nested bool  // a locking clause in it does not reach every table
 	calls  bool  // it calls functions that may be stored ones
+	// selects says that there is a SELECT in it.
+	selects bool
 }
 
 // A class is the shapes that are one but for the numbers of their tables.
@@ -105,7 +107,8 @@ func (p *programs) shape(text string) shape {
 		p.classes = append(p.classes, class{folded: folded, first: text})
 	}
 	p.classes[n].shapes++
-	s = shape{n, strings.Count(strings.ToUpper(text), "SELECT") > 1 || locksSome(text), calls(text)}
+	selects := strings.Count(strings.ToUpper(text), "SELECT")
+	s = shape{n, selects > 1 || locksSome(text), calls(text), selects > 0}
 	p.shapes[text] = s
 	return s
 }

@@ -142,11 +142,8 @@ func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
 // The verdict on each level is that of its definition, tried in every order.
 func TestVerdictIsThatOfBruteForce(t *testing.T) {
 	levels := map[string]func([]*history.Txn) bool{
-		"PL-1": withoutCycles(func(c bruteforce.Cycles) bool { return c.G0 }),
-		"PL-2+": func(h []*history.Txn) bool {
-			return bruteforce.ReadCommitted(h) && withoutCycles(func(c bruteforce.Cycles) bool { return c.GSingle })(h)
-		},
-		"PL-2": bruteforce.ReadCommitted, "RA": bruteforce.ReadAtomic, "SI": bruteforce.SnapshotIsolation,
+		"PL-2+": consistentView,
+		"PL-2":  bruteforce.ReadCommitted, "RA": bruteforce.ReadAtomic, "SI": bruteforce.SnapshotIsolation,
 		"PL-2.99": bruteforce.RepeatableRead, "PL-3": bruteforce.Serializable,
 	}
 	for prefix, order := range map[string]bruteforce.Order{"strong session ": bruteforce.BySession, "strong ": bruteforce.ByTime} {
@@ -178,12 +175,10 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 	}
 }
 
-// withoutCycles says of a history that its versions are in one order and its graph has no such cycle.
-func withoutCycles(has func(bruteforce.Cycles) bool) func([]*history.Txn) bool {
-	return func(h []*history.Txn) bool {
-		graph, ok := bruteforce.Graph(h)
-		return ok && !has(bruteforce.CyclesOf(graph))
-	}
+// consistentView says that a history is read committed and its graph has no cycle with one rw.
+func consistentView(h []*history.Txn) bool {
+	graph, ok := bruteforce.Graph(h)
+	return ok && bruteforce.ReadCommitted(h) && !bruteforce.CyclesOf(graph).GSingle
 }
 
 func TestEngineThatKeepsItsPromisesHasNoViolation(t *testing.T) {
