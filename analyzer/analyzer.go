@@ -38,15 +38,18 @@
 //  1. components of ww (G0), then of ww and wr (G1c): all edges inside them are explained;
 //  2. lost updates, then all cycles of two transactions with one rw: every rw between the two in the
 //     direction of the cycle's rw is explained; one rw is reported under one name, the strictest;
-//  3. longer G-single, then G-nonadjacent: only out of edges that are not explained yet, and only where
+//  3. longer G-single (read skews over others' writes first, and G-monotonic), then G-nonadjacent: only out of edges that are not explained yet, and only where
 //     an rw, as a pair of statements, is on no earlier finding's cycle of the same class;
 //  4. cycles of two transactions with two rw, whatever 3 found: they are the easier ones to understand;
 //  5. longer G2-item, as under 3.
 //
 // The search runs first over cycles that are violations, then over the rest, so that a hazard never
-// hides a violation. (Where a level promises serializability among its own transactions only, cycles of
+// hides a violation. Then come the cycles that go by the order of sessions, too, and at last by time: variants, which
+// are reported where they are violations only. (Where a level promises serializability among its own transactions only, cycles of
 // these alone come before all.) A history with any cycle has at least one finding, and one at a single level has a
 // finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
+//
+// Whatever was explained, the verdict on the levels of the theory ([Verdict]) counts every cycle.
 //
 // Findings are groups: the same anomaly made by the same statements, whatever else the transactions did.
 // Statements that differ only in the number at the end of a table's name are one, and so are too many
@@ -68,9 +71,10 @@
 // cloud.go knows the statements that may have written without a trace. order.go, lists.go and partial.go put each
 // row's versions in order; reads.go and own.go find what is wrong with a single read, edges.go the dependencies.
 // suspects.go leaves out the transactions that cannot be on a cycle, and search.go looks at the rest: the
-// components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (longer.go,
-// nonadjacent.go); names.go names them. judge.go tells violations from hazards by what servers document (promises.go), and
-// levels.go knows the levels of theory. collector.go groups what was found, describe.go makes findings
+// components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
+// nonadjacent.go), those of sessions and time (orders.go); names.go names them. judge.go tells violations from hazards
+// by what servers document (promises.go, with its sources in grounds.go) or by the levels of theory (levels.go), on which
+// verdict.go gives the verdict. collector.go groups what was found, describe.go makes findings
 // (finding.go) of the groups, explain.go, advice.go and fixes.go put them into words.
 package analyzer
 
