@@ -98,6 +98,14 @@ T4 committed RC | u x T2.1 | u y 0
 T5 committed RC | u x T3.1`, "violation lost write", "hazard read skew")
 }
 
+// Who reads a version that two others replaced missed both.
+func TestReaderOfAForkedVersionMissedBothSuccessors(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | u x 0
+T2 committed RC | u x 0 | u y 0
+T3 committed RC | r x 0 | r y T2.2`, "violation lost write", "hazard read skew")
+}
+
 func TestHazardDoesNotHideViolationThroughTheSameRead(t *testing.T) {
 	// T1's read of x makes a lost update with T2, which RR permits, and a read skew, which it forbids.
 	expect(t, scriptInfo(), `
