@@ -12,6 +12,9 @@ var planted = []struct{ name, history, want string }{
 	{"dirty writes cross in two rows", `
 T1 committed RC | u x 0 | u y T2.2
 T2 committed RC | u x T1.1 | u y 0`, "violation G0"},
+	{"dirty writes beside a read", `
+T1 committed RC | r z T2.3 | u x 0 | u y T2.2
+T2 committed RC | u x T1.2 | u y 0 | u z 0`, "violation G0"},
 	{"dirty writes around a whole transaction", `
 T1 committed RC | u x 0 | u x T2.1
 T2 committed RC | u x T1.1`, "violation G0"},

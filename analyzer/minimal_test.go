@@ -98,6 +98,26 @@ T4 committed RC | u x T2.1 | u y 0
 T5 committed RC | u x T3.1`, "violation lost write", "hazard read skew")
 }
 
+// A write skew is found whatever its rw explain, and does not hide the stricter cycle that one of them is on.
+func TestWriteSkewStandsBesideStricterCycle(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RR | u x 0
+T2 committed RR | r z 0 | u y 0
+T3 committed RC | r y 0 | r x T1.1 | u z 0
+T4 committed RC | r x 0 | r y T2.2`, "hazard G-nonadjacent", "hazard write skew")
+}
+
+// What serializable transactions do to each other is not hidden by a hazard through the same reads.
+func TestHazardDoesNotHideViolationAmongSerializableTransactions(t *testing.T) {
+	info := scriptInfo()
+	info.Server = history.Server{Engine: "postgresql", Version: "15.18"}
+	expect(t, info, `
+T1 committed SR | r x 0 | r b T4.2 | r c T3.2
+T2 committed SR | u x 0 | r q 0 | r r 0
+T3 committed SR | u r 0 | u c 0
+T4 committed RC | u q 0 | u b 0`, "violation G2-item")
+}
+
 // Who reads a version that two others replaced missed both.
 func TestReaderOfAForkedVersionMissedBothSuccessors(t *testing.T) {
 	expect(t, scriptInfo(), `

@@ -114,6 +114,8 @@ func TestModelsJudgeByTheTheory(t *testing.T) {
 		{"T1 committed RR | r y 0 | r x T3.2\nT2 committed RR | u y 0\nT3 committed RR | r y T2.1 | u x 0", "PL-2L", "hazard G-single"},
 		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | r y T2.1 | u x 0", "PL-2+", "violation G-single"},
 		{"T1 committed RC | u x 0 | r x 0", "PL-1", "violation internal inconsistency"},
+		// A shorter cycle through the same read, which RA permits, does not hide the fractured reads.
+		{"T1 committed RC | r y 0 | r x T4.2 | r q T5.2\nT2 committed RC | u y 0 | u p 0\nT3 committed RC | u y T2.1\nT4 committed RC | u y T3.1 | u x 0\nT5 committed RC | r p T2.2 | u q 0", "RA", "violation read skew"},
 		// A lost update through the same read does not hide that the transaction saw the other's write before.
 		{"T1 committed RC | r y T2.2 | r x 0 | u x T2.1\nT2 committed RC | u x 0 | u y 0", "MAV", "violation OTV"},
 	} {
