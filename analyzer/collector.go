@@ -158,7 +158,7 @@ func stageOf(name Anomaly, length int) int {
 		return 2
 	case name == GNonadjacent:
 		return 3
-	case length > 2 && name == G2Item:
+	case length > 2 && (name == G2Item || name == G2):
 		return 5
 	case name.base() == G2Item:
 		return 4

@@ -86,7 +86,9 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 		if owner == t {
 			return
 		}
-		yield(dep{from: owner, to: t, kind: wr, inexact: unsure, access: i, version: v, next: none})
+		if o.accesses[i].op != notFound {
+			yield(dep{from: owner, to: t, kind: wr, inexact: unsure, access: i, version: v, next: none})
+		}
 	}
 	o.missed(t, i, v, yield)
 	next := o.next[v]

@@ -92,6 +92,10 @@ func (t *teller) deed(e *Edge, who func(*history.Txn) string) string {
 	case RT:
 		return fmt.Sprintf("%s had ended before %s began, %s earlier", from, to, time.Duration(e.To.Start-e.From.End))
 	case RW:
+		if e.NotFound {
+			return fmt.Sprintf("%s looked for rows of %s with %s and did not find row %s; %s wrote version %s of it, which it would have found, in %s",
+				from, e.Row.Table, quote(e.FromStmt), e.Row.ID, to, e.Next, quote(e.ToStmt))
+		}
 		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
 	case WW:
 		return fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
@@ -215,6 +219,10 @@ func (t *teller) summary() string {
 		return fmt.Sprintf("A transaction writes on top of what it has not seen: it reads %s with %s before %s of another, and then writes %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
 	case WriteSkew:
 		return fmt.Sprintf("Two transactions decide on what the other is changing: one reads %s with %s while the other runs %s, and the other reads %s with %s while the first runs %s.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.FromStmt), shapeOf(last.ToStmt))
+	case Phantom:
+		return fmt.Sprintf("A transaction sees what came of a row that it did not find: it looks for rows of %s with %s before %s of another, and then goes by what that one did.", table, out, shapeOf(e.ToStmt))
+	case PhantomSkew:
+		return fmt.Sprintf("Two transactions decide on what is not there, and change it for each other: one looks for rows of %s with %s while the other runs %s, and the other goes by %s while the first runs %s.", table, out, shapeOf(e.ToStmt), shapeOf(last.FromStmt), shapeOf(last.ToStmt))
 	case G0:
 		return fmt.Sprintf("Uncommitted writes of %s overwrite each other: %s and %s are interleaved.", table, out, shapeOf(e.ToStmt))
 	case G1a:

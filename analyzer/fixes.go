@@ -22,7 +22,7 @@ func (t *teller) advice() []string {
 		}
 		return []string{"Run these transactions at " + level + "."}
 	}
-	fixes := t.lockReads()
+	fixes := append(t.keepAway(), t.lockReads()...)
 	if t.f.Anomaly == LostUpdate {
 		fixes = append(fixes, t.keepUpdate()...)
 	}
@@ -54,7 +54,7 @@ func (t *teller) lockReads() []string {
 	seen := make(map[string]bool)
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
-		if e.Kind != RW || e.FromStmt == nil || seen[e.FromStmt.Shape] {
+		if e.Kind != RW || e.NotFound || e.FromStmt == nil || seen[e.FromStmt.Shape] {
 			continue
 		}
 		seen[e.FromStmt.Shape] = true
@@ -64,6 +64,22 @@ func (t *teller) lockReads() []string {
 		} else if e.FromStmt.Locking == history.NoLock {
 			fixes = append(fixes, fmt.Sprintf("Lock the rows of %s that the transaction goes by before %s reads them.", e.Row.Table, shapeOf(e.FromStmt)))
 		}
+	}
+	return fixes
+}
+
+// keepAway advises what keeps rows away that a condition looked for and did not find: no lock on rows does.
+func (t *teller) keepAway() []string {
+	var fixes []string
+	seen := make(map[string]bool)
+	for i := range t.f.Witness {
+		e := &t.f.Witness[i]
+		if !e.NotFound || e.FromStmt == nil || seen[e.FromStmt.Shape] {
+			continue
+		}
+		seen[e.FromStmt.Shape] = true
+		fixes = append(fixes, fmt.Sprintf("Let a constraint of %s (UNIQUE, or EXCLUDE for ranges) forbid the rows that %s looks for, or lock first, in every such transaction, one row that stands for all of them, such as their parent's: "+
+			"locks on the rows that it finds keep no new ones away.", e.Row.Table, shapeOf(e.FromStmt)))
 	}
 	return fixes
 }

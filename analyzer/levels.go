@@ -13,6 +13,8 @@ type TheoryLevel struct {
 	Aliases []string // other names of it, Elle's among them
 	Forbids []Anomaly
 	Source  string
+	// Predicates are what it forbids that is no case of a phenomenon of rows alone, by which levels are ordered here.
+	Predicates []Anomaly
 }
 
 // TheoryLevels are the levels that the anomalies found here can tell apart, weaker ones before stronger
@@ -21,29 +23,28 @@ type TheoryLevel struct {
 // fit what their own transaction wrote (Adya 1999, 3.1: versions of a row are in one order, and a transaction sees
 // its own last write).
 //
-// What is said of predicates (PL-3 beyond PL-2.99) needs predicates to be observed.
+// What is said of predicates (PL-3 beyond PL-2.99) needs predicates to be observed (mode predicates).
 var TheoryLevels = []TheoryLevel{
-	{"PL-1", []string{"read-uncommitted"}, []Anomaly{G0}, "Adya 1999, 4.2.1"},
-	{"PL-2", []string{"read-committed"}, []Anomaly{G1a, G1b, G1c}, "Adya 1999, 4.2.2"},
-	{"PL-CS", []string{"cursor-stability"}, []Anomaly{G1a, G1b, G1c, GCursor}, "Adya 1999, 4.3.2"},
-	{"MAV", []string{"monotonic-atomic-view"}, []Anomaly{G1a, G1b, G1c, OTV}, "Bailis et al. 2013, Highly Available Transactions, 5.1.2"},
-	{"PL-2L", []string{"monotonic-view"}, []Anomaly{G1a, G1b, G1c, GMonotonic}, "Adya 1999, 4.3.1"},
-	{"RA", []string{"read-atomic"}, []Anomaly{G1a, G1b, G1c, ReadSkew}, "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
-	{"PL-2+", []string{"consistent-view"}, []Anomaly{G1a, G1b, G1c, GSingle}, "Adya 1999, 4.3.3"},
-	{"PL-FCV", []string{"forward-consistent-view"}, []Anomaly{G1a, G1b, G1c, GSIb}, "Adya 1999, 4.3.5"},
-	{"SI", []string{"PL-SI", "snapshot-isolation"}, []Anomaly{G1a, G1b, G1c, GNonadjacent},
-		"Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
-	{"PL-2.99", []string{"repeatable-read"}, []Anomaly{G1a, G1b, G1c, G2Item}, "Adya 1999, 4.2.3"},
-	{"PL-3", []string{"serializable"}, []Anomaly{G1a, G1b, G1c, G2}, "Adya 1999, 4.2.4"},
-	{"strong session PL-1", []string{"strong-session-read-uncommitted"}, []Anomaly{G0.Process()}, strongSession},
-	{"strong session PL-2", []string{"strong-session-read-committed"}, []Anomaly{G1a, G1b, G1c.Process()}, strongSession},
-	{"strong session SI", []string{"strong-session-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, strongSession},
-	{"strong session PL-3", []string{"strong-session-serializable"}, []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, strongSession},
-	{"strong PL-1", []string{"strong-read-uncommitted"}, []Anomaly{G0.Realtime()}, strong},
-	{"strong PL-2", []string{"strong-read-committed"}, []Anomaly{G1a, G1b, G1c.Realtime()}, strong},
-	{"strong SI", []string{"strong-snapshot-isolation"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()},
-		"Daudjee and Salem 2006. Adya's G-SI (1999, 4.3) forbids G-SIa, too"},
-	{"PL-SS", []string{"strong-serializable", "strict-serializable"}, []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()}, "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
+	{Name: "PL-1", Aliases: []string{"read-uncommitted"}, Forbids: []Anomaly{G0}, Source: "Adya 1999, 4.2.1"},
+	{Name: "PL-2", Aliases: []string{"read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c}, Source: "Adya 1999, 4.2.2"},
+	{Name: "PL-CS", Aliases: []string{"cursor-stability"}, Forbids: []Anomaly{G1a, G1b, G1c, GCursor}, Source: "Adya 1999, 4.3.2"},
+	{Name: "MAV", Aliases: []string{"monotonic-atomic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, OTV}, Source: "Bailis et al. 2013, Highly Available Transactions, 5.1.2"},
+	{Name: "PL-2L", Aliases: []string{"monotonic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GMonotonic}, Source: "Adya 1999, 4.3.1"},
+	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, ReadSkew}, Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
+	{Name: "PL-2+", Aliases: []string{"consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSingle}, Source: "Adya 1999, 4.3.3", Predicates: []Anomaly{Phantom}},
+	{Name: "PL-FCV", Aliases: []string{"forward-consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSIb}, Source: "Adya 1999, 4.3.5"},
+	{Name: "SI", Aliases: []string{"PL-SI", "snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent}, Predicates: []Anomaly{Phantom},
+		Source: "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
+	{Name: "PL-2.99", Aliases: []string{"repeatable-read"}, Forbids: []Anomaly{G1a, G1b, G1c, G2Item}, Source: "Adya 1999, 4.2.3"},
+	{Name: "PL-3", Aliases: []string{"serializable"}, Forbids: []Anomaly{G1a, G1b, G1c, G2}, Source: "Adya 1999, 4.2.4"},
+	{Name: "strong session PL-1", Aliases: []string{"strong-session-read-uncommitted"}, Forbids: []Anomaly{G0.Process()}, Source: strongSession},
+	{Name: "strong session PL-2", Aliases: []string{"strong-session-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Process()}, Source: strongSession},
+	{Name: "strong session SI", Aliases: []string{"strong-session-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, Source: strongSession, Predicates: []Anomaly{Phantom}},
+	{Name: "strong session PL-3", Aliases: []string{"strong-session-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, Source: strongSession},
+	{Name: "strong PL-1", Aliases: []string{"strong-read-uncommitted"}, Forbids: []Anomaly{G0.Realtime()}, Source: strong},
+	{Name: "strong PL-2", Aliases: []string{"strong-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime()}, Source: strong},
+	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()}, Source: "Daudjee and Salem 2006. Adya's G-SI (1999, 4.3) forbids G-SIa, too"},
+	{Name: "PL-SS", Aliases: []string{"strong-serializable", "strict-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()}, Source: "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 
 const (
@@ -80,6 +81,8 @@ var cases = map[Anomaly][]Anomaly{
 	GSingle:           {GNonadjacent, GSIb},
 	GNonadjacent:      {G2Item},
 	WriteSkew:         {G2Item},
+	Phantom:           {GSIb, G2},
+	PhantomSkew:       {G2},
 	G2Item:            {G2},
 
 	GSingle.Process():  {GSIb},
@@ -141,7 +144,7 @@ func (a Anomaly) kinds() []Anomaly {
 
 // ForbidsAnomaly says whether the level forbids an anomaly.
 func (l *TheoryLevel) ForbidsAnomaly(a Anomaly) bool {
-	return slices.Contains(never, a) || slices.ContainsFunc(l.Forbids, a.Is)
+	return slices.Contains(never, a) || slices.ContainsFunc(l.Forbids, a.Is) || slices.ContainsFunc(l.Predicates, a.Is)
 }
 
 // FindLevel finds a level of the theory by any of its names, in upper or lower case.
@@ -184,7 +187,9 @@ func (a Anomaly) base() Anomaly {
 		return G1a
 	case LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew:
 		return GSingle
-	case WriteSkew:
+	case Phantom:
+		return GSingle
+	case WriteSkew, PhantomSkew:
 		return G2Item
 	default:
 		return a

@@ -15,6 +15,12 @@ func (o *order) nameOf(cycle []dep) Anomaly {
 		return phenomenon(cycle).Process()
 	}
 	switch name := phenomenon(cycle); {
+	case name == GSingle && o.predicated(cycle):
+		return Phantom
+	case o.predicated(cycle) && len(cycle) == 2:
+		return PhantomSkew
+	case o.predicated(cycle):
+		return G2
 	case name == GSingle:
 		return o.nameSingle(cycle)
 	case name == G2Item && len(cycle) == 2 && o.row(&cycle[0]) != o.row(&cycle[1]):
@@ -48,6 +54,16 @@ func phenomenon(cycle []dep) Anomaly {
 		return GNonadjacent
 	}
 	return G2Item
+}
+
+// predicated says that one of the cycle's rw is by a predicate.
+func (o *order) predicated(cycle []dep) bool {
+	return slices.ContainsFunc(cycle, func(d dep) bool { return o.byPredicate(&d) })
+}
+
+// byPredicate says that a dependency is one on who wrote a row that a statement looked for and did not find.
+func (o *order) byPredicate(d *dep) bool {
+	return d.kind == rw && d.access >= 0 && o.accesses[d.access].op == notFound
 }
 
 // nameSingle names a cycle with one rw, its first dependency.
@@ -95,5 +111,5 @@ func (o *order) arrival(in *dep) uint32 {
 // first; then, that a transaction saw one row change comes before that two rows did not fit each other, and
 // that it saw an inconsistent state before that it wrote on top of it.
 func telling(a Anomaly) int {
-	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, GSingle}, a)
+	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, Phantom, GSingle}, a)
 }

@@ -105,7 +105,25 @@ func (o *order) resolve() error {
 		o.seen[i] = v
 		o.suspect(int32(i), v)
 	}
+	o.begetUnborn()
 	return nil
+}
+
+// begetUnborn puts the version that there was before a row was inserted below the insertion, where a predicate did not
+// find the row: nobody else sees that one.
+func (o *order) begetUnborn() {
+	unborn := false
+	for i := range o.accesses {
+		unborn = unborn || o.accesses[i].op == notFound
+	}
+	if !unborn {
+		return
+	}
+	for i := range o.accesses {
+		if a := &o.accesses[i]; a.op == history.InsertRow && a.tag().initial() {
+			o.seen[i] = o.first[a.row]
+		}
+	}
 }
 
 // suspect notes that an exact access saw a version that nobody can have written.
@@ -314,7 +332,7 @@ func (o *order) witnessCommits() {
 func (o *order) witnessCommit(access, v int32) {
 	a := &o.accesses[access]
 	owner := o.owner(v)
-	if owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate || a.is(inexact) {
+	if a.op == notFound || owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate || a.is(inexact) {
 		return
 	}
 	// At READ UNCOMMITTED a plain read proves nothing. Whoever got a lock on the row does.

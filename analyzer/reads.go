@@ -36,7 +36,7 @@ func (o *order) findRead(access int32, c *collector) {
 	}
 	a := &o.accesses[access]
 	writer := o.owner(v)
-	if writer < 0 || writer == a.txn || a.is(inexact) || a.write() && a.is(void) || !o.txns[a.txn].installed {
+	if a.op == notFound || writer < 0 || writer == a.txn || a.is(inexact) || a.write() && a.is(void) || !o.txns[a.txn].installed {
 		return
 	}
 	d := dep{from: writer, to: a.txn, kind: wr, access: access, version: v, next: none}

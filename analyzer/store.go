@@ -144,7 +144,10 @@ const (
 )
 
 func (a *access) tag() tag    { return tag{a.seq, a.tagStmt, a.tagRun} }
-func (a *access) write() bool { return a.op != history.Read }
+func (a *access) write() bool { return a.op != history.Read && a.op != notFound }
+
+// notFound is a read that did not find its row ([history.Access].Absent): it saw the version or an earlier one.
+const notFound = history.DeleteRow + 1
 
 func (a *access) is(f flags) bool { return a.flags&f != 0 }
 

@@ -80,7 +80,7 @@ func inOrderOfStrictness(found map[Anomaly]bool) []Anomaly {
 
 // strictness is the order in which a verdict names what violates a level.
 var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b, G1c,
-	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item}
+	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item, Phantom, PhantomSkew, G2}
 
 // variants are the phenomena by the order of sessions, then those by time, the strictest first.
 func variants() []Anomaly {
@@ -100,7 +100,8 @@ func (s *search) restore() {
 	s.class = Hazard
 	clear(s.told)
 	for e := range s.gone {
-		s.gone[e] = s.edges[e].inexact
+		// Predicates count by the findings that have their names.
+		s.gone[e] = s.edges[e].inexact || s.o.byPredicate(&s.edges[e])
 	}
 }
 

@@ -111,6 +111,21 @@ type Txn struct {
 	Stmts     []Stmt
 }
 
+// A VersionRef names a row version by the access that wrote it: the place of it among the statement's.
+type VersionRef struct {
+	Txn    TxnID
+	Stmt   uint32
+	Access int
+}
+
+// Matches names versions that match a predicate, as the server said when it was asked. Of versions that no Matches
+// of the run names it is not known.
+type Matches struct {
+	Database  string // as Session.Database
+	Predicate Predicate
+	Versions  []VersionRef
+}
+
 // Kind is a statement's verb, as far as the analysis cares.
 type Kind uint8
 
@@ -183,7 +198,29 @@ type Stmt struct {
 	// Places stands beside Accesses, one for one, where versions are known by where PostgreSQL keeps them
 	// and not yet by their tags (see package versions); nil otherwise.
 	Places []Place
+	// Predicates are the conditions by which the statement chose the rows among Accesses, in mode predicates.
+	Predicates []Predicate
+	// Images stands beside Accesses, one for one, in mode predicates: the values of the row as a write left it,
+	// in a form that the server reads again; empty for a read and a deletion. Nil: there are none.
+	Images []string
 }
+
+// A Predicate is a condition over the rows of one table, closed: it holds no parameters. Adya's predicate read
+// r(P: Vset(P)) is one, and all rows of the table that match it are among the statement's accesses.
+type Predicate struct {
+	Table string // Row.Table
+	// Of is how the statement names the table, spelled as the server reads it anywhere: "public"."item".
+	Of string
+	// As is the name by which Where refers to it, likewise.
+	As string
+	// Where is the condition; empty for all rows.
+	Where string
+	// Settings are those of the session that the meaning of Where's literals hangs on.
+	Settings LiteralSettings
+}
+
+// LiteralSettings are PostgreSQL's settings by which dates, times and intervals are read.
+type LiteralSettings struct{ TimeZone, DateStyle, IntervalStyle string }
 
 // Error is the server's own error; zero for success.
 type Error struct {
@@ -213,6 +250,9 @@ type Access struct {
 	// Version is the version read (Read) or replaced (UpdateRow, DeleteRow); for InsertRow it is
 	// the initial tag, or the version of the predecessor that the row continues.
 	Version Tag
+	// Absent says that the statement looked for rows by a predicate and did not find this one: what it saw of it was
+	// Version, or an earlier one, which does not match. No recording has such accesses (see package predicate).
+	Absent bool
 	// Prior holds the tags below Version in the row's wList, oldest first, as far as the list
 	// reached back. It is left out (nil) where the recording has it with the same version already.
 	Prior []Tag

@@ -27,6 +27,7 @@ type batch struct {
 	enc     encoder
 	packer  packer
 	strings uint32 // of the dictionary, written or in the batch
+	matches uint32 // likewise
 	counted uint64 // transactions written or in the batch
 
 	entries []entry
@@ -95,7 +96,7 @@ func (b *batch) txn(t *history.Txn) error {
 
 func (b *batch) addStrings() error {
 	for _, s := range b.enc.dict.fresh {
-		b.put(func(k []byte) []byte { return appendStringKey(k, b.run, b.strings) }, []byte(s))
+		b.put(func(k []byte) []byte { return appendNumberKey(k, keyString, b.run, b.strings) }, []byte(s))
 		b.strings++
 		if err := b.commitIfFull(); err != nil {
 			return err

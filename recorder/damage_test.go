@@ -287,7 +287,7 @@ func TestDamagedValuesAreNamed(t *testing.T) {
 		{"part missing", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, nil, "part 2 of 4", 59},
 		{"part changed", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, []byte{packZstd, 1}, "decompress", 59},
 		{"key too long", func(w *Writer) []byte { return append(appendTxnKey(nil, keyTxn, id(w)+1, 1), 0) }, []byte{0}, "bytes instead of 13", 60},
-		{"string missing", func(w *Writer) []byte { return appendStringKey(nil, w.Run(), 0) }, nil, "string 0 is missing", 0},
+		{"string missing", func(w *Writer) []byte { return appendNumberKey(nil, keyString, w.Run(), 0) }, nil, "string 0 is missing", 0},
 		{"description changed", func(w *Writer) []byte { return appendRunKey(nil, keyRun, w.Run()) }, []byte("{"), "description of run", 0},
 		{"count missing", func(w *Writer) []byte { return appendRunKey(nil, keyCount, w.Run()) }, nil, "count of run", 60},
 	}

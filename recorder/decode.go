@@ -116,16 +116,41 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	if n > cap(accesses)-len(accesses) {
 		in.fail(errors.New("has more accesses than it says"))
 	}
-	if n == 0 || in.err != nil {
+	if in.err != nil {
 		return accesses
 	}
-	from := len(accesses)
-	accesses = d.accesses(accesses, from+n)
-	s.Accesses = accesses[from:len(accesses):len(accesses)]
-	if flags&flagPlaces != 0 {
+	if n > 0 {
+		from := len(accesses)
+		accesses = d.accesses(accesses, from+n)
+		s.Accesses = accesses[from:len(accesses):len(accesses)]
+	}
+	if n > 0 && flags&flagPlaces != 0 {
 		s.Places = d.in.places(&d.place, len(s.Accesses))
 	}
+	if flags&flagPredicates != 0 {
+		d.predicates(s)
+	}
 	return accesses
+}
+
+// minPredicateBytes is the fewest bytes that a predicate takes.
+const minPredicateBytes = 7
+
+// predicates decodes a statement's predicates and images.
+func (d *decoder) predicates(s *history.Stmt) {
+	in := &d.in
+	for range in.count(minPredicateBytes) {
+		s.Predicates = append(s.Predicates, history.Predicate{Table: d.ref(), Of: d.ref(), As: d.ref(), Where: string(in.text()),
+			Settings: history.LiteralSettings{TimeZone: d.ref(), DateStyle: d.ref(), IntervalStyle: d.ref()}})
+	}
+	n := in.count(1)
+	if n > 0 && n != len(s.Accesses) {
+		in.fail(fmt.Errorf("has %d images for %d accesses", n, len(s.Accesses)))
+		return
+	}
+	for range n {
+		s.Images = append(s.Images, string(in.text()))
+	}
 }
 
 // accesses decodes groups of accesses until the list has the wanted length.

@@ -17,6 +17,8 @@ const (
 	flagError  = 1 << 2
 	flagPlaces = 1 << 3
 	flagOrigin = 1 << 4
+	// flagPredicates says that predicates and images follow.
+	flagPredicates = 1 << 5
 
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
 	formShift    = 1
@@ -120,6 +122,9 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Origin != "" {
 		flags |= flagOrigin
 	}
+	if s.Predicates != nil || s.Images != nil {
+		flags |= flagPredicates
+	}
 	b = binary.AppendVarint(b, int64(s.Num)-int64(num))
 	b = append(b, byte(s.Kind), byte(s.Locking), byte(s.Observation), flags)
 	if s.Reason != "" {
@@ -146,6 +151,28 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	b = e.accesses(b, s.Accesses)
 	if s.Places != nil {
 		b = appendPlaces(b, &e.place, s.Places, len(s.Accesses))
+	}
+	if flags&flagPredicates != 0 {
+		b = e.predicates(b, s)
+	}
+	return b
+}
+
+// predicates appends a statement's predicates, and how many images there are, which is none or one for each access.
+func (e *encoder) predicates(b []byte, s *history.Stmt) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s.Predicates)))
+	for _, p := range s.Predicates {
+		b = e.dict.append(b, p.Table)
+		b = e.dict.append(b, p.Of)
+		b = e.dict.append(b, p.As)
+		b = appendText(b, p.Where)
+		b = e.dict.append(b, p.Settings.TimeZone)
+		b = e.dict.append(b, p.Settings.DateStyle)
+		b = e.dict.append(b, p.Settings.IntervalStyle)
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Images)))
+	for _, image := range s.Images {
+		b = appendText(b, image)
 	}
 	return b
 }

@@ -16,6 +16,7 @@ const (
 	keyTxn     = 't' // run, session, counter: a transaction
 	keyChunk   = 'c' // run, session, counter, number: a part of a transaction's value
 	keyString  = 'd' // run, number: a string of the run's dictionary
+	keyMatches = 'm' // run, number: history.Matches
 )
 
 func appendRunKey(b []byte, space byte, run history.Run) []byte {
@@ -34,8 +35,8 @@ func appendChunkKey(b []byte, id history.TxnID, session history.SessionID, numbe
 	return binary.BigEndian.AppendUint32(appendTxnKey(b, keyChunk, id, session), uint32(number))
 }
 
-func appendStringKey(b []byte, run history.Run, number uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendRunKey(b, keyString, run), number)
+func appendNumberKey(b []byte, space byte, run history.Run, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendRunKey(b, space, run), number)
 }
 
 // keyNumbers gives the numbers of a key that must hold n of them.
@@ -68,6 +69,8 @@ func keyName(key []byte) string {
 		return fmt.Sprintf("session %d of run %s", numbers[1], run())
 	case key[0] == keyString && len(numbers) == 2:
 		return fmt.Sprintf("string %d of run %s", numbers[1], run())
+	case key[0] == keyMatches && len(numbers) == 2:
+		return fmt.Sprintf("matches %d of run %s", numbers[1], run())
 	case key[0] == keyRun && len(numbers) == 1:
 		return fmt.Sprintf("description of run %s", run())
 	case key[0] == keyCount && len(numbers) == 1:

@@ -8,10 +8,11 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An item waits in the queue to be written: a transaction, a session, or a request to flush.
+// An item waits in the queue to be written: a transaction, a session, what matches a predicate, or a request to flush.
 type item struct {
 	txn     *history.Txn
 	session *history.Session
+	matches *history.Matches
 	flushed chan<- error // gets one answer once everything before the item is durable
 	size    int64
 }

@@ -380,6 +380,8 @@ func (w *Writer) addOne(it *item) error {
 		w.stmts.Add(uint64(len(it.txn.Stmts)))
 	case it.session != nil:
 		w.batch.session(it.session)
+	case it.matches != nil:
+		w.batch.addMatches(it.matches)
 	}
 	w.bytes.Store(w.batch.written)
 	if w.batch.full() {

@@ -210,6 +210,8 @@ func gloss(a analyzer.Anomaly) string {
 		return "cycle with anti-dependencies apart"
 	case analyzer.G2Item:
 		return "cycle with several anti-dependencies"
+	case analyzer.G2:
+		return "cycle with anti-dependencies through conditions"
 	}
 	return ""
 }

@@ -149,7 +149,17 @@ const (
 	// left, and before it that of the one which it replaced.
 	ItemTag
 	ItemNewTags
+	// ItemImage is the row as a write left it, as the text of its composite type.
+	ItemImage
 )
+
+// A Predicate is a [history.Predicate] whose parameters are open: parameter Params[i], counted from 0, stands
+// between Where[i] and Where[i+1].
+type Predicate struct {
+	Table, Of, As string
+	Where         []string
+	Params        []int
+}
 
 // Columns is the number of columns that the source takes of a row.
 func (s Source) Columns() int {
@@ -226,6 +236,9 @@ type Plan struct {
 	// its semicolon, the last at the end of the text. Every statement can be sent to the server by itself.
 	// Nil: the text is one statement, or must not be cut.
 	Parts []int
+	// Predicates are the conditions by which the statement chooses the rows of a table that it tells, all of
+	// them, in mode predicates. PostgreSQL only.
+	Predicates []Predicate
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
 	Target string
 	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [Numbered].

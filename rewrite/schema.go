@@ -41,6 +41,8 @@ type Table struct {
 	OID uint32
 	// Stored are all columns in the server's order, isotap's with them; nil where there are none of isotap's.
 	Stored []string
+	// Spelled is the table's name as the server reads it wherever it stands: "public"."item".
+	Spelled string
 	// Rows is about how many rows the table had, with those that inherit from it, when the schema was read. 0: not
 	// known.
 	Rows int64
@@ -76,6 +78,9 @@ type Column struct {
 	Invisible bool
 	Generated bool
 	NotNull   bool // PostgreSQL only
+	// Custom says that functions of the database's own may be called when a value is read or written as text: its
+	// type is no enumeration, nor one that the server brings along. PostgreSQL only.
+	Custom bool
 }
 
 // An Index of a table. The clustered index of InnoDB (its primary key) holds every column; a

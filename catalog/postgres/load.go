@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -154,7 +156,7 @@ func (r *reading) addRelation(row row) {
 	n := name{row[1], row[2]}
 	rows, _ := strconv.ParseInt(row[6], 10, 64) // the server's number
 	r.relations[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
-		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
+		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows, Spelled: pgx.Identifier{n.schema, n.table}.Sanitize(),
 		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
 		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap", Unlogged: row[9] == "u",
 	}, filenode: row.oid(7)}
@@ -193,7 +195,7 @@ func addColumn(r *relation, row row) {
 	r.numbers = append(r.numbers, number)
 	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")
 	r.table.Columns = append(r.table.Columns, rewrite.Column{
-		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t"})
+		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t", Custom: row[11] == "t"})
 }
 
 func addIndexPart(r *relation, row row) {

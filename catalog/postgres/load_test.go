@@ -51,7 +51,7 @@ CREATE TEMPORARY TABLE passing (a int)
 			{Name: "s", Type: "varchar", Full: "character varying(10)", Collation: "C", NotNull: true},
 			{Name: "n", Type: "numeric", Full: "numeric(5,2)"},
 			{Name: "m", Type: "public.mood", Full: "public.mood"},
-			{Name: "d", Type: "int4", Full: "public.small_positive"},
+			{Name: "d", Type: "int4", Full: "public.small_positive", Custom: true},
 			{Name: "a", Type: "_int4", Full: "integer[]"},
 			{Name: "g", Type: "int4", Full: "integer", Generated: true},
 			{Name: "i", Type: "int8", Full: "bigint", NotNull: true},
@@ -80,7 +80,10 @@ CREATE TEMPORARY TABLE passing (a int)
 			continue
 		}
 		without := *got
-		without.OID = 0
+		if spelled := `"` + schema + `"."` + table + `"`; got.Spelled != spelled {
+			t.Errorf("%s is spelled %s", spelled, got.Spelled)
+		}
+		without.OID, without.Spelled = 0, ""
 		if !reflect.DeepEqual(without, want) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", want.Name, without, want)
 		}

@@ -40,7 +40,8 @@ const (
 			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum,
 			t.typtype = 'e', coalesce(l.collisdeterministic, true),
 			CASE WHEN ` + isIsotaps + ` AND a.attgenerated = '' THEN
-				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END
+				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END,
+			a.atttypid <> t.oid OR t.typtype <> 'e' AND (t.oid >= 16384 OR t.typtype = 'c')
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN base ON base.oid = a.atttypid JOIN pg_type t ON t.oid = base.type JOIN pg_namespace tn ON tn.oid = t.typnamespace
 		LEFT JOIN pg_collation l ON l.oid = a.attcollation

@@ -34,7 +34,7 @@ func settingsFlag(c *cobra.Command) func() string {
 
 // options turns the settings into those of a tap.
 func options(s *config.Settings) (tap.Options, error) {
-	o := tap.Options{URL: s.Upstream, Listen: s.Listen, Recording: s.Recording, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Version: isotapVersion(),
+	o := tap.Options{URL: s.Upstream, Listen: s.Listen, Recording: s.Recording, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates", Version: isotapVersion(),
 		Admin: s.Admin, AdminPprof: s.AdminPprof,
 		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, LogSQL: logSQL[s.LogSQL], StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
 	var err error
@@ -43,6 +43,9 @@ func options(s *config.Settings) (tap.Options, error) {
 	}
 	if o.ClientTLS, err = tap.ParseClientTLS(s.TLS, s.TLSCert, s.TLSKey, s.TLSClientCA); err != nil {
 		return o, err
+	}
+	if o.Predicates && !o.Args {
+		return o, errors.New("mode predicates records the values of rows: record_values must be on")
 	}
 	mode, err := strconv.ParseUint(s.SocketMode, 8, 32)
 	if err != nil || mode > 0o777 {

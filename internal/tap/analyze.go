@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/versions"
 )
@@ -42,10 +43,13 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 	if err := s.prepare(ctx, dirs); err != nil {
 		return nil, fmt.Errorf("analyze %w", err)
 	}
+	if err := s.findPredicates(ctx); err != nil {
+		return nil, err
+	}
 	o.Load = func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
 		t, err := s.byRun[id.Run()].Txn(ctx, id, session)
-		if err == nil && s.versions != nil {
-			s.versions.Resolve(t)
+		if err == nil {
+			s.resolve(t)
 		}
 		return t, err
 	}
@@ -78,7 +82,7 @@ func Each(ctx context.Context, dirs []string, run func(history.Info) error, txn 
 		}
 	}
 	for i := range s.list {
-		if err := s.each(ctx, &s.list[i], s.versions, txn); err != nil {
+		if err := s.each(ctx, &s.list[i], s.name, txn); err != nil {
 			return fmt.Errorf("%s: %w", s.list[i].dir, err)
 		}
 	}
@@ -92,6 +96,56 @@ type sources struct {
 	wanted func(history.Run) bool
 	// versions names the row versions of PostgreSQL's runs; nil where there are none.
 	versions *versions.Resolver
+	// predicates knows what statements did not find; nil where there are no predicates.
+	predicates *predicate.Resolver
+}
+
+// name gives a transaction's versions their tags.
+func (s *sources) name(t *history.Txn) {
+	if s.versions != nil {
+		s.versions.Resolve(t)
+	}
+}
+
+// resolve completes a transaction as far as that hangs on others.
+func (s *sources) resolve(t *history.Txn) {
+	s.name(t)
+	if s.predicates != nil {
+		s.predicates.Resolve(t)
+	}
+}
+
+// findPredicates reads the transactions once more where versions are known to match predicates.
+func (s *sources) findPredicates(ctx context.Context) error {
+	found := predicate.New()
+	for i := range s.list {
+		for _, run := range s.list[i].runs {
+			for m, err := range s.list[i].reader.Matches(ctx, run.Run) {
+				if err != nil {
+					return fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
+				}
+				found.AddMatches(run.Run, m)
+			}
+		}
+	}
+	if found.Empty() {
+		return nil
+	}
+	for i := range s.list {
+		x := &s.list[i]
+		for session, err := range x.reader.Sessions(ctx) {
+			if err != nil {
+				return fmt.Errorf("analyze %s: %w", x.dir, err)
+			}
+			found.AddSession(session)
+		}
+		if err := s.each(ctx, x, s.resolve, found.Collect); err != nil {
+			return fmt.Errorf("analyze %s: %w", x.dir, err)
+		}
+	}
+	found.Settle()
+	s.predicates = found
+	return nil
 }
 
 type source struct {
@@ -171,7 +225,7 @@ func (s *sources) collect(ctx context.Context, x *source, v *versions.Resolver) 
 			v.AddSession(session)
 		}
 	}
-	return s.each(ctx, x, nil, v.Collect)
+	return s.each(ctx, x, func(*history.Txn) {}, v.Collect)
 }
 
 // add gives the analyzer the runs of a recording that are wanted.
@@ -192,22 +246,21 @@ func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) erro
 			return err
 		}
 	}
-	return s.each(ctx, x, s.versions, a.AddTxn)
+	return s.each(ctx, x, s.resolve, a.AddTxn)
 }
 
 // batchTxns is how many transactions go from the reading goroutine to the analysing one at once.
 const batchTxns = 256
 
-// each calls do with the transactions of a recording that are wanted, their versions resolved where there
-// is a resolver. It decodes them in a goroutine of its own, while the ones before them are worked on.
-func (s *sources) each(ctx context.Context, x *source, v *versions.Resolver, do func(*history.Txn) error) error {
+// each calls do with the transactions of a recording that are wanted, resolved. It decodes them in a goroutine of its own, while the ones before them are worked on.
+func (s *sources) each(ctx context.Context, x *source, resolve func(*history.Txn), do func(*history.Txn) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan []*history.Txn, 4)
 	var unread error
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		defer close(batches)
-		unread = s.read(ctx, x, v, batches)
+		unread = s.read(ctx, x, resolve, batches)
 	})
 	defer reading.Wait() // the reader is not closed under it
 	defer stop()
@@ -222,7 +275,7 @@ func (s *sources) each(ctx context.Context, x *source, v *versions.Resolver, do 
 }
 
 // read sends the transactions that are wanted, until the context ends.
-func (s *sources) read(ctx context.Context, x *source, v *versions.Resolver, batches chan<- []*history.Txn) error {
+func (s *sources) read(ctx context.Context, x *source, resolve func(*history.Txn), batches chan<- []*history.Txn) error {
 	batch := make([]*history.Txn, 0, batchTxns)
 	send := func() error {
 		select {
@@ -240,9 +293,7 @@ func (s *sources) read(ctx context.Context, x *source, v *versions.Resolver, bat
 		if !s.wanted(t.ID.Run()) {
 			continue
 		}
-		if v != nil {
-			v.Resolve(t)
-		}
+		resolve(t)
 		if batch = append(batch, t); len(batch) == batchTxns {
 			if err := send(); err != nil {
 				return err

@@ -32,13 +32,19 @@ type postgresBench struct {
 // newPostgresBench starts a tap over a database in which setup has run.
 func newPostgresBench(t *testing.T, setup ...string) *postgresBench {
 	t.Helper()
+	return startPostgresBench(t, false, setup...)
+}
+
+// startPostgresBench is newPostgresBench, in mode predicates or not.
+func startPostgresBench(t *testing.T, predicates bool, setup ...string) *postgresBench {
+	t.Helper()
 	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: filepath.Join(t.TempDir(), "rec")}
 	runPostgreSQL(t, testdb.OpenPostgreSQL(t, b.database), setup...)
 	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(b.database))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.tap, err = Start(context.Background(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true,
+	if b.tap, err = Start(context.Background(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Predicates: predicates,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}); err != nil {
 		t.Fatal(err)
 	}

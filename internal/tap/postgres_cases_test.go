@@ -15,7 +15,6 @@ import (
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
-	"github.com/isotap/isotap/versions"
 )
 
 // A postgresCorpus is PostgreSQL's cases, and the two ways to the tests' server.
@@ -71,35 +70,31 @@ func (c *postgresCorpus) stop(t *testing.T) {
 func (c *postgresCorpus) recorded(t *testing.T) (runs []history.Info, txns []*history.Txn) {
 	t.Helper()
 	c.stop(t)
-	r, err := recorder.Open(c.recording)
-	if err != nil {
-		t.Fatal(err)
+	return resolved(t, c.recording)
+}
+
+// resolved reads a recording as the analysis does: with the names of row versions, and what predicates did not find.
+func resolved(t *testing.T, recording string) (runs []history.Info, txns []*history.Txn) {
+	t.Helper()
+	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: func(history.Run) bool { return true }}
+	defer s.close()
+	for _, step := range []func() error{
+		func() error { return s.open(recording) },
+		func() error { return s.findVersions(t.Context()) },
+		func() error { return s.findPredicates(t.Context()) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer r.Close()
-	found := versions.New()
-	for _, run := range r.Runs() {
-		found.Add(run)
-	}
-	for session, err := range r.Sessions(t.Context()) {
+	for txn, err := range s.list[0].reader.Txns(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found.AddSession(session)
-	}
-	for txn, err := range r.Txns(t.Context()) {
-		if err == nil {
-			err = found.Collect(txn)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		s.resolve(txn)
 		txns = append(txns, txn)
 	}
-	found.Settle()
-	for _, txn := range txns {
-		found.Resolve(txn)
-	}
-	return r.Runs(), txns
+	return s.list[0].reader.Runs(), txns
 }
 
 // TestPostgreSQLCasesGiveTheSameResultsThroughIsotap runs every interleaved case of PostgreSQL's corpus, at

@@ -45,7 +45,9 @@ type Options struct {
 	// Off passes bytes on unchanged and records nothing.
 	Off bool
 	// Columns has PostgreSQL's row versions known by isotap's columns, in the tables that have them.
-	Columns    bool
+	Columns bool
+	// Predicates records by which conditions statements chose rows, and which versions match them. PostgreSQL only.
+	Predicates bool
 	Recording  string // the recording's directory
 	Durability recorder.Durability
 	AllowLocal bool   // see proxy.Config
@@ -87,6 +89,7 @@ type Tap struct {
 	watch     *live.Watch    // nil: there is none
 	info      history.Info   // of the run that it watches
 	result    *analyzer.Result
+	settle    func()  // ends the testing of predicates; nil where there is none
 	backend   backend // open; nil in mode off
 	proxy     *proxy.Proxy
 	watching  sync.WaitGroup
@@ -152,12 +155,20 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 
 // observe opens what a proxy needs that looks at its traffic.
 func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Config) error {
+	if p, ok := b.(*postgresBackend); ok {
+		p.options.Predicates = o.Predicates
+	} else if o.Predicates {
+		return errors.New("mode predicates is for PostgreSQL: other servers do not show the rows that a write leaves")
+	}
 	if err := b.open(ctx, o.StrictPlans); err != nil {
 		return err
 	}
 	t.backend = b
 	cfg.Started = time.Now()
 	info := history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items"}
+	if o.Predicates {
+		info.Mode = "predicates"
+	}
 	b.describe(&info)
 	var err error
 	if t.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, Logger: o.Logger}); err != nil {
@@ -169,6 +180,9 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 		if err := t.startWatch(ctx, o.Watch, info); err != nil {
 			return err
 		}
+	}
+	if o.Predicates {
+		t.recorder = t.match(b.(*postgresBackend).databases, o.Logger, cfg.Started)
 	}
 	cfg.Recorder, cfg.Run = t.recorder, t.writer.Run()
 	cfg.Reload = b.reload
@@ -230,6 +244,9 @@ func (t *Tap) closeRecording() error {
 	var errs []error
 	for _, txn := range t.backend.outlived() {
 		errs = append(errs, t.recorder.Txn(context.Background(), txn))
+	}
+	if t.settle != nil {
+		t.settle()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	rewritten := t.backend.rewritten(ctx)

@@ -25,20 +25,24 @@ const (
 // appendArgs adds the parameters of a Bind to args, as SQL would print them. types are what Parse declared.
 func appendArgs(args []string, b *bound, types []byte) []string {
 	for i, v := range b.params {
-		format := byte(0)
-		switch n := len(b.formats) / 2; {
-		case n == 1:
-			format = b.formats[1]
-		case i < n:
-			format = b.formats[2*i+1]
-		}
 		var oid uint32
 		if at := 2 + 4*i; at+4 <= len(types) {
 			oid = binary.BigEndian.Uint32(types[at:])
 		}
-		args = append(args, printArg(v, format, oid))
+		args = append(args, printArg(v, b.format(i), oid))
 	}
 	return args
+}
+
+// format is that of parameter i, counted from 0.
+func (b *bound) format(i int) byte {
+	switch n := len(b.formats) / 2; {
+	case n == 1:
+		return b.formats[1]
+	case i < n:
+		return b.formats[2*i+1]
+	}
+	return 0
 }
 
 // fillArgs puts the values of parameters where a plan's arguments name them.

@@ -101,6 +101,13 @@ func (s *Session) bind(m message) {
 	if s.cfg.Args && m.more == 0 {
 		p.args = appendArgs(nil, &b, st.types)
 	}
+	if plan := p.form.plan(0); plan != nil && len(plan.Predicates) > 0 && m.more == 0 {
+		types := st.types
+		if st.parameters != nil {
+			types = st.parameters[headBytes:]
+		}
+		p.literals = literals(&b, types)
+	}
 	codes := b.codes
 	if m.more == 0 {
 		f := &p.form

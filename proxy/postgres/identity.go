@@ -33,6 +33,7 @@ type sighting struct {
 	op     history.Op
 	moved  bool // an UPDATE gave the row another key
 	place  history.Place
+	image  string
 }
 
 // A collected identity is an array's element, of a source.
@@ -156,6 +157,8 @@ func (seen *sighting) take(item rewrite.Item, v []byte, format byte) (ok bool) {
 		if inserted, ok = readBool(v, format); ok && !inserted {
 			seen.op = history.UpdateRow
 		}
+	case rewrite.ItemImage:
+		seen.image, ok = string(v), true
 	case rewrite.ItemAction:
 		ok = seen.act(string(v))
 	case rewrite.ItemTag:

@@ -155,6 +155,8 @@ func (s *Session) authFromServer(m message) error {
 	case 'R':
 		s.answered = true
 		return s.relayRequest(m)
+	case 'S':
+		s.parameter(m.body)
 	case 'E':
 		if s.choice != nil { // it takes no connection without TLS
 			s.cannotBind()

@@ -27,11 +27,13 @@ type portal struct {
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
 	args   []string
-	reason string       // why its observation is less than its plan's
-	opened bool         // it has given some of its rows
-	cursor *declaration // nil: a Bind made it
-	sent   bool         // an Execute of it was sent
-	done   bool         // it has run to its end
+	// literals are the parameters as SQL reads them, for a form with predicates; empty where they cannot be read.
+	literals []string
+	reason   string       // why its observation is less than its plan's
+	opened   bool         // it has given some of its rows
+	cursor   *declaration // nil: a Bind made it
+	sent     bool         // an Execute of it was sent
+	done     bool         // it has run to its end
 }
 
 // A namespace is what names mean on the server.

@@ -349,6 +349,12 @@ func (s *Session) parameter(body []byte) {
 		s.env.Encoding = value
 	case "standard_conforming_strings":
 		s.env.Backslashes = value == "off"
+	case "TimeZone":
+		s.literals.TimeZone = value
+	case "DateStyle":
+		s.literals.DateStyle = value
+	case "IntervalStyle":
+		s.literals.IntervalStyle = value
 	case "session_authorization", "is_superuser", "search_path": // a function or a procedure may have set it
 		s.stale = true
 	}

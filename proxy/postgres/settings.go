@@ -20,8 +20,9 @@ type settings struct {
 	env      sqlpostgres.Session
 	level    history.Level // that transactions have which ask for none
 	// unsure says that the server was not asked since the settings may have changed.
-	unsure bool
-	calls  calls
+	unsure   bool
+	calls    calls
+	literals history.LiteralSettings
 }
 
 // An answer is that to isotap's own question.

@@ -88,6 +88,9 @@ func (s *Session) observe(c *current) history.Stmt {
 		st.Args = p.Args
 	}
 	lower(&st, history.Opaque, c.form.reason)
+	if c.cursor == nil && p.Predicates != nil {
+		st.Predicates = s.closed(p, c.portal)
+	}
 	from := c.portal // whose parameters the plan's arguments name
 	if c.cursor != nil {
 		from = c.cursor

@@ -73,6 +73,13 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 			if err := e.run(&runs[0], sessions[runs[0].Run]); err != nil {
 				return err
 			}
+			for m, err := range r.Matches(ctx, runs[0].Run) {
+				if err != nil {
+					return err
+				}
+				e.counts.Matches++
+				e.line(line{Matches: writeMatches(&m)})
+			}
 			runs = runs[1:]
 		}
 		return e.err
@@ -151,7 +158,13 @@ func writeStmt(s *history.Stmt) stmt {
 		if i < len(s.Places) {
 			y.Place = writePlace(&s.Places[i])
 		}
+		if i < len(s.Images) {
+			y.Image = text(s.Images[i])
+		}
 		x.Accesses = append(x.Accesses, y)
+	}
+	for i := range s.Predicates {
+		x.Predicates = append(x.Predicates, writeCondition(&s.Predicates[i]))
 	}
 	return x
 }

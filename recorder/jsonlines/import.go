@@ -94,14 +94,14 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 		return err
 	}
 	set := 0
-	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Txn != nil, l.End != nil} {
+	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Txn != nil, l.End != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set != 1:
-		return errors.New("a line has one of isotap, run, session, txn, end")
+		return errors.New("a line has one of isotap, run, session, matches, txn, end")
 	case (n == 1) != (l.Isotap != nil):
 		return fmt.Errorf("the first line, and no other, says {\"isotap\":{\"format\":%d}}", Format)
 	case l.Isotap != nil:
@@ -116,9 +116,16 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 	case l.Run != nil:
 		return i.begin(l.Run)
 	case i.writer == nil:
-		return errors.New("a session or transaction stands before the first run")
+		return errors.New("a session, a transaction or what matches stands before the first run")
 	case l.Session != nil:
 		return i.session(ctx, l.Session)
+	case l.Matches != nil:
+		m, err := readMatches(l.Matches, i.run)
+		if err != nil {
+			return err
+		}
+		i.counts.Matches++
+		return i.writer.Matches(ctx, m)
 	}
 	return i.txn(ctx, l.Txn)
 }

@@ -21,6 +21,7 @@ type line struct {
 	Isotap  *header  `json:"isotap,omitempty"` // the first line
 	Run     *run     `json:"run,omitempty"`
 	Session *session `json:"session,omitempty"`
+	Matches *matches `json:"matches,omitempty"`
 	Txn     *txn     `json:"txn,omitempty"`
 	End     *end     `json:"end,omitempty"` // the last line
 }
@@ -34,6 +35,7 @@ type end struct {
 	Runs     int `json:"runs"`
 	Sessions int `json:"sessions"`
 	Txns     int `json:"txns"`
+	Matches  int `json:"matches,omitempty"`
 }
 
 type run struct {
@@ -89,6 +91,30 @@ type stmt struct {
 	Rows        uint64      `json:"rows,omitempty"`
 	Affected    uint64      `json:"affected,omitempty"`
 	Accesses    []rowAccess `json:"accesses,omitempty"`
+	Predicates  []condition `json:"predicates,omitempty"`
+}
+
+type condition struct {
+	Table text `json:"table"`
+	Of    text `json:"of"`
+	As    text `json:"as"`
+	Where text `json:"where,omitempty"`
+
+	TimeZone      text `json:"time_zone,omitempty"`
+	DateStyle     text `json:"date_style,omitempty"`
+	IntervalStyle text `json:"interval_style,omitempty"`
+}
+
+type matches struct {
+	Database  text      `json:"database,omitempty"`
+	Predicate condition `json:"predicate"`
+	Versions  []version `json:"versions"`
+}
+
+// A version is known by the access that wrote it, the first of its statement being 0.
+type version struct {
+	Tag    string `json:"tag"`
+	Access int    `json:"access"`
 }
 
 type stmtError struct {
@@ -105,6 +131,7 @@ type rowAccess struct {
 	Version string   `json:"version"`
 	Prior   []string `json:"prior,omitempty"`
 	Place   *place   `json:"place,omitempty"`
+	Image   text     `json:"image,omitempty"`
 }
 
 // text is a string that need not be UTF-8: SQL comes in its client's own character set. A JSON string

@@ -21,7 +21,7 @@ import (
 )
 
 // save makes a recording of one run and its transactions.
-func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn) {
+func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn, matches ...history.Matches) {
 	t.Helper()
 	w, err := recorder.Restore(dir, info, recorder.Options{})
 	if err != nil {
@@ -34,6 +34,11 @@ func save(t *testing.T, dir string, info history.Info, sessions []history.Sessio
 	}
 	for _, x := range txns {
 		if err := w.Txn(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range matches {
+		if err := w.Matches(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +124,7 @@ func fill(v reflect.Value, n *int) {
 		v.SetString(fmt.Sprintf("<é%d\x00\xff>", *n))
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
 	case reflect.Uint64, reflect.Uint32, reflect.Uint16, reflect.Uint8:
 		v.SetUint(uint64(*n))
@@ -133,13 +138,20 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	var info history.Info
 	var session history.Session
 	var txn history.Txn
+	var matches history.Matches
+	fill(reflect.ValueOf(&matches).Elem(), &n)
 	fill(reflect.ValueOf(&info).Elem(), &n)
 	fill(reflect.ValueOf(&session).Elem(), &n)
 	fill(reflect.ValueOf(&txn).Elem(), &n)
+	for i := range txn.Stmts {
+		for j := range txn.Stmts[i].Accesses {
+			txn.Stmts[i].Accesses[j].Absent = false // no recording has such
+		}
+	}
 	dir := t.TempDir()
 	was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
 	want := txn // the recorder owns what it is given, but does not change it
-	save(t, was, info, []history.Session{session}, []*history.Txn{&txn})
+	save(t, was, info, []history.Session{session}, []*history.Txn{&txn}, matches)
 	if err := jsonlines.Import(t.Context(), strings.NewReader(export(t, was)), "x", is); err != nil {
 		t.Fatal(err)
 	}
@@ -169,6 +181,11 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 			t.Errorf("transaction: %+v, %v; want %+v", got, err, want)
 		}
 	}
+	for got, err := range r.Matches(t.Context(), info.Run) {
+		if err != nil || !reflect.DeepEqual(got, matches) {
+			t.Errorf("matches: %+v, %v; want %+v", got, err, matches)
+		}
+	}
 }
 
 func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
@@ -195,7 +212,7 @@ func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
 		{[]string{first, run, txn + txn}, "x:3: there is more than one value"},
 		{[]string{first, run, `{}`}, "x:3: a line has one of"},
 		{[]string{first, run, `{"commit":1}`}, `x:3: json: unknown field "commit"`},
-		{[]string{first, txn}, "x:2: a session or transaction stands before the first run"},
+		{[]string{first, txn}, "x:2: a session, a transaction or what matches stands before the first run"},
 		{[]string{first, run, run}, "x:3: run 00000a begins twice"},
 		{[]string{first, run, txn, txn}, "x:4: transaction 00000a1 stands twice"},
 		{[]string{first, run, swap("00000a1", "00000b1")}, "x:3: transaction 00000b1 is not of run 00000a"},

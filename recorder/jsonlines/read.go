@@ -79,6 +79,12 @@ func readStmt(x *stmt) (s history.Stmt, err error) {
 			return s, fmt.Errorf("access %d: %w", i+1, err)
 		}
 		s.Accesses = append(s.Accesses, a)
+		if image := x.Accesses[i].Image; image != "" {
+			if s.Images == nil {
+				s.Images = make([]string, len(x.Accesses))
+			}
+			s.Images[i] = string(image)
+		}
 		if x.Accesses[i].Place == nil {
 			continue
 		}
@@ -88,6 +94,9 @@ func readStmt(x *stmt) (s history.Stmt, err error) {
 		if s.Places[i], err = readPlace(x.Accesses[i].Place); err != nil {
 			return s, fmt.Errorf("access %d: %w", i+1, err)
 		}
+	}
+	for i := range x.Predicates {
+		s.Predicates = append(s.Predicates, readCondition(&x.Predicates[i]))
 	}
 	return s, nil
 }

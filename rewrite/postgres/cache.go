@@ -54,6 +54,9 @@ const maxTemplated = 64 << 10
 // template for those that follow.
 func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 	d := read(text, &s)
+	if c.rewriter.Load().options.Predicates { // which hold literals
+		return c.rewriter.Load().decide(d, s).script()
+	}
 	if d.unreadable != "" || strings.ContainsAny(text, "\x01\x02\x03") || len(text) > maxTemplated {
 		return c.rewriter.Load().decide(d, s).script()
 	}

@@ -153,7 +153,7 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			s.Nested = true
 		case "backslashes":
 			s.Backslashes = true
-		case "hex", "strict", "columns":
+		case "hex", "strict", "columns", "predicates":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)
 		}
@@ -173,7 +173,7 @@ func TestPlanGolden(t *testing.T) {
 				}
 				in = unquoted
 			}
-			schema, o := testSchema(), Options{StrictPlans: d.HasArg("strict")}
+			schema, o := testSchema(), Options{StrictPlans: d.HasArg("strict"), Predicates: d.HasArg("predicates")}
 			if d.HasArg("columns") {
 				schema, o.Columns, o.WListBytes = taggedSchema(), true, DefaultWListBytes
 			}
@@ -229,6 +229,9 @@ func renderPlan(b *strings.Builder, p *rewrite.Plan) {
 			}
 		}
 	}
+	for _, c := range p.Predicates {
+		fmt.Fprintf(b, "\n  predicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
+	}
 	fmt.Fprintf(b, "\n  shape: %s\n", p.Shape)
 	if len(p.Args) > 0 {
 		fmt.Fprintf(b, "  args: %s\n", strings.Join(p.Args, " | "))
@@ -238,7 +241,7 @@ func renderPlan(b *strings.Builder, p *rewrite.Plan) {
 var names = map[rewrite.Item]string{rewrite.ItemTable: "table", rewrite.ItemPlace: "place", rewrite.ItemXID: "xid",
 	rewrite.ItemNewPlace: "new place", rewrite.ItemNewXID: "new xid", rewrite.ItemKeyInt: "int", rewrite.ItemKeyText: "text",
 	rewrite.ItemKeyUUID: "uuid", rewrite.ItemKeyHex: "hex", rewrite.ItemOldKeyChanged: "key changed",
-	rewrite.ItemInserted: "inserted", rewrite.ItemAction: "action", rewrite.ItemLSN: "lsn", rewrite.ItemTag: "tag", rewrite.ItemNewTags: "new tags"}
+	rewrite.ItemInserted: "inserted", rewrite.ItemAction: "action", rewrite.ItemLSN: "lsn", rewrite.ItemTag: "tag", rewrite.ItemNewTags: "new tags", rewrite.ItemImage: "image"}
 
 func itemNames(items []rewrite.Item) string {
 	var out []string

@@ -99,6 +99,8 @@ func (r *reading) statement() error {
 	}
 	if r.unseen != "" {
 		r.lower(r.unseen)
+	} else {
+		r.chooses(blocks)
 	}
 	return r.prove()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -203,6 +204,9 @@ func (w *write) returning() error {
 		return err
 	}
 	w.id.add(rewrite.ItemLSN, logPosition)
+	if w.pictured(w.target.table) && w.plan.Kind != history.Delete {
+		w.id.add(rewrite.ItemImage, w.image())
+	}
 	exprs, width := w.id.exprs, len(w.client)+len(w.target.names)
 	w.plan.Sources = append(w.plan.Sources, w.id.source(&w.target))
 	for i := range w.read {

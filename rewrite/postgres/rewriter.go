@@ -22,6 +22,8 @@ type Options struct {
 	Columns bool
 	// WListBytes is how long the lists of tables created by clients may grow; 0: without bound.
 	WListBytes int
+	// Predicates has writes show the rows that they leave, and tells by which conditions statements choose rows.
+	Predicates bool
 }
 
 // A Rewriter plans statements. It is safe for concurrent use.

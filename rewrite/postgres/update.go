@@ -27,6 +27,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err := w.append("UPDATE", assignmentsOf(n)...); err != nil {
 		return err
 	}
+	w.chooses(n.WhereClause, len(w.read) == 0 && n.FromClause == nil)
 	return w.returning()
 }
 
@@ -49,5 +50,6 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	w.id.table(&w.target)
 	w.id.add(rewrite.ItemPlace, w.target.system("ctid"))
 	w.id.add(rewrite.ItemXID, w.target.system("xmin"))
+	w.chooses(n.WhereClause, len(w.read) == 0 && n.UsingClause == nil)
 	return w.returning()
 }

@@ -1,0 +1,54 @@
+package tap
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/predicate"
+	"github.com/isotap/isotap/proxy"
+)
+
+// A matching recorder shows a matcher what it records.
+type matching struct {
+	proxy.Recorder
+	matcher *predicate.Matcher
+
+	mu        sync.Mutex
+	databases map[history.SessionID]string
+}
+
+func (m *matching) Session(ctx context.Context, s history.Session) error {
+	m.mu.Lock()
+	if s.End == 0 {
+		m.databases[s.ID] = s.Database
+	} else {
+		delete(m.databases, s.ID)
+	}
+	m.mu.Unlock()
+	return m.Recorder.Session(ctx, s)
+}
+
+func (m *matching) Txn(ctx context.Context, t *history.Txn) error {
+	m.mu.Lock()
+	database := m.databases[t.Session]
+	m.mu.Unlock()
+	m.matcher.Add(database, t) // before its recorder owns it
+	return m.Recorder.Txn(ctx, t)
+}
+
+// lastMatches is how long the predicates and versions that came last may be tested when a run ends.
+const lastMatches = 10 * time.Second
+
+// match begins to hold what is recorded against predicates, and gives the recorder to record with.
+func (t *Tap) match(tester predicate.Tester, log *zap.Logger, started time.Time) *matching {
+	m := &matching{Recorder: t.recorder, matcher: predicate.NewMatcher(tester, t.writer, log), databases: make(map[history.SessionID]string)}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { m.matcher.Run(ctx, lastMatches, func() int64 { return int64(time.Since(started)) }) })
+	t.settle = func() { stop(); running.Wait() }
+	return m
+}

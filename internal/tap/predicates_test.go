@@ -1,0 +1,209 @@
+package tap
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// TestWhatAPredicateMissedIsFound has two transactions look for a booking that would be in the way, find none, and
+// make one each: neither reads a row that the other writes.
+func TestWhatAPredicateMissedIsFound(t *testing.T) {
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+		t.Run(mode.String(), func(t *testing.T) {
+			b := startPostgresBench(t, true, "CREATE TABLE booking (id int PRIMARY KEY, room int NOT NULL, during int4range NOT NULL, who text)", "INSERT INTO booking VALUES (1, 7, '[0,9)', 'x')")
+			var c [2]*pgx.Conn
+			for i := range c {
+				c[i] = b.connect(b.through(), mode, "default_transaction_isolation", history.RepeatableRead.String())
+			}
+			run := func(i int, sql string, args ...any) {
+				t.Helper()
+				if _, err := c[i].Exec(context.Background(), sql, args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range c {
+				run(i, "BEGIN")
+			}
+			for i := range c {
+				run(i, "SELECT who FROM booking WHERE room = $1 AND during && '[10,12)'", 7)
+			}
+			for i := range c {
+				run(i, "INSERT INTO booking VALUES ($1, $2, '[10,12)', 'it''s me')", 10+i, 7)
+				run(i, "INSERT INTO booking VALUES ($1, $2, '[10,12)', 'elsewhere')", 20+i, 8)
+			}
+			for i := range c {
+				run(i, "COMMIT")
+			}
+			r := b.analyze()
+			for _, f := range r.Findings {
+				t.Logf("%s %s %d: %s\n%s\n%s", f.Class, f.Anomaly, f.Count, f.Summary, strings.Join(f.Explanation, "\n"), strings.Join(f.Advice, "\n"))
+			}
+			if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.PhantomSkew || r.Findings[0].Class != analyzer.Hazard {
+				t.Errorf("%d findings", len(r.Findings))
+			}
+		})
+	}
+}
+
+// A snapshot is PostgreSQL's pg_snapshot: what had committed when it was taken.
+type snapshot struct {
+	max   uint64
+	under []uint64 // way among those below max
+}
+
+func parseSnapshot(text string) (s snapshot) {
+	parts := strings.Split(text, ":")
+	s.max, _ = strconv.ParseUint(parts[1], 10, 64)
+	for id := range strings.SplitSeq(parts[2], ",") {
+		if n, err := strconv.ParseUint(id, 10, 64); err == nil {
+			s.under = append(s.under, n)
+		}
+	}
+	return s
+}
+
+func (s snapshot) shows(xid uint64) bool { return xid < s.max && !slices.Contains(s.under, xid) }
+
+// A choosing transaction is one as its client knows it: what it had as its snapshot, the condition by which it chose
+// rows, low <= a AND a < high, and the row that it inserted.
+type choosing struct {
+	seen      snapshot
+	low, high int
+	a         int
+	xid       uint64 // as who
+}
+
+// choose runs a transaction that chooses rows twice, and writes.
+func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int) (x choosing, err error) {
+	x.low, x.a = r.IntN(20), r.IntN(20)
+	x.high = x.low + 1 + r.IntN(3)
+	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		var seen string
+		if err := tx.QueryRow(ctx, "SELECT pg_current_snapshot()::text").Scan(&seen); err != nil {
+			return err
+		}
+		x.seen = parseSnapshot(seen)
+		if _, err := tx.Exec(ctx, "SELECT b, '"+mark+"' FROM item WHERE a >= $1 AND a < $2", x.low, x.high); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "INSERT INTO item VALUES ($1, $2, 'new')", id, x.a); err != nil {
+			return err
+		}
+		change := []string{"UPDATE item SET a = (a + 7) % 20 WHERE id <= 40 AND a = $1", "DELETE FROM item WHERE id <= 40 AND a = $1", "UPDATE item SET b = 'same' WHERE id <= 40 AND a = $1"}[r.IntN(3)]
+		if _, err := tx.Exec(ctx, change, r.IntN(20)); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, "SELECT pg_current_xact_id()::text::bigint").Scan(&x.xid)
+	})
+	return x, err
+}
+
+// TestWhatPredicatesMissedIsWhatTheirSnapshotsLack has clients choose rows by a condition while others insert, change
+// and delete rows. PostgreSQL's own snapshots bear out every anti-dependency that is found; and of every row that was
+// inserted and stayed as it was, all are found who looked for such a row at the time and had an older snapshot.
+func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
+	if testdb.PostgreSQL(t).Major() < 13 {
+		t.Skip("PostgreSQL 12 tells no 64-bit snapshot under that name")
+	}
+	b := startPostgresBench(t, true, "CREATE TABLE item (id int PRIMARY KEY, a int, b text)", "INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i")
+	marked := make(map[string]choosing)
+	var mu sync.Mutex
+	var clients sync.WaitGroup
+	for n := range 6 {
+		c, r := b.connect(b.through(), postgresModes[n], "default_transaction_isolation", history.RepeatableRead.String()), rand.New(rand.NewPCG(7, uint64(n)))
+		clients.Go(func() {
+			for i := range 60 {
+				mark := fmt.Sprintf("%d of %d", i, n)
+				if x, err := choose(b.t.Context(), c, r, mark, 1000*(n+1)+i); err == nil {
+					mu.Lock()
+					marked[mark] = x
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	clients.Wait()
+	b.stop()
+	runs, txns := resolved(t, b.recording)
+	byID := make(map[history.TxnID]choosing)
+	for _, x := range txns {
+		if c, ok := marked[markOf(x)]; ok {
+			byID[x.ID] = c
+		}
+	}
+	found := antiDependencies(t, runs, txns)
+	for e := range found {
+		if from, to := byID[e[0]], byID[e[1]]; to.xid == 0 || from.seen.shows(to.xid) {
+			t.Errorf("%s is said to have come before %s, whose writes its snapshot shows", e[0], e[1])
+		}
+	}
+	expected := 0
+	for _, from := range txns {
+		for _, to := range txns {
+			x, y := byID[from.ID], byID[to.ID]
+			if from == to || x.xid == 0 || y.xid == 0 || x.seen.shows(y.xid) || y.a < x.low || y.a >= x.high || to.Start > from.End {
+				continue
+			}
+			if expected++; !found[[2]history.TxnID{from.ID, to.ID}] {
+				t.Errorf("%s (%s, %+v) did not find the row with a = %d that %s inserted, and nobody noticed", from.ID, markOf(from), x, y.a, to.ID)
+			}
+		}
+	}
+	t.Logf("%d transactions, %d anti-dependencies, %d of inserted rows at the same time", len(byID), len(found), expected)
+	if expected == 0 {
+		t.Error("no phantoms")
+	}
+}
+
+// markOf gives the mark in a transaction's query.
+func markOf(t *history.Txn) string {
+	for i := range t.Stmts {
+		for _, a := range t.Stmts[i].Args {
+			if strings.Contains(a, " of ") {
+				return strings.Trim(a, "'")
+			}
+		}
+	}
+	return ""
+}
+
+// antiDependencies are those of a history, by their transactions.
+func antiDependencies(t *testing.T, runs []history.Info, txns []*history.Txn) map[[2]history.TxnID]bool {
+	t.Helper()
+	a := analyzer.New(analyzer.Options{})
+	for _, run := range runs {
+		if err := a.Add(run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range txns {
+		if err := a.AddTxn(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[[2]history.TxnID]bool)
+	for e, err := range a.Edges() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == analyzer.RW {
+			found[[2]history.TxnID{e.From.ID, e.To.ID}] = true
+		}
+	}
+	return found
+}

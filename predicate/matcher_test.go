@@ -1,0 +1,132 @@
+package predicate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A grep is a tester whose predicates are texts that rows hold, and a sink that keeps what matches.
+type grep struct {
+	asked int
+	found map[history.Predicate][]history.VersionRef
+}
+
+func (g *grep) Test(_ context.Context, _ string, predicates []history.Predicate, images []string) ([][]int, error) {
+	g.asked++
+	matching := make([][]int, len(predicates))
+	for i, p := range predicates {
+		if p.Where == "error" {
+			return nil, errors.New("no such thing")
+		}
+		for j, image := range images {
+			if strings.Contains(image, p.Where) {
+				matching[i] = append(matching[i], j)
+			}
+		}
+	}
+	return matching, nil
+}
+
+func (g *grep) Matches(_ context.Context, m history.Matches) error {
+	g.found[m.Predicate] = append(g.found[m.Predicate], m.Versions...)
+	return nil
+}
+
+func newGrep() (*grep, *Matcher) {
+	g := &grep{found: make(map[history.Predicate][]history.VersionRef)}
+	return g, NewMatcher(g, g, zap.NewNop())
+}
+
+func where(text string) history.Predicate { return history.Predicate{Table: "t", As: "t", Where: text} }
+
+// reads and wrote are transactions that end at a time: one with predicates, one that leaves rows.
+func reads(at int64, texts ...string) *history.Txn {
+	t := &history.Txn{ID: id(uint32(at)), Status: history.Committed, End: at, Stmts: []history.Stmt{{Num: 1}}}
+	for _, text := range texts {
+		t.Stmts[0].Predicates = append(t.Stmts[0].Predicates, where(text))
+	}
+	return t
+}
+
+func wrote(at int64, images ...string) *history.Txn {
+	t := &history.Txn{ID: id(uint32(at)), Status: history.Committed, End: at, Stmts: []history.Stmt{{Num: 1, Images: images}}}
+	for range images {
+		t.Stmts[0].Accesses = append(t.Stmts[0].Accesses, history.Access{Row: history.Row{Table: "t"}, Op: history.InsertRow})
+	}
+	return t
+}
+
+func TestEachVersionIsHeldAgainstEachPredicateOnce(t *testing.T) {
+	g, m := newGrep()
+	m.Add("", wrote(1, "(a)", "", "(b)"))
+	m.Add("", reads(2, "a", "b", "error"))
+	m.round(t.Context(), 3)
+	m.Add("", reads(4, "a", "c"))
+	m.Add("", wrote(5, "(a,c)"))
+	aborted := wrote(6, "(a)")
+	aborted.Status = history.Aborted
+	m.Add("", aborted)
+	m.round(t.Context(), 7)
+	m.round(t.Context(), 8)
+	for text, want := range map[string][]history.VersionRef{
+		"a": {{Txn: id(1), Stmt: 1, Access: 0}, {Txn: id(5), Stmt: 1, Access: 0}},
+		"b": {{Txn: id(1), Stmt: 1, Access: 2}},
+		"c": {{Txn: id(5), Stmt: 1, Access: 0}},
+	} {
+		if got := g.found[where(text)]; !slices.Equal(got, want) {
+			t.Errorf("%s matches %v, want %v", text, got, want)
+		}
+	}
+	asked := g.asked
+	if m.round(t.Context(), 9); g.asked != asked {
+		t.Error("a round without news asks again")
+	}
+}
+
+func TestWhatIsOlderThanTheWindowIsForgotten(t *testing.T) {
+	g, m := newGrep()
+	late := 2 * int64(Window)
+	m.Add("", wrote(1, "(a)"))
+	m.Add("", reads(2, "z"))
+	m.round(t.Context(), late)
+	m.Add("", reads(late, "a"))
+	m.Add("", wrote(late+1, "(a)"))
+	m.round(t.Context(), late+2)
+	if got := g.found[where("a")]; len(got) != 1 || got[0].Txn != id(uint32(late+1)) {
+		t.Errorf("found %v", got)
+	}
+	if x := m.tables[table{"", "t"}]; len(x.images) != 1 || len(x.predicates) != 1 {
+		t.Errorf("%d images and %d predicates are kept", len(x.images), len(x.predicates))
+	}
+}
+
+func TestATableOfTooMuchIsGivenUp(t *testing.T) {
+	g, m := newGrep()
+	m.Add("", reads(1, "a"))
+	m.Add("", wrote(2, slices.Repeat([]string{"(a)"}, maxImages+1)...))
+	m.Add("", reads(3, "a"))
+	m.round(t.Context(), 4)
+	if x := m.tables[table{"", "t"}]; len(g.found) != 0 || len(x.images) != 0 || len(x.predicates) != 0 {
+		t.Errorf("%d found, %d images and %d predicates are kept", len(g.found), len(x.images), len(x.predicates))
+	}
+}
+
+func TestWhatIsLeftAtTheEndIsTested(t *testing.T) {
+	g, m := newGrep()
+	ctx, stop := context.WithCancel(t.Context())
+	m.Add("", wrote(1, "(a)"))
+	m.Add("", reads(2, "a"))
+	stop()
+	m.Run(ctx, time.Minute, func() int64 { return 3 })
+	if len(g.found[where("a")]) != 1 {
+		t.Error("what came last was not tested")
+	}
+}

@@ -1,0 +1,243 @@
+// Package predicate finds the dependencies between a statement that chose rows by a condition and the writers of
+// rows that it did not find: Adya's predicate anti-dependencies, phantoms among them.
+//
+// In mode predicates a write shows the values that it leaves ([history.Stmt].Images), and a statement tells by which
+// condition it chose its rows ([history.Stmt].Predicates). While they run, a [Matcher] asks the server which of the
+// versions match which predicates: over the values alone, on a connection of isotap's own, so that the client's
+// transactions neither wait for it nor lock a row more. The thesis of ReplBug (5.5) reads the tables themselves
+// before and after each write instead.
+//
+// What a statement saw of a row that it did not find is not known. But it was a version that does not match. A
+// [Resolver] orders the versions of each row, leaves those out that match, and those that were written after the
+// statement had its reply: of the rest, the newest is the last that it can have seen. If a later version matches, its
+// writer comes after the statement: it overwrites the predicate (Adya's definition 12; thesis, definition 5.1).
+// Nothing else is claimed, so that every such dependency is true; one is missing where a version that was not tested,
+// or one that does not match, stands between.
+package predicate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A Resolver adds to the statements of a history the rows that their predicates did not find. It sees all
+// transactions twice, their versions known: first [Resolver.Collect], and after [Resolver.Settle] [Resolver.Resolve].
+// It is for one goroutine until Settle has returned; then Resolve may be called from several.
+type Resolver struct {
+	matches   map[subject]map[history.VersionRef]bool
+	matching  map[history.VersionRef]bool // any predicate
+	databases map[sessionKey]string
+
+	writes map[history.Row][]write
+	rows   map[subject][]history.Row // with a version that matches
+	chains map[history.Row][]write
+}
+
+type subject struct {
+	run      history.Run
+	database string
+	of       history.Predicate
+}
+
+type sessionKey struct {
+	run history.Run
+	id  history.SessionID
+}
+
+// A write is what a transaction did to a row: its last version, over the one that it found.
+type write struct {
+	txn      history.TxnID
+	tag      history.Tag
+	replaced history.Tag
+	start    int64 // when the first of its statements was sent
+	end      int64 // of the transaction
+	ref      history.VersionRef
+	deleted  bool
+	image    bool
+	certain  bool
+}
+
+// New gives a Resolver that knows nothing yet.
+func New() *Resolver {
+	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef]bool),
+		databases: make(map[sessionKey]string), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
+}
+
+// Empty says that nothing matches any predicate.
+func (r *Resolver) Empty() bool { return len(r.matching) == 0 }
+
+// AddMatches takes in what a run's Matcher found out, before the first Collect.
+func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
+	k := subject{run, m.Database, m.Predicate}
+	for _, v := range m.Versions {
+		if r.matches[k] == nil {
+			r.matches[k] = make(map[history.VersionRef]bool)
+		}
+		r.matches[k][v], r.matching[v] = true, true
+	}
+}
+
+// AddSession takes in a session.
+func (r *Resolver) AddSession(s history.Session) {
+	r.databases[sessionKey{s.Run, s.ID}] = s.Database
+}
+
+// Collect takes in what a transaction wrote.
+func (r *Resolver) Collect(t *history.Txn) error {
+	if t.Status == history.Aborted {
+		return nil
+	}
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		for j := range s.Accesses {
+			if a := &s.Accesses[j]; a.Op != history.Read && !s.Void {
+				r.collect(t, s, j)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
+	a := &s.Accesses[j]
+	w := write{txn: t.ID, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
+		deleted: a.Op == history.DeleteRow, image: j < len(s.Images) && s.Images[j] != "", certain: !a.Inexact && t.Status == history.Committed}
+	all := r.writes[a.Row]
+	if n := len(all); n > 0 && all[n-1].txn == t.ID {
+		last := &all[n-1]
+		w.replaced, w.start, w.certain = last.replaced, last.start, w.certain && last.certain
+		*last = w
+		return
+	}
+	r.writes[a.Row] = append(all, w)
+}
+
+// Settle orders the versions of the rows that some predicate may have missed.
+func (r *Resolver) Settle() {
+	for row, writes := range r.writes {
+		if !slices.ContainsFunc(writes, func(w write) bool { return r.matching[w.ref] }) {
+			continue
+		}
+		if chain := inOrder(writes); chain != nil {
+			r.chains[row] = chain
+			r.index(row, chain)
+		}
+	}
+	r.writes = nil
+}
+
+func (r *Resolver) index(row history.Row, chain []write) {
+	for k, matching := range r.matches {
+		if slices.ContainsFunc(chain, func(w write) bool { return matching[w.ref] }) {
+			r.rows[k] = append(r.rows[k], row)
+		}
+	}
+}
+
+// inOrder gives the writes of a row each behind the one that it replaced; nil where they are no chain.
+func inOrder(writes []write) []write {
+	after := make(map[history.TxnID]int, len(writes)) // by the writer of the version that was replaced
+	known := make(map[history.TxnID]bool, len(writes))
+	for _, w := range writes {
+		known[w.txn] = true
+	}
+	first := -1
+	for i, w := range writes {
+		switch {
+		case !w.certain:
+			return nil
+		case known[w.replaced.Txn]:
+			after[w.replaced.Txn] = i
+		case first >= 0:
+			return nil
+		default:
+			first = i
+		}
+	}
+	if first < 0 || len(after) != len(writes)-1 {
+		return nil
+	}
+	chain := []write{writes[first]}
+	for len(chain) < len(writes) {
+		i, ok := after[chain[len(chain)-1].txn]
+		if !ok {
+			return nil
+		}
+		chain = append(chain, writes[i])
+	}
+	return chain
+}
+
+// Resolve adds the rows that the predicates of a transaction's statements did not find and that a later version lets
+// match.
+func (r *Resolver) Resolve(t *history.Txn) {
+	database := r.databases[sessionKey{t.ID.Run(), t.Session}]
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		if s.Void || s.Observation != history.Exact {
+			continue
+		}
+		for _, p := range s.Predicates {
+			r.resolve(t, s, subject{t.ID.Run(), database, p})
+		}
+	}
+}
+
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject) {
+	rows := r.rows[k]
+	if len(rows) == 0 {
+		return
+	}
+	found := make(map[history.Row]bool, len(s.Accesses))
+	for i := range s.Accesses {
+		found[s.Accesses[i].Row] = true
+	}
+	var absent []history.Access
+	for _, row := range rows {
+		if found[row] {
+			continue
+		}
+		if v, ok := r.lastSeen(t, s, k, r.chains[row]); ok {
+			absent = append(absent, history.Access{Row: row, Op: history.Read, Version: v, Absent: true})
+		}
+	}
+	slices.SortFunc(absent, func(a, b history.Access) int {
+		return cmp.Or(cmp.Compare(a.Row.Table, b.Row.Table), cmp.Compare(a.Row.ID, b.Row.ID))
+	})
+	s.Accesses = slices.Concat(s.Accesses, absent)
+}
+
+// lastSeen gives the version of a row right below the first one that matches the predicate and that the statement
+// cannot have seen, nor any after it; false where there is none.
+func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, k subject, chain []write) (history.Tag, bool) {
+	newest := -1 // what was there before the first write may be what was seen
+	for i := range chain {
+		w := &chain[i]
+		if w.txn == t.ID {
+			return history.Tag{}, false
+		}
+		if w.start <= s.End && !r.matched(k, w) {
+			newest = i
+		}
+	}
+	for i := newest + 1; i < len(chain); i++ {
+		if r.matched(k, &chain[i]) {
+			return chain[i].below(chain, i), true
+		}
+	}
+	return history.Tag{}, false
+}
+
+func (w *write) below(chain []write, i int) history.Tag {
+	if i == 0 {
+		return w.replaced
+	}
+	return chain[i-1].tag
+}
+
+// matched says that a version surely matches a predicate of a statement.
+func (r *Resolver) matched(k subject, w *write) bool {
+	return !w.deleted && w.image && r.matches[k][w.ref]
+}

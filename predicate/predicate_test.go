@@ -1,0 +1,135 @@
+package predicate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+const run = history.Run(7)
+
+func id(n uint32) history.TxnID { return history.MakeTxnID(run, n) }
+
+// A step is a write of the row by transaction n over the version of another (0: what was there before), whose
+// statement was sent at a time; it matches the predicate or does not.
+type step struct {
+	n, over uint32
+	sent    int64
+	op      history.Op
+	matches bool
+}
+
+// chain gives the transactions of writes of one row, and what matches the predicate.
+func chain(steps []step) (txns []*history.Txn, m history.Matches) {
+	row := history.Row{Table: "public.t", ID: "1"}
+	for _, s := range steps {
+		a := history.Access{Row: row, Op: s.op}
+		if s.over > 0 {
+			a.Version = history.Tag{Txn: id(s.over), Stmt: 1}
+		}
+		image := "(1)"
+		if s.op == history.DeleteRow {
+			image = ""
+		}
+		txns = append(txns, &history.Txn{ID: id(s.n), Status: history.Committed, Start: s.sent, End: s.sent + 1,
+			Stmts: []history.Stmt{{Num: 1, Start: s.sent, End: s.sent + 1, Observation: history.Exact, Accesses: []history.Access{a}, Images: []string{image}}}})
+		if s.matches {
+			m.Versions = append(m.Versions, history.VersionRef{Txn: id(s.n), Stmt: 1})
+		}
+	}
+	return txns, m
+}
+
+var chosen = history.Predicate{Table: "public.t", Of: `"public"."t"`, As: `"t"`, Where: "a = 1"}
+
+// TestLastVersionThatMayHaveBeenSeen has a statement from 100 to 110 look for rows, while one row has several
+// versions: what is added is the version below the one that matches, or nothing.
+func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
+	ins, upd, del := history.InsertRow, history.UpdateRow, history.DeleteRow
+	for _, c := range []struct {
+		name  string
+		steps []step
+		want  string // the version; none: nothing is added
+	}{
+		{"inserted", []step{{1, 0, 50, ins, true}}, "0"},
+		{"inserted afterwards", []step{{1, 0, 500, ins, true}}, "0"},
+		{"inserted, does not match", []step{{1, 0, 50, ins, false}}, "none"},
+		{"changed so that it matches", []step{{1, 0, 50, upd, true}}, "0"},
+		{"changed twice, the second matches", []step{{1, 0, 50, ins, false}, {2, 1, 60, upd, true}}, "1"},
+		{"matches, and then no more: either may have been seen", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, false}}, "none"},
+		{"matches, and no more after the reply", []step{{1, 0, 50, ins, true}, {2, 1, 111, upd, false}}, "0"},
+		{"matches, and is deleted", []step{{1, 0, 50, ins, true}, {2, 1, 60, del, false}}, "none"},
+		{"matches, and is deleted after the reply", []step{{1, 0, 50, ins, true}, {2, 1, 111, del, false}}, "0"},
+		{"comes and goes and comes", []step{{1, 0, 10, ins, true}, {2, 1, 20, upd, false}, {3, 2, 30, upd, true}}, "2"},
+		{"comes after the reply, by way of one that does not match", []step{{1, 0, 200, ins, false}, {2, 1, 300, upd, true}}, "1"},
+		{"written by the transaction itself", []step{{1, 0, 50, ins, true}, {9, 1, 120, upd, true}}, "none"},
+		{"two over one", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, true}, {3, 1, 70, upd, true}}, "none"},
+		{"two beginnings", []step{{1, 0, 50, ins, true}, {2, 0, 60, ins, true}}, "none"},
+	} {
+		txns, m := chain(c.steps)
+		m.Predicate = chosen
+		reader := &history.Txn{ID: id(9), Session: 3, Status: history.Committed, Start: 100, End: 120,
+			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		if got := resolve(m, append(txns, reader), reader); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// resolve gives the version that is added to the reader's first statement, as the number of its transaction.
+func resolve(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
+	r := New()
+	r.AddMatches(run, m)
+	for _, x := range txns {
+		if x != reader || len(x.Stmts[0].Accesses) > 0 {
+			r.Collect(x)
+		}
+	}
+	r.Settle()
+	before := len(reader.Stmts[0].Accesses)
+	r.Resolve(reader)
+	var out []string
+	for _, a := range reader.Stmts[0].Accesses[before:] {
+		if !a.Absent || a.Op != history.Read {
+			return fmt.Sprintf("%+v", a)
+		}
+		out = append(out, fmt.Sprint(a.Version.Txn.Seq()))
+	}
+	if out == nil {
+		return "none"
+	}
+	return strings.Join(out, " ")
+}
+
+func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {
+	statement := func(change func(*history.Stmt)) *history.Txn {
+		s := history.Stmt{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}
+		change(&s)
+		return &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120, Stmts: []history.Stmt{s}}
+	}
+	plain := func(*history.Stmt) {}
+	for name, c := range map[string]struct {
+		reader func(*history.Stmt)
+		writer func(*history.Txn)
+	}{
+		"the statement failed":            {func(s *history.Stmt) { s.Void = true }, func(*history.Txn) {}},
+		"it was not observed exactly":     {func(s *history.Stmt) { s.Observation = history.Inexact }, func(*history.Txn) {}},
+		"it found the row":                {func(s *history.Stmt) { s.Accesses = []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}}} }, func(*history.Txn) {}},
+		"another predicate":               {func(s *history.Stmt) { s.Predicates[0].Where = "a = 2" }, func(*history.Txn) {}},
+		"the writer rolled back":          {plain, func(w *history.Txn) { w.Status = history.Aborted }},
+		"nobody knows how it ended":       {plain, func(w *history.Txn) { w.Status = history.Indeterminate }},
+		"the write was undone":            {plain, func(w *history.Txn) { w.Stmts[0].Void = true }},
+		"the write is not known for sure": {plain, func(w *history.Txn) { w.Stmts[0].Accesses[0].Inexact = true }},
+	} {
+		txns, m := chain([]step{{1, 0, 50, history.InsertRow, true}})
+		m.Predicate = chosen
+		c.writer(txns[0])
+		reader := statement(func(s *history.Stmt) { s.Predicates = slices.Clone(s.Predicates); c.reader(s) })
+		if got := resolve(m, append(txns, reader), reader); got != "none" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

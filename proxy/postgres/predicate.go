@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// closed gives the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
+// A predicate of a parameter whose value cannot be read is left out.
+func (s *Session) closed(p *rewrite.Plan, portal *portal) []history.Predicate {
+	var out []history.Predicate
+	for i := range p.Predicates {
+		open := &p.Predicates[i]
+		if where, ok := fillParams(open, portal); ok {
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where, Settings: s.literals})
+		}
+	}
+	return out
+}
+
+// unambiguous says that what the session shows of dates, times and intervals means the same to every other session.
+func unambiguous(s history.LiteralSettings) bool {
+	return strings.HasPrefix(s.DateStyle, "ISO") && s.IntervalStyle != "sql_standard"
+}
+
+func fillParams(p *rewrite.Predicate, portal *portal) (string, bool) {
+	if len(p.Params) == 0 {
+		return p.Where[0], true
+	}
+	if portal == nil {
+		return "", false
+	}
+	var b strings.Builder
+	for i, n := range p.Params {
+		if n < 0 || n >= len(portal.literals) || portal.literals[n] == "" {
+			return "", false
+		}
+		b.WriteString(p.Where[i])
+		b.WriteString(portal.literals[n])
+	}
+	b.WriteString(p.Where[len(p.Params)])
+	return b.String(), true
+}
+
+// oidVarchar is the type varchar (pg_type).
+const oidVarchar = 1043
+
+// literals gives the parameters of a Bind as literals of SQL; empty for those that cannot be read. types are those
+// that Parse declared, or the server described.
+func literals(b *bound, types []byte) []string {
+	out := make([]string, len(b.params))
+	for i, v := range b.params {
+		var oid uint32
+		if at := 2 + 4*i; at+4 <= len(types) {
+			oid = binary.BigEndian.Uint32(types[at:])
+		}
+		out[i] = literal(v, b.format(i), oid)
+	}
+	return out
+}
+
+func literal(v []byte, format byte, oid uint32) string {
+	if v == nil {
+		return "NULL"
+	}
+	if format == 0 {
+		return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(string(v)) + "'"
+	}
+	switch {
+	case oid == oidText, oid == oidVarchar:
+		return literal(v, 0, 0)
+	case oid == oidInt2 && len(v) == 2, oid == oidInt4 && len(v) == 4, oid == oidInt8 && len(v) == 8:
+		return "'" + string(appendInt(nil, v)) + "'"
+	case oid == oidUUID && len(v) == 16:
+		return "'" + string(appendUUID(nil, v)) + "'"
+	case oid == oidBool && len(v) == 1:
+		return []string{"'f'", "'t'"}[v[0]&1]
+	}
+	return ""
+}
