@@ -40,16 +40,23 @@ func startPostgresBench(t *testing.T, predicates bool, setup ...string) *postgre
 	t.Helper()
 	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: filepath.Join(t.TempDir(), "rec")}
 	runPostgreSQL(t, testdb.OpenPostgreSQL(t, b.database), setup...)
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(b.database))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.tap, err = Start(context.Background(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Predicates: predicates,
-		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.stop)
+	b.start(func(o *Options) { o.Predicates = predicates })
 	return b
+}
+
+// start starts the tap with changed options.
+func (b *postgresBench) start(change func(*Options)) {
+	b.t.Helper()
+	target, err := catalog.ParseTarget(testdb.PostgreSQL(b.t).DSN(b.database))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	o := Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Logger: zaptest.NewLogger(b.t, zaptest.Level(zap.WarnLevel))}
+	change(&o)
+	if b.tap, err = Start(context.Background(), o); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(b.stop)
 }
 
 func (b *postgresBench) stop() {
@@ -144,6 +151,23 @@ func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
 				holdHealthy(t, r, level == history.Serializable.String())
 			})
 		}
+	}
+}
+
+// TestHealthyPostgreSQLIsNotAccusedByItsRows is the same where rows are known by isotap's columns, and those who write
+// unseen leave the rows' lists as they are.
+func TestHealthyPostgreSQLIsNotAccusedByItsRows(t *testing.T) {
+	for _, level := range []string{"SERIALIZABLE", ""} {
+		t.Run("at "+level, func(t *testing.T) {
+			b := newPostgresBench(t, postgresLoadSetup...)
+			b.stop()
+			runPostgreSQL(t, testdb.OpenPostgreSQL(t, b.database), postgresUnseenSetup...)
+			instrumentPostgreSQL(t, b.database)
+			b.start(func(o *Options) { o.Columns = true })
+			l := postgresLoader{b, level, true, make(chan string, 64)}
+			l.run(7)
+			holdHealthy(t, l.analyze(), level != "")
+		})
 	}
 }
 

@@ -29,8 +29,8 @@ func (w *postgresWriter) simpleSelect() string {
 		w.s.ordered = true
 		return "SELECT k2, k1, f, g FROM t2 ORDER BY 2, 1"
 	}
-	return w.oneOf("TABLE t1", "SELECT FROM t1", "SELECT d, j, ar, by, co, ch FROM tx", "SELECT (co).x, (co).y, j -> 'a' FROM tx", "SELECT t1 FROM t1", "SELECT row_to_json(t2) FROM t2",
-		"SELECT 1", "VALUES (1, 'x'), (2, 'y')", "SELECT t1.*::text FROM t1", "SELECT id AS ctid, a AS xmin FROM t1")
+	return w.oneOf("TABLE t1", "SELECT FROM t1", "SELECT d, j, ar, by, co, ch FROM tx", "SELECT (co).x, (co).y, j -> 'a' FROM tx", w.wholeRow("SELECT t1 FROM t1"), w.wholeRow("SELECT row_to_json(t2) FROM t2"),
+		"SELECT 1", "VALUES (1, 'x'), (2, 'y')", w.wholeRow("SELECT t1.*::text FROM t1"), "SELECT id AS ctid, a AS xmin FROM t1")
 }
 
 func (w *postgresWriter) join() string {
@@ -194,4 +194,13 @@ func (w *postgresWriter) locking() string {
 		return "SELECT id FROM pt" + lock
 	}
 	return "SELECT id FROM v1" + lock
+}
+
+// wholeRow gives a text that shows a row as one value; another one where rows have isotap's columns, which it would
+// show.
+func (w *postgresWriter) wholeRow(text string) string {
+	if w.columns {
+		return "TABLE t1"
+	}
+	return text
 }

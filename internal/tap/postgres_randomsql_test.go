@@ -23,6 +23,7 @@ type postgresStatement struct {
 type postgresWriter struct {
 	chooser
 	major   int
+	columns bool // tables carry isotap's columns
 	s       postgresStatement
 	extends bool                         // the statement may have parameters
 	named   map[string]postgresStatement // statements that were prepared

@@ -14,12 +14,13 @@ const maxArg = 64
 
 // The types whose binary form is read, by oid (pg_type).
 const (
-	oidBool = 16
-	oidInt8 = 20
-	oidInt2 = 21
-	oidInt4 = 23
-	oidText = 25
-	oidUUID = 2950
+	oidBool  = 16
+	oidBytea = 17
+	oidInt8  = 20
+	oidInt2  = 21
+	oidInt4  = 23
+	oidText  = 25
+	oidUUID  = 2950
 )
 
 // appendArgs adds the parameters of a Bind to args, as SQL would print them. types are what Parse declared.

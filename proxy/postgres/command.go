@@ -185,8 +185,10 @@ func (s *Session) plan(text []byte, extended bool) form {
 		f.reason = largeAggregate
 	default:
 		f.rewritten = true
-		s.try(f.script)
 	}
+	f.bare = !f.rewritten && s.refused[f.script.Plain] != ""
+	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(hiddenPrefix))
+	s.try(f.upstream())
 	return f
 }
 

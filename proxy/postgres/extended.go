@@ -115,7 +115,7 @@ func (s *Session) bind(m message) {
 			f = e
 		}
 		plan, hidden := s.names.sent.resultOf(f)
-		codes = resultCodes(b.codes, plan, hidden)
+		codes = resultCodes(widened(b.codes, st.cut), plan, hidden)
 	}
 	if len(codes) > 0 {
 		p.format = codes[len(codes)-1]

@@ -17,6 +17,8 @@ type plans struct{}
 func (plans) TooLarge(*rewrite.Plan)        {}
 func (plans) IsTooLarge(*rewrite.Plan) bool { return false }
 
+func (plans) Exposes() bool { return true }
+
 func (plans) Plan(text []byte, _ sqlpostgres.Session) *sqlpostgres.Script {
 	script := &sqlpostgres.Script{Pieces: []rewrite.Piece{{Text: string(text) + "+"}}}
 	for part := range strings.SplitSeq(string(text), ";") {
@@ -239,7 +241,7 @@ func FuzzDescription(f *testing.F) {
 		if hidden < 0 {
 			return
 		}
-		if err := s.trimDescription(&owed{}, message{kind: 'T', body: body}, hidden); err == nil && len(s.toClient) > len(body)+headBytes {
+		if err := s.trimDescription(&owed{}, message{kind: 'T', body: body}, hidden, exposed(body, 3)); err == nil && len(s.toClient) > len(body)+headBytes {
 			t.Fatalf("a description of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 	})

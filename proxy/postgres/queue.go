@@ -57,12 +57,14 @@ type form struct {
 	script    *sqlpostgres.Script // nil: nothing is known of the text
 	rewritten bool                // the script's pieces went upstream, not the client's text
 	reason    string              // why they did not, where they would have been there
+	namesOurs bool                // the text may name a column of isotap's
+	bare      bool                // the client's text went, for the server has refused the plain one
 }
 
 // upstream is the script whose pieces went upstream; nil where the client's own text did.
 func (f *form) upstream() *sqlpostgres.Script {
 	switch {
-	case f.script == nil:
+	case f.script == nil, f.bare:
 		return nil
 	case f.rewritten:
 		return f.script

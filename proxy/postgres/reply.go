@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 
 	"github.com/isotap/isotap/history"
@@ -19,15 +20,16 @@ type current struct {
 	portal  *portal // nil for a statement of a Query
 	cursor  *portal // that the statement reads; nil: none
 	plan    *rewrite.Plan
-	hidden  int  // columns at the end that the client does not see
-	swallow bool // the client gets no rows at all
-	format  byte // of the hidden columns
+	hidden  int   // columns at the end that the client does not see
+	swallow bool  // the client gets no rows at all
+	cut     []int // columns before the hidden ones that are isotap's, and that the client does not see either
+	format  byte  // of the hidden columns
 	rows    uint64
 	started int64
 }
 
 // trims says whether rows of the statement whose result comes in are changed.
-func (s *Session) trims() bool { return s.current.hidden > 0 }
+func (s *Session) trims() bool { return s.current.hidden > 0 || len(s.current.cut) > 0 }
 
 // passes gives the part of p that is rows to be passed on as they are.
 func (s *Session) passes(p []byte) int {
@@ -181,13 +183,14 @@ func (s *Session) description(x *owed, m message) error {
 		if hidden == 0 || plan.Cursor != nil {
 			hidden = s.leaked(m.body)
 		}
+		cut := s.describedCut(x, m.body, hidden)
 		switch {
-		case hidden == 0:
+		case hidden == 0 && len(cut) == 0:
 			s.forward(x, m)
-		case plan != nil && plan.Reply == rewrite.Returning:
+		case hidden > 0 && plan != nil && plan.Reply == rewrite.Returning:
 			s.forward(x, message{raw: noData})
 		default:
-			if err := s.trimDescription(x, m, hidden); err != nil {
+			if err := s.trimDescription(x, m, hidden, cut); err != nil {
 				return err
 			}
 		}
@@ -222,7 +225,7 @@ func (s *Session) begin(x *owed) {
 			c.portal = &portal{reason: "cursor"}
 		}
 		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
-		c.hidden = c.form.hidden(c.form.plan(0))
+		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()
 		if f := s.executed(c.form.plan(0)); f != nil { // its rows come without a description
 			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
 			c.swallow = c.hidden > 0 && f.plan(0).Reply == rewrite.Returning
@@ -240,16 +243,19 @@ func (s *Session) result(x *owed, m message) error {
 	switch c := &s.current; m.kind {
 	case 'T':
 		s.findLeaked(c, m.body)
+		if s.exposes(c.form) && len(m.body) > 1 {
+			c.cut = exposed(m.body, int(binary.BigEndian.Uint16(m.body))-c.hidden)
+		}
 		switch {
 		case c.swallow:
-		case c.hidden > 0:
-			return s.trimDescription(x, m, c.hidden)
+		case s.trims():
+			return s.trimDescription(x, m, c.hidden, c.cut)
 		default:
 			s.forward(x, m)
 		}
 	case 'D':
 		c.rows++
-		if c.hidden > 0 {
+		if s.trims() {
 			return s.trimRow(x, m)
 		}
 		s.forward(x, m)

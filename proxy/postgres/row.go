@@ -11,21 +11,24 @@ import (
 // fieldBytes is how long a field of a RowDescription is behind its name.
 const fieldBytes = 4 + 2 + 4 + 2 + 4 + 2
 
-// trimDescription passes a RowDescription on without its last fields.
-func (s *Session) trimDescription(x *owed, m message, hidden int) error {
+// trimDescription passes a RowDescription on without its last fields, and without those that are cut.
+func (s *Session) trimDescription(x *owed, m message, hidden int, cut []int) error {
 	r := reader{b: m.body}
 	visible := r.uint16() - hidden
 	if visible < 0 {
 		return fmt.Errorf("%w: %d fields where isotap alone asked for %d", errUnexpected, visible+hidden, hidden)
 	}
 	for range visible {
-		r.cString()
-		r.bytes(fieldBytes)
+		skipField(&r)
 	}
 	if r.err != nil {
 		return fmt.Errorf("parse a description: %w", r.err)
 	}
-	s.forwardCut(x, m, visible, r.pos)
+	if len(cut) > 0 {
+		s.forwardWithout(x, m, visible, cut, skipField)
+	} else {
+		s.forwardCut(x, m, visible, r.pos)
+	}
 	return nil
 }
 
@@ -48,16 +51,19 @@ func (s *Session) trimRow(x *owed, m message) error {
 		return fmt.Errorf("%w: a row of %d values where isotap alone asked for %d", errUnexpected, visible+c.hidden, c.hidden)
 	}
 	for range visible {
-		if n := int32(r.uint32()); n > 0 {
-			r.bytes(int(n))
-		}
+		skipValue(&r)
 	}
 	end := r.pos
-	s.seen.row(&r, c.plan, c.format)
-	if r.err != nil {
-		return fmt.Errorf("parse a row: %w", r.err)
+	if c.hidden > 0 {
+		s.seen.row(&r, c.plan, c.format)
 	}
-	if !c.swallow {
+	switch {
+	case r.err != nil:
+		return fmt.Errorf("parse a row: %w", r.err)
+	case c.swallow:
+	case len(c.cut) > 0:
+		s.forwardWithout(x, m, visible, c.cut, skipValue)
+	default:
 		s.forwardCut(x, m, visible, end)
 	}
 	return nil
@@ -72,12 +78,17 @@ func (s *Session) leaked(description []byte) int {
 	r := reader{b: description}
 	n := 0
 	for range r.uint16() {
-		if n++; !strings.HasPrefix(string(r.cString()), hiddenPrefix) {
+		if n++; !isHidden(string(r.cString())) {
 			n = 0
 		}
 		r.bytes(fieldBytes)
 	}
 	return n
+}
+
+// isHidden says whether a column of that name is one that isotap asked for.
+func isHidden(name string) bool {
+	return strings.HasPrefix(name, hiddenPrefix) && name != rewrite.RowIDColumn && name != rewrite.WListColumn
 }
 
 // hiddenPrefix begins the names of hidden columns.

@@ -56,6 +56,9 @@ const maxScripts = 10_000
 
 // try notes that a script is sent as rewritten.
 func (s *Session) try(script *sqlpostgres.Script) {
+	if script == nil {
+		return
+	}
 	if _, ok := s.proven[script]; !ok {
 		s.segment.tried = true
 	}
@@ -63,16 +66,14 @@ func (s *Session) try(script *sqlpostgres.Script) {
 
 // prove notes that the server takes a script as rewritten.
 func (s *Session) prove(f *form) {
-	if !f.rewritten {
-		return
-	}
-	if _, ok := s.proven[f.script]; ok {
+	sent := f.upstream()
+	if _, ok := s.proven[sent]; ok || sent == nil {
 		return
 	}
 	if s.proven == nil || len(s.proven) >= maxScripts {
 		s.proven = make(map[*sqlpostgres.Script]struct{})
 	}
-	s.proven[f.script] = struct{}{}
+	s.proven[sent] = struct{}{}
 }
 
 // refusals are what a session remembers of the scripts that it sent as rewritten.
@@ -87,23 +88,31 @@ type replay struct {
 	on        bool // once the server is ready
 	resending bool
 	shown     int // replies to come that the client has had
+	// plain is what does not go upstream this time: it names columns that may not be there any more.
+	plain *sqlpostgres.Script
 }
 
 // refuse takes an error as the answer to what isotap made of a text, if it may be that: the text is not
 // rewritten again. It says whether the segment is sent again as the client wrote it, unseen by the client.
 func (s *Session) refuse(x *owed, e *serverError) bool {
 	f := s.formOf(x)
-	if f == nil || !f.rewritten || !doubtful(e.code) {
+	if f == nil || f.upstream() == nil || !doubtful(e.code) {
+		return false
+	}
+	sent := f.upstream()
+	if !f.rewritten && !outdated(e.code) {
 		return false
 	}
 	outlived := s.outlived(x, e.code)
-	if _, ok := s.proven[f.script]; ok && !outlived {
+	if _, ok := s.proven[sent]; ok && !outlived {
 		return false
 	}
 	if s.refused == nil || len(s.refused) >= maxScripts {
 		s.refused = make(map[*sqlpostgres.Script]string)
 	}
-	s.refused[f.script] = refusedWith(e.code)
+	if f.rewritten {
+		s.refused[sent] = refusedWith(e.code)
+	}
 	if outlived && !s.segment.tried {
 		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
 	}
@@ -111,6 +120,10 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 		return false
 	}
 	s.replay = replay{on: true, shown: s.segment.shown}
+	if plain := f.script.Plain; plain != nil && outdated(e.code) {
+		s.refused[plain] = refusedWith(e.code)
+		s.replay.plain = plain
+	}
 	if x.kind == owesQuery {
 		x.silent = true
 		s.current = current{}
@@ -125,6 +138,10 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	s.head().silent = true
 	return true
 }
+
+// outdated says whether an error may come from a definition that isotap has not read yet: of a name that is not
+// there.
+func outdated(code string) bool { return code == "42703" || code == "42P01" }
 
 // outlived says whether an error is about a prepared statement that the client's own text stands beside: what isotap
 // added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
@@ -194,6 +211,7 @@ func (s *Session) formOf(x *owed) *form {
 // they outlive the error.
 func (s *Session) resend() error {
 	kept, shown := s.segment.kept, s.replay.shown
+	defer delete(s.refused, s.replay.plain)
 	parsed := s.segment.parsed
 	s.segment = segment{}
 	s.replay = replay{resending: true, shown: shown}

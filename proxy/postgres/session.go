@@ -45,6 +45,8 @@ type Planner interface {
 	// in its reply, and IsTooLarge asks for that.
 	TooLarge(*rewrite.Plan)
 	IsTooLarge(*rewrite.Plan) bool
+	// Exposes says whether tables have columns of isotap's that clients would see.
+	Exposes() bool
 }
 
 // Config is what a Session needs of the world around it.

@@ -135,12 +135,17 @@ func (c *concealment) copied(n *ast.CopyStmt) {
 	if c.st.is(at, "BINARY") && !c.st.is(at+1, "FROM", "TO") && !c.st.mark(at+1, ".") {
 		at++
 	}
-	names := clientColumns(it.table)
+	var names []string
 	list := ast.NewNodeList()
-	for _, name := range names {
-		list.Append(ast.NewString(name))
+	for _, column := range it.table.Columns {
+		if !column.Generated { // the server computes these when it reads the rows
+			names = append(names, column.Name)
+			list.Append(ast.NewString(column.Name))
+		}
 	}
-	c.insertList(c.st.lastOfName(at), names, func(*ast.NodeList) { n.Attlist = list })
+	if len(names) > 0 {
+		c.insertList(c.st.lastOfName(at), names, func(*ast.NodeList) { n.Attlist = list })
+	}
 }
 
 // createsTagged says whether the statement may create a table that is to carry isotap's columns.

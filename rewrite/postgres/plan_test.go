@@ -110,6 +110,7 @@ func taggedSchema() tables {
 	schema := testSchema()
 	schema["public.late"] = table("public.late", "a int4, c int4")
 	schema["public.bare"] = table("public.bare", "id int4, b text", "primary(id)")
+	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"), func(t *rewrite.Table) { t.Columns[1].Generated = true })
 	schema["public.readonly"] = table("public.readonly", "id int4, b text", "primary(id)")
 	schema["public.exposing"] = with(table("public.exposing", "id int4"), func(t *rewrite.Table) { t.View = true })
 	for name, t := range schema {

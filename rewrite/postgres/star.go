@@ -23,7 +23,8 @@ func (o output) String() string {
 type item struct {
 	ref, schema string
 	table       *rewrite.Table // that is known; nil for all others
-	outputs     []output       // of a table
+	outputs     []output       // of a table, or of a join that has a name
+	joins       bool           // it is such a join, of tables that carry isotap's columns
 }
 
 // scopeOf is what names mean within a query or a statement that writes.
@@ -110,7 +111,7 @@ func (c *concealment) items(n ast.Node, found []item) []item {
 		return append(found, c.table(n))
 	case *ast.JoinExpr:
 		if n.Alias != nil {
-			return append(found, item{ref: n.Alias.AliasName})
+			return append(found, c.aliased(n))
 		}
 		return c.items(n.Rarg, c.items(n.Larg, found))
 	case *ast.RangeTableSample:
@@ -123,6 +124,30 @@ func (c *concealment) items(n ast.Node, found []item) []item {
 		return append(found, item{ref: aliasOf(n.Alias)})
 	}
 	return append(found, item{})
+}
+
+// aliased gives a join under its name. Columns of equal names cannot be told apart by it.
+func (c *concealment) aliased(n *ast.JoinExpr) item {
+	it := item{ref: n.Alias.AliasName}
+	inside := c.items(n.Rarg, c.items(n.Larg, nil))
+	if !slices.ContainsFunc(inside, func(in item) bool { return in.exposed() }) {
+		return it
+	}
+	unnamed := *n
+	unnamed.Alias = nil
+	outs, ok := c.outputs(&unnamed)
+	seen := make(map[string]bool)
+	for _, o := range outs {
+		ok = ok && !seen[o.name]
+		seen[o.name] = true
+		it.outputs = append(it.outputs, output{it.ref, o.name})
+	}
+	if !ok || len(nodes(n.Alias.ColNames)) > 0 {
+		c.visible = true
+		return item{ref: it.ref}
+	}
+	it.joins = true
+	return it
 }
 
 // table gives a table as stars see it.
@@ -189,7 +214,7 @@ func functionRef(n *ast.RangeFunction) string {
 
 func isOurs(name string) bool { return name == rewrite.RowIDColumn || name == rewrite.WListColumn }
 
-func (it *item) exposed() bool { return it.table != nil && it.table.Exposed }
+func (it *item) exposed() bool { return it.joins || it.table != nil && it.table.Exposed }
 
 // list replaces the stars of a list that would show isotap's columns.
 func (c *concealment) list(list *ast.NodeList) {

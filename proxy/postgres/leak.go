@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// Where tables carry isotap's columns, what the rewriter cannot read (what a function returns, a table that the
+// transaction itself has changed) may give the client all of a table's columns. Isotap's are taken out of such
+// results by their names and types.
+
+// exposes says whether the rows of a text may have columns of isotap's that the client did not name.
+func (s *Session) exposes(f *form) bool {
+	return f != nil && !f.namesOurs && s.planner != nil && s.planner.Exposes()
+}
+
+// exposed gives the places of isotap's columns in a description of as many visible columns.
+func exposed(description []byte, visible int) (places []int) {
+	r := reader{b: description}
+	r.uint16()
+	for i := range visible {
+		name := string(r.cString())
+		field := r.bytes(fieldBytes)
+		if r.err != nil {
+			return nil
+		}
+		switch oid := binary.BigEndian.Uint32(field[6:]); {
+		case name == rewrite.RowIDColumn && oid == oidUUID, name == rewrite.WListColumn && oid == oidBytea:
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// forwardWithout passes on what a message says of its first columns but for some; skip passes over a column.
+func (s *Session) forwardWithout(x *owed, m message, columns int, cut []int, skip func(*reader)) {
+	if x.silent {
+		return
+	}
+	b, start := beginMessage(s.toClient, m.kind)
+	b = binary.BigEndian.AppendUint16(b, uint16(columns-len(cut)))
+	r := reader{b: m.body, pos: 2}
+	for i := range columns {
+		from := r.pos
+		if skip(&r); !slices.Contains(cut, i) {
+			b = append(b, m.body[from:r.pos]...)
+		}
+	}
+	s.toClient = endMessage(b, start)
+}
+
+// skipField passes over a field of a description, skipValue over a value of a row.
+func skipField(r *reader) {
+	r.cString()
+	r.bytes(fieldBytes)
+}
+
+func skipValue(r *reader) {
+	if n := int32(r.uint32()); n > 0 {
+		r.bytes(int(n))
+	}
+}
+
+// widened gives format codes for all columns of a result of which the client knows those that are not cut.
+func widened(codes []byte, cut []int) []byte {
+	if len(codes) <= 2 || len(cut) == 0 {
+		return codes
+	}
+	codes = slices.Clone(codes)
+	for _, at := range cut {
+		if 2*at > len(codes) {
+			break
+		}
+		codes = slices.Insert(codes, 2*at, 0, 0)
+	}
+	return codes
+}
+
+// describedCut gives the columns to be taken out of a description, and out of the rows of the statement that it is
+// of.
+func (s *Session) describedCut(x *owed, description []byte, hidden int) []int {
+	f := s.formOf(x)
+	if !s.exposes(f) || len(description) < 2 {
+		return nil
+	}
+	cut := exposed(description, int(binary.BigEndian.Uint16(description))-hidden)
+	st := s.names.real.statements[x.name]
+	if x.kind == owesPortal {
+		if p := s.names.real.portals[x.name]; p != nil {
+			st = p.of
+		}
+	}
+	if st != nil {
+		st.cut = cut
+	}
+	return cut
+}
+
+// cutOf are the columns that are taken out of the rows of a portal, as its statement was described.
+func (p *portal) cutOf() []int {
+	if p.of == nil {
+		return nil
+	}
+	return p.of.cut
+}
