@@ -44,7 +44,7 @@ func main() {
 	flag.StringVar(&s.driver, "driver", "", "whose suite: "+strings.Join(driverNames(), ", ")+" (default: mysql, or with a PostgreSQL as -server pgx)")
 	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away one of the driver's family")
 	flag.StringVar(&s.run, "run", "", "run only the tests that match, as go test -run does")
-	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server")
+	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
 	flag.StringVar(&s.over, "over", string(tcp), "how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
 	flag.BoolVar(&s.verbose, "v", false, "print what differing tests say")
 	flag.IntVar(&s.again, "again", 2, "how often a test whose outcome differs is tried again, on all paths")
@@ -115,16 +115,18 @@ const (
 	direct way = "direct"
 	off    way = "off"
 	items  way = "items"
+	// columns is items with rows known by isotap's columns; PostgreSQL only.
+	columns way = "columns"
 )
 
-var allWays = []way{direct, off, items}
+var allWays = []way{direct, off, items, columns}
 
 func parseWays(text string) ([]way, error) {
 	var ways []way
 	for name := range strings.SplitSeq(text, ",") {
 		w := way(name)
 		if !slices.Contains(allWays, w) {
-			return nil, fmt.Errorf("-ways: there is no way %q: direct, off or items", name)
+			return nil, fmt.Errorf("-ways: there is no way %q: direct, off, items or columns", name)
 		}
 		ways = append(ways, w)
 	}

@@ -97,7 +97,7 @@ func (s *suite) run(ctx context.Context, w way, chosen selection) (_ map[string]
 		if err != nil {
 			return nil, fmt.Errorf("make a directory: %w", err)
 		}
-		t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: s.host.listen(dir), ClientTLS: s.host.clients(), Off: w == off,
+		t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: s.host.listen(dir), ClientTLS: s.host.clients(), Off: w == off, Columns: w == columns,
 			Recording: filepath.Join(dir, "recording"), Drain: time.Second, Version: "driversuite"})
 		if err != nil {
 			return nil, err

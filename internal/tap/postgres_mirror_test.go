@@ -181,11 +181,11 @@ func forgetTables(body []byte) {
 	}
 }
 
-// unordered sorts each run of rows, and of the notices between them, in replies.
+// unordered sorts each run of rows, of lines of a COPY, and of the notices between them, in replies.
 func unordered(replies []string) []string {
 	sorted, from := slices.Clone(replies), 0
 	for i := range append(replies, "end") {
-		if i < len(replies) && (replies[i][0] == 'D' || replies[i][0] == 'N') {
+		if i < len(replies) && strings.IndexByte("DdN", replies[i][0]) >= 0 {
 			continue
 		}
 		slices.Sort(sorted[from:i])

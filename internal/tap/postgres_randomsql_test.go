@@ -128,7 +128,7 @@ func (w *postgresWriter) copy() postgresStep {
 		"COPY (SELECT * FROM t1 ORDER BY id) TO STDOUT", "COPY t2 TO STDOUT (FORMAT csv, HEADER)", "COPY (UPDATE t2 SET v = v + 1 RETURNING k1) TO STDOUT",
 		"UPDATE t1 SET b = 'before'; COPY t1 (id, a) FROM STDIN; SELECT id FROM t1 ORDER BY id")
 	messages := append(texts(text), &pgproto3.CopyData{Data: []byte(data)})
-	if w.n(4) == 0 {
+	if w.n(4) == 0 && (data == "" || !w.columns) { // row by row, a duplicate is found before it
 		messages = append(messages, &pgproto3.CopyFail{Message: "enough"})
 	} else {
 		messages = append(messages, &pgproto3.CopyDone{})
