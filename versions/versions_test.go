@@ -111,6 +111,11 @@ func inLeaf(p history.Place, leaf uint32) history.Place {
 	return p
 }
 
+func tagged(p history.Place) history.Place {
+	p.Tagged = true
+	return p
+}
+
 func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 	for name, c := range map[string]struct {
 		clients []client
@@ -171,6 +176,25 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 			{status: yes, shown: []shown{{1, update, "5", left(110, 7, 0)}}},
 			{status: yes, shown: []shown{{1, update, "5", left(111, 8, 20)}, {2, read, "5", at(110, 7)}}},
 		}, "T1.1 update 5 0?, T2.1 update 5 0, T2.2 read 5 T1.1"},
+		"a row names who wrote it": {[]client{
+			{status: yes, shown: []shown{{1, insert, "5", tagged(left(110, 7, 10))}, {2, update, "5", tagged(moved(110, 7, 110, 8, 20))}}},
+			{status: yes, shown: []shown{{1, read, "6", tagged(at(50, 6))}, {2, read, "5", tagged(at(110, 7))}, {3, read, "5", tagged(at(110, 8))}}},
+			{status: yes, shown: []shown{{1, update, "5", tagged(moved(110, 8, 120, 9, 30))}, {2, read, "", tagged(at(0, 0))}}},
+		}, "T1.1 insert 5 0, T1.2 update 5 T1.1, T2.1 read 6 0, T2.2 read 5 T1.1, T2.3 read 5 T1.2, T3.1 update 5 T1.2"},
+		"who leaves a row's list as it was shows in its xmin": {[]client{
+			{status: yes, shown: []shown{{1, update, "5", tagged(moved(50, 1, 110, 7, 10))}}},
+			{status: yes, hides: true, shown: []shown{{1, update, "6", tagged(moved(50, 1, 120, 8, 20))}}},
+			{status: yes, shown: []shown{{1, read, "5", tagged(at(130, 7))}, {2, read, "5", tagged(at(120, 7))}, {3, remove, "5", tagged(gone(130, 7, 40))}}},
+			{status: yes, shown: []shown{{1, read, "7", tagged(at(90, 3))}, {2, read, "7", tagged(at(140, 3))}}},
+		}, "T1.1 update 5 0, T2.1 update 6 0, T3.1 read 5 x130, T3.2 read 5 T2.0, T3.3 delete 5 x130<T1.1, T4.1 read 7 0, T4.2 read 7 x140"},
+		"a list has the transaction of a subtransaction's write": {[]client{
+			{status: yes, nested: true, shown: []shown{{1, update, "5", tagged(moved(50, 1, 112, 7, 10))}}},
+			{status: yes, shown: []shown{{1, read, "5", tagged(at(112, 7))}, {2, update, "5", tagged(moved(110, 7, 120, 8, 20))}}},
+		}, "T1.1 update 5 0, T2.1 read 5 T1.1, T2.2 update 5 T1.1"},
+		"one position for two statements where nothing is logged": {[]client{
+			{status: yes, shown: []shown{{1, update, "5", tagged(moved(50, 1, 110, 7, 10))}, {2, read, "5", tagged(at(110, 7))}, {3, update, "5", tagged(moved(110, 7, 110, 7, 10))}}},
+			{status: yes, shown: []shown{{1, read, "5", tagged(at(110, 7))}}},
+		}, "T1.1 update 5 0, T1.2 read 5 T1.1, T1.3 update 5 T1.1, T2.1 read 5 T1.3"},
 		"a partition's write has the xid of its transaction": {[]client{
 			{status: yes, shown: []shown{{1, update, "5", inLeaf(left(0, 7, 10), 90)}, {2, update, "6", left(110, 8, 20)}}},
 			{status: yes, shown: []shown{{1, read, "5", inLeaf(at(110, 7), 90)}, {2, read, "5", inLeaf(at(120, 7), 90)}, {3, read, "5", inLeaf(at(110, 7), 91)}}},

@@ -13,7 +13,7 @@ func demoCommand() *cobra.Command {
 	// Its findings are what the demo is for: they are no failure unless they are asked to be one.
 	out := output{html: "isotap-demo.html", failOn: "none"}
 	var seed uint64
-	var engine string
+	var engine, identity string
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a small shop lose an update, on a database of its own",
@@ -25,6 +25,7 @@ func demoCommand() *cobra.Command {
 	out.flags(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")
 	c.Flags().StringVar(&engine, "engine", "", "the server: "+strings.Join(demo.Engines(), " or ")+"; the first that is installed when not set")
+	c.Flags().StringVar(&identity, "row-identity", "system", "what PostgreSQL's row versions are known by: system or columns")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
@@ -32,7 +33,10 @@ func demoCommand() *cobra.Command {
 		if err := demo.CheckEngine(engine); err != nil {
 			return fmt.Errorf("--engine: %w", err)
 		}
-		result, err := demo.Run(c.Context(), demo.Options{Engine: engine, Seed: seed, Version: isotapVersion(), Log: c.ErrOrStderr()})
+		if identity != "system" && identity != "columns" {
+			return fmt.Errorf("--row-identity: there is no %q: system or columns", identity)
+		}
+		result, err := demo.Run(c.Context(), demo.Options{Engine: engine, Seed: seed, Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ const database = "shop"
 type Options struct {
 	Engine  string // one of Engines; empty: the first of them that is installed, MariaDB when none is
 	Seed    uint64
+	Columns bool      // PostgreSQL's rows are known by isotap's columns
 	Version string    // isotap's own
 	Log     io.Writer // what is being done, a line each
 }
@@ -43,7 +44,7 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	fmt.Fprintf(o.Log, "started %s %s on %s\n", e.title, server.Version(), server.Addr())
-	target, err := openShop(ctx, e, server)
+	target, err := openShop(ctx, e, server, o.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 }
 
 // openShop makes the shop's tables and readies them for isotap.
-func openShop(ctx context.Context, e engine, server server) (catalog.Target, error) {
+func openShop(ctx context.Context, e engine, server server, columns bool) (catalog.Target, error) {
 	target, err := catalog.ParseTarget(server.URL() + database)
 	if err != nil {
 		return target, err
@@ -81,12 +82,12 @@ func openShop(ctx context.Context, e engine, server server) (catalog.Target, err
 	if err := shop.Setup(ctx, inShop); err != nil {
 		return target, fmt.Errorf("make the shop's tables: %w", err)
 	}
-	return target, e.ready(ctx, target)
+	return target, e.ready(ctx, target, columns)
 }
 
 // trade runs the shop through a proxy.
 func trade(ctx context.Context, o Options, target catalog.Target, recording string) error {
-	t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Args: true,
+	t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Columns: o.Columns, Args: true,
 		Drain: time.Second, Version: o.Version})
 	if err != nil {
 		return err

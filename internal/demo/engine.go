@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/catalog"
+	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/internal/testdb"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A server is a throw-away one.
@@ -27,13 +29,13 @@ type engine struct {
 	installed   func() bool
 	install     func(ctx context.Context, w io.Writer) error
 	start       func(ctx context.Context) (server, error)
-	// ready does with the shop's tables what isotap needs.
-	ready func(ctx context.Context, target catalog.Target) error
+	// ready does with the shop's tables what isotap needs; columns has PostgreSQL's rows known by isotap's columns.
+	ready func(ctx context.Context, target catalog.Target, columns bool) error
 }
 
 var engines = []engine{
 	{"mariadb", "MariaDB", testdb.HasMariaDB, testdb.Install, startMariaDB, instrument},
-	{"postgres", "PostgreSQL", testdb.HasPostgreSQL, testdb.InstallPostgreSQL, startPostgreSQL, asTheyAre},
+	{"postgres", "PostgreSQL", testdb.HasPostgreSQL, testdb.InstallPostgreSQL, startPostgreSQL, instrumentPostgreSQL},
 }
 
 // Engines are the names of the engines, in the order in which they are looked for.
@@ -73,7 +75,7 @@ func startPostgreSQL(ctx context.Context) (server, error) {
 }
 
 // instrument gives the tables isotap's columns.
-func instrument(ctx context.Context, target catalog.Target) error {
+func instrument(ctx context.Context, target catalog.Target, _ bool) error {
 	conn, err := catalog.Connect(ctx, target)
 	if err != nil {
 		return err
@@ -83,5 +85,16 @@ func instrument(ctx context.Context, target catalog.Target) error {
 	return err
 }
 
-// asTheyAre: PostgreSQL's system columns tell the versions of rows.
-func asTheyAre(context.Context, catalog.Target) error { return nil }
+// instrumentPostgreSQL gives the tables isotap's columns if rows are to be known by them.
+func instrumentPostgreSQL(ctx context.Context, target catalog.Target, columns bool) error {
+	if !columns {
+		return nil
+	}
+	conn, err := catalogpostgres.NewConn(target, "")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = catalogpostgres.Instrument(ctx, conn, catalog.Options{WListBytes: sqlpostgres.DefaultWListBytes})
+	return err
+}

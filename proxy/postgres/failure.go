@@ -119,6 +119,7 @@ func (s *Session) notice(x *owed, m message) {
 
 // failure takes an ErrorResponse.
 func (s *Session) failure(x *owed, m message) error {
+	m = s.withoutTags(m)
 	e, err := readError(m.body)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/binary"
+	"regexp"
 	"slices"
 
 	"github.com/isotap/isotap/rewrite"
@@ -76,6 +77,19 @@ func widened(codes []byte, cut []int) []byte {
 		codes = slices.Insert(codes, 2*at, 0, 0)
 	}
 	return codes
+}
+
+// tags is isotap_rowid and isotap_wlist as the server prints them among the values of a row, cut or not: the list begins
+// with the upper bytes of a transaction's id.
+var tags = regexp.MustCompile(`, [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}, \\x0000[0-9a-f]{28,}(?:\.\.\.)?`)
+
+// withoutTags takes isotap's columns out of an error that prints a row ("Failing row contains (...)").
+func (s *Session) withoutTags(m message) message {
+	if s.planner == nil || !s.planner.Exposes() || !tags.Match(m.body) {
+		return m
+	}
+	body := tags.ReplaceAll(m.body, nil)
+	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
 }
 
 // describedCut gives the columns to be taken out of a description, and out of the rows of the statement that it is

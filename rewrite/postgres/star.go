@@ -9,7 +9,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// An output is a column that a FROM clause gives to a star, as it is referred to.
+// An output is a column that a FROM clause gives to a star, as it is referred to. One that a join has merged has no
+// qualifier.
 type output struct{ qualifier, name string }
 
 func (o output) String() string {
@@ -286,6 +287,10 @@ func (c *concealment) expansion(names []string) (string, bool) {
 			}
 			outs = append(outs, more...)
 		}
+		if ambiguous(outs) {
+			c.visible = true
+			return "", false
+		}
 		return spelled(outs, &c.visible)
 	}
 	var lists []string
@@ -303,6 +308,15 @@ func (c *concealment) expansion(names []string) (string, bool) {
 		}
 	}
 	return strings.Join(lists, ", "), len(lists) > 0
+}
+
+// ambiguous says whether a merged column's name is also that of another.
+func ambiguous(outs []output) bool {
+	count := make(map[string]int)
+	for _, o := range outs {
+		count[o.name]++
+	}
+	return slices.ContainsFunc(outs, func(o output) bool { return o.qualifier == "" && count[o.name] > 1 })
 }
 
 // spelled gives columns as a list. No column cannot be spelled.
@@ -359,20 +373,7 @@ func (c *concealment) merged(n *ast.JoinExpr, left, right []output) []output {
 	isShared := func(o output) bool { return slices.Contains(shared, o.name) }
 	var outs []output
 	for _, name := range shared {
-		o := output{name: name}
-		side := left
-		switch n.Jointype {
-		case ast.JOIN_RIGHT:
-			side = right
-		case ast.JOIN_FULL:
-			side = nil // the value of either
-		}
-		for _, of := range side {
-			if of.name == name {
-				o = of
-			}
-		}
-		outs = append(outs, o)
+		outs = append(outs, output{name: name}) // which may have another type than either side's
 	}
 	outs = append(outs, slices.DeleteFunc(slices.Clone(left), isShared)...)
 	return append(outs, slices.DeleteFunc(slices.Clone(right), isShared)...)
