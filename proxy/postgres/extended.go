@@ -177,6 +177,9 @@ func (s *Session) describe(m message) {
 	if s.describesNothing(&x) {
 		return
 	}
+	if st := s.describes(&x); st != nil {
+		st.asked = true
+	}
 	on := x.name
 	if st := s.names.sent.statements[x.name]; x.kind == owesStatement && st != nil && st.form.rewritten {
 		p := portal{form: st.form}
@@ -201,6 +204,7 @@ func (s *Session) execute(m message) {
 	p := s.names.sent.portals[x.name]
 	if p != nil {
 		s.rerun(x.name, p)
+		s.looks(x.name, p)
 		p.sent = true
 	}
 	s.owe(x)

@@ -74,6 +74,9 @@ func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
 // formats but query has 2 columns", in any language) without the hidden columns in its numbers.
 func (s *Session) uncounted(x *owed, m message, e *serverError) message {
 	_, hidden := s.names.real.resultOf(&x.portal.form)
+	if f := s.executed(x.portal.form.plan(0)); f != nil {
+		hidden = f.hidden(f.plan(0))
+	}
 	codes, rest, ok := cutNumber(e.message)
 	columns, end, ok2 := cutNumber(rest.after)
 	if hidden == 0 || !ok || !ok2 || !bytes.Contains(m.body, []byte("PortalSetResultFormat")) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -79,6 +80,20 @@ func widened(codes []byte, cut []int) []byte {
 	return codes
 }
 
+// looks has the server describe a portal that may show isotap's columns and that the client has not asked about,
+// before its rows come.
+func (s *Session) looks(name string, p *portal) {
+	if p.sent || p.of == nil || p.of.asked || p.form.rewritten || !s.exposes(&p.form) {
+		return
+	}
+	switch plan := p.form.plan(0); {
+	case plan == nil || plan.Observation != history.Opaque:
+	case plan.Kind == history.Select, plan.Kind == history.Insert, plan.Kind == history.Update, plan.Kind == history.Delete:
+		s.owe(owed{kind: owesPortal, own: true, silent: true, name: name})
+		s.toServer = appendNamed(s.toServer, 'D', 'P', name)
+	}
+}
+
 // tags is isotap_rowid and isotap_wlist as the server prints them among the values of a row, cut or not: the list begins
 // with the upper bytes of a transaction's id.
 var tags = regexp.MustCompile(`, [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}, \\x0000[0-9a-f]{28,}(?:\.\.\.)?`)
@@ -90,6 +105,17 @@ func (s *Session) withoutTags(m message) message {
 	}
 	body := tags.ReplaceAll(m.body, nil)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+}
+
+// describes gives the statement whose rows a Describe is about; nil where none is known.
+func (s *Session) describes(x *owed) *statement {
+	if x.kind == owesStatement {
+		return s.names.sent.statements[x.name]
+	}
+	if p := s.names.sent.portals[x.name]; p != nil {
+		return p.of
+	}
+	return nil
 }
 
 // describedCut gives the columns to be taken out of a description, and out of the rows of the statement that it is

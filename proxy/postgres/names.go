@@ -17,7 +17,8 @@ type statement struct {
 	// parameters is the server's ParameterDescription; nil where the client has not asked for it.
 	parameters []byte
 	// cut are the columns of isotap's that the client does not see of its rows, as the last description had them.
-	cut []int
+	cut   []int
+	asked bool // the client has asked for a description
 	// beside are other forms of the text that stand on the server under names of isotap's own.
 	beside []beside
 }

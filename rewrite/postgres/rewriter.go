@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -90,17 +91,20 @@ func (r *Rewriter) decide(d *draft, s Session) *draft {
 	return d
 }
 
+// severalStatements is the reason of statements behind one that may have changed what names mean.
+const severalStatements = "multi-statement"
+
 // take decides about one statement: without isotap's columns first, and then how it is observed.
 func (d *draft) take(pl *planner, reason string) {
 	written := pl.st
 	var plain []edit
-	if reason == "" {
+	if reason == "" || reason == severalStatements { // these see the tables as they were, most likely
 		concealed, edits, shows := pl.conceal()
 		if plain = edits; concealed != nil {
 			pl.st, pl.concealed = concealed, true
 		}
 		if shows {
-			reason = visible
+			reason = cmp.Or(reason, visible)
 		}
 	}
 	pl.decide(written, reason)
@@ -119,7 +123,7 @@ func (d *draft) take(pl *planner, reason string) {
 func (s *Session) follow(p *rewrite.Plan) string {
 	switch {
 	case p.ChangesSession, p.ChangesSchema && len(p.Changed) == 0:
-		return "multi-statement"
+		return severalStatements
 	case p.Kind == history.Savepoint:
 		s.Nested = true
 	case p.ChangesSchema:
@@ -205,7 +209,7 @@ func (pl *planner) decide(written *statement, reason string) {
 	p.Calls = !p.ChangesSession && pl.st.calls()
 	switch {
 	case p.Observation == history.Opaque:
-	case reason != "" && (p.Observation == history.Exact || reason != "multi-statement"):
+	case reason != "" && (p.Observation == history.Exact || reason != severalStatements):
 		opaque(p, reason)
 	case p.Observation == history.Exact:
 		if err := pl.rewrite(); err != nil {
