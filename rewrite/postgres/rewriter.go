@@ -121,15 +121,17 @@ func (d *draft) take(pl *planner, reason string) {
 // follow changes the session to what it is after a statement of the text, for those behind it. It gives the
 // reason why these cannot be looked at; empty when they can.
 func (s *Session) follow(p *rewrite.Plan) string {
+	for _, t := range p.Changed {
+		s.Unsettled += t.Table + "\n"
+	}
+	if p.ChangesSchema && len(p.Changed) == 0 {
+		s.Unsettled += "*\n"
+	}
 	switch {
 	case p.ChangesSession, p.ChangesSchema && len(p.Changed) == 0:
 		return severalStatements
 	case p.Kind == history.Savepoint:
 		s.Nested = true
-	case p.ChangesSchema:
-		for _, t := range p.Changed {
-			s.Unsettled += t.Table + "\n"
-		}
 	case p.TxnLevel != history.LevelUnknown:
 		s.Serializable = p.TxnLevel == history.Serializable
 	case p.Kind == history.Begin, p.EndsTxn:

@@ -157,8 +157,8 @@ func (c *concealment) table(n *ast.RangeVar) item {
 	if n.Alias != nil {
 		it.ref, it.schema = n.Alias.AliasName, ""
 	}
-	if n.SchemaName == "" && c.ctes[n.RelName] {
-		return it
+	if n.SchemaName == "" && (c.ctes[n.RelName] || strings.Contains(c.session.Path, "pg_temp_")) {
+		return it // the session has temporary tables, and this may be one
 	}
 	ctes := c.planner.ctes
 	c.planner.ctes = nil
@@ -473,6 +473,9 @@ func (c *concealment) reference(n *ast.ColumnRef) {
 			}
 			if it.ref == names[0] && it.exposed() {
 				c.visible = true
+			}
+			if it.table == nil && !it.joins { // it may be a column of this one
+				return
 			}
 		}
 	}
