@@ -55,6 +55,9 @@ func (s *Session) located() []rewrite.TableName {
 // catalog says.
 func (s *Session) unsettle(p *rewrite.Plan) {
 	names := p.Shadows
+	if names != "" && !strings.Contains("\n"+s.env.Shadowed, "\n"+names+"\n") {
+		s.env.Shadowed += names + "\n"
+	}
 	for _, t := range p.Changed {
 		names += "\n" + t.Table
 	}

@@ -157,8 +157,8 @@ func (c *concealment) table(n *ast.RangeVar) item {
 	if n.Alias != nil {
 		it.ref, it.schema = n.Alias.AliasName, ""
 	}
-	if n.SchemaName == "" && (c.ctes[n.RelName] || strings.Contains(c.session.Path, "pg_temp_")) {
-		return it // the session has temporary tables, and this may be one
+	if n.SchemaName == "" && (c.ctes[n.RelName] || strings.Contains("\n"+c.session.Shadowed, "\n"+n.RelName+"\n")) {
+		return it
 	}
 	ctes := c.planner.ctes
 	c.planner.ctes = nil
