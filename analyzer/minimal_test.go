@@ -98,6 +98,18 @@ T4 committed RC | u x T2.1 | u y 0
 T5 committed RC | u x T3.1`, "violation lost write", "hazard read skew")
 }
 
+// A cycle with one rw is stricter than a shorter one with two.
+func TestPrefersOneAntiDependencyToAShorterCycleOfTwo(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RC | r x 0 | r c T5.2 | r f T7.2
+T2 committed RC | u x 0 | u a 0 | u d 0
+T3 committed RC | r a T2.2 | u b 0
+T4 committed RC | r b T3.2 | u g 0
+T5 committed RC | r g T4.2 | u c 0
+T6 committed RC | r e 0 | r d T2.3
+T7 committed RC | u e 0 | u f 0`, "hazard G-single")
+}
+
 // A write skew is found whatever its rw explain, and does not hide the stricter cycle that one of them is on.
 func TestWriteSkewStandsBesideStricterCycle(t *testing.T) {
 	expect(t, scriptInfo(), `
