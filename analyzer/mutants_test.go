@@ -107,7 +107,7 @@ var mutants = []struct{ rule, file, text, without string }{
 	{"the verdict on G-nonadjacent", "verdict.go", "s.eachNonadjacent(func([]int32) bool { found[GNonadjacent] = true; return false })", ""},
 	{"the verdict on fractured reads", "verdict.go", "\ts.eachFracture(found)\n", ""},
 	{"the verdict on long fractured reads", "verdict.go", "found[s.o.nameOf(cycle)] = true\n\t\treturn !found[OTV]", "return !found[OTV]"},
-	{"the verdict counts what findings did not need", "verdict.go", "s.gone[e] = s.edges[e].inexact", "_ = e"},
+	{"the verdict counts what findings did not need", "verdict.go", "s.gone[e] = s.edges[e].inexact", "s.gone[e] = s.gone[e]"},
 	{"the verdict by sessions", "verdict.go", "found[G2Item.Process()] = s.anyCycle(sessionFlow | rw)", ""},
 	{"the verdict by time", "verdict.go", "for i, rule := range timeRules {", "for i, rule := range timeRules[:0] {"},
 
