@@ -125,16 +125,16 @@ func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
 func (a *Analyzer) allDeps() []dep {
 	var all []dep
 	o := a.order
-	latest := make(map[int32]int32) // by session: its last committed transaction so far, from 1
+	var installed []int32
 	for t := range o.txns {
-		if session := o.txns[t].session; o.txns[t].installed {
-			if p := latest[session]; p > 0 {
-				all = append(all, dep{from: p - 1, to: int32(t), kind: so, access: none, version: none, next: none})
-			}
-			latest[session] = int32(t) + 1
+		if o.txns[t].installed {
+			installed = append(installed, int32(t))
 		}
 		o.deps(int32(t), func(d dep) { all = append(all, d) })
 	}
+	o.sessions(installed, func(from, to int32) {
+		all = append(all, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
+	})
 	o.extraDeps(func(d dep) { all = append(all, d) })
 	return all
 }

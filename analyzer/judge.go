@@ -78,6 +78,9 @@ func (j *judge) binds(d *dep) bool {
 	if j.together {
 		return j.amongThemselves(d)
 	}
+	if j.o.byPredicate(d) {
+		return false // the row may have been taken away by somebody that nobody recorded
+	}
 	switch d.kind {
 	case ww:
 		return j.promise(d.from).forbids(G0) && j.promise(d.to).forbids(G0)
@@ -121,7 +124,7 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	if j.binds(out) {
 		return true
 	}
-	if j.together || in.kind == rw || !j.plain(out.access) {
+	if j.together || j.o.byPredicate(out) || in.kind == rw || !j.plain(out.access) {
 		return false
 	}
 	return j.shownBefore(in, out)

@@ -112,15 +112,17 @@ func (o *order) resolve() error {
 // begetUnborn puts the version that there was before a row was inserted below the insertion, where a predicate did not
 // find the row: nobody else sees that one.
 func (o *order) begetUnborn() {
-	unborn := false
+	unborn := make(map[int32]bool)
 	for i := range o.accesses {
-		unborn = unborn || o.accesses[i].op == notFound
+		if a := &o.accesses[i]; a.op == notFound && a.tag().initial() {
+			unborn[a.row] = true
+		}
 	}
-	if !unborn {
+	if len(unborn) == 0 {
 		return
 	}
 	for i := range o.accesses {
-		if a := &o.accesses[i]; a.op == history.InsertRow && a.tag().initial() {
+		if a := &o.accesses[i]; a.op == history.InsertRow && a.tag().initial() && unborn[a.row] {
 			o.seen[i] = o.first[a.row]
 		}
 	}

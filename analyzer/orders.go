@@ -3,25 +3,38 @@ package analyzer
 import (
 	"cmp"
 	"slices"
+
+	"github.com/isotap/isotap/history"
 )
 
-// sessions calls yield with every two of the given transactions that follow each other in one session.
+// sessions calls yield with every two of the given transactions that follow each other in one session. One that its
+// session prepared and another ended later (PREPARE TRANSACTION) comes before none that began meanwhile.
 func (o *order) sessions(txns []int32, yield func(from, to int32)) {
-	latest := make([]int32, len(o.store.sessions)) // from 1
+	latest := make([][2]int32, len(o.store.sessions)) // the last and the one before it, from 1
 	for _, t := range txns {
 		last := &latest[o.txns[t].session]
-		if *last > 0 {
-			yield(*last-1, t)
+		for _, before := range last {
+			if before > 0 && o.ended(before-1, t) {
+				yield(before-1, t)
+				break
+			}
 		}
-		*last = t + 1
+		last[0], last[1] = t+1, last[0]
 	}
+}
+
+// ended says that a transaction of a session had ended before a later one of the session began, as far as their times
+// are known.
+func (o *order) ended(before, t int32) bool {
+	end, start := o.txns[before].end, o.txns[t].start
+	return o.txns[before].status != history.Indeterminate && (end <= start || end <= 0 || start <= 0)
 }
 
 // ends gives those of the given transactions whose end is known, in order of run and end.
 func (o *order) ends(local, txns []int32) []int32 {
 	var ends []int32
 	for _, t := range txns {
-		if o.txns[t].end > 0 {
+		if o.txns[t].end > 0 && o.txns[t].status != history.Indeterminate {
 			ends = append(ends, t)
 		}
 	}

@@ -11,7 +11,8 @@
 // [Resolver] orders the versions of each row, leaves those out that match, and those that were written after the
 // statement had its reply: of the rest, the newest is the last that it can have seen. If a later version matches, its
 // writer comes after the statement: it overwrites the predicate (Adya's definition 12; thesis, definition 5.1).
-// Nothing else is claimed, so that every such dependency is true; one is missing where a version that was not tested,
+// One that had committed before the statement's snapshot can have been taken is left out: the row was gone again, by
+// the hand of somebody that nobody recorded. Nothing else is claimed, so that every such dependency is true; one is missing where a version that was not tested,
 // or one that does not match, stands between.
 package predicate
 
@@ -223,11 +224,20 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, k subject, chain []
 		}
 	}
 	for i := newest + 1; i < len(chain); i++ {
-		if r.matched(k, &chain[i]) {
-			return chain[i].below(chain, i), true
+		if w := &chain[i]; r.matched(k, w) {
+			return w.below(chain, i), w.end > snapshotFrom(t, s)
 		}
 	}
 	return history.Tag{}, false
+}
+
+// snapshotFrom is a moment before which a statement's snapshot was not taken. Who had committed by then is seen: where
+// the statement did not find the row all the same, somebody that nobody recorded has deleted or changed it since.
+func snapshotFrom(t *history.Txn, s *history.Stmt) int64 {
+	if t.Level == history.RepeatableRead || t.Level == history.Serializable {
+		return t.Start
+	}
+	return s.Start
 }
 
 func (w *write) below(chain []write, i int) history.Tag {

@@ -54,16 +54,17 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 		steps []step
 		want  string // the version; none: nothing is added
 	}{
-		{"inserted", []step{{1, 0, 50, ins, true}}, "0"},
+		{"inserted", []step{{1, 0, 105, ins, true}}, "0"},
+		{"inserted long before: somebody took it away", []step{{1, 0, 50, ins, true}}, "none"},
 		{"inserted afterwards", []step{{1, 0, 500, ins, true}}, "0"},
-		{"inserted, does not match", []step{{1, 0, 50, ins, false}}, "none"},
-		{"changed so that it matches", []step{{1, 0, 50, upd, true}}, "0"},
-		{"changed twice, the second matches", []step{{1, 0, 50, ins, false}, {2, 1, 60, upd, true}}, "1"},
-		{"matches, and then no more: either may have been seen", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, false}}, "none"},
-		{"matches, and no more after the reply", []step{{1, 0, 50, ins, true}, {2, 1, 111, upd, false}}, "0"},
-		{"matches, and is deleted", []step{{1, 0, 50, ins, true}, {2, 1, 60, del, false}}, "none"},
-		{"matches, and is deleted after the reply", []step{{1, 0, 50, ins, true}, {2, 1, 111, del, false}}, "0"},
-		{"comes and goes and comes", []step{{1, 0, 10, ins, true}, {2, 1, 20, upd, false}, {3, 2, 30, upd, true}}, "2"},
+		{"inserted, does not match", []step{{1, 0, 105, ins, false}}, "none"},
+		{"changed so that it matches", []step{{1, 0, 105, upd, true}}, "0"},
+		{"changed twice, the second matches", []step{{1, 0, 50, ins, false}, {2, 1, 105, upd, true}}, "1"},
+		{"matches, and then no more: either may have been seen", []step{{1, 0, 105, ins, true}, {2, 1, 107, upd, false}}, "none"},
+		{"matches, and no more after the reply", []step{{1, 0, 105, ins, true}, {2, 1, 111, upd, false}}, "0"},
+		{"matches, and is deleted", []step{{1, 0, 105, ins, true}, {2, 1, 107, del, false}}, "none"},
+		{"matches, and is deleted after the reply", []step{{1, 0, 105, ins, true}, {2, 1, 111, del, false}}, "0"},
+		{"comes and goes and comes", []step{{1, 0, 10, ins, true}, {2, 1, 20, upd, false}, {3, 2, 105, upd, true}}, "2"},
 		{"comes after the reply, by way of one that does not match", []step{{1, 0, 200, ins, false}, {2, 1, 300, upd, true}}, "1"},
 		{"written by the transaction itself", []step{{1, 0, 50, ins, true}, {9, 1, 120, upd, true}}, "none"},
 		{"two over one", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, true}, {3, 1, 70, upd, true}}, "none"},
@@ -124,7 +125,7 @@ func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {
 		"the write was undone":            {plain, func(w *history.Txn) { w.Stmts[0].Void = true }},
 		"the write is not known for sure": {plain, func(w *history.Txn) { w.Stmts[0].Accesses[0].Inexact = true }},
 	} {
-		txns, m := chain([]step{{1, 0, 50, history.InsertRow, true}})
+		txns, m := chain([]step{{1, 0, 105, history.InsertRow, true}})
 		m.Predicate = chosen
 		c.writer(txns[0])
 		reader := statement(func(s *history.Stmt) { s.Predicates = slices.Clone(s.Predicates); c.reader(s) })

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -133,17 +134,13 @@ var postgresModes = []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.Que
 // do to each other are hazards, as far as the level permits them: nothing is the server's fault.
 func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
 	for i, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", ""} {
-		for _, unseen := range []bool{false, true} {
-			name := level
-			if level == "" {
-				name = "mixed"
-			}
-			if unseen {
-				name += " beside unseen writers"
-			}
-			t.Run(name, func(t *testing.T) {
-				l := postgresLoader{newPostgresBench(t, postgresLoadSetup...), level, unseen, make(chan string, 64)}
-				if unseen {
+		for _, c := range []struct {
+			name               string
+			unseen, predicates bool
+		}{{"", false, false}, {" beside unseen writers", true, false}, {" beside unseen writers, in mode predicates", true, true}} {
+			t.Run(cmp.Or(level, "mixed")+c.name, func(t *testing.T) {
+				l := postgresLoader{startPostgresBench(t, c.predicates, postgresLoadSetup...), level, c.unseen, make(chan string, 64)}
+				if c.unseen {
 					runPostgreSQL(t, testdb.OpenPostgreSQL(t, l.database), postgresUnseenSetup...)
 				}
 				l.run(uint64(i))
