@@ -67,6 +67,7 @@ var hints = []struct{ reason, hint string }{
 	{"table rewrite", "Nothing to do: the table's rows begin a new life."},
 	{"key", "An UPDATE that sets the key makes another row of it, and before PostgreSQL 18 one of a table without a key does not tell which row it changed: give the table a primary key, and leave it alone."},
 	{"derived table", "Select the rows themselves in place of the query in FROM."},
+	{"bound early", "Execute a portal before the next statement runs: what it reads is as old as its Bind."},
 	{"row limit", "Fetch the result to its end: rows that were not fetched are not known."},
 	{"count", "The server counted other rows than it told of, often because of a trigger; nothing is known that helps."},
 	{"COPY", "Load and read by INSERT and SELECT in the test: what COPY moves is not known."},

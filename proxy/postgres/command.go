@@ -142,6 +142,7 @@ func (s *Session) sync(m message) {
 
 // query takes a text of statements. A long one is passed on as it comes.
 func (s *Session) query(m message) {
+	s.runs++
 	x := owed{kind: owesQuery, form: &form{}}
 	s.segment.open = false
 	defer s.aheadEnds()

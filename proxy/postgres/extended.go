@@ -94,6 +94,7 @@ func (s *Session) bind(m message) {
 		return
 	}
 	p := x.portal
+	p.bound = s.runs + 1
 	on := b.statement
 	if p.form = st.form; p.form.script != nil {
 		on = s.choose(b.statement, st, p, m.more > 0)
@@ -205,8 +206,10 @@ func (s *Session) execute(m message) {
 	if p != nil {
 		s.rerun(x.name, p)
 		s.looks(x.name, p)
+		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.runs+1
 		p.sent = true
 	}
+	s.runs++
 	s.owe(x)
 	from := len(s.toServer)
 	s.toServer = append(s.toServer, m.raw...)

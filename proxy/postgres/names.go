@@ -36,6 +36,8 @@ type portal struct {
 	opened   bool         // it has given some of its rows
 	cursor   *declaration // nil: a Bind made it
 	sent     bool         // an Execute of it was sent
+	bound    uint64       // how many statements the client had sent to be run before the Bind, and one; 0: no Bind made it
+	early    bool         // some were run between the Bind and the first Execute: its snapshot is older than theirs
 	done     bool         // it has run to its end
 }
 

@@ -119,6 +119,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"committed READ COMMITTED; BEGIN; DDL; INSERT opaque (temporary or uncommitted); SELECT exact read t/1; COMMIT\ncommitted READ COMMITTED implicit; INSERT exact insert seen/2"},
 		{"conflicts", queries("INSERT INTO seen VALUES (3, 1) ON CONFLICT (id) DO UPDATE SET v = 2", "INSERT INTO seen VALUES (3, 1) ON CONFLICT (id) DO UPDATE SET v = 2"),
 			"committed READ COMMITTED implicit; INSERT exact insert seen/3\ncommitted READ COMMITTED implicit; INSERT exact update seen/3"},
+		{"a portal that waits", []step{query("BEGIN"), send(1, parse("a", "SELECT id FROM t WHERE id = 1"), parse("b", "SELECT id FROM t WHERE id = 2"), bind("p", "a", nil), bind("q", "b", nil), execute("q", 0), execute("p", 0), syncs), query("COMMIT")},
+			"committed READ COMMITTED; BEGIN; SELECT exact read t/2; SELECT inexact (bound early) read t/1; COMMIT"},
 		{"row limits", []step{query("BEGIN"), send(1, parse("", "SELECT id FROM t WHERE id < 4 ORDER BY id"), bind("p", "", nil), execute("p", 2), syncs), send(1, execute("p", 2), syncs), query("COMMIT")},
 			"committed READ COMMITTED; BEGIN; SELECT exact read t/1 read t/2; SELECT inexact (row limit) read t/3; COMMIT"},
 		{"a cursor's rows are read by its DECLARE", queries("BEGIN", "DECLARE c NO SCROLL CURSOR FOR SELECT n FROM t WHERE id < 4 ORDER BY id", "UPDATE t SET n = 1 WHERE id = 1", "FETCH 2 FROM C",

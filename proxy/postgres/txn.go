@@ -104,6 +104,9 @@ func (s *Session) observe(c *current) history.Stmt {
 		if c.portal.opened && c.portal.cursor == nil {
 			lower(&st, history.Inexact, "row limit")
 		}
+		if c.portal.early {
+			lower(&st, history.Inexact, "bound early")
+		}
 	}
 	return st
 }
@@ -253,7 +256,7 @@ func (s *Session) suspended() {
 	// and groups tell of more than was shown; what is fetched later is as old as the portal.
 	p.opened = p.opened || p.plan == nil || p.plan.Kind != history.Select || slices.ContainsFunc(p.plan.Sources, func(s rewrite.Source) bool { return s.Array })
 	st := s.observe(&s.current)
-	p.opened = true
+	p.opened, st.Predicates = true, nil // rows that match may come
 	st.Rows = s.current.rows
 	s.takeSightings(&s.current, &st, false)
 	s.snapshot, s.lastEnd = true, s.now
