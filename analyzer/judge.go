@@ -124,7 +124,7 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	if j.binds(out) {
 		return true
 	}
-	if j.together || j.o.byPredicate(out) || in.kind == rw || !j.plain(out.access) {
+	if j.together || in.kind == rw || !j.plain(out.access) || j.o.byPredicate(out) {
 		return false
 	}
 	return j.shownBefore(in, out)

@@ -15,14 +15,12 @@ func (o *order) nameOf(cycle []dep) Anomaly {
 		return phenomenon(cycle).Process()
 	}
 	switch name := phenomenon(cycle); {
-	case name == GSingle && o.predicated(cycle):
-		return Phantom
+	case name == GSingle:
+		return o.nameSingle(cycle)
 	case o.predicated(cycle) && len(cycle) == 2:
 		return PhantomSkew
 	case o.predicated(cycle):
 		return G2
-	case name == GSingle:
-		return o.nameSingle(cycle)
 	case name == G2Item && len(cycle) == 2 && o.row(&cycle[0]) != o.row(&cycle[1]):
 		return WriteSkew
 	default:
@@ -74,6 +72,8 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 	// Whether the cycle comes back through versions of the row that was read: "edges by y", as Bailis has it.
 	byRow := !slices.ContainsFunc(cycle[1:len(cycle)-1], func(d dep) bool { return d.kind != ww || o.row(&d) != row })
 	switch {
+	case o.byPredicate(out):
+		return Phantom
 	case two && same && (back.kind == ww || o.accesses[back.access].is(equal)):
 		// An UPDATE to the values that the row has already installs no version, but it is a write over
 		// the other's all the same: two increments by one, of which one is lost.
