@@ -62,7 +62,6 @@ var mutants = []struct{ rule, file, text, without string }{
 	{"before an insertion there was nothing to find", "order.go", "\to.begetUnborn()\n", ""},
 	{"one rw by a predicate is a phantom", "names.go", "case o.byPredicate(out):", "case false:"},
 	{"two transactions skew through a predicate", "names.go", "case o.predicated(cycle) && len(cycle) == 2:", "case false:"},
-	{"a prepared transaction ends when it is committed", "orders.go", "(end <= start || end <= 0 || start <= 0)", "(end <= start || end >= 0 || start <= 0)"},
 	{"nobody knows when an indeterminate one ended", "orders.go", "o.txns[t].end > 0 && o.txns[t].status != history.Indeterminate", "o.txns[t].end > 0"},
 	{"TiDB's FOR SHARE holds no lock", "judge.go", ` && !(a.is(shared) && p.Engine == "tidb")`, ""},
 	{"two rw bind nobody by a snapshot", "judge.go", "j.together || in.kind == rw || !j.plain(out.access)", "j.together || !j.plain(out.access)"},

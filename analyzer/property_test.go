@@ -13,7 +13,7 @@ import (
 	"github.com/isotap/isotap/internal/histgen"
 )
 
-var histories = flag.Int("histories", 20_000, "random histories per property test; a million finds no more")
+var histories = flag.Int("histories", 20_000, "random histories per property test")
 
 // forRandomHistories runs check on random histories. The seed of a failing one is its number.
 func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn)) {
