@@ -28,7 +28,7 @@ import (
 // It is for one goroutine until Settle has returned; then Resolve may be called from several.
 type Resolver struct {
 	matches   map[subject]map[history.VersionRef]bool
-	matching  map[history.VersionRef]bool // any predicate
+	matching  map[history.VersionRef][]subject // the same by version
 	databases map[sessionKey]string
 
 	writes map[history.Row][]write
@@ -36,6 +36,7 @@ type Resolver struct {
 	chains map[history.Row][]write
 }
 
+// A subject is a condition in a database, as a run has it.
 type subject struct {
 	run      history.Run
 	database string
@@ -56,13 +57,12 @@ type write struct {
 	end      int64 // of the transaction
 	ref      history.VersionRef
 	deleted  bool
-	image    bool
 	certain  bool
 }
 
 // New gives a Resolver that knows nothing yet.
 func New() *Resolver {
-	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef]bool),
+	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
 		databases: make(map[sessionKey]string), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
 }
 
@@ -76,7 +76,10 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 		if r.matches[k] == nil {
 			r.matches[k] = make(map[history.VersionRef]bool)
 		}
-		r.matches[k][v], r.matching[v] = true, true
+		if !r.matches[k][v] {
+			r.matches[k][v] = true
+			r.matching[v] = append(r.matching[v], k)
+		}
 	}
 }
 
@@ -104,7 +107,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	a := &s.Accesses[j]
 	w := write{txn: t.ID, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
-		deleted: a.Op == history.DeleteRow, image: j < len(s.Images) && s.Images[j] != "", certain: !a.Inexact && t.Status == history.Committed}
+		deleted: a.Op == history.DeleteRow, certain: !a.Inexact && t.Status == history.Committed}
 	all := r.writes[a.Row]
 	if n := len(all); n > 0 && all[n-1].txn == t.ID {
 		last := &all[n-1]
@@ -118,23 +121,23 @@ func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 // Settle orders the versions of the rows that some predicate may have missed.
 func (r *Resolver) Settle() {
 	for row, writes := range r.writes {
-		if !slices.ContainsFunc(writes, func(w write) bool { return r.matching[w.ref] }) {
+		of := make(map[subject]bool)
+		for _, w := range writes {
+			for _, k := range r.matching[w.ref] {
+				of[k] = true
+			}
+		}
+		if len(of) == 0 {
 			continue
 		}
 		if chain := inOrder(writes); chain != nil {
 			r.chains[row] = chain
-			r.index(row, chain)
+			for k := range of {
+				r.rows[k] = append(r.rows[k], row)
+			}
 		}
 	}
 	r.writes = nil
-}
-
-func (r *Resolver) index(row history.Row, chain []write) {
-	for k, matching := range r.matches {
-		if slices.ContainsFunc(chain, func(w write) bool { return matching[w.ref] }) {
-			r.rows[k] = append(r.rows[k], row)
-		}
-	}
 }
 
 // inOrder gives the writes of a row each behind the one that it replaced; nil where they are no chain.
@@ -225,7 +228,7 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, k subject, chain []
 	}
 	for i := newest + 1; i < len(chain); i++ {
 		if w := &chain[i]; r.matched(k, w) {
-			return w.below(chain, i), w.end > snapshotFrom(t, s)
+			return below(chain, i), w.end > snapshotFrom(t, s)
 		}
 	}
 	return history.Tag{}, false
@@ -240,14 +243,15 @@ func snapshotFrom(t *history.Txn, s *history.Stmt) int64 {
 	return s.Start
 }
 
-func (w *write) below(chain []write, i int) history.Tag {
+// below gives the version that was there before the i-th write of a row.
+func below(chain []write, i int) history.Tag {
 	if i == 0 {
-		return w.replaced
+		return chain[0].replaced
 	}
 	return chain[i-1].tag
 }
 
 // matched says that a version surely matches a predicate of a statement.
 func (r *Resolver) matched(k subject, w *write) bool {
-	return !w.deleted && w.image && r.matches[k][w.ref]
+	return !w.deleted && r.matches[k][w.ref]
 }
