@@ -47,10 +47,11 @@ func (c *Coverage) countStmt(s *history.Stmt) {
 		}
 	}
 	for i := range s.Accesses {
-		if s.Accesses[i].Op == history.Read {
-			c.Reads++
-		} else {
+		switch a := &s.Accesses[i]; {
+		case a.Op != history.Read:
 			c.Writes++
+		case !a.Absent:
+			c.Reads++
 		}
 	}
 }

@@ -151,6 +151,7 @@ type (
 		Next          *string  `json:"next"`
 		Current       bool     `json:"current"`
 		Inexact       bool     `json:"inexact"`
+		NotFound      bool     `json:"not_found"`
 	}
 	jsonRow struct {
 		Table string `json:"table"`
@@ -300,7 +301,7 @@ func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 }
 
 func newJSONEdge(e *analyzer.Edge) jsonEdge {
-	out := jsonEdge{Kind: string(e.Kind), Current: e.Current, Inexact: e.Inexact}
+	out := jsonEdge{Kind: string(e.Kind), Current: e.Current, Inexact: e.Inexact, NotFound: e.NotFound}
 	if e.From != nil {
 		out.From = new(e.From.ID.String())
 	}
