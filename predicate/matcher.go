@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Window is how far apart a predicate's statement and a version may be in time to be held against each other.
-const Window = time.Minute
+// window is how far apart a predicate's statement and a version may be in time to be held against each other.
+const window = time.Minute
 
 // The most of a table that a Matcher keeps. Where there is more it gives the table up.
 const (
@@ -128,7 +128,7 @@ func (t *tests) abandon() { *t = tests{abandoned: true} }
 
 // forget lets go of what is older than the window.
 func (t *tests) forget(now int64) {
-	old := now - int64(Window)
+	old := now - int64(window)
 	n := slices.IndexFunc(t.images, func(i image) bool { return i.at >= old })
 	if n < 0 {
 		n = len(t.images)

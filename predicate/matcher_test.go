@@ -93,7 +93,7 @@ func TestEachVersionIsHeldAgainstEachPredicateOnce(t *testing.T) {
 
 func TestWhatIsOlderThanTheWindowIsForgotten(t *testing.T) {
 	g, m := newGrep()
-	late := 2 * int64(Window)
+	late := 2 * int64(window)
 	m.Add("", wrote(1, "(a)"))
 	m.Add("", reads(2, "z"))
 	m.round(t.Context(), late)

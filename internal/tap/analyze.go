@@ -44,7 +44,7 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 		return nil, fmt.Errorf("analyze %w", err)
 	}
 	if err := s.findPredicates(ctx); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("analyze %w", err)
 	}
 	o.Load = func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
 		t, err := s.byRun[id.Run()].Txn(ctx, id, session)
@@ -122,7 +122,7 @@ func (s *sources) findPredicates(ctx context.Context) error {
 		for _, run := range s.list[i].runs {
 			for m, err := range s.list[i].reader.Matches(ctx, run.Run) {
 				if err != nil {
-					return fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
+					return fmt.Errorf("%s: %w", s.list[i].dir, err)
 				}
 				found.AddMatches(run.Run, m)
 			}
@@ -135,12 +135,12 @@ func (s *sources) findPredicates(ctx context.Context) error {
 		x := &s.list[i]
 		for session, err := range x.reader.Sessions(ctx) {
 			if err != nil {
-				return fmt.Errorf("analyze %s: %w", x.dir, err)
+				return fmt.Errorf("%s: %w", x.dir, err)
 			}
 			found.AddSession(session)
 		}
 		if err := s.each(ctx, x, s.resolve, found.Collect); err != nil {
-			return fmt.Errorf("analyze %s: %w", x.dir, err)
+			return fmt.Errorf("%s: %w", x.dir, err)
 		}
 	}
 	found.Settle()
@@ -252,7 +252,8 @@ func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) erro
 // batchTxns is how many transactions go from the reading goroutine to the analysing one at once.
 const batchTxns = 256
 
-// each calls do with the transactions of a recording that are wanted, resolved. It decodes them in a goroutine of its own, while the ones before them are worked on.
+// each calls do with the transactions of a recording that are wanted, resolved. It decodes them in a goroutine
+// of its own, while the ones before them are worked on.
 func (s *sources) each(ctx context.Context, x *source, resolve func(*history.Txn), do func(*history.Txn) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches := make(chan []*history.Txn, 4)

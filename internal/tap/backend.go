@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -31,6 +32,8 @@ type backend interface {
 	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
 	plans() (lookups, hits uint64)
 	setStrictPlans(bool)
+	// tester says which rows match a predicate; nil where writes do not show the rows that they leave.
+	tester() predicate.Tester
 	// rewritten gives history.Info's Rewritten, at the end of a run.
 	rewritten(context.Context) []string
 	// outlived gives the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
@@ -42,7 +45,7 @@ type backend interface {
 // newBackend gives the backend of the upstream's family, which is not open yet.
 func newBackend(o *Options) backend {
 	if o.Upstream.Family == catalog.PostgreSQL {
-		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
+		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
 	return &mysqlBackend{target: o.Upstream}
 }

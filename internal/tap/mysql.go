@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/wire"
@@ -139,5 +140,7 @@ func (b *mysqlBackend) rewritten(context.Context) []string { return nil }
 func (b *mysqlBackend) outlived() []*history.Txn { return nil }
 
 func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }
+
+func (b *mysqlBackend) tester() predicate.Tester { return nil }
 
 func (b *mysqlBackend) close() error { return b.conn.Close() }

@@ -13,6 +13,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/wire"
@@ -208,5 +209,7 @@ func (b *postgresBackend) setStrictPlans(strict bool) {
 		p.planner.SetStrictPlans(strict)
 	}
 }
+
+func (b *postgresBackend) tester() predicate.Tester { return b.databases }
 
 func (b *postgresBackend) close() error { return errors.Join(b.databases.Close(), b.conn.Close()) }

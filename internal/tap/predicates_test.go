@@ -14,7 +14,6 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/testdb"
 )
 
 // TestWhatAPredicateMissedIsFound has two transactions look for a booking that would be in the way, find none, and
@@ -57,7 +56,7 @@ func TestWhatAPredicateMissedIsFound(t *testing.T) {
 	}
 }
 
-// A snapshot is PostgreSQL's pg_snapshot: what had committed when it was taken.
+// A snapshot is PostgreSQL's txid_snapshot: what had committed when it was taken.
 type snapshot struct {
 	max   uint64
 	under []uint64 // way among those below max
@@ -91,7 +90,7 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 	x.high = x.low + 1 + r.IntN(3)
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		var seen string
-		if err := tx.QueryRow(ctx, "SELECT pg_current_snapshot()::text").Scan(&seen); err != nil {
+		if err := tx.QueryRow(ctx, "SELECT txid_current_snapshot()::text").Scan(&seen); err != nil {
 			return err
 		}
 		x.seen = parseSnapshot(seen)
@@ -105,7 +104,7 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 		if _, err := tx.Exec(ctx, change, r.IntN(20)); err != nil {
 			return err
 		}
-		return tx.QueryRow(ctx, "SELECT pg_current_xact_id()::text::bigint").Scan(&x.xid)
+		return tx.QueryRow(ctx, "SELECT txid_current()").Scan(&x.xid)
 	})
 	return x, err
 }
@@ -114,9 +113,6 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 // and delete rows. PostgreSQL's own snapshots bear out every anti-dependency that is found; and of every row that was
 // inserted and stayed as it was, all are found who looked for such a row at the time and had an older snapshot.
 func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
-	if testdb.PostgreSQL(t).Major() < 13 {
-		t.Skip("PostgreSQL 12 tells no 64-bit snapshot under that name")
-	}
 	b := startPostgresBench(t, true, "CREATE TABLE item (id int PRIMARY KEY, a int, b text)", "INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i")
 	marked := make(map[string]choosing)
 	var mu sync.Mutex

@@ -155,18 +155,17 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 
 // observe opens what a proxy needs that looks at its traffic.
 func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Config) error {
-	if p, ok := b.(*postgresBackend); ok {
-		p.options.Predicates = o.Predicates
-	} else if o.Predicates {
-		return errors.New("mode predicates is for PostgreSQL: other servers do not show the rows that a write leaves")
-	}
 	if err := b.open(ctx, o.StrictPlans); err != nil {
 		return err
 	}
 	t.backend = b
 	cfg.Started = time.Now()
 	info := history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items"}
+	tester := b.tester()
 	if o.Predicates {
+		if tester == nil {
+			return errors.New("mode predicates is for PostgreSQL: other servers do not show the rows that a write leaves")
+		}
 		info.Mode = "predicates"
 	}
 	b.describe(&info)
@@ -182,7 +181,7 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 		}
 	}
 	if o.Predicates {
-		t.recorder = t.match(b.(*postgresBackend).databases, o.Logger, cfg.Started)
+		t.recorder = t.match(tester, o.Logger, cfg.Started)
 	}
 	cfg.Recorder, cfg.Run = t.recorder, t.writer.Run()
 	cfg.Reload = b.reload

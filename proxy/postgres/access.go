@@ -44,13 +44,15 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 		accesses = append(accesses, history.Access{Row: row, Op: seen.op, Inexact: seen.moved})
 		places = append(places, place)
 		if seen.image != "" && unambiguous(s.literals) {
-			st.Images = append(slices.Grow(st.Images, len(s.seen.list)), make([]string, len(accesses)-1-len(st.Images))...)
-			st.Images = append(st.Images, seen.image)
+			if st.Images == nil {
+				st.Images = make([]string, len(st.Accesses)+len(s.seen.list))
+			}
+			st.Images[len(accesses)-1] = seen.image
 		}
 	}
 	st.Accesses, st.Places = accesses, places
 	if st.Images != nil {
-		st.Images = append(st.Images, make([]string, len(accesses)-len(st.Images))...)
+		st.Images = st.Images[:len(accesses)]
 	}
 }
 

@@ -62,12 +62,15 @@ func literals(b *bound, types []byte) []string {
 	return out
 }
 
+// escapes are those of a literal E'...'.
+var escapes = strings.NewReplacer(`\`, `\\`, `'`, `''`)
+
 func literal(v []byte, format byte, oid uint32) string {
 	if v == nil {
 		return "NULL"
 	}
 	if format == 0 {
-		return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(string(v)) + "'"
+		return "E'" + escapes.Replace(string(v)) + "'"
 	}
 	switch {
 	case oid == oidText, oid == oidVarchar:

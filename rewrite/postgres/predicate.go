@@ -113,7 +113,7 @@ func (pl *planner) settledByRow(where ast.Node) bool {
 			// OPERATOR(schema.+); what @@ makes of a text hangs on a setting.
 			settled = settled && len(nodes(n.Name)) < 2 && !isString(nodes(n.Name), "@@")
 		case *ast.TypeName:
-			settled = settled && len(nodes(n.Names)) < 2 || isCatalog(n)
+			settled = settled && (len(nodes(n.Names)) < 2 || isCatalog(n))
 		case *ast.ColumnRef:
 			names := fields(n)
 			settled = settled && len(names) <= 2 && !isSystemColumn(names[len(names)-1])
