@@ -171,6 +171,20 @@ func TestPreparedStatementsOutliveChangesOfTheirOwnTransaction(t *testing.T) {
 	}
 }
 
+// The server's error about a Bind names the statement, which may be what stands beside the client's.
+func TestABindOfTooFewParametersIsRefusedInTheClientsName(t *testing.T) {
+	r := newRig(t, nil)
+	refused := func(address string) string {
+		_, c := preparedOn(t, r, address)
+		mustExec(t, c, "RESET ROLE", "BEGIN", "ALTER TABLE t ALTER id TYPE bigint")
+		defer mustExec(t, c, "ROLLBACK")
+		return fmt.Sprint(c.ExecPrepared(t.Context(), "s0", nil, nil, nil).Read().Err)
+	}
+	if want, got := refused(r.direct), refused(r.tapped); got != want || !strings.Contains(want, `"s0"`) {
+		t.Errorf("%s\ndirectly\n%s", got, want)
+	}
+}
+
 // A change from beside the proxy shows in a transaction block as an error, once: the block is lost then.
 func TestAChangeBesideTheProxyFailsAPreparedStatementInABlockOnce(t *testing.T) {
 	r := newRig(t, nil)

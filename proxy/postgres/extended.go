@@ -86,7 +86,7 @@ func readBind(body []byte, params bool) (bound, error) {
 func (s *Session) bind(m message) {
 	b, err := readBind(m.body, s.cfg.Args)
 	st := s.names.sent.statements[b.statement]
-	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st}}
+	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st, on: b.statement}}
 	if st == nil || err != nil && m.more == 0 {
 		x.portal.reason = "unknown statement"
 		s.owe(x)
@@ -95,9 +95,8 @@ func (s *Session) bind(m message) {
 	}
 	p := x.portal
 	p.bound = s.runs + 1
-	on := b.statement
 	if p.form = st.form; p.form.script != nil {
-		on = s.choose(b.statement, st, p, m.more > 0)
+		p.on = s.choose(b.statement, st, p, m.more > 0)
 	}
 	if s.cfg.Args && m.more == 0 {
 		p.args = appendArgs(nil, &b, st.types)
@@ -123,7 +122,7 @@ func (s *Session) bind(m message) {
 	}
 	s.owe(x)
 	s.names.sent.portals[b.portal] = p
-	s.sendBind(m, &b, on, codes)
+	s.sendBind(m, &b, p.on, codes)
 }
 
 // resultCodes gives the format codes for the result that the form gives under its plan. Of a statement that

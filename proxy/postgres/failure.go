@@ -70,21 +70,36 @@ func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
 	s.toClient = append(s.toClient, m.raw...)
 }
 
-// uncounted gives the error about a Bind with the wrong number of format codes ("bind message has 3 result
-// formats but query has 2 columns", in any language) without the hidden columns in its numbers.
-func (s *Session) uncounted(x *owed, m message, e *serverError) message {
+// asBound gives the error about a Bind (in any language) as it would read for the client's own statement: with the
+// name that the client gave it ("bind message supplies 0 parameters, but prepared statement \"s\" requires 1"), and
+// without the hidden columns in its numbers ("bind message has 3 result formats but query has 2 columns").
+func (s *Session) asBound(x *owed, m message, e *serverError) message {
+	text := e.message
+	if x.portal.on != x.from {
+		text = strings.Replace(text, x.portal.on, x.from, 1)
+	}
+	if bytes.Contains(m.body, []byte("PortalSetResultFormat")) {
+		text = s.uncounted(x, text)
+	}
+	if text == e.message {
+		return m
+	}
+	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
+	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+}
+
+// uncounted gives the text of an error about a Bind with the wrong number of format codes without the hidden columns.
+func (s *Session) uncounted(x *owed, text string) string {
 	_, hidden := s.names.real.resultOf(&x.portal.form)
 	if f := s.executed(x.portal.form.plan(0)); f != nil {
 		hidden = f.hidden(f.plan(0))
 	}
-	codes, rest, ok := cutNumber(e.message)
+	codes, rest, ok := cutNumber(text)
 	columns, end, ok2 := cutNumber(rest.after)
-	if hidden == 0 || !ok || !ok2 || !bytes.Contains(m.body, []byte("PortalSetResultFormat")) {
-		return m
+	if hidden == 0 || !ok || !ok2 {
+		return text
 	}
-	text := rest.before + strconv.Itoa(codes-hidden) + end.before + strconv.Itoa(columns-hidden) + end.after
-	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
-	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+	return rest.before + strconv.Itoa(codes-hidden) + end.before + strconv.Itoa(columns-hidden) + end.after
 }
 
 // around is what stands before and behind a part of a text.
@@ -139,8 +154,8 @@ func (s *Session) failure(x *owed, m message) error {
 	}
 	s.copyEnds()
 	s.failed(x, &e)
-	if x.kind == owesBind && e.code == "08P01" {
-		m = s.uncounted(x, m, &e)
+	if x.kind == owesBind && e.code == "08P01" && e.position == 0 {
+		m = s.asBound(x, m, &e)
 	}
 	s.forwardMapped(x, m, &e)
 	switch x.kind {

@@ -198,7 +198,7 @@ func FuzzError(f *testing.F) {
 		}
 		appendMapped(nil, message{kind: 'E', body: body}, &e, plans{}.Plan([]byte("text"), sqlpostgres.Session{}), true)
 		s := newTestSession(nil)
-		s.uncounted(&owed{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: 'E', body: body}, &e)
+		s.asBound(&owed{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: 'E', body: body}, &e)
 	})
 }
 

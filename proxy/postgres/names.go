@@ -27,6 +27,7 @@ type statement struct {
 type portal struct {
 	form   form          // that runs
 	of     *statement    // that was bound; nil: SQL declared it
+	on     string        // the name of what was bound on the server
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
 	args   []string
