@@ -10,6 +10,7 @@ import (
 type book struct {
 	settled map[string]*group
 	known   map[string]*group            // by the last step
+	awaited map[string]*group            // see partAwaited; settled at the end
 	garbage map[string]map[string]*group // settled, by run, for as long as that has not ended
 	stages  map[string]int               // as collector.stages
 	occurs  map[Anomaly]bool             // the phenomena that occur (see search.occurring)
@@ -24,7 +25,7 @@ type wording struct {
 }
 
 func newBook() *book {
-	return &book{settled: make(map[string]*group), garbage: make(map[string]map[string]*group), occurs: make(map[Anomaly]bool)}
+	return &book{settled: make(map[string]*group), awaited: make(map[string]*group), garbage: make(map[string]map[string]*group), occurs: make(map[Anomaly]bool)}
 }
 
 // take takes in what a step found.
@@ -51,7 +52,7 @@ func (b *book) take(a *Analyzer, s *search, told map[string]*wording) error {
 		b.part(g.part).put(g)
 	}
 	b.stages = make(map[string]int)
-	for _, part := range []groups{b.settled, b.known} {
+	for _, part := range []groups{b.settled, b.known, b.awaited} {
 		for _, g := range part {
 			for _, l := range g.links {
 				if key := l.key(g.class); l.kind == rw && g.stage > 0 && (b.stages[key] == 0 || g.stage < b.stages[key]) {
@@ -70,6 +71,8 @@ func (b *book) part(part string) groups {
 		return b.settled
 	case partKnown:
 		return b.known
+	case partAwaited:
+		return b.awaited
 	}
 	if b.garbage[part] == nil {
 		b.garbage[part] = make(map[string]*group)
@@ -140,6 +143,9 @@ func (b *book) named(g *group) bool {
 
 // findings makes findings of all that is settled.
 func (b *book) findings(a *Analyzer, l *Live) []*Finding {
+	for _, g := range b.awaited {
+		groups(b.settled).put(g)
+	}
 	for _, info := range l.infos {
 		if !info.Ended.IsZero() {
 			for _, g := range b.garbage[partGarbage+info.Run.String()] {

@@ -180,8 +180,13 @@ func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, 
 	return o, nil
 }
 
-func byStmtAndRow(a, b access) int {
-	return cmp.Or(cmp.Compare(a.stmt, b.stmt), cmp.Compare(a.row, b.row))
+// byStmtAndRow orders accesses by statements and the names of their rows: the numbers of rows hang on what else was
+// added, and the same transaction shall have the same order in a [Live] that has let others go.
+func (s *store) byStmtAndRow(a, b access) int {
+	if a.stmt != b.stmt {
+		return cmp.Compare(a.stmt, b.stmt)
+	}
+	return s.rows.compare(a.row, b.row)
 }
 
 // tidy sorts the accesses of a large transaction, makes one of what one statement wrote to one row
@@ -189,7 +194,7 @@ func byStmtAndRow(a, b access) int {
 func (s *store) tidy() {
 	s.large = len(s.scratch) > fewAccesses
 	if s.large || !slices.IsSortedFunc(s.scratch, func(a, b observed) int { return cmp.Compare(a.stmt, b.stmt) }) {
-		slices.SortStableFunc(s.scratch, func(a, b observed) int { return byStmtAndRow(a.access, b.access) })
+		slices.SortStableFunc(s.scratch, func(a, b observed) int { return s.byStmtAndRow(a.access, b.access) })
 	}
 	kept := s.scratch[:0]
 	for _, o := range s.scratch {

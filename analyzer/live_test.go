@@ -16,7 +16,7 @@ import (
 
 const forever = time.Duration(math.MaxInt64)
 
-// A feed gives transactions to a Live as they end, and steps at random moments.
+// A feed gives transactions to a Live as they come, and steps at random moments.
 type feed struct {
 	t    *testing.T
 	live *Live
@@ -39,15 +39,27 @@ func (f *feed) step(now, open int64) {
 	}
 }
 
-// play feeds a history in the order of its ends, and finishes.
+// arrivals gives a history in the order of its ends, but for those that others overtook on their way.
+func arrivals(rng *rand.Rand, h []*history.Txn) []*history.Txn {
+	late := rng.Int64N(2) * rng.Int64N(20)
+	at := make(map[*history.Txn]int64, len(h))
+	for _, txn := range h {
+		at[txn] = txn.End + rng.Int64N(late+1)
+	}
+	inOrder := slices.Clone(h)
+	slices.SortFunc(inOrder, func(x, y *history.Txn) int { return cmp.Compare(at[x], at[y]) })
+	return inOrder
+}
+
+// play feeds a history as it arrives, and finishes.
 func play(t *testing.T, rng *rand.Rand, info history.Info, h []*history.Txn, o LiveOptions) (*feed, *Result) {
 	t.Helper()
 	f := &feed{t: t, live: NewLive(o), told: make(map[string]News)}
 	running := info
 	running.Ended = time.Time{}
 	f.live.Add(running)
-	inOrder := slices.Clone(h)
-	slices.SortFunc(inOrder, func(x, y *history.Txn) int { return cmp.Compare(x.End, y.End) })
+	inOrder := arrivals(rng, h)
+	now := int64(0)
 	for i, txn := range inOrder {
 		if err := f.live.AddTxn(txn); err != nil {
 			t.Fatal(err)
@@ -55,11 +67,12 @@ func play(t *testing.T, rng *rand.Rand, info history.Info, h []*history.Txn, o L
 		if rng.IntN(2) > 0 {
 			continue
 		}
-		open := txn.End + 1
+		now = max(now, txn.End)
+		open := now + 1
 		for _, x := range inOrder[i+1:] {
 			open = min(open, x.Start)
 		}
-		f.step(txn.End, open)
+		f.step(now, open)
 	}
 	f.live.Add(info)
 	f.left = f.live.Stats().Kept
@@ -86,6 +99,25 @@ func brief(r *Result) []string {
 	return lines
 }
 
+// spread gives transactions to sessions at random, often to one that had none, as connections of a pool may be:
+// the sessions that histgen makes are as few as can be.
+func spread(rng *rand.Rand, h []*history.Txn) {
+	slices.SortStableFunc(h, func(x, y *history.Txn) int { return cmp.Compare(x.Start, y.Start) })
+	names := rng.Perm(len(h))
+	busy := 1 + rng.IntN(8) // one in so many begins a session
+	ends := make([]int64, 0, len(h))
+	for _, txn := range h {
+		s := rng.IntN(len(ends) + 1)
+		if rng.IntN(busy) == 0 || s < len(ends) && ends[s] >= txn.Start {
+			s = len(ends)
+		}
+		if s == len(ends) {
+			ends = append(ends, 0)
+		}
+		ends[s], txn.Session = txn.End, history.SessionID(names[s]+1)
+	}
+}
+
 // forStreams runs check on random histories that go on for a while with a few transactions at a time.
 func forStreams(t *testing.T, check func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn)) {
 	n := *histories / 25
@@ -97,6 +129,9 @@ func forStreams(t *testing.T, check func(t *testing.T, rng *rand.Rand, c histgen
 		c := histgen.Random(rng)
 		c.Txns, c.Open = 5+rng.IntN(40), 2+rng.IntN(3)
 		h := histgen.Generate(rng, c)
+		if seed%2 > 0 {
+			spread(rng, h)
+		}
 		// That is the order in which a recording is read.
 		slices.SortFunc(h, func(x, y *history.Txn) int {
 			return cmp.Or(cmp.Compare(x.Session, y.Session), cmp.Compare(x.Start, y.Start))
@@ -124,8 +159,12 @@ func sameAsBatch(t *testing.T, got, want *Result) {
 func TestLiveFindsWhatTheBatchFindsWithinItsWindow(t *testing.T) {
 	counts := make(map[Anomaly]int)
 	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
-		_, got := play(t, rng, c.Info(), h, LiveOptions{Window: forever, Patience: forever})
-		sameAsBatch(t, got, analyze(t, c.Info(), h))
+		info := c.Info()
+		if rng.IntN(8) == 0 {
+			info.Ended = time.Time{} // it was killed
+		}
+		_, got := play(t, rng, info, h, LiveOptions{Window: forever, Patience: forever})
+		sameAsBatch(t, got, analyze(t, info, h))
 		for _, f := range got.Findings {
 			counts[f.Anomaly]++
 		}

@@ -27,6 +27,7 @@ const (
 	partKnown   = "k" // it can be told
 	partOpen    = "o"
 	partGarbage = "g" // followed by the run that may still show not to be recorded to its end
+	partAwaited = "a" // settled, but for a version whose writer has no record up to now
 )
 
 // parts finds the parts of what is kept.
@@ -121,11 +122,16 @@ func (p *parts) of(name Anomaly, witness []dep) string {
 		}
 	}
 	settled := first < p.settled || p.settled == math.MaxInt64
+	awaited := p.awaited(witness)
 	switch {
 	case name == GarbageRead && witness[0].from < 0 && slices.Contains(p.open, p.runOf(witness[0].version)):
 		if settled {
 			return partGarbage + p.runOf(witness[0].version).String()
 		}
+		return partOpen
+	case awaited && first < p.natural:
+		return partAwaited
+	case awaited:
 		return partOpen
 	case settled:
 		return partSettled
@@ -134,6 +140,18 @@ func (p *parts) of(name Anomaly, witness []dep) string {
 	default:
 		return partOpen
 	}
+}
+
+// awaited says that the witness rests on a version whose writer may still turn out to have undone it.
+func (p *parts) awaited(witness []dep) bool {
+	unknown := func(v int32) bool {
+		if v < 0 || p.o.owner(v) >= 0 || p.o.tagOf(v).initial() {
+			return false
+		}
+		t := p.o.tagOf(v)
+		return slices.Contains(p.open, p.runOf(v)) && !p.o.runs[t.run].gone.Has(t.seq)
+	}
+	return len(p.open) > 0 && slices.ContainsFunc(witness, func(d dep) bool { return unknown(d.version) || unknown(d.next) })
 }
 
 func (p *parts) runOf(version int32) history.Run { return p.o.runs[p.o.tagOf(version).run].info.Run }

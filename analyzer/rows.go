@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"bytes"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -93,4 +94,16 @@ func (n *rowNames) id(r *rowName) []byte { return n.text[r.at : r.at+uint64(r.le
 // row is the inverse of number.
 func (n *rowNames) row(i int32) history.Row {
 	return history.Row{Table: n.tables[n.rows[i].table], ID: string(n.id(&n.rows[i]))}
+}
+
+// compare orders two rows by the names of their tables and their ids.
+func (n *rowNames) compare(a, b int32) int {
+	x, y := &n.rows[a], &n.rows[b]
+	switch {
+	case a == b:
+		return 0
+	case x.table != y.table:
+		return strings.Compare(n.tables[x.table], n.tables[y.table])
+	}
+	return bytes.Compare(n.id(x), n.id(y))
 }

@@ -276,7 +276,7 @@ func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
 	from, to := s.accessesOf(t)
 	accesses := s.accesses[from:to]
 	if len(accesses) > fewAccesses {
-		i, _ := slices.BinarySearchFunc(accesses, access{stmt: stmt, row: row}, byStmtAndRow)
+		i, _ := slices.BinarySearchFunc(accesses, access{stmt: stmt, row: row}, s.byStmtAndRow)
 		from, accesses = from+int32(i), accesses[i:]
 	}
 	for i := range accesses {
@@ -284,7 +284,7 @@ func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
 		if a.stmt == stmt && a.row == row && a.write() {
 			return from + int32(i)
 		}
-		if a.stmt > stmt || len(accesses) > fewAccesses && a.row > row {
+		if a.stmt > stmt || len(accesses) > fewAccesses && a.stmt == stmt && a.row != row {
 			break
 		}
 	}
