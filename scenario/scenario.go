@@ -29,7 +29,8 @@ type Scenario struct {
 // A Session is one connection.
 type Session struct {
 	Name  string `yaml:"name"`
-	Level string `yaml:"level,omitempty"` // the isolation level of its transactions, by its SQL name
+	Level string `yaml:"level,omitempty"` // the isolation level of its transactions, by its SQL name; empty: that of the run
+	Late  bool   `yaml:"late,omitempty"`  // it connects at its first step, not before all steps
 }
 
 // A Step is one statement.
@@ -49,6 +50,16 @@ type Step struct {
 // An Outcome is what is expected of the whole.
 type Outcome struct {
 	Anomalies []string `yaml:"anomalies,omitempty"` // by their names in isotap's reports
+}
+
+// Session gives a session by its name; nil where none is listed.
+func (s *Scenario) Session(name string) *Session {
+	for i := range s.Sessions {
+		if s.Sessions[i].Name == name {
+			return &s.Sessions[i]
+		}
+	}
+	return nil
 }
 
 // Write writes a scenario's file. The error is w's.
@@ -74,12 +85,8 @@ func Read(r io.Reader) (*Scenario, error) {
 	if s.Format != Format {
 		return nil, fmt.Errorf("the scenario's format is %q, and this isotap reads %q", s.Format, Format)
 	}
-	known := make(map[string]bool)
-	for _, x := range s.Sessions {
-		known[x.Name] = true
-	}
 	for i, x := range s.Steps {
-		if !known[x.Session] {
+		if s.Session(x.Session) == nil {
 			return nil, fmt.Errorf("step %d is of session %q, which is not listed", i+1, x.Session)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestScenariosReadBack(t *testing.T) {
-	want := &Scenario{Name: "a: 'b'\n\x1b", Setup: []string{"CREATE TABLE t (a INT)"}, Sessions: []Session{{Name: "T1"}, {"T2", "SERIALIZABLE"}},
+	want := &Scenario{Name: "a: 'b'\n\x1b", Setup: []string{"CREATE TABLE t (a INT)"}, Sessions: []Session{{Name: "T1"}, {Name: "T2", Level: "SERIALIZABLE", Late: true}},
 		Steps:  []Step{{Session: "T1", SQL: "SELECT '\xff', \"- x\" -- y", Rows: new(uint64(0)), Waits: true}, {Session: "T2", SQL: "null", Error: "40001"}},
 		Expect: Outcome{[]string{"write skew"}}}
 	var b bytes.Buffer

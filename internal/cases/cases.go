@@ -1,14 +1,9 @@
-// Package cases runs interleaved cases on a server of the MySQL family or PostgreSQL: a few sessions whose
-// statements are sent in one fixed order, each to its end or until it waits for a lock. A case is the
-// "history" that the isolation literature draws as two columns of SQL (Hermitage, and the figures of
-// IsoRel, TxCheck, Troc and the ReplBug thesis), with what was measured on a real server beside it.
+// Package cases holds the interleaved cases that isotap is measured by: the "histories" that the isolation
+// literature draws as two columns of SQL (Hermitage, and the figures of IsoRel, TxCheck, Troc and the ReplBug
+// thesis), with what was measured on a real server beside them.
 //
-// [Corpus] gives the cases that come with the package, a [Runner] runs them against any address,
-// and [Compare] tells two runs of one case apart: run directly and through the proxy, there must be
-// no difference.
-//
-// What a run needs of a server is in server.go; mysql.go and postgresql.go have it for the two families,
-// mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
+// [Corpus] gives the cases, package replay runs them, and [Deviations] tells what has come of one from what was
+// measured.
 package cases
 
 import (
@@ -17,41 +12,28 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
 )
 
 //go:embed testdata/*.yaml
 var corpus embed.FS
 
-// A Level is an isolation level by the short name that observations use.
-type Level string
+// A level is an isolation level by its SQL name.
+type level history.Level
 
-// The four levels of SQL.
-const (
-	RU  Level = "RU"
-	RC  Level = "RC"
-	RR  Level = "RR"
-	SER Level = "SER"
-)
-
-var levelNames = map[Level]string{
-	RU: "READ UNCOMMITTED", RC: "READ COMMITTED", RR: "REPEATABLE READ", SER: "SERIALIZABLE",
-}
-
-// SQL is the level's name in SQL; empty for a level that is none of the four.
-func (l Level) SQL() string { return levelNames[l] }
-
-// UnmarshalYAML reads a level by its SQL name.
-func (l *Level) UnmarshalYAML(node *yaml.Node) error {
-	for level, name := range levelNames {
-		if node.Value == name {
-			*l = level
-			return nil
-		}
+// UnmarshalYAML reads the name.
+func (l *level) UnmarshalYAML(node *yaml.Node) error {
+	parsed, err := history.ParseLevel(node.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", node.Line, err)
 	}
-	return fmt.Errorf("line %d: %q is no isolation level", node.Line, node.Value)
+	*l = level(parsed)
+	return nil
 }
 
 // A Case is a set-up and an order of statements by several sessions.
@@ -61,9 +43,9 @@ type Case struct {
 	Source   map[string]any `yaml:"source"`   // where it comes from: repository, path, commit, license; or paper and figure
 	Dialects []string       `yaml:"dialects"` // "mysql", "mariadb", "tidb", "postgresql"
 	// Isolation is the level that the source speaks of; empty when it speaks of several.
-	Isolation Level `yaml:"isolation"`
+	Isolation level `yaml:"isolation"`
 	// Levels are the levels to run at; empty means Isolation only.
-	Levels []Level  `yaml:"isolation_levels"`
+	Levels []level  `yaml:"isolation_levels"`
 	Claim  Claim    `yaml:"claim"`
 	Setup  []string `yaml:"setup"` // one statement each, autocommitted
 	Steps  []Step   `yaml:"steps"`
@@ -80,41 +62,63 @@ type Claim struct {
 
 // A Step is one statement of one session.
 type Step struct {
-	N       int    `yaml:"n"` // its number, growing through the case
+	N       int    `yaml:"n"` // its number, from 1
 	Session string `yaml:"s"`
 	SQL     string `yaml:"sql"`
 	Note    string `yaml:"note"`
 }
 
-// An Observation is what one step did on a server that was measured.
-type Observation struct {
-	N         int       `yaml:"n"`
-	Status    Status    `yaml:"st"`
-	Blocked   bool      `yaml:"blocked"`
-	DoneAfter int       `yaml:"done_after"`
-	Rows      [][]Value `yaml:"rows"`
-	Affected  uint64    `yaml:"affected"`
-	Error     string    `yaml:"error"`
-	Code      string    `yaml:"code"` // "errno/SQLSTATE", of PostgreSQL "SQLSTATE"
-}
-
 // RunsAt gives the levels that the case is run at.
-func (c *Case) RunsAt() []Level {
-	if len(c.Levels) > 0 {
-		return c.Levels
+func (c *Case) RunsAt() []history.Level {
+	if len(c.Levels) == 0 {
+		return []history.Level{history.Level(c.Isolation)}
 	}
-	return []Level{c.Isolation}
+	all := make([]history.Level, len(c.Levels))
+	for i, l := range c.Levels {
+		all[i] = history.Level(l)
+	}
+	return all
 }
 
-// ObservedAt gives what was measured on a server ("mariadb-10.11.19") at a level, with the note that
-// the corpus appends to the level ("innodb_snapshot_isolation=ON"; usually empty). It is nil where
-// nothing was.
-func (c *Case) ObservedAt(server string, level Level, note string) []Observation {
-	key := strings.TrimSpace(server + " " + string(level) + " " + note)
-	if o, ok := c.Observed[key]; ok || note != "" || len(c.Levels) > 0 {
-		return o
+// finalSession reads the final state over a fresh connection.
+const finalSession = "T9"
+
+// Scenario gives the case as it is run.
+func (c *Case) Scenario() *scenario.Scenario {
+	s := &scenario.Scenario{Name: c.ID, Setup: c.Setup}
+	for _, x := range c.Steps {
+		if s.Session(x.Session) == nil {
+			s.Sessions = append(s.Sessions, scenario.Session{Name: x.Session, Late: x.Session == finalSession})
+		}
+		s.Steps = append(s.Steps, scenario.Step{Session: x.Session, SQL: x.SQL})
 	}
-	return c.Observed[server]
+	return s
+}
+
+// A Planned run is a case and one of the levels it is run at.
+type Planned struct {
+	Case  Case
+	Level history.Level
+}
+
+// Plan gives every case at each of its levels.
+func Plan(all []Case) []Planned {
+	var plan []Planned
+	for _, c := range all {
+		for _, level := range c.RunsAt() {
+			plan = append(plan, Planned{Case: c, Level: level})
+		}
+	}
+	return plan
+}
+
+// Jobs gives the planned runs as jobs, in their order.
+func Jobs(plan []Planned) []replay.Job {
+	jobs := make([]replay.Job, len(plan))
+	for i, p := range plan {
+		jobs[i] = replay.Job{Scenario: p.Case.Scenario(), Level: p.Level}
+	}
+	return jobs
 }
 
 // Parse reads one case.
@@ -136,32 +140,30 @@ func (c *Case) check() error {
 		return fmt.Errorf("it has no id")
 	case len(c.Steps) == 0:
 		return fmt.Errorf("it has no steps")
-	case c.Isolation == "" && len(c.Levels) == 0:
+	case c.Isolation == level(history.LevelUnknown) && len(c.Levels) == 0:
 		return fmt.Errorf("it names no isolation level")
 	}
-	last := 0
-	for _, s := range c.Steps {
-		if s.N <= last {
-			return fmt.Errorf("step %d follows step %d", s.N, last)
+	for i, s := range c.Steps {
+		if s.N != i+1 {
+			return fmt.Errorf("step %d follows step %d", s.N, i)
 		}
 		if s.Session == "" || s.SQL == "" {
 			return fmt.Errorf("step %d has no session or no statement", s.N)
 		}
-		last = s.N
 	}
 	return nil
 }
 
 // runsOn says whether the case is written for servers of the family.
-func (c *Case) runsOn(f Family) bool {
+func (c *Case) runsOn(f replay.Family) bool {
 	return slices.ContainsFunc(c.Dialects, func(dialect string) bool {
-		return (dialect == string(PostgreSQL)) == (f == PostgreSQL)
+		return (dialect == string(replay.PostgreSQL)) == (f == replay.PostgreSQL)
 	})
 }
 
 // Corpus gives the cases that come with the package for a family, in order of their ids: those of
 // Hermitage, of the papers' figures and of isotap's own experiments that run on MariaDB or PostgreSQL.
-func Corpus(f Family) ([]Case, error) {
+func Corpus(f replay.Family) ([]Case, error) {
 	names, err := fs.Glob(corpus, "testdata/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the corpus: %w", err)

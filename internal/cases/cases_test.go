@@ -6,26 +6,25 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario/replay"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // measured are the servers whose observations the corpus holds.
-var measured = map[Family]string{MySQL: "mariadb-10.11.19", PostgreSQL: "postgresql-15.18"}
+var measured = map[replay.Family]string{replay.MySQL: "mariadb-10.11.19", replay.PostgreSQL: "postgresql-15.18"}
 
-func newRunner(t *testing.T, f Family) (*Runner, Server) {
+func newRunner(t *testing.T, f replay.Family) (*replay.Runner, replay.Server) {
 	t.Helper()
-	server := Server{Family: f, User: "root"}
-	if f == PostgreSQL {
+	server := replay.Server{Family: f, User: "root"}
+	if f == replay.PostgreSQL {
 		server.Addr, server.User = testdb.PostgreSQL(t).Addr(), "postgres"
 	} else {
 		server.Addr = testdb.MariaDB(t).Addr()
 	}
-	running := goleak.IgnoreCurrent()
-	r, err := NewRunner(t.Context(), server)
+	r, err := replay.NewRunner(t.Context(), server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,12 +32,11 @@ func newRunner(t *testing.T, f Family) (*Runner, Server) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		goleak.VerifyNone(t, running)
 	})
 	return r, server
 }
 
-func loadCorpus(t *testing.T, f Family) []Case {
+func loadCorpus(t *testing.T, f replay.Family) []Case {
 	t.Helper()
 	all, err := Corpus(f)
 	if err != nil {
@@ -50,20 +48,20 @@ func loadCorpus(t *testing.T, f Family) []Case {
 // TestCorpusRunsAsObserved runs every case at every level, as text and prepared, and compares each
 // step with what was measured when the corpus was made.
 func TestCorpusRunsAsObserved(t *testing.T) {
-	r, server := newRunner(t, MySQL)
-	plan := Plan(loadCorpus(t, MySQL))
+	r, server := newRunner(t, replay.MySQL)
+	plan := Plan(loadCorpus(t, replay.MySQL))
 	for _, mode := range []struct {
 		name, note string
-		options    Options
+		options    replay.Options
 	}{
-		{"text", "", Options{}},
-		{"prepared", "", Options{Prepared: true}},
-		{"snapshot isolation", "innodb_snapshot_isolation=ON", Options{Session: []string{"SET SESSION innodb_snapshot_isolation=ON"}}},
+		{"text", "", replay.Options{}},
+		{"prepared", "", replay.Options{Prepared: true}},
+		{"snapshot isolation", "innodb_snapshot_isolation=ON", replay.Options{Session: []string{"SET SESSION innodb_snapshot_isolation=ON"}}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			var chosen []Planned
 			for _, p := range plan {
-				if p.Case.ObservedAt(measured[MySQL], p.Level, mode.note) != nil {
+				if p.Case.ObservedAt(measured[replay.MySQL], p.Level, mode.note) != nil {
 					chosen = append(chosen, p)
 				}
 			}
@@ -71,7 +69,7 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 				t.Errorf("%d of %d planned runs have observations", len(chosen), len(plan))
 			}
 			runAsObserved(t, r, server, chosen, mode.options, func(p Planned) []Observation {
-				return p.Case.ObservedAt(measured[MySQL], p.Level, mode.note)
+				return p.Case.ObservedAt(measured[replay.MySQL], p.Level, mode.note)
 			})
 		})
 	}
@@ -79,24 +77,24 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 
 // TestPostgreSQLRunsTheCorpusAsObserved likewise; READ UNCOMMITTED is READ COMMITTED there.
 func TestPostgreSQLRunsTheCorpusAsObserved(t *testing.T) {
-	r, server := newRunner(t, PostgreSQL)
-	plan := Plan(loadCorpus(t, PostgreSQL))
+	r, server := newRunner(t, replay.PostgreSQL)
+	plan := Plan(loadCorpus(t, replay.PostgreSQL))
 	for _, prepared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepared %t", prepared), func(t *testing.T) {
-			runAsObserved(t, r, server, plan, Options{Prepared: prepared}, func(p Planned) []Observation {
-				if p.Level == RU {
-					p.Level = RC
+			runAsObserved(t, r, server, plan, replay.Options{Prepared: prepared}, func(p Planned) []Observation {
+				if p.Level == history.ReadUncommitted {
+					p.Level = history.ReadCommitted
 				}
-				return p.Case.ObservedAt(measured[PostgreSQL], p.Level, "")
+				return p.Case.ObservedAt(measured[replay.PostgreSQL], p.Level, "")
 			})
 		})
 	}
 }
 
 // runAsObserved runs the planned cases and compares each with its observation.
-func runAsObserved(t *testing.T, r *Runner, server Server, plan []Planned, o Options, observation func(Planned) []Observation) {
+func runAsObserved(t *testing.T, r *replay.Runner, server replay.Server, plan []Planned, o replay.Options, observation func(Planned) []Observation) {
 	begin := time.Now()
-	traces, err := r.RunAll(t.Context(), server, plan, 8, o)
+	traces, err := r.RunAll(t.Context(), server, Jobs(plan), 8, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,20 +107,20 @@ func runAsObserved(t *testing.T, r *Runner, server Server, plan []Planned, o Opt
 }
 
 func TestTwoRunsOfTheCorpusCompareEqual(t *testing.T) {
-	for _, f := range []Family{MySQL, PostgreSQL} {
+	for _, f := range []replay.Family{replay.MySQL, replay.PostgreSQL} {
 		t.Run(string(f), func(t *testing.T) {
 			r, server := newRunner(t, f)
 			plan := Plan(loadCorpus(t, f))
-			first, err := r.RunAll(t.Context(), server, plan, 8, Options{})
+			first, err := r.RunAll(t.Context(), server, Jobs(plan), 8, replay.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			second, err := r.RunAll(t.Context(), server, plan, 4, Options{})
+			second, err := r.RunAll(t.Context(), server, Jobs(plan), 4, replay.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range plan {
-				for _, d := range Compare(first[i], second[i]) {
+				for _, d := range replay.Compare(first[i], second[i]) {
 					t.Error(d)
 				}
 			}
@@ -136,7 +134,7 @@ func TestParseRefusesWhatCannotBeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if levels := c.RunsAt(); len(levels) != 1 || levels[0] != RC {
+	if levels := c.RunsAt(); len(levels) != 1 || levels[0] != history.ReadCommitted {
 		t.Errorf("RunsAt = %v", levels)
 	}
 	for _, tt := range []struct{ name, old, new, want string }{
@@ -159,7 +157,7 @@ func TestParseRefusesWhatCannotBeRun(t *testing.T) {
 }
 
 func TestCorpusKeepsItsSources(t *testing.T) {
-	for f, want := range map[Family]int{MySQL: 53, PostgreSQL: 39} {
+	for f, want := range map[replay.Family]int{replay.MySQL: 53, replay.PostgreSQL: 39} {
 		all := loadCorpus(t, f)
 		if len(all) != want {
 			t.Errorf("%s: %d cases, want %d", f, len(all), want)
@@ -173,4 +171,36 @@ func TestCorpusKeepsItsSources(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
+	r, server := newRunner(t, replay.MySQL)
+	for _, c := range loadCorpus(t, replay.MySQL) {
+		if c.ID != "exp-vsr-snapshot" {
+			continue
+		}
+		trace, err := r.Run(t.Context(), server, c.Scenario(), history.ReadCommitted, replay.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := places(Deviations(trace, c.ObservedAt(measured[replay.MySQL], history.RepeatableRead, ""))); got != "5 rows" {
+			t.Errorf("READ COMMITTED against REPEATABLE READ's observation: %q", got)
+		}
+		if got := places(Deviations(trace, c.ObservedAt(measured[replay.MySQL], history.Serializable, ""))); got != "4 waiting, 5 rows" {
+			t.Errorf("READ COMMITTED against SERIALIZABLE's observation: %q", got)
+		}
+		if got := places(Deviations(trace, nil)); got != "0 scenario" {
+			t.Errorf("against no observation: %q", got)
+		}
+		return
+	}
+	t.Fatal("the corpus has no exp-vsr-snapshot")
+}
+
+func places(all []replay.Difference) string {
+	texts := make([]string, len(all))
+	for i, d := range all {
+		texts[i] = fmt.Sprintf("%d %s", d.N, d.Field)
+	}
+	return strings.Join(texts, ", ")
 }

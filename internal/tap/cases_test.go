@@ -20,10 +20,11 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario/replay"
 )
 
 // caseServers are the test server and a tap in front of it, as the case runner takes them.
-func caseServers(t *testing.T) (direct, through cases.Server, b *bench) {
+func caseServers(t *testing.T) (direct, through replay.Server, b *bench) {
 	t.Helper()
 	server := testdb.Current(t)
 	target, err := catalog.ParseTarget(server.URL())
@@ -38,17 +39,17 @@ func caseServers(t *testing.T) (direct, through cases.Server, b *bench) {
 	}
 	b.through = b.open("")
 	t.Cleanup(func() { b.stop() })
-	return cases.Server{Addr: server.Addr(), User: "root"}, cases.Server{Addr: b.tap.Addr().String(), User: "root"}, b
+	return replay.Server{Addr: server.Addr(), User: "root"}, replay.Server{Addr: b.tap.Addr().String(), User: "root"}, b
 }
 
 // openCorpus gives the cases and what runs them.
-func openCorpus(t *testing.T, direct cases.Server) ([]cases.Case, *cases.Runner) {
+func openCorpus(t *testing.T, direct replay.Server) ([]cases.Case, *replay.Runner) {
 	t.Helper()
-	corpus, err := cases.Corpus(cases.MySQL)
+	corpus, err := cases.Corpus(replay.MySQL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	runner, err := cases.NewRunner(t.Context(), direct)
+	runner, err := replay.NewRunner(t.Context(), direct)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,27 +65,27 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	direct, through, b := caseServers(t)
 	corpus, runner := openCorpus(t, direct)
 	plan, blind := cases.Plan(corpus), writesBlindly(t)
-	sameResults(t, runner, direct, through, plan, func(d cases.Difference) bool {
-		return blind && d.Case == "troc-listing2" && d.Level == cases.RR && d.Field == "rows" // docs/adr/0007
+	sameResults(t, runner, direct, through, plan, func(d replay.Difference) bool {
+		return blind && d.Scenario == "troc-listing2" && d.Level == history.RepeatableRead && d.Field == "rows" // docs/adr/0007
 	})
 	seesExactly(t, b.txns(), 1000)
 }
 
 // sameResults runs a plan directly and through isotap, as text and prepared, and compares. Differences that are
 // known are only logged.
-func sameResults(t *testing.T, runner *cases.Runner, direct, through cases.Server, plan []cases.Planned, known func(cases.Difference) bool) {
+func sameResults(t *testing.T, runner *replay.Runner, direct, through replay.Server, plan []cases.Planned, known func(replay.Difference) bool) {
 	t.Helper()
-	for _, o := range []cases.Options{{}, {Prepared: true}} {
-		want, err := runner.RunAll(t.Context(), direct, plan, 4, o)
+	for _, o := range []replay.Options{{}, {Prepared: true}} {
+		want, err := runner.RunAll(t.Context(), direct, cases.Jobs(plan), 4, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := runner.RunAll(t.Context(), through, plan, 4, o)
+		got, err := runner.RunAll(t.Context(), through, cases.Jobs(plan), 4, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
-			for _, d := range cases.Compare(want[i], got[i]) {
+			for _, d := range replay.Compare(want[i], got[i]) {
 				if known(d) {
 					t.Logf("known: %v", d)
 					continue
@@ -140,7 +141,7 @@ func TestBugOfMariaDBStillShows(t *testing.T) {
 		if c.ID != "troc-listing2" {
 			continue
 		}
-		trace, err := runner.Run(t.Context(), through, c, cases.RR, cases.Options{})
+		trace, err := runner.Run(t.Context(), through, c.Scenario(), history.RepeatableRead, replay.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,11 +211,11 @@ func named(t *testing.T, session []string) string {
 	corpus, runner := openCorpus(t, direct)
 	databases := make(map[string]string)
 	for _, p := range cases.Plan(corpus) {
-		o := cases.Options{Session: session, Ready: func(_ context.Context, database string) error {
+		o := replay.Options{Session: session, Ready: func(_ context.Context, database string) error {
 			databases[database] = fmt.Sprintf("%s at %s", p.Case.ID, p.Level)
 			return nil
 		}}
-		if _, err := runner.Run(t.Context(), through, p.Case, p.Level, o); err != nil {
+		if _, err := runner.Run(t.Context(), through, p.Case.Scenario(), p.Level, o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,12 +15,13 @@ import (
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/scenario/replay"
 )
 
 // A postgresCorpus is PostgreSQL's cases, and the two ways to the tests' server.
 type postgresCorpus struct {
-	direct, through cases.Server
-	runner          *cases.Runner
+	direct, through replay.Server
+	runner          *replay.Runner
 	plan            []cases.Planned
 	tap             *Tap // nil when stopped
 	recording       string
@@ -40,14 +41,14 @@ func openPostgresCorpus(t *testing.T, columns bool) *postgresCorpus {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.stop(t) })
-	c.direct = cases.Server{Family: cases.PostgreSQL, Addr: server.Addr(), User: "postgres", Database: database}
+	c.direct = replay.Server{Family: replay.PostgreSQL, Addr: server.Addr(), User: "postgres", Database: database}
 	c.through = c.direct
 	c.through.Addr = c.tap.Addr().String()
-	if c.runner, err = cases.NewRunner(t.Context(), c.direct); err != nil {
+	if c.runner, err = replay.NewRunner(t.Context(), c.direct); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.runner.Close() })
-	corpus, err := cases.Corpus(cases.PostgreSQL)
+	corpus, err := cases.Corpus(replay.PostgreSQL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func resolved(t *testing.T, recording string) (runs []history.Info, txns []*hist
 func TestPostgreSQLCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	eachIdentity(t, func(t *testing.T, columns bool) {
 		c := openPostgresCorpus(t, columns)
-		sameResults(t, c.runner, c.direct, c.through, c.plan, func(cases.Difference) bool { return false })
+		sameResults(t, c.runner, c.direct, c.through, c.plan, func(replay.Difference) bool { return false })
 		_, txns := c.recorded(t)
 		seesExactly(t, txns, 500)
 	})
@@ -141,11 +142,11 @@ func namedOnPostgreSQL(t *testing.T, prepared, columns bool) string {
 	c := openPostgresCorpus(t, columns)
 	schemas := make(map[string]string)
 	for _, p := range c.plan {
-		o := cases.Options{Prepared: prepared, Ready: func(_ context.Context, schema string) error {
+		o := replay.Options{Prepared: prepared, Ready: func(_ context.Context, schema string) error {
 			schemas[schema] = fmt.Sprintf("%s at %s", p.Case.ID, p.Level)
 			return nil
 		}}
-		if _, err := c.runner.Run(t.Context(), c.through, p.Case, p.Level, o); err != nil {
+		if _, err := c.runner.Run(t.Context(), c.through, p.Case.Scenario(), p.Level, o); err != nil {
 			t.Fatal(err)
 		}
 	}

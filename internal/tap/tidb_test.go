@@ -20,6 +20,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario/replay"
 )
 
 // newTiDBBench starts a tap over a database of the TiDB server in which setup has run.
@@ -286,23 +287,25 @@ func TestConflictsOfOptimisticTransactionsAbortThemOnTiDB(t *testing.T) {
 // [TestCasesGiveTheSameResultsThroughIsotap] does on the others.
 func TestCasesGiveTheSameResultsThroughIsotapOnTiDB(t *testing.T) {
 	b := newTiDBBench(t, nil)
-	direct := cases.Server{Addr: testdb.TiDB(t).Addr(), User: "root"}
-	through := cases.Server{Addr: b.tap.Addr().String(), User: "root"}
+	direct := replay.Server{Addr: testdb.TiDB(t).Addr(), User: "root"}
+	through := replay.Server{Addr: b.tap.Addr().String(), User: "root"}
 	corpus, runner := openCorpus(t, direct)
-	plan := slices.DeleteFunc(cases.Plan(corpus), func(p cases.Planned) bool { return p.Level != cases.RR && p.Level != cases.RC })
-	for _, o := range []cases.Options{{}, {Prepared: true}} {
-		want, err := runner.RunAll(t.Context(), direct, plan, 2, o)
+	plan := slices.DeleteFunc(cases.Plan(corpus), func(p cases.Planned) bool {
+		return p.Level != history.RepeatableRead && p.Level != history.ReadCommitted
+	})
+	for _, o := range []replay.Options{{}, {Prepared: true}} {
+		want, err := runner.RunAll(t.Context(), direct, cases.Jobs(plan), 2, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := runner.RunAll(t.Context(), through, plan, 2, o)
+		got, err := runner.RunAll(t.Context(), through, cases.Jobs(plan), 2, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
 			forgetOriginalNames(want[i])
 			forgetOriginalNames(got[i])
-			for _, d := range cases.Compare(want[i], got[i]) {
+			for _, d := range replay.Compare(want[i], got[i]) {
 				t.Errorf("prepared %t: %v", o.Prepared, d)
 			}
 		}
@@ -318,7 +321,7 @@ func TestCasesGiveTheSameResultsThroughIsotapOnTiDB(t *testing.T) {
 }
 
 // forgetOriginalNames clears the names that TiDB leaves out where a star reads a row by its key.
-func forgetOriginalNames(trace cases.Trace) {
+func forgetOriginalNames(trace replay.Trace) {
 	for _, r := range trace.Results {
 		for i := range r.Columns {
 			r.Columns[i].OrgName = ""

@@ -1,14 +1,16 @@
-package cases
+package replay
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/history"
 )
 
 func someTrace() Trace {
 	rows := [][]Value{{{Text: "1"}, {Null: true}}, {{Text: "2"}, {Text: "NULL"}}}
-	return Trace{Case: "c", Level: RC, Results: []Result{
+	return Trace{Scenario: "c", Level: history.ReadCommitted, Results: []Result{
 		{N: 1, Session: "A", SQL: "SELECT a, b FROM t", Status: OK, Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: rows, Autocommit: true},
 		{N: 2, Session: "A", SQL: "SELECT a, b FROM t order  by a", Status: OK, Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: slices.Clone(rows)},
 		{N: 3, Session: "B", SQL: "UPDATE t SET b = 1", Status: Failed, Blocked: true, DoneAfter: 4, Code: 1205, State: "HY000", Message: "m"},
@@ -45,8 +47,8 @@ func TestCompareSeesEveryField(t *testing.T) {
 		{"transaction", func(t *Trace) { t.Results[0].InTxn = true }, "1 transaction"},
 		{"autocommit", func(t *Trace) { t.Results[0].Autocommit = false }, "1 transaction"},
 		{"statement", func(t *Trace) { t.Results[3].Session = "B" }, "4 statement"},
-		{"fewer steps", func(t *Trace) { t.Results = t.Results[:3] }, "0 case"},
-		{"another level", func(t *Trace) { t.Level = RR }, "0 case"},
+		{"fewer steps", func(t *Trace) { t.Results = t.Results[:3] }, "0 scenario"},
+		{"another level", func(t *Trace) { t.Level = history.RepeatableRead }, "0 scenario"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,28 +76,4 @@ func swapped(rows [][]Value) [][]Value {
 	rows = slices.Clone(rows)
 	slices.Reverse(rows)
 	return rows
-}
-
-func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
-	r, server := newRunner(t, MySQL)
-	for _, c := range loadCorpus(t, MySQL) {
-		if c.ID != "exp-vsr-snapshot" {
-			continue
-		}
-		trace, err := r.Run(t.Context(), server, c, RC, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := places(Deviations(trace, c.ObservedAt(measured[MySQL], RR, ""))); got != "5 rows" {
-			t.Errorf("READ COMMITTED against REPEATABLE READ's observation: %q", got)
-		}
-		if got := places(Deviations(trace, c.ObservedAt(measured[MySQL], SER, ""))); got != "4 waiting, 5 rows" {
-			t.Errorf("READ COMMITTED against SERIALIZABLE's observation: %q", got)
-		}
-		if got := places(Deviations(trace, nil)); got != "0 case" {
-			t.Errorf("against no observation: %q", got)
-		}
-		return
-	}
-	t.Fatal("the corpus has no exp-vsr-snapshot")
 }

@@ -1,9 +1,11 @@
-package cases
+package replay
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/isotap/isotap/history"
 )
 
 // A Family is a wire protocol and the dialect that goes with it.
@@ -59,7 +61,7 @@ type dialect interface {
 	// administer are statements that a connection begins with which makes and drops databases.
 	administer() []string
 	// setLevel gives the statement by which a session has all its transactions run at a level.
-	setLevel(l Level) string
+	setLevel(l history.Level) string
 	// kill gives the statement that ends a connection, and gone says whether its refusal only means that
 	// there is no such connection.
 	kill(connection uint32) string

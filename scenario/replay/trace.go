@@ -1,17 +1,19 @@
-package cases
+package replay
 
 import (
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/isotap/isotap/history"
 )
 
-// A Trace is what one run of a case did: one result for each of its steps, in their order.
+// A Trace is what one run of a scenario did: one result for each of its steps, in their order.
 type Trace struct {
-	Case    string // its id
-	Level   Level
-	Results []Result
+	Scenario string // its name
+	Level    history.Level
+	Results  []Result
 }
 
 // Status is how a step ended.
@@ -33,7 +35,7 @@ const AtEnd = -1
 
 // A Result is what one step did, without what is the run's own, so that runs in different databases
 // compare: the name of the run's database reads "@db" in it, PostgreSQL's numbers of tables and types that
-// the case made count from 1.
+// the scenario made count from 1.
 type Result struct {
 	N       int // the step's number
 	Session string

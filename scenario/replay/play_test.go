@@ -1,4 +1,4 @@
-package cases
+package replay
 
 import (
 	"context"
@@ -10,20 +10,48 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario"
 )
 
-// script makes a case out of lines "SESSION: statement", numbered from 1.
-func script(lines ...string) Case {
-	c := Case{ID: "script", Isolation: RR, Setup: []string{
+func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
+
+func newRunner(t *testing.T, f Family) (*Runner, Server) {
+	t.Helper()
+	server := Server{Family: f, User: "root"}
+	if f == PostgreSQL {
+		server.Addr, server.User = testdb.PostgreSQL(t).Addr(), "postgres"
+	} else {
+		server.Addr = testdb.MariaDB(t).Addr()
+	}
+	running := goleak.IgnoreCurrent()
+	r, err := NewRunner(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		goleak.VerifyNone(t, running)
+	})
+	return r, server
+}
+
+// script makes a scenario out of lines "SESSION: statement". The session T9 connects late.
+func script(lines ...string) *scenario.Scenario {
+	s := &scenario.Scenario{Name: "script", Sessions: []scenario.Session{{Name: "T9", Late: true}}, Setup: []string{
 		"CREATE TABLE t (id INT PRIMARY KEY, v INT)",
 		"INSERT INTO t VALUES (1, 10), (2, 20)",
 	}}
-	for i, line := range lines {
+	for _, line := range lines {
 		session, sql, _ := strings.Cut(line, ": ")
-		c.Steps = append(c.Steps, Step{N: i + 1, Session: session, SQL: sql})
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql})
 	}
-	return c
+	return s
 }
 
 // outline gives what the scheduling of a trace was, one word or two a step.
@@ -108,7 +136,7 @@ func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
 // An outlineTest is a script and the outline of its trace.
 type outlineTest struct {
 	name string
-	c    Case
+	s    *scenario.Scenario
 	want string
 }
 
@@ -142,11 +170,11 @@ func testOutlines(t *testing.T, r *Runner, server Server, tests []outlineTest) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			level := RR
+			level := history.RepeatableRead
 			if server.Family == PostgreSQL {
-				level = RC // where a second writer does not fail
+				level = history.ReadCommitted // where a second writer does not fail
 			}
-			trace, err := r.Run(context.Background(), server, tt.c, level, Options{})
+			trace, err := r.Run(context.Background(), server, tt.s, level, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +191,7 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 			r, server := newRunner(t, f)
 			c := script("A: UPDATE t SET v = 11 WHERE id = 1", "T9: SELECT v FROM t ORDER BY id")
 			for _, prepared := range []bool{false, true} {
-				trace, err := r.Run(t.Context(), server, c, RR, Options{Prepared: prepared})
+				trace, err := r.Run(t.Context(), server, c, history.RepeatableRead, Options{Prepared: prepared})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -190,7 +218,7 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 func TestPostgreSQLsReplyIsInTheResult(t *testing.T) {
 	r, server := newRunner(t, PostgreSQL)
 	c := script("A: BEGIN; UPDATE t SET v = 0", "A: BEGIN", "A: SELECT 'x' AS s, NULL, 1.50 WHERE true", "A: INSERT INTO t VALUES (1, 1)", "A: SELECT 1", "A: ROLLBACK")
-	trace, err := r.Run(t.Context(), server, c, RC, Options{})
+	trace, err := r.Run(t.Context(), server, c, history.ReadCommitted, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +247,7 @@ func TestValuesComeAsTheServerWritesThem(t *testing.T) {
 	c := script("A: SELECT NULL, '', 'a,b', CAST(1.50 AS DECIMAL(5,2)), 18446744073709551615, -1, DATE'2020-02-03', LPAD(7, 3, '0')")
 	const want = `[(NULL,"","a,b","1.50","18446744073709551615","-1","2020-02-03","007")]`
 	for _, prepared := range []bool{false, true} {
-		trace, err := r.Run(t.Context(), server, c, RR, Options{Prepared: prepared})
+		trace, err := r.Run(t.Context(), server, c, history.RepeatableRead, Options{Prepared: prepared})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +261,7 @@ func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
 	r, server := newRunner(t, MySQL)
 	db := testdb.Open(t, "")
 	c := script("A: SELECT v FROM t WHERE id = 1")
-	trace, err := r.Run(t.Context(), server, c, RR, Options{SetUpDirect: true, Ready: func(ctx context.Context, database string) error {
+	trace, err := r.Run(t.Context(), server, c, history.RepeatableRead, Options{SetUpDirect: true, Ready: func(ctx context.Context, database string) error {
 		_, err := db.ExecContext(ctx, "UPDATE "+database+".t SET v = 99")
 		return err
 	}})
@@ -261,30 +289,30 @@ func testFailures(t *testing.T, r *Runner, server Server, sleep string) {
 	refused := errors.New("not ready")
 	tests := []struct {
 		name, want string
-		c          Case
-		level      Level
+		s          *scenario.Scenario
+		level      history.Level
 		target     Server
 		options    Options
 	}{
-		{"a set-up statement fails", "set-up", broken, RR, server, Options{}},
-		{"the set-up is refused", "not ready", script("A: SELECT 1"), RR, server, Options{Ready: func(context.Context, string) error { return refused }}},
-		{"a session statement fails", "SET nonsense", script("A: SELECT 1"), RR, server, Options{Session: []string{"SET nonsense"}}},
-		{"no such level", "no such level", script("A: SELECT 1"), "XX", server, Options{}},
-		{"nobody listens", "connecting to 127.0.0.1:1", script("A: SELECT 1"), RR, Server{Family: server.Family, Addr: "127.0.0.1:1", User: "root"}, Options{}},
-		{"the context ends", "deadline", script("A: BEGIN", "A: UPDATE t SET v = 1", "A: "+sleep), RR, server, Options{}},
+		{"a set-up statement fails", "set-up", broken, history.RepeatableRead, server, Options{}},
+		{"the set-up is refused", "not ready", script("A: SELECT 1"), history.RepeatableRead, server, Options{Ready: func(context.Context, string) error { return refused }}},
+		{"a session statement fails", "SET nonsense", script("A: SELECT 1"), history.RepeatableRead, server, Options{Session: []string{"SET nonsense"}}},
+		{"no such level", "no such level", script("A: SELECT 1"), history.LevelUnknown, server, Options{}},
+		{"nobody listens", "connecting to 127.0.0.1:1", script("A: SELECT 1"), history.RepeatableRead, Server{Family: server.Family, Addr: "127.0.0.1:1", User: "root"}, Options{}},
+		{"the context ends", "deadline", script("A: BEGIN", "A: UPDATE t SET v = 1", "A: "+sleep), history.RepeatableRead, server, Options{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 			defer cancel()
-			_, err := r.Run(ctx, tt.target, tt.c, tt.level, tt.options)
+			_, err := r.Run(ctx, tt.target, tt.s, tt.level, tt.options)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v does not say %q", err, tt.want)
 			}
 		})
 	}
-	plan := Plan([]Case{script("A: SELECT 1"), broken, script("A: SELECT 1")})
-	if _, err := r.RunAll(t.Context(), server, plan, 1, Options{}); err == nil || !strings.Contains(err.Error(), "set-up") {
+	jobs := []Job{{script("A: SELECT 1"), history.RepeatableRead}, {broken, history.RepeatableRead}, {script("A: SELECT 1"), history.RepeatableRead}}
+	if _, err := r.RunAll(t.Context(), server, jobs, 1, Options{}); err == nil || !strings.Contains(err.Error(), "set-up") {
 		t.Errorf("RunAll: %v", err)
 	}
 	if left := leftBehind(t, server); left != 0 {
@@ -296,10 +324,10 @@ func testFailures(t *testing.T, r *Runner, server Server, sleep string) {
 func leftBehind(t *testing.T, server Server) (n int) {
 	t.Helper()
 	var db *sql.DB
-	query := "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap\\_case%'"
+	query := "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap\\_replay%'"
 	if server.Family == PostgreSQL {
 		db = testdb.OpenPostgreSQL(t, "")
-		query = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'isotap\_case%') +
+		query = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'isotap\_replay%') +
 			(SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg\_sleep(100)')`
 	} else {
 		db = testdb.Open(t, "")

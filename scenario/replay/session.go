@@ -1,4 +1,4 @@
-package cases
+package replay
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A session is one connection of a case. A goroutine of its own sends the statements, one at a time,
+// A session is one connection of a scenario. A goroutine of its own sends the statements, one at a time,
 // because a statement that waits for a lock must not keep the others from going on.
 type session struct {
 	name     string
@@ -83,7 +83,7 @@ func (s *session) close() {
 	s.conn.abandon()
 }
 
-// take fills in the outcome; the step's own place in the case stays.
+// take fills in the outcome; the step's own place in the scenario stays.
 func (r *Result) take(outcome *Result) {
 	place := *r
 	*r = *outcome

@@ -1,4 +1,4 @@
-package cases
+package replay
 
 import (
 	"cmp"
@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isotap/isotap/history"
 )
 
 // postgresqlDialect is PostgreSQL's.
@@ -55,8 +57,8 @@ func (s Server) hostAndPort() (string, uint16, error) {
 // A session that does not end must not keep the DROP waiting for good.
 func (postgresqlDialect) administer() []string { return []string{"SET lock_timeout = '20s'"} }
 
-func (postgresqlDialect) setLevel(l Level) string {
-	return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + l.SQL()
+func (postgresqlDialect) setLevel(l history.Level) string {
+	return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + l.String()
 }
 
 func (postgresqlDialect) kill(connection uint32) string {
@@ -75,7 +77,7 @@ const firstUserOID = 16384
 // numbers are those of processes, transactions and places in files, which differ between runs.
 var numbers = regexp.MustCompile(`\d+`)
 
-// anonymize counts the tables and types that the case made, in the order in which results name them.
+// anonymize counts the tables and types that the scenario made, in the order in which results name them.
 func (postgresqlDialect) anonymize(t *Trace, schema string) {
 	ordinals := make(map[uint32]uint32)
 	ordinal := func(oid uint32) uint32 {

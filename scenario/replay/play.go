@@ -1,10 +1,13 @@
-package cases
+package replay
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
 )
 
 const (
@@ -18,36 +21,33 @@ const (
 	stepTimeout = 30 * time.Second
 )
 
-// finalSession reads the final state over a fresh connection: it is opened at its first step.
-const finalSession = "T9"
-
-// A play is one run of a case. It belongs to one goroutine.
+// A play is one run of a scenario. It belongs to one goroutine.
 type play struct {
 	runner   *Runner
 	target   Server
-	steps    []Step
-	level    Level
+	scenario *scenario.Scenario
+	level    history.Level
 	database string
 	options  Options
 	trace    Trace
-	sessions []*session // in order of their first step, finalSession when it came
+	sessions []*session // in order of their first step, late ones when they came
 }
 
-func newPlay(r *Runner, target Server, c *Case, level Level, database string, o Options) *play {
+func newPlay(r *Runner, target Server, s *scenario.Scenario, level history.Level, database string, o Options) *play {
 	p := &play{
-		runner: r, target: target, steps: c.Steps, level: level, database: database, options: o,
-		trace: Trace{Case: c.ID, Level: level, Results: make([]Result, len(c.Steps))},
+		runner: r, target: target, scenario: s, level: level, database: database, options: o,
+		trace: Trace{Scenario: s.Name, Level: level, Results: make([]Result, len(s.Steps))},
 	}
-	for i, s := range c.Steps {
-		p.trace.Results[i] = Result{N: s.N, Session: s.Session, SQL: s.SQL, Status: NotRun}
+	for i, x := range s.Steps {
+		p.trace.Results[i] = Result{N: i + 1, Session: x.Session, SQL: x.SQL, Status: NotRun}
 	}
 	return p
 }
 
 // perform runs the steps in their order.
 func (p *play) perform(ctx context.Context) (Trace, error) {
-	for _, step := range p.steps {
-		if step.Session == finalSession {
+	for _, step := range p.scenario.Steps {
+		if s := p.scenario.Session(step.Session); s != nil && s.Late {
 			continue
 		}
 		if _, err := p.session(ctx, step.Session); err != nil {
@@ -73,11 +73,15 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 			return s, nil
 		}
 	}
+	level, err := p.levelOf(name)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := p.target.connect(ctx, p.database)
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", name, err)
 	}
-	prepare := append([]string{p.runner.dialect.setLevel(p.level)}, p.options.Session...)
+	prepare := append([]string{p.runner.dialect.setLevel(level)}, p.options.Session...)
 	for _, sql := range prepare {
 		if err := run(conn, sql); err != nil {
 			return nil, errors.Join(fmt.Errorf("session %s: %w", name, err), conn.quit())
@@ -86,6 +90,19 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 	s := newSession(name, conn, p.options.Prepared)
 	p.sessions = append(p.sessions, s)
 	return s, nil
+}
+
+// levelOf gives the level of a session's transactions: its own, or the run's.
+func (p *play) levelOf(name string) (history.Level, error) {
+	s := p.scenario.Session(name)
+	if s == nil || s.Level == "" {
+		return p.level, nil
+	}
+	level, err := history.ParseLevel(s.Level)
+	if err != nil {
+		return level, fmt.Errorf("session %s: %w", name, err)
+	}
+	return level, nil
 }
 
 // step sends one step, unless its session is still waiting: then the step queues. It returns when

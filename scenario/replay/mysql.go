@@ -1,4 +1,4 @@
-package cases
+package replay
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
 )
 
 // mysqlDialect is the MySQL family's.
@@ -36,8 +38,8 @@ func (mysqlDialect) watch(ctx context.Context, s Server) (watcher, error) {
 // A session that does not end must not keep the DROP waiting for its default of a day.
 func (mysqlDialect) administer() []string { return []string{"SET SESSION lock_wait_timeout = 20"} }
 
-func (mysqlDialect) setLevel(l Level) string {
-	return "SET SESSION TRANSACTION ISOLATION LEVEL " + l.SQL()
+func (mysqlDialect) setLevel(l history.Level) string {
+	return "SET SESSION TRANSACTION ISOLATION LEVEL " + l.String()
 }
 
 func (mysqlDialect) kill(connection uint32) string {

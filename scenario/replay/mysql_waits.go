@@ -1,4 +1,4 @@
-package cases
+package replay
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type monitor struct {
 // newMonitor takes over the connection and prepares it. The monitor holds a transaction open so that
 // INNODB_TRX lists the monitor's own query, by which it tells a fresh answer from a cached one. READ
 // UNCOMMITTED gives it no read view: an open view would keep the purge from running, and with it
-// delete-marked rows that the cases' statements would lock.
+// delete-marked rows that the sessions' statements would lock.
 func newMonitor(conn *client.Conn) (*monitor, error) {
 	if strings.Contains(conn.GetServerVersion(), "TiDB") {
 		return &monitor{conn: conn, tidb: true}, nil

@@ -1,4 +1,14 @@
-package cases
+// Package replay runs scenarios on a server of the MySQL family or PostgreSQL: the statements of a few sessions
+// are sent in one fixed order, each to its end or until it waits for a lock. That a statement waits the server is
+// asked, so that slow statements are not taken for waiting ones and the same scenario gives the same [Trace] each
+// time.
+//
+// A [Runner] runs scenarios against any address, and [Compare] tells two runs of one scenario apart: run directly
+// and through the proxy, there must be no difference.
+//
+// What a run needs of a server is in server.go; mysql.go and postgresql.go have it for the two families,
+// mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
+package replay
 
 import (
 	"context"
@@ -8,9 +18,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
 )
 
-// Options change how a case is run. The zero Options send text and nothing of their own.
+// Options change how a scenario is run. The zero Options send text and nothing of their own.
 type Options struct {
 	// Prepared sends every statement through COM_STMT_PREPARE and COM_STMT_EXECUTE, except those
 	// that the server cannot prepare; on PostgreSQL by the extended query protocol.
@@ -24,7 +37,7 @@ type Options struct {
 	Ready func(ctx context.Context, database string) error
 }
 
-// A Runner runs cases, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe for
+// A Runner runs scenarios, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe for
 // concurrent use. There must be only one at a time on a server of the MySQL family, because two would
 // keep each other from learning who waits (InnoDB renews INNODB_TRX only when nobody has read it for
 // 0.1 s): run the direct and the proxied half of a comparison on the same one.
@@ -51,7 +64,7 @@ func NewRunner(ctx context.Context, control Server) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{control: control, dialect: d, adminConn: admin, prefix: "isotap_case_" + strings.ToLower(rand.Text()[:8]) + "_"}
+	r := &Runner{control: control, dialect: d, adminConn: admin, prefix: "isotap_replay_" + strings.ToLower(rand.Text()[:8]) + "_"}
 	if err := r.administer(d.administer()...); err != nil {
 		return nil, errors.Join(err, admin.quit())
 	}
@@ -78,18 +91,18 @@ func (r *Runner) administer(statements ...string) error {
 	return nil
 }
 
-// Run runs a case at a level. An error means that the case could not be run to its end; a
+// Run runs a scenario, its sessions at a level unless they have one of their own. An error means that the scenario could not be run to its end; a
 // statement's own error is part of the trace.
-func (r *Runner) Run(ctx context.Context, target Server, c Case, level Level, o Options) (Trace, error) {
-	t, err := r.run(ctx, target, &c, level, o)
+func (r *Runner) Run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level, o Options) (Trace, error) {
+	t, err := r.run(ctx, target, s, level, o)
 	if err != nil {
-		return Trace{}, fmt.Errorf("case %s at %s: %w", c.ID, level, err)
+		return Trace{}, fmt.Errorf("%s at %s: %w", s.Name, level, err)
 	}
 	return t, nil
 }
 
-func (r *Runner) run(ctx context.Context, target Server, c *Case, level Level, o Options) (t Trace, err error) {
-	if level.SQL() == "" {
+func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level, o Options) (t Trace, err error) {
+	if level == history.LevelUnknown {
 		return Trace{}, fmt.Errorf("there is no such level")
 	}
 	database := fmt.Sprintf("%s%d", r.prefix, r.count.Add(1))
@@ -97,15 +110,15 @@ func (r *Runner) run(ctx context.Context, target Server, c *Case, level Level, o
 		return Trace{}, err
 	}
 	defer func() { err = errors.Join(err, r.administer(r.dialect.drop(database))) }()
-	if err := r.setUp(ctx, target, c, database, o); err != nil {
+	if err := r.setUp(ctx, target, s, database, o); err != nil {
 		return Trace{}, err
 	}
-	p := newPlay(r, target, c, level, database, o)
+	p := newPlay(r, target, s, level, database, o)
 	defer func() { err = errors.Join(err, p.close()) }()
 	return p.perform(ctx)
 }
 
-func (r *Runner) setUp(ctx context.Context, target Server, c *Case, database string, o Options) error {
+func (r *Runner) setUp(ctx context.Context, target Server, s *scenario.Scenario, database string, o Options) error {
 	if o.SetUpDirect {
 		target = r.control
 	}
@@ -113,7 +126,7 @@ func (r *Runner) setUp(ctx context.Context, target Server, c *Case, database str
 	if err != nil {
 		return err
 	}
-	for _, sql := range c.Setup {
+	for _, sql := range s.Setup {
 		if err := run(conn, sql); err != nil {
 			return errors.Join(fmt.Errorf("set-up: %w", err), conn.quit())
 		}
@@ -127,36 +140,24 @@ func (r *Runner) setUp(ctx context.Context, target Server, c *Case, database str
 	return nil
 }
 
-// A Planned run is a case and one of the levels it is run at.
-type Planned struct {
-	Case  Case
-	Level Level
+// A Job is a scenario and the level that it is run at.
+type Job struct {
+	Scenario *scenario.Scenario
+	Level    history.Level
 }
 
-// Plan gives every case at each of its levels.
-func Plan(all []Case) []Planned {
-	var plan []Planned
-	for _, c := range all {
-		for _, level := range c.RunsAt() {
-			plan = append(plan, Planned{Case: c, Level: level})
-		}
-	}
-	return plan
-}
-
-// RunAll runs the planned cases, as many at once as workers says, and gives their traces in the
-// plan's order. The first run that fails ends the others.
-func (r *Runner) RunAll(ctx context.Context, target Server, plan []Planned, workers int, o Options) ([]Trace, error) {
+// RunAll runs jobs, as many at once as workers says, and gives their traces in the jobs' order. The first run that fails ends the others.
+func (r *Runner) RunAll(ctx context.Context, target Server, jobs []Job, workers int, o Options) ([]Trace, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	traces := make([]Trace, len(plan))
+	traces := make([]Trace, len(jobs))
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range max(workers, 1) {
 		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(plan)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < int64(len(jobs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				var err error
-				if traces[i], err = r.Run(ctx, target, plan[i].Case, plan[i].Level, o); err != nil {
+				if traces[i], err = r.Run(ctx, target, jobs[i].Scenario, jobs[i].Level, o); err != nil {
 					cancel(err)
 				}
 			}
