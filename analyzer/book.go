@@ -1,56 +1,85 @@
 package analyzer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
 
-// A book holds the groups of anomalies that a [Live] has found, by their keys: those of transactions that are gone
+// A book holds the groups of anomalies that a [Live] has found: those of transactions that are gone
 // add up, those of the others each step finds anew.
 type book struct {
-	settled map[string]*group
-	known   map[string]*group            // by the last step
-	awaited map[string]*group            // see partAwaited; settled at the end
-	garbage map[string]map[string]*group // settled, by run, for as long as that has not ended
-	stages  map[string]int               // as collector.stages
-	occurs  map[Anomaly]bool             // the phenomena that occur (see search.occurring)
+	settled groups
+	known   groups            // by the last step
+	awaited groups            // see partAwaited; settled at the end
+	garbage map[string]groups // settled, by run, for as long as that has not ended
+	stages  map[string]int    // as collector.stages
+	occurs  map[Anomaly]bool  // the phenomena that occur among what is settled (see search.occurring)
 }
 
-// A wording is a group's shortest witness in words, made while its transactions were kept.
+// groups are groups by their keys and the stages of the search at which they were found: one that a group of an
+// earlier stage explains is left out.
+type groups map[groupKey]*group
+
+type groupKey struct {
+	key   string
+	stage int
+}
+
+// A wording is a group in words, made while its transactions were kept.
 type wording struct {
+	known, settled phrase // what is known may look otherwise when more of the order is
+	count          int    // how often the group was seen, as told last
+}
+
+// A phrase is a group's shortest witness in words.
+type phrase struct {
 	finding  *Finding
 	programs []int32 // in the order in which the witness meets them
 	length   int
-	count    int // how often the group was seen, as told last
 }
 
 func newBook() *book {
-	return &book{settled: make(map[string]*group), awaited: make(map[string]*group), garbage: make(map[string]map[string]*group), occurs: make(map[Anomaly]bool)}
+	return &book{settled: make(groups), awaited: make(groups), garbage: make(map[string]groups), occurs: make(map[Anomaly]bool)}
 }
 
-// take takes in what a step found.
-func (b *book) take(a *Analyzer, s *search, told map[string]*wording) error {
-	c := s.found
+// take takes in what a step found, and the phenomena that occur among what is settled.
+func (b *book) take(a *Analyzer, c *collector, occurring []Anomaly, told map[string]*wording) error {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool { return g.part == partOpen })
-	for _, anomaly := range s.occurring() {
+	for _, anomaly := range occurring {
 		b.occurs[anomaly] = true
 	}
-	b.known = make(map[string]*group)
+	b.known = make(groups)
 	for _, g := range c.groups {
-		if t := told[g.key]; t == nil || g.length < t.length {
-			f, err := a.finding(c, g, make(map[int32]*Program))
-			if err != nil {
-				return err
-			}
-			if t == nil {
-				t = &wording{}
-				told[g.key] = t
-			}
-			t.finding, t.programs, t.length = f, a.inOrder(g), g.length
+		if told[g.key] == nil {
+			told[g.key] = &wording{}
 		}
 		g.told = told[g.key]
+		p := &g.told.settled
+		if g.part == partKnown {
+			p = &g.told.known
+		}
+		if err := p.improve(a, c, g); err != nil {
+			return err
+		}
 		b.part(g.part).put(g)
 	}
+	b.stage()
+	return nil
+}
+
+// improve words a group, where it has a shorter witness.
+func (p *phrase) improve(a *Analyzer, c *collector, g *group) (err error) {
+	if p.finding != nil && p.length <= g.length {
+		return nil
+	}
+	p.programs, p.length = a.inOrder(g), g.length
+	p.finding, err = a.finding(c, g, make(map[int32]*Program))
+	return err
+}
+
+// stage works out stages.
+func (b *book) stage() {
 	b.stages = make(map[string]int)
 	for _, part := range []groups{b.settled, b.known, b.awaited} {
 		for _, g := range part {
@@ -61,7 +90,6 @@ func (b *book) take(a *Analyzer, s *search, told map[string]*wording) error {
 			}
 		}
 	}
-	return nil
 }
 
 // part gives where the groups of a part are.
@@ -75,30 +103,31 @@ func (b *book) part(part string) groups {
 		return b.awaited
 	}
 	if b.garbage[part] == nil {
-		b.garbage[part] = make(map[string]*group)
+		b.garbage[part] = make(groups)
 	}
 	return b.garbage[part]
 }
 
-type groups map[string]*group
-
 // put adds what a step found of a group to what is there.
 func (m groups) put(g *group) {
-	old := m[g.key]
-	if old == nil {
-		m[g.key] = g
+	k := groupKey{g.key, g.stage}
+	if old := m[k]; old != nil {
+		old.more(g)
 		return
 	}
-	old.count += g.count
-	old.first, old.last = min(old.first, g.first), max(old.last, g.last)
-	for p := range g.programs {
-		if len(old.programs) < maxPrograms {
-			old.programs[p] = true
+	m[k] = g
+}
+
+// more adds what another step, or another stage of the search, found of the group.
+func (g *group) more(o *group) {
+	g.count += o.count
+	g.first, g.last = min(g.first, o.first), max(g.last, o.last)
+	for p := range o.programs {
+		if len(g.programs) < maxPrograms {
+			g.programs[p] = true
 		}
 	}
-	if g.length < old.length {
-		old.length = g.length
-	}
+	g.length = min(g.length, o.length)
 }
 
 // copies gives groups that may change without the given ones.
@@ -115,9 +144,11 @@ func copies(of []*group) []*group {
 // count says how often a group was seen.
 func (b *book) count(key string) int {
 	n := 0
-	for _, part := range []groups{b.settled, b.known} {
-		if g := part[key]; g != nil && !b.named(g) {
-			n += g.count
+	for _, part := range [2]groups{b.settled, b.known} {
+		for stage := range stages {
+			if g := part[groupKey{key, stage}]; g != nil && !b.named(g) {
+				n += g.count
+			}
 		}
 	}
 	return n
@@ -141,33 +172,56 @@ func (b *book) named(g *group) bool {
 	return antis > 0
 }
 
-// findings makes findings of all that is settled.
-func (b *book) findings(a *Analyzer, l *Live) []*Finding {
-	for _, g := range b.awaited {
-		groups(b.settled).put(g)
-	}
+// close settles what waited for the end.
+func (b *book) close(l *Live) {
+	late := []groups{b.awaited}
 	for _, info := range l.infos {
 		if !info.Ended.IsZero() {
-			for _, g := range b.garbage[partGarbage+info.Run.String()] {
-				groups(b.settled).put(g)
-			}
+			late = append(late, b.garbage[partGarbage+info.Run.String()])
 		}
 	}
+	for _, part := range late {
+		for _, g := range part {
+			b.occurs[g.anomaly] = true
+			b.settled.put(g)
+		}
+	}
+}
+
+// groups gives all that is settled and that no other group explains, those of a key as one.
+func (b *book) groups() []*group {
+	keys := slices.SortedFunc(maps.Keys(b.settled), func(x, y groupKey) int {
+		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.stage, y.stage))
+	})
+	var list []*group
+	for _, k := range keys {
+		g := b.settled[k]
+		if b.named(g) {
+			continue
+		}
+		if n := len(list); n > 0 && list[n-1].key == k.key {
+			list[n-1].more(g)
+			continue
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// findings makes findings of all that is settled.
+func (b *book) findings(a *Analyzer, l *Live) []*Finding {
 	c := newCollector(a.order, a.opts)
 	c.folded, c.tables = l.names.folded, l.names.byFolded
-	for _, key := range slices.Sorted(maps.Keys(b.settled)) {
-		if g := b.settled[key]; !b.named(g) {
-			c.groups = append(c.groups, g)
-		}
-	}
+	c.groups = b.groups()
 	c.settle()
 	names := make(map[int32]*Program)
 	var findings []*Finding
 	for _, g := range c.groups {
-		f := *g.told.finding
+		said := &g.told.settled
+		f := *said.finding
 		f.ID, f.Count, f.First, f.Last = a.idOf(c, g), g.count, g.first, g.last
 		f.Patterns, f.ProgramSets, f.Tables, f.Programs = g.patterns, len(g.programs), c.tablesOf(g), nil
-		for _, p := range g.told.programs {
+		for _, p := range said.programs {
 			f.Programs = append(f.Programs, a.program(p, names))
 		}
 		findings = append(findings, &f)

@@ -41,7 +41,7 @@ type group struct {
 	conflict conflict // IncompatibleOrder
 
 	// For a [Live]:
-	key   string // what it has in common with the groups of other steps
+	key   string // what it has in common with the groups of other steps and stages
 	part  string
 	stage int
 	told  *wording
@@ -110,8 +110,7 @@ func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 	part, whole := "", key
 	if c.apart != nil {
 		part = c.apart(name, witness)
-		key = append(key, byte(stage))
-		whole = append(key, part...)
+		whole = append(append(slices.Clone(key), byte(stage)), part...)
 	}
 	g, ok := c.index[string(whole)]
 	if !ok {
@@ -146,6 +145,9 @@ func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
 	}
 	return antis > 0
 }
+
+// stages is how many values [stageOf] gives.
+const stages = 7
 
 // stageOf orders the cycles as the package comment does; 0 for what is no cycle.
 func stageOf(name Anomaly, length int) int {

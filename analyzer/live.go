@@ -176,6 +176,7 @@ func (l *Live) Finish() (*Result, error) {
 	if l.beside {
 		b = l.books[1]
 	}
+	b.close(l)
 	findings := b.findings(a, l)
 	return &Result{Runs: slices.Clone(l.infos), Coverage: l.coverage, Findings: findings, Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
 }
@@ -245,15 +246,17 @@ func (n *liveNames) takeBack(s *store, c *collector) {
 // there that promises something only as long as nobody writes beside it.
 func (l *Live) search(a *Analyzer, p *parts) error {
 	s := l.find(a, p, false)
-	if err := l.books[0].take(a, s, l.told); err != nil {
+	occurring := s.occurring()
+	if err := l.books[0].take(a, s.found, occurring, l.told); err != nil {
 		return err
 	}
 	if s.judge.anyTogether() {
 		s = l.find(a, p, true)
+		occurring = s.occurring()
 	} else {
 		s.found.groups = copies(s.found.groups)
 	}
-	return l.books[1].take(a, s, l.told)
+	return l.books[1].take(a, s.found, occurring, l.told)
 }
 
 // find looks for anomalies, with or without writers beside.
@@ -264,6 +267,7 @@ func (l *Live) find(a *Analyzer, p *parts, beside bool) *search {
 	c.judge.beside = beside
 	a.findReads(c)
 	s := newSearch(a.order, c, a.opts)
+	s.final = p.final
 	s.run()
 	s.judge.together = false
 	l.names.takeBack(&a.store, c)
@@ -351,7 +355,11 @@ func (l *Live) news() []News {
 		if count <= t.count {
 			continue
 		}
-		f := *t.finding
+		said := t.known.finding
+		if said == nil || t.settled.finding != nil && t.settled.length < t.known.length {
+			said = t.settled.finding
+		}
+		f := *said
 		f.Count = count
 		news = append(news, News{Finding: &f, First: t.count == 0})
 		t.count = count

@@ -142,6 +142,12 @@ func (p *parts) of(name Anomaly, witness []dep) string {
 	}
 }
 
+// final says that a dependency is between transactions that are let go after this step, and stays what it is.
+func (p *parts) final(d *dep) bool {
+	last := max(p.at[d.from], p.at[d.to])
+	return (last < p.settled || p.settled == math.MaxInt64) && (last < p.natural || !p.awaited([]dep{*d}))
+}
+
 // awaited says that the witness rests on a version whose writer may still turn out to have undone it.
 func (p *parts) awaited(witness []dep) bool {
 	unknown := func(v int32) bool {

@@ -13,6 +13,8 @@ type search struct {
 	found *collector
 	judge *judge
 	opts  Options
+	// final says which dependencies count for the verdict on the levels; nil: all. A [Live] sees some that may go.
+	final func(*dep) bool
 
 	class Class // what this pass looks for
 	flow  kind  // the kinds that order commits, in this pass

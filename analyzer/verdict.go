@@ -57,7 +57,7 @@ func anyLevel(ok func(i int) bool) bool {
 func (s *search) occurring() []Anomaly {
 	found := make(map[Anomaly]bool)
 	for _, g := range s.found.groups {
-		if !slices.ContainsFunc(g.witness, func(d dep) bool { return d.inexact }) {
+		if (g.part == "" || g.part == partSettled) && !slices.ContainsFunc(g.witness, func(d dep) bool { return d.inexact }) {
 			found[g.anomaly] = true
 		}
 	}
@@ -101,7 +101,7 @@ func (s *search) restore() {
 	clear(s.told)
 	for e := range s.gone {
 		// Predicates count by the findings that have their names.
-		s.gone[e] = s.edges[e].inexact || s.o.byPredicate(&s.edges[e])
+		s.gone[e] = s.edges[e].inexact || s.o.byPredicate(&s.edges[e]) || s.final != nil && !s.final(&s.edges[e])
 	}
 }
 
