@@ -308,7 +308,7 @@ type Plan struct {
 	// are folded names without a schema.
 	Shadows string
 	// Reveals are the tables that the statement drops, as in Shadows: if it succeeds, no temporary table
-	// has such a name any more.
+	// has such a name any more. On PostgreSQL a rollback may bring it back.
 	Reveals string
 }
 

@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +14,7 @@ import (
 // TestColumnsOfIsotapsAreNotShown runs what gives all columns of a table in ways that the rewriter cannot read, or only
 // in part, with the columns at the end and among the client's.
 func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
-	m := newPostgreSQLMirror(t, true)
+	m := newPostgreSQLMirror(t, mirrorMode{columns: true})
 	// Isotap's columns come to stand before one of the client's, whose number is then the same on both sides.
 	runPostgreSQL(t, testdb.OpenPostgreSQL(t, m.names[0]), "ALTER TABLE t3 ADD one int, ADD two int", "ALTER TABLE t3 DROP one, DROP two")
 	for _, name := range m.names {
@@ -46,5 +48,54 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 				t.Error(diff)
 			}
 		}
+	}
+}
+
+// TestTemporaryTablesHideTablesAsLongAsTheyAreThere has sessions put temporary tables before tables that carry isotap's
+// columns, and take them away again. As many format codes as columns tell whether a star is expanded: the server counts
+// them.
+func TestTemporaryTablesHideTablesAsLongAsTheyAreThere(t *testing.T) {
+	m := newPostgreSQLMirror(t, mirrorMode{columns: true})
+	const temporary = "CREATE TEMP TABLE t1 (id int, temporary text)"
+	for name, before := range map[string][]string{
+		"there":                   {temporary},
+		"of several":              {"CREATE TEMP TABLE t3 (x int); " + temporary, "DROP TABLE pg_temp.t3"},
+		"rolled back":             {"BEGIN", temporary, "ROLLBACK"},
+		"its text failed":         {temporary + "; SELECT 1 / 0"},
+		"dropped":                 {temporary, "DROP TABLE t1"},
+		"dropped, and back":       {temporary, "BEGIN", "DROP TABLE IF EXISTS pg_temp.t1", "ROLLBACK"},
+		"dropped since, and back": {temporary, "BEGIN", "SAVEPOINT a", "DROP TABLE t1", "ROLLBACK TO a", "COMMIT"},
+		"discarded":               {temporary, "DISCARD TEMP"},
+		"discarded all":           {temporary, "DISCARD ALL"},
+		"discarded, and back":     {temporary, "BEGIN", "DISCARD TEMP", "ROLLBACK"},
+		"a view":                  {"CREATE TEMP VIEW t1 AS SELECT 1 AS id", "DROP VIEW t1"},
+		"the other one dropped":   {temporary, "BEGIN; DROP TABLE public.base CASCADE; ROLLBACK"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := m.reflect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.close()
+			for _, s := range before {
+				if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
+					t.Fatal(diff)
+				}
+			}
+			for _, s := range []string{"SELECT * FROM t1 JOIN t2 ON t2.k1 = t1.id", "SELECT * FROM t1", "TABLE t1", "SELECT * FROM t1, t3"} {
+				for codes := range 12 {
+					step := postgresStep{name: fmt.Sprint(s, " with ", codes), messages: []pgproto3.FrontendMessage{&pgproto3.Parse{Query: s},
+						&pgproto3.Bind{ResultFormatCodes: slices.Repeat([]int16{0}, codes)}, &pgproto3.Execute{}, &pgproto3.Sync{}}}
+					if diff := r.run(step); diff != "" {
+						t.Error(diff)
+					}
+				}
+			}
+			for _, s := range []string{"COPY (SELECT * FROM t1 ORDER BY id) TO STDOUT", "COPY t1 TO STDOUT", "INSERT INTO t1 SELECT * FROM t1 WHERE id < 0"} {
+				if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
 	}
 }

@@ -25,20 +25,30 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-var mirrorColumns = flag.Bool("columns", false, "random statements run on tables that carry isotap's columns")
+// A mirrorMode is how isotap knows the rows of a mirror's tables, and what it records of them.
+type mirrorMode struct {
+	name                string
+	columns, predicates bool
+}
+
+var mirrorModes = []mirrorMode{{name: "items"}, {name: "columns", columns: true}, {name: "predicates", predicates: true}, {"both", true, true}}
+
+var onlyMirror = flag.String("mirror", "", "random statements run in this mode only: items, columns, predicates or both")
 
 // A postgresMirror is two equal databases on one server: one for a direct connection, one behind a tap.
 type postgresMirror struct {
 	names [2]string // equally long
 	addrs [2]string
+	mode  mirrorMode
+	// evolves says that tables may get columns behind isotap's, which have higher numbers then.
+	evolves bool
 }
 
-// newPostgreSQLMirror makes a mirror; columns has the tables behind the tap carry isotap's columns, and their rows known
-// by these.
-func newPostgreSQLMirror(t *testing.T, columns bool) *postgresMirror {
+// newPostgreSQLMirror makes a mirror. Where rows are known by isotap's columns, the tables behind the tap carry them.
+func newPostgreSQLMirror(t *testing.T, mode mirrorMode) *postgresMirror {
 	t.Helper()
 	server := testdb.PostgreSQL(t)
-	m := &postgresMirror{}
+	m := &postgresMirror{mode: mode}
 	m.names[0], m.names[1] = testdb.NewPostgreSQLDatabase(t), testdb.NewPostgreSQLDatabase(t)
 	first, err := server.DB(m.names[0])
 	if err != nil {
@@ -50,10 +60,10 @@ func newPostgreSQLMirror(t *testing.T, columns bool) *postgresMirror {
 	}
 	// A copy has the same object ids.
 	runPostgreSQL(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+m.names[1], "CREATE DATABASE "+m.names[1]+" TEMPLATE "+m.names[0])
-	if columns {
+	if mode.columns {
 		instrumentPostgreSQL(t, m.names[1])
 	}
-	tap := startPostgreSQLTap(t, func(o *Options) { o.Columns = columns })
+	tap := startPostgreSQLTap(t, func(o *Options) { o.Columns, o.Predicates, o.Args = mode.columns, mode.predicates, mode.predicates })
 	t.Cleanup(func() {
 		if err := tap.Stop(); err != nil {
 			t.Error(err)
@@ -102,7 +112,11 @@ func startPostgreSQLTap(t *testing.T, change func(*Options)) *Tap {
 }
 
 // A frontend is a client that speaks the protocol itself.
-type frontend struct{ net.Conn }
+type frontend struct {
+	net.Conn
+	// unnumbered has the numbers left out that columns have in their tables.
+	unnumbered bool
+}
 
 // newFrontend logs in as postgres, with more parameters in pairs.
 func newFrontend(addr, database string, more ...string) (frontend, error) {
@@ -110,7 +124,7 @@ func newFrontend(addr, database string, more ...string) (frontend, error) {
 	if err != nil {
 		return frontend{}, err
 	}
-	f := frontend{conn}
+	f := frontend{Conn: conn}
 	startup := &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
 		Parameters: map[string]string{"user": "postgres", "database": database}}
 	for i := 0; i < len(more); i += 2 {
@@ -159,7 +173,7 @@ func (f frontend) hear(ready int) ([]string, error) {
 		case 'Z':
 			ready--
 		case 'T':
-			forgetTables(body)
+			forgetTables(body, f.unnumbered)
 		case 'A':
 			clear(body[:4])
 		case 'K':
@@ -175,11 +189,15 @@ func (f frontend) hear(ready int) ([]string, error) {
 // by one, and can quote the line of each.
 var numbers = regexp.MustCompile(`(pivot|tuple) (?:\d+|\(\d+,\d+\))|(COPY \w+, line \d+): "[^"]*"`)
 
-// forgetTables clears the tables' object ids in a RowDescription.
-func forgetTables(body []byte) {
+// forgetTables clears the tables' object ids in a RowDescription, and the columns' numbers if they are to go, too.
+func forgetTables(body []byte, numbers bool) {
+	size := 4
+	if numbers {
+		size = 6
+	}
 	for at := 2; at < len(body); {
 		at += bytes.IndexByte(body[at:], 0) + 1
-		clear(body[at : at+4])
+		clear(body[at : at+size])
 		at += 18
 	}
 }
@@ -214,6 +232,7 @@ func (m *postgresMirror) reflect() (*postgresReflection, error) {
 		if r.sides[i], err = newFrontend(m.addrs[i], m.names[i]); err != nil {
 			return nil, err
 		}
+		r.sides[i].unnumbered = m.evolves
 	}
 	for i, side := range r.sides { // which may differ in what they find
 		replies, err := side.ask(texts(postgresMirrorRows)...)
@@ -278,24 +297,29 @@ func describedAfterFailure(replies []string) bool {
 }
 
 // TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer runs random sessions directly and through isotap on
-// equal tables: every message is equal byte for byte (rows as a multiset where the statement leaves their
+// equal tables, in every mode: every message is equal byte for byte (rows as a multiset where the statement leaves their
 // order open), and so are the tables in the end.
-//
-// With -columns the tables behind isotap carry its columns, and the others do not.
 func TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer(t *testing.T) {
-	columns := *mirrorColumns
-	m := newPostgreSQLMirror(t, columns)
+	var mirrors []*postgresMirror
+	for _, mode := range mirrorModes {
+		if *onlyMirror == "" || *onlyMirror == mode.name {
+			m := newPostgreSQLMirror(t, mode)
+			m.evolves = mode.columns
+			mirrors = append(mirrors, m)
+		}
+	}
 	major := testdb.PostgreSQL(t).Major()
 	rapid.Check(t, func(rt *rapid.T) {
+		m := mirrors[rapid.IntRange(0, len(mirrors)-1).Draw(rt, "mirror")]
 		r, err := m.reflect()
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer r.close()
-		w := &postgresWriter{chooser: chooser{rt}, major: major, columns: columns}
+		w := &postgresWriter{chooser: chooser{rt}, major: major, columns: m.mode.columns}
 		for range rapid.IntRange(3, 12).Draw(rt, "steps") {
 			if diff := r.run(w.step()); diff != "" {
-				rt.Fatalf("%s\nafter:\n%s", diff, strings.Join(r.history, "\n"))
+				rt.Fatalf("in mode %s: %s\nafter:\n%s", m.mode.name, diff, strings.Join(r.history, "\n"))
 			}
 		}
 		end := []string{"COMMIT", "RESET ALL", "RESET SESSION AUTHORIZATION"}
@@ -304,7 +328,7 @@ func TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer(t *testing.T) {
 		}
 		for _, s := range end {
 			if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
-				rt.Fatalf("in the end: %s\nafter:\n%s", diff, strings.Join(r.history, "\n"))
+				rt.Fatalf("in mode %s, in the end: %s\nafter:\n%s", m.mode.name, diff, strings.Join(r.history, "\n"))
 			}
 		}
 	})

@@ -18,6 +18,7 @@ func (s *Session) defines(tables []rewrite.TableName) {
 // definitionsEnd has the schema read again, if the transaction changed it, and the settings, if a rollback
 // took back what it had set.
 func (s *Session) definitionsEnd(status history.Status) {
+	s.temporaries.end(status)
 	if s.resets {
 		s.stale, s.unsure, s.resets = true, true, false
 	}
@@ -32,6 +33,37 @@ func (s *Session) definitionsEnd(status history.Status) {
 	if status != history.Aborted {
 		s.events = append(s.events, wire.Event{Schema: &changed})
 	}
+}
+
+// A temporaries is what a session knows of its temporary tables, each name followed by a newline.
+type temporaries struct {
+	names string // once the open transaction has ended as expected
+	kept  string // as the last transaction left them
+}
+
+// take notes what a statement that succeeded did to the temporary tables. What it took away may come back where there
+// are savepoints.
+func (t *temporaries) take(p *rewrite.Plan, tag string, savepoints bool) {
+	switch {
+	case savepoints:
+	case tag == "DISCARD TEMP", tag == "DISCARD ALL":
+		t.names = ""
+	case p.Reveals != "":
+		for name := range strings.SplitSeq(p.Reveals, "\n") {
+			t.names = strings.TrimPrefix(strings.ReplaceAll("\n"+t.names, "\n"+name+"\n", "\n"), "\n")
+		}
+	}
+	if p.Shadows != "" && !strings.Contains("\n"+t.names, "\n"+p.Shadows+"\n") {
+		t.names += p.Shadows + "\n"
+	}
+}
+
+// end ends the transaction: a rollback takes back what it did.
+func (t *temporaries) end(status history.Status) {
+	if status == history.Aborted {
+		t.names = t.kept
+	}
+	t.kept = t.names
 }
 
 // located gives the tables changed, with every schema that a name without one can mean.

@@ -50,6 +50,8 @@ func (v verb) definition(object int, temporary bool) {
 		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 && v.mentions("SELECT", "TABLE", "VALUES", "EXECUTE", "WITH") {
 			v.opaque("CREATE TABLE AS")
 		}
+	case v.is(0, "DROP") && v.is(object, "TABLE", "VIEW"):
+		p.Reveals = v.dropped(object)
 	case create && v.is(object, "SCHEMA"), v.is(0, "DROP") && v.is(object, "SCHEMA"), alter && v.is(object, "SCHEMA"):
 		p.ChangesSession = true // of the search path, those schemas count that exist
 	case alter && v.is(object, "ROLE", "USER", "SYSTEM"):
@@ -103,6 +105,17 @@ func (v verb) names(i int, skip ...string) []rewrite.TableName {
 		}
 		i = next + 1
 	}
+}
+
+// dropped gives the tables and views of a DROP that may be temporary ones, as [rewrite.Plan].Reveals has them.
+func (v verb) dropped(object int) string {
+	var names []string
+	for _, n := range v.names(object, "TABLE", "VIEW", "IF", "EXISTS") {
+		if n.Schema == "" {
+			names = append(names, n.Table)
+		}
+	}
+	return strings.Join(names, "\n")
 }
 
 // nameBehind gives the name behind a keyword and what may stand between.

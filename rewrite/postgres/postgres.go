@@ -47,7 +47,7 @@ type Session struct {
 	// transaction created or changed them: folded names without a schema, each followed by a newline
 	// ([rewrite.Plan].Shadows and Changed). The name * stands for all.
 	Unsettled string
-	// Shadowed names, likewise, what the session made temporary tables of: stars over these are not expanded.
+	// Shadowed names, likewise, what the session made temporary tables of, which hide tables of other schemas.
 	Shadowed string
 	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
 	// locks: one that an index alone might answer goes unchanged (reason "plan").

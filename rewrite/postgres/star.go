@@ -157,7 +157,7 @@ func (c *concealment) table(n *ast.RangeVar) item {
 	if n.Alias != nil {
 		it.ref, it.schema = n.Alias.AliasName, ""
 	}
-	if n.SchemaName == "" && (c.ctes[n.RelName] || strings.Contains("\n"+c.session.Shadowed, "\n"+n.RelName+"\n")) {
+	if n.SchemaName == "" && c.ctes[n.RelName] {
 		return it
 	}
 	ctes := c.planner.ctes

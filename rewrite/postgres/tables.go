@@ -55,12 +55,19 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 		}
 		return nil, unknown
 	}
+	shadowed := pl.session.shadows(n.RelName)
 	for schema := range strings.SplitSeq(pl.session.Path, "\x00") {
+		if shadowed && !strings.HasPrefix(schema, "pg_temp_") {
+			continue
+		}
 		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil {
 			return t, ""
 		}
 	}
-	if strings.HasPrefix(n.RelName, "pg_") {
+	switch {
+	case shadowed: // the schema does not have it yet
+		return nil, temporary
+	case strings.HasPrefix(n.RelName, "pg_"):
 		return nil, ""
 	}
 	return nil, unknown
@@ -85,6 +92,11 @@ func (s *Session) unsettled(table string) bool {
 		}
 	}
 	return false
+}
+
+// shadows says whether the session made a temporary table of that name.
+func (s *Session) shadows(table string) bool {
+	return s.Shadowed != "" && strings.Contains("\n"+s.Shadowed, "\n"+table+"\n")
 }
 
 // written finds the table that a statement writes, which is never one that WITH defines. Catalogs and what has
