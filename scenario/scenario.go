@@ -5,8 +5,12 @@ package scenario
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/isotap/isotap/history"
 )
 
 // Format names the file's format and its version, which grows when a field goes away or changes its meaning.
@@ -24,6 +28,9 @@ type Scenario struct {
 	Sessions []Session `yaml:"sessions"`
 	Steps    []Step    `yaml:"steps"` // in the order in which they are sent
 	Expect   Outcome   `yaml:"expect,omitempty"`
+	// Outcomes are what is expected on some servers and at some levels; the first that fits counts in place of Expect
+	// and the steps' own expectations.
+	Outcomes []Outcome `yaml:"outcomes,omitempty"`
 }
 
 // A Session is one connection.
@@ -39,17 +46,68 @@ type Step struct {
 	SQL     string `yaml:"sql"`
 	// Incomplete says that values are missing in SQL: the recording did not have them in their places.
 	Incomplete bool `yaml:"incomplete,omitempty"`
-	// Waits says that its reply came only after a transaction of another session had ended, as when it waits
+	// Reply is what is expected of the step.
+	Reply `yaml:",inline"`
+}
+
+// A Reply is what is expected of a step.
+type Reply struct {
+	// Waits says that the reply comes only after a transaction of another session has ended, as when the step waits
 	// for a lock.
 	Waits    bool    `yaml:"waits,omitempty"`
-	Rows     *uint64 `yaml:"rows,omitempty"`     // that a query is expected to give
-	Affected *uint64 `yaml:"affected,omitempty"` // that a write is expected to count
-	Error    string  `yaml:"error,omitempty"`    // the SQLSTATE that is expected in place of success
+	Rows     *uint64 `yaml:"rows,omitempty"`     // that a query gives
+	Affected *uint64 `yaml:"affected,omitempty"` // that a write counts
+	Error    string  `yaml:"error,omitempty"`    // the SQLSTATE that it fails with in place of success
+	// Values are the rows that a query gives, as text, in their order; null is NULL.
+	Values [][]*string `yaml:"values,omitempty,flow"`
 }
 
 // An Outcome is what is expected of the whole.
 type Outcome struct {
-	Anomalies []string `yaml:"anomalies,omitempty"` // by their names in isotap's reports
+	// Engines are the servers it is for: an engine ("mariadb", "mysql", "tidb", "postgresql"), or with the beginning of
+	// its version ("mariadb 11.8"); none: all.
+	Engines []string `yaml:"engines,omitempty"`
+	Levels  []string `yaml:"levels,omitempty"` // the isolation levels it is for, by their SQL names; none: all
+	// Anomalies are all that are found, by their names in isotap's reports.
+	Anomalies []string `yaml:"anomalies,omitempty"`
+	// Steps are the replies, by the number of the step from 1. Of others nothing is expected.
+	Steps map[int]Reply `yaml:"steps,omitempty"`
+}
+
+// fits says whether the outcome is for a server at a level.
+func (o *Outcome) fits(server history.Server, level history.Level) bool {
+	engine := server.Engine + " " + server.Version
+	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) &&
+		(len(o.Engines) == 0 || slices.ContainsFunc(o.Engines, func(e string) bool {
+			rest, ok := strings.CutPrefix(engine, e)
+			return ok && (rest == "" || rest[0] < '0' || rest[0] > '9')
+		}))
+}
+
+// Expected gives what is expected on a server when sessions run at a level.
+func (s *Scenario) Expected(server history.Server, level history.Level) Outcome {
+	for _, o := range s.Outcomes {
+		if o.fits(server, level) {
+			return o
+		}
+	}
+	o := Outcome{Anomalies: s.Expect.Anomalies, Steps: make(map[int]Reply)}
+	for i, x := range s.Steps {
+		if x.Waits || x.Rows != nil || x.Affected != nil || x.Error != "" || x.Values != nil {
+			o.Steps[i+1] = x.Reply
+		}
+	}
+	return o
+}
+
+// At gives the scenario with all sessions at the level of the run.
+func (s *Scenario) At() *Scenario {
+	at := *s
+	at.Sessions = slices.Clone(s.Sessions)
+	for i := range at.Sessions {
+		at.Sessions[i].Level = ""
+	}
+	return &at
 }
 
 // Session gives a session by its name; nil where none is listed.
@@ -90,5 +148,22 @@ func Read(r io.Reader) (*Scenario, error) {
 			return nil, fmt.Errorf("step %d is of session %q, which is not listed", i+1, x.Session)
 		}
 	}
-	return &s, nil
+	return &s, s.checkOutcomes()
+}
+
+// checkOutcomes refuses outcomes of what there is not.
+func (s *Scenario) checkOutcomes() error {
+	for _, o := range s.Outcomes {
+		for _, l := range o.Levels {
+			if _, err := history.ParseLevel(l); err != nil {
+				return fmt.Errorf("the scenario's outcomes: %w", err)
+			}
+		}
+		for n := range o.Steps {
+			if n < 1 || n > len(s.Steps) {
+				return fmt.Errorf("the scenario's outcomes speak of step %d of %d", n, len(s.Steps))
+			}
+		}
+	}
+	return nil
 }

@@ -5,12 +5,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/history"
 )
 
 func TestScenariosReadBack(t *testing.T) {
 	want := &Scenario{Name: "a: 'b'\n\x1b", Setup: []string{"CREATE TABLE t (a INT)"}, Sessions: []Session{{Name: "T1"}, {Name: "T2", Level: "SERIALIZABLE", Late: true}},
-		Steps:  []Step{{Session: "T1", SQL: "SELECT '\xff', \"- x\" -- y", Rows: new(uint64(0)), Waits: true}, {Session: "T2", SQL: "null", Error: "40001"}},
-		Expect: Outcome{[]string{"write skew"}}}
+		Steps:    []Step{{Session: "T1", SQL: "SELECT '\xff', \"- x\" -- y", Reply: Reply{Rows: new(uint64(0)), Waits: true, Values: [][]*string{{new("1"), nil}}}}, {Session: "T2", SQL: "null", Reply: Reply{Error: "40001"}}},
+		Expect:   Outcome{Anomalies: []string{"write skew"}},
+		Outcomes: []Outcome{{Engines: []string{"mariadb 11"}, Levels: []string{"SERIALIZABLE"}, Steps: map[int]Reply{2: {Waits: true}}}}}
 	var b bytes.Buffer
 	if err := want.Write(&b); err != nil {
 		t.Fatal(err)
@@ -29,10 +32,35 @@ func TestBadScenariosAreRefusedWithTheReason(t *testing.T) {
 		"":                                "read the scenario",
 		"format: isotap-scenario/9":       `format is "isotap-scenario/9"`,
 		"format: isotap-scenario/1\nx: 1": "line 2: field x not found",
-		"format: isotap-scenario/1\nsteps: [{session: T1, sql: SELECT 1}]": `step 1 is of session "T1"`,
+		"format: isotap-scenario/1\noutcomes: [{levels: [CURSOR STABILITY]}]": `"CURSOR STABILITY" is none of`,
+		"format: isotap-scenario/1\noutcomes: [{steps: {1: {waits: true}}}]":  "step 1 of 0",
+		"format: isotap-scenario/1\nsteps: [{session: T1, sql: SELECT 1}]":    `step 1 is of session "T1"`,
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// What is expected on a server at a level is the first outcome that fits, or what stands beside the steps.
+func TestOutcomesFitServersAndLevels(t *testing.T) {
+	s := &Scenario{Steps: []Step{{}, {Reply: Reply{Waits: true}}}, Expect: Outcome{Anomalies: []string{"any"}}, Outcomes: []Outcome{
+		{Engines: []string{"postgresql 12"}, Anomalies: []string{"12"}},
+		{Engines: []string{"mariadb", "postgresql 1"}, Levels: []string{"SERIALIZABLE"}, Anomalies: []string{"serializable"}},
+	}}
+	for _, tt := range []struct {
+		engine, version string
+		level           history.Level
+		want            string
+	}{
+		{"postgresql", "12.22 (Debian)", history.Serializable, "12"},
+		{"postgresql", "120.1", history.Serializable, "any"},
+		{"mariadb", "10.11", history.Serializable, "serializable"},
+		{"mariadb", "10.11", history.ReadCommitted, "any"},
+	} {
+		got := s.Expected(history.Server{Engine: tt.engine, Version: tt.version}, tt.level)
+		if got.Anomalies[0] != tt.want || tt.want == "any" && !got.Steps[2].Waits {
+			t.Errorf("%+v: %+v", tt, got)
 		}
 	}
 }

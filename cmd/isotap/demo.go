@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/internal/demo"
+	"github.com/isotap/isotap/internal/engine"
 )
 
 func demoCommand() *cobra.Command {
 	// Its findings are what the demo is for: they are no failure unless they are asked to be one.
 	out := output{html: "isotap-demo.html", failOn: "none"}
 	var seed uint64
-	var engine, identity string
+	var engineName, identity string
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a small shop lose an update, on a database of its own",
@@ -24,19 +25,19 @@ func demoCommand() *cobra.Command {
 	}
 	out.flags(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")
-	c.Flags().StringVar(&engine, "engine", "", "the server: "+strings.Join(demo.Engines(), " or ")+"; the first that is installed when not set")
+	c.Flags().StringVar(&engineName, "engine", "", "the server: "+strings.Join(engine.Names(), " or ")+"; the first that is installed when not set")
 	c.Flags().StringVar(&identity, "row-identity", "system", "what PostgreSQL's row versions are known by: system or columns")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
 		}
-		if err := demo.CheckEngine(engine); err != nil {
+		if _, err := engine.Find(engineName); err != nil {
 			return fmt.Errorf("--engine: %w", err)
 		}
 		if identity != "system" && identity != "columns" {
 			return fmt.Errorf("--row-identity: there is no %q: system or columns", identity)
 		}
-		result, err := demo.Run(c.Context(), demo.Options{Engine: engine, Seed: seed, Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
+		result, err := demo.Run(c.Context(), demo.Options{Engine: engineName, Seed: seed, Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package demo is `isotap demo`: a throw-away server, the shop of workload/shop as its client through
-// the proxy, and the analysis of what was recorded. engine.go has the servers.
+// the proxy, and the analysis of what was recorded.
 package demo
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/workload/shop"
 )
@@ -21,7 +22,7 @@ const database = "shop"
 
 // Options of a demo.
 type Options struct {
-	Engine  string // one of Engines; empty: the first of them that is installed, MariaDB when none is
+	Engine  string // one of engine.Names; empty: the first of them that is installed, MariaDB when none is
 	Seed    uint64
 	Columns bool      // PostgreSQL's rows are known by isotap's columns
 	Version string    // isotap's own
@@ -31,19 +32,15 @@ type Options struct {
 // Run starts a server, runs the shop through the proxy and analyses the recording. Everything it made
 // is gone when it returns.
 func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
-	e, err := chooseEngine(o.Engine)
+	e, err := engine.Find(o.Engine)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.install(ctx, o.Log); err != nil {
-		return nil, err
-	}
-	server, err := e.start(ctx)
+	server, err := e.Start(ctx, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	fmt.Fprintf(o.Log, "started %s %s on %s\n", e.title, server.Version(), server.Addr())
 	target, err := openShop(ctx, e, server, o.Columns)
 	if err != nil {
 		return nil, err
@@ -61,7 +58,7 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 }
 
 // openShop makes the shop's tables and readies them for isotap.
-func openShop(ctx context.Context, e engine, server server, columns bool) (catalog.Target, error) {
+func openShop(ctx context.Context, e *engine.Engine, server engine.Server, columns bool) (catalog.Target, error) {
 	target, err := catalog.ParseTarget(server.URL() + database)
 	if err != nil {
 		return target, err
@@ -82,7 +79,7 @@ func openShop(ctx context.Context, e engine, server server, columns bool) (catal
 	if err := shop.Setup(ctx, inShop); err != nil {
 		return target, fmt.Errorf("make the shop's tables: %w", err)
 	}
-	return target, e.ready(ctx, target, columns)
+	return target, e.Ready(ctx, target, columns)
 }
 
 // trade runs the shop through a proxy.

@@ -114,6 +114,43 @@ func (m *monitor) poll() error {
 	return nil
 }
 
+// The lists of who waits for whom by row locks. That of information_schema comes out of the same cache as INNODB_TRX, so
+// that it is of the same moment; MySQL has it in sys from version 8 on.
+const (
+	lockWaits = `SELECT r.TRX_MYSQL_THREAD_ID, b.TRX_MYSQL_THREAD_ID FROM information_schema.INNODB_LOCK_WAITS w
+		JOIN information_schema.INNODB_TRX r ON r.TRX_ID = w.REQUESTING_TRX_ID
+		JOIN information_schema.INNODB_TRX b ON b.TRX_ID = w.BLOCKING_TRX_ID`
+	sysLockWaits  = "SELECT waiting_pid, blocking_pid FROM sys.innodb_lock_waits"
+	tidbLockWaits = `SELECT r.SESSION_ID, b.SESSION_ID FROM information_schema.DATA_LOCK_WAITS w
+		JOIN information_schema.TIDB_TRX r ON r.ID = w.TRX_ID
+		JOIN information_schema.TIDB_TRX b ON b.ID = w.CURRENT_HOLDING_TRX_ID`
+)
+
+// blockers knows of row locks only.
+func (m *monitor) blockers(_ context.Context, connection uint32) ([]uint32, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	query, version := lockWaits, m.conn.GetServerVersion()
+	switch {
+	case m.tidb:
+		query = tidbLockWaits
+	case !strings.Contains(version, "MariaDB") && !strings.HasPrefix(version, "5."):
+		query = sysLockWaits
+	}
+	r, err := m.conn.Execute(query)
+	m.last = time.Now()
+	if err != nil {
+		return nil, fmt.Errorf("asking the server who waits for whom: %w", err)
+	}
+	var blockers []uint32
+	for _, row := range r.Values {
+		if connectionID(row[0]) == connection {
+			blockers = append(blockers, connectionID(row[1]))
+		}
+	}
+	return blockers, nil
+}
+
 // pollTiDB reads TiDB's list, which is never an old one.
 func (m *monitor) pollTiDB(asked time.Time) error {
 	r, err := m.conn.Execute("SELECT SESSION_ID FROM information_schema.TIDB_TRX WHERE STATE = 'LockWaiting'")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/isotap/isotap/history"
@@ -36,7 +37,7 @@ type play struct {
 func newPlay(r *Runner, target Server, s *scenario.Scenario, level history.Level, database string, o Options) *play {
 	p := &play{
 		runner: r, target: target, scenario: s, level: level, database: database, options: o,
-		trace: Trace{Scenario: s.Name, Level: level, Results: make([]Result, len(s.Steps))},
+		trace: Trace{Scenario: s.Name, Level: level, Database: database, Results: make([]Result, len(s.Steps))},
 	}
 	for i, x := range s.Steps {
 		p.trace.Results[i] = Result{N: i + 1, Session: x.Session, SQL: x.SQL, Status: NotRun}
@@ -141,7 +142,7 @@ func (p *play) settle(ctx context.Context, s *session) (done bool, err error) {
 		}
 		if known && waits {
 			if done, err = s.receive(ctx, settling); !done && err == nil {
-				s.running.Blocked = true
+				err = p.block(ctx, s)
 			}
 			return done, err
 		}
@@ -150,6 +151,22 @@ func (p *play) settle(ctx context.Context, s *session) (done bool, err error) {
 		}
 	}
 	return false, fmt.Errorf("step %d (session %s) neither ended nor waited for a lock in %v", s.running.N, s.name, stepTimeout)
+}
+
+// block notes that a session's step waits, and for whom when that is known first.
+func (p *play) block(ctx context.Context, s *session) error {
+	if s.running.Blocked && len(s.running.WaitedFor) > 0 {
+		return nil
+	}
+	s.running.Blocked = true
+	blockers, err := p.runner.watcher.blockers(ctx, s.conn.id())
+	for _, other := range p.sessions {
+		if slices.Contains(blockers, other.conn.id()) {
+			s.running.WaitedFor = append(s.running.WaitedFor, other.name)
+		}
+	}
+	slices.Sort(s.running.WaitedFor)
+	return err
 }
 
 // release looks which waiting sessions step n has set free, and lets them go on with what they have

@@ -12,10 +12,10 @@ import (
 // A blockerWatcher is PostgreSQL's watcher. The server tells at any time which sessions each session waits
 // for (pg_blocking_pids, https://www.postgresql.org/docs/current/functions-info.html).
 type blockerWatcher struct {
-	mu       sync.Mutex
-	conn     conn
-	asked    time.Time           // when the last question was sent
-	blockers map[uint32][]uint32 // of each waiting session
+	mu      sync.Mutex
+	conn    conn
+	asked   time.Time           // when the last question was sent
+	waiting map[uint32][]uint32 // what each waiting session waits for
 }
 
 // blockersQuery names the sessions that a session waits for: holders of locks, those before it in a queue,
@@ -41,10 +41,16 @@ func (w *blockerWatcher) waits(_ context.Context, connection uint32, after time.
 			return false, false, fmt.Errorf("asking the server who waits for a lock: %w", err)
 		}
 	}
-	if len(w.blockers[connection]) == 0 {
+	if len(w.waiting[connection]) == 0 {
 		return false, true, nil
 	}
 	return true, !w.deadlocked(connection), nil
+}
+
+func (w *blockerWatcher) blockers(_ context.Context, connection uint32) ([]uint32, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiting[connection], nil
 }
 
 // deadlocked says whether a session waits for a circle of sessions that wait for each other.
@@ -57,7 +63,7 @@ func (w *blockerWatcher) deadlocked(connection uint32) bool {
 			return state[pid] == waiting
 		}
 		state[pid] = waiting
-		for _, blocker := range w.blockers[pid] {
+		for _, blocker := range w.waiting[pid] {
 			if visit(blocker) {
 				return true
 			}
@@ -91,7 +97,7 @@ func (w *blockerWatcher) ask() error {
 			blockers[pid] = append(blockers[pid], blocker)
 		}
 	}
-	w.asked, w.blockers = asked, blockers
+	w.asked, w.waiting = asked, blockers
 	return nil
 }
 

@@ -48,6 +48,9 @@ type watcher interface {
 	// waits says whether a connection was waiting for a lock at some moment after the given one. It answers
 	// known = false when it could not learn it.
 	waits(ctx context.Context, connection uint32, after time.Time) (waits, known bool, err error)
+	// blockers gives the connections that a connection waits for, which the last answer of waits was about;
+	// none where the server does not tell.
+	blockers(ctx context.Context, connection uint32) ([]uint32, error)
 	close() error
 }
 

@@ -88,5 +88,5 @@ func (r *Result) take(outcome *Result) {
 	place := *r
 	*r = *outcome
 	r.N, r.Session, r.SQL = place.N, place.Session, place.SQL
-	r.Blocked, r.DoneAfter, r.Queued = place.Blocked, place.DoneAfter, place.Queued
+	r.Blocked, r.DoneAfter, r.Queued, r.WaitedFor = place.Blocked, place.DoneAfter, place.Queued, place.WaitedFor
 }

@@ -13,6 +13,7 @@ import (
 type Trace struct {
 	Scenario string // its name
 	Level    history.Level
+	Database string // of the run (PostgreSQL: its schema); it is gone
 	Results  []Result
 }
 
@@ -46,6 +47,9 @@ type Result struct {
 	// AtEnd; 0 for a step that ended at its turn.
 	Blocked, Queued bool
 	DoneAfter       int
+	// WaitedFor are the sessions that held what the step waited for when it began to, in order of their names; none where
+	// the server does not tell.
+	WaitedFor []string
 
 	Columns  []Column // nil when the statement has no result set
 	Rows     [][]Value

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/engine"
+	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/scenario"
+)
+
+const replayHelp = `Plays interleaved scripts on a server, through isotap: each step is sent in its turn and runs to its end or
+until the server says that it waits for a lock. What came of each step is printed, and what isotap found.
+
+FILE is a scenario (docs/scenarios.md), as isotap analyze --scenarios writes them.
+
+The server is a throw-away one of --engine, or the one at --upstream; both may be repeated. Everything
+happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
+
+Exit status:
+  0   everything was played; with --expect: and all came as the files expect it
+  1   it did not, or isotap itself failed (a message says so)`
+
+// A replaying is what the flags of `isotap replay` say.
+type replaying struct {
+	engines, upstreams []string
+	isolation          string
+	expect             bool
+}
+
+func replayCommand() *cobra.Command {
+	var o replaying
+	c := &cobra.Command{
+		Use:     "replay FILE...",
+		Short:   "Play interleaved scripts, and say what they show",
+		Long:    replayHelp,
+		Example: "  isotap replay lost-update.yaml\n  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml",
+		Args:    needs("FILE", 0),
+	}
+	f := c.Flags()
+	f.StringArrayVar(&o.engines, "engine", nil, "play on a throw-away server: "+strings.Join(engine.Names(), " or "))
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "play on the server at this URL")
+	f.StringVar(&o.isolation, "isolation", "", "levels, separated by commas, or all that the server has; the files' own when not set")
+	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
+	complete(c, "engine", engine.Names()...)
+	c.RunE = func(c *cobra.Command, files []string) error {
+		scenarios, err := readScenarios(files)
+		if err != nil {
+			return err
+		}
+		levels, err := parseLevels(o.isolation)
+		if err != nil {
+			return fmt.Errorf("--isolation: %w", err)
+		}
+		targets, stop, err := o.servers(c)
+		if err != nil {
+			return err
+		}
+		status := exitStatus(0)
+		for _, target := range targets {
+			unexpected, err := o.play(c, target, scenarios, levels)
+			if err != nil {
+				return errors.Join(err, stop())
+			}
+			if unexpected && o.expect {
+				status = 1
+			}
+		}
+		return errors.Join(stop(), status.orNil())
+	}
+	return c
+}
+
+// readScenarios reads all files before any is played.
+func readScenarios(files []string) ([]*scenario.Scenario, error) {
+	var all []*scenario.Scenario
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		s, err := scenario.Read(file)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// parseLevels reads --isolation; none for the files' own, LevelUnknown for all.
+func parseLevels(text string) ([]history.Level, error) {
+	switch text {
+	case "":
+		return nil, nil
+	case "all":
+		return []history.Level{history.LevelUnknown}, nil
+	}
+	var levels []history.Level
+	for name := range strings.SplitSeq(text, ",") {
+		l, err := history.ParseLevel(strings.ToUpper(strings.TrimSpace(name)))
+		if err != nil {
+			return nil, err
+		}
+		levels = append(levels, l)
+	}
+	return levels, nil
+}
+
+// servers gives where to play, and what ends the servers that were started for it.
+func (o *replaying) servers(c *cobra.Command) (targets []catalog.Target, stop func() error, err error) {
+	var started []engine.Server
+	stop = func() (err error) {
+		for _, s := range started {
+			err = errors.Join(err, s.Stop())
+		}
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, stop())
+		}
+	}()
+	urls := slices.Clone(o.upstreams)
+	if len(urls) == 0 && len(o.engines) == 0 {
+		o.engines = []string{""}
+	}
+	for _, name := range o.engines {
+		e, err := engine.Find(name)
+		if err != nil {
+			return nil, stop, fmt.Errorf("--engine: %w", err)
+		}
+		s, err := e.Start(c.Context(), c.ErrOrStderr())
+		if err != nil {
+			return nil, stop, err
+		}
+		started = append(started, s)
+		urls = append(urls, s.URL())
+	}
+	for _, url := range urls {
+		target, err := catalog.ParseTarget(url)
+		if err != nil {
+			return nil, stop, fmt.Errorf("--upstream: %w", err)
+		}
+		targets = append(targets, target)
+	}
+	return targets, stop, nil
+}
+
+// play plays the scenarios on one server.
+func (o *replaying) play(c *cobra.Command, target catalog.Target, scenarios []*scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
+	s, err := stage.Open(c.Context(), target, stage.Options{Version: isotapVersion()})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for _, sc := range scenarios {
+		at, sc := levelsOf(s, sc, levels)
+		for _, level := range at {
+			differs, err := o.perform(c, s, sc, level)
+			if err != nil {
+				return unexpected, err
+			}
+			unexpected = unexpected || differs
+		}
+	}
+	return unexpected, nil
+}
+
+// levelsOf gives the levels that a scenario is played at: where none are asked for its sessions' own, or all if they have
+// none.
+func levelsOf(s *stage.Stage, sc *scenario.Scenario, asked []history.Level) ([]history.Level, *scenario.Scenario) {
+	if len(asked) == 0 && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {
+		if level, err := history.ParseLevel(sc.Sessions[0].Level); err == nil {
+			return []history.Level{level}, sc
+		}
+	}
+	if len(asked) == 0 || asked[0] == history.LevelUnknown {
+		asked = s.Levels()
+	}
+	return slices.DeleteFunc(slices.Clone(asked), func(l history.Level) bool { return !s.Has(l) }), sc.At()
+}
+
+// perform plays one scenario at one level, and says what came of it.
+func (o *replaying) perform(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, level history.Level) (unexpected bool, err error) {
+	p, err := s.Play(c.Context(), sc, level)
+	if err != nil {
+		return false, err
+	}
+	if err := p.Text(c.OutOrStdout()); err != nil {
+		return false, err
+	}
+	all := p.Unexpected()
+	if o.expect {
+		for _, text := range all {
+			fmt.Fprintln(c.OutOrStdout(), "unexpected:", text)
+		}
+	}
+	fmt.Fprintln(c.OutOrStdout())
+	return len(all) > 0, nil
+}

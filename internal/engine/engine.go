@@ -1,0 +1,115 @@
+// Package engine starts throw-away database servers for isotap's own clients: the demo, replayed scenarios, the
+// generator. What it starts is installed by package name where it is missing (package testdb says how).
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/isotap/isotap/catalog"
+	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/internal/testdb"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A Server is a throw-away server. Stop ends it and removes everything it wrote.
+type Server interface {
+	URL() string // without a database
+	Addr() string
+	Version() string
+	DB(database string) (*sql.DB, error)
+	Stop() error
+}
+
+// An Engine is a kind of server that can be started here.
+type Engine struct {
+	Name      string // as in flags
+	title     string
+	installed func() bool
+	install   func(ctx context.Context, w io.Writer) error
+	start     func(ctx context.Context) (Server, error)
+	ready     func(ctx context.Context, target catalog.Target, columns bool) error
+}
+
+var engines = []*Engine{
+	{"mariadb", "MariaDB", testdb.HasMariaDB, testdb.Install, startMariaDB, instrument},
+	{"postgres", "PostgreSQL", testdb.HasPostgreSQL, testdb.InstallPostgreSQL, startPostgreSQL, instrumentPostgreSQL},
+}
+
+// Names are the names of the engines, in the order in which they are looked for.
+func Names() []string {
+	names := make([]string, len(engines))
+	for i, e := range engines {
+		names[i] = e.Name
+	}
+	return names
+}
+
+// Find gives the engine of the name; with none, the first that is installed, and MariaDB when none is.
+func Find(name string) (*Engine, error) {
+	for _, e := range engines {
+		if e.Name == name || name == "" && e.installed() {
+			return e, nil
+		}
+	}
+	if name == "" {
+		return engines[0], nil
+	}
+	return nil, fmt.Errorf("there is no engine %q: %s", name, strings.Join(Names(), " or "))
+}
+
+// Start installs the engine where it is missing and starts a server. What is done is said to w, a line each.
+func (e *Engine) Start(ctx context.Context, w io.Writer) (Server, error) {
+	if err := e.install(ctx, w); err != nil {
+		return nil, err
+	}
+	server, err := e.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(w, "started %s %s on %s\n", e.title, server.Version(), server.Addr())
+	return server, nil
+}
+
+// Ready does with the tables of the target's database what isotap needs; columns has PostgreSQL's rows known by isotap's
+// columns.
+func (e *Engine) Ready(ctx context.Context, target catalog.Target, columns bool) error {
+	return e.ready(ctx, target, columns)
+}
+
+func startMariaDB(ctx context.Context) (Server, error) {
+	return testdb.Start(ctx, testdb.Options{})
+}
+
+func startPostgreSQL(ctx context.Context) (Server, error) {
+	return testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{})
+}
+
+// instrument gives the tables isotap's columns.
+func instrument(ctx context.Context, target catalog.Target, _ bool) error {
+	conn, err := catalog.Connect(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{target.Database}, WListBytes: sqlmysql.DefaultWListBytes})
+	return err
+}
+
+// instrumentPostgreSQL gives the tables isotap's columns if rows are to be known by them.
+func instrumentPostgreSQL(ctx context.Context, target catalog.Target, columns bool) error {
+	if !columns {
+		return nil
+	}
+	conn, err := catalogpostgres.NewConn(target, "")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = catalogpostgres.Instrument(ctx, conn, catalog.Options{WListBytes: sqlpostgres.DefaultWListBytes})
+	return err
+}

@@ -1,0 +1,98 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// Unexpected lists in what a performance is not what the scenario expects of its server and level.
+func (p *Performance) Unexpected() []string {
+	var all []string
+	want := p.Scenario.Expected(p.Server, p.Level)
+	for i := range p.Trace.Results {
+		if reply, ok := want.Steps[i+1]; ok {
+			all = append(all, unexpected(&p.Trace.Results[i], &reply)...)
+		}
+	}
+	if got, want := names(p.Anomalies()), names(want.Anomalies); got != want {
+		all = append(all, fmt.Sprintf("found %s, expected %s", got, want))
+	}
+	return all
+}
+
+// Anomalies are the names of what was found, each once.
+func (p *Performance) Anomalies() []string {
+	var all []string
+	for _, f := range p.Result.Findings {
+		all = append(all, string(f.Anomaly))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func names(anomalies []string) string {
+	if len(anomalies) == 0 {
+		return "nothing"
+	}
+	return strings.Join(slices.Sorted(slices.Values(anomalies)), ", ")
+}
+
+// unexpected lists in what a step's result is not the expected one.
+func unexpected(r *replay.Result, want *scenario.Reply) []string {
+	var all []string
+	differs := func(got, want any) {
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			all = append(all, fmt.Sprintf("step %d (%s): %v, expected %v", r.N, statement(r.SQL), got, want))
+		}
+	}
+	if r.Blocked != want.Waits {
+		differs(waiting(r.Blocked), waiting(want.Waits))
+	}
+	differs(failure(r.State), failure(want.Error))
+	if r.State != "" || want.Error != "" {
+		return all
+	}
+	if want.Rows != nil {
+		differs(fmt.Sprintf("%d rows", len(r.Rows)), fmt.Sprintf("%d rows", *want.Rows))
+	}
+	if want.Affected != nil {
+		differs(fmt.Sprintf("%d affected", r.Affected), fmt.Sprintf("%d affected", *want.Affected))
+	}
+	if want.Values != nil {
+		differs(r.Rows, values(want.Values))
+	}
+	return all
+}
+
+func waiting(yes bool) string {
+	if yes {
+		return "it waited"
+	}
+	return "it did not wait"
+}
+
+func failure(state string) string {
+	if state == "" {
+		return "no error"
+	}
+	return "error " + state
+}
+
+// values are expected rows as results have them.
+func values(rows [][]*string) [][]replay.Value {
+	all := make([][]replay.Value, len(rows))
+	for i, row := range rows {
+		for _, v := range row {
+			if v == nil {
+				all[i] = append(all[i], replay.Value{Null: true})
+			} else {
+				all[i] = append(all[i], replay.Value{Text: *v})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+// Package stage plays scenarios on a server, through isotap: each with a recording of its own, so that what is found
+// is about that scenario alone. It is what `isotap replay` and the reducer stand on.
+package stage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// Options of a stage.
+type Options struct {
+	Columns    bool   // see tap.Options
+	Predicates bool   // see tap.Options
+	Version    string // isotap's own
+}
+
+// A Stage is a server that scenarios are played on. It is safe for concurrent use.
+type Stage struct {
+	// Server is what it says of itself.
+	Server  history.Server
+	target  catalog.Target
+	direct  replay.Server
+	runner  *replay.Runner
+	options Options
+}
+
+// A Performance is one scenario played at one level.
+type Performance struct {
+	Scenario *scenario.Scenario
+	Server   history.Server
+	Level    history.Level
+	Trace    replay.Trace
+	Result   *analyzer.Result
+}
+
+// Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. There may
+// be one Stage at a time on a server: see [replay.Runner]. The caller closes it.
+func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error) {
+	s := &Stage{target: target, options: o}
+	s.direct = replay.Server{Family: replay.MySQL, Addr: target.Address, User: target.User, Password: target.Password}
+	if target.Family == catalog.PostgreSQL {
+		s.target.Database = cmp.Or(target.Database, "postgres")
+		s.direct.Family, s.direct.Database = replay.PostgreSQL, s.target.Database
+	}
+	var err error
+	if s.Server, err = identify(ctx, s.target); err != nil {
+		return nil, err
+	}
+	if s.runner, err = replay.NewRunner(ctx, s.direct); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// identify asks the server who it is.
+func identify(ctx context.Context, target catalog.Target) (history.Server, error) {
+	if target.Family == catalog.PostgreSQL {
+		c, err := postgres.NewConn(target, "")
+		if err != nil {
+			return history.Server{}, err
+		}
+		facts, err := postgres.ServerFacts(ctx, c)
+		return facts.Server, errors.Join(err, c.Close())
+	}
+	c, err := catalog.Connect(ctx, target)
+	if err != nil {
+		return history.Server{}, err
+	}
+	facts, err := catalog.ServerFacts(ctx, c)
+	return facts.Server, errors.Join(err, c.Close())
+}
+
+// Close ends the Stage's connections. Nothing may be playing.
+func (s *Stage) Close() error { return s.runner.Close() }
+
+// Levels are the isolation levels that the server has, weakest first.
+func (s *Stage) Levels() []history.Level {
+	switch s.Server.Engine {
+	case "postgresql": // READ UNCOMMITTED is READ COMMITTED there
+		return []history.Level{history.ReadCommitted, history.RepeatableRead, history.Serializable}
+	case "tidb": // refuses the others (error 8048)
+		return []history.Level{history.ReadCommitted, history.RepeatableRead}
+	}
+	return []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead, history.Serializable}
+}
+
+// Has says whether the server has a level.
+func (s *Stage) Has(l history.Level) bool { return slices.Contains(s.Levels(), l) }
+
+// Play plays a scenario at a level through isotap, and analyses what was recorded.
+func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Performance, err error) {
+	dir, err := os.MkdirTemp("", "isotap-replay-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	recording := filepath.Join(dir, "recording")
+	p = &Performance{Scenario: sc, Server: s.Server, Level: level}
+	run, err := s.record(ctx, p, recording)
+	if err != nil {
+		return nil, err
+	}
+	if p.Result, err = tap.AnalyzeRun(ctx, recording, run, analyzer.Options{}); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// record plays the scenario through a tap.
+func (s *Stage) record(ctx context.Context, p *Performance, recording string) (run history.Run, err error) {
+	t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true,
+		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, t.Stop()) }()
+	through := s.direct
+	through.Addr = t.Addr().String()
+	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{})
+	return t.Run(), err
+}
