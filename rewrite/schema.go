@@ -58,15 +58,24 @@ type Table struct {
 	// OtherStorage says that some of the rows are not kept as versions that have a ctid and an xmin (an access
 	// method other than heap).
 	OtherStorage bool
-	// Materialized and Foreign say what a table is that is no ordinary one; a View that only passes one
-	// table's rows on has its name in ViewOf.
+	// Materialized and Foreign say what a table is that is no ordinary one.
 	Materialized, Foreign bool
+	// Bases are, of a View, tables of which each of its rows tells by their key which row it was made of. Beside is
+	// the reason why there may be others that it was made of; empty where there are none.
+	Bases  []Base
+	Beside string
 	// Unlogged says that the write-ahead log does not tell of its rows.
 	Unlogged bool
-	ViewOf   *TableName
 	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and
 	// Forced: for its owner too).
 	Rules, RowSecurity, RowSecurityForced bool
+}
+
+// A Base is a table that rows of a view are made of.
+type Base struct {
+	Table TableName
+	Only  bool     // without those that inherit from it
+	Key   []string // the view's columns that hold the values of the table's key, or NULL where there is no row of it
 }
 
 // A Column of a table.

@@ -32,13 +32,10 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 	t := r.table
 	on, acts := r.onStatement, actions{}
 	family := b.family(oid)
-	t.Rows = 0
+	t.Rows = b.rows(family)
 	for _, member := range family {
 		acts = acts.or(b.actions[member])
 		if relation := b.relations[member]; relation != nil {
-			if relation.kind != "p" || len(family) == 1 {
-				t.Rows += relation.table.Rows
-			}
 			// Rows of a member that a statement reaches through its parent fire the member's row triggers.
 			on = on.or(relation.onRow)
 			if relation.kind != "p" && len(family) > 1 {
@@ -60,10 +57,18 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 		return relation != nil && relation.table.OtherStorage
 	})
 	b.isotaps(&t, r, family)
-	if base := b.relations[r.passes.table]; base != nil && r.keepsNames(base) {
-		t.ViewOf = &rewrite.TableName{Schema: base.name.schema, Table: base.name.table}
-	}
+	b.bases(&t, r)
 	return &t
+}
+
+// rows is about how many rows there are in the tables of a family.
+func (b *builder) rows(family []uint32) (n int64) {
+	for _, member := range family {
+		if r := b.relations[member]; r != nil && (r.kind != "p" || len(family) == 1) {
+			n += r.table.Rows
+		}
+	}
+	return n
 }
 
 // family gives a table and all that inherit from it, partitions among them.

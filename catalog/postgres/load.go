@@ -24,8 +24,8 @@ type relation struct {
 	numbers            []int  // pg_attribute.attnum of table.Columns
 	tells              []bool // of table.Columns: equal values look the same
 	unique             []unique
-	filenode           uint32 // of the file that holds its rows; 0: none does
-	passes             passage
+	filenode           uint32  // of the file that holds its rows; 0: none does
+	query              *stored // of a view
 	// stored are the names of all columns, and ours the defaults of those that are isotap's.
 	stored []string
 	ours   map[string]string
@@ -119,7 +119,7 @@ func readWhere(ctx context.Context, c *Conn, condition string, args []string, ro
 		{readIndexes, addIndexPart},
 		{readTriggers, addTrigger},
 		{readRules, func(r *relation, _ row) { r.table.Rules = true }},
-		{readViews, func(r *relation, row row) { r.passes = passageOf(row[1]) }},
+		{readViews, func(r *relation, row row) { r.query = storedOf(row[1]) }},
 	}
 	of := func(text string) query { return query{strings.Replace(text, "%s", condition, 1), args} }
 	queries := []query{of(readRelations)}

@@ -97,11 +97,11 @@ const readFingerprint = `WITH observed AS (
 	SELECT (SELECT count(*) || ' ' || sum(hashtextextended(xmin::text, kind * 4294967296 + oid::bigint)) FROM versions) || ' ' ||
 		(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(rolname || rolsuper || rolinherit || rolbypassrls, oid::bigint)), 0) FROM pg_roles)`
 
-// readRights gives the tables that the roles of $1 may read every column of, without row security between:
-// its rules are those of check_enable_rls in the server's source. Last it says whether the role may write
+// readRights gives the tables that the roles of $1 may read every column of, by their full names and without row
+// security between: its rules are those of check_enable_rls in the server's source. Last it says whether the role may write
 // isotap_wlist there.
 const readRights = `SELECT r.rolname, c.oid, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
 		AND a.attname = '` + rewrite.WListColumn + `' AND has_column_privilege(r.oid, c.oid, a.attnum, 'UPDATE'))
 	FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE r.rolname = ANY ($1::text[]) AND ` + observed + ` AND has_table_privilege(r.oid, c.oid, 'SELECT')
+	WHERE r.rolname = ANY ($1::text[]) AND ` + observed + ` AND has_table_privilege(r.oid, c.oid, 'SELECT') AND has_schema_privilege(r.oid, n.oid, 'USAGE')
 	AND (NOT c.relrowsecurity OR r.rolsuper OR r.rolbypassrls OR NOT c.relforcerowsecurity AND pg_has_role(r.oid, c.relowner, 'USAGE'))`

@@ -1,69 +1,358 @@
 package postgres
 
 import (
-	"regexp"
+	"cmp"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
+
+	"github.com/isotap/isotap/rewrite"
 )
 
-// A passage is what a view does that passes columns of one table on and leaves none of its rows out. The
-// zero passage is that of a view that does anything else.
-type passage struct {
-	table   uint32
-	columns []int // pg_attribute.attnum of the table, in the order of the view's columns
+// A stored query is what is known of how a view's rows are made.
+type stored struct {
+	// uses are the tables of its FROM clause of which a row of the result is made of one row at most.
+	uses []use
+	// others says why there may be more that its rows are made of; empty: there is not.
+	others string
 }
 
-// plainQuery are what a stored query has in it that does nothing but pass on: no condition, no grouping, no
-// order, the rows of inheriting tables with them. Names cannot look like these, as their spaces and braces
-// are escaped.
-var plainQuery = []string{
-	"({QUERY :commandType 1 ", ":hasAggs false", ":hasWindowFuncs false", ":hasTargetSRFs false", ":hasSubLinks false",
-	":cteList <>", ":quals <>}", ":groupClause <>", ":groupingSets <>", ":havingQual <>", ":windowClause <>",
-	":distinctClause <>", ":sortClause <>", ":limitOffset <>", ":limitCount <>", ":rowMarks <>", ":setOperations <>",
-	":inh true",
+// A use is a table, or a query in the place of one, in a FROM clause.
+type use struct {
+	table uint32
+	query *stored
+	only  bool
+	// columns are, by number of the table's columns, those of the result that have the same value in every row of the
+	// result that a row of the table is in.
+	columns map[int][]int
 }
 
-var (
-	oneTable = regexp.MustCompile(`:fromlist \(\{RANGETBLREF :rtindex \d+\}\)`)
-	sampled  = regexp.MustCompile(`:tablesample [^<]`)
-	entry    = regexp.MustCompile(`\{TARGETENTRY :expr \{VAR [^{}]*\} [^{}]* :resorigtbl (\d+) :resorigcol (\d+) :resjunk false\}`)
+// The reasons why a view's rows may be made of others than those that they tell of.
+const (
+	otherView     = "view"
+	otherFunction = "function"
 )
 
-// passageOf reads a view's query as pg_rewrite.ev_action stores it: a tree that nodes/outfuncs.c of the
-// server's source prints.
-func passageOf(action string) passage {
-	if !oneTable.MatchString(action) || sampled.MatchString(action) ||
-		slices.ContainsFunc(plainQuery, func(part string) bool { return !strings.Contains(action, part) }) {
-		return passage{}
+// The kinds of entries of a range table and of joins (nodes/parsenodes.h, nodes/nodes.h).
+const (
+	entryRelation, entrySubquery, entryJoin, entryGroup = 0, 1, 2, 9
+	joinInner, joinLeft, joinFull, joinRight            = 0, 1, 2, 3
+)
+
+// equalities are the operators = of integers and uuids, by oid: values that they take for equal are the same key.
+var equalities = map[int]bool{15: true, 94: true, 96: true, 410: true, 416: true, 532: true, 533: true, 1862: true, 1868: true, 2972: true}
+
+// readers are the functions of the server's own that read tables which their arguments name, by oid: table_to_xml and
+// its kind, ts_rewrite and ts_stat of queries.
+func readers(oid int) bool {
+	return oid >= 2923 && oid <= 2938 || oid == 3685 || oid == 3689 || oid == 3690
+}
+
+// storedOf reads a view's query as pg_rewrite.ev_action has it.
+func storedOf(action string) *stored {
+	t := readTerm(action)
+	if t == nil || len(t.items) != 1 || t.items[0].kind != "QUERY" {
+		return &stored{others: otherView}
 	}
-	entries := entry.FindAllStringSubmatch(action, -1)
-	if len(entries) != strings.Count(action, "{TARGETENTRY ") {
-		return passage{}
+	return readQuery(t.items[0])
+}
+
+// A column is one of a range table's entry, by their numbers.
+type column struct{ entry, number int }
+
+// A queryReader goes through one stored query.
+type queryReader struct {
+	*term
+	entries []*term
+	others  string
+	// sameAs leads from a column to one that is equal to it in every row, from is where its value can be had from
+	// as well, if its row is there.
+	sameAs, from map[column]column
+	found        map[int]bool // entries whose rows are each in rows of the result, as far as is known
+}
+
+func readQuery(t *term) *stored {
+	r := &queryReader{term: t, entries: t.of("rtable").items, sameAs: make(map[column]column), from: make(map[column]column), found: make(map[int]bool)}
+	switch {
+	case t.number("commandType") != 1, !t.of("setOperations").empty(), !t.of("groupingSets").empty(), !t.of("rowMarks").empty():
+		return &stored{others: otherView}
+	case !t.of("cteList").empty():
+		r.note("with")
+	case t.is("hasAggs"), t.is("hasWindowFuncs"), !t.of("groupClause").empty(), !t.of("havingQual").empty(), !t.of("distinctClause").empty():
+		r.note(otherView)
 	}
-	var p passage
-	for _, e := range entries {
-		table, err := strconv.ParseUint(e[1], 10, 32)
-		column, err2 := strconv.Atoi(e[2])
-		if err != nil || err2 != nil || table == 0 || p.table != 0 && p.table != uint32(table) {
-			return passage{}
+	t.each(r.look)
+	for _, item := range t.of("jointree").of("fromlist").items {
+		r.join(item, always)
+	}
+	r.equal(t.of("jointree").of("quals"))
+	out := &stored{}
+	shown := r.shown()
+	for _, entry := range slices.Sorted(maps.Keys(r.found)) {
+		if u, ok := r.use(entry, shown); ok {
+			out.uses = append(out.uses, u)
 		}
-		p.table = uint32(table)
-		p.columns = append(p.columns, column)
 	}
-	return p
+	out.others = r.others
+	return out
 }
 
-// keepsNames says whether each of a view's columns is the table's of the same name.
-func (r *relation) keepsNames(table *relation) bool {
-	if len(r.passes.columns) != len(r.table.Columns) {
+// note keeps the first reason.
+func (r *queryReader) note(reason string) {
+	if r.others == "" {
+		r.others = reason
+	}
+}
+
+// look takes note of what may read tables beside the FROM clause.
+func (r *queryReader) look(t *term) {
+	switch t.kind {
+	case "SUBLINK":
+		r.note("subquery")
+	case "COERCETODOMAIN":
+		r.note(otherFunction)
+	}
+	for _, field := range []string{"funcid", "opno", "opfuncid", "aggfnoid", "winfnoid"} {
+		if oid := t.number(field); oid >= firstUserOID || readers(oid) {
+			r.note(otherFunction)
+		}
+	}
+}
+
+// A side of a join may have rows always, or not for each of the other side's. The server may leave it out then, where
+// none of its columns is asked for, and with it the errors of its conditions.
+type side byte
+
+const (
+	always side = iota
+	optional
+	mayFail
+)
+
+// join looks at an item of the FROM clause.
+func (r *queryReader) join(t *term, s side) {
+	switch t.kind {
+	case "RANGETBLREF":
+		entry := t.number("rtindex")
+		if s == mayFail || s == optional && !r.table(entry) {
+			r.note(otherView)
+		} else {
+			r.found[entry] = true
+		}
+	case "JOINEXPR":
+		kind, quals := t.number("jointype"), t.of("quals")
+		left, right, plain := r.equality(quals)
+		outer := optional
+		if !plain {
+			outer = mayFail
+		}
+		sides := [2]side{s, s}
+		if kind == joinRight || kind == joinFull {
+			sides[0] = max(s, outer)
+		}
+		if kind == joinLeft || kind == joinFull {
+			sides[1] = max(s, outer)
+		}
+		r.join(t.of("larg"), sides[0])
+		r.join(t.of("rarg"), sides[1])
+		switch {
+		case kind == joinInner:
+			r.equal(quals)
+		case kind == joinLeft && plain:
+			r.keyFrom(t.of("rarg"), left, right)
+		case kind == joinRight && plain:
+			r.keyFrom(t.of("larg"), left, right)
+		}
+	default:
+		r.note(otherView)
+	}
+}
+
+// table says whether an entry is a table.
+func (r *queryReader) table(entry int) bool {
+	if entry < 1 || entry > len(r.entries) {
 		return false
 	}
-	for i, number := range r.passes.columns {
-		at := slices.Index(table.numbers, number)
-		if at < 0 || table.table.Columns[at].Name != r.table.Columns[i].Name {
-			return false
+	kind := r.entries[entry-1].of("relkind").word
+	return r.entries[entry-1].number("rtekind") == entryRelation && (kind == "r" || kind == "p")
+}
+
+// keyFrom takes note of where the key of a table on the optional side of a join can be had from: there is a row of it
+// wherever the key has one.
+func (r *queryReader) keyFrom(side *term, a, b column) {
+	if side.kind != "RANGETBLREF" {
+		return
+	}
+	switch side.number("rtindex") {
+	case a.entry:
+		r.from[a] = b
+	case b.entry:
+		r.from[b] = a
+	}
+}
+
+// equal takes note of the columns that a condition makes equal.
+func (r *queryReader) equal(quals *term) {
+	if quals.kind == "BOOLEXPR" && quals.of("boolop").word == "and" {
+		for _, arg := range quals.of("args").items {
+			r.equal(arg)
+		}
+		return
+	}
+	if a, b, ok := r.equality(quals); ok {
+		if a, b = r.first(a), r.first(b); a != b {
+			r.sameAs[a] = b
 		}
 	}
+}
+
+// first gives the column that stands for all that are equal to one.
+func (r *queryReader) first(c column) column {
+	for next, ok := r.sameAs[c]; ok; next, ok = r.sameAs[c] {
+		c = next
+	}
+	return c
+}
+
+// equality says whether a condition is that two columns are equal, and nothing else.
+func (r *queryReader) equality(t *term) (a, b column, ok bool) {
+	args := t.of("args").items
+	if t.kind != "OPEXPR" || !equalities[t.number("opno")] || len(args) != 2 {
+		return column{}, column{}, false
+	}
+	a, okA := r.column(args[0], 0)
+	b, okB := r.column(args[1], 0)
+	return a, b, okA && okB
+}
+
+// column gives the column of a table that an expression is. Those of joins and groups stand for others.
+func (r *queryReader) column(t *term, depth int) (column, bool) {
+	entry, number := t.number("varno"), t.number("varattno")
+	if t.kind != "VAR" || t.number("varlevelsup") > 0 || entry < 1 || entry > len(r.entries) || number < 1 || depth > maxNesting {
+		return column{}, false
+	}
+	e := r.entries[entry-1]
+	var stand []*term
+	switch e.number("rtekind") {
+	case entryRelation, entrySubquery:
+		return column{entry, number}, true
+	case entryJoin:
+		stand = e.of("joinaliasvars").items
+	case entryGroup:
+		stand = e.of("groupexprs").items
+	}
+	if number > len(stand) {
+		return column{}, false
+	}
+	return r.column(stand[number-1], depth+1)
+}
+
+// shown gives the result's columns by what they hold.
+func (r *queryReader) shown() map[column][]int {
+	shown := make(map[column][]int)
+	for _, t := range r.of("targetList").items {
+		if c, ok := r.column(t.of("expr"), 0); ok && !t.is("resjunk") {
+			c = r.first(c)
+			shown[c] = append(shown[c], t.number("resno"))
+		}
+	}
+	return shown
+}
+
+// use gives what is known of an entry; ok is false where it reads no table.
+func (r *queryReader) use(entry int, shown map[column][]int) (u use, ok bool) {
+	if entry < 1 || entry > len(r.entries) {
+		r.note(otherView)
+		return use{}, false
+	}
+	u.columns = make(map[int][]int)
+	e := r.entries[entry-1]
+	switch e.number("rtekind") {
+	case entryRelation:
+		u.table, u.only = uint32(e.number("relid")), !e.is("inh")
+	case entrySubquery:
+		u.query = readQuery(e.of("subquery"))
+		if u.query.others != "" {
+			r.note(u.query.others)
+		}
+	default: // a function's rows, or values
+		return use{}, false
+	}
+	for number := 1; number <= len(e.of("eref").of("colnames").items); number++ {
+		c := column{entry, number}
+		u.columns[number] = shown[r.first(c)]
+		if from, ok := r.from[c]; ok && len(u.columns[number]) == 0 {
+			u.columns[number] = shown[r.first(from)]
+		}
+	}
+	return u, true
+}
+
+// firstUserOID is the least oid of what is not in every database (FirstNormalObjectId).
+const firstUserOID = 16384
+
+// bases says of a view which rows its own are made of.
+func (b *builder) bases(t *rewrite.Table, r *relation) {
+	if r.query == nil {
+		return
+	}
+	t.Beside = r.query.others
+	b.basesOf(t, r.query, r.nameOf, 0)
+}
+
+// nameOf gives the name of the column of a number; empty where there is none.
+func (r *relation) nameOf(number int) string {
+	if at := slices.Index(r.numbers, number); at >= 0 {
+		return r.table.Columns[at].Name
+	}
+	return ""
+}
+
+// maxViews is how many views may stand in each other.
+const maxViews = 20
+
+// basesOf adds the tables that a query reads to a view's. The columns of the query have names among the view's, or
+// none.
+func (b *builder) basesOf(t *rewrite.Table, q *stored, name func(number int) string, depth int) {
+	for _, u := range q.uses {
+		inner := func(number int) string {
+			for _, n := range u.columns[number] {
+				if name := name(n); name != "" {
+					return name
+				}
+			}
+			return ""
+		}
+		query, r := u.query, b.relations[u.table]
+		if r != nil && r.query != nil {
+			query = r.query
+			t.Beside = cmp.Or(t.Beside, query.others)
+		}
+		switch {
+		case query != nil && depth < maxViews:
+			b.basesOf(t, query, inner, depth+1)
+		case query == nil && u.table < firstUserOID: // a catalog, whose rows are nobody's
+		case r == nil || !b.base(t, r, &u, inner):
+			t.Beside = cmp.Or(t.Beside, otherView)
+		}
+	}
+}
+
+// base adds one table, if it has a key and the view all of it.
+func (b *builder) base(t *rewrite.Table, r *relation, u *use, name func(number int) string) bool {
+	family := b.family(u.table)
+	key := b.key(u.table, family)
+	if r.kind != "r" && r.kind != "p" || len(key) == 0 {
+		return false
+	}
+	base := rewrite.Base{Table: rewrite.TableName{Schema: r.name.schema, Table: r.name.table}, Only: u.only}
+	for _, column := range key {
+		at := slices.IndexFunc(r.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
+		if at < 0 || name(r.numbers[at]) == "" {
+			return false
+		}
+		base.Key = append(base.Key, name(r.numbers[at]))
+	}
+	t.Bases = append(t.Bases, base)
+	t.Rows = max(t.Rows, b.rows(family))
 	return true
 }

@@ -14,7 +14,7 @@ import (
 // lockedForms are statements whose locks are compared.
 var lockedForms = []string{
 	"SELECT * FROM t1", "SELECT id FROM t1 WHERE id = 1", "SELECT count(*) FROM t1", "SELECT max(id) FROM t1", "SELECT b, count(*) FROM t1 GROUP BY b", "SELECT DISTINCT b FROM t1",
-	"SELECT id FROM t1 WHERE id IN (SELECT k1 FROM t2)", "SELECT * FROM t1 JOIN t2 ON k1 = id", "SELECT * FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT id FROM v1", "SELECT id FROM t1 UNION SELECT k1 FROM t2",
+	"SELECT id FROM t1 WHERE id IN (SELECT k1 FROM t2)", "SELECT * FROM t1 JOIN t2 ON k1 = id", "SELECT * FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT id FROM v1", "SELECT * FROM v3", "SELECT count(*) FROM v4", "SELECT a FROM v1 WHERE id = 2 FOR UPDATE", "INSERT INTO t3 (x) SELECT id FROM v1", "SELECT id FROM t1 UNION SELECT k1 FROM t2",
 	"SELECT id FROM t1 ORDER BY id LIMIT 1", "SELECT a FROM t1 WHERE id = 2 FOR UPDATE", "SELECT a FROM t1 WHERE id < 3 FOR KEY SHARE", "SELECT t1.id FROM t1 JOIN t2 ON k1 = id FOR SHARE OF t2",
 	"SELECT id FROM t1 ORDER BY id LIMIT 1 FOR NO KEY UPDATE", "WITH q AS (SELECT id FROM t1) SELECT * FROM q WHERE id = 1",
 	"INSERT INTO t1 (id, a) VALUES (60, 60)", "INSERT INTO t1 (id, a) VALUES (1, 60) ON CONFLICT (id) DO UPDATE SET b = 'x'", "INSERT INTO t1 (id, a) VALUES (1, 60) ON CONFLICT DO NOTHING", "INSERT INTO t3 (x) SELECT id FROM t1",

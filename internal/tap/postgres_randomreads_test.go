@@ -78,7 +78,8 @@ func (w *postgresWriter) aggregate() string {
 func (w *postgresWriter) grouping() string {
 	return w.oneOf("SELECT k1, k2, count(*), grouping(k1) FROM t2 GROUP BY ROLLUP (k1, k2)", "SELECT x, e, sum(y) FROM t3 GROUP BY GROUPING SETS ((x), (e), ())",
 		"SELECT k1, count(*) FROM t2 GROUP BY CUBE (k1)", "SELECT 1 FROM t3 HAVING count(*) > 1", "SELECT b FROM t1 GROUP BY b", "SELECT count(*) FROM pt",
-		"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t3", "SELECT max(id) FROM base", "SELECT count(*) FROM v1", "SELECT sum(n) FROM v2")
+		"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t3", "SELECT max(id) FROM base", "SELECT count(*) FROM v1", "SELECT sum(n) FROM v2",
+		"SELECT count(*), max(k2) FROM v3", "SELECT n, count(*) FROM v4 GROUP BY n", "SELECT min(parent) FROM v5", "SELECT max(q) FROM v6")
 }
 
 func (w *postgresWriter) distinct() string {
@@ -179,6 +180,8 @@ func (w *postgresWriter) special() string {
 func (w *postgresWriter) oddTables() string {
 	return w.oneOf("SELECT * FROM pt", "SELECT n FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT * FROM ONLY base", "SELECT b.n, d.m FROM base b JOIN derived d USING (id)",
 		"SELECT * FROM v1", "SELECT id FROM v1 WHERE a > 10", "SELECT * FROM v2", "SELECT * FROM mv", "SELECT * FROM rl", "SELECT * FROM ruled", "SELECT * FROM pt2, tr",
+		"SELECT * FROM v3", "SELECT id, v FROM v3 WHERE k2 = 'a'", "SELECT v.b, v.*::text FROM v4 v", "SELECT v5 FROM v5", "SELECT w.x FROM v5 w (x)", "SELECT * FROM v1 NATURAL JOIN v3", "SELECT t1.b, v6.* FROM t1 LEFT JOIN v6 USING (id)", "TABLE vf", "SELECT v, id FROM vf",
+		"SELECT DISTINCT a FROM v4", "SELECT id FROM v1 UNION SELECT parent FROM v5", "WITH q AS (SELECT * FROM v3) SELECT id FROM q", "SELECT v1.id FROM t1, LATERAL (SELECT * FROM v1 WHERE v1.id > t1.a) v1", "SELECT row_to_json(v) FROM v1 v",
 		"SELECT relname FROM pg_class WHERE relname = 't1'", "SELECT table_name FROM information_schema.tables WHERE table_name = 't2'", "SELECT * FROM tmp", "SELECT * FROM fresh",
 		"EXPLAIN (COSTS OFF, VERBOSE) SELECT 1", "SELECT tableoid::regclass, * FROM base", "SELECT * FROM t1 TABLESAMPLE BERNOULLI (100)", "SHOW transaction_isolation")
 }

@@ -142,7 +142,7 @@ func (w *postgresWriter) writeOdd() string {
 		"UPDATE tr SET v = # WHERE id < 3", "INSERT INTO tr VALUES (#, 4)", "UPDATE tr SET v = v", "DELETE FROM tr WHERE id = #",
 		"DELETE FROM par WHERE id = #", "UPDATE par SET id = id + 10 WHERE id = #", "INSERT INTO kid VALUES (#, 1, 99)", "UPDATE kid SET p = #",
 		"INSERT INTO v1 (id, a) VALUES (#, #)", "UPDATE v1 SET b = 'v' WHERE id = #", "DELETE FROM v1 WHERE id = #", "INSERT INTO ruled VALUES (#, 1)", "UPDATE ruled SET v = # WHERE id = 1",
-		"INSERT INTO rl VALUES (#, 1)", "UPDATE rl SET v = #", "DELETE FROM rl WHERE v = #", "UPDATE def SET u = 3 - u", "INSERT INTO def VALUES (#, 1)", "INSERT INTO fresh VALUES (#, #)", "UPDATE fresh SET v = #",
+		"INSERT INTO rl VALUES (#, 1)", "INSERT INTO t3 (x) SELECT id FROM v3 WHERE v > #", "UPDATE t3 SET y = v.v FROM v3 v WHERE v.id = x", "UPDATE rl SET v = #", "DELETE FROM rl WHERE v = #", "UPDATE def SET u = 3 - u", "INSERT INTO def VALUES (#, 1)", "INSERT INTO fresh VALUES (#, #)", "UPDATE fresh SET v = #",
 		"TRUNCATE t3", "INSERT INTO tmp VALUES (#, #)", "UPDATE tmp SET id = id + #")
 	text = strings.ReplaceAll(text, "#", n)
 	if !strings.HasPrefix(text, "TRUNCATE") && !strings.Contains(text, "ruled") {
@@ -185,7 +185,8 @@ func (w *postgresWriter) failing() string {
 func (w *postgresWriter) definition() string {
 	return w.oneOf("CREATE TEMP TABLE tmp (id int PRIMARY KEY, v int)", "CREATE TEMP TABLE t1 (id int, temporary text)", "DROP TABLE pg_temp.t1", "DROP TABLE tmp", "CREATE TEMP TABLE tmp ON COMMIT DROP AS SELECT id, a FROM t1",
 		"ALTER TABLE fresh ADD w int DEFAULT 5", "ALTER TABLE fresh DROP COLUMN IF EXISTS v", "ALTER TABLE fresh DROP CONSTRAINT fresh_pkey", "ALTER TABLE fresh RENAME TO stale", "ALTER TABLE stale RENAME TO fresh", "DROP TABLE fresh",
-		"CREATE TABLE fresh (id text PRIMARY KEY, v int)", "SELECT id, b INTO TEMP tmp FROM t1", "CREATE TEMP VIEW t2 AS SELECT 1 AS k1", "ALTER TABLE fresh ALTER id TYPE text", "ALTER TABLE fresh RENAME COLUMN id TO key")
+		"CREATE TABLE fresh (id text PRIMARY KEY, v int)", "SELECT id, b INTO TEMP tmp FROM t1", "CREATE TEMP VIEW t2 AS SELECT 1 AS k1", "ALTER TABLE fresh ALTER id TYPE text", "ALTER TABLE fresh RENAME COLUMN id TO key",
+		"CREATE OR REPLACE VIEW vf AS SELECT k1 AS id, v FROM t2", "CREATE OR REPLACE VIEW vf AS SELECT id, v FROM tr", "DROP VIEW vf", "CREATE VIEW vf AS SELECT id, v FROM fresh", "ALTER VIEW vf RENAME TO vg", "CREATE TEMP VIEW vf AS SELECT id FROM t1")
 }
 
 func (w *postgresWriter) calling() string {

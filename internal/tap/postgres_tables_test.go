@@ -41,6 +41,10 @@ func postgresMirrorTables() []string {
 		"CREATE TABLE fresh (id int PRIMARY KEY, v int)",
 		"CREATE VIEW v1 AS SELECT id, a, b FROM t1 WHERE a IS NOT NULL",
 		"CREATE VIEW v2 AS SELECT b, count(*) AS n FROM t1 GROUP BY b",
+		"CREATE VIEW v3 AS SELECT t1.id, t2.*, v * 2 AS w FROM t1 LEFT JOIN t2 ON k1 = t1.id WHERE a IS DISTINCT FROM 5",
+		"CREATE VIEW v4 AS SELECT v1.*, pt.n, tu.t FROM v1 JOIN pt USING (id), tu",
+		"CREATE VIEW v5 WITH (security_barrier) AS SELECT k.id, s, p.id AS parent FROM kid k JOIN par p ON k.p = p.id ORDER BY k.id LIMIT 2",
+		"CREATE VIEW v6 AS SELECT rl.*, 1 / (v - 3) AS q FROM rl",
 		"CREATE MATERIALIZED VIEW mv AS SELECT 1 AS one, 'm' AS m",
 		"CREATE FUNCTION noting(i int) RETURNS int LANGUAGE plpgsql AS $$BEGIN RAISE NOTICE 'noting %', i; RETURN i; END$$",
 		"CREATE FUNCTION rows_of(i int) RETURNS SETOF int LANGUAGE sql STABLE AS $$SELECT id FROM t1 WHERE id <= i ORDER BY id$$",
@@ -50,13 +54,15 @@ func postgresMirrorTables() []string {
 		"DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'mirror_clerk') THEN CREATE ROLE mirror_clerk; END IF; END$$",
 		"GRANT SELECT (id, a), UPDATE (b), INSERT ON t1 TO mirror_clerk",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON t2, rl TO mirror_clerk",
+		"GRANT SELECT ON v1, v3, v6 TO mirror_clerk",
 		"GRANT INSERT, UPDATE, DELETE ON t3 TO mirror_clerk",
 	}
 }
 
 // postgresMirrorRows fill the tables anew.
 const postgresMirrorRows = `SET client_min_messages = error;
-	DROP TABLE IF EXISTS fresh; CREATE TABLE fresh (id int PRIMARY KEY, v int);
+	DROP VIEW IF EXISTS vf, vg; DROP TABLE IF EXISTS fresh; CREATE TABLE fresh (id int PRIMARY KEY, v int);
+	CREATE VIEW vf AS SELECT id, v FROM tr;
 	DELETE FROM t1; DELETE FROM t2; DELETE FROM t3; DELETE FROM tu; DELETE FROM kid; DELETE FROM par; DELETE FROM tr; DELETE FROM pt; DELETE FROM base;
 	DELETE FROM tx; DELETE FROM ruled; DELETE FROM rl; DELETE FROM def; SELECT setval('t1_id_seq', 1, false);
 	INSERT INTO t1 VALUES (1, 10, 'one', 1.5), (2, 20, 'two', 2), (3, NULL, NULL, NULL), (4, 40, 'one', 4.25);

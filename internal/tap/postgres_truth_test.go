@@ -48,6 +48,7 @@ var truthTables = []string{
 	"CREATE TABLE parts (id bigint PRIMARY KEY, hist text NOT NULL DEFAULT '0') PARTITION BY RANGE (id)",
 	"CREATE TABLE low PARTITION OF parts FOR VALUES FROM (0) TO (3)",
 	"CREATE TABLE high PARTITION OF parts DEFAULT",
+	"CREATE VIEW one_seen AS SELECT hist, id FROM one WHERE id > 0", "CREATE VIEW two_seen AS SELECT * FROM two ORDER BY hist", "CREATE VIEW parts_seen AS SELECT p.id, p.hist FROM parts AS p JOIN (VALUES (true)) AS v (yes) ON yes",
 	"INSERT INTO one SELECT g FROM generate_series(1, 5) g",
 	`INSERT INTO two SELECT 'a,\b;' || g, ('00000000-0000-0000-0000-00000000000' || g)::uuid FROM generate_series(1, 3) g`,
 	"INSERT INTO parts SELECT g FROM generate_series(1, 5) g",
@@ -148,7 +149,12 @@ func (c *truthClient) statement() error {
 	sql := ""
 	switch c.rng.IntN(9) {
 	case 0, 1, 2:
-		sql = fmt.Sprintf("SELECT %s, ',%d' FROM %s WHERE %s", shows, n, table, where) + []string{"", "", "", " FOR UPDATE", " FOR SHARE"}[c.rng.IntN(5)]
+		lock := []string{"", "", "", " FOR UPDATE", " FOR SHARE"}[c.rng.IntN(5)]
+		from := table
+		if lock == "" && c.rng.IntN(3) == 0 {
+			from += "_seen"
+		}
+		sql = fmt.Sprintf("SELECT %s, ',%d' FROM %s WHERE %s", shows, n, from, where) + lock
 	case 3:
 		sql = fmt.Sprintf("DELETE FROM %s WHERE %s AND length(hist) > 20 RETURNING %s, ',%d'", table, where, shows, n)
 	case 4:

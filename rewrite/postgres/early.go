@@ -18,14 +18,14 @@ func (r *reading) ends(b *block, u *usage) string {
 	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause) && !r.inPlace(b.n):
 		return plan // HAVING alone: there is one row, whatever the tables hold
 	case b.n.GroupClause != nil || b.unique || !extremes(u) || b.beyondEnds():
-	case mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):
+	case b.looksUp(), mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):
 		return plan // the minimum may come from the end of an index
 	case b.n.WhereClause == nil && len(b.rels) == 1 && b.rels[0].base != nil && b.rels[0].base.leads(u):
 		return plan
 	}
 	switch {
 	case !limited && !(b.unique && r.pinned(b)), !b.unique && !b.grouped:
-	case mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
+	case b.looksUp(), mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
 		return plan
 	}
 	return ""
@@ -100,7 +100,7 @@ func (r *reading) removable(b *block) error {
 	}
 	fails := mayFail(b.n.FromClause)
 	for _, rel := range b.rels {
-		if !fails || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
+		if !fails && !rel.looksUp() || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
 			continue
 		}
 		if rel.base == nil {

@@ -125,6 +125,9 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 	w.rels = append(w.rels, rel)
 	t, reason := w.table(n)
 	if t == nil {
+		if reason == viewed {
+			return w.view(rel, n, nullable)
+		}
 		if reason != "" {
 			w.miss(reason)
 		}

@@ -41,7 +41,7 @@ func (s *sight) collected() string {
 
 // grouped says whether the relation is a query that passes arrays outwards.
 func (rel *relation) grouped() bool {
-	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.source.Array })
+	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.source.Array && !s.lookup })
 }
 
 // oneRow says whether the block gives one row, whatever its tables hold, but for functions that return sets, and the

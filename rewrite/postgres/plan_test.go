@@ -65,6 +65,12 @@ func with(t *rewrite.Table, change func(*rewrite.Table)) *rewrite.Table {
 	return t
 }
 
+// view makes a table a view of others.
+func view(t *rewrite.Table, beside string, bases ...rewrite.Base) *rewrite.Table {
+	t.View, t.Beside, t.Bases = true, beside, bases
+	return t
+}
+
 func testSchema() tables {
 	return tables{
 		"public.item":    table("public.item", "id int4, name text, price numeric, stock int4", "primary(id)", "by_price(price)"),
@@ -87,12 +93,20 @@ func testSchema() tables {
 		"public.mixed": with(table("public.mixed", "id int4"), func(t *rewrite.Table) {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
 		}),
-		"public.v":       with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View = true }),
-		"public.mv":      with(table("public.mv", "id int4"), func(t *rewrite.Table) { t.View, t.Materialized = true, true }),
-		"public.far":     with(table("public.far", "id int4"), func(t *rewrite.Table) { t.Foreign = true }),
-		"public.ruled":   with(table("public.ruled", "id int4", "primary(id)"), func(t *rewrite.Table) { t.Rules = true }),
-		"public.secured": with(table("public.secured", "id int4", "primary(id)"), func(t *rewrite.Table) { t.RowSecurity = true }),
-		"public.hidden":  table("public.hidden", "id int4", "primary(id)"),
+		"public.v":     with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View, t.Beside = true, "view" }),
+		"public.items": view(table("public.items", "id int4, name text"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
+		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
+			rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"item"}}),
+		"public.lines":       view(table("public.lines", "o int8, n int2, s int8"), "view", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
+		"public.only_parent": view(table("public.only_parent", "id int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
+		"public.huges":       with(view(table("public.huges", "id int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "huge"}, Key: []string{"id"}}), func(t *rewrite.Table) { t.Rows = 1_000_000 }),
+		"public.veiled":      view(table("public.veiled", "id int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
+		"public.one":         view(table("public.one", "n int4"), ""),
+		"public.mv":          with(table("public.mv", "id int4"), func(t *rewrite.Table) { t.View, t.Materialized = true, true }),
+		"public.far":         with(table("public.far", "id int4"), func(t *rewrite.Table) { t.Foreign = true }),
+		"public.ruled":       with(table("public.ruled", "id int4", "primary(id)"), func(t *rewrite.Table) { t.Rules = true }),
+		"public.secured":     with(table("public.secured", "id int4", "primary(id)"), func(t *rewrite.Table) { t.RowSecurity = true }),
+		"public.hidden":      table("public.hidden", "id int4", "primary(id)"),
 		"public.trig": with(table("public.trig", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
@@ -112,7 +126,7 @@ func taggedSchema() tables {
 	schema["public.bare"] = table("public.bare", "id int4, b text", "primary(id)")
 	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"), func(t *rewrite.Table) { t.Columns[1].Generated = true })
 	schema["public.readonly"] = table("public.readonly", "id int4, b text", "primary(id)")
-	schema["public.exposing"] = with(table("public.exposing", "id int4"), func(t *rewrite.Table) { t.View = true })
+	schema["public.exposing"] = view(table("public.exposing", "id int4"), "view")
 	for name, t := range schema {
 		if name == "public.bare" || name == "public.loose" || t.View && name != "public.exposing" {
 			continue

@@ -21,7 +21,7 @@
 //   - tables.go finds the tables that names mean, sources.go those of a FROM clause, identity.go spells what
 //     identifies their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, place.go finds the queries in the text, query.go and from.go go down into
-//     them, with.go into common table expressions; columns.go counts their columns, extend.go adds to them;
+//     them, with.go into common table expressions, view.go beside views; columns.go counts their columns, extend.go adds to them;
 //     aggregate.go, nested.go, distinct.go and union.go see to rows that stand for several, select.go, serializable.go and early.go
 //     to what the server might not have read.
 //   - Cursors: cursor.go, whose queries are reads.

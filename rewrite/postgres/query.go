@@ -19,6 +19,7 @@ type sight struct {
 	names    []string
 	single   bool // an array of one identity at most
 	repeated bool // a join may show one array in many rows
+	lookup   bool // the row is looked up by its key, beside the rows of a view
 }
 
 // A block is one SELECT without set operators.
@@ -237,6 +238,8 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 		return "ORDER BY position", nil
 	case wide > maxTargets:
 		return "columns", nil
+	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Cursor != nil):
+		return "plan", nil
 	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Cursor != nil:
 		if reason, err := r.otherPlan(b, u); reason != "" || err != nil {
 			return reason, err

@@ -123,6 +123,18 @@ func TestReadsOfEveryFormTellTheRowsThatTheyAreMadeOf(t *testing.T) {
 		{"SELECT price_of(item_id) FROM orders WHERE item_id = 1", map[string]string{"orders": "item_id = 1"}, history.Inexact},
 		{"SELECT count(*) FROM (SELECT id FROM item UNION ALL SELECT a FROM loose) u", map[string]string{"item": all, "loose": all}, history.Exact},
 		{"SELECT u.id FROM (SELECT id, name FROM item UNION ALL SELECT id, note FROM orders) u JOIN kv ON k = u.name", map[string]string{"item": "false", "orders": "id = 1", "kv": "k = 'a'"}, history.Exact},
+		{"SELECT * FROM items", map[string]string{"item": "stock > 0"}, history.Exact},
+		{"SELECT id, name FROM sold WHERE qty > 1", map[string]string{"orders": "qty > 1", "item": "id < 3"}, history.Exact},
+		{"SELECT o.note, v.name FROM orders o LEFT JOIN items v ON v.id = o.item_id", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
+		{"SELECT s.id, v.name FROM sold s JOIN items v ON v.id = s.item WHERE s.id < 3", map[string]string{"orders": "id < 3", "item": "id = 1"}, history.Exact},
+		{"SELECT count(*) FROM items", map[string]string{"item": "stock > 0"}, history.Exact},
+		{"SELECT item, sum(qty) FROM sold GROUP BY item ORDER BY item", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
+		{"SELECT DISTINCT name FROM sold ORDER BY name", map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
+		{"SELECT id FROM items UNION SELECT a FROM loose", map[string]string{"item": "stock > 0", "loose": all}, history.Exact},
+		{"WITH w AS (SELECT * FROM sold) SELECT w.id FROM w WHERE item = 1 LIMIT 9", map[string]string{"orders": "item_id = 1", "item": "id = 1"}, history.Exact},
+		{"WITH RECURSIVE t AS (SELECT id FROM items WHERE id = 1 UNION ALL SELECT i.id FROM items i JOIN t ON i.id = t.id + 1) SELECT * FROM t", map[string]string{"item": "stock > 0"}, history.Exact},
+		{"SELECT i.id, s.n FROM items i, LATERAL (SELECT count(*) AS n FROM sold WHERE item = i.id) s", map[string]string{"item": "stock > 0", "orders": "item_id < 3"}, history.Exact},
+		{"SELECT o, n FROM lines", map[string]string{"line": all}, history.Inexact},
 		{"SELECT id FROM item WHERE id IN (SELECT item_id FROM orders)", map[string]string{"item": "id < 3"}, history.Inexact},
 	} {
 		plans, hidden := tw.both(c.text)

@@ -118,6 +118,32 @@ SELECT name, nope FROM item GROUP BY name
 SELECT name, id FROM item GROUP BY name
 SELECT count(*), generate_series(1, 2) FROM item
 SELECT sum(a) FROM part
+SELECT * FROM items ORDER BY id
+SELECT v, row_to_json(v), v.*::text FROM items v ORDER BY id
+SELECT x.a FROM items AS x (a) WHERE x.a > 1
+SELECT x.a FROM items AS x (a, b, c)
+SELECT name, nope FROM items
+SELECT ctid FROM items
+SELECT name FROM items GROUP BY id
+SELECT v.id, 1 / (v.id - 1) FROM items v ORDER BY 1
+SELECT * FROM sold NATURAL JOIN orders ORDER BY id
+SELECT i.id, s.* FROM item i LEFT JOIN sold s ON s.item = i.id ORDER BY 1, 2
+SELECT i.id FROM item i LEFT JOIN sold s ON s.item = i.id AND 1 / s.qty > 0 ORDER BY 1
+SELECT count(*), max(id), min(name) FROM items
+SELECT max(id) FROM items
+SELECT item, sum(qty) FROM sold GROUP BY 1 HAVING sum(qty) > 1 ORDER BY 1
+SELECT DISTINCT name FROM sold ORDER BY 1
+SELECT DISTINCT ON (item) item, qty FROM sold ORDER BY 1, 2
+SELECT id FROM items UNION SELECT a FROM loose ORDER BY 1
+SELECT id FROM items INTERSECT SELECT a FROM loose ORDER BY 1
+SELECT id, rank() OVER (ORDER BY name DESC) FROM items ORDER BY 1
+SELECT * FROM items ORDER BY id FOR UPDATE
+SELECT i.id FROM item i, items v WHERE v.id = i.id ORDER BY 1 FOR SHARE OF i
+SELECT * FROM one, only_parent
+SELECT * FROM lines ORDER BY o, n OFFSET 1
+SELECT id FROM item WHERE EXISTS (SELECT FROM items v WHERE v.id = item.id) ORDER BY 1
+SELECT (SELECT v FROM items v WHERE v.id = i.id) FROM items i ORDER BY i.id
+TABLE items ORDER BY id
 SELECT count(*) FROM parent
 SELECT count(*) FROM kv WHERE k LIKE 'c%'
 SELECT count(*) FROM "Odd"

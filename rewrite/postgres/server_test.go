@@ -44,6 +44,11 @@ const serverTables = `
 	CREATE AGGREGATE total(int) (SFUNC = int4pl, STYPE = int, INITCOND = 0);
 	CREATE AGGREGATE largest(int) (SFUNC = int4larger, STYPE = int, SORTOP = >);
 	CREATE AGGREGATE concat(text) (SFUNC = textcat, STYPE = text);
+	CREATE VIEW items AS SELECT id, name FROM item WHERE stock > 0;
+	CREATE VIEW sold AS SELECT o.id, item_id AS item, name, qty FROM orders o LEFT JOIN item i ON i.id = item_id;
+	CREATE VIEW lines AS SELECT order_id AS o, no AS n, count(*) OVER () AS s FROM line;
+	CREATE VIEW only_parent AS SELECT id FROM ONLY parent;
+	CREATE VIEW one AS SELECT 1 AS n;
 	CREATE TRIGGER change BEFORE INSERT OR UPDATE ON trig FOR EACH ROW EXECUTE FUNCTION change();
 	INSERT INTO item VALUES (1, 'pen', 1.50, 10), (2, 'ink', 7, 3), (3, NULL, NULL, 0);
 	INSERT INTO orders VALUES (1, 1, 2, 'a'), (2, 1, 1, NULL), (3, 2, 5, 'c'), (4, 9, 1, 'd');

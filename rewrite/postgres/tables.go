@@ -22,7 +22,7 @@ func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, string) {
 	case t.Materialized:
 		return nil, "materialized view"
 	case t.View:
-		return nil, "view"
+		return nil, viewed
 	case t.Foreign, pl.holdsForeign(t):
 		return nil, "foreign table"
 	case t.OtherStorage:
