@@ -236,6 +236,9 @@ type Plan struct {
 	// its semicolon, the last at the end of the text. Every statement can be sent to the server by itself.
 	// Nil: the text is one statement, or must not be cut.
 	Parts []int
+	// AtOnce says that the plan holds only if all rows are fetched at once: for a client that may leave some
+	// unfetched the server could read less. PostgreSQL only.
+	AtOnce bool
 	// Predicates are the conditions by which the statement chooses the rows of a table that it tells, all of
 	// them, in mode predicates. PostgreSQL only.
 	Predicates []Predicate

@@ -39,10 +39,6 @@ var rowStatements = map[string]int{pgbench.SelectOnly: 1, pgbench.SimpleUpdate: 
 // shows pgbench's own two statements.
 var leastExact = map[string]int{pgbench.SelectOnly: 98, pgbench.SimpleUpdate: 99, pgbench.TPCBLike: 99, reports: 99, readModifyWrite: 99}
 
-// leastExactReports is that of the reports at SERIALIZABLE, where groups that an index may put in order go as they are
-// in the extended protocol: a client can leave rows unfetched, which the server then does not read.
-const leastExactReports = 90
-
 // ownStatements is how many statements pgbench sends by itself before a built-in script: it counts the branches,
 // and asks the catalog for partitions.
 const ownStatements = 2
@@ -165,11 +161,7 @@ func holdCoverage(t *testing.T, r pgbenchRun) {
 	if c.Statements < want || r.items.Failed() == 0 && c.Statements > want+ownStatements {
 		t.Errorf("%s, %s: %d statements were recorded of %d", r.script, r.protocol, c.Statements, want)
 	}
-	least := leastExact[r.script]
-	if r.script == reports && r.level == history.Serializable && r.protocol != "simple" {
-		least = leastExactReports
-	}
-	if 100*c.Exact < least*c.Statements {
+	if 100*c.Exact < leastExact[r.script]*c.Statements {
 		t.Errorf("%s, %s: %d of %d statements are exact; the others: %v", r.script, r.protocol, c.Exact, c.Statements, c.Reasons)
 	}
 	if c.Indeterminate > 0 {

@@ -41,7 +41,7 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 			p.reason = st.form.reason
 		}
 		return name
-	case p.reason == "" && s.status != 'E' && s.adapts(st, env):
+	case p.reason == "" && s.status != 'E' && !long && s.adapts(st, env):
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
 		return s.formBeside(st, p.form)

@@ -94,6 +94,9 @@ func (s *Session) clientMessage(m message) error {
 		s.toServer = append(s.toServer, m.raw...) // the server takes no notice
 		return nil
 	}
+	if m.kind == 'Q' || m.kind == 'F' {
+		s.runsAlone()
+	}
 	if begins(m.kind) {
 		s.beginSegment()
 		s.closeOrphans()
@@ -137,12 +140,14 @@ func (s *Session) sync(m message) {
 	s.segment.open = false
 	s.owe(owed{kind: owesSync})
 	s.toServer = append(s.toServer, m.raw...)
+	if !s.ahead.block { // portals end with the implicit transaction
+		s.names.rebindable = s.names.rebindable[:0]
+	}
 	s.aheadEnds()
 }
 
 // query takes a text of statements. A long one is passed on as it comes.
 func (s *Session) query(m message) {
-	s.runs++
 	x := owed{kind: owesQuery, form: &form{}}
 	s.segment.open = false
 	defer s.aheadEnds()

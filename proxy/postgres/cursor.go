@@ -150,7 +150,7 @@ func (s *Session) credit(declare, st *history.Stmt, moved bool) {
 	if len(declare.Accesses)+len(st.Accesses) > maxSeen {
 		lower(declare, history.Inexact, "too many rows")
 	} else {
-		declare.Accesses, declare.Places = append(declare.Accesses, st.Accesses...), append(declare.Places, st.Places...)
+		appendAccesses(declare, st)
 	}
 	declare.Rows += st.Rows
 	st.Accesses, st.Places = nil, nil

@@ -94,7 +94,7 @@ func (s *Session) bind(m message) {
 		return
 	}
 	p := x.portal
-	p.bound = s.runs + 1
+	p.bound = s.ran + 1
 	if p.form = st.form; p.form.script != nil {
 		p.on = s.choose(b.statement, st, p, m.more > 0)
 	}
@@ -122,6 +122,7 @@ func (s *Session) bind(m message) {
 	}
 	s.owe(x)
 	s.names.sent.portals[b.portal] = p
+	s.mayRebind(b.portal, p, m.body)
 	s.sendBind(m, &b, p.on, codes)
 }
 
@@ -201,14 +202,17 @@ func (s *Session) execute(m message) {
 	r := reader{b: m.body}
 	x := owed{kind: owesExecute, name: string(r.cString())}
 	rows := r.uint32()
+	s.runs(x.name)
 	p := s.names.sent.portals[x.name]
 	if p != nil {
+		if rows != 0 {
+			p = s.rebind(x.name, rowLimit)
+		}
 		s.rerun(x.name, p)
 		s.looks(x.name, p)
-		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.runs+1
-		p.sent = true
+		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.ran
+		p.sent, p.kept = true, nil
 	}
-	s.runs++
 	s.owe(x)
 	from := len(s.toServer)
 	s.toServer = append(s.toServer, m.raw...)

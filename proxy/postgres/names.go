@@ -31,10 +31,12 @@ type portal struct {
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
 	args   []string
+	kept   []byte // the body of its Bind, where it may have to be bound anew
 	// literals are the parameters as SQL reads them, for a form with predicates; empty where they cannot be read.
 	literals []string
-	reason   string       // why its observation is less than its plan's
-	opened   bool         // it has given some of its rows
+	reason   string // why its observation is less than its plan's
+	opened   bool   // it has given some of its rows
+	pieces   pieces
 	cursor   *declaration // nil: a Bind made it
 	sent     bool         // an Execute of it was sent
 	bound    uint64       // how many statements the client had sent to be run before the Bind, and one; 0: no Bind made it
@@ -64,6 +66,8 @@ type names struct {
 	// unsure says that some of what was sent was not done: sent is to become real when nothing is owed.
 	unsure bool
 	made   int // names of isotap's own that were given
+	// rebindable are the portals whose Bind is kept.
+	rebindable []string
 	// orphans stand beside statements that SQL took away.
 	orphans []string
 }

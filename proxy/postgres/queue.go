@@ -99,6 +99,12 @@ func (s *Session) owe(x owed) {
 	}
 }
 
+// oweSync sends a Sync of isotap's own.
+func (s *Session) oweSync() {
+	s.owe(owed{kind: owesSync, own: true, silent: true})
+	s.toServer = appendMessage(s.toServer, 'S')
+}
+
 // head is the reply that the server's next message belongs to; nil when it owes none. It is gone once it is settled.
 func (s *Session) head() *owed {
 	if len(s.queue) == 0 {

@@ -53,6 +53,10 @@ func describe(what byte, name string) *pgproto3.Describe {
 	return &pgproto3.Describe{ObjectType: what, Name: name}
 }
 
+func closes(what byte, name string) *pgproto3.Close {
+	return &pgproto3.Close{ObjectType: what, Name: name}
+}
+
 // bind binds parameters in text, with the result's format codes.
 func bind(portal, statement string, codes []int16, values ...string) *pgproto3.Bind {
 	b := &pgproto3.Bind{DestinationPortal: portal, PreparedStatement: statement, ResultFormatCodes: codes}
@@ -209,7 +213,7 @@ var scripts = map[string][]step{
 		send(1, bind("", "u", nil, "1"), execute("", 0), syncs),
 		send(1, parse("i", "INSERT INTO t (id, s) VALUES ($1, $2) RETURNING id, s"), describe('S', "i"), bind("p", "i", []int16{1, 0}, "50", "x"), describe('P', "p"), execute("p", 0), syncs),
 		send(1, bind("", "i", []int16{0}, "50", "x"), execute("", 0), syncs),
-		send(1, &pgproto3.Close{ObjectType: 'S', Name: "a"}, &pgproto3.Close{ObjectType: 'P', Name: "nothing"}, syncs),
+		send(1, closes('S', "a"), closes('P', "nothing"), syncs),
 		send(1, bind("", "a", nil, "1"), execute("", 0), syncs),
 		send(1, parse("u", "SELECT 1"), syncs), send(1, describe('S', "nothing"), syncs), send(1, execute("nothing", 0), syncs),
 		send(1, parse("", ""), bind("", "", nil), describe('P', ""), execute("", 0), syncs),
@@ -238,7 +242,7 @@ var scripts = map[string][]step{
 		send(1, parse("a", "SELECT id, s FROM t ORDER BY id"), bind("p", "a", []int16{1, 0}), execute("p", 2), syncs),
 		send(1, describe('P', "p"), execute("p", 3), syncs), send(1, execute("p", 0), syncs), send(1, execute("p", 0), syncs),
 		query("FETCH 2 FROM p"),
-		send(1, &pgproto3.Close{ObjectType: 'P', Name: "p"}, execute("p", 0), syncs), query("ROLLBACK"),
+		send(1, closes('P', "p"), execute("p", 0), syncs), query("ROLLBACK"),
 		send(1, bind("p", "a", nil), execute("p", 2), execute("p", 2), syncs), send(1, execute("p", 2), syncs),
 		query("BEGIN"), query("DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id"), query("FETCH 2 FROM c"), send(1, execute("c", 1), syncs), query("COMMIT"),
 		send(1, parse("", "INSERT INTO t (id) SELECT g FROM generate_series(100, 104) g RETURNING id"), bind("", "", nil), execute("", 2), execute("", 2), execute("", 0), syncs),
@@ -262,7 +266,7 @@ var scripts = map[string][]step{
 		query("BEGIN"),
 		send(1, parse("", "DECLARE c BINARY CURSOR FOR SELECT id, s FROM t WHERE id > $1 ORDER BY id", 23), describe('S', ""), bind("", "", nil, "2"), describe('P', ""), execute("", 0), syncs),
 		send(1, describe('P', "c"), parse("f", "FETCH 2 FROM c"), describe('S', "f"), bind("", "f", []int16{1, 0}), describe('P', ""), execute("", 0), bind("", "f", nil), execute("", 1), execute("", 0), execute("c", 1), syncs),
-		send(1, parse("m", "MOVE c"), bind("", "m", nil), execute("", 0), &pgproto3.Close{ObjectType: 'P', Name: "c"}, syncs),
+		send(1, parse("m", "MOVE c"), bind("", "m", nil), execute("", 0), closes('P', "c"), syncs),
 		send(1, parse("", "DECLARE c CURSOR FOR SELECT id, s FROM t ORDER BY id"), bind("", "", nil), execute("", 0), parse("f2", "FETCH 2 FROM c"), bind("", "f2", []int16{0, 1}), execute("", 0), bind("", "f2", []int16{0, 1, 1}), execute("", 0), syncs),
 		query("ROLLBACK")),
 	"described in a failed transaction": {

@@ -143,7 +143,7 @@ func (s *Session) acknowledged(x *owed, m message) error {
 			s.segment.parsed = append(s.segment.parsed, x.name)
 		}
 	case x.kind == owesBind && m.kind == '2':
-		if st := real.statements[x.from]; st != x.statement && st != nil {
+		if st := real.statements[x.from]; !x.own && st != x.statement && st != nil {
 			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: "not followed"}
 		}
 		real.portals[x.name] = x.portal

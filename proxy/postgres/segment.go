@@ -132,8 +132,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	s.skip()
 	if s.skipping {
 		s.skipping = false
-		s.owe(owed{kind: owesSync, own: true})
-		s.toServer = appendMessage(s.toServer, 'S')
+		s.oweSync()
 	}
 	s.head().silent = true
 	return true

@@ -110,7 +110,7 @@ type Session struct {
 	queue []owed // the replies that the server owes, oldest first
 	room  []owed // where they stand
 	due   int    // how many of them it will send without being asked again
-	runs  uint64 // how many texts and portals the client has sent to be run
+	ran   uint64 // how many texts and portals the client has sent to be run
 	// skipping says that after an error the server skips what comes, up to the next Sync.
 	skipping bool
 	copying

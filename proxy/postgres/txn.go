@@ -56,6 +56,8 @@ func (s *Session) completed(x *owed, tag string) {
 	if c.swallow {
 		st.Rows = 0
 	}
+	part := piecesOf(c)
+	part.before(&s.seen, c, &st)
 	s.takeSightings(c, &st, false)
 	s.snapshot = s.snapshot || st.Observation != history.Nothing
 	s.lastEnd = s.now
@@ -63,6 +65,8 @@ func (s *Session) completed(x *owed, tag string) {
 	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
 		st.Observation, st.Reason = history.Nothing, "" // it reads nothing yet
 	}
+	s.piece(part, c.plan, &st, true)
+	s.tear(c.plan)
 	s.settle(c.plan, tag, st)
 	s.declared(c, c.form.plan(x.at), &st)
 	if c.plan != nil {
@@ -102,11 +106,11 @@ func (s *Session) observe(c *current) history.Stmt {
 	}
 	if c.portal != nil {
 		lower(&st, history.Opaque, c.portal.reason)
-		if c.portal.opened && c.portal.cursor == nil {
-			lower(&st, history.Inexact, "row limit")
+		if c.portal.opened && c.portal.cursor == nil && p.Locking != history.NoLock {
+			lower(&st, history.Inexact, rowLimit)
 		}
 		if c.portal.early {
-			lower(&st, history.Inexact, "bound early")
+			lower(&st, history.Inexact, boundEarly)
 		}
 	}
 	return st
@@ -233,6 +237,9 @@ func (s *Session) failed(x *owed, e *serverError) {
 	st := s.observe(&s.current)
 	st.Rows, st.Void = s.current.rows, true
 	st.Error = history.Error{SQLState: e.code}
+	if p := s.current.portal; p != nil && p.opened && p.cursor == nil {
+		lower(&st, history.Inexact, rowLimit)
+	}
 	if p := s.current.plan; p != nil && st.Reason == refusedWith(e.code) { // it was not isotap's doing
 		st.Observation, st.Reason = p.Observation, p.Reason
 	}
@@ -253,20 +260,26 @@ const syntaxError = "42601"
 
 // suspended takes a portal that has given as many rows as it was asked for.
 func (s *Session) suspended() {
-	p := s.current.portal
-	// What a SELECT has shown so far is what LIMIT would have it read. The rows of a write are all written,
-	// and groups tell of more than was shown; what is fetched later is as old as the portal.
-	p.opened = p.opened || p.plan == nil || p.plan.Kind != history.Select || slices.ContainsFunc(p.plan.Sources, func(s rewrite.Source) bool { return s.Array })
-	st := s.observe(&s.current)
-	p.opened, st.Predicates = true, nil // rows that match may come
-	st.Rows = s.current.rows
-	s.takeSightings(&s.current, &st, false)
-	s.snapshot, s.lastEnd = true, s.now
-	s.fetched(&s.current, &st)
-	s.record(st)
-	if s.current.plan != nil {
-		s.ranOne(s.current.plan)
+	c := &s.current
+	st := s.observe(c)
+	st.Rows = c.rows
+	part := piecesOf(c)
+	if st.Kind != history.Select {
+		st.Affected = c.rows
 	}
+	part.before(&s.seen, c, &st)
+	s.takeSightings(c, &st, false)
+	s.snapshot, s.lastEnd = true, s.now
+	s.fetched(c, &st)
+	if !s.piece(part, c.plan, &st, false) {
+		st.Predicates = nil // rows that match may come
+		s.record(st)
+	}
+	c.portal.opened = true
+	if c.plan != nil {
+		s.ranOne(c.plan)
+	}
+	s.tear(c.plan)
 }
 
 // record puts a statement into its transaction. One that leaves no trace in a history has none.

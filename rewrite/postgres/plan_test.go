@@ -168,6 +168,8 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			s.Nested = true
 		case "backslashes":
 			s.Backslashes = true
+		case "extended":
+			s.Extended = true
 		case "hex", "strict", "columns", "predicates":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)
@@ -274,7 +276,7 @@ func flags(p *rewrite.Plan) string {
 	}{
 		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning}, {"ends-txn", p.EndsTxn},
 		{"chains", p.Chains}, {"may-restart", p.MayRestart}, {"changes-session", p.ChangesSession},
-		{"changes-schema", p.ChangesSchema}, {"calls", p.Calls},
+		{"changes-schema", p.ChangesSchema}, {"calls", p.Calls}, {"at-once", p.AtOnce},
 	} {
 		if f.set {
 			b.WriteString(" | " + f.name)

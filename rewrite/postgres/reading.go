@@ -20,6 +20,7 @@ type reading struct {
 	unseen  string              // why not all that is read is seen; the first reason stays
 	columns int                 // names given to columns that queries pass outwards
 	lateral int                 // LATERAL queries around the one that is looked at
+	atOnce  bool                // all rows must be fetched at once
 	// uses are the names in FROM clauses that were taken for common table expressions, stars those of select lists that
 	// were taken into account, known the queries that were.
 	uses  map[*ast.RangeVar]*common
@@ -97,6 +98,7 @@ func (r *reading) statement() error {
 	if err := r.append(blocks, shown); err != nil {
 		return err
 	}
+	r.plan.AtOnce = r.atOnce
 	if r.unseen != "" {
 		r.lower(r.unseen)
 	} else {

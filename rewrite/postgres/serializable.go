@@ -23,9 +23,14 @@ func (r *reading) otherLocks(b *block, u *usage) (string, error) {
 		return plan, nil // it stops when it has enough groups, in the order of its plan
 	case extremes(u) && !b.beyondEnds() && b.indexed(argumentsOf(u), false):
 		return plan, nil
-	case r.mayStop(b) && (b.indexed(b.n.GroupClause, true) || b.unique && b.indexed(b.n.TargetList, true)):
-		return plan, nil // groups may come in an index's order, from all of it or, one by one, from a part
-	case b.n.LockingClause != nil:
+	case b.indexed(b.n.GroupClause, true), b.unique && b.indexed(b.n.TargetList, true):
+		// Groups may come in an index's order, from all of it or, one by one, from a part.
+		if b.n.WhereClause != nil || b.n != r.tree {
+			return plan, nil
+		}
+		r.atOnce = r.session.Extended
+	}
+	if b.n.LockingClause != nil {
 		return "", nil
 	}
 	computed, shown, err := r.computed(b)
@@ -40,12 +45,6 @@ func (r *reading) otherLocks(b *block, u *usage) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// mayStop says whether a block's tables may be read in part, because of conditions or since not all of its groups may be
-// asked for.
-func (r *reading) mayStop(b *block) bool {
-	return b.n.WhereClause != nil || b.n != r.tree || r.session.Extended
 }
 
 // readsAll says whether a block that groups reads all rows of a table, whatever its plan: nothing but outer joins come to

@@ -1,0 +1,113 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A portal's rows may be fetched in pieces, by several Executes with a row limit. What they show is one statement's: all
+// of it is as old as the portal, and belongs to the record of the first Execute.
+
+// pieces is what a portal that is fetched in pieces has shown so far.
+type pieces struct {
+	txn *history.Txn // that has the record; nil: there is none
+	at  int          // the record among its statements
+	// observation and reason are what they would be if all rows had come.
+	observation history.Observation
+	reason      string
+	rows        uint64
+	arrays      uint64
+	// torn says that some rows may have been fetched in another way.
+	torn bool
+}
+
+// piecesOf gives the pieces that the result which comes in is one of; nil where each is a statement of its own: what is
+// fetched from SQL's cursors is put elsewhere, and rows that are locked are read as they are fetched.
+func piecesOf(c *current) *pieces {
+	if c.portal == nil || c.portal.cursor != nil || c.plan != nil && c.plan.Locking != history.NoLock {
+		return nil
+	}
+	return &c.portal.pieces
+}
+
+// before counts what earlier pieces have shown among what this one has, before it is judged.
+func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
+	if g == nil {
+		return
+	}
+	if s.rows += g.rows; st.Kind != history.Select {
+		st.Affected += g.rows
+	}
+	s.arrays |= g.arrays
+	g.rows, g.arrays = g.rows+c.rows, s.arrays
+}
+
+// shownInPart says whether the rows that a statement has shown tell all that it has read for them, as if it had a LIMIT.
+// The rows of a write are all written, and groups tell of more than was shown.
+func shownInPart(p *rewrite.Plan) bool {
+	return p != nil && p.Kind == history.Select && !slices.ContainsFunc(p.Sources, func(s rewrite.Source) bool {
+		return s.Array || writes(&s)
+	})
+}
+
+// piece puts what an Execute has shown into the record of its portal, and says whether it did: the first one's is the
+// record. The last one tells that there are no more rows.
+func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bool) bool {
+	switch {
+	case g == nil, g.txn != nil && g.txn != s.txn:
+		return false
+	case g.txn == nil && last: // all rows came at once
+		return true
+	case g.txn == nil:
+		g.observation, g.reason = st.Observation, st.Reason
+		if st.Predicates = nil; !shownInPart(plan) { // rows that match may come
+			lower(st, history.Inexact, rowLimit)
+		}
+		if s.record(*st); s.txn != nil && st.Observation != history.Nothing {
+			g.txn, g.at = s.txn, len(s.txn.Stmts)-1
+		}
+		return true
+	}
+	record := &g.txn.Stmts[g.at]
+	if len(record.Accesses)+len(st.Accesses) > maxSeen {
+		lower(st, history.Inexact, "too many rows")
+	} else {
+		appendAccesses(record, st)
+	}
+	if g.observation < st.Observation {
+		g.observation, g.reason = st.Observation, st.Reason
+	}
+	record.Observation, record.Reason, record.Rows = g.observation, g.reason, record.Rows+st.Rows
+	record.Affected = st.Affected
+	if whole := last && !g.torn; whole {
+		record.Predicates = st.Predicates
+	} else if !shownInPart(plan) {
+		lower(record, history.Inexact, rowLimit)
+	}
+	st.Observation, st.Reason = history.Nothing, ""
+	st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
+	return true
+}
+
+// appendAccesses puts what one statement has read and written behind what another has.
+func appendAccesses(to, from *history.Stmt) {
+	if to.Images != nil || from.Images != nil {
+		images := make([]string, len(to.Accesses)+len(from.Accesses))
+		copy(images, to.Images)
+		copy(images[len(to.Accesses):], from.Images)
+		to.Images = images
+	}
+	to.Accesses, to.Places = append(to.Accesses, from.Accesses...), append(to.Places, from.Places...)
+}
+
+// tear takes a statement that has run for what it may have fetched from portals, by their names.
+func (s *Session) tear(p *rewrite.Plan) {
+	if p != nil && !p.Calls && !p.ChangesSession && (p.Cursor == nil || p.Cursor.Verb == rewrite.DeclareCursor || p.Cursor.Verb == rewrite.CloseCursor) {
+		return
+	}
+	for _, portal := range s.names.real.portals {
+		portal.pieces.torn = true
+	}
+}

@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Some forms of a text show what it reads only if all of its rows are fetched at once ([rewrite.Plan].AtOnce), and
+// whether they are a client says as late as with Execute. So the Bind of such a form is kept, and is done once more
+// with the client's own text where the client turns out to fetch in pieces. No other statement runs in between: at
+// SERIALIZABLE both see the same rows.
+
+// The reasons why a portal is bound anew.
+const (
+	rowLimit   = "row limit"
+	boundEarly = "bound early"
+)
+
+// mayRebind keeps the Bind of a portal that may have to be bound anew.
+func (s *Session) mayRebind(name string, p *portal, bind []byte) {
+	if !p.form.rewritten || p.plan == nil || !p.plan.AtOnce {
+		return
+	}
+	p.kept = bytes.Clone(bind)
+	if !slices.Contains(s.names.rebindable, name) {
+		s.names.rebindable = append(s.names.rebindable, name)
+	}
+}
+
+// runs takes note that a statement is sent to be run, of the portal of that name or of none. Portals that were bound
+// to run at once and are not the next to run are bound anew: another statement must not come before.
+func (s *Session) runs(name string) {
+	for _, other := range s.names.rebindable {
+		if other != name {
+			s.rebind(other, boundEarly)
+		}
+	}
+	s.names.rebindable = s.names.rebindable[:0]
+	s.ran++
+}
+
+// runsAlone takes note that a Query or a FunctionCall is sent. What is bound anew before it has a Sync of its own, unless
+// the client owes one: the server leaves out what follows an error.
+func (s *Session) runsAlone() {
+	open, owed := s.segment.open, len(s.queue)
+	if s.runs(""); !open && len(s.queue) > owed {
+		s.oweSync()
+	}
+}
+
+// rebind binds a portal to the client's own text instead of what was made of it, for a reason, and gives it.
+func (s *Session) rebind(name string, reason string) *portal {
+	p := s.names.sent.portals[name]
+	if p == nil || p.kept == nil {
+		return p
+	}
+	b, err := readBind(p.kept, false)
+	if err != nil {
+		return p
+	}
+	original := *p
+	original.form, original.reason, original.kept = form{script: p.form.script, reason: reason}, reason, nil
+	s.owe(owed{kind: owesClose, own: true, silent: true, closes: 'P', name: name})
+	s.toServer = appendNamed(s.toServer, 'C', 'P', name)
+	st := p.of
+	stands := s.names.sent.stands(st)
+	if !stands { // neither does what stood beside it
+		st = &statement{text: st.text, types: st.types, form: st.form}
+	}
+	on := s.original(st)
+	original.on = on
+	s.owe(owed{kind: owesBind, own: true, silent: true, name: name, from: b.statement, portal: &original})
+	s.sendBind(message{body: p.kept}, &b, on, widened(b.codes, p.of.cut))
+	if !stands {
+		s.closeOwn(on)
+	}
+	s.names.sent.portals[name] = &original
+	return &original
+}
+
+// stands says whether a statement has a name still.
+func (n namespace) stands(st *statement) bool {
+	for _, other := range n.statements {
+		if other == st {
+			return true
+		}
+	}
+	return false
+}
