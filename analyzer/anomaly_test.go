@@ -126,6 +126,52 @@ T1 committed RU | r x T1.2 | u x 0`, "violation future read"},
 T1 committed RR | r x 0 | u y 0
 T2 committed RR | u x 0
 T3 committed RR | r x T2.1 | r y 0`, "hazard G2-item"},
+	{"phantom", `
+T1 committed RC | m x 0 | r y T2.2
+T2 committed RC | i x | i y`, "hazard phantom"},
+	{"phantom: a row that was not found, and then updated", `
+T1 committed RR | m x 0 | u x T2.1
+T2 committed RR | i x`, "hazard phantom"},
+	{"phantom of a row that came to match", `
+T1 committed RC | m x 0 | r y T2.2
+T2 committed RC | u x 0 | u y 0`, "hazard phantom"},
+	{"predicate-many-preceders", `
+T1 committed RC | m x 0 | r x T2.1
+T2 committed RC | i x`, "hazard PMP"},
+	{"predicate-many-preceders of a row that came and was changed", `
+T1 committed RC | m x 0 | r x T3.1
+T2 committed RC | i x
+T3 committed RC | u x T2.1`, "hazard PMP"},
+	{"a row that is gone when it is looked for again", `
+T1 committed RC | r x 0 | g x T2.1
+T2 committed RC | d x 0`, "hazard non-repeatable read"},
+	{"a row that is gone, and another one as it was", `
+T1 committed RC | r y 0 | g x T2.2
+T2 committed RC | u y 0 | d x 0`, "hazard read skew"},
+	{"circular flow by what is gone", `
+T1 committed RC | u y 0 | g x T2.1
+T2 committed RC | d x 0 | r y T1.1`, "hazard G1c"},
+	{"a row that is gone by the hand of one who rolled back", `
+T1 aborted RU | d x 0
+T2 committed RU | g x T1.1`, "hazard G1a"},
+	{"a row that is gone and came back in the same transaction", `
+T1 committed RU | d x 0 | i x T1.1
+T2 committed RU | g x T1.1`, "hazard G1b"},
+	{"phantom write skew", `
+T1 committed RR | m x 0 | i y
+T2 committed RR | m y 0 | i x`, "hazard phantom write skew"},
+	{"write skew of a row and of one that is not there", `
+T1 committed RR | r x 0 | i y
+T2 committed RR | m y 0 | u x 0`, "hazard phantom write skew"},
+	{"long fork of rows that are not there", `
+T1 committed RR | i x
+T2 committed RR | i y
+T3 committed RC | m y 0 | r x T1.1
+T4 committed RC | m x 0 | r y T2.1`, "hazard phantom G-nonadjacent"},
+	{"three who look for what the next one inserts", `
+T1 committed RR | m x 0 | i y
+T2 committed RR | m z 0 | i x
+T3 committed RR | m y 0 | i z`, "hazard G2"},
 	{"garbage read", `
 T1 committed RU | r x X.1`, "violation garbage read"},
 	{"read of a statement that the transaction does not have", `

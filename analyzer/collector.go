@@ -158,7 +158,7 @@ func stageOf(name Anomaly, length int) int {
 		return 6
 	case length > 2 && name.base() == GSingle && name != LostUpdate:
 		return 2
-	case name == GNonadjacent:
+	case name.base() == GNonadjacent:
 		return 3
 	case length > 2 && (name == G2Item || name == G2):
 		return 5

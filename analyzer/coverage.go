@@ -50,7 +50,7 @@ func (c *Coverage) countStmt(s *history.Stmt) {
 		switch a := &s.Accesses[i]; {
 		case a.Op != history.Read:
 			c.Writes++
-		case !a.Absent:
+		case !a.Absent && !a.Gone:
 			c.Reads++
 		}
 	}

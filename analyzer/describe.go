@@ -170,7 +170,7 @@ func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 		e.Next = o.historyTag(o.tagOf(d.next))
 	}
 	if d.access >= 0 {
-		e.Current, e.NotFound = o.accesses[d.access].is(current), o.byPredicate(&d)
+		e.Current, e.NotFound = o.accesses[d.access].is(current), o.unfound(&d)
 	}
 	from, to := o.stmtsOf(&d)
 	e.FromStmt, e.ToStmt = stmt(e.From, from), stmt(e.To, to)

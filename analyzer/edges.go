@@ -90,6 +90,9 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 			yield(dep{from: owner, to: t, kind: wr, inexact: unsure, access: i, version: v, next: none})
 		}
 	}
+	if o.accesses[i].op == gone {
+		return // it may have seen a later version
+	}
 	o.missed(t, i, v, yield)
 	next := o.next[v]
 	// Who overwrote what it had read comes before the next writer by the ww between them.

@@ -106,6 +106,9 @@ func (t *teller) deed(e *Edge, who func(*history.Txn) string) string {
 
 // met says what the second transaction of a wr did with the version.
 func (t *teller) met(e *Edge) string {
+	if e.NotFound {
+		return "looked for it in vain"
+	}
 	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && t.a.engine(e.To.ID.Run()) != "postgresql" {
 		return "wrote the same values over it"
 	}
@@ -121,7 +124,7 @@ func overwrote(e *Edge) string {
 }
 
 func (t *teller) explainRead(e *Edge) string {
-	saw := fmt.Sprintf("%s (%s) "+t.sawVerb()+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
+	saw := fmt.Sprintf("%s (%s) "+t.sawVerb(e)+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
 	switch {
 	case t.f.Anomaly == G1b:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, and wrote the row once more before it ended.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
@@ -136,7 +139,10 @@ func (t *teller) explainRead(e *Edge) string {
 	}
 }
 
-func (t *teller) sawVerb() string {
+func (t *teller) sawVerb(e *Edge) string {
+	if e.NotFound {
+		return "looked for a row in vain because of"
+	}
 	if t.f.Anomaly == DirtyUpdate {
 		return "overwrote"
 	}
@@ -221,6 +227,8 @@ func (t *teller) summary() string {
 		return fmt.Sprintf("Two transactions decide on what the other is changing: one reads %s with %s while the other runs %s, and the other reads %s with %s while the first runs %s.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.FromStmt), shapeOf(last.ToStmt))
 	case Phantom:
 		return fmt.Sprintf("A transaction sees what came of a row that it did not find: it looks for rows of %s with %s before %s of another, and then goes by what that one did.", table, out, shapeOf(e.ToStmt))
+	case PMP:
+		return fmt.Sprintf("A transaction looks twice for the same rows and finds one more: it looks for rows of %s with %s before %s of another, and with %s after it.", table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
 	case PhantomSkew:
 		return fmt.Sprintf("Two transactions decide on what is not there, and change it for each other: one looks for rows of %s with %s while the other runs %s, and the other goes by %s while the first runs %s.", table, out, shapeOf(e.ToStmt), shapeOf(last.FromStmt), shapeOf(last.ToStmt))
 	case G0:

@@ -8,7 +8,7 @@ type Anomaly string
 
 // The anomalies that this package finds. A cycle is reported under its most telling name only:
 // LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew and ReadWriteSkew are cases of GSingle; WriteSkew of
-// G2Item; Phantom and PhantomSkew of G2; DirtyUpdate of G1a.
+// G2Item; PMP of Phantom; that one, PhantomNonadjacent and PhantomSkew of G2; DirtyUpdate of G1a.
 const (
 	G0           Anomaly = "G0"            // dirty write: a cycle of ww
 	G1a          Anomaly = "G1a"           // aborted read
@@ -26,9 +26,11 @@ const (
 	ReadWriteSkew     Anomaly = "read-write skew"
 	WriteSkew         Anomaly = "write skew"
 	// Through the rows that a condition did not find (Adya's predicate anti-dependencies).
-	Phantom     Anomaly = "phantom"            // a cycle with one rw
-	PhantomSkew Anomaly = "phantom write skew" // of two transactions, with two rw
-	DirtyUpdate Anomaly = "dirty update"       // an aborted version was overwritten, and that write committed
+	Phantom            Anomaly = "phantom"               // a cycle with one rw
+	PMP                Anomaly = "PMP"                   // predicate-many-preceders: the row itself was found after that (Bailis)
+	PhantomNonadjacent Anomaly = "phantom G-nonadjacent" // two or more rw, of which no two follow each other
+	PhantomSkew        Anomaly = "phantom write skew"    // of two transactions, with two rw
+	DirtyUpdate        Anomaly = "dirty update"          // an aborted version was overwritten, and that write committed
 	// Phenomena that levels forbid and of which the above are cases; no finding has such a name, but G2 where a
 	// longer cycle goes through a predicate.
 	GCursor Anomaly = "G-cursor" // one rw and one or more ww through one row (Adya): lost update
@@ -80,8 +82,9 @@ type Edge struct {
 	Current bool
 	// Inexact edges rest on an inexact access.
 	Inexact bool
-	// NotFound marks an rw whose read looked for rows by a condition and did not find this one: Version is the
-	// last that it can have seen of the row, which does not match, and Next does.
+	// NotFound marks an edge whose read looked for rows by a condition and did not find this one. Of an rw, Version is
+	// the last that it can have seen of the row, which does not match, and Next does; of a wr, Version is the first
+	// that it can have seen.
 	NotFound bool
 }
 

@@ -74,7 +74,7 @@ func (t *teller) keepAway() []string {
 	seen := make(map[string]bool)
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
-		if !e.NotFound || e.FromStmt == nil || seen[e.FromStmt.Shape] {
+		if e.Kind != RW || !e.NotFound || e.FromStmt == nil || seen[e.FromStmt.Shape] {
 			continue
 		}
 		seen[e.FromStmt.Shape] = true

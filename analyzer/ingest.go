@@ -152,8 +152,12 @@ func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, 
 		return observed{}, err
 	}
 	o := observed{access: access{seq: version.seq, tagStmt: version.stmt, tagRun: version.run, row: row, stmt: stmt.Num, op: a.Op}, prior: a.Prior}
-	if a.Absent && a.Op == history.Read {
+	switch {
+	case a.Op != history.Read:
+	case a.Absent:
 		o.op = notFound
+	case a.Gone:
+		o.op = gone
 	}
 	if a.Inexact {
 		o.flags |= inexact

@@ -78,7 +78,7 @@ func (j *judge) binds(d *dep) bool {
 	if j.together {
 		return j.amongThemselves(d)
 	}
-	if j.o.byPredicate(d) {
+	if j.o.unfound(d) {
 		return false // the row may have been taken away by somebody that nobody recorded
 	}
 	switch d.kind {
@@ -124,7 +124,7 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	if j.binds(out) {
 		return true
 	}
-	if j.together || in.kind == rw || !j.plain(out.access) || j.o.byPredicate(out) {
+	if j.together || in.kind == rw || !j.plain(out.access) || j.o.unfound(out) {
 		return false
 	}
 	return j.shownBefore(in, out)
@@ -212,6 +212,9 @@ func (j *judge) classOfRead(a Anomaly, access int32) Class {
 		return j.classByName(a)
 	}
 	r := &j.o.accesses[access]
+	if r.unfound() {
+		return Hazard
+	}
 	p := j.promise(r.txn)
 	if p.forbids(a) || p.RowLocks && (r.write() || r.is(locked)) {
 		return Violation

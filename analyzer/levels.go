@@ -33,17 +33,17 @@ var TheoryLevels = []TheoryLevel{
 	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, ReadSkew}, Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
 	{Name: "PL-2+", Aliases: []string{"consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSingle}, Source: "Adya 1999, 4.3.3", Predicates: []Anomaly{Phantom}},
 	{Name: "PL-FCV", Aliases: []string{"forward-consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSIb}, Source: "Adya 1999, 4.3.5"},
-	{Name: "SI", Aliases: []string{"PL-SI", "snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent}, Predicates: []Anomaly{Phantom},
+	{Name: "SI", Aliases: []string{"PL-SI", "snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent}, Predicates: []Anomaly{PhantomNonadjacent},
 		Source: "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
 	{Name: "PL-2.99", Aliases: []string{"repeatable-read"}, Forbids: []Anomaly{G1a, G1b, G1c, G2Item}, Source: "Adya 1999, 4.2.3"},
 	{Name: "PL-3", Aliases: []string{"serializable"}, Forbids: []Anomaly{G1a, G1b, G1c, G2}, Source: "Adya 1999, 4.2.4"},
 	{Name: "strong session PL-1", Aliases: []string{"strong-session-read-uncommitted"}, Forbids: []Anomaly{G0.Process()}, Source: strongSession},
 	{Name: "strong session PL-2", Aliases: []string{"strong-session-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Process()}, Source: strongSession},
-	{Name: "strong session SI", Aliases: []string{"strong-session-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, Source: strongSession, Predicates: []Anomaly{Phantom}},
+	{Name: "strong session SI", Aliases: []string{"strong-session-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, Source: strongSession, Predicates: []Anomaly{PhantomNonadjacent}},
 	{Name: "strong session PL-3", Aliases: []string{"strong-session-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, Source: strongSession},
 	{Name: "strong PL-1", Aliases: []string{"strong-read-uncommitted"}, Forbids: []Anomaly{G0.Realtime()}, Source: strong},
 	{Name: "strong PL-2", Aliases: []string{"strong-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime()}, Source: strong},
-	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()}, Source: "Daudjee and Salem 2006. Adya's G-SI (1999, 4.3) forbids G-SIa, too"},
+	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()}, Predicates: []Anomaly{PhantomNonadjacent}, Source: "Daudjee and Salem 2006. Adya's G-SI (1999, 4.3) forbids G-SIa, too"},
 	{Name: "PL-SS", Aliases: []string{"strong-serializable", "strict-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()}, Source: "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 
@@ -69,21 +69,23 @@ var never = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, Futur
 
 // cases says of what an anomaly is a case at once.
 var cases = map[Anomaly][]Anomaly{
-	G0:                {G1c},
-	DirtyUpdate:       {G1a},
-	LostUpdate:        {GCursor},
-	GCursor:           {GSingle},
-	OTV:               {GMonotonic, ReadSkew},
-	GMonotonic:        {GSingle},
-	NonRepeatableRead: {GSingle},
-	ReadSkew:          {GSingle},
-	ReadWriteSkew:     {GSingle},
-	GSingle:           {GNonadjacent, GSIb},
-	GNonadjacent:      {G2Item},
-	WriteSkew:         {G2Item},
-	Phantom:           {GSIb, G2},
-	PhantomSkew:       {G2},
-	G2Item:            {G2},
+	G0:                 {G1c},
+	DirtyUpdate:        {G1a},
+	LostUpdate:         {GCursor},
+	GCursor:            {GSingle},
+	OTV:                {GMonotonic, ReadSkew},
+	GMonotonic:         {GSingle},
+	NonRepeatableRead:  {GSingle},
+	ReadSkew:           {GSingle},
+	ReadWriteSkew:      {GSingle},
+	GSingle:            {GNonadjacent, GSIb},
+	GNonadjacent:       {G2Item},
+	WriteSkew:          {G2Item},
+	PMP:                {Phantom},
+	Phantom:            {PhantomNonadjacent, GSIb},
+	PhantomNonadjacent: {G2},
+	PhantomSkew:        {G2},
+	G2Item:             {G2},
 
 	GSingle.Process():  {GSIb},
 	GSingle.Realtime(): {GSIb},
@@ -187,9 +189,11 @@ func (a Anomaly) base() Anomaly {
 		return G1a
 	case LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew:
 		return GSingle
-	case Phantom:
+	case Phantom, PMP:
 		return GSingle
-	case WriteSkew, PhantomSkew:
+	case PhantomNonadjacent:
+		return GNonadjacent
+	case WriteSkew, PhantomSkew, G2:
 		return G2Item
 	default:
 		return a

@@ -83,7 +83,9 @@ func (s *search) longG2Item() {
 }
 
 // open says that an edge is an rw that nothing explains yet.
-func (s *search) open(e int32) bool { return s.edges[e].kind == rw && !s.gone[e] && !s.told[e] }
+func (s *search) open(e int32) bool {
+	return s.edges[e].kind == rw && !s.gone[e] && !s.told[e] && s.inHand(e)
+}
 
 // reportLonger reports a cycle of three or more transactions, unless a shorter or stricter one
 // already named the same programs, and adds its rw to the explained.

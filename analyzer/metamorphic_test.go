@@ -24,7 +24,7 @@ func judged(t *testing.T, infos []history.Info, h []*history.Txn) string {
 }
 
 func TestVerdictsDoNotDependOnNames(t *testing.T) {
-	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		m := same()
 		m.txn = func(id history.TxnID) history.TxnID { return history.MakeTxnID(foreignRun, 1000-id.Seq()) }
 		m.row = func(r history.Row) history.Row { return history.Row{Table: "other", ID: "z" + r.ID} }
@@ -40,7 +40,7 @@ func TestVerdictsDoNotDependOnNames(t *testing.T) {
 }
 
 func TestVerdictsDoNotDependOnTheOrderOfSessions(t *testing.T) {
-	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		moved := slices.Clone(h)
 		slices.SortStableFunc(moved, func(a, b *history.Txn) int { return int(b.Session) - int(a.Session) })
 		if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()}, moved); before != after {
@@ -50,7 +50,7 @@ func TestVerdictsDoNotDependOnTheOrderOfSessions(t *testing.T) {
 }
 
 func TestVerdictsDoNotDependOnUnrelatedTransactions(t *testing.T) {
-	forRandomHistories(t, 4, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 4, func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn) {
 		row := history.Row{Table: "unrelated", ID: "1"}
 		id := history.MakeTxnID(histgen.Run, 500)
 		beside := &history.Txn{ID: id, Session: 77, Status: history.Committed, Level: history.Serializable, Start: 1, End: 1000, Stmts: []history.Stmt{
@@ -66,7 +66,7 @@ func TestVerdictsDoNotDependOnUnrelatedTransactions(t *testing.T) {
 
 // Two proxies have two clocks, so nothing is said of time; all else stays.
 func TestVerdictsDoNotDependOnWhichProxyRecorded(t *testing.T) {
-	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		timeless := same()
 		timeless.time = func(_, end int64) (int64, int64) { return 0, end }
 		h = timeless.apply(h)

@@ -110,6 +110,15 @@ T6 committed RC | r e 0 | r d T2.3
 T7 committed RC | u e 0 | u f 0`, "hazard G-single")
 }
 
+// A cycle through rows alone is stricter than one through predicates, wherever it stands.
+func TestPrefersRowsToPredicates(t *testing.T) {
+	expect(t, scriptInfo(), `
+T1 committed RR | m y 0 & m x 0 | i n
+T2 committed RR | r x 0 | u y 0
+T3 committed RR | u x 0
+T4 committed RR | r y 0 & g x T3.1 & m n 0`, "hazard G2", "hazard G2-item")
+}
+
 // A write skew is found whatever its rw explain, and does not hide the stricter cycle that one of them is on.
 func TestWriteSkewStandsBesideStricterCycle(t *testing.T) {
 	expect(t, scriptInfo(), `

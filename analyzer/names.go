@@ -17,6 +17,8 @@ func (o *order) nameOf(cycle []dep) Anomaly {
 	switch name := phenomenon(cycle); {
 	case name == GSingle:
 		return o.nameSingle(cycle)
+	case o.predicated(cycle) && name == GNonadjacent:
+		return PhantomNonadjacent
 	case o.predicated(cycle) && len(cycle) == 2:
 		return PhantomSkew
 	case o.predicated(cycle):
@@ -60,9 +62,10 @@ func (o *order) predicated(cycle []dep) bool {
 }
 
 // byPredicate says that a dependency is one on who wrote a row that a statement looked for and did not find.
-func (o *order) byPredicate(d *dep) bool {
-	return d.kind == rw && d.access >= 0 && o.accesses[d.access].op == notFound
-}
+func (o *order) byPredicate(d *dep) bool { return d.kind == rw && o.unfound(d) }
+
+// unfound says that a dependency rests on a statement that looked for a row and did not find it.
+func (o *order) unfound(d *dep) bool { return d.access >= 0 && o.accesses[d.access].unfound() }
 
 // nameSingle names a cycle with one rw, its first dependency.
 func (o *order) nameSingle(cycle []dep) Anomaly {
@@ -71,7 +74,10 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 	same := o.row(back) == row
 	// Whether the cycle comes back through versions of the row that was read: "edges by y", as Bailis has it.
 	byRow := !slices.ContainsFunc(cycle[1:len(cycle)-1], func(d dep) bool { return d.kind != ww || o.row(&d) != row })
+	oneRow := !slices.ContainsFunc(cycle, func(d dep) bool { return o.row(&d) != row })
 	switch {
+	case o.byPredicate(out) && back.kind == wr && oneRow:
+		return PMP
 	case o.byPredicate(out):
 		return Phantom
 	case two && same && (back.kind == ww || o.accesses[back.access].is(equal)):
@@ -82,7 +88,7 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 		return OTV
 	case o.earlier(back, out):
 		return GMonotonic
-	case back.kind == wr && !slices.ContainsFunc(cycle, func(d dep) bool { return o.row(&d) != row }):
+	case back.kind == wr && oneRow:
 		return NonRepeatableRead
 	case byRow && !same && back.kind == wr:
 		return ReadSkew
@@ -111,5 +117,5 @@ func (o *order) arrival(in *dep) uint32 {
 // first; then, that a transaction saw one row change comes before that two rows did not fit each other, and
 // that it saw an inconsistent state before that it wrote on top of it.
 func telling(a Anomaly) int {
-	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, Phantom, GSingle}, a)
+	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, GSingle, PMP, Phantom}, a)
 }

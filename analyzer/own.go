@@ -20,7 +20,7 @@ func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
 			if s.large {
 				s.latest[o.row] = int32(i)
 			}
-		case o.write() || o.is(inexact) || o.is(void) || s.runs[o.tagRun].info.Run == history.Unrecorded:
+		case o.write() || o.unfound() || o.is(inexact) || o.is(void) || s.runs[o.tagRun].info.Run == history.Unrecorded:
 		case o.own(id) && o.tagStmt > o.stmt:
 			s.ownReads = append(s.ownReads, ownRead{at + int32(i), none})
 		default:

@@ -32,7 +32,7 @@ func (s *search) lostUpdates() {
 func (s *search) eachLostUpdate(yield func(lostUpdate) bool) {
 	for e := range int32(len(s.edges)) {
 		d := &s.edges[e]
-		if d.kind != rw || s.gone[e] {
+		if d.kind != rw || s.gone[e] || s.o.byPredicate(d) {
 			continue
 		}
 		own := s.chains.lastWrite(d.from, s.o.row(d))

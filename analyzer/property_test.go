@@ -13,21 +13,36 @@ import (
 	"github.com/isotap/isotap/internal/histgen"
 )
 
-var histories = flag.Int("histories", 20_000, "random histories per property test")
+var (
+	histories    = flag.Int("histories", 30_000, "random histories per property test")
+	firstHistory = flag.Int("first-history", 0, "the number of the first of them, which is its seed")
+)
+
+// A generated history is how it came about, and what its statements saw that chose rows by predicates: in every third
+// one there are some.
+type generated struct {
+	histgen.Config
+	reads []bruteforce.PredicateRead
+}
 
 // forRandomHistories runs check on random histories. The seed of a failing one is its number.
-func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn)) {
+func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn)) {
 	n := *histories / share
 	if testing.Short() {
 		n /= 5
 	}
-	for seed := range n {
+	for seed := *firstHistory; seed < *firstHistory+n; seed++ {
 		rng := rand.New(rand.NewPCG(uint64(seed), 1))
-		c := histgen.Random(rng)
-		h := histgen.Generate(rng, c)
+		c := generated{Config: histgen.Random(rng)}
+		var h []*history.Txn
+		if seed%3 < 2 {
+			h = histgen.Generate(rng, c.Config)
+		} else {
+			h, c.reads = histgen.GenerateWithPredicates(rng, c.Config)
+		}
 		check(t, rng, c, h)
 		if t.Failed() {
-			t.Fatalf("history %d (%+v):\n%s", seed, c, dump(h))
+			t.Fatalf("history %d (%+v):\n%s", seed, c.Config, dump(h))
 		}
 	}
 }
@@ -69,9 +84,9 @@ func names(r *Result) []string {
 func TestFindsSomethingExactlyWhereNoSerialOrderExists(t *testing.T) {
 	counts := make(map[Anomaly]int)
 	serializable := 0
-	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
-		want := bruteforce.Serializable(h)
+		want := bruteforce.Serializable(h, c.reads...)
 		if want != (len(withoutOrders(r.Findings)) == 0) {
 			t.Errorf("serializable: %v, findings: %v", want, names(r))
 		}
@@ -84,7 +99,7 @@ func TestFindsSomethingExactlyWhereNoSerialOrderExists(t *testing.T) {
 	})
 	t.Logf("%d serializable; findings: %v", serializable, counts)
 	wantAll(t, counts, G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew,
-		WriteSkew, DirtyUpdate, LostWrite)
+		WriteSkew, DirtyUpdate, LostWrite, Phantom, PMP, PhantomNonadjacent, PhantomSkew, G2)
 }
 
 // wantAll checks that a test has met each anomaly; a short one cannot.
@@ -98,12 +113,12 @@ func wantAll(t *testing.T, counts map[Anomaly]int, anomalies ...Anomaly) {
 }
 
 func TestFindsG0OrG1ExactlyWhereHistoryIsNotPL2(t *testing.T) {
-	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
 		dirty := slices.ContainsFunc(r.Findings, func(f *Finding) bool {
 			return slices.Contains([]Anomaly{G0, G1a, G1b, G1c, LostWrite, IncompatibleOrder}, f.Anomaly.base())
 		})
-		if want := bruteforce.ReadCommitted(h); want == dirty {
+		if want := bruteforce.ReadCommitted(h, c.reads...); want == dirty {
 			t.Errorf("PL-2: %v, findings: %v", want, names(r))
 		}
 	})
@@ -113,7 +128,7 @@ func TestFindsG0OrG1ExactlyWhereHistoryIsNotPL2(t *testing.T) {
 // isolated. (A violation of G2-item, at mixed levels, explains what a hazard would be found by.)
 func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
 	isolated, others := 0, 0
-	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
 		findings := withoutOrders(r.Findings)
 		if len(findings) == 0 {
@@ -124,7 +139,7 @@ func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
 			only = only && f.Anomaly.base() == G2Item
 			violated = violated || f.Anomaly.base() == G2Item && f.Class == Violation
 		}
-		want := bruteforce.SnapshotIsolation(h)
+		want := bruteforce.SnapshotIsolation(h, c.reads...)
 		if want != only && (want || !violated) {
 			t.Errorf("snapshot isolated: %v, but %v", want, names(r))
 		}
@@ -141,22 +156,27 @@ func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
 
 // The verdict on each level is that of its definition, tried in every order.
 func TestVerdictIsThatOfBruteForce(t *testing.T) {
-	levels := map[string]func([]*history.Txn) bool{
+	type decision = func([]*history.Txn, ...bruteforce.PredicateRead) bool
+	levels := map[string]decision{
 		"PL-2+": consistentView,
 		"PL-2":  bruteforce.ReadCommitted, "RA": bruteforce.ReadAtomic, "SI": bruteforce.SnapshotIsolation,
 		"PL-2.99": bruteforce.RepeatableRead, "PL-3": bruteforce.Serializable,
 	}
 	for prefix, order := range map[string]bruteforce.Order{"strong session ": bruteforce.BySession, "strong ": bruteforce.ByTime} {
-		levels[prefix+"PL-3"] = func(h []*history.Txn) bool { return bruteforce.SerializableIn(h, order) }
-		levels[prefix+"SI"] = func(h []*history.Txn) bool { return bruteforce.SnapshotIsolationIn(h, order) }
+		levels[prefix+"PL-3"] = func(h []*history.Txn, reads ...bruteforce.PredicateRead) bool {
+			return bruteforce.SerializableIn(h, order, reads...)
+		}
+		levels[prefix+"SI"] = func(h []*history.Txn, reads ...bruteforce.PredicateRead) bool {
+			return bruteforce.SnapshotIsolationIn(h, order, reads...)
+		}
 	}
 	levels["PL-SS"] = levels["strong PL-3"]
 	delete(levels, "strong PL-3")
 	kept, broken := make(map[string]int), make(map[string]int)
-	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
 		for level, holds := range levels {
-			want := holds(h)
+			want := holds(h, c.reads...)
 			if got := slices.Contains(r.Levels.Satisfied, level); got != want {
 				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want, r.Levels.Violated, names(r))
 			}
@@ -176,14 +196,14 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 }
 
 // consistentView says that a history is read committed and its graph has no cycle with one rw.
-func consistentView(h []*history.Txn) bool {
-	graph, ok := bruteforce.Graph(h)
-	return ok && bruteforce.ReadCommitted(h) && !bruteforce.CyclesOf(graph).GSingle
+func consistentView(h []*history.Txn, reads ...bruteforce.PredicateRead) bool {
+	graph, ok := bruteforce.Graph(h, reads...)
+	return ok && bruteforce.ReadCommitted(h, reads...) && !bruteforce.CyclesOf(graph).GSingle
 }
 
 func TestEngineThatKeepsItsPromisesHasNoViolation(t *testing.T) {
 	hazards := make(map[histgen.Engine]int)
-	forRandomHistories(t, 2, func(t *testing.T, _ *rand.Rand, c histgen.Config, h []*history.Txn) {
+	forRandomHistories(t, 2, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		if c.Engine == histgen.Broken {
 			return
 		}
@@ -208,7 +228,7 @@ func TestEngineThatKeepsItsPromisesHasNoViolation(t *testing.T) {
 // blur makes a history worse observed: lists are cut or left out, captures are missing, statements
 // name wrong versions and say that they are inexact, the ends of transactions are not known. In a
 // broken store others may see what a transaction wrote that then aborted, so that its end stays known.
-func blur(rng *rand.Rand, c histgen.Config, h []*history.Txn) {
+func blur(rng *rand.Rand, c generated, h []*history.Txn) {
 	for _, txn := range h {
 		if rng.IntN(6) == 0 && (c.Engine != histgen.Broken || txn.Status == history.Committed) {
 			txn.Status = history.Indeterminate
@@ -243,8 +263,8 @@ func blurAccess(rng *rand.Rand, h []*history.Txn, a *history.Access) {
 }
 
 func TestRaisesNoFalseAlarmHoweverBadlyObserved(t *testing.T) {
-	forRandomHistories(t, 1, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
-		if !bruteforce.SerializableIn(h, bruteforce.ByTime) {
+	forRandomHistories(t, 1, func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn) {
+		if !bruteforce.SerializableIn(h, bruteforce.ByTime, c.reads...) {
 			return
 		}
 		blur(rng, c, h)

@@ -45,9 +45,9 @@ func (o *order) findRead(access int32, c *collector) {
 		c.add(DirtyUpdate, c.judge.classOfRead(DirtyUpdate, access), []dep{d})
 	case o.state(v) == undone:
 		c.add(G1a, c.judge.classOfRead(G1a, access), []dep{d})
-	case o.fates[v]&deletion != 0 && a.op != history.InsertRow:
+	case o.fates[v]&deletion != 0 && a.op != history.InsertRow && a.op != gone:
 		c.add(GarbageRead, Violation, []dep{d})
-	case o.fates[v] == installed|passing && !a.write():
+	case o.fates[v]&^deletion == installed|passing && !a.write():
 		c.add(G1b, c.judge.classOfRead(G1b, access), []dep{d})
 	}
 }

@@ -32,6 +32,8 @@ func scriptInfo() history.Info {
 //	e x 0        UPDATE that found the row at version 0 with the new values already
 //	u x 0        UPDATE that replaced version 0;  d: DELETE;  i x: INSERT;  i x T1.2: INSERT in succession
 //	r x 0 & r y 0   one statement that sees both
+//	m x 0        SELECT by a condition that did not find row x, of which it saw version 0 or an earlier one
+//	g x T1.2     the same, where it saw that version or a later one
 //	o            an UPDATE of which nothing was observed
 //
 // F.2 is a tag of a foreign run, X.1 one of the script's run that no transaction has. A ~ after the
@@ -87,6 +89,8 @@ func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {
 		switch op {
 		case "r":
 			s.Kind, s.Shape = history.Select, "SELECT v FROM "+table+" WHERE id = ?"
+		case "m", "g":
+			s.Kind, s.Shape, a.Absent, a.Gone = history.Select, "SELECT v FROM "+table+" WHERE v = ?", op == "m", op == "g"
 		case "R":
 			s.Kind, s.Shape, s.Locking = history.Select, "SELECT v FROM "+table+" WHERE id = ? FOR UPDATE", history.LockUpdate
 		case "e":

@@ -18,6 +18,7 @@ type search struct {
 
 	class Class // what this pass looks for
 	flow  kind  // the kinds that order commits, in this pass
+	rows  bool  // see rowsFirst
 	local []int32
 	nodes []int32
 	edges []dep
@@ -89,11 +90,24 @@ func (s *search) pass(class Class) {
 	s.singles()
 	s.fractured()
 	s.longGSingle()
-	s.longNonadjacent()
+	s.rowsFirst(s.longNonadjacent)
 	s.skews()
 	s.forget()
-	s.longG2Item()
+	s.rowsFirst(s.longG2Item)
 }
+
+// rowsFirst looks for cycles of several rw, first for those that go through rows alone: what also goes through predicates
+// is the weaker.
+func (s *search) rowsFirst(find func()) {
+	if s.rows = slices.ContainsFunc(s.edges, func(d dep) bool { return s.o.byPredicate(&d) }); s.rows {
+		find()
+		s.rows = false
+	}
+	find()
+}
+
+// inHand says that the search in hand looks at an edge: not at an rw by a predicate where it goes by rows alone.
+func (s *search) inHand(e int32) bool { return !s.rows || !s.o.byPredicate(&s.edges[e]) }
 
 // forget takes the edges that longer cycles explained out of the graph.
 func (s *search) forget() {
@@ -186,7 +200,7 @@ func (s *search) groupPairs() {
 
 // usable says that an edge of one of the kinds may be part of what this pass looks for.
 func (s *search) usable(e int32, kinds kind) bool {
-	return !s.gone[e] && s.edges[e].kind&kinds != 0 && (s.class == Hazard || s.binds[e])
+	return !s.gone[e] && s.edges[e].kind&kinds != 0 && s.inHand(e) && (s.class == Hazard || s.binds[e])
 }
 
 // components finds the strongly connected components of the edges that keep accepts.

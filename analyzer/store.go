@@ -144,10 +144,16 @@ const (
 )
 
 func (a *access) tag() tag    { return tag{a.seq, a.tagStmt, a.tagRun} }
-func (a *access) write() bool { return a.op != history.Read && a.op != notFound }
+func (a *access) write() bool { return a.op != history.Read && a.op < notFound }
 
-// notFound is a read that did not find its row ([history.Access].Absent): it saw the version or an earlier one.
-const notFound = history.DeleteRow + 1
+// Reads that did not find their row.
+const (
+	notFound = history.DeleteRow + 1 // it saw the version or an earlier one ([history.Access].Absent)
+	gone     = history.DeleteRow + 2 // it saw the version or a later one ([history.Access].Gone)
+)
+
+// unfound says that it is a read that did not find its row.
+func (a *access) unfound() bool { return a.op >= notFound }
 
 func (a *access) is(f flags) bool { return a.flags&f != 0 }
 

@@ -62,7 +62,10 @@ func (s *search) occurring() []Anomaly {
 		}
 	}
 	if len(s.nodes) > 0 {
-		s.restore()
+		s.restore(true)
+		s.findVariants(found)
+		s.findByPredicates(found)
+		s.restore(false)
 		s.findOccurring(found)
 	}
 	return inOrderOfStrictness(found)
@@ -80,7 +83,7 @@ func inOrderOfStrictness(found map[Anomaly]bool) []Anomaly {
 
 // strictness is the order in which a verdict names what violates a level.
 var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b, G1c,
-	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item, Phantom, PhantomSkew, G2}
+	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item, PMP, Phantom, PhantomNonadjacent, PhantomSkew, G2}
 
 // variants are the phenomena by the order of sessions, then those by time, the strictest first.
 func variants() []Anomaly {
@@ -94,14 +97,14 @@ func variants() []Anomaly {
 	return list
 }
 
-// restore undoes what the search for findings took out of the graph.
-func (s *search) restore() {
+// restore undoes what the search for findings took out of the graph, but for the rw by predicates, unless they are to
+// count, too.
+func (s *search) restore(predicates bool) {
 	s.setTogether(false)
 	s.class = Hazard
 	clear(s.told)
 	for e := range s.gone {
-		// Predicates count by the findings that have their names.
-		s.gone[e] = s.edges[e].inexact || s.o.byPredicate(&s.edges[e]) || s.final != nil && !s.final(&s.edges[e])
+		s.gone[e] = s.edges[e].inexact || !predicates && s.o.byPredicate(&s.edges[e]) || s.final != nil && !s.final(&s.edges[e])
 	}
 }
 
@@ -109,7 +112,6 @@ func (s *search) restore() {
 // forbids the weaker, it does not look for the weaker.
 func (s *search) findOccurring(found map[Anomaly]bool) {
 	s.flow = flow
-	s.findVariants(found)
 	found[G0] = s.anyCycle(ww)
 	if found[G1c] = s.anyCycle(flow); found[G1c] {
 		return
@@ -127,6 +129,20 @@ func (s *search) findOccurring(found map[Anomaly]bool) {
 	if !found[OTV] && !found[GMonotonic] {
 		s.eachSingle(s.o.earlier, func([]int32) bool { found[GMonotonic] = true; return false })
 	}
+}
+
+// findByPredicates adds the phenomena of rows and predicates together, where one that goes through rows alone is not the
+// cause: what forbids these forbids that.
+func (s *search) findByPredicates(found map[Anomaly]bool) {
+	if !slices.ContainsFunc(s.edges, func(d dep) bool { return s.o.byPredicate(&d) }) || s.anyCycle(flow) {
+		return
+	}
+	s.flow = flow
+	s.eachSingle(anyway, func([]int32) bool { found[Phantom] = true; return false })
+	if !found[Phantom] {
+		s.eachNonadjacent(func([]int32) bool { found[PhantomNonadjacent] = true; return false })
+	}
+	found[G2] = found[G2] || s.anyCycle(flow|rw)
 }
 
 // findVariants adds those that show as cycles by session order and by time, the strictest of each: levels that forbid

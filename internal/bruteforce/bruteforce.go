@@ -4,7 +4,8 @@
 // transactions.
 //
 // A history here is fully observed: every access is exact and every write names the version that it
-// replaced. As everywhere in isotap, an UPDATE or a DELETE reads the version that it replaces.
+// replaced. As everywhere in isotap, an UPDATE or a DELETE reads the version that it replaces. What statements saw of
+// the rows that they looked for and did not find is told by their [PredicateRead] alone.
 package bruteforce
 
 import (
@@ -15,8 +16,8 @@ import (
 
 // Serializable says whether some order of the committed transactions, run one after the other,
 // gives every read the version that it saw and every write the version that it replaced.
-func Serializable(txns []*history.Txn) bool {
-	return SerializableIn(txns, noOrder)
+func Serializable(txns []*history.Txn, reads ...PredicateRead) bool {
+	return SerializableIn(txns, noOrder, reads...)
 }
 
 // An Order says that one transaction comes before another, whatever they read and wrote.
@@ -31,11 +32,11 @@ func BySession(a, b *history.Txn) bool { return a.Session == b.Session && a.End 
 func ByTime(a, b *history.Txn) bool { return a.End < b.Start }
 
 // SerializableIn is [Serializable] by an order that respects the given one.
-func SerializableIn(txns []*history.Txn, before Order) bool {
-	return anySerialOrder(committedOf(txns), before, initialState(txns))
+func SerializableIn(txns []*history.Txn, before Order, reads ...PredicateRead) bool {
+	return anySerialOrder(committedOf(txns), before, initialState(txns), looksOf(txns, reads))
 }
 
-func anySerialOrder(left []*history.Txn, before Order, db state) bool {
+func anySerialOrder(left []*history.Txn, before Order, db state, l looks) bool {
 	if len(left) == 0 {
 		return true
 	}
@@ -43,8 +44,8 @@ func anySerialOrder(left []*history.Txn, before Order, db state) bool {
 		if !first(t, left, before) {
 			continue
 		}
-		after, ok := db.run(t)
-		if ok && anySerialOrder(without(left, i), before, after) {
+		after, ok := db.run(t, l)
+		if ok && anySerialOrder(without(left, i), before, after, l) {
 			return true
 		}
 	}
@@ -59,14 +60,14 @@ func first(t *history.Txn, left []*history.Txn, before Order) bool {
 // SnapshotIsolation says whether start and commit points can be given to the committed transactions
 // such that each one reads the state that was committed when it started, and its own writes, and
 // none writes a row that another changed between its start and its commit.
-func SnapshotIsolation(txns []*history.Txn) bool {
-	return SnapshotIsolationIn(txns, noOrder)
+func SnapshotIsolation(txns []*history.Txn, reads ...PredicateRead) bool {
+	return SnapshotIsolationIn(txns, noOrder, reads...)
 }
 
 // SnapshotIsolationIn is [SnapshotIsolation] where a transaction starts after the commits of those that come
 // before it in the given order.
-func SnapshotIsolationIn(txns []*history.Txn, before Order) bool {
-	return anySchedule(committedOf(txns), nil, before, initialState(txns))
+func SnapshotIsolationIn(txns []*history.Txn, before Order, reads ...PredicateRead) bool {
+	return anySchedule(committedOf(txns), nil, before, initialState(txns), looksOf(txns, reads))
 }
 
 // An active transaction has started and not committed: before is the state that it started from,
@@ -76,7 +77,7 @@ type active struct {
 	before, after state
 }
 
-func anySchedule(waiting []*history.Txn, running []active, before Order, db state) bool {
+func anySchedule(waiting []*history.Txn, running []active, before Order, db state, l looks) bool {
 	if len(waiting) == 0 && len(running) == 0 {
 		return true
 	}
@@ -84,14 +85,14 @@ func anySchedule(waiting []*history.Txn, running []active, before Order, db stat
 		if !first(t, waiting, before) || slices.ContainsFunc(running, func(r active) bool { return before(r.txn, t) }) {
 			continue
 		}
-		after, ok := db.run(t)
-		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), before, db) {
+		after, ok := db.run(t, l)
+		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), before, db, l) {
 			return true
 		}
 	}
 	for i, r := range running {
 		committed, ok := r.commit(db)
-		if ok && anySchedule(waiting, without(running, i), before, committed) {
+		if ok && anySchedule(waiting, without(running, i), before, committed, l) {
 			return true
 		}
 	}
@@ -114,15 +115,19 @@ func (r active) commit(db state) (state, bool) {
 // committed transaction saw an aborted or an intermediate version, the committed versions of every
 // row follow each other in one line, and some order of the committed transactions puts every
 // transaction after those whose versions it read or overwrote.
-func ReadCommitted(txns []*history.Txn) bool {
+func ReadCommitted(txns []*history.Txn, reads ...PredicateRead) bool {
+	l := looksOf(txns, reads)
+	if !l.clean() {
+		return false
+	}
 	installed, last := installedVersions(txns)
 	successor := make(map[versionOf]history.TxnID)
-	var before [][2]history.TxnID
+	before := l.flow()
 	for _, t := range committedOf(txns) {
 		for _, s := range t.Stmts {
 			for _, a := range s.Accesses {
 				wrote := a.Op != history.Read
-				if wrote && s.Void || a.Op == history.InsertRow && a.Version.Initial() {
+				if a.Absent || a.Gone || wrote && s.Void || a.Op == history.InsertRow && a.Version.Initial() {
 					continue
 				}
 				seen := versionOf{a.Row, a.Version}

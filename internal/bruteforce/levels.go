@@ -8,12 +8,12 @@ import (
 
 // RepeatableRead says whether the history has none of Adya's G1 and G2-item, which is PL-2.99: some order of the
 // committed transactions puts every one after all that it depends on through rows.
-func RepeatableRead(txns []*history.Txn) bool {
+func RepeatableRead(txns []*history.Txn, reads ...PredicateRead) bool {
 	graph, ok := Graph(txns)
-	if !ok || !ReadCommitted(txns) {
+	if !ok || !ReadCommitted(txns, reads...) {
 		return false
 	}
-	var before [][2]history.TxnID
+	before := looksOf(txns, reads).flow()
 	for e := range graph {
 		before = append(before, [2]history.TxnID{e.From, e.To})
 	}
@@ -22,17 +22,19 @@ func RepeatableRead(txns []*history.Txn) bool {
 
 // ReadAtomic says whether the history is read committed and no transaction saw a fraction of another (Bailis et al.,
 // Scalable Atomic Visibility with RAMP Transactions, section 3): where it read a version of a transaction, it
-// did not read an older version of another row than the one that transaction left.
-func ReadAtomic(txns []*history.Txn) bool {
-	if !ReadCommitted(txns) {
+// did not read an older version of another row than the one that transaction left. To see that a version keeps a row from
+// matching is to read it.
+func ReadAtomic(txns []*history.Txn, reads ...PredicateRead) bool {
+	if !ReadCommitted(txns, reads...) {
 		return false
 	}
 	installed, last := installedVersions(txns)
 	ws := writesOf(txns)
+	l := looksOf(txns, reads)
 	for _, t := range committedOf(txns) {
-		reads := foreignReads(t)
-		for _, x := range reads {
-			for _, y := range reads {
+		seen := foreignReads(t)
+		for _, x := range slices.Concat(seen, l.met(t.ID)) {
+			for _, y := range seen {
 				tag, wrote := last[versionsOf{y.row, x.tag.Txn}]
 				if x.row != y.row && wrote && older(y, versionOf{y.row, tag}, ws, installed) {
 					return false
@@ -48,7 +50,7 @@ func foreignReads(t *history.Txn) []versionOf {
 	var reads []versionOf
 	for _, s := range t.Stmts {
 		for _, a := range s.Accesses {
-			if v := (versionOf{a.Row, a.Version}); a.Op == history.Read && a.Version.Txn != t.ID && !slices.Contains(reads, v) {
+			if v := (versionOf{a.Row, a.Version}); a.Op == history.Read && !a.Absent && !a.Gone && a.Version.Txn != t.ID && !slices.Contains(reads, v) {
 				reads = append(reads, v)
 			}
 		}

@@ -23,9 +23,9 @@ type Edge struct {
 	Row      history.Row
 }
 
-// Graph gives Adya's direct serialization graph, by comparing every access with every other one. It
-// is not ok where two installed versions replaced the same one: then the rows have no version order.
-func Graph(txns []*history.Txn) (graph map[Edge]bool, ok bool) {
+// Graph gives Adya's direct serialization graph, by comparing every access with every other one, with the dependencies
+// of the given predicate reads. It is not ok where two installed versions replaced the same one: then the rows have no version order.
+func Graph(txns []*history.Txn, reads ...PredicateRead) (graph map[Edge]bool, ok bool) {
 	ws := writesOf(txns)
 	installed, last := installedVersions(txns)
 	graph = make(map[Edge]bool)
@@ -44,11 +44,14 @@ func Graph(txns []*history.Txn) (graph map[Edge]bool, ok bool) {
 	for _, t := range committedOf(txns) {
 		for _, s := range t.Stmts {
 			for _, a := range s.Accesses {
-				if a.Op == history.Read {
+				if a.Op == history.Read && !a.Absent && !a.Gone {
 					readEdges(graph, t.ID, versionOf{a.Row, a.Version}, ws, installed, last)
 				}
 			}
 		}
+	}
+	for _, e := range looksOf(txns, reads).edges() {
+		graph[e] = true
 	}
 	return graph, true
 }

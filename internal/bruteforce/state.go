@@ -41,10 +41,16 @@ func (db state) clone() state { return maps.Clone(db) }
 
 // run runs a transaction alone on a copy of the state. It is not ok when the transaction saw
 // something else than that state.
-func (db state) run(t *history.Txn) (state, bool) {
+func (db state) run(t *history.Txn, l looks) (state, bool) {
 	db = db.clone()
 	for _, s := range t.Stmts {
+		if !l.fit(history.Tag{Txn: t.ID, Stmt: s.Num}, db) {
+			return nil, false
+		}
 		for _, a := range s.Accesses {
+			if a.Absent || a.Gone {
+				continue
+			}
 			if a.Op == history.Read {
 				// What it read of its own may have been undone by a ROLLBACK TO SAVEPOINT since.
 				if a.Version.Txn != t.ID && !db[a.Row].shows(a) {

@@ -67,18 +67,23 @@ func (c Config) Info() history.Info {
 // Transactions are in the order in which they began, in as few sessions as that takes.
 func Generate(rng *rand.Rand, c Config) []*history.Txn {
 	db := newStore(rng, c)
+	db.run()
+	return db.txns()
+}
+
+// run lets the transactions take steps in turn until all have ended.
+func (db *store) run() {
 	for len(db.open) > 0 {
 		open := len(db.open)
-		if c.Open > 0 {
-			open = min(open, c.Open)
+		if db.Open > 0 {
+			open = min(open, db.Open)
 		}
-		t := db.open[rng.IntN(open)]
-		if c.Engine == Serial {
+		t := db.open[db.rng.IntN(open)]
+		if db.Engine == Serial {
 			t = db.open[0]
 		}
 		db.step(t)
 	}
-	return db.txns()
 }
 
 func (c Config) level(rng *rand.Rand) history.Level {
@@ -136,9 +141,11 @@ func (db *store) rollbackTo(t *txn) bool {
 // statement runs one statement on one random row; false when a lock is in its way or the store
 // ended the transaction.
 func (db *store) statement(t *txn) bool {
+	if db.predicates && db.rng.IntN(3) == 0 {
+		return db.look(t)
+	}
 	if db.rng.IntN(8) == 0 {
-		db.insert(t)
-		return true
+		return db.insert(t)
 	}
 	r := db.rows[db.rng.IntN(len(db.rows))]
 	switch n := db.rng.IntN(16); {
@@ -157,12 +164,19 @@ func (db *store) statement(t *txn) bool {
 	}
 }
 
-func (db *store) insert(t *txn) {
+// insert inserts a row; false while another transaction keeps new rows away.
+func (db *store) insert(t *txn) bool {
+	for watcher := range db.watchers {
+		if watcher != t {
+			return false
+		}
+	}
 	r := &row{name: history.Row{Table: "g.t", ID: fmt.Sprintf("n%d", len(db.rows))}, sharers: map[*txn]bool{}, owner: t}
 	db.rows = append(db.rows, r)
 	s := t.begin(history.Insert, history.NoLock)
 	s.Accesses = []history.Access{{Row: r.name, Op: history.InsertRow}}
 	db.install(t, r, nil, s.Num, false)
+	return true
 }
 
 // read reads rows in one statement; those that are not there it does not see.

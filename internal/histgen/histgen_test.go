@@ -13,7 +13,7 @@ import (
 func TestEnginesKeepTheirPromisesAndNoMore(t *testing.T) {
 	type promise struct {
 		name string
-		kept func([]*history.Txn) bool
+		kept func([]*history.Txn, ...bruteforce.PredicateRead) bool
 	}
 	serializable := promise{"serializable", bruteforce.Serializable}
 	snapshot := promise{"snapshot isolation", bruteforce.SnapshotIsolation}
@@ -30,11 +30,15 @@ func TestEnginesKeepTheirPromisesAndNoMore(t *testing.T) {
 		broken := 0
 		for seed := range uint64(1500) {
 			rng := rand.New(rand.NewPCG(seed, uint64(e)))
-			h := Generate(rng, Config{Engine: e, Txns: 3, Rows: 2, Ops: 4})
-			if c.keeps != nil && !c.keeps.kept(h) {
+			config := Config{Engine: e, Txns: 3, Rows: 2, Ops: 4}
+			h, reads := Generate(rng, config), []bruteforce.PredicateRead(nil)
+			if seed%2 > 0 {
+				h, reads = GenerateWithPredicates(rng, config)
+			}
+			if c.keeps != nil && !c.keeps.kept(h, reads...) {
 				t.Fatalf("engine %d, seed %d: not %s", e, seed, c.keeps.name)
 			}
-			if c.breaks != nil && !c.breaks.kept(h) {
+			if c.breaks != nil && !c.breaks.kept(h, reads...) {
 				broken++
 			}
 		}

@@ -17,6 +17,10 @@ type store struct {
 	all   []*txn
 	open  []*txn
 	clock int64 // counts statements and commits
+
+	predicates bool // there are values, and statements that look for them
+	looks      []look
+	watchers   map[*txn]bool // keep others from inserting rows
 }
 
 type row struct {
@@ -32,7 +36,9 @@ type version struct {
 	writer    *txn // nil for the initial version
 	dead      bool
 	undone    bool
-	committed int64 // the store's clock; 0 before
+	committed int64    // the store's clock; 0 before
+	over      *version // what it replaced; nil for nothing
+	value     int
 }
 
 type txn struct {
@@ -44,7 +50,7 @@ type txn struct {
 }
 
 func newStore(rng *rand.Rand, c Config) *store {
-	db := &store{Config: c, rng: rng, clock: 1}
+	db := &store{Config: c, rng: rng, clock: 1, watchers: make(map[*txn]bool)}
 	for i := range c.Rows {
 		db.rows = append(db.rows, &row{
 			name:     history.Row{Table: "g.t", ID: fmt.Sprintf("r%d", i)},
@@ -119,6 +125,7 @@ func (db *store) end(t *txn, commit bool) {
 			v.undone = true
 		}
 	}
+	delete(db.watchers, t)
 	for _, r := range db.rows {
 		delete(r.sharers, t)
 		if r.owner == t {
@@ -193,7 +200,10 @@ func (db *store) target(t *txn, r *row) *version {
 }
 
 func (db *store) install(t *txn, r *row, old *version, stmt uint32, dead bool) {
-	v := &version{tag: history.Tag{Txn: t.ID, Stmt: stmt}, writer: t, dead: dead}
+	v := &version{tag: history.Tag{Txn: t.ID, Stmt: stmt}, writer: t, dead: dead, over: old}
+	if db.predicates {
+		v.value = db.rng.IntN(values)
+	}
 	if old != nil && !old.dead {
 		v.prior = append(slices.Clone(old.prior), old.tag)
 	}

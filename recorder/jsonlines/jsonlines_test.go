@@ -145,7 +145,8 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	fill(reflect.ValueOf(&txn).Elem(), &n)
 	for i := range txn.Stmts {
 		for j := range txn.Stmts[i].Accesses {
-			txn.Stmts[i].Accesses[j].Absent = false // no recording has such
+			a := &txn.Stmts[i].Accesses[j]
+			a.Absent, a.Gone = false, false // no recording has such
 		}
 	}
 	dir := t.TempDir()
