@@ -29,7 +29,7 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 	}{
 		{"a row that comes", [][]history.Stmt{{misses("a")}, {inserts("a")}}, ""},
 		{"what came of a row that was not found", [][]history.Stmt{{misses("a"), reads("b", 2, 2)}, {inserts("a"), inserts("b")}}, Phantom},
-		{"the row itself, later", [][]history.Stmt{{misses("a"), reads("a", 2, 1)}, {inserts("a")}}, Phantom},
+		{"the row itself, later", [][]history.Stmt{{misses("a"), reads("a", 2, 1)}, {inserts("a")}}, PMP},
 		{"two who look and insert", [][]history.Stmt{{misses("a"), inserts("b")}, {misses("b"), inserts("a")}}, PhantomSkew},
 		{"three who look and insert", [][]history.Stmt{{misses("a"), inserts("b")}, {misses("c"), inserts("a")}, {misses("b"), inserts("c")}}, G2},
 		{"a version that may not have been seen", [][]history.Stmt{{stmt(history.Read, "a", true, history.Tag{Txn: id(2), Stmt: 1}), inserts("b")}, {inserts("a"), reads("b", 1, 2)}}, ""},
