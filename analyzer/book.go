@@ -141,17 +141,21 @@ func copies(of []*group) []*group {
 	return made
 }
 
-// count says how often a group was seen.
-func (b *book) count(key string) int {
-	n := 0
+// seen says how often a group was seen, and when for the first and the last time.
+func (b *book) seen(key string) (s group) {
 	for _, part := range [2]groups{b.settled, b.known} {
 		for stage := range stages {
-			if g := part[groupKey{key, stage}]; g != nil && !b.named(g) {
-				n += g.count
+			g := part[groupKey{key, stage}]
+			if g == nil || b.named(g) {
+				continue
 			}
+			if s.count == 0 {
+				s.first, s.last = g.first, g.last
+			}
+			s.count, s.first, s.last = s.count+g.count, min(s.first, g.first), max(s.last, g.last)
 		}
 	}
-	return n
+	return s
 }
 
 // named is [collector.named] by all that was found.

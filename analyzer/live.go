@@ -28,8 +28,10 @@ type LiveOptions struct {
 	// Patience is how long a finding waits for the transactions that were open when it was complete, since
 	// these may still give it another name.
 	Patience time.Duration
-	// Work is that of [Options].
-	Work int
+	// Work, Expect and Model are those of [Options].
+	Work   int
+	Expect history.Level
+	Model  *TheoryLevel
 }
 
 // A Live analyses transactions as they end. Each step analyses what is kept: the transactions that one which
@@ -73,7 +75,7 @@ type LiveStats struct {
 
 // News is a finding that a step found, or found more often.
 type News struct {
-	Finding *Finding // its Count is that up to now
+	Finding *Finding // its Count, First and Last are those up to now
 	First   bool     // it is found for the first time
 }
 
@@ -129,8 +131,17 @@ func (l *Live) AddTxn(t *history.Txn) error {
 	return nil
 }
 
+// Skip says that the run's transactions up to this one are not added: nothing is built on a version of theirs.
+func (l *Live) Skip(upTo history.TxnID) {
+	numbers(l.gone, upTo.Run()).AddUntil(upTo.Seq())
+	numbers(l.odd, upTo.Run()).AddUntil(upTo.Seq())
+}
+
 // Offset gives the time of a run's start as a Live counts time: nanoseconds since its first run's start.
 func (l *Live) Offset(r history.Run) int64 { return l.offsets[r] }
+
+// Runs says how many runs were added.
+func (l *Live) Runs() int { return len(l.infos) }
 
 // Stats says how much is kept.
 func (l *Live) Stats() LiveStats {
@@ -188,7 +199,7 @@ func (l *Live) analyze() (*Analyzer, error) {
 	slices.SortFunc(l.kept, func(x, y *history.Txn) int {
 		return cmp.Or(cmp.Compare(x.ID.Run(), y.ID.Run()), cmp.Compare(x.Session, y.Session), cmp.Compare(x.Start, y.Start), cmp.Compare(x.ID, y.ID))
 	})
-	a := New(Options{Work: l.opts.Work})
+	a := New(Options{Work: l.opts.Work, Expect: l.opts.Expect, Model: l.opts.Model})
 	l.names.lend(&a.store)
 	for _, info := range l.infos {
 		if info.Ended.IsZero() {
@@ -351,7 +362,8 @@ func (l *Live) news() []News {
 	var news []News
 	for _, key := range slices.Sorted(maps.Keys(l.told)) {
 		t := l.told[key]
-		count := min(l.books[0].count(key), l.books[1].count(key))
+		seen, too := l.books[0].seen(key), l.books[1].seen(key)
+		count := min(seen.count, too.count)
 		if count <= t.count {
 			continue
 		}
@@ -360,7 +372,7 @@ func (l *Live) news() []News {
 			said = t.settled.finding
 		}
 		f := *said
-		f.Count = count
+		f.Count, f.First, f.Last = count, max(seen.first, too.first), min(seen.last, too.last)
 		news = append(news, News{Finding: &f, First: t.count == 0})
 		t.count = count
 	}

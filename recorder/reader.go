@@ -17,12 +17,13 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A Reader reads a recording that nobody writes to. Its methods may be called from several
+// A Reader reads a recording that nobody writes to, or what a Writer has put to disk (see [Writer.Snapshot]). Its methods may be called from several
 // goroutines, but not after Close; each iterator is for one.
 type Reader struct {
 	dir  string
 	db   *badger.DB
 	runs []history.Info
+	view *badger.Txn // what a [Writer.Snapshot] reads in; nil for a recording that nobody writes to
 }
 
 // Open opens a recording. One whose writer was killed is first brought into order, which replays the
@@ -92,6 +93,10 @@ func replayLog(dir string, o badger.Options) error {
 
 // Close closes the recording.
 func (r *Reader) Close() error {
+	if r.view != nil {
+		r.view.Discard()
+		return nil
+	}
 	if err := r.db.Close(); err != nil {
 		return fmt.Errorf("close recording %s: %w", r.dir, err)
 	}
@@ -315,8 +320,8 @@ type value struct {
 // the stream with an error.
 func (r *Reader) values(ctx context.Context, prefix []byte) iter.Seq2[[]byte, value] {
 	return func(yield func([]byte, value) bool) {
-		txn := r.db.NewTransaction(false)
-		defer txn.Discard()
+		txn, end := r.begin()
+		defer end()
 		o := badger.DefaultIteratorOptions
 		o.Prefix = prefix
 		// Values lie beside their keys: fetching them ahead would only cost a goroutine each.
@@ -353,14 +358,14 @@ func (r *Reader) values(ctx context.Context, prefix []byte) iter.Seq2[[]byte, va
 // get reads one value.
 func (r *Reader) get(key []byte) (value []byte, err error) {
 	err = r.guard(key, func() error {
-		return r.db.View(func(txn *badger.Txn) error {
-			item, err := txn.Get(key)
-			if err != nil {
-				return err
-			}
-			value, err = item.ValueCopy(nil)
+		txn, end := r.begin()
+		defer end()
+		item, err := txn.Get(key)
+		if err != nil {
 			return err
-		})
+		}
+		value, err = item.ValueCopy(nil)
+		return err
 	})
 	return value, err
 }

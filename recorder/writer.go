@@ -271,6 +271,9 @@ func (w *Writer) Close() error {
 		if err := w.batch.db.Close(); err != nil {
 			w.closeErr = errors.Join(w.closeErr, fmt.Errorf("close recording: %w", err))
 		}
+		if w.closeErr != nil {
+			w.info.Ended = time.Time{}
+		}
 	})
 	return w.closeErr
 }

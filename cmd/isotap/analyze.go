@@ -18,6 +18,7 @@ func analyzeCommand() *cobra.Command {
 	var out output
 	var other otherHistory
 	var judge judgement
+	var live following
 	var pair string
 	c := &cobra.Command{
 		Use:   "analyze DIR...",
@@ -28,15 +29,19 @@ func analyzeCommand() *cobra.Command {
 			"A file in place of a directory is the history of another checker (- for standard input): see --format.",
 		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n  isotap analyze --format elle history.edn\n" +
 			"  isotap analyze --expect SERIALIZABLE ./rec\n  isotap analyze --model strict-serializable --fail-on violation ./rec\n" +
-			"  isotap analyze --explain k00000ip,k00000iq ./rec",
+			"  isotap analyze --explain k00000ip,k00000iq ./rec\n  isotap analyze --follow ./rec",
 		Args: needs("DIR", 0),
 	}
 	out.flags(c)
 	other.flags(c)
 	judge.flags(c)
+	live.flags(c)
 	c.Flags().StringVar(&pair, "explain", "", "two transactions' ids, ID,ID: say only why one precedes the other, or why neither does")
 	c.ValidArgsFunction = completeDirectories
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if live.on {
+			return live.run(c, args, &out, &judge)
+		}
 		if pair != "" {
 			if other.meant(args) {
 				return errors.New("--explain is for recordings: isotap import makes one of a history")

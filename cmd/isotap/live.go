@@ -25,6 +25,12 @@ type watching struct {
 func (w *watching) flags(c *cobra.Command, name, usage string) {
 	f := c.Flags()
 	f.BoolVar(&w.on, name, false, usage)
+	w.bounds(c)
+}
+
+// bounds adds the flags that bound what is remembered.
+func (w *watching) bounds(c *cobra.Command) {
+	f := c.Flags()
 	f.DurationVar(&w.window, "live-window", live.DefaultWindow, "how long the live analysis remembers a transaction at least")
 	f.IntVar(&w.limit, "live-limit", analyzer.DefaultLimit, "how many transactions it remembers at most")
 }
@@ -53,8 +59,12 @@ func (w *watching) options(out io.Writer, complain func(error)) *live.Options {
 	return o
 }
 
-// warn says what a live analysis may have missed.
-func warn(w io.Writer, s analyzer.LiveStats) {
+// warn says what a live analysis may have missed, and how quick it was.
+func warn(w io.Writer, s analyzer.LiveStats, d live.Delay) {
+	if d.Findings > 0 {
+		mean := (d.Sum / time.Duration(d.Findings)).Round(time.Millisecond)
+		fmt.Fprintf(w, "isotap: findings were told %s after the commit that completed them on average, %s at most\n", mean, d.Max.Round(time.Millisecond))
+	}
 	if s.Cut > 0 {
 		fmt.Fprintf(w, "isotap: %d transactions were let go while others that overlapped them were open: isotap analyze finds the anomalies between them, too\n", s.Cut)
 	}

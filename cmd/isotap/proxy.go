@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/report"
@@ -46,6 +48,9 @@ func proxyCommand() *cobra.Command {
 				return err
 			}
 			o.Watch = live.options(c.OutOrStdout(), func(err error) { o.Logger.Error("live", zap.Error(err)) })
+			if o.Predicates {
+				fmt.Fprintln(c.ErrOrStderr(), "isotap: findings by predicates are not told while they are made, but when the proxy ends")
+			}
 		}
 		t, err := tap.Start(c.Context(), o)
 		if err != nil {
@@ -60,8 +65,15 @@ func proxyCommand() *cobra.Command {
 		if err := t.Wait(); err != nil || t.Watched() == nil {
 			return err
 		}
-		warn(c.ErrOrStderr(), t.WatchStats())
-		return report.Summary(c.ErrOrStderr(), t.Watched(), "")
+		warn(c.ErrOrStderr(), t.WatchStats(), t.WatchDelay())
+		result := t.Watched()
+		if o.Predicates {
+			// Which versions match a predicate is known later than the transactions are.
+			if result, err = tap.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, t.Run(), analyzer.Options{}); err != nil {
+				return err
+			}
+		}
+		return report.Summary(c.ErrOrStderr(), result, "")
 	}
 	return c
 }

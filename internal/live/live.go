@@ -49,6 +49,7 @@ type Watch struct {
 	last  int64 // when the last transaction ended
 	fresh bool  // something came since the last look
 	until int64 // how long findings may still wait
+	since int64 // when the watch began, by the Clock
 
 	queue chan item
 	done  chan struct{} // closed when the watching goroutine has ended
@@ -58,6 +59,14 @@ type Watch struct {
 	counts map[Kind]int
 	byID   map[string]int
 	stats  analyzer.LiveStats
+	delay  Delay
+}
+
+// Delay says how long after the commit that completed it a finding was told for the first time, by the Clock. What was found
+// in what had been recorded before the watch began is not in it.
+type Delay struct {
+	Findings int
+	Sum, Max time.Duration
 }
 
 // A Kind is what findings are counted by.
@@ -71,6 +80,7 @@ type item struct {
 	info    *history.Info
 	session *history.Session
 	txn     *history.Txn
+	upTo    history.TxnID // see Skip
 }
 
 // Start begins to watch.
@@ -92,6 +102,9 @@ func Start(o Options) *Watch {
 	}
 	w := &Watch{opts: o, live: analyzer.NewLive(o.LiveOptions), opens: newOpens(o.Limit), queue: make(chan item, queued), done: make(chan struct{}),
 		counts: make(map[Kind]int), byID: make(map[string]int)}
+	if o.Clock != nil {
+		w.since = o.Clock()
+	}
 	go w.run()
 	return w
 }
@@ -109,6 +122,11 @@ func (w *Watch) Session(ctx context.Context, s history.Session) error {
 // Txn takes a transaction, which nobody may change from then on: see proxy.Recorder.
 func (w *Watch) Txn(ctx context.Context, t *history.Txn) error {
 	return w.put(ctx, item{txn: t})
+}
+
+// Skip says, before the first of the run's transactions, that those up to this one are not given: they are left out.
+func (w *Watch) Skip(ctx context.Context, upTo history.TxnID) error {
+	return w.put(ctx, item{upTo: upTo})
 }
 
 func (w *Watch) put(ctx context.Context, it item) error {
@@ -155,6 +173,28 @@ func (w *Watch) Stats() analyzer.LiveStats {
 	return w.stats
 }
 
+// Delay says how quickly findings were told.
+func (w *Watch) Delay() Delay {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.delay
+}
+
+// timed counts how long findings took that are told for the first time.
+func (w *Watch) timed(news []analyzer.News) {
+	if w.opts.Clock == nil || w.live.Runs() > 1 {
+		return // several runs' findings are timed by several clocks
+	}
+	now := w.opts.Clock()
+	for _, n := range news {
+		if took := time.Duration(now - n.Finding.First); n.First && n.Finding.First >= w.since {
+			w.delay.Findings++
+			w.delay.Sum += took
+			w.delay.Max = max(w.delay.Max, took)
+		}
+	}
+}
+
 // run is the watching goroutine. It ends when the queue is closed or something went wrong.
 func (w *Watch) run() {
 	defer close(w.done)
@@ -183,16 +223,24 @@ func (w *Watch) take(it item) error {
 		}
 	case it.session != nil:
 		w.live.AddSession(*it.session)
+	case it.upTo != 0:
+		w.live.Skip(it.upTo)
+		w.opens.skip(it.upTo, w.live.Offset(it.upTo.Run()))
 	default:
-		t, offset := it.txn, w.live.Offset(it.txn.ID.Run())
-		if err := w.live.AddTxn(t); err != nil {
-			return fmt.Errorf("watch: %w", err)
-		}
-		w.opens.ended(t, offset)
-		w.last, w.fresh = max(w.last, t.End+offset), true
-		if w.live.Stats().Kept >= 2*w.opts.Limit {
-			w.look()
-		}
+		return w.takeTxn(it.txn)
+	}
+	return nil
+}
+
+func (w *Watch) takeTxn(t *history.Txn) error {
+	offset := w.live.Offset(t.ID.Run())
+	if err := w.live.AddTxn(t); err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	w.opens.ended(t, offset)
+	w.last, w.fresh = max(w.last, t.End+offset), true
+	if w.live.Stats().Kept >= 2*w.opts.Limit {
+		w.look()
 	}
 	return nil
 }
@@ -235,4 +283,5 @@ func (w *Watch) count(news []analyzer.News) {
 		w.byID[f.ID] += more
 	}
 	w.stats = w.live.Stats()
+	w.timed(news)
 }

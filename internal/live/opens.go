@@ -22,6 +22,11 @@ type begun struct {
 
 func newOpens(limit int) *opens { return &opens{runs: make(map[history.Run]*begun), limit: limit} }
 
+// skip says that nothing will be known of a run's transactions up to this one.
+func (o *opens) skip(upTo history.TxnID, offset int64) {
+	o.runs[upTo.Run()] = &begun{next: upTo.Seq() + 1, since: offset, beyond: make(map[uint32]int64)}
+}
+
 // ended takes in a transaction of a run whose times count from offset.
 func (o *opens) ended(t *history.Txn, offset int64) {
 	b := o.runs[t.ID.Run()]

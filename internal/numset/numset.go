@@ -54,6 +54,13 @@ func (s *Set) Add(n uint32) bool {
 	return true
 }
 
+// AddUntil puts 1 and all numbers up to n into the set, which has none of them.
+func (s *Set) AddUntil(n uint32) {
+	if n > 0 {
+		s.stretches = append([]stretch{{1, n}}, s.stretches...)
+	}
+}
+
 // Until gives the last of the numbers from n on without a gap; n-1 where n is not in the set.
 func (s *Set) Until(n uint32) uint32 {
 	if i := s.find(n); i < len(s.stretches) && s.stretches[i].first <= n {

@@ -99,6 +99,10 @@ func (t *Tap) watchMetrics(p *admin.Page) {
 	s := t.watch.Stats()
 	p.Gauge("isotap_live_transactions_kept", "Transactions in memory that others may still make an anomaly with.", float64(s.Kept))
 	p.Counter("isotap_live_transactions_cut_total", "Transactions let go before their time, because there were too many.", float64(s.Cut))
+	d := t.watch.Delay()
+	p.Counter("isotap_live_findings_told_total", "Findings told, each once.", float64(d.Findings))
+	p.Counter("isotap_live_finding_delay_seconds_total", "How long after the commits that completed them, in sum.", d.Sum.Seconds())
+	p.Gauge("isotap_live_finding_delay_max_seconds", "How long after it at most.", d.Max.Seconds())
 }
 
 func (t *Tap) mode() string {

@@ -21,6 +21,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/admin"
+	"github.com/isotap/isotap/internal/follow"
 	"github.com/isotap/isotap/internal/live"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
@@ -87,7 +88,7 @@ type Tap struct {
 	writer    *recorder.Writer
 	recorder  proxy.Recorder // the writer, and the watch where there is one
 	watch     *live.Watch    // nil: there is none
-	info      history.Info   // of the run that it watches
+	follow    *follow.Server // nil where nobody can follow the recording
 	result    *analyzer.Result
 	settle    func()  // ends the testing of predicates; nil where there is none
 	backend   backend // open; nil in mode off
@@ -174,6 +175,7 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 		return fmt.Errorf("open the recording: %w", err)
 	}
 	t.recorder = t.writer
+	t.serveFollowers(o.Recording, o.Logger)
 	if o.Watch != nil {
 		info.Run = t.writer.Run()
 		if err := t.startWatch(ctx, o.Watch, info); err != nil {
@@ -251,9 +253,15 @@ func (t *Tap) closeRecording() error {
 	rewritten := t.backend.rewritten(ctx)
 	cancel()
 	t.writer.Rewritten(rewritten)
+	if t.follow != nil {
+		t.follow.Drain()
+	}
 	failed := t.writer.Close()
+	if t.follow != nil {
+		errs = append(errs, t.follow.Close(ended(t.writer.Info())))
+	}
 	if t.watch != nil {
-		errs = append(errs, t.endWatch(rewritten, failed == nil))
+		errs = append(errs, t.endWatch())
 	}
 	return errors.Join(append(errs, failed)...)
 }

@@ -1,7 +1,6 @@
 package jsonlines
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -19,36 +18,21 @@ import (
 // Export writes the recordings in dirs as lines. A transaction that cannot be read ends it with an
 // error; what was written then lacks its last line, and Import does not take it.
 func Export(ctx context.Context, w io.Writer, dirs ...string) error {
-	e := &exporter{w: bufio.NewWriterSize(w, 1<<16), runs: map[history.Run]bool{}}
-	e.line(line{Isotap: &header{Format}})
+	e := &exporter{Encoder: NewEncoder(w), runs: map[history.Run]bool{}}
 	for _, dir := range dirs {
 		if err := e.recording(ctx, dir); err != nil {
 			return fmt.Errorf("export %s: %w", dir, err)
 		}
 	}
-	e.line(line{End: &e.counts})
-	if err := errors.Join(e.err, e.w.Flush()); err != nil {
+	if err := e.End(); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
 }
 
 type exporter struct {
-	w      *bufio.Writer
-	err    error // the first one of writing
-	runs   map[history.Run]bool
-	counts end
-}
-
-func (e *exporter) line(l line) {
-	if e.err != nil {
-		return
-	}
-	var b []byte
-	if b, e.err = appendJSON(l); e.err == nil {
-		e.w.Write(b)
-		e.err = e.w.WriteByte('\n')
-	}
+	*Encoder
+	runs map[history.Run]bool
 }
 
 // recording writes each run with its sessions and transactions behind it. Both streams of the reader go
@@ -77,8 +61,7 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 				if err != nil {
 					return err
 				}
-				e.counts.Matches++
-				e.line(line{Matches: writeMatches(&m)})
+				e.Matches(&m)
 			}
 			runs = runs[1:]
 		}
@@ -91,8 +74,7 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 		if err := upTo(t.ID.Run()); err != nil {
 			return err
 		}
-		e.counts.Txns++
-		e.line(line{Txn: writeTxn(t)})
+		e.Txn(t)
 	}
 	return upTo(history.MaxRun)
 }
@@ -102,11 +84,9 @@ func (e *exporter) run(info *history.Info, sessions []history.Session) error {
 		return fmt.Errorf("run %s is given twice", info.Run)
 	}
 	e.runs[info.Run] = true
-	e.counts.Runs++
-	e.line(line{Run: writeRun(info)})
+	e.Run(info)
 	for i := range sessions {
-		e.counts.Sessions++
-		e.line(line{Session: writeSession(&sessions[i])})
+		e.Session(&sessions[i])
 	}
 	return e.err
 }

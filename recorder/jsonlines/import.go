@@ -89,26 +89,10 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	var l line
-	if err := strictly(b, &l); err != nil {
-		return err
-	}
-	set := 0
-	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Txn != nil, l.End != nil} {
-		if is {
-			set++
-		}
-	}
+	l, err := parseLine(b, n)
 	switch {
-	case set != 1:
-		return errors.New("a line has one of isotap, run, session, matches, txn, end")
-	case (n == 1) != (l.Isotap != nil):
-		return fmt.Errorf("the first line, and no other, says {\"isotap\":{\"format\":%d}}", Format)
-	case l.Isotap != nil:
-		if l.Isotap.Format != Format {
-			return fmt.Errorf("format %d is not known: this isotap reads format %d", l.Isotap.Format, Format)
-		}
-		return nil
+	case err != nil || l.Isotap != nil:
+		return err
 	case i.ended:
 		return errors.New("a line stands behind the last one")
 	case l.End != nil:
@@ -116,7 +100,9 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 	case l.Run != nil:
 		return i.begin(l.Run)
 	case i.writer == nil:
-		return errors.New("a session, a transaction or what matches stands before the first run")
+		return errNoRun
+	case l.After != "":
+		return errors.New("this is what isotap analyze --follow reads, of a part of a run: isotap export writes what can be imported")
 	case l.Session != nil:
 		return i.session(ctx, l.Session)
 	case l.Matches != nil:
@@ -174,7 +160,7 @@ func (i *importer) session(ctx context.Context, s *session) error {
 	}
 	i.sessions[s.ID] = true
 	i.counts.Sessions++
-	return i.writer.Session(ctx, history.Session{ID: history.SessionID(s.ID), Client: string(s.Client), User: string(s.User), Database: string(s.Database), Start: s.Start, End: s.End})
+	return i.writer.Session(ctx, readSession(s))
 }
 
 func (i *importer) txn(ctx context.Context, x *txn) error {

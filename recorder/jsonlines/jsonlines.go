@@ -23,7 +23,8 @@ type line struct {
 	Session *session `json:"session,omitempty"`
 	Matches *matches `json:"matches,omitempty"`
 	Txn     *txn     `json:"txn,omitempty"`
-	End     *end     `json:"end,omitempty"` // the last line
+	After   string   `json:"after,omitempty"` // in a stream only: see Encoder.After
+	End     *end     `json:"end,omitempty"`   // the last line
 }
 
 type header struct {
