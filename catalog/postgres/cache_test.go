@@ -106,6 +106,17 @@ INSERT INTO plain SELECT n, n FROM generate_series(1, 1000) AS n
 	}
 }
 
+func TestATableThatHasGrownLargeIsSeenOnceItIsAnalysed(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE plain (a int) WITH (autovacuum_enabled = off)")
+	c := load(t, database)
+	run(t, db, "INSERT INTO plain SELECT n FROM generate_series(1, 20000) AS n")
+	run(t, db, "ANALYZE plain")
+	reload(t, c)
+	if n := table(t, c, "plain").Rows; n != 20000 {
+		t.Errorf("%d rows", n)
+	}
+}
+
 func TestChangesOfATransactionThatIsOpenAreNotSeen(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
 	c := load(t, database)

@@ -80,9 +80,10 @@ const (
 )
 
 // readFingerprint gives a text that differs whenever a reading would. A row of a system catalog that changed
-// has another xmin; what vacuuming and analysing note in one, they write in place.
+// has another xmin; what vacuuming and analysing note in one, they write in place. Of this the number of a table's
+// rows matters where it is large, by its magnitude.
 const readFingerprint = `WITH observed AS (
-		SELECT c.oid, c.xmin FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `),
+		SELECT c.oid, c.xmin, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `),
 	versions (kind, oid, xmin) AS (
 		SELECT 1, oid, xmin FROM observed
 		UNION ALL SELECT 2, o.oid, a.xmin FROM pg_attribute a JOIN observed o ON o.oid = a.attrelid WHERE a.attnum > 0
@@ -93,7 +94,8 @@ const readFingerprint = `WITH observed AS (
 		UNION ALL SELECT 7, oid, xmin FROM pg_constraint WHERE oid >= 16384
 		UNION ALL SELECT 8, oid, xmin FROM pg_namespace WHERE nspname NOT LIKE 'pg\_%temp\_%'
 		UNION ALL SELECT 9, member, xmin FROM pg_auth_members
-		UNION ALL SELECT 10, oid, xmin FROM pg_proc WHERE oid >= 16384)
+		UNION ALL SELECT 10, oid, xmin FROM pg_proc WHERE oid >= 16384
+		UNION ALL SELECT 11, oid, length(reltuples::bigint::text)::text::xid FROM observed WHERE reltuples >= 10000)
 	SELECT (SELECT count(*) || ' ' || sum(hashtextextended(xmin::text, kind * 4294967296 + oid::bigint)) FROM versions) || ' ' ||
 		(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(rolname || rolsuper || rolinherit || rolbypassrls, oid::bigint)), 0) FROM pg_roles)`
 
