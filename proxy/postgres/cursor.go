@@ -119,6 +119,19 @@ func (s *Session) declared(c *current, sent *rewrite.Plan, st *history.Stmt) {
 	}
 }
 
+// holdCursors takes the end of a transaction for the cursors that are to outlive it: the server reads the rest of their
+// rows then, and shows them to later statements, which did not read them.
+func (s *Session) holdCursors(status history.Status) {
+	if status == history.Aborted || s.txn == nil {
+		return
+	}
+	for _, p := range s.names.real.portals {
+		if d := p.cursor; d != nil && d.hold && d.txn == s.txn && p.plan.Observation != history.Nothing {
+			lower(&d.txn.Stmts[d.at], history.Inexact, heldCursor)
+		}
+	}
+}
+
 // heldCursor is the reason why a cursor is not observed that has outlived its transaction.
 const heldCursor = "held cursor"
 

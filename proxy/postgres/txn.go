@@ -364,6 +364,7 @@ func wrote(st *history.Stmt) bool {
 
 // endOpen ends the session's transaction, if there is one.
 func (s *Session) endOpen(status history.Status) {
+	s.holdCursors(status)
 	if t := s.takeOpen(status); t != nil {
 		s.events = append(s.events, wire.Event{Txn: t})
 	}
