@@ -65,7 +65,7 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 	case st.form.rewritten && s.tooLarge(script.Statements):
 		return largeAggregate
 	}
-	return cmp.Or(s.refused[st.form.script], s.refused[script])
+	return cmp.Or(s.refused[st.form.script.Model()], s.refused[script.Model()])
 }
 
 // adapts says whether a statement gets another form for its transaction's level, or its role: its tables are what

@@ -185,14 +185,14 @@ func (s *Session) plan(text []byte, extended bool) form {
 	case f.script.Pieces == nil:
 	case s.stale || !s.known:
 		f.reason = "settings not known"
-	case s.refused[f.script] != "":
-		f.reason = s.refused[f.script]
+	case s.refused[f.script.Model()] != "":
+		f.reason = s.refused[f.script.Model()]
 	case s.tooLarge(f.script.Statements):
 		f.reason = largeAggregate
 	default:
 		f.rewritten = true
 	}
-	f.bare = !f.rewritten && s.refused[f.script.Plain] != ""
+	f.bare = !f.rewritten && s.refused[f.script.Plain.Model()] != ""
 	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(hiddenPrefix))
 	s.try(f.upstream())
 	return f

@@ -59,14 +59,14 @@ func (s *Session) try(script *sqlpostgres.Script) {
 	if script == nil {
 		return
 	}
-	if _, ok := s.proven[script]; !ok {
+	if _, ok := s.proven[script.Model()]; !ok {
 		s.segment.tried = true
 	}
 }
 
 // prove notes that the server takes a script as rewritten.
 func (s *Session) prove(f *form) {
-	sent := f.upstream()
+	sent := f.upstream().Model()
 	if _, ok := s.proven[sent]; ok || sent == nil {
 		return
 	}
@@ -78,6 +78,7 @@ func (s *Session) prove(f *form) {
 
 // refusals are what a session remembers of the scripts that it sent as rewritten.
 type refusals struct {
+	// Both by [sqlpostgres.Script.Model].
 	proven  map[*sqlpostgres.Script]struct{} // the server took them
 	refused map[*sqlpostgres.Script]string   // it did not, and why
 	replay  replay
@@ -99,7 +100,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	if f == nil || f.upstream() == nil || !doubtful(e.code) {
 		return false
 	}
-	sent := f.upstream()
+	sent := f.upstream().Model()
 	if !f.rewritten && !outdated(e.code) {
 		return false
 	}
@@ -120,7 +121,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 		return false
 	}
 	s.replay = replay{on: true, shown: s.segment.shown}
-	if plain := f.script.Plain; plain != nil && outdated(e.code) {
+	if plain := f.script.Plain.Model(); plain != nil && outdated(e.code) {
 		s.refused[plain] = refusedWith(e.code)
 		s.replay.plain = plain
 	}

@@ -41,29 +41,32 @@ func (c *Cache) SetStrictPlans(on bool) {
 func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
 	p, epoch, ok := c.Get(text, s)
 	if !ok {
-		t := string(text)
-		p = c.make(t, s, epoch)
-		c.Put(t, s, p, planSize(p)+len(t), epoch)
+		p = c.make(string(text), s, epoch)
 	}
 	return p
 }
 
-// make makes the plan of a statement: from the template of its like, or by the rewriter, which then
+// make makes and keeps the plan of a statement: from the template of its like, or by the rewriter, which then
 // leaves a template for those that follow.
 func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *rewrite.Plan {
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
-	if !st.repeats(&s) {
-		return c.rewriter.Load().decide(st, &s).finish()
-	}
-	skeleton := string(st.skeleton(nil))
-	if t, ok := c.Template(skeleton, s); ok {
-		return t.fill(st, &s)
+	var room [512]byte
+	likes := room[:0]
+	if st.repeats(&s) {
+		likes = st.skeleton(likes)
+		if t, ok := c.Template(likes, s); ok {
+			p := t.fill(st, &s)
+			c.PutRepeated(text, s, p, planSize(p)+len(text), epoch)
+			return p
+		}
 	}
 	pl := c.rewriter.Load().decide(st, &s)
-	if pl.holdsForAll() {
-		c.PutTemplate(skeleton, s, newTemplate(pl), epoch)
+	if len(likes) > 0 && pl.holdsForAll() {
+		c.PutTemplate(string(likes), s, newTemplate(pl), epoch)
 	}
-	return pl.finish()
+	p := pl.finish()
+	c.Put(text, s, p, planSize(p)+len(text), epoch)
+	return p
 }
 
 // planSize estimates the memory of a plan. Pieces of the client's share memory with the key; counting

@@ -6,6 +6,7 @@ package plancache
 
 import (
 	"container/list"
+	"hash/maphash"
 	"sync"
 	"unsafe"
 
@@ -26,6 +27,7 @@ type Cache[S comparable, P, T any] struct {
 	recent    list.List                // of *entry[S, P], the last used first
 	bytes     int
 	templates map[key[S]]T // by skeleton
+	met       doorkeeper
 	epoch     Epoch
 	hits      uint64
 	lookups   uint64
@@ -49,7 +51,8 @@ type entry[S comparable, P any] struct {
 // New gives a cache that holds at most so many plans and about so many bytes. A plan larger than a sixteenth
 // of the bytes is not kept.
 func New[S comparable, P, T any](maxEntries, maxBytes int) *Cache[S, P, T] {
-	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element), templates: make(map[key[S]]T)}
+	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element), templates: make(map[key[S]]T),
+		met: doorkeeper{seed: maphash.MakeSeed()}}
 }
 
 // Get finds the plan of a text, without an allocation, or gives the epoch for [Cache.Put].
@@ -71,6 +74,20 @@ func (c *Cache[S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
 func (c *Cache[S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.put(text, s, plan, size, epoch)
+}
+
+// PutRepeated is Put for a plan that a template has made, at little cost: it is kept when its text comes for the
+// second time. Texts that hold their values come once, and would drive out those that come again.
+func (c *Cache[S, P, T]) PutRepeated(text string, s S, plan P, size int, epoch Epoch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.met.meet(text) {
+		c.put(text, s, plan, size, epoch)
+	}
+}
+
+func (c *Cache[S, P, T]) put(text string, s S, plan P, size int, epoch Epoch) {
 	n := &entry[S, P]{key[S]{text, s}, plan, size + int(unsafe.Sizeof(entry[S, P]{}))}
 	if _, there := c.plans[n.key]; there || epoch != c.epoch || n.size > c.maxBytes/16 {
 		return
@@ -84,17 +101,33 @@ func (c *Cache[S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
 	}
 }
 
+// A doorkeeper tells texts that came before from those that come for the first time, of the last few thousand.
+// It is Einziger, Friedman and Manes' (TinyLFU, 2017), with a table of hashes in the place of a Bloom filter.
+type doorkeeper struct {
+	seed   maphash.Seed
+	hashes [4096]uint64
+}
+
+// meet says whether a text came before, and remembers it.
+func (d *doorkeeper) meet(text string) bool {
+	h := maphash.String(d.seed, text)
+	slot := &d.hashes[h%uint64(len(d.hashes))]
+	met := *slot == h
+	*slot = h
+	return met
+}
+
 // The templates that are kept: how many, and of skeletons of how many bytes at most.
 const (
 	maxTemplates = 4096
 	maxSkeleton  = 4 << 10
 )
 
-// Template finds the template of a skeleton.
-func (c *Cache[S, P, T]) Template(skeleton string, s S) (T, bool) {
+// Template finds the template of a skeleton, without an allocation.
+func (c *Cache[S, P, T]) Template(skeleton []byte, s S) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t, ok := c.templates[key[S]{skeleton, s}]
+	t, ok := c.templates[key[S]{string(skeleton), s}]
 	return t, ok
 }
 

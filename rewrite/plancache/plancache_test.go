@@ -69,6 +69,17 @@ func TestWhatIsMadeInAnEarlierEpochIsNotKept(t *testing.T) {
 	}
 }
 
+func TestRepeatedTextsAreKeptFromTheSecondTime(t *testing.T) {
+	c := New[int, *rewrite.Plan, string](10, 1<<16)
+	for i := range 3 {
+		_, epoch, found := c.Get([]byte("a"), 1)
+		if found != (i == 2) {
+			t.Errorf("found the %d. time: %v", i+1, found)
+		}
+		c.PutRepeated("a", 1, &rewrite.Plan{}, 1, epoch)
+	}
+}
+
 func TestHitsDoNotAllocate(t *testing.T) {
 	c := New[int, *rewrite.Plan, string](10, 1<<16)
 	put(c, "a text", 1, 1)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -14,6 +15,7 @@ import (
 type Cache struct {
 	*plancache.Cache[Session, *Script, *template]
 	rewriter atomic.Pointer[Rewriter]
+	drafts   sync.Pool // of *draft, whose memory is used again
 }
 
 // NewCache gives a cache of the rewriter's scripts that holds at most so many of them and about so many
@@ -43,9 +45,7 @@ func (c *Cache) Exposes() bool { return c.rewriter.Load().schema.Exposes() }
 func (c *Cache) Plan(text []byte, s Session) *Script {
 	script, epoch, ok := c.Get(text, s)
 	if !ok {
-		t := string(text)
-		script = c.make(t, s, epoch)
-		c.Put(t, s, script, scriptSize(script), epoch)
+		script = c.make(string(text), s, epoch)
 	}
 	return script
 }
@@ -53,25 +53,53 @@ func (c *Cache) Plan(text []byte, s Session) *Script {
 // maxTemplated is the length of the longest text that templates are made of, in bytes.
 const maxTemplated = 64 << 10
 
-// make makes the script of a text: from the template of its like, or by the rewriter, which then leaves a
-// template for those that follow.
+// make makes and keeps the script of a text: from the template of its like, or by the rewriter, which then leaves
+// a template for those that follow.
 func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
-	d := read(text, &s)
+	d, ok := c.drafts.Get().(*draft)
+	if !ok {
+		d = new(draft)
+	}
+	d.read(text, &s)
+	var room [512]byte
+	likes := room[:0]
+	if c.templates(d) {
+		likes = skeleton(likes, text, d.statements)
+		if t, ok := c.Template(likes, s); ok {
+			script := t.fill(d)
+			c.reuse(d)
+			c.PutRepeated(text, s, script, scriptSize(script), epoch)
+			return script
+		}
+	}
+	script := c.rewriter.Load().decide(d, s).script(nil)
+	if len(likes) > 0 && d.holdsForAll() {
+		c.PutTemplate(string(likes), s, newTemplate(d, script), epoch)
+	}
+	c.Put(text, s, script, scriptSize(script), epoch)
+	return script
+}
+
+// templates says whether scripts of texts like this are made from templates.
+func (c *Cache) templates(d *draft) bool {
 	if c.rewriter.Load().options.Predicates { // which hold literals
-		return c.rewriter.Load().decide(d, s).script()
+		return false
 	}
-	if d.unreadable != "" || strings.ContainsAny(text, "\x01\x02\x03") || len(text) > maxTemplated {
-		return c.rewriter.Load().decide(d, s).script()
+	return d.unreadable == "" && len(d.text) <= maxTemplated && !strings.ContainsAny(d.text, "\x01\x02\x03")
+}
+
+// maxReused bounds the tokens that a draft keeps memory for.
+const maxReused = 1 << 10
+
+// reuse keeps the memory of a draft that nothing refers to any more.
+func (c *Cache) reuse(d *draft) {
+	if cap(d.toks) <= maxReused {
+		clear(d.statements)
+		clear(d.edits)
+		clear(d.plain)
+		d.text, d.plans = "", nil
+		c.drafts.Put(d)
 	}
-	skeleton := string(skeleton(nil, text, d.statements))
-	if t, ok := c.Template(skeleton, s); ok {
-		return t.fill(text, d.toks)
-	}
-	c.rewriter.Load().decide(d, s)
-	if d.holdsForAll() {
-		c.PutTemplate(skeleton, s, newTemplate(d), epoch)
-	}
-	return d.script()
 }
 
 // scriptSize estimates the memory of a script with its key.

@@ -125,7 +125,7 @@ func otherLiterals(t *rapid.T, text string, s Session) string {
 	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`), rapid.SampledFrom([]string{`'it''s'`, `E'\''`, `x'41'`, `$$a$$`, `'a\'`}))
 	var b strings.Builder
 	pos := 0
-	toks, _ := scan(text, s.Backslashes)
+	toks, _ := scan(nil, text, s.Backslashes)
 	for _, tok := range toks {
 		b.WriteString(text[pos:tok.start])
 		pos = tok.end
@@ -152,11 +152,49 @@ func TestTemplateGivesTheScriptThatTheRewriterGives(t *testing.T) {
 		c := NewCache(r, 10, 1<<20)
 		for range 3 {
 			text := otherLiterals(t, text, s)
-			if got, want := c.Plan([]byte(text), s), r.Plan(text, s); !reflect.DeepEqual(got, want) {
+			if got, want := withoutModel(c.Plan([]byte(text), s)), r.Plan(text, s); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s\nfrom a template: %s\nby the rewriter: %s", text, render(got), render(want))
 			}
 		}
 	})
+}
+
+func withoutModel(s *Script) *Script {
+	if s == nil {
+		return nil
+	}
+	bare := *s
+	bare.model, bare.Plain = nil, withoutModel(s.Plain)
+	return &bare
+}
+
+func TestScriptsOfOneSkeletonHaveOneModel(t *testing.T) {
+	c := newCache(100, 1<<20)
+	plan := func(format string, n int) *Script { return c.Plan(fmt.Appendf(nil, format, n), testSession()) }
+	first := plan("SELECT name FROM item WHERE id = %d", 1)
+	if first.Model() != first || plan("SELECT name FROM item WHERE id = %d", 2).Model() != first {
+		t.Error("a script from a template has another model than the first of its skeleton")
+	}
+	if plan("SELECT name FROM item WHERE id < %d", 2).Model() == first {
+		t.Error("scripts of two skeletons have one model")
+	}
+	if c.Invalidate(); plan("SELECT name FROM item WHERE id = %d", 3).Model() == first {
+		t.Error("a model outlived the schema")
+	}
+}
+
+func TestScriptsFromTemplatesAreKeptOnceTheirTextsComeAgain(t *testing.T) {
+	c := newCache(100, 1<<20)
+	for i := range 20 {
+		c.Plan(fmt.Appendf(nil, "SELECT name FROM item WHERE id = %d", i), testSession())
+	}
+	if scripts, _, _ := c.Held(); scripts != 1 {
+		t.Errorf("%d scripts of texts that came once are kept", scripts-1)
+	}
+	text := []byte("SELECT name FROM item WHERE id = 19")
+	if again := c.Plan(text, testSession()); c.Plan(text, testSession()) != again {
+		t.Error("the script of a text that came three times is not kept")
+	}
 }
 
 func TestTextsOfOneSkeletonShareATemplate(t *testing.T) {

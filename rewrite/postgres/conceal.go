@@ -65,7 +65,7 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 	if !reflect.DeepEqual(tree, c.tree) {
 		return nil, nil, true
 	}
-	toks, _ := scan(text, pl.session.Backslashes)
+	toks, _ := scan(nil, text, pl.session.Backslashes)
 	return &statement{text: text, toks: toks}, c.edits, c.visible
 }
 

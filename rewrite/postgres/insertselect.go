@@ -88,7 +88,7 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 	const head = "SELECT "
 	begin, end := w.st.toks[from].start, w.st.toks[to-1].end
 	text := head + w.st.text[begin:end]
-	toks, _ := scan(text, w.session.Backslashes)
+	toks, _ := scan(nil, text, w.session.Backslashes)
 	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
 		plan: &rewrite.Plan{Kind: history.Select, Observation: history.Exact}, of: q}
 	tree, err := parse(pl.readable(text))

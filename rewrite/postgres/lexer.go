@@ -1,6 +1,9 @@
 package postgres
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A kind of token.
 type kind uint8
@@ -21,10 +24,10 @@ type token struct {
 	kind       kind
 }
 
-// scan cuts a text into tokens by the rules of PostgreSQL's scanner (chapter "Lexical Structure" of its
+// scan appends the tokens of a text, cut by the rules of PostgreSQL's scanner (chapter "Lexical Structure" of its
 // documentation). It tells whether the text ends where it may: not inside a string or a comment.
-func scan(text string, backslashes bool) (toks []token, whole bool) {
-	x := lexer{text: text, backslashes: backslashes, toks: make([]token, 0, len(text)/4+4), whole: true}
+func scan(room []token, text string, backslashes bool) (toks []token, whole bool) {
+	x := lexer{text: text, backslashes: backslashes, toks: slices.Grow(room, len(text)/4+4), whole: true}
 	for x.pos < len(text) {
 		x.next()
 	}

@@ -100,7 +100,17 @@ type Script struct {
 	// isotap's columns. Nil: the client's text does.
 	Plain *Script
 
-	text string // the client's
+	text  string // the client's
+	model *Script
+}
+
+// Model is the script after which this one was made: their texts differ in plain literals only, so that what the
+// server takes or refuses of one it does of the other. Of a script that was made after none it is the script itself.
+func (s *Script) Model() *Script {
+	if s == nil || s.model == nil {
+		return s
+	}
+	return s.model
 }
 
 // A Splice is a place where the client's text was changed: at byte At, counted in the client's text, Cut

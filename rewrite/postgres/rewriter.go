@@ -44,13 +44,15 @@ const (
 
 // Plan says how the statements of a text are observed. It never fails: what cannot be rewritten is opaque,
 // with the reason. The script shares memory with text.
-func (r *Rewriter) Plan(text string, s Session) *Script { return r.decide(read(text, &s), s).script() }
+func (r *Rewriter) Plan(text string, s Session) *Script {
+	return r.decide(read(text, &s), s).script(nil)
+}
 
 // A draft is a text on its way to a script.
 type draft struct {
 	text       string
 	toks       []token
-	statements []*statement
+	statements []statement
 	unreadable string // why the text cannot be looked at more closely
 	plans      []*rewrite.Plan
 	// plain are the edits that hide isotap's columns, edits all of them; observes says that there are others.
@@ -60,29 +62,23 @@ type draft struct {
 
 // read cuts a text into statements.
 func read(text string, s *Session) *draft {
-	toks, whole := scan(text, s.Backslashes)
-	return &draft{text: text, toks: toks, statements: split(text, toks), unreadable: s.unreadable(text, toks, whole)}
+	d := new(draft)
+	d.read(text, s)
+	return d
 }
 
-// ranges are those of the statements among the text's tokens.
-func (d *draft) ranges() [][2]int {
-	out := make([][2]int, len(d.statements))
-	from := 0
-	for i, st := range d.statements {
-		for d.toks[from].start != st.toks[0].start {
-			from++
-		}
-		out[i] = [2]int{from, from + len(st.toks)}
-		from += len(st.toks)
-	}
-	return out
+// read makes it the draft of another text, in the memory that it has.
+func (d *draft) read(text string, s *Session) {
+	toks, whole := scan(d.toks[:0], text, s.Backslashes)
+	*d = draft{text: text, toks: toks, statements: split(d.statements[:0], text, toks), unreadable: s.unreadable(text, toks, whole),
+		plain: d.plain[:0], edits: d.edits[:0]}
 }
 
 // decide makes everything of a script but for the pieces.
 func (r *Rewriter) decide(d *draft, s Session) *draft {
 	reason := d.unreadable
-	for _, st := range d.statements {
-		pl := &planner{rewriter: r, session: s, st: st, plan: &rewrite.Plan{}}
+	for i := range d.statements {
+		pl := &planner{rewriter: r, session: s, st: &d.statements[i], plan: &rewrite.Plan{}}
 		d.take(pl, reason)
 		if reason == "" {
 			reason = s.follow(pl.plan)

@@ -38,12 +38,12 @@ func (st *statement) shape() (string, []string) {
 	return s.String(), s.args
 }
 
-// args gives the literals that shape leaves out.
-func (st *statement) args() []string {
-	if st.suspect() {
+// args gives the n literals that shape leaves out.
+func (st *statement) args(n int) []string {
+	if n == 0 || st.suspect() {
 		return nil
 	}
-	s := shaper{st: st, onlyArgs: true}
+	s := shaper{st: st, onlyArgs: true, args: make([]string, 0, n)}
 	for i := 0; i < len(st.toks); {
 		i = s.add(i)
 	}
@@ -59,7 +59,10 @@ func (st *statement) suspect() bool {
 		return true
 	}
 	for i := range st.toks {
-		if n, ok := st.ident(i); ok && st.mark(i+1, "(") && strings.HasPrefix(n, "dblink") {
+		if !st.mark(i+1, "(") {
+			continue
+		}
+		if n, ok := st.ident(i); ok && strings.HasPrefix(n, "dblink") {
 			return true // its argument is a connection string
 		}
 	}

@@ -60,14 +60,17 @@ func (pl *planner) sorted() []edit {
 	return pl.edits
 }
 
-// script makes the edits of all statements the pieces of a script.
-func (d *draft) script() *Script {
-	s := &Script{Statements: d.plans, text: d.text}
+// script makes the edits of all statements the pieces of a script, after a model or none.
+func (d *draft) script(model *Script) *Script {
+	s := &Script{Statements: d.plans, text: d.text, model: model}
 	if d.observes {
 		s.splice(d.edits)
 	}
 	if len(d.plain) > 0 {
 		s.Plain = &Script{Statements: d.plans, text: d.text}
+		if model != nil {
+			s.Plain.model = model.Plain
+		}
 		s.Plain.splice(d.plain)
 	}
 	return s
@@ -77,6 +80,7 @@ func (d *draft) script() *Script {
 func (s *Script) splice(edits []edit) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
 	s.Pieces = pieces(s.text, 0, len(s.text), edits)
+	s.Splices = make([]Splice, 0, len(edits))
 	for _, e := range edits {
 		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: max(len(e.text), e.to-e.from)})
 	}

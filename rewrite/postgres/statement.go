@@ -152,14 +152,13 @@ func folded(s string) string {
 // quoted gives a name between double quotes.
 func quoted(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
-// split gives the statements of a text; empty ones are none.
-func split(text string, toks []token) []*statement {
-	var out []*statement
+// split appends the statements of a text; empty ones are none.
+func split(out []statement, text string, toks []token) []statement {
 	from, depth, atomic := 0, 0, 0
 	all := statement{text: text, toks: toks}
 	cut := func(to int) {
 		if from < to {
-			out = append(out, &statement{text: text, toks: toks[from:to]})
+			out = append(out, statement{text: text, toks: toks[from:to]})
 		}
 		from, depth, atomic = to+1, 0, 0
 	}

@@ -11,8 +11,9 @@ import (
 // literals only. Such a text needs to be cut into tokens again; the grammar need not read it. A template is
 // immutable.
 type template struct {
-	plans  []rewrite.Plan // without what depends on the text: Args
-	ranges [][2]int       // of each statement's tokens
+	model *Script        // of the text that was planned
+	plans []rewrite.Plan // without what depends on the text: Args
+	args  []int          // how many of these each statement has
 	// plain and edits are those of a draft.
 	plain, edits []anchored
 	observes     bool
@@ -33,12 +34,12 @@ type anchor struct {
 	bytes  int
 }
 
-// newTemplate makes a template of what was decided about a text.
-func newTemplate(d *draft) *template {
-	t := &template{plans: make([]rewrite.Plan, len(d.plans)), ranges: d.ranges(), observes: d.observes,
+// newTemplate makes a template of what was decided about a text, and of the script that it became.
+func newTemplate(d *draft, model *Script) *template {
+	t := &template{model: model, plans: make([]rewrite.Plan, len(d.plans)), args: make([]int, len(d.plans)), observes: d.observes,
 		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
-		t.plans[i] = *p
+		t.plans[i], t.args[i] = *p, len(p.Args)
 		t.plans[i].Args, t.plans[i].Origin = nil, ""
 	}
 	return t
@@ -52,26 +53,26 @@ func anchoredAll(toks []token, edits []edit) []anchored {
 	return out
 }
 
-// placed gives the edits among the tokens of a text.
-func placed(toks []token, edits []anchored) []edit {
-	out := make([]edit, len(edits))
-	for i, e := range edits {
-		out[i] = edit{e.start.place(toks), e.end.place(toks), e.text, e.from.place(toks), e.to.place(toks)}
+// placed appends the edits among the tokens of a text.
+func placed(out []edit, toks []token, edits []anchored) []edit {
+	for i := range edits {
+		e := &edits[i]
+		out = append(out, edit{e.start.place(toks), e.end.place(toks), e.text, e.from.place(toks), e.to.place(toks)})
 	}
 	return out
 }
 
-// fill makes the script of a text with the template's skeleton.
-func (t *template) fill(text string, toks []token) *Script {
-	d := draft{text: text, toks: toks, plans: make([]*rewrite.Plan, len(t.plans)), observes: t.observes,
-		plain: placed(toks, t.plain), edits: placed(toks, t.edits)}
+// fill makes the script of a text with the template's skeleton, as far as it was read. The script shares no memory
+// with the draft.
+func (t *template) fill(d *draft) *Script {
+	d.plans, d.observes = make([]*rewrite.Plan, len(t.plans)), t.observes
+	d.plain, d.edits = placed(d.plain, d.toks, t.plain), placed(d.edits, d.toks, t.edits)
 	for i := range t.plans {
-		p := t.plans[i]
-		st := statement{text: text, toks: toks[t.ranges[i][0]:t.ranges[i][1]]}
-		p.Args, p.Origin = st.args(), st.origin()
+		p, st := t.plans[i], &d.statements[i]
+		p.Args, p.Origin = st.args(t.args[i]), st.origin()
 		d.plans[i] = &p
 	}
-	return d.script()
+	return d.script(t.model)
 }
 
 // anchorOf finds the last token that begins at or before a place in the text.
@@ -106,9 +107,10 @@ const (
 
 // skeleton appends the text with a mark in the place of every plain literal in its queries. Texts with the same
 // skeleton have the same script but for Args and for the client's text in Pieces.
-func skeleton(b []byte, text string, statements []*statement) []byte {
+func skeleton(b []byte, text string, statements []statement) []byte {
 	pos := 0
-	for _, st := range statements {
+	for i := range statements {
+		st := &statements[i]
 		if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "DECLARE") {
 			continue // what other statements mean depends on values: SET, PREPARE TRANSACTION
 		}

@@ -73,7 +73,7 @@ func (pl *planner) readable(text string) string {
 	if !pl.session.Backslashes || !strings.Contains(text, `\`) {
 		return text
 	}
-	toks, _ := scan(text, true)
+	toks, _ := scan(nil, text, true)
 	b := []byte(text)
 	for _, t := range toks {
 		if t.kind != str || text[t.start] != '\'' {
