@@ -295,6 +295,7 @@ func (w *Writer) write() {
 	linger := time.NewTimer(w.opts.SyncEvery)
 	linger.Stop()
 	defer linger.Stop()
+	lingers := false // something was queued since the last sync, and linger runs
 	var items []item
 	var waiting []chan<- error
 	for {
@@ -302,11 +303,10 @@ func (w *Writer) write() {
 		select {
 		case <-w.queue.ready:
 		case <-linger.C:
-			due = true
+			due, lingers = true, false
 		}
-		empty := w.batch.empty()
 		var stopped bool
-		items, stopped = w.queue.take(items)
+		items, stopped = w.queue.take(items, due)
 		for i := range items {
 			if items[i].flushed != nil {
 				waiting = append(waiting, items[i].flushed)
@@ -316,8 +316,10 @@ func (w *Writer) write() {
 		if err == nil && (due || stopped || len(waiting) > 0) {
 			err = w.commit()
 			linger.Stop()
-		} else if empty && !w.batch.empty() {
+			lingers = false
+		} else if !lingers {
 			linger.Reset(w.opts.SyncEvery)
+			lingers = true
 		}
 		if err != nil || stopped || len(waiting) > 0 {
 			waiting = answer(waiting, err)
@@ -344,7 +346,7 @@ func answer(waiting []chan<- error, err error) []chan<- error {
 func (w *Writer) fail(err error) {
 	w.err.Store(&err)
 	w.queue.stop(err)
-	items, _ := w.queue.take(nil)
+	items, _ := w.queue.take(nil, true)
 	for i := range items {
 		if items[i].flushed != nil {
 			items[i].flushed <- err

@@ -18,6 +18,7 @@ type transactions struct {
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one
 	// of which nothing has been recorded yet.
 	txn        *history.Txn
+	usual      wire.Usual
 	next       nextLevel
 	savepoints wire.Savepoints
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit and
@@ -95,7 +96,7 @@ func recorded(k history.Kind) bool {
 }
 
 func (s *Session) newTxn() *history.Txn {
-	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Conflicts: s.conflicts, Start: s.now}
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Conflicts: s.conflicts, Start: s.now, Stmts: s.usual.Room()}
 	if s.next.set() {
 		t.Level, s.next = s.next.of(s.level), nextLevel{}
 	}
@@ -105,16 +106,10 @@ func (s *Session) newTxn() *history.Txn {
 // tag is the tag of the statement's writes.
 func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o.stmt.Num} }
 
-// usualStmts is how many statements there is room for at first in a transaction of several.
-const usualStmts = 8
-
 // record puts a finished statement into its transaction.
 func (s *Session) record(o *observed) {
 	if o.txn == nil {
 		return
-	}
-	if o.txn.Stmts == nil && s.inTrans {
-		o.txn.Stmts = make([]history.Stmt, 0, usualStmts)
 	}
 	o.stmt.End = s.now
 	o.index = len(o.txn.Stmts)
@@ -270,6 +265,7 @@ func (s *Session) endOpen(status history.Status) {
 		return
 	}
 	s.txn = nil
+	s.usual.Took(len(t.Stmts))
 	t.Status, t.End = status, s.now
 	t.Implicit = !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) && len(t.Stmts) == 1
 	if !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {

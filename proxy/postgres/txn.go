@@ -23,6 +23,7 @@ type transactions struct {
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one of which
 	// nothing has been recorded yet.
 	txn        *history.Txn
+	usual      wire.Usual
 	savepoints wire.Savepoints
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
 	beyond      bool
@@ -304,7 +305,7 @@ func recorded(k history.Kind) bool {
 }
 
 func (s *Session) newTxn(start int64) *history.Txn {
-	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.defaultLevel(), Start: start}
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.defaultLevel(), Start: start, Stmts: s.usual.Room()}
 	if s.block {
 		t.Level = s.blockLevel
 	}
@@ -380,6 +381,9 @@ func (s *Session) takeOpen(status history.Status) *history.Txn {
 	s.savepoints, s.beyond, s.snapshot, s.implicitLevel = nil, false, false, history.LevelUnknown
 	t := s.txn
 	s.txn = nil
+	if t != nil {
+		s.usual.Took(len(t.Stmts))
+	}
 	if t == nil || !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
 		return nil
 	}

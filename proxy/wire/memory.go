@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/isotap/isotap/history"
+
 // maxKept is how much memory a session keeps between replies, in bytes.
 const maxKept = 1 << 20
 
@@ -10,3 +12,15 @@ func Reusable(b []byte) []byte {
 	}
 	return b[:0]
 }
+
+// Usual is how many statements the transactions of a session mostly have: as many as the last one.
+type Usual int
+
+// maxUsual bounds the statements that a transaction has room for from its start.
+const maxUsual = 64
+
+// Room is where the statements of the next transaction go.
+func (u Usual) Room() []history.Stmt { return make([]history.Stmt, 0, u) }
+
+// Took notes how many statements a transaction had.
+func (u *Usual) Took(n int) { *u = Usual(min(n, maxUsual)) }
