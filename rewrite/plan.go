@@ -306,6 +306,8 @@ type Plan struct {
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.
 	Substitutes bool
+	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
+	Open bool
 	// Shadows are the temporary tables that the statement creates, "schema.table" in lower case, each
 	// but the last followed by a newline: from then on these names may not mean the base tables. PostgreSQL's
 	// are folded names without a schema.

@@ -33,15 +33,18 @@ type postgresBench struct {
 // newPostgresBench starts a tap over a database in which setup has run.
 func newPostgresBench(t *testing.T, setup ...string) *postgresBench {
 	t.Helper()
-	return startPostgresBench(t, false, setup...)
+	return startPostgresBench(t, tapMode{}, setup...)
 }
 
-// startPostgresBench is newPostgresBench, in mode predicates or not.
-func startPostgresBench(t *testing.T, predicates bool, setup ...string) *postgresBench {
+// startPostgresBench is newPostgresBench, in any mode.
+func startPostgresBench(t *testing.T, mode tapMode, setup ...string) *postgresBench {
 	t.Helper()
 	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: filepath.Join(t.TempDir(), "rec")}
 	runPostgreSQL(t, testdb.OpenPostgreSQL(t, b.database), setup...)
-	b.start(func(o *Options) { o.Predicates = predicates })
+	if mode.columns {
+		instrumentPostgreSQL(t, b.database)
+	}
+	b.start(mode.set)
 	return b
 }
 
@@ -130,40 +133,35 @@ func (b *postgresBench) awaitLock() {
 var postgresModes = []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
 	pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement}
 
-// TestHealthyPostgreSQLIsNotAccused runs clients over hot rows at each level, and at all levels at once. What they
-// do to each other are hazards, as far as the level permits them: nothing is the server's fault.
+// TestHealthyPostgreSQLIsNotAccused runs clients over hot rows at each level, and at all levels at once, in the modes
+// that say most beside those who write unseen: they leave the lists of rows that are known by isotap's columns as they
+// are. What clients do to each other are hazards, as far as the level permits them: nothing is the server's fault.
 func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
-	for i, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", ""} {
-		for _, c := range []struct {
-			name               string
-			unseen, predicates bool
-		}{{"", false, false}, {" beside unseen writers", true, false}, {" beside unseen writers, in mode predicates", true, true}} {
-			t.Run(cmp.Or(level, "mixed")+c.name, func(t *testing.T) {
-				l := postgresLoader{startPostgresBench(t, c.predicates, postgresLoadSetup...), level, c.unseen, make(chan string, 64)}
-				if c.unseen {
-					runPostgreSQL(t, testdb.OpenPostgreSQL(t, l.database), postgresUnseenSetup...)
-				}
-				l.run(uint64(i))
-				r := l.analyze()
-				holdHealthy(t, r, level == history.Serializable.String())
-			})
-		}
+	type load struct {
+		level  string
+		unseen bool
+		mode   tapMode
 	}
-}
-
-// TestHealthyPostgreSQLIsNotAccusedByItsRows is the same where rows are known by isotap's columns, and those who write
-// unseen leave the rows' lists as they are.
-func TestHealthyPostgreSQLIsNotAccusedByItsRows(t *testing.T) {
+	var loads []load
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", ""} {
+		loads = append(loads, load{level, false, tapModes[0]}, load{level, true, tapModes[0]}, load{level, true, tapModes[2]})
+	}
 	for _, level := range []string{"SERIALIZABLE", ""} {
-		t.Run("at "+level, func(t *testing.T) {
-			b := newPostgresBench(t, postgresLoadSetup...)
-			b.stop()
-			runPostgreSQL(t, testdb.OpenPostgreSQL(t, b.database), postgresUnseenSetup...)
-			instrumentPostgreSQL(t, b.database)
-			b.start(func(o *Options) { o.Columns = true })
-			l := postgresLoader{b, level, true, make(chan string, 64)}
-			l.run(7)
-			holdHealthy(t, l.analyze(), level != "")
+		loads = append(loads, load{level, true, tapModes[1]}, load{level, true, tapModes[3]})
+	}
+	for i, c := range loads {
+		name := cmp.Or(c.level, "mixed") + ", " + c.mode.name
+		if c.unseen {
+			name += ", beside unseen writers"
+		}
+		t.Run(name, func(t *testing.T) {
+			setup := postgresLoadSetup
+			if c.unseen {
+				setup = slices.Concat(setup, postgresUnseenSetup)
+			}
+			l := postgresLoader{startPostgresBench(t, c.mode, setup...), c.level, c.unseen, make(chan string, 64)}
+			l.run(uint64(i))
+			holdHealthy(t, l.analyze(), c.level == history.Serializable.String())
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 // TestColumnsOfIsotapsAreNotShown runs what gives all columns of a table in ways that the rewriter cannot read, or only
 // in part, with the columns at the end and among the client's.
 func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
-	m := newPostgreSQLMirror(t, mirrorMode{columns: true})
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	// Isotap's columns come to stand before one of the client's, whose number is then the same on both sides.
 	runPostgreSQL(t, testdb.OpenPostgreSQL(t, m.names[0]), "ALTER TABLE t3 ADD one int, ADD two int", "ALTER TABLE t3 DROP one, DROP two")
 	for _, name := range m.names {
@@ -33,7 +33,8 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 		"SELECT * FROM t3 AS x (p, q) ORDER BY p, q, late", "SELECT count(*) FROM t1 NATURAL JOIN t2", "SELECT * FROM t1 NATURAL JOIN tr", "SELECT * FROM base NATURAL LEFT JOIN derived ORDER BY id",
 		"SELECT * FROM base FULL JOIN tr USING (id) ORDER BY id", "CREATE VIEW shown AS SELECT * FROM t3", "SELECT * FROM shown ORDER BY x, y, e", "SELECT pg_get_viewdef('shown'::regclass)", "DROP VIEW shown",
 		"PREPARE p AS SELECT * FROM t1 ORDER BY id", "EXECUTE p", "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t1 ORDER BY id; FETCH 2 FROM c; COMMIT", "CREATE TEMP TABLE copied AS SELECT * FROM t1", "SELECT * FROM copied ORDER BY id",
-		"SELECT * FROM (t1 LEFT JOIN t2 ON k1 = id) AS j ORDER BY id, k2", "EXPLAIN (COSTS OFF) SELECT * FROM t3", "COPY t3 TO STDOUT", "UPDATE tr SET v = 7 FROM base WHERE base.id = tr.id RETURNING *",
+		"SELECT * FROM (t1 LEFT JOIN t2 ON k1 = id) AS j ORDER BY id, k2", "EXPLAIN (COSTS OFF) SELECT * FROM t3", "COPY t3 TO STDOUT",
+		"BEGIN", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "COPY t3 TO STDOUT", "COPY (SELECT * FROM t3) TO STDOUT", "DROP TABLE IF EXISTS trlog", "COPY t3 TO STDOUT", "ROLLBACK", "UPDATE tr SET v = 7 FROM base WHERE base.id = tr.id RETURNING *",
 	} {
 		if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
 			t.Error(diff)
@@ -51,11 +52,40 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 	}
 }
 
+// TestFormatCodesFitTheColumnsThatTheClientSees binds statements whose rows isotap's columns are taken out of, in the
+// transaction that may have changed a table, with the wrong and the right number of format codes.
+func TestFormatCodesFitTheColumnsThatTheClientSees(t *testing.T) {
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
+	m.evolves = true
+	for _, change := range []string{"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "ALTER TABLE t1 ADD more int"} {
+		r, err := m.reflect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		for codes := range 12 {
+			for _, s := range []string{"SELECT * FROM t1 ORDER BY id", "SELECT 1, t1.*, t2.* FROM t1, t2 ORDER BY 1, 2, k1, k2", "INSERT INTO t1 (id) VALUES (77) RETURNING *", "DELETE FROM t1 WHERE id = 2", "SELECT nothing FROM t1"} {
+				bind := &pgproto3.Bind{ResultFormatCodes: slices.Repeat([]int16{1}, codes)}
+				for _, step := range []postgresStep{
+					{name: "BEGIN", messages: texts("BEGIN")},
+					{name: fmt.Sprint(change, "; ", s, " with ", codes, " codes"), messages: []pgproto3.FrontendMessage{&pgproto3.Parse{Query: change}, &pgproto3.Bind{}, &pgproto3.Execute{},
+						&pgproto3.Parse{Query: s}, bind, &pgproto3.Execute{}, bind, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}}},
+					{name: "ROLLBACK", messages: texts("ROLLBACK")},
+				} {
+					if diff := r.run(step); diff != "" {
+						t.Error(diff)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestTemporaryTablesHideTablesAsLongAsTheyAreThere has sessions put temporary tables before tables that carry isotap's
 // columns, and take them away again. As many format codes as columns tell whether a star is expanded: the server counts
 // them.
 func TestTemporaryTablesHideTablesAsLongAsTheyAreThere(t *testing.T) {
-	m := newPostgreSQLMirror(t, mirrorMode{columns: true})
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	const temporary = "CREATE TEMP TABLE t1 (id int, temporary text)"
 	for name, before := range map[string][]string{
 		"there":                   {temporary},

@@ -19,9 +19,10 @@ import (
 // TestWhatAPredicateMissedIsFound has two transactions look for a booking that would be in the way, find none, and
 // make one each: neither reads a row that the other writes.
 func TestWhatAPredicateMissedIsFound(t *testing.T) {
-	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
-		t.Run(mode.String(), func(t *testing.T) {
-			b := startPostgresBench(t, true, "CREATE TABLE booking (id int PRIMARY KEY, room int NOT NULL, during int4range NOT NULL, who text)", "INSERT INTO booking VALUES (1, 7, '[0,9)', 'x')")
+	for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement} {
+		columns := i > 2
+		t.Run(fmt.Sprintf("%s, columns %v", mode, columns), func(t *testing.T) {
+			b := startPostgresBench(t, tapMode{columns: columns, predicates: true}, "CREATE TABLE booking (id int PRIMARY KEY, room int NOT NULL, during int4range NOT NULL, who text)", "INSERT INTO booking VALUES (1, 7, '[0,9)', 'x')")
 			var c [2]*pgx.Conn
 			for i := range c {
 				c[i] = b.connect(b.through(), mode, "default_transaction_isolation", history.RepeatableRead.String())
@@ -113,7 +114,13 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 // and delete rows. PostgreSQL's own snapshots bear out every anti-dependency that is found; and of every row that was
 // inserted and stayed as it was, all are found who looked for such a row at the time and had an older snapshot.
 func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
-	b := startPostgresBench(t, true, "CREATE TABLE item (id int PRIMARY KEY, a int, b text)", "INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i")
+	for _, columns := range []bool{false, true} {
+		t.Run(fmt.Sprintf("columns %v", columns), func(t *testing.T) { holdPredicates(t, columns) })
+	}
+}
+
+func holdPredicates(t *testing.T, columns bool) {
+	b := startPostgresBench(t, tapMode{columns: columns, predicates: true}, "CREATE TABLE item (id int PRIMARY KEY, a int, b text)", "INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i")
 	marked := make(map[string]choosing)
 	var mu sync.Mutex
 	var clients sync.WaitGroup

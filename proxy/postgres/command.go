@@ -37,7 +37,7 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 		return len(p), nil
 	case m.raw == nil:
 		return used, nil
-	case s.mustWait(m.kind):
+	case s.mustWait(m.kind), s.mustLook(m):
 		m.raw = bytes.Clone(m.raw)
 		m.body = m.raw[headBytes:]
 		s.held = m
@@ -79,7 +79,7 @@ func begins(kind byte) bool {
 
 // goOn takes the message that waited, when it need not wait any longer.
 func (s *Session) goOn() error {
-	if s.held.raw == nil || s.mustWait(s.held.kind) {
+	if s.held.raw == nil || s.mustWait(s.held.kind) || s.mustLook(s.held) {
 		return nil
 	}
 	m := s.held

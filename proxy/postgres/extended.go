@@ -115,7 +115,9 @@ func (s *Session) bind(m message) {
 			f = e
 		}
 		plan, hidden := s.names.sent.resultOf(f)
-		codes = resultCodes(widened(b.codes, st.cut), plan, hidden)
+		codes = widened(b.codes, st.cut)
+		p.wider = (len(codes) - len(b.codes)) / 2
+		codes = resultCodes(codes, plan, hidden)
 	}
 	if len(codes) > 0 {
 		p.format = codes[len(codes)-1]

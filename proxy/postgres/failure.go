@@ -96,10 +96,11 @@ func (s *Session) uncounted(x *owed, text string) string {
 	}
 	codes, rest, ok := cutNumber(text)
 	columns, end, ok2 := cutNumber(rest.after)
-	if hidden == 0 || !ok || !ok2 {
+	if !ok || !ok2 {
 		return text
 	}
-	return rest.before + strconv.Itoa(codes-hidden) + end.before + strconv.Itoa(columns-hidden) + end.after
+	codes, columns = codes-hidden-x.portal.wider, columns-hidden-len(x.portal.cutOf())
+	return rest.before + strconv.Itoa(codes) + end.before + strconv.Itoa(columns) + end.after
 }
 
 // around is what stands before and behind a part of a text.

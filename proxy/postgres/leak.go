@@ -80,15 +80,47 @@ func widened(codes []byte, cut []int) []byte {
 	return codes
 }
 
+// mustLook says whether a Bind must wait for a description of its statement: it has a format code for each column, and
+// its rows may have columns of isotap's between them.
+func (s *Session) mustLook(m message) bool {
+	if m.kind != 'B' || m.more > 0 || s.skipping || s.status == 'E' || s.planner == nil || !s.planner.Exposes() {
+		s.looking = false
+		return false
+	}
+	b, err := readBind(m.body, false)
+	st := s.names.sent.statements[b.statement]
+	switch {
+	case err != nil, len(b.codes) <= 2, st == nil, st.shown, !s.unfolded(&st.form):
+	case s.looking && len(s.queue) > 0:
+		return true
+	case !st.looked:
+		st.looked, s.looking = true, true
+		s.owe(owed{kind: owesStatement, own: true, silent: true, name: b.statement})
+		s.toServer = appendMessage(appendNamed(s.toServer, 'D', 'S', b.statement), 'H')
+		s.due = len(s.queue)
+		return true
+	}
+	s.looking = false
+	return false
+}
+
+// unfolded says whether a form's rows may have columns of isotap's that the client does not see.
+func (s *Session) unfolded(f *form) bool {
+	plan := f.plan(0)
+	if !s.exposes(f) || plan == nil || plan.Observation != history.Opaque && !plan.Open {
+		return false
+	}
+	switch plan.Kind {
+	case history.Select, history.Insert, history.Update, history.Delete:
+		return true
+	}
+	return false
+}
+
 // looks has the server describe a portal that may show isotap's columns and that the client has not asked about,
 // before its rows come.
 func (s *Session) looks(name string, p *portal) {
-	if p.sent || p.of == nil || p.of.asked || p.form.rewritten || !s.exposes(&p.form) {
-		return
-	}
-	switch plan := p.form.plan(0); {
-	case plan == nil || plan.Observation != history.Opaque:
-	case plan.Kind == history.Select, plan.Kind == history.Insert, plan.Kind == history.Update, plan.Kind == history.Delete:
+	if !p.sent && p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form) {
 		s.owe(owed{kind: owesPortal, own: true, silent: true, name: name})
 		s.toServer = appendNamed(s.toServer, 'D', 'P', name)
 	}
@@ -133,7 +165,7 @@ func (s *Session) describedCut(x *owed, description []byte, hidden int) []int {
 		}
 	}
 	if st != nil {
-		st.cut = cut
+		st.cut, st.shown = cut, true
 	}
 	return cut
 }

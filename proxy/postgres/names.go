@@ -19,6 +19,8 @@ type statement struct {
 	// cut are the columns of isotap's that the client does not see of its rows, as the last description had them.
 	cut   []int
 	asked bool // the client has asked for a description
+	// looked says that isotap has asked for one, shown that it, or the client, has had it.
+	looked, shown bool
 	// beside are other forms of the text that stand on the server under names of isotap's own.
 	beside []beside
 }
@@ -30,6 +32,7 @@ type portal struct {
 	on     string        // the name of what was bound on the server
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
+	wider  int           // how many format codes its Bind got for columns that are cut
 	args   []string
 	kept   []byte // the body of its Bind, where it may have to be bound anew
 	// literals are the parameters as SQL reads them, for a form with predicates; empty where they cannot be read.

@@ -102,6 +102,7 @@ type Session struct {
 	// dropping says that the rest of a long message of the server is not for the client.
 	dropping bool
 	held     message // of the client, that waits for replies before it
+	looking  bool    // what is held waits for a description that isotap has asked for
 
 	login
 	settings

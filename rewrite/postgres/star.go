@@ -26,6 +26,7 @@ type item struct {
 	table       *rewrite.Table // that is known; nil for all others
 	outputs     []output       // of a table, or of a join that has a name
 	joins       bool           // it is such a join, of tables that carry isotap's columns
+	within      bool           // it is a query of the statement itself
 }
 
 // scopeOf is what names mean within a query or a statement that writes.
@@ -118,7 +119,7 @@ func (c *concealment) items(n ast.Node, found []item) []item {
 	case *ast.RangeTableSample:
 		return c.items(n.Relation, found)
 	case *ast.RangeSubselect:
-		return append(found, item{ref: aliasOf(n.Alias)})
+		return append(found, item{ref: aliasOf(n.Alias), within: true})
 	case *ast.RangeFunction:
 		return append(found, item{ref: functionRef(n)})
 	case *ast.RangeTableFunc:
@@ -157,7 +158,7 @@ func (c *concealment) table(n *ast.RangeVar) item {
 	if n.Alias != nil {
 		it.ref, it.schema = n.Alias.AliasName, ""
 	}
-	if n.SchemaName == "" && c.ctes[n.RelName] {
+	if it.within = n.SchemaName == "" && c.ctes[n.RelName]; it.within {
 		return it
 	}
 	ctes := c.planner.ctes
@@ -215,6 +216,9 @@ func functionRef(n *ast.RangeFunction) string {
 
 func isOurs(name string) bool { return name == rewrite.RowIDColumn || name == rewrite.WListColumn }
 
+// unknown says whether the relation may have columns of isotap's that nobody knows of.
+func (it *item) unknown() bool { return it.table == nil && !it.joins && !it.within }
+
 func (it *item) exposed() bool { return it.joins || it.table != nil && it.table.Exposed }
 
 // list replaces the stars of a list that would show isotap's columns.
@@ -269,11 +273,13 @@ func (c *concealment) expansion(names []string) (string, bool) {
 	if len(names) > 0 {
 		it := c.qualified(names)
 		if it == nil || !it.exposed() {
+			c.plan.Open = c.plan.Open || it == nil || it.unknown()
 			return "", false
 		}
 		return spelled(it.outputs, &c.visible)
 	}
 	s := c.scopes[len(c.scopes)-1]
+	c.plan.Open = c.plan.Open || slices.ContainsFunc(s.items, func(it item) bool { return it.unknown() })
 	if !slices.ContainsFunc(s.items, func(it item) bool { return it.exposed() }) {
 		return "", false
 	}

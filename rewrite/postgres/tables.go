@@ -94,6 +94,11 @@ func (s *Session) unsettled(table string) bool {
 	return false
 }
 
+// named are the unsettled tables that are known by name.
+func (s *Session) named() string {
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+s.Unsettled, "\n*\n", "\n"), "\n")
+}
+
 // shadows says whether the session made a temporary table of that name.
 func (s *Session) shadows(table string) bool {
 	return s.Shadowed != "" && strings.Contains("\n"+s.Shadowed, "\n"+table+"\n")
