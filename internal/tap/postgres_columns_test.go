@@ -81,6 +81,55 @@ func TestFormatCodesFitTheColumnsThatTheClientSees(t *testing.T) {
 	}
 }
 
+// TestPreparedStarsAreRefusedOnceTheyStandForOtherColumns has statements prepared, and their tables changed before they
+// run: in the same transaction, or in one before.
+func TestPreparedStarsAreRefusedOnceTheyStandForOtherColumns(t *testing.T) {
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
+	m.evolves = true
+	prepared := []string{"SELECT * FROM fresh", "SELECT * FROM fresh, t2 WHERE k1 = v", "SELECT 1, * FROM fresh ORDER BY 2", "SELECT id FROM fresh", "SELECT DISTINCT ON (f.id) f.* FROM fresh f WHERE id > 0"}
+	for _, change := range []string{"SELECT 1", "ALTER TABLE fresh ADD w int", "ALTER TABLE fresh DROP v", "ALTER TABLE fresh RENAME v TO w", "ALTER TABLE fresh ADD CHECK (v > 0)", "ALTER TABLE fresh ALTER v TYPE text",
+		"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE fresh SET v = 3; END$$", "CREATE TEMP TABLE fresh (id int, v int)"} {
+		for _, end := range []string{"COMMIT", "ROLLBACK"} {
+			t.Run(change+"; "+end, func(t *testing.T) {
+				r, err := m.reflect()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.close()
+				run := func(name string, messages ...pgproto3.FrontendMessage) {
+					t.Helper()
+					if diff := r.run(postgresStep{name: name, messages: messages}); diff != "" {
+						t.Error(diff)
+					}
+				}
+				for i, s := range prepared {
+					name := fmt.Sprint("s", i)
+					run("prepare "+s, &pgproto3.Parse{Name: name, Query: s}, &pgproto3.Describe{ObjectType: 'S', Name: name}, &pgproto3.Sync{})
+				}
+				execute := func(when string) {
+					for i, s := range prepared {
+						for _, codes := range [][]int16{nil, {1, 1}} {
+							run(when+" "+s, &pgproto3.Bind{PreparedStatement: fmt.Sprint("s", i), ResultFormatCodes: codes}, &pgproto3.Execute{}, &pgproto3.Sync{})
+						}
+					}
+				}
+				for i, s := range prepared {
+					run("BEGIN", texts("BEGIN")...)
+					run(change, texts(change)...)
+					for range 2 {
+						run("within "+s, &pgproto3.Bind{PreparedStatement: fmt.Sprint("s", i), ResultFormatCodes: []int16{1, 1}}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{})
+					}
+					run("ROLLBACK", texts("ROLLBACK")...)
+				}
+				run("BEGIN", texts("BEGIN")...)
+				run(change, texts(change)...)
+				run(end, texts(end)...)
+				execute("afterwards")
+			})
+		}
+	}
+}
+
 // TestTemporaryTablesHideTablesAsLongAsTheyAreThere has sessions put temporary tables before tables that carry isotap's
 // columns, and take them away again. As many format codes as columns tell whether a star is expanded: the server counts
 // them.

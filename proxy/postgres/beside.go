@@ -102,7 +102,7 @@ func (s *Session) original(st *statement) string {
 // by the client, when it does not.
 func (s *Session) formBeside(st *statement, f form) string {
 	for _, other := range st.beside {
-		if other.form.rewritten == f.rewritten && (!f.rewritten || sameForm(other.form.script, f.script)) {
+		if other.form.rewritten == f.rewritten && other.form.bare == f.bare && (!f.rewritten || sameForm(other.form.script, f.script)) {
 			return other.name
 		}
 	}
@@ -116,7 +116,7 @@ func (s *Session) formBeside(st *statement, f form) string {
 
 // hasOriginal says whether the client's own text stands on the server beside what was made of it.
 func (st *statement) hasOriginal() bool {
-	return slices.ContainsFunc(st.beside, func(b beside) bool { return !b.form.rewritten })
+	return slices.ContainsFunc(st.beside, func(b beside) bool { return !b.form.rewritten && !b.form.bare })
 }
 
 // closeBeside closes what isotap prepared beside a statement; nil is none.

@@ -33,6 +33,9 @@ func (s *Session) parse(m message) {
 	if st.form.rewritten && name != "" {
 		s.original(st)
 	}
+	if name != "" {
+		s.keepStars(st)
+	}
 }
 
 // sendParse sends the statement's text in that form under a name.
@@ -97,6 +100,7 @@ func (s *Session) bind(m message) {
 	p.bound = s.ran + 1
 	if p.form = st.form; p.form.script != nil {
 		p.on = s.choose(b.statement, st, p, m.more > 0)
+		s.tryStars(m, &b, st)
 	}
 	if s.cfg.Args && m.more == 0 {
 		p.args = appendArgs(nil, &b, st.types)
@@ -115,7 +119,7 @@ func (s *Session) bind(m message) {
 			f = e
 		}
 		plan, hidden := s.names.sent.resultOf(f)
-		codes = widened(b.codes, st.cut)
+		codes = widened(b.codes, p.cutOf())
 		p.wider = (len(codes) - len(b.codes)) / 2
 		codes = resultCodes(codes, plan, hidden)
 	}
