@@ -306,6 +306,9 @@ type Plan struct {
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.
 	Substitutes bool
+	// Created is the table that the statement creates with isotap's columns behind the client's, and these; nil where
+	// they cannot be told.
+	Created []string
 	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
 	Open bool
 	// Shadows are the temporary tables that the statement creates, "schema.table" in lower case, each

@@ -130,6 +130,32 @@ func TestPreparedStarsAreRefusedOnceTheyStandForOtherColumns(t *testing.T) {
 	}
 }
 
+// TestTablesOfTheOpenTransactionHideIsotapsColumns has transactions create tables and fill them at once.
+func TestTablesOfTheOpenTransactionHideIsotapsColumns(t *testing.T) {
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
+	m.evolves = true
+	r, err := m.reflect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	for i, s := range []string{
+		"BEGIN", "CREATE TABLE made (a int PRIMARY KEY, b text DEFAULT 'd', CHECK (a > 0))", "COPY made FROM STDIN", "SELECT * FROM made", "INSERT INTO made VALUES (7, 'seven', 8)", "ROLLBACK",
+		"BEGIN; CREATE TABLE made (a int, b text); COPY made FROM STDIN; TABLE made UNION ALL SELECT 3, 'c'; COPY made TO STDOUT; ROLLBACK",
+		"BEGIN", "CREATE TABLE public.made (b text)", "COPY made TO STDOUT", "SELECT * FROM made NATURAL JOIN t1", "ALTER TABLE made ADD more int", "SELECT * FROM made", "ROLLBACK",
+		"BEGIN", "CREATE TABLE made (a int, b int)", "SAVEPOINT a", "DROP TABLE made", "CREATE TABLE made (c int)", "ROLLBACK TO a", "SELECT * FROM made", "ROLLBACK",
+		"BEGIN", "CREATE TABLE made (a int, b int GENERATED ALWAYS AS (a + 1) STORED)", "INSERT INTO made VALUES (1)", "SELECT * FROM made", "ROLLBACK",
+	} {
+		messages := texts(s)
+		if strings.Contains(s, "FROM STDIN") {
+			messages = append(messages, &pgproto3.CopyData{Data: []byte("1\tone\n2\t\\N\n")}, &pgproto3.CopyDone{})
+		}
+		if diff := r.run(postgresStep{name: fmt.Sprint(i, ": ", s), messages: messages}); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestTemporaryTablesHideTablesAsLongAsTheyAreThere has sessions put temporary tables before tables that carry isotap's
 // columns, and take them away again. As many format codes as columns tell whether a star is expanded: the server counts
 // them.

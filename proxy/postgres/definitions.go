@@ -86,6 +86,7 @@ func (s *Session) located() []rewrite.TableName {
 // unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
 // catalog says.
 func (s *Session) unsettle(p *rewrite.Plan) {
+	s.env.Create(p)
 	names := p.Shadows
 	if names != "" && !strings.Contains("\n"+s.env.Shadowed, "\n"+names+"\n") {
 		s.env.Shadowed += names + "\n"

@@ -163,13 +163,16 @@ func (c *concealment) created(n *ast.CreateStmt) {
 	if !c.createsTagged() || len(nodes(n.InhRelations)) > 0 || n.PartBound != nil || n.OfTypename != nil {
 		return
 	}
+	names, told := []string{n.Relation.RelName}, !n.IfNotExists && !c.session.Nested
 	for _, element := range nodes(n.TableElts) {
 		switch e := element.(type) {
 		case *ast.ColumnDef:
 			if isOurs(e.Colname) {
 				return
 			}
+			names, told = append(names, e.Colname), told && !generated(e)
 		case *ast.TableLikeClause:
+			told = false
 			if it := c.table(e.Relation); it.table == nil || it.exposed() {
 				return
 			}
@@ -194,6 +197,9 @@ func (c *concealment) created(n *ast.CreateStmt) {
 	}
 	at := c.st.toks[closing].start
 	c.edits = append(c.edits, edit{start: at, end: at, text: text})
+	if told {
+		c.plan.Created = names
+	}
 	c.changes = append(c.changes, func() {
 		if n.TableElts == nil {
 			n.TableElts = ast.NewNodeList()

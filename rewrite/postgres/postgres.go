@@ -49,6 +49,9 @@ type Session struct {
 	Unsettled string
 	// Shadowed names, likewise, what the session made temporary tables of, which hide tables of other schemas.
 	Shadowed string
+	// Created tells of tables among these that carry isotap's columns, and which columns the client gave them
+	// ([Session.Create]).
+	Created string
 	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
 	// locks: one that an index alone might answer goes unchanged (reason "plan").
 	Serializable bool

@@ -117,6 +117,7 @@ func (d *draft) take(pl *planner, reason string) {
 // follow changes the session to what it is after a statement of the text, for those behind it. It gives the
 // reason why these cannot be looked at; empty when they can.
 func (s *Session) follow(p *rewrite.Plan) string {
+	s.Create(p)
 	for _, t := range p.Changed {
 		s.Unsettled += t.Table + "\n"
 	}

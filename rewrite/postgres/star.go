@@ -166,6 +166,9 @@ func (c *concealment) table(n *ast.RangeVar) item {
 	it.table, _ = c.lookup(n)
 	c.planner.ctes = ctes
 	if it.table == nil {
+		it.table = c.session.created(n)
+	}
+	if it.table == nil {
 		return it
 	}
 	names := it.table.Stored

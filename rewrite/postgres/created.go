@@ -1,0 +1,60 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// The schema does not have the tables that an open transaction has created. Of those to which isotap has added its
+// columns the session keeps what the client gave them, so that they stay hidden.
+
+// Create takes what a statement that was sent creates or changes: tables and their columns, each table followed by a
+// newline, names separated by NULs.
+func (s *Session) Create(p *rewrite.Plan) {
+	if s.Created != "" && p.ChangesSchema {
+		s.Created = s.without(p.Changed)
+	}
+	if len(p.Created) > 0 {
+		s.Created += strings.Join(p.Created, "\x00") + "\n"
+	}
+}
+
+// without are the created tables without those of some names; of none: without all.
+func (s *Session) without(changed []rewrite.TableName) string {
+	var kept string
+	for entry := range strings.Lines(s.Created) {
+		name, _, _ := strings.Cut(entry, "\x00")
+		if len(changed) > 0 && !slices.ContainsFunc(changed, func(t rewrite.TableName) bool { return t.Table == strings.TrimSuffix(name, "\n") }) {
+			kept += entry
+		}
+	}
+	return kept
+}
+
+// created gives a table that the transaction has created; nil where it is not known.
+func (s *Session) created(n *ast.RangeVar) *rewrite.Table {
+	for entry := range strings.Lines(s.Created) {
+		names := strings.Split(strings.TrimSuffix(entry, "\n"), "\x00")
+		if names[0] != n.RelName || n.CatalogName != "" || n.SchemaName != "" {
+			continue
+		}
+		t := &rewrite.Table{Name: names[0], Exposed: true, Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn, rewrite.WListColumn)}
+		for _, column := range names[1:] {
+			t.Columns = append(t.Columns, rewrite.Column{Name: column})
+		}
+		return t
+	}
+	return nil
+}
+
+// generated says whether the server computes a column, which COPY then does not read.
+func generated(n *ast.ColumnDef) bool {
+	return slices.ContainsFunc(nodes(n.Constraints), func(c ast.Node) bool {
+		k, ok := c.(*ast.Constraint)
+		return ok && k.Contype == ast.CONSTR_GENERATED
+	})
+}
