@@ -206,15 +206,20 @@ func forgetTables(body []byte, numbers bool) {
 	}
 }
 
-// aKey is that of the row which an error is about: of several that fail the first is met.
-var aKey = regexp.MustCompile(`(DKey \(\w+\)=)\(\d+\)`)
+// aKey and aRow are of the row that an error is about: of several that fail the server meets one first.
+var (
+	aKey   = regexp.MustCompile(`(DKey \(\w+\)=)\(\d+\)`)
+	aRow   = regexp.MustCompile(`DFailing row contains \([^\x00]*\)`)
+	aValue = regexp.MustCompile(`[^(), ]+(, |\))`)
+)
 
 // unordered sorts each run of rows, of lines of a COPY, and of the notices between them, in replies.
 func unordered(replies []string) []string {
 	sorted, from := slices.Clone(replies), 0
 	for i, reply := range sorted {
 		if reply[0] == 'E' {
-			sorted[i] = aKey.ReplaceAllString(reply, "$1")
+			reply = aKey.ReplaceAllString(reply, "$1")
+			sorted[i] = aRow.ReplaceAllStringFunc(reply, func(row string) string { return aValue.ReplaceAllString(row, "$1") })
 		}
 	}
 	for i := range append(replies, "end") {
