@@ -219,7 +219,7 @@ func (o *order) stmtsOf(d *dep) (from, to uint32) {
 
 // table gives the number of a row's table, as FoldTable sees it.
 func (c *collector) table(row int32) int32 {
-	t := c.o.rows.rows[row].table
+	t := c.o.rows.tableOf(row)
 	n, ok := c.folded[t]
 	if !ok {
 		name := FoldTable(c.o.rows.tables[t])

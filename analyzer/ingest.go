@@ -116,9 +116,12 @@ func maxStmts(t *history.Txn) int { return 2*len(t.Stmts) + 16 }
 // observe puts the accesses of the transaction, of run r, into scratch, tidied, and its statements' shapes into shapes.
 func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 	s.scratch, s.shapes = s.scratch[:0], s.shapes[:0]
+	if err := s.wantRows(t); err != nil {
+		return err
+	}
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
-		s.shapes = append(s.shapes, s.programs.shape(stmt.Shape))
+		s.shapes = append(s.shapes, s.programs.shape(stmt.Shape, j))
 		if stmt.Void && stmt.Kind != history.Select {
 			own, err := s.tag(history.Tag{Txn: t.ID, Stmt: stmt.Num})
 			if err != nil {
@@ -142,8 +145,22 @@ func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 	return nil
 }
 
+// wantRows looks for the rows of all accesses of a transaction.
+func (s *store) wantRows(t *history.Txn) error {
+	s.rows.wanted = s.rows.wanted[:0]
+	for j := range t.Stmts {
+		for k := range t.Stmts[j].Accesses {
+			if err := s.rows.want(t.Stmts[j].Accesses[k].Row); err != nil {
+				return fmt.Errorf("statement %d: %w", t.Stmts[j].Num, err)
+			}
+		}
+	}
+	s.rows.fetch()
+	return nil
+}
+
 func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, error) {
-	row, err := s.rows.number(a.Row)
+	row, err := s.rows.numberOf(&s.rows.wanted[len(s.scratch)])
 	if err != nil {
 		return observed{}, err
 	}

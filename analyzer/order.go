@@ -91,11 +91,18 @@ func (o *order) build() error {
 // resolve finds the version behind the tag of every access.
 func (o *order) resolve() error {
 	o.seen = make([]int32, len(o.accesses))
+	inParts(len(o.accesses), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			o.seen[i] = o.captured(o.accesses[i].row, o.accesses[i].tag())
+		}
+	})
 	for i := range o.accesses {
+		if o.seen[i] >= 0 {
+			continue
+		}
 		a := &o.accesses[i]
 		t := a.tag()
 		if a.op == history.InsertRow && t.initial() {
-			o.seen[i] = none
 			continue
 		}
 		v, err := o.version(a.row, t)
@@ -147,12 +154,10 @@ func (o *order) version(row int32, t tag) (int32, error) {
 		}
 		return o.first[row], nil
 	}
-	owner := o.find(t)
-	if owner >= 0 {
-		if w := o.findWrite(owner, t.stmt, row); w >= 0 {
-			return w, nil
-		}
+	if w := o.captured(row, t); w >= 0 {
+		return w, nil
 	}
+	owner := o.find(t)
 	k := versionKey{row, t}
 	if v, ok := o.index[k]; ok {
 		return v, nil
@@ -169,6 +174,18 @@ func (o *order) version(row int32, t tag) (int32, error) {
 	}
 	o.index[k] = v
 	return v, nil
+}
+
+// captured gives the version of a row with a tag where its write was captured; none otherwise.
+func (o *order) captured(row int32, t tag) int32 {
+	if t.initial() {
+		return none
+	}
+	owner := o.find(t)
+	if owner < 0 {
+		return none
+	}
+	return o.findWrite(owner, t.stmt, row)
 }
 
 func (o *order) addExtra(e extraVersion) (int32, error) {

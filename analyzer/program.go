@@ -16,8 +16,15 @@ type programs struct {
 	classes  []class
 	index    map[string]int32
 	list     []program
-	sequence []int32 // scratch
-	key      []byte  // scratch
+	sequence []int32        // scratch
+	key      []byte         // scratch
+	latest   [16]knownShape // by the place of the statement in its transaction, modulo their number
+}
+
+// A knownShape is a statement's text and its shape.
+type knownShape struct {
+	text  string
+	shape shape
 }
 
 // A shape is a statement's text without its literals, by number.
@@ -93,7 +100,17 @@ func fold(seq []int32) []int32 {
 	return seq
 }
 
-func (p *programs) shape(text string) shape {
+// shape gives the shape of the i-th statement of a transaction. Most transactions are like others, so the shape that a
+// statement in that place had before is tried first.
+func (p *programs) shape(text string, i int) shape {
+	latest := &p.latest[i%len(p.latest)]
+	if latest.text != text {
+		*latest = knownShape{text, p.find(text)}
+	}
+	return latest.shape
+}
+
+func (p *programs) find(text string) shape {
 	s, ok := p.shapes[text]
 	if ok {
 		return s

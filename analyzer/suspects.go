@@ -13,12 +13,27 @@ type span struct{ from, to int64 }
 // dependencies on transactions that did not end later cover all the time between. (This holds for
 // any numbers, so it does not matter that the clocks of several runs differ.)
 func (o *order) spans(useInexact bool) []span {
-	var back []span
-	o.each(func(d dep) {
-		if from, to := o.txns[d.from].end, o.txns[d.to].end; from >= to && (useInexact || !d.inexact) {
-			back = append(back, span{to, from})
+	// The ends alone are a fraction of the transactions' size: more of them are at hand.
+	ends := make([]int64, len(o.txns))
+	for t := range o.txns {
+		ends[t] = o.txns[t].end
+	}
+	parts := make([][]span, workers())
+	collect := func(part int) func(dep) {
+		return func(d dep) {
+			if from, to := ends[d.from], ends[d.to]; from >= to && (useInexact || !d.inexact) {
+				parts[part] = append(parts[part], span{to, from})
+			}
+		}
+	}
+	inParts(len(o.txns), func(part, from, to int) {
+		yield := collect(part)
+		for t := from; t < to; t++ {
+			o.deps(int32(t), yield)
 		}
 	})
+	o.extraDeps(collect(0))
+	back := slices.Concat(parts...)
 	slices.SortFunc(back, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	merged := back[:0]
 	for _, s := range back {
