@@ -208,6 +208,9 @@ T1 committed RR | R x T2.2 | e x T2.2
 T2 committed RR | R x 0 | u x 0`},
 		{"a transaction that sees what it wrote, and what it undid", `
 T1 committed RC | u x 0 | r x T1.1 | u! x T1.1 | r x T1.3 | d x T1.1 | i x T1.5 | r x T1.6`},
+		{"a row that was deleted, and created again in vain", `
+T1 committed RU | d x 0 | i! x T1.1
+T2 committed RU | g x T1.1`},
 		{"an aborted transaction that does not see its own write", `
 T1 aborted RC | u x 0 | r x 0`},
 		{"a read after the own write was undone", `

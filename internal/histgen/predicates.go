@@ -88,10 +88,9 @@ func (r *row) stays(v *version) bool {
 	return v == last && v.committed > 0
 }
 
-// below gives the nearest such version under one that another transaction wrote; nil where there is none.
+// below gives the nearest such version under one; nil where there is none.
 func (r *row) below(v *version) *version {
-	writer := v.writer
-	for v = v.over; v != nil && (v.writer == writer && writer != nil || !r.stays(v)); v = v.over {
+	for v = v.over; v != nil && !r.stays(v); v = v.over {
 	}
 	return v
 }
