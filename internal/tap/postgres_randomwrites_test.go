@@ -142,7 +142,7 @@ func (w *postgresWriter) writeOdd() string {
 		"UPDATE tr SET v = # WHERE id < 3", "INSERT INTO tr VALUES (#, 4)", "UPDATE tr SET v = v", "DELETE FROM tr WHERE id = #",
 		"DELETE FROM par WHERE id = #", "UPDATE par SET id = id + 10 WHERE id = #", "INSERT INTO kid VALUES (#, 1, 99)", "UPDATE kid SET p = #",
 		"INSERT INTO v1 (id, a) VALUES (#, #)", "UPDATE v1 SET b = 'v' WHERE id = #", "DELETE FROM v1 WHERE id = #", "INSERT INTO ruled VALUES (#, 1)", "UPDATE ruled SET v = # WHERE id = 1",
-		"INSERT INTO rl VALUES (#, 1)", "INSERT INTO t3 (x) SELECT id FROM v3 WHERE v > #", "UPDATE t3 SET y = v.v FROM v3 v WHERE v.id = x", "UPDATE rl SET v = #", "DELETE FROM rl WHERE v = #", "UPDATE def SET u = 3 - u", "INSERT INTO def VALUES (#, 1)", "INSERT INTO fresh VALUES (#, #)", "UPDATE fresh SET v = #",
+		"INSERT INTO rl VALUES (#, 1)", "INSERT INTO t3 (x) SELECT id FROM v3 WHERE v > #", "UPDATE t3 SET y = v.v FROM v3 v WHERE v.id = x AND k2 = 'a'", "UPDATE rl SET v = #", "DELETE FROM rl WHERE v = #", "UPDATE def SET u = 3 - u", "INSERT INTO def VALUES (#, 1)", "INSERT INTO fresh VALUES (#, #)", "UPDATE fresh SET v = #",
 		"TRUNCATE t3", "INSERT INTO tmp VALUES (#, #)", "UPDATE tmp SET id = id + #")
 	text = strings.ReplaceAll(text, "#", n)
 	if !strings.HasPrefix(text, "TRUNCATE") && !strings.Contains(text, "ruled") {
