@@ -40,11 +40,13 @@ func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*F
 		f.Witness = append(f.Witness, e)
 	}
 	t := a.newTeller(f, g)
+	t.loaded = loaded
 	f.Rule = t.rule()
 	f.Summary = t.summary()
 	f.Explanation = t.explanation()
-	f.Advice = t.advice()
-	return f, nil
+	var err error
+	f.Advice, err = t.advice()
+	return f, err
 }
 
 // inOrder gives the programs of a group's witness in the order in which it meets them.

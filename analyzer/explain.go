@@ -15,6 +15,8 @@ type teller struct {
 	f    *Finding
 	g    *group
 	txns map[*history.Txn]int // by transaction: its place on the cycle, from 1
+	// loaded are the witness's transactions, by index.
+	loaded map[int32]*history.Txn
 }
 
 func (a *Analyzer) newTeller(f *Finding, g *group) *teller {

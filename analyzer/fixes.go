@@ -10,34 +10,70 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// advice says what to change, the smallest fix first.
-func (t *teller) advice() []string {
+// advice says what to change, the smallest fix first, and whether it would have helped.
+func (t *teller) advice() ([]string, error) {
 	if t.f.Class == Violation && t.a.opts.Model == nil && t.a.opts.Expect == history.LevelUnknown {
-		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}
+		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}, nil
 	}
 	level := t.levelAgainst()
 	if slices.Contains([]Anomaly{G0, G1a, G1b, G1c}, t.f.Anomaly.base()) {
 		if level == "" {
-			return nil
+			return nil, nil
 		}
-		return []string{"Run these transactions at " + level + "."}
+		return []string{"Run these transactions at " + level + "."}, nil
 	}
+	fixes, err := t.statementFixes()
+	if err != nil {
+		return nil, err
+	}
+	return append(fixes, t.levelFix(level, fixes)), nil
+}
+
+// statementFixes advise to change statements or tables.
+func (t *teller) statementFixes() ([]string, error) {
+	// What is to be locked and what is to be kept away goes together.
 	fixes := append(t.keepAway(), t.lockReads()...)
-	if t.f.Anomaly == LostUpdate {
-		fixes = append(fixes, t.keepUpdate()...)
+	together := len(fixes)
+	remedies := make([]remedy, max(0, len(fixes)-1), len(fixes)+3)
+	if len(fixes) > 0 {
+		remedies = append(remedies, t.guarded())
 	}
-	fixes = append(fixes, t.uniqueKey()...)
+	if t.f.Anomaly == LostUpdate {
+		more, how := t.keepUpdate()
+		fixes, remedies = append(fixes, more...), append(remedies, how...)
+	}
+	if key, how := t.uniqueKey(); key != "" {
+		fixes, remedies = append(fixes, key), append(remedies, how)
+	}
+	for i, r := range remedies {
+		if r == nil {
+			continue
+		}
+		with := "With this"
+		if i == together-1 && i > 0 {
+			with = "With all of this"
+		}
+		var err error
+		if fixes[i], err = t.checked(fixes[i], with, r); err != nil {
+			return nil, err
+		}
+	}
+	return fixes, nil
+}
+
+// levelFix advises another level, which forbids the anomaly.
+func (t *teller) levelFix(level string, before []string) string {
 	switch {
 	case level == "":
-		return append(fixes, "No isolation level of this server forbids it: only the statements can be changed.")
+		return "No isolation level of this server forbids it: only the statements can be changed."
 	case t.snapshotsOnly():
-		return append(fixes, orElse(fixes)+"un these transactions at "+level+".")
+		return orElse(before) + "un these transactions at " + level + "."
 	case t.postgres() && level == history.Serializable.String():
-		return append(fixes, orElse(fixes)+"un these transactions at SERIALIZABLE, all of them: it protects serializable transactions from each other only. Repeat those that the server then refuses with SQLSTATE 40001.")
+		return orElse(before) + "un these transactions at SERIALIZABLE, all of them: it protects serializable transactions from each other only. Repeat those that the server then refuses with SQLSTATE 40001."
 	case t.postgres():
-		return append(fixes, orElse(fixes)+"un these transactions at "+level+", and repeat those that the server then refuses with SQLSTATE 40001.")
+		return orElse(before) + "un these transactions at " + level + ", and repeat those that the server then refuses with SQLSTATE 40001."
 	}
-	return append(fixes, orElse(fixes)+"un these transactions at "+level+", and repeat those that the server then refuses.")
+	return orElse(before) + "un these transactions at " + level + ", and repeat those that the server then refuses."
 }
 
 // orElse begins a sentence with "run": the first piece of advice, or one more.
@@ -78,8 +114,12 @@ func (t *teller) keepAway() []string {
 			continue
 		}
 		seen[e.FromStmt.Shape] = true
-		fixes = append(fixes, fmt.Sprintf("Let a constraint of %s (UNIQUE, or EXCLUDE for ranges) forbid the rows that %s looks for, or lock first, in every such transaction, one row that stands for all of them, such as their parent's: "+
-			"locks on the rows that it finds keep no new ones away.", e.Row.Table, shapeOf(e.FromStmt)))
+		unique := "UNIQUE"
+		if names := keyColumns(e.FromStmt, e.ToStmt); len(names) > 0 {
+			unique += " (" + strings.Join(names, ", ") + ")"
+		}
+		fixes = append(fixes, fmt.Sprintf("Let a constraint of %s (%s, or EXCLUDE for ranges) forbid the rows that %s looks for, or lock first, in every such transaction, one row that stands for all of them, such as their parent's: "+
+			"locks on the rows that it finds keep no new ones away.", e.Row.Table, unique, shapeOf(e.FromStmt)))
 	}
 	return fixes
 }
@@ -111,28 +151,29 @@ func withLock(s *history.Stmt) (string, bool) {
 }
 
 // keepUpdate advises how the write of a lost update can do without what was read.
-func (t *teller) keepUpdate() []string {
+func (t *teller) keepUpdate() (fixes []string, how []remedy) {
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[len(t.f.Witness)-1].ToStmt
 	if read == nil || write == nil {
-		return nil
+		return nil, nil
 	}
 	version := fmt.Sprintf("Or add a version column: check it in the WHERE of %s, and begin again when no row is affected.", shapeOf(write))
+	again := t.refused(t.g.witness[0].from)
 	if write.Kind != history.Update {
-		return []string{version}
+		return []string{version}, []remedy{again}
 	}
 	if computes(write.Shape) {
 		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, which computes from the column already, and look at the number of affected rows.",
-			shapeOf(read), shapeOf(write))}
+			shapeOf(read), shapeOf(write))}, []remedy{t.unread()}
 	}
 	if setsOther(write) {
-		return []string{version}
+		return []string{version}, []remedy{again}
 	}
 	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) in place of writing what %s read.", shapeOf(write), shapeOf(read))
 	if text, ok := atomicUpdate(write.Shape); ok {
 		t.f.Suggested = append(t.f.Suggested, text)
 		atomic = fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: `%s`, with the difference.", shapeOf(read), text)
 	}
-	return []string{atomic, version}
+	return []string{atomic, version}, []remedy{t.unread(), again}
 }
 
 // assignment finds the first assignment of an UPDATE of one table.
@@ -176,22 +217,70 @@ func setsOther(write *history.Stmt) bool {
 	return err != nil && !strings.EqualFold(value, "NULL")
 }
 
-// uniqueKey advises a key where rows that come into being are at fault: they cannot be locked before.
-func (t *teller) uniqueKey() []string {
+// uniqueKey advises a key where rows that come into being are at fault, which cannot be locked before: where two of the
+// transactions insert into the table, the second then fails.
+func (t *teller) uniqueKey() (string, remedy) {
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
-		if e.Kind == RW && e.ToStmt != nil && (e.ToStmt.Kind == history.Insert || e.ToStmt.Kind == history.Replace) {
-			key := fmt.Sprintf("Or give %s a unique key that the second %s then violates: rows that are not there yet cannot be locked.", e.Row.Table, shapeOf(e.ToStmt))
-			if t.postgres() {
-				if strings.Contains(strings.ToUpper(e.ToStmt.Shape), "ON CONFLICT") {
-					return nil // it has the key already
-				}
-				key += " With ON CONFLICT the INSERT itself says what follows."
+		if e.Kind != RW || !inserts(e.ToStmt) || !t.insertsToo(e) {
+			continue
+		}
+		columns := ""
+		if names := keyColumns(e.FromStmt, e.ToStmt); len(names) > 0 {
+			columns = " over (" + strings.Join(names, ", ") + ")"
+		}
+		key := fmt.Sprintf("Or give %s a unique key%s that the second %s then violates: rows that are not there yet cannot be locked.", e.Row.Table, columns, shapeOf(e.ToStmt))
+		if t.postgres() {
+			if strings.Contains(strings.ToUpper(e.ToStmt.Shape), "ON CONFLICT") {
+				return "", nil // it has the key already
 			}
-			return []string{key}
+			key += " With ON CONFLICT the INSERT itself says what follows."
+		}
+		return key, t.refused(t.g.witness[i].from)
+	}
+	return "", nil
+}
+
+func inserts(s *history.Stmt) bool {
+	return s != nil && (s.Kind == history.Insert || s.Kind == history.Replace)
+}
+
+// insertsToo says whether the reader of an rw inserts a row into its table itself.
+func (t *teller) insertsToo(e *Edge) bool {
+	return slices.ContainsFunc(e.From.Stmts, func(s history.Stmt) bool {
+		return inserts(&s) && slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return a.Row.Table == e.Row.Table && a.Op == history.InsertRow })
+	})
+}
+
+var (
+	// equality finds a column that is compared with a value, in a shape.
+	equality = regexp.MustCompile("(?:`?[\\w$]+`?\\.|\"[^\"]+\"\\.)?(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*(?:\\?|\\$\\d+)")
+	// columnList finds the columns of an INSERT.
+	columnList = regexp.MustCompile(`(?is)^\s*(?:INSERT|REPLACE)\b[^(]*\(([^()]*)\)\s*(?:OVERRIDING\b.*?)?(?:VALUES?|SELECT)\b`)
+)
+
+// keyColumns gives the columns by which a SELECT looked for rows and that an INSERT then fills: what a key would be over.
+func keyColumns(read, insert *history.Stmt) []string {
+	if read == nil || insert == nil {
+		return nil
+	}
+	_, where, ok := strings.Cut(strings.ToUpper(read.Shape), "WHERE")
+	list := columnList.FindStringSubmatch(insert.Shape)
+	if !ok || list == nil {
+		return nil
+	}
+	bare := func(name string) string { return strings.Trim(strings.TrimSpace(name), "`\"") }
+	filled := make(map[string]bool)
+	for _, name := range strings.Split(list[1], ",") {
+		filled[strings.ToUpper(bare(name))] = true
+	}
+	var names []string
+	for _, m := range equality.FindAllStringSubmatch(read.Shape[len(read.Shape)-len(where):], -1) {
+		if name := bare(m[1]); filled[strings.ToUpper(name)] && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return nil
+	return names
 }
 
 // levelAgainst names the weakest level of the engine that forbids the anomaly; empty where none does.
