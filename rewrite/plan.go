@@ -295,6 +295,8 @@ type Plan struct {
 	// Cursor is what the statement does with a cursor; nil: nothing. PostgreSQL only. Of a DECLARE, Reply and
 	// Sources are those of what is fetched.
 	Cursor *Cursor
+	// Prepared is what the statement prepares or executes by SQL; nil: nothing, or it cannot be told. PostgreSQL only.
+	Prepared *Prepared
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string
@@ -318,6 +320,14 @@ type Plan struct {
 	// Reveals are the tables that the statement drops, as in Shadows: if it succeeds, no temporary table
 	// has such a name any more. On PostgreSQL a rollback may bring it back.
 	Reveals string
+}
+
+// A Prepared is a statement that SQL prepares (PREPARE) or runs (EXECUTE).
+type Prepared struct {
+	Name string
+	// Text is what is prepared, empty where a statement is run; Types its list of types, with its parentheses.
+	Text, Types string
+	From, To    int // the bytes of the client's text where the name stands
 }
 
 // Append adds the text that goes upstream to b, with its holes filled as literals by fill. It must

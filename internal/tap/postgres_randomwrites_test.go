@@ -171,7 +171,8 @@ func (w *postgresWriter) cursor() string {
 }
 
 func (w *postgresWriter) sqlPrepared() string {
-	return w.oneOf("PREPARE s (int) AS SELECT id, a FROM t1 WHERE id = $1", "PREPARE s AS UPDATE t1 SET b = 'prepared' WHERE id = $1", "EXECUTE s (1)", "EXECUTE s (2)", "EXECUTE a", "DEALLOCATE s", "DEALLOCATE a", "DEALLOCATE ALL",
+	return w.oneOf("PREPARE s (int) AS SELECT id, a FROM t1 WHERE id = $1", "PREPARE s AS UPDATE t1 SET b = 'prepared' WHERE id = $1", "EXECUTE s (1)", "EXECUTE s (2)", "EXECUTE s (1 + 1)", "EXECUTE s", "EXECUTE s ('x')", "EXECUTE s (1)", "PREPARE s AS SELECT * FROM v3 WHERE id = $1", "PREPARE s (int) AS INSERT INTO t3 (x) VALUES ($1) RETURNING x",
+		"PREPARE s (int) AS SELECT count(*), max(b) FROM t1 WHERE id = $1", "PREPARE s (int) AS SELECT * FROM fresh WHERE v < $1", "EXECUTE s (5)", "EXECUTE a", "DEALLOCATE s", "DEALLOCATE a", "DEALLOCATE ALL",
 		"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) INSERT INTO t3 (x) VALUES (8)")
 }
 

@@ -31,6 +31,9 @@ func (s *Session) ranOne(p *rewrite.Plan) {
 	switch {
 	case p.ChangesSession:
 		s.changedSettings()
+		if p.Kind == history.Call || p.ChangesSchema {
+			s.names.forgetAll()
+		}
 	case p.Kind == history.DDL:
 		clear(s.calls.harmless) // a function may be another one now
 	case p.Calls:
@@ -42,6 +45,9 @@ func (s *Session) ranOne(p *rewrite.Plan) {
 			s.calls.ran = append(s.calls.ran, shape)
 			s.changedSettings()
 			s.stale = true
+			if !s.executesKnown(p) {
+				s.names.forgetAll() // a function may do as DEALLOCATE and PREPARE do
+			}
 		}
 	}
 }

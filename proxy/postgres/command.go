@@ -65,7 +65,7 @@ func (s *Session) mustWait(kind byte) bool {
 		return s.stale || s.segment.trial()
 	}
 	s.names.agree()
-	return s.stale && s.askSettings()
+	return s.stale && s.askSettings() || s.prepares()
 }
 
 // begins says whether a message may begin a segment: what the server answers up to a ReadyForQuery.
@@ -156,7 +156,7 @@ func (s *Session) query(m message) {
 		x.form.reason = "size"
 		s.anything()
 	case end >= 0 && m.body[end] == 0:
-		*x.form = s.plan(m.body[:end], false)
+		*x.form = s.executing(s.plan(m.body[:end], false), m.body[:end])
 	}
 	s.owe(x)
 	if sent := x.form.upstream(); sent == nil {

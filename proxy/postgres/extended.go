@@ -253,4 +253,5 @@ func (s *Session) closeName(m message) {
 	}
 	s.closeBeside(s.names.sent.statements[x.name])
 	delete(s.names.sent.statements, x.name)
+	s.names.forget(x.name)
 }

@@ -155,8 +155,11 @@ func (s *Session) failure(x *owed, m message) error {
 	}
 	s.copyEnds()
 	s.failed(x, &e)
-	if x.kind == owesBind && e.code == "08P01" && e.position == 0 {
+	switch {
+	case x.kind == owesBind && e.code == "08P01" && e.position == 0:
 		m = s.asBound(x, m, &e)
+	case x.kind == owesQuery && x.form.instead != "":
+		m, e = asExecuted(x.form, m, e)
 	}
 	s.forwardMapped(x, m, &e)
 	switch x.kind {

@@ -73,6 +73,7 @@ type names struct {
 	rebindable []string
 	// orphans stand beside statements that SQL took away.
 	orphans []string
+	preparations
 }
 
 // agree has the names that were sent mean what the server says, once it owes nothing.
@@ -87,6 +88,7 @@ func (n *names) deallocated(tag, shape string) {
 	switch tag {
 	case "DEALLOCATE ALL", "DISCARD ALL":
 		clear(n.real.statements)
+		n.preparations = preparations{}
 		if tag == "DISCARD ALL" {
 			clear(n.real.portals)
 		}
@@ -104,6 +106,7 @@ func (n *names) deallocated(tag, shape string) {
 			}
 		}
 		delete(n.real.statements, name)
+		n.forget(name)
 	default:
 		return
 	}

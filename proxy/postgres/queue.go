@@ -59,6 +59,8 @@ type form struct {
 	reason    string              // why they did not, where they would have been there
 	namesOurs bool                // the text may name a column of isotap's
 	bare      bool                // the client's text went, for the server has refused the plain one
+	// runs is the prepared statement of isotap's own that an EXECUTE runs, and instead the one that the client named.
+	runs, instead string
 }
 
 // upstream is the script whose pieces went upstream; nil where the client's own text did.

@@ -108,11 +108,8 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	if _, ok := s.proven[sent]; ok && !outlived {
 		return false
 	}
-	if s.refused == nil || len(s.refused) >= maxScripts {
-		s.refused = make(map[*sqlpostgres.Script]string)
-	}
 	if f.rewritten {
-		s.refused[sent] = refusedWith(e.code)
+		s.remember(sent, e.code)
 	}
 	if outlived && !s.segment.tried {
 		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
@@ -122,7 +119,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	}
 	s.replay = replay{on: true, shown: s.segment.shown}
 	if plain := f.script.Plain.Model(); plain != nil && outdated(e.code) {
-		s.refused[plain] = refusedWith(e.code)
+		s.remember(plain, e.code)
 		s.replay.plain = plain
 	}
 	if x.kind == owesQuery {
@@ -137,6 +134,14 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	}
 	s.head().silent = true
 	return true
+}
+
+// remember takes note of a script that the server has refused.
+func (s *Session) remember(script *sqlpostgres.Script, code string) {
+	if s.refused == nil || len(s.refused) >= maxScripts {
+		s.refused = make(map[*sqlpostgres.Script]string)
+	}
+	s.refused[script] = refusedWith(code)
 }
 
 // outdated says whether an error may come from a definition that isotap has not read yet: of a name that is not

@@ -31,6 +31,8 @@ type answer struct {
 	failed *serverError
 	// login says that it is the first one, which the client's login waits for.
 	login bool
+	// prepares is what a PREPARE of isotap's own is for; nil: it was a question about the settings.
+	prepares *wish
 }
 
 // question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
@@ -55,10 +57,13 @@ func (s *Session) askSettings() bool {
 	return true
 }
 
-func (s *Session) ask(a *answer) {
+func (s *Session) ask(a *answer) { s.send(a, []byte(question)) }
+
+// send sends a text of isotap's own.
+func (s *Session) send(a *answer, text []byte) {
 	s.asking = true
 	s.owe(owed{kind: owesQuery, form: &form{}, own: true, silent: true, answer: a})
-	s.toServer = appendMessage(s.toServer, 'Q', []byte(question+"\x00")...)
+	s.toServer = appendMessage(s.toServer, 'Q', append(text, 0)...)
 }
 
 // takeAnswer takes a message of the reply to isotap's own question.
@@ -83,6 +88,10 @@ func (s *Session) takeAnswer(x *owed, m message) error {
 	s.status = m.body[0]
 	s.settled()
 	s.asking = false
+	if a.prepares != nil {
+		s.tookWish(a)
+		return nil
+	}
 	s.takeSettings(a)
 	if a.login {
 		s.toClient = append(s.toClient, m.raw...)

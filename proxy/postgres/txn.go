@@ -73,6 +73,9 @@ func (s *Session) completed(x *owed, tag string) {
 	if c.plan != nil {
 		s.ranOne(c.plan)
 		s.names.deallocated(tag, c.plan.Shape)
+		s.preparedBySQL(c.plan, tag)
+	} else {
+		s.names.forgetAll()
 	}
 	s.withhold(x)
 }

@@ -24,7 +24,7 @@
 //     them, with.go into common table expressions, view.go beside views; columns.go counts their columns, extend.go adds to them;
 //     aggregate.go, nested.go, distinct.go and union.go see to rows that stand for several, select.go, serializable.go and early.go
 //     to what the server might not have read.
-//   - Cursors: cursor.go, whose queries are reads.
+//   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: insert.go, insertselect.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
 //     the versions.
 //   - splice.go puts the pieces into the text; position.go finds places of the one text in the other.

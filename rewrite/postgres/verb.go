@@ -48,10 +48,12 @@ func (v verb) classify() {
 	case v.is(0, "EXPLAIN"):
 		v.explain()
 	case v.is(0, "EXECUTE"):
-		v.opaque("EXECUTE")
+		v.executes()
 	case v.is(0, "DECLARE", "FETCH", "MOVE", "CLOSE"):
 		v.cursor()
-	case v.is(0, "PREPARE", "DEALLOCATE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
+	case v.is(0, "PREPARE"):
+		v.prepares()
+	case v.is(0, "DEALLOCATE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
 		"VACUUM", "ANALYZE", "ANALYSE", "WAIT"):
 		// They read and write no rows. VACUUM moves none either, but for VACUUM FULL.
 		v.p.ChangesSchema = v.is(0, "VACUUM") && v.mentions("FULL")

@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// What a client prepares by SQL stays as it wrote it. Beside it isotap prepares what it makes of the text, between
+// transactions, where an error does no harm. An EXECUTE that comes alone, while the server owes nothing, then runs that
+// (ADR 39).
+
+// A preparation is a statement that the client prepared by SQL.
+type preparation struct {
+	text  []byte
+	types string // as PREPARE lists them
+	env   sqlpostgres.Session
+	calls bool // it may run functions of the database's own
+	// forms are what isotap prepared of it.
+	forms      []beside
+	executions map[execution]*sqlpostgres.Script
+}
+
+// An execution is an EXECUTE as the client wrote it, that runs a statement of isotap's own as a script understands it.
+type execution struct {
+	text, runs string
+	script     *sqlpostgres.Script
+}
+
+// A wish is for a preparation to have another form.
+type wish struct {
+	of   *preparation
+	form beside
+}
+
+// preparations are the statements that the client prepared by SQL, as the server's replies tell.
+type preparations struct {
+	bySQL  map[string]*preparation
+	wishes []wish
+}
+
+// The most of each that is kept.
+const (
+	maxPreparations = 1000
+	maxExecutions   = 100
+	maxForms        = 8
+)
+
+// forget takes a statement away that is prepared no more. What stands beside it is to be closed.
+func (n *names) forget(name string) {
+	if p := n.bySQL[name]; p != nil {
+		for _, f := range p.forms {
+			n.orphans = append(n.orphans, f.name)
+		}
+		n.wishes = slices.DeleteFunc(n.wishes, func(w wish) bool { return w.of == p })
+		delete(n.bySQL, name)
+	}
+}
+
+// forgetAll does so with all: what the names mean is not known.
+func (n *names) forgetAll() {
+	for _, name := range slices.Sorted(maps.Keys(n.bySQL)) {
+		n.forget(name)
+	}
+}
+
+// preparedBySQL takes a statement that has succeeded for what it prepared.
+func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
+	if tag != "PREPARE" || p.Prepared == nil || p.Prepared.Text == "" || len(s.names.bySQL) >= maxPreparations || s.planner == nil {
+		return
+	}
+	made := &preparation{text: []byte(p.Prepared.Text), types: p.Prepared.Types, env: s.env, executions: make(map[execution]*sqlpostgres.Script)}
+	script := s.planner.Plan(made.text, s.planEnv(true))
+	if script == nil || len(script.Statements) != 1 {
+		return
+	}
+	made.calls = script.Statements[0].Calls
+	if s.names.bySQL == nil {
+		s.names.bySQL = make(map[string]*preparation)
+	}
+	s.names.bySQL[p.Prepared.Name] = made
+	s.wish(made, script)
+}
+
+// wish has isotap prepare a form when it can.
+func (s *Session) wish(p *preparation, script *sqlpostgres.Script) {
+	pending := func(w wish) bool { return w.of == p && sameForm(w.form.form.script, script) }
+	if script.Pieces == nil || len(p.forms) >= maxForms || slices.ContainsFunc(s.names.wishes, pending) {
+		return
+	}
+	s.names.made++
+	s.names.wishes = append(s.names.wishes, wish{p, beside{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
+}
+
+// hurried has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something else
+// to do meanwhile.
+const hurried = "SET LOCAL lock_timeout = '10ms'; PREPARE "
+
+// prepares prepares a form that is wished for, and says whether it did. The server owes nothing.
+func (s *Session) prepares() bool {
+	if s.status != 'I' || len(s.names.wishes) == 0 {
+		return false
+	}
+	w := s.names.wishes[0]
+	s.names.wishes = s.names.wishes[1:]
+	s.send(&answer{prepares: &w}, w.form.form.script.Append([]byte(hurried+w.form.name+w.of.types+" AS ")))
+	return true
+}
+
+// tookWish takes the answer.
+func (s *Session) tookWish(a *answer) {
+	w := a.prepares
+	switch {
+	case a.failed == nil:
+		w.of.forms = append(w.of.forms, w.form)
+	case doubtful(a.failed.code):
+		s.remember(w.form.form.script.Model(), a.failed.code)
+	}
+}
+
+// executesKnown says whether a statement runs one that the client prepared by SQL, which runs no functions of the
+// database's own.
+func (s *Session) executesKnown(p *rewrite.Plan) bool {
+	if p.Prepared == nil {
+		return false
+	}
+	known := s.names.bySQL[p.Prepared.Name]
+	return known != nil && !known.calls
+}
+
+// executing gives the form of a text of one EXECUTE: what isotap prepared runs in the place of the client's
+// statement, where its text still means what it meant then.
+func (s *Session) executing(f form, text []byte) form {
+	plan := f.plan(0)
+	if plan == nil || plan.Prepared == nil || plan.Prepared.Text != "" || len(f.statements()) != 1 {
+		return f
+	}
+	p := s.names.bySQL[plan.Prepared.Name]
+	switch {
+	case p == nil, len(s.queue) > 0, s.status == 'E', s.stale, !s.known:
+		return f
+	case s.env.Backslashes != p.env.Backslashes, s.env.Encoding != p.env.Encoding:
+		return f // it was read otherwise
+	}
+	script := s.planner.Plan(p.text, s.planEnv(true))
+	switch {
+	case script == nil, script.Pieces == nil:
+		return f
+	case s.refused[script.Model()] != "":
+		f.reason = s.refused[script.Model()]
+		return f
+	case s.tooLarge(script.Statements):
+		f.reason = largeAggregate
+		return f
+	}
+	for i := range p.forms {
+		if own := &p.forms[i]; sameForm(own.form.script, script) {
+			return s.execution(f, p, script, own.name, string(text))
+		}
+	}
+	s.wish(p, script)
+	return f
+}
+
+// execution gives the form of an EXECUTE that runs a statement of isotap's own, understood by a script.
+func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, own, text string) form {
+	of := f.plan(0).Prepared
+	key := execution{text, own, script}
+	made := p.executions[key]
+	if made == nil {
+		if len(p.executions) >= maxExecutions {
+			clear(p.executions)
+		}
+		made = sqlpostgres.Execution(text, of, own, script)
+		p.executions[key] = made
+	}
+	if f.reason = s.refused[made]; f.reason != "" {
+		return f
+	}
+	s.try(made)
+	return form{script: made, rewritten: true, runs: own, instead: of.Name}
+}
+
+// asExecuted gives the error of an EXECUTE as it would read for the client's own statement: with the name that the
+// client gave it ("wrong number of parameters for prepared statement \"s\"").
+func asExecuted(f *form, m message, e serverError) (message, serverError) {
+	body := bytes.ReplaceAll(m.body, []byte(f.runs), []byte(f.instead))
+	m = message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+	if read, err := readError(body); err == nil {
+		e = read
+	}
+	return m, e
+}

@@ -1,0 +1,39 @@
+package postgres
+
+import "github.com/isotap/isotap/rewrite"
+
+// prepares classifies PREPARE, which reads and writes no rows.
+func (v verb) prepares() {
+	name, ok := v.ident(1)
+	as, types := 2, ""
+	if v.mark(2, "(") {
+		closing := v.closing(2)
+		if closing < 0 {
+			return
+		}
+		as, types = closing+1, v.text[v.toks[2].start:v.toks[closing].end]
+	}
+	if !ok || !v.is(as, "AS") || as+1 >= len(v.toks) {
+		return
+	}
+	_, end := v.span()
+	v.p.Prepared = &rewrite.Prepared{Name: name, Text: v.text[v.toks[as+1].start:end], Types: types, From: v.toks[1].start, To: v.toks[1].end}
+}
+
+// executes classifies EXECUTE. What it runs only the session can tell: it knows what was prepared under the name.
+func (v verb) executes() {
+	v.opaque("EXECUTE")
+	if name, ok := v.ident(1); ok && (len(v.toks) == 2 || v.mark(2, "(")) {
+		v.p.Prepared = &rewrite.Prepared{Name: name, From: v.toks[1].start, To: v.toks[1].end}
+	}
+}
+
+// Execution is the script of an EXECUTE that runs a statement of another name than the one that stands there: the one
+// that was prepared from the text of a script, by which its result is understood.
+func Execution(text string, of *rewrite.Prepared, name string, script *Script) *Script {
+	plan := *script.Statements[0]
+	plan.Predicates = nil // their parameters are expressions
+	s := &Script{Statements: []*rewrite.Plan{&plan}, text: text}
+	s.splice([]edit{{start: of.From, end: of.To, text: name}})
+	return s
+}
