@@ -22,6 +22,18 @@ func (st *statement) shape() (string, []string) {
 	return s.String(), s.args
 }
 
+// args gives the n literals that shape leaves out.
+func (st *statement) args(n int) []string {
+	if n == 0 || st.secret() != "" || st.hidesPassword() {
+		return nil
+	}
+	s := shaper{st: st, keepArgs: true, onlyArgs: true, args: make([]string, 0, n)}
+	for i := 0; i <= st.last(); {
+		i = s.add(i)
+	}
+	return s.args
+}
+
 // secret gives the verb phrase of a statement that may carry a password; empty for others.
 func (st *statement) secret() string {
 	query := st.mark(0, "(") || st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
@@ -69,6 +81,7 @@ type shaper struct {
 	st       *statement
 	args     []string
 	keepArgs bool
+	onlyArgs bool
 }
 
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
@@ -95,6 +108,9 @@ func (s *shaper) add(i int) int {
 }
 
 func (s *shaper) part(tok int, text string) {
+	if s.onlyArgs {
+		return
+	}
 	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
 }
 

@@ -12,6 +12,7 @@ import (
 // need not read it. A template is immutable.
 type template struct {
 	plan  rewrite.Plan // without what depends on the text: Args, Pieces, Hidden
+	args  int          // how many of these there are
 	edits []anchored
 	// companion makes the plans' companions; nil when they have none.
 	companion *template
@@ -34,7 +35,7 @@ type anchor struct {
 
 // newTemplate makes a template of what a planner decided, before it assembles the plan.
 func newTemplate(pl *planner) *template {
-	t := &template{plan: *pl.plan, edits: make([]anchored, len(pl.edits))}
+	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits))}
 	t.plan.Args, t.plan.Origin = nil, ""
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
@@ -48,7 +49,7 @@ func newTemplate(pl *planner) *template {
 // fill makes the plan of a statement with the template's skeleton.
 func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
 	pl := t.planner(st, s)
-	_, pl.plan.Args = st.shape()
+	pl.plan.Args = st.args(t.args)
 	pl.plan.Origin = st.origin()
 	return pl.finish()
 }
