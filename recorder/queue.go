@@ -17,20 +17,14 @@ type item struct {
 	size    int64
 }
 
-// enough is how many bytes are worth being taken: to wake the writing goroutine for each item would cost the
-// sessions more than the item does.
-const enough = 64 << 10
-
 // A queue hands items from many goroutines to one, in order, and bounds the memory that they take.
 // Who finds it full waits; nothing is dropped.
 type queue struct {
 	limit int64
-	ready chan struct{} // has a token when items may have become non-empty or due
+	ready chan struct{} // has a token when items may have become non-empty
 
 	mu      sync.Mutex
 	items   []item
-	size    int64         // of the items
-	due     bool          // the items are to be taken now
 	bytes   int64         // of the items, and of those that were taken and not released
 	room    chan struct{} // closed and replaced when room is made or the queue stops
 	err     error         // not nil once the queue takes no more items
@@ -59,13 +53,11 @@ func (q *queue) put(ctx context.Context, it item) error {
 			return err
 		}
 		if q.bytes == 0 || q.bytes+it.size <= q.limit {
-			q.add(it)
+			q.items = append(q.items, it)
+			q.bytes += it.size
 			q.mu.Unlock()
-			return nil
-		}
-		if !q.due {
-			q.due = true
 			q.wake()
+			return nil
 		}
 		if since.IsZero() {
 			q.stalls++
@@ -81,31 +73,13 @@ func (q *queue) put(ctx context.Context, it item) error {
 	}
 }
 
-// add adds an item that there is room for. It wakes who takes items when it is the first, and when they are due.
-func (q *queue) add(it item) {
-	q.items = append(q.items, it)
-	q.bytes += it.size
-	q.size += it.size
-	due := it.flushed != nil || q.size >= enough
-	if len(q.items) == 1 || due && !q.due {
-		q.wake()
-	}
-	q.due = q.due || due
-}
-
-// take gives all items if they are due, by themselves or because the caller says so, reusing spare as the queue's
-// next list. They count as queued until they are released. It says whether the queue was stopped: what it gives
-// then is the last.
-func (q *queue) take(spare []item, due bool) (items []item, stopped bool) {
+// take gives all items, reusing spare as the queue's next list. They count as queued until they are
+// released. It says whether the queue was stopped: what it gives then is the last.
+func (q *queue) take(spare []item) (items []item, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	stopped = q.err != nil
-	if !due && !q.due && !stopped {
-		return spare[:0], false
-	}
 	items, q.items = q.items, spare[:0]
-	q.size, q.due = 0, false
-	return items, stopped
+	return items, q.err != nil
 }
 
 // release makes room for others once items of this size are done with.

@@ -328,7 +328,7 @@ func TestFullQueueBlocksUntilThereIsRoom(t *testing.T) {
 		stalls = q.stalls
 		q.mu.Unlock()
 	}
-	if items, _ := q.take(nil, false); len(items) != 2 {
+	if items, _ := q.take(nil); len(items) != 2 {
 		t.Fatalf("%d items were queued, want 2", len(items))
 	}
 	select {
@@ -344,30 +344,6 @@ func TestFullQueueBlocksUntilThereIsRoom(t *testing.T) {
 	q.stop(ErrClosed)
 	if err := <-waited; !errors.Is(err, ErrClosed) {
 		t.Fatalf("a waiting call got %v from a stopped queue", err)
-	}
-}
-
-func TestFewItemsWaitUntilTheyAreDue(t *testing.T) {
-	for name, last := range map[string]item{"many bytes": {size: enough}, "a flush": {flushed: make(chan error, 1)}} {
-		q := newQueue(10 * enough)
-		for _, size := range []int64{1, 2} {
-			if err := q.put(t.Context(), item{size: size}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		<-q.ready // of the first
-		if items, _ := q.take(nil, false); len(items) > 0 || len(q.ready) > 0 {
-			t.Errorf("%s: %d items were taken, or announced again, before it", name, len(items))
-		}
-		if err := q.put(t.Context(), last); err != nil {
-			t.Fatal(err)
-		}
-		if <-q.ready; len(q.items) != 3 {
-			t.Fatalf("%s: %d items are queued", name, len(q.items))
-		}
-		if items, _ := q.take(nil, false); len(items) != 3 {
-			t.Errorf("%s made %d of 3 items due", name, len(items))
-		}
 	}
 }
 

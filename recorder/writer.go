@@ -295,7 +295,6 @@ func (w *Writer) write() {
 	linger := time.NewTimer(w.opts.SyncEvery)
 	linger.Stop()
 	defer linger.Stop()
-	lingers := false // something was queued since the last sync, and linger runs
 	var items []item
 	var waiting []chan<- error
 	for {
@@ -303,10 +302,11 @@ func (w *Writer) write() {
 		select {
 		case <-w.queue.ready:
 		case <-linger.C:
-			due, lingers = true, false
+			due = true
 		}
+		empty := w.batch.empty()
 		var stopped bool
-		items, stopped = w.queue.take(items, due)
+		items, stopped = w.queue.take(items)
 		for i := range items {
 			if items[i].flushed != nil {
 				waiting = append(waiting, items[i].flushed)
@@ -316,10 +316,8 @@ func (w *Writer) write() {
 		if err == nil && (due || stopped || len(waiting) > 0) {
 			err = w.commit()
 			linger.Stop()
-			lingers = false
-		} else if !lingers {
+		} else if empty && !w.batch.empty() {
 			linger.Reset(w.opts.SyncEvery)
-			lingers = true
 		}
 		if err != nil || stopped || len(waiting) > 0 {
 			waiting = answer(waiting, err)
@@ -346,7 +344,7 @@ func answer(waiting []chan<- error, err error) []chan<- error {
 func (w *Writer) fail(err error) {
 	w.err.Store(&err)
 	w.queue.stop(err)
-	items, _ := w.queue.take(nil, true)
+	items, _ := w.queue.take(nil)
 	for i := range items {
 		if items[i].flushed != nil {
 			items[i].flushed <- err
