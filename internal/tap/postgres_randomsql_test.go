@@ -16,6 +16,8 @@ type postgresStatement struct {
 	types  []uint32 // of the parameters
 	// ordered says that its rows come in an order that the statement itself settles.
 	ordered bool
+	// again says that it was prepared before.
+	again bool
 }
 
 // A postgresWriter writes random SQL for PostgreSQL. Types are right by construction, so that most statements
@@ -173,6 +175,9 @@ func (p *pipeline) statement() {
 		}
 		p.add("Parse "+name+" "+st.text, m)
 	}
+	if again { // after an error it may be the statement that had the name before
+		st.ordered, st.again = false, true
+	}
 	if w.n(3) == 0 {
 		p.add("Describe S "+name, &pgproto3.Describe{ObjectType: 'S', Name: name})
 	}
@@ -198,7 +203,7 @@ func (p *pipeline) run(name string, st postgresStatement) {
 	}
 	var limit uint32
 	verb, _, _ := strings.Cut(strings.ToUpper(strings.TrimLeft(st.text, "(")), " ")
-	if st.ordered || !slices.Contains([]string{"SELECT", "WITH", "TABLE", "VALUES", "MERGE"}, verb) && !strings.Contains(st.text, "RETURNING") {
+	if st.ordered || !st.again && !slices.Contains([]string{"SELECT", "WITH", "TABLE", "VALUES", "MERGE"}, verb) && !strings.Contains(st.text, "RETURNING") {
 		limit = uint32([]int{0, 0, 1, 2}[w.n(4)])
 	}
 	p.ordered = p.ordered && st.ordered
