@@ -1,0 +1,155 @@
+// Package random makes random databases and random transactions for them: the generator of IsoRel (3.1 and 3.2), for
+// the MySQL family and PostgreSQL. What it makes depends on a seed alone: the same seed gives the same tables, rows and
+// transactions, statement by statement; only how the sessions' statements fall in between each other is the server's.
+//
+// A [Generator] is the source: schema.go makes tables, expression.go typed expressions and conditions over them,
+// query.go and write.go statements, transaction.go strings these together. [Run] is the client: it has the sessions work
+// at the same time and counts what came of it.
+//
+// Types are right by construction, so that nearly all statements succeed; those that fail do by what transactions do to
+// each other, or by a constraint.
+package random
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// An Engine is the server that SQL is written for.
+type Engine struct {
+	Name string // "mariadb", "mysql", "tidb" or "postgresql"
+}
+
+func (e Engine) postgresql() bool { return e.Name == "postgresql" }
+
+// skipsLocked says whether there is SKIP LOCKED.
+func (e Engine) skipsLocked() bool { return e.Name != "tidb" }
+
+// changesWhatItReads says whether a write may have a subquery on its own table (MySQL and TiDB: error 1093).
+func (e Engine) changesWhatItReads() bool { return e.postgresql() || e.Name == "mariadb" }
+
+// A Profile bounds what is made. The zero value of a field stands for its default.
+type Profile struct {
+	Tables     int `yaml:"tables"`     // at most; 3
+	Columns    int `yaml:"columns"`    // of a table at most, beside its key; 3
+	Rows       int `yaml:"rows"`       // of a table to begin with, at most; 5
+	Statements int `yaml:"statements"` // of a transaction, at most; 10
+	Sessions   int `yaml:"sessions"`   // 0: 2 to 5, by the seed
+	// Transactions is how many the sessions run together on one database; 100.
+	Transactions int `yaml:"transactions"`
+	// Rollback is how many transactions of a hundred roll back; 10.
+	Rollback int `yaml:"rollback"`
+	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps its
+	// default. The kinds are those of [Kinds].
+	Weights map[string]int `yaml:"weights"`
+}
+
+func (p Profile) filled() Profile {
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&p.Tables, 3}, {&p.Columns, 3}, {&p.Rows, 5}, {&p.Statements, 10}, {&p.Transactions, 100}, {&p.Rollback, 10}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return p
+}
+
+// Check says what is wrong with a profile.
+func (p Profile) Check() error {
+	for name, n := range map[string]int{"tables": p.Tables, "columns": p.Columns, "rows": p.Rows, "statements": p.Statements,
+		"sessions": p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback} {
+		if n < 0 {
+			return fmt.Errorf("%s is %d: it cannot be less than 0", name, n)
+		}
+	}
+	if p.Rollback > 100 {
+		return fmt.Errorf("rollback is %d: it is a percentage", p.Rollback)
+	}
+	for name, n := range p.Weights {
+		if _, ok := kindNamed(name); !ok {
+			return fmt.Errorf("weights: there is no kind %q of statement: %s", name, strings.Join(Kinds(), ", "))
+		}
+		if n < 0 {
+			return fmt.Errorf("weights: %s is %d: it cannot be less than 0", name, n)
+		}
+	}
+	return nil
+}
+
+// A Generator makes a database and its transactions. It is safe for concurrent use once it is made.
+type Generator struct {
+	engine   Engine
+	profile  Profile
+	seed     uint64
+	sessions int
+	tables   []*table
+	setup    []string
+}
+
+// New makes a generator for an engine out of a seed.
+func New(e Engine, p Profile, seed uint64) *Generator {
+	g := &Generator{engine: e, profile: p.filled(), seed: seed}
+	s := g.source(0)
+	if g.sessions = g.profile.Sessions; g.sessions == 0 {
+		g.sessions = 2 + s.n(4)
+	}
+	s.database()
+	g.setup = s.fill()
+	return g
+}
+
+// Setup gives the statements that make the database, in order.
+func (g *Generator) Setup() []string { return g.setup }
+
+// Sessions is how many sessions the transactions are for. Session i runs the transactions whose number leaves i when
+// divided by Sessions.
+func (g *Generator) Sessions() int { return g.sessions }
+
+// Transactions is how many there are.
+func (g *Generator) Transactions() int { return g.profile.Transactions }
+
+// Sweep reads every table whole, so that each row's last version is seen.
+func (g *Generator) Sweep() []string {
+	all := make([]string, len(g.tables))
+	for i, t := range g.tables {
+		all[i] = "SELECT * FROM " + t.name
+	}
+	return all
+}
+
+// A source draws what one transaction, or the database, is made of.
+type source struct {
+	*rand.Rand
+	g     *Generator
+	alias int // the aliases given so far
+	// written is the table that the statement's subqueries may not read; nil: there is none.
+	written *table
+}
+
+// source gives the source of transaction n, from 1; that of the database is 0.
+func (g *Generator) source(n uint64) *source {
+	return &source{Rand: rand.New(rand.NewPCG(g.seed, n)), g: g}
+}
+
+// n draws a number from 0 to max-1.
+func (s *source) n(max int) int { return s.IntN(max) }
+
+// chance is true in so many cases of a hundred.
+func (s *source) chance(percent int) bool { return s.n(100) < percent }
+
+// oneOf draws one of the choices.
+func oneOf[T any](s *source, choices ...T) T { return choices[s.n(len(choices))] }
+
+// some draws a number of different elements, in their order.
+func some[T any](s *source, n int, from []T) []T {
+	var all []T
+	for i, x := range from {
+		if left := len(from) - i; s.n(left) < n-len(all) {
+			all = append(all, x)
+		}
+	}
+	return all
+}

@@ -1,0 +1,181 @@
+package random
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/isotap/isotap/history"
+)
+
+// patience is how long a statement may take until the server counts as hung. Lock waits end far earlier.
+const patience = time.Minute
+
+// A Step is a statement that was sent.
+type Step struct {
+	Session int // from 0
+	SQL     string
+	Error   string // the server's code; empty for success
+}
+
+// A Mistake is an error that statements ended with.
+type Mistake struct {
+	Code    string
+	Message string
+	SQL     string // the first statement that ended so
+	Count   int
+}
+
+// An Outcome is what a run came to.
+type Outcome struct {
+	Transactions int // that were begun
+	Committed    int
+	Refused      int // that the server ended, for what others did: deadlocks, serialization failures
+	Statements   int // beside BEGIN and those that end a transaction
+	Failed       int // of these; those that were refused do not count
+	Mistakes     map[string]*Mistake
+	// Steps are the statements in the order in which they were sent.
+	Steps []Step
+	// Odd is what no healthy server does: lost connections, statements without an answer, errors that only a bug gives.
+	Odd []string
+}
+
+// Run has the sessions of a generator work on a database that its set-up made, at a level, each on a connection that
+// connect gives. The error is the context's, or connect's; what servers do wrong is in the outcome.
+func Run(ctx context.Context, g *Generator, level history.Level, connect func(ctx context.Context, session int) (*sql.Conn, error)) (*Outcome, error) {
+	r := &run{g: g, out: &Outcome{Mistakes: make(map[string]*Mistake)}}
+	var sessions []*session
+	var all sync.WaitGroup
+	defer func() {
+		for _, s := range sessions {
+			_ = s.conn.Close() // it may be lost
+		}
+	}()
+	for i := range g.sessions {
+		conn, err := connect(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		s := &session{run: r, number: i, conn: conn}
+		sessions = append(sessions, s)
+		for _, sql := range g.engine.begin(level) {
+			if _, err := conn.ExecContext(ctx, sql); err != nil {
+				return nil, fmt.Errorf("%s: %w", sql, err)
+			}
+		}
+	}
+	for _, s := range sessions {
+		all.Go(func() { s.work(ctx) })
+	}
+	all.Wait()
+	return r.out, context.Cause(ctx)
+}
+
+// begin gives what a session begins with.
+func (e Engine) begin(level history.Level) []string {
+	if e.postgresql() {
+		return []string{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level.String(), "SET lock_timeout = '5s'"}
+	}
+	return []string{"SET SESSION TRANSACTION ISOLATION LEVEL " + level.String(), "SET SESSION innodb_lock_wait_timeout = 5"}
+}
+
+// A run is what the sessions share.
+type run struct {
+	g   *Generator
+	mu  sync.Mutex
+	out *Outcome
+}
+
+// note changes the outcome.
+func (r *run) note(change func(*Outcome)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r.out)
+}
+
+// A session runs its share of the transactions. It belongs to one goroutine.
+type session struct {
+	run    *run
+	number int
+	conn   *sql.Conn
+}
+
+func (s *session) work(ctx context.Context) {
+	for n := s.number + 1; n <= s.run.g.Transactions() && ctx.Err() == nil; n += s.run.g.sessions {
+		if !s.transaction(ctx, s.run.g.Transaction(n)) {
+			return
+		}
+	}
+}
+
+// transaction runs one transaction. False ends the session.
+func (s *session) transaction(ctx context.Context, statements []string) bool {
+	s.run.note(func(o *Outcome) { o.Transactions++ })
+	for i, sql := range statements {
+		last := i == len(statements)-1
+		switch f := s.execute(ctx, sql, i > 0 && !last); {
+		case f.lost:
+			return false
+		case f.code == "" && last && sql == "COMMIT":
+			s.run.note(func(o *Outcome) { o.Committed++ })
+		case f.over: // the server has ended the transaction, or takes nothing more in it
+			if f.refused {
+				s.run.note(func(o *Outcome) { o.Refused++ })
+			}
+			return last || !s.execute(ctx, "ROLLBACK", false).lost
+		}
+	}
+	return true
+}
+
+// execute sends a statement and reads the whole reply. A statement that counts is one of those that were drawn.
+func (s *session) execute(ctx context.Context, text string, counts bool) failure {
+	at := 0
+	s.run.note(func(o *Outcome) {
+		at = len(o.Steps)
+		o.Steps = append(o.Steps, Step{Session: s.number, SQL: text})
+	})
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	f := s.run.g.engine.classify(drain(ctx, s.conn, text))
+	if f.lost && ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return f // the run is over: nothing is wrong with the server
+	}
+	s.run.note(func(o *Outcome) {
+		o.Steps[at].Error = f.code
+		if counts {
+			o.Statements++
+		}
+		if f.code == "" {
+			return
+		}
+		if counts && !f.refused {
+			o.Failed++
+		}
+		m := o.Mistakes[f.code]
+		if m == nil {
+			m = &Mistake{Code: f.code, Message: f.message, SQL: text}
+			o.Mistakes[f.code] = m
+		}
+		m.Count++
+		if f.lost || f.odd {
+			o.Odd = append(o.Odd, fmt.Sprintf("session %d: %s: %s", s.number, text, f.message))
+		}
+	})
+	return f
+}
+
+// drain runs a statement and reads all of its rows.
+func drain(ctx context.Context, conn *sql.Conn, text string) error {
+	rows, err := conn.QueryContext(ctx, text)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
+}

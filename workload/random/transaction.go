@@ -1,0 +1,92 @@
+package random
+
+import (
+	"slices"
+	"strconv"
+)
+
+// A kind of statement, and how often it is chosen.
+type kind struct {
+	name   string
+	weight int
+	draw   func(*source) string
+}
+
+// The defaults of weights: IsoRel's six types, in shares that keep its small tables both read and changed.
+var kinds = []kind{
+	{"select", 40, (*source).query},
+	{"locking", 10, (*source).locking},
+	{"insert", 8, (*source).insert},
+	{"insert-select", 3, (*source).insertSelect},
+	{"upsert", 4, (*source).upsert},
+	{"replace", 3, (*source).replace},
+	{"update", 24, (*source).update},
+	{"delete", 6, (*source).delete},
+	{"savepoint", 2, nil},
+}
+
+// Kinds are the names of the kinds of statements, for a profile's weights. PostgreSQL has no REPLACE: it gets an INSERT …
+// ON CONFLICT.
+func Kinds() []string {
+	all := make([]string, len(kinds))
+	for i, k := range kinds {
+		all[i] = k.name
+	}
+	return all
+}
+
+func kindNamed(name string) (kind, bool) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, false
+	}
+	return kinds[i], true
+}
+
+func (p *Profile) weight(k kind) int {
+	if w, ok := p.Weights[k.name]; ok {
+		return w
+	}
+	return k.weight
+}
+
+// choose draws a kind by the weights.
+func (s *source) choose() kind {
+	total := 0
+	for _, k := range kinds {
+		total += s.g.profile.weight(k)
+	}
+	if total == 0 {
+		return kinds[0]
+	}
+	at := s.n(total)
+	for _, k := range kinds {
+		if at -= s.g.profile.weight(k); at < 0 {
+			return k
+		}
+	}
+	return kinds[0]
+}
+
+// Transaction gives the statements of transaction n, from 1: BEGIN, at most Profile.Statements others, and COMMIT or
+// ROLLBACK.
+func (g *Generator) Transaction(n int) []string {
+	s := g.source(uint64(n))
+	all := []string{"BEGIN"}
+	savepoints := 0
+	for range 1 + s.n(g.profile.Statements) {
+		if k := s.choose(); k.draw != nil {
+			all = append(all, k.draw(s))
+		} else if savepoints == 0 || s.chance(30) {
+			savepoints++
+			all = append(all, "SAVEPOINT s"+strconv.Itoa(savepoints))
+		} else {
+			all = append(all, "ROLLBACK TO SAVEPOINT s1")
+			savepoints = 1
+		}
+	}
+	if s.chance(g.profile.Rollback) {
+		return append(all, "ROLLBACK")
+	}
+	return append(all, "COMMIT")
+}
