@@ -11,7 +11,6 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/scenario"
 )
@@ -30,9 +29,9 @@ Exit status:
 
 // A replaying is what the flags of `isotap replay` say.
 type replaying struct {
-	engines, upstreams []string
-	isolation          string
-	expect             bool
+	on        places
+	isolation string
+	expect    bool
 }
 
 func replayCommand() *cobra.Command {
@@ -45,11 +44,9 @@ func replayCommand() *cobra.Command {
 		Args:    needs("FILE", 0),
 	}
 	f := c.Flags()
-	f.StringArrayVar(&o.engines, "engine", nil, "play on a throw-away server: "+strings.Join(engine.Names(), " or "))
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "play on the server at this URL")
+	o.on.flags(c, "play")
 	f.StringVar(&o.isolation, "isolation", "", "levels, separated by commas, or all that the server has; the files' own when not set")
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
-	complete(c, "engine", engine.Names()...)
 	c.RunE = func(c *cobra.Command, files []string) error {
 		scenarios, err := readScenarios(files)
 		if err != nil {
@@ -59,7 +56,7 @@ func replayCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--isolation: %w", err)
 		}
-		targets, stop, err := o.servers(c)
+		targets, stop, err := o.on.open(c)
 		if err != nil {
 			return err
 		}
@@ -115,46 +112,6 @@ func parseLevels(text string) ([]history.Level, error) {
 	return levels, nil
 }
 
-// servers gives where to play, and what ends the servers that were started for it.
-func (o *replaying) servers(c *cobra.Command) (targets []catalog.Target, stop func() error, err error) {
-	var started []engine.Server
-	stop = func() (err error) {
-		for _, s := range started {
-			err = errors.Join(err, s.Stop())
-		}
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, stop())
-		}
-	}()
-	urls := slices.Clone(o.upstreams)
-	if len(urls) == 0 && len(o.engines) == 0 {
-		o.engines = []string{""}
-	}
-	for _, name := range o.engines {
-		e, err := engine.Find(name)
-		if err != nil {
-			return nil, stop, fmt.Errorf("--engine: %w", err)
-		}
-		s, err := e.Start(c.Context(), c.ErrOrStderr())
-		if err != nil {
-			return nil, stop, err
-		}
-		started = append(started, s)
-		urls = append(urls, s.URL())
-	}
-	for _, url := range urls {
-		target, err := catalog.ParseTarget(url)
-		if err != nil {
-			return nil, stop, fmt.Errorf("--upstream: %w", err)
-		}
-		targets = append(targets, target)
-	}
-	return targets, stop, nil
-}
-
 // play plays the scenarios on one server.
 func (o *replaying) play(c *cobra.Command, target catalog.Target, scenarios []*scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
 	s, err := stage.Open(c.Context(), target, stage.Options{Version: isotapVersion()})
@@ -183,10 +140,15 @@ func levelsOf(s *stage.Stage, sc *scenario.Scenario, asked []history.Level) ([]h
 			return []history.Level{level}, sc
 		}
 	}
+	return offered(s, asked), sc.At()
+}
+
+// offered gives those of the levels asked for that the server has; all that it has where none is asked for, or LevelUnknown.
+func offered(s *stage.Stage, asked []history.Level) []history.Level {
 	if len(asked) == 0 || asked[0] == history.LevelUnknown {
-		asked = s.Levels()
+		return s.Levels()
 	}
-	return slices.DeleteFunc(slices.Clone(asked), func(l history.Level) bool { return !s.Has(l) }), sc.At()
+	return slices.DeleteFunc(slices.Clone(asked), func(l history.Level) bool { return !s.Has(l) })
 }
 
 // perform plays one scenario at one level, and says what came of it.

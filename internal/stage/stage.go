@@ -83,6 +83,9 @@ func identify(ctx context.Context, target catalog.Target) (history.Server, error
 	return facts.Server, errors.Join(err, c.Close())
 }
 
+// Target is the server's address.
+func (s *Stage) Target() catalog.Target { return s.target }
+
 // Close ends the Stage's connections. Nothing may be playing.
 func (s *Stage) Close() error { return s.runner.Close() }
 

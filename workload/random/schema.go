@@ -75,9 +75,9 @@ func (s *source) database() {
 		for j := range 1 + s.n(s.g.profile.Columns) {
 			t.columns = append(t.columns, s.column("c"+strconv.Itoa(j)))
 		}
-		if s.chance(20) && t.columns[0].of == integer {
-			t.columns = append(t.columns, &column{name: "g", of: integer, fixed: true,
-				definition: "INT GENERATED ALWAYS AS (" + t.columns[0].name + " % 10) STORED"})
+		// Of numbers that the server gives MariaDB makes no generated column.
+		if c := t.columns[len(t.columns)-1]; s.chance(20) && c.of == integer {
+			t.columns = append(t.columns, &column{name: "g", of: integer, fixed: true, definition: "INT GENERATED ALWAYS AS (" + c.name + " % 10) STORED"})
 		}
 		if len(s.g.tables) > 0 && s.chance(25) {
 			s.foreignKey(t)

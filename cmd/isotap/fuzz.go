@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/workload/random"
+)
+
+const fuzzHelp = `Hunts a server for isolation anomalies: round after round it makes a small random database, has a few
+sessions run random transactions on it through isotap, and analyses what was recorded. A finding that no
+earlier round has shown is kept: the report on its round, and a scenario (docs/scenarios.md) that is then
+made small and can be played again with isotap replay.
+
+A seed gives the same databases and transactions each time; how the sessions' statements fall in between
+each other is the server's.
+
+The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops the database
+isotap_fuzz.
+
+Exit status:
+  0   no violation was found: nothing that the level, as the server documents it, forbids
+  1   there was one, or the server did what no healthy server does, or isotap itself failed`
+
+func fuzzCommand() *cobra.Command {
+	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: true}
+	var on places
+	var isolation, profile string
+	c := &cobra.Command{
+		Use:     "fuzz",
+		Short:   "Hunt a server for isolation anomalies with random transactions",
+		Long:    fuzzHelp,
+		Example: "  isotap fuzz --engine mariadb --isolation all --duration 10m\n  isotap fuzz --upstream postgres://postgres@127.0.0.1/ --isolation SERIALIZABLE --seed 7",
+		Args:    noArguments,
+	}
+	f := c.Flags()
+	on.flags(c, "hunt")
+	f.StringVar(&isolation, "isolation", "all", "levels, separated by commas, or all that the server has: they take turns")
+	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt; reducing what was found takes its own time")
+	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
+	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
+	f.StringVar(&profile, "profile", "", "YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
+	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
+	f.BoolVar(&o.Reduce, "reduce", o.Reduce, "make the scenarios small")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if o.Levels, err = parseLevels(isolation); err != nil {
+			return fmt.Errorf("--isolation: %w", err)
+		}
+		if o.Profile, err = readProfile(profile); err != nil {
+			return err
+		}
+		o.Version, o.Log = isotapVersion(), c.ErrOrStderr()
+		targets, stop, err := on.open(c)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		var status exitStatus
+		for _, target := range targets {
+			tally, err := fuzz(c, target, o)
+			if tally != nil {
+				tally.Text(c.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			if tally.Failed() {
+				status = 1
+			}
+		}
+		return status.orNil()
+	}
+	return c
+}
+
+// fuzz hunts on one server.
+func fuzz(c *cobra.Command, target catalog.Target, o hunt.Options) (tally *hunt.Tally, err error) {
+	s, err := stage.Open(c.Context(), target, stage.Options{Version: o.Version})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	o.Levels = offered(s, o.Levels)
+	if len(o.Levels) == 0 {
+		return nil, fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
+	}
+	return hunt.Run(c.Context(), s, o)
+}
+
+// readProfile reads a profile's file; without a name it is the usual one.
+func readProfile(name string) (p random.Profile, err error) {
+	if name == "" {
+		return p, nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return p, fmt.Errorf("--profile: %w", err)
+	}
+	defer file.Close()
+	d := yaml.NewDecoder(file)
+	d.KnownFields(true)
+	if err := d.Decode(&p); err != nil && !errors.Is(err, io.EOF) {
+		return p, fmt.Errorf("--profile: %s: %w", name, err)
+	}
+	if err := p.Check(); err != nil {
+		return p, fmt.Errorf("--profile: %s: %w", name, err)
+	}
+	return p, nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/scenario"
+)
+
+const reduceHelp = `Makes a scenario small: fewest transactions, then statements, rows and tables, then simpler SQL, as long as
+its replay on a server still shows the same anomaly. The smaller scenario goes to standard output.
+
+FILE is a scenario (docs/scenarios.md): of isotap fuzz, of isotap analyze --scenarios with its set-up
+written in, or of your own.`
+
+func reduceCommand() *cobra.Command {
+	var on places
+	var isolation, anomaly, out string
+	c := &cobra.Command{
+		Use:     "reduce FILE",
+		Short:   "Make a scenario small that shows an anomaly",
+		Long:    reduceHelp,
+		Example: "  isotap reduce --engine mariadb --anomaly 'lost update' found.yaml > small.yaml",
+		Args:    needs("FILE", 1),
+	}
+	f := c.Flags()
+	on.flags(c, "play")
+	f.StringVar(&isolation, "isolation", "", "the level to play at; the file's own when not set")
+	f.StringVar(&anomaly, "anomaly", "", "what must stay, by isotap's name; the first that the replay shows when not set")
+	f.StringVarP(&out, "out", "o", "", "write the smaller scenario to this file")
+	c.RunE = func(c *cobra.Command, files []string) (err error) {
+		scenarios, err := readScenarios(files)
+		if err != nil {
+			return err
+		}
+		levels, err := parseLevels(isolation)
+		if err != nil {
+			return fmt.Errorf("--isolation: %w", err)
+		}
+		targets, stop, err := on.open(c)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		if len(targets) != 1 {
+			return errors.New("a scenario is reduced on one server: name one --engine or --upstream")
+		}
+		s, err := stage.Open(c.Context(), targets[0], stage.Options{Version: isotapVersion()})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		at, sc := levelsOf(s, scenarios[0], levels)
+		if len(at) != 1 {
+			return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", files[0], s.Server.Engine)
+		}
+		small, err := reduceTo(c, s, sc, at[0], analyzer.Anomaly(anomaly))
+		if err != nil {
+			return fmt.Errorf("%s: %w", files[0], err)
+		}
+		if out == "" {
+			return small.Write(c.OutOrStdout())
+		}
+		file, err := os.Create(out)
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		return errors.Join(small.Write(file), file.Close())
+	}
+	return c
+}
+
+// reduceTo makes a scenario small that shows an anomaly; with no name, the first that it shows.
+func reduceTo(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
+	p, err := s.Play(c.Context(), sc.At(), level)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.Result.Findings {
+		if anomaly != "" && f.Anomaly != anomaly {
+			continue
+		}
+		small, tried, err := hunt.Reduce(c.Context(), s, sc, level, f.Anomaly, f.Class)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "%s: %d statements of %d; %d tries; shown %d times of 10\n", f.Anomaly, len(small.Scenario.Steps), len(sc.Steps), tried, small.Shown)
+		return small.Scenario, nil
+	}
+	if anomaly == "" {
+		return nil, fmt.Errorf("its replay at %s shows no anomaly", level)
+	}
+	return nil, fmt.Errorf("its replay at %s does not show %q, but %v", level, anomaly, p.Anomalies())
+}

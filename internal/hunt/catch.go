@@ -1,0 +1,105 @@
+package hunt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/report"
+	"github.com/isotap/isotap/scenario"
+)
+
+// A Catch is a finding that no earlier round has shown.
+type Catch struct {
+	Key     string // what makes it different: see keyOf
+	Level   history.Level
+	Seed    uint64
+	Finding *analyzer.Finding
+	Seen    int // in how many rounds
+	// Scenario is the smallest that shows it; nil where none does.
+	Scenario *scenario.Scenario
+	// Shown is how often it does, of so many replays.
+	Shown, Replays int
+	File           string // the scenario's, or that of all that the round sent; empty: none was written
+	round          *round
+}
+
+// keyOf tells findings apart as IsoRel 5.1 does, by the number, order and types of the statements of the transactions
+// involved: here those statements that the cycle goes through, which is what a reduction leaves of them.
+func keyOf(f *analyzer.Finding, level history.Level) string {
+	var txns []string
+	for _, t := range f.Txns() {
+		var kinds []string
+		for i := range t.Stmts {
+			if s := &t.Stmts[i]; onCycle(f, s) {
+				kinds = append(kinds, strings.TrimSpace(s.Kind.String()+" "+s.Locking.String()))
+			}
+		}
+		txns = append(txns, strings.Join(kinds, ", "))
+	}
+	slices.Sort(txns) // the cycle may begin with any of them
+	return fmt.Sprintf("%s %s at %s: %s", f.Class, f.Anomaly, level, strings.Join(txns, " | "))
+}
+
+// onCycle says whether an edge of the finding's witness leaves or enters by a statement.
+func onCycle(f *analyzer.Finding, s *history.Stmt) bool {
+	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.FromStmt == s || e.ToStmt == s })
+}
+
+// catch keeps a finding if it is new.
+func (h *hunter) catch(r *round, f *analyzer.Finding) error {
+	key := keyOf(f, r.level)
+	if c := h.tally.seen[key]; c != nil {
+		c.Seen++
+		return nil
+	}
+	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, round: r}
+	h.tally.seen[key] = c
+	h.tally.Catches = append(h.tally.Catches, c)
+	fmt.Fprintf(h.Log, "seed %d: %s\n", r.seed, key)
+	if h.Dir == "" {
+		return nil
+	}
+	return h.save(c, len(h.tally.Catches))
+}
+
+// save writes the report on a catch's round, and all that the round sent.
+func (h *hunter) save(c *Catch, n int) error {
+	name := fmt.Sprintf("%02d-%s", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ", "-"))
+	page, err := os.Create(filepath.Join(h.Dir, name+".html"))
+	if err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	if err := errors.Join(report.HTML(page, c.round.result), page.Close()); err != nil {
+		return err
+	}
+	c.File = filepath.Join(h.Dir, name+".yaml")
+	return write(c.File, c.round.schedule())
+}
+
+func write(name string, s *scenario.Scenario) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	return errors.Join(s.Write(file), file.Close())
+}
+
+// schedule is a round as a scenario: every statement in the order in which it was sent.
+func (r *round) schedule() *scenario.Scenario {
+	s := &scenario.Scenario{Name: fmt.Sprintf("seed %d", r.seed), Setup: r.generator.Setup()}
+	for i := range r.generator.Sessions() {
+		s.Sessions = append(s.Sessions, scenario.Session{Name: sessionName(i)})
+	}
+	for _, x := range r.outcome.Steps {
+		s.Steps = append(s.Steps, scenario.Step{Session: sessionName(x.Session), SQL: x.SQL})
+	}
+	return s
+}
+
+func sessionName(i int) string { return fmt.Sprintf("S%d", i+1) }

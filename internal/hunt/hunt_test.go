@@ -1,0 +1,113 @@
+package hunt
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/workload/random"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+func openStage(t *testing.T, url string) *stage.Stage {
+	t.Helper()
+	target, err := catalog.ParseTarget(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := stage.Open(t.Context(), target, stage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// What the levels permit is found, and nothing that they forbid.
+func TestHuntsFindWhatIsThere(t *testing.T) {
+	for name, url := range map[string]string{"mariadb": testdb.MariaDB(t).URL(), "postgresql": testdb.PostgreSQL(t).URL()} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			tally, err := Run(t.Context(), openStage(t, url), Options{Levels: []history.Level{history.ReadCommitted, history.Serializable}, Rounds: 6, Seed: 1, Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			if err := tally.Text(&text); err != nil {
+				t.Fatal(err)
+			}
+			if tally.Failed() || len(tally.Levels[history.Serializable].Hazards) > 0 || tally.Rounds != 6 {
+				t.Errorf("%s", text.String())
+			}
+			if len(tally.Levels[history.ReadCommitted].Hazards) == 0 || len(tally.Catches) == 0 {
+				t.Errorf("READ COMMITTED shows nothing:\n%s", text.String())
+			}
+			for _, c := range tally.Catches {
+				readScenario(t, c.File)
+				if _, err := os.Stat(strings.TrimSuffix(c.File, ".yaml") + ".html"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func readScenario(t *testing.T, name string) *scenario.Scenario {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	s, err := scenario.Read(file)
+	if err != nil {
+		t.Fatalf("%s: %v", filepath.Base(name), err)
+	}
+	return s
+}
+
+// A scenario with much that does not matter comes down to the read and the two writes.
+func TestAScenarioIsMadeSmall(t *testing.T) {
+	s := openStage(t, testdb.MariaDB(t).URL())
+	whole := &scenario.Scenario{Name: "whole", Sessions: []scenario.Session{{Name: "A"}, {Name: "B"}}, Setup: []string{
+		"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO t (id, v) VALUES (1, 10)", "INSERT INTO t (id, v) VALUES (2, 20)"}}
+	for _, line := range []string{"A: BEGIN", "B: SELECT * FROM u", "A: SELECT v FROM t WHERE id = 1 ORDER BY v", "B: BEGIN", "B: UPDATE t SET v = v + 1 WHERE id = 1", "B: UPDATE t SET v = 7 WHERE id = 2",
+		"B: COMMIT", "A: UPDATE t SET v = 9 WHERE id = 1 AND v > 0", "A: COMMIT"} {
+		session, sql, _ := strings.Cut(line, ": ")
+		whole.Steps = append(whole.Steps, scenario.Step{Session: session, SQL: sql})
+	}
+	small, tried, err := Reduce(t.Context(), s, whole, history.ReadCommitted, "lost update", "hazard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := small.Scenario.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if len(small.Scenario.Steps) > 5 || len(small.Scenario.Setup) > 2 || small.Shown < 9 {
+		t.Errorf("%d tries, shown %d times:\n%s", tried, small.Shown, b.String())
+	}
+}
+
+func TestOddAnswersAreKept(t *testing.T) {
+	tally := &Tally{Abnormal: []string{"seed 3, SERIALIZABLE: session 1: SELECT 1: server lost"}, Random: random.Outcome{}}
+	var b bytes.Buffer
+	if err := tally.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !tally.Failed() || !strings.Contains(b.String(), "ABNORMAL  seed 3, SERIALIZABLE: session 1: SELECT 1: server lost") {
+		t.Errorf("%s", b.String())
+	}
+}

@@ -1,0 +1,193 @@
+// Package reduce makes a scenario small that shows something: fewest transactions, then statements, rows and tables, then
+// simpler SQL, by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
+//
+// Whether a smaller scenario still shows it is somebody else's to say: a [Shows] plays it. What is tried need not make
+// sense; SQL that a server refuses shows nothing and is dropped.
+package reduce
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/scenario"
+)
+
+// Shows says whether a scenario shows what is looked for. Of one that does only at times it should say so by most of
+// several tries. An error ends the reduction.
+type Shows func(ctx context.Context, s *scenario.Scenario) (bool, error)
+
+// Reduce gives the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as it
+// is. The error is that of shows; the scenario is the smallest until then.
+func Reduce(ctx context.Context, s *scenario.Scenario, shows Shows) (*scenario.Scenario, int, error) {
+	r := &reduction{ctx: ctx, shows: shows, best: bare(s)}
+	for smaller := true; smaller && r.err == nil; {
+		before := size(r.best)
+		r.transactions()
+		r.steps()
+		r.setup()
+		r.texts()
+		smaller = size(r.best) < before
+	}
+	r.best.Sessions = used(r.best)
+	return r.best, r.tried, r.err
+}
+
+// bare is the scenario without what was expected of it: a part of it does something else.
+func bare(s *scenario.Scenario) *scenario.Scenario {
+	b := *s
+	b.Expect, b.Outcomes, b.Steps = scenario.Outcome{}, nil, slices.Clone(s.Steps)
+	for i := range b.Steps {
+		b.Steps[i].Reply = scenario.Reply{}
+	}
+	return &b
+}
+
+// size counts what there is to be made less: statements first, then their characters.
+func size(s *scenario.Scenario) int {
+	n := 0
+	for _, x := range s.Steps {
+		n += 1000 + len(x.SQL)
+	}
+	for _, x := range s.Setup {
+		n += 1000 + len(x)
+	}
+	return n
+}
+
+// used are the sessions that have a step.
+func used(s *scenario.Scenario) []scenario.Session {
+	return slices.DeleteFunc(slices.Clone(s.Sessions), func(x scenario.Session) bool {
+		return !slices.ContainsFunc(s.Steps, func(step scenario.Step) bool { return step.Session == x.Name })
+	})
+}
+
+// A reduction is the state of one Reduce.
+type reduction struct {
+	ctx   context.Context
+	shows Shows
+	best  *scenario.Scenario
+	tried int
+	err   error
+}
+
+// try keeps a scenario if it shows what is looked for.
+func (r *reduction) try(s *scenario.Scenario) bool {
+	if r.err == nil {
+		r.err = context.Cause(r.ctx)
+	}
+	if r.err != nil {
+		return false
+	}
+	r.tried++
+	ok, err := r.shows(r.ctx, s)
+	if err != nil {
+		r.err = err
+		return false
+	}
+	if ok {
+		r.best = s
+	}
+	return ok
+}
+
+// minimize drops as many of n parts as can be dropped: at first half of them at once, at last one by one. Without makes the
+// scenario that has only the parts left.
+func (r *reduction) minimize(n int, with func(left []int) *scenario.Scenario) {
+	left := make([]int, n)
+	for i := range left {
+		left[i] = i
+	}
+	for chunk := max(len(left)/2, 1); chunk > 0 && r.err == nil; {
+		dropped := false
+		for from := 0; from < len(left); {
+			rest := slices.Concat(left[:from], left[min(from+chunk, len(left)):])
+			if r.try(with(rest)) {
+				left, dropped = rest, true
+			} else {
+				from += chunk
+			}
+		}
+		if chunk == 1 && !dropped {
+			return
+		}
+		if !dropped || chunk > len(left)/2 {
+			chunk = max(min(chunk/2, len(left)/2), 1)
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+}
+
+// transactions drops whole transactions.
+func (r *reduction) transactions() {
+	s := r.best
+	groups := transactionsOf(s.Steps)
+	r.minimize(len(groups), func(left []int) *scenario.Scenario {
+		keep := make(map[int]bool)
+		for _, g := range left {
+			for _, i := range groups[g] {
+				keep[i] = true
+			}
+		}
+		return withSteps(s, func(i int) bool { return keep[i] })
+	})
+}
+
+// transactionsOf groups the numbers of steps by the transactions that they belong to: what a session sends from one end of
+// a transaction to the next.
+func transactionsOf(steps []scenario.Step) [][]int {
+	var groups [][]int
+	open := make(map[string]int) // by session
+	for i, x := range steps {
+		g, ok := open[x.Session]
+		if !ok {
+			g = len(groups)
+			groups = append(groups, nil)
+			open[x.Session] = g
+		}
+		groups[g] = append(groups[g], i)
+		if ends(x.SQL) {
+			delete(open, x.Session)
+		}
+	}
+	return groups
+}
+
+func ends(sql string) bool {
+	word := strings.ToUpper(strings.TrimRight(strings.TrimSpace(sql), "; "))
+	return word == "COMMIT" || word == "ROLLBACK"
+}
+
+func withSteps(s *scenario.Scenario, keep func(i int) bool) *scenario.Scenario {
+	c := *s
+	c.Steps = nil
+	for i, x := range s.Steps {
+		if keep(i) {
+			c.Steps = append(c.Steps, x)
+		}
+	}
+	return &c
+}
+
+// steps drops single statements.
+func (r *reduction) steps() {
+	s := r.best
+	r.minimize(len(s.Steps), func(left []int) *scenario.Scenario {
+		return withSteps(s, func(i int) bool { return slices.Contains(left, i) })
+	})
+}
+
+// setup drops statements of the set-up: rows, indexes, tables.
+func (r *reduction) setup() {
+	s := r.best
+	r.minimize(len(s.Setup), func(left []int) *scenario.Scenario {
+		c := *s
+		c.Setup = nil
+		for _, i := range left {
+			c.Setup = append(c.Setup, s.Setup[i])
+		}
+		return &c
+	})
+}

@@ -1,0 +1,102 @@
+package reduce
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/scenario"
+)
+
+// big has three transactions in each of two sessions, of which the second of A and the first of B matter.
+func big() *scenario.Scenario {
+	s := &scenario.Scenario{Sessions: []scenario.Session{{Name: "A"}, {Name: "B"}, {Name: "C"}}, Setup: []string{
+		"CREATE TABLE t (id INT PRIMARY KEY, v INT UNIQUE)", "CREATE TABLE u (id INT)", "INSERT INTO t VALUES (1, 2)", "INSERT INTO u VALUES (1)"},
+		Expect: scenario.Outcome{Anomalies: []string{"lost update"}}}
+	for _, line := range []string{
+		"A: BEGIN", "A: SELECT 1", "A: COMMIT", "B: BEGIN", "A: BEGIN", "C: SELECT 1",
+		"A: SELECT id, v FROM t WHERE id = 1 AND v IN (1, 2, 3) ORDER BY v LIMIT 3", "B: UPDATE t SET v = COALESCE(v + 1, 2), id = id WHERE id = 1 OR EXISTS (SELECT 1 FROM u)",
+		"B: COMMIT", "A: UPDATE t SET v = 3 WHERE id = 1", "B: SELECT 1", "A: COMMIT", "A: BEGIN", "A: ROLLBACK"} {
+		session, sql, _ := strings.Cut(line, ": ")
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql, Reply: scenario.Reply{Waits: true}})
+	}
+	return s
+}
+
+// matters says whether a scenario has, in this order, a read by A, a write by B and a write by A, and the table.
+func matters(_ context.Context, s *scenario.Scenario) (bool, error) {
+	want := []string{"A SELECT FROM t", "B UPDATE t SET v = 1 ", "A UPDATE t SET v = 1 "}
+	for _, x := range s.Steps {
+		words := strings.Fields(x.SQL)
+		switch {
+		case len(want) == 0:
+		case words[0] == "SELECT" && strings.Contains(x.SQL, "FROM t") && want[0] == x.Session+" SELECT FROM t",
+			words[0] == "UPDATE" && strings.Contains(x.SQL, "SET v =") && strings.HasPrefix(want[0], x.Session+" UPDATE"):
+			want = want[1:]
+		}
+	}
+	return len(want) == 0 && slices.ContainsFunc(s.Setup, func(sql string) bool { return strings.HasPrefix(sql, "CREATE TABLE t (id INT") }), nil
+}
+
+func TestOnlyWhatMattersIsLeft(t *testing.T) {
+	whole := big()
+	s, tried, err := Reduce(t.Context(), whole, matters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, x := range s.Steps {
+		got = append(got, x.Session+": "+x.SQL)
+		if x.Waits {
+			t.Errorf("%s: what was expected of the whole is expected of the part", x.SQL)
+		}
+	}
+	const want = "A: SELECT * FROM t\nB: UPDATE t SET v = 1\nA: UPDATE t SET v = 3"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	if strings.Join(s.Setup, "\n") != "CREATE TABLE t (id INT)" || len(s.Sessions) != 2 || len(s.Expect.Anomalies) != 0 {
+		t.Errorf("left: %q, %v, %v", s.Setup, s.Sessions, s.Expect)
+	}
+	if len(whole.Steps) != 14 || !whole.Steps[0].Waits {
+		t.Error("the scenario itself has changed")
+	}
+	t.Logf("tried %d", tried)
+}
+
+func TestAnErrorEndsTheReduction(t *testing.T) {
+	failed := errors.New("the server is gone")
+	s, tried, err := Reduce(t.Context(), big(), func(context.Context, *scenario.Scenario) (bool, error) { return false, failed })
+	if !errors.Is(err, failed) || tried != 1 || len(s.Steps) != 14 {
+		t.Errorf("%v after %d, %d steps", err, tried, len(s.Steps))
+	}
+}
+
+func TestStatementsAreMadeSimplerWithinTheirGrammar(t *testing.T) {
+	for sql, want := range map[string][]string{
+		"SELECT a FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2": {"SELECT a FROM t", "SELECT * FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2", "SELECT a FROM t WHERE x = 'it''s'", "SELECT a FROM t WHERE y BETWEEN 1 AND 2"},
+		"UPDATE t SET a = LOWER(b), c = 1":                        {"UPDATE t SET a = LOWER(b)", "UPDATE t SET c = 1"},
+		"INSERT INTO t (a, b) VALUES (1, (SELECT MAX(a) FROM u))": {"INSERT INTO t (a, b) VALUES (1, 1)"},
+	} {
+		got := simpler(sql)
+		for _, w := range want {
+			if w != sql && len(w) < len(sql) && !slices.Contains(got, w) {
+				t.Errorf("%s: %q is not among %q", sql, w, got)
+			}
+		}
+	}
+}
+
+func FuzzSimpler(f *testing.F) {
+	f.Add("SELECT a FROM t WHERE (x = 'y' OR NOT z) ORDER BY 1")
+	f.Add("CASE ( ' ) , AND")
+	f.Fuzz(func(t *testing.T, sql string) {
+		for _, s := range simpler(sql) {
+			if len(s) >= len(sql) {
+				t.Fatalf("%q became %q", sql, s)
+			}
+		}
+	})
+}
