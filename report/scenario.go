@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -67,7 +68,7 @@ func newScenario(f *analyzer.Finding, c clock) *scenario.Scenario {
 		}
 		s.Sessions = append(s.Sessions, session)
 	}
-	steps := w.interleaving(c)
+	steps := commitsBehindReads(w.interleaving(c), f)
 	for i, x := range steps {
 		if first := &x.txn.Stmts[0]; x.stmt == first && !x.txn.Implicit && first.Kind != history.Begin {
 			s.Steps = append(s.Steps, scenario.Step{Session: w.name(x.txn), SQL: "BEGIN"})
@@ -80,13 +81,28 @@ func newScenario(f *analyzer.Finding, c clock) *scenario.Scenario {
 	return s
 }
 
+// commitsBehindReads puts each COMMIT behind the reads that did not see what its transaction wrote: one may have been sent
+// while the server was at the COMMIT.
+func commitsBehindReads(steps []step, f *analyzer.Finding) []step {
+	for i := range f.Witness {
+		e := &f.Witness[i]
+		commit := slices.IndexFunc(steps, func(x step) bool { return x.txn == e.To && x.stmt.Kind == history.Commit })
+		read := slices.IndexFunc(steps, func(x step) bool { return x.stmt == e.FromStmt })
+		if e.Kind != analyzer.RW || commit < 0 || read < commit {
+			continue
+		}
+		late := steps[commit]
+		steps = slices.Insert(slices.Delete(steps, commit, commit+1), read, late)
+	}
+	return steps
+}
+
 func newStep(w *witness, steps []step, i int) scenario.Step {
 	x := steps[i]
 	out := scenario.Step{Session: w.name(x.txn), SQL: statementText(x.stmt)}
 	out.Incomplete = len(placeholders(x.stmt.Shape)) != len(x.stmt.Args)
 	for _, other := range steps {
-		ended := other.at + other.txn.End - other.stmt.Start
-		out.Waits = out.Waits || other.txn != x.txn && x.at < ended && ended <= x.at+x.stmt.End-x.stmt.Start
+		out.Waits = out.Waits || x.waitsFor(&other)
 	}
 	switch {
 	case x.stmt.Error != (history.Error{}):
@@ -97,6 +113,37 @@ func newStep(w *witness, steps []step, i int) scenario.Step {
 		out.Affected = &x.stmt.Affected
 	}
 	return out
+}
+
+// waitsFor says that a step is the end of another transaction, comes later, and let this one go on: its reply came after the
+// other's, or after that was sent and both want the same row's lock.
+func (x *step) waitsFor(end *step) bool {
+	reply := x.at + x.stmt.End - x.stmt.Start
+	last := &end.txn.Stmts[len(end.txn.Stmts)-1]
+	if end.txn == x.txn || end.txn.Implicit || end.stmt != last || end.at < x.at {
+		return false
+	}
+	return end.at+end.txn.End-end.stmt.Start <= reply || last.Kind == history.Commit && end.at <= reply && x.wants(end.txn, end.at-end.stmt.Start)
+}
+
+// wants says that a step locks a row that another transaction locked before; shift leads from the other's times to the step's.
+func (x *step) wants(other *history.Txn, shift int64) bool {
+	for i := range other.Stmts {
+		s := &other.Stmts[i]
+		if s.Start+shift > x.at {
+			break
+		}
+		for _, a := range s.Accesses {
+			if locks(s, &a) && slices.ContainsFunc(x.stmt.Accesses, func(b history.Access) bool { return b.Row == a.Row && locks(x.stmt, &b) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func locks(s *history.Stmt, a *history.Access) bool {
+	return a.Op != history.Read || s.Locking != history.NoLock
 }
 
 // lastStep ends a transaction whose end is no statement of the recording.
