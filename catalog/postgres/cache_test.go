@@ -19,14 +19,14 @@ var shapes = []struct {
 	tables    []string
 }{
 	{"CREATE TABLE fresh (a int)", []string{"fresh"}},
-	{"CREATE VIEW v AS SELECT a FROM fresh", []string{"v"}},
-	{"CREATE OR REPLACE VIEW v AS SELECT a + 0 AS a FROM fresh", []string{"v"}},
-	{"DROP VIEW v", []string{"v"}},
 	{"ALTER TABLE fresh ADD COLUMN b text", []string{"fresh"}},
 	{"ALTER TABLE fresh ALTER COLUMN a SET NOT NULL", []string{"fresh"}},
 	{"ALTER TABLE fresh RENAME COLUMN b TO c", []string{"fresh"}},
 	{"ALTER TABLE fresh ALTER COLUMN c TYPE varchar(3)", []string{"fresh"}},
 	{"ALTER TABLE fresh ADD PRIMARY KEY (a)", []string{"fresh"}},
+	{"CREATE VIEW v AS SELECT a FROM fresh", []string{"v"}},
+	{"CREATE OR REPLACE VIEW v AS SELECT a + 0 AS a FROM fresh", []string{"v"}},
+	{"DROP VIEW v", []string{"v"}},
 	{"CREATE INDEX i ON fresh (c)", []string{"fresh"}},
 	{"DROP INDEX i", []string{"fresh"}},
 	{"ALTER TABLE fresh DROP COLUMN c", []string{"fresh"}},
