@@ -1,8 +1,10 @@
 package analyzer
 
 import (
+	"flag"
 	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
 	"syscall"
 	"testing"
@@ -68,29 +70,34 @@ func cpuSeconds(b *testing.B) float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// BenchmarkAnalyze analyses 1,000,000 serial transactions of 4 statements.
+var huge = flag.Bool("huge", false, "BenchmarkAnalyze analyses 10,000,000 transactions, too: some 6 GB of memory")
+
+// BenchmarkAnalyze analyses serial transactions of 4 statements, more and more of them, so that it shows whether the time and
+// the memory that each one takes stay the same: in a table of a row for every hundred transactions, and, where memory is
+// most in the way, of a row for each.
 func BenchmarkAnalyze(b *testing.B) {
-	for _, rows := range []int{10_000, 1_000_000} {
-		b.Run(fmt.Sprintf("rows=%d", rows), func(b *testing.B) { benchmarkAnalyze(b, 1_000_000, rows) })
+	for _, n := range []int{10_000, 100_000, 1_000_000, 10_000_000} {
+		if n > 1_000_000 && !*huge {
+			continue
+		}
+		for _, rows := range []int{n / 100, n} {
+			b.Run(fmt.Sprintf("txns=%d/rows=%d", n, rows), func(b *testing.B) { benchmarkAnalyze(b, n, rows) })
+		}
 	}
 }
 
 func benchmarkAnalyze(b *testing.B, n, rows int) {
-	b.ReportAllocs()
 	load := func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, nil }
 	var making time.Duration
-	var cpu float64
-	var before, after runtime.MemStats
+	var cpu, peak, live float64
 	for b.Loop() {
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		begin, burntBefore := time.Now(), cpuSeconds(b)
+		begin, burnt := time.Now(), cpuSeconds(b)
 		if err := serial(n, rows, func(*history.Txn) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
 		making += time.Since(begin)
-		cpu -= cpuSeconds(b) - burntBefore
-		burnt := cpuSeconds(b)
+		cpu -= 2*cpuSeconds(b) - 2*burnt // it is made once more
+		stop := watchHeap()
 		a := New(Options{Load: load})
 		if err := a.Add(benchInfo()); err != nil {
 			b.Fatal(err)
@@ -102,15 +109,45 @@ func benchmarkAnalyze(b *testing.B, n, rows int) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		peak = max(peak, stop())
 		cpu += cpuSeconds(b) - burnt
 		if len(r.Findings) > 0 {
 			b.Fatalf("a serial history has findings: %v", names(r))
 		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
+		live = heapBytes(true)
 		runtime.KeepAlive(a)
 	}
-	b.ReportMetric(float64(n*b.N)/(b.Elapsed()-making).Seconds(), "txns/s")
+	b.ReportMetric(float64(n*b.N)/(b.Elapsed()-2*making).Seconds(), "txns/s")
 	b.ReportMetric(float64(n*b.N)/cpu, "txns/cpu-s")
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "live-B/txn")
+	b.ReportMetric(live/float64(n), "live-B/txn")
+	b.ReportMetric(peak/float64(n), "peak-B/txn")
+}
+
+// heapBytes gives the size of the objects in the heap, dead ones included unless they are collected first.
+func heapBytes(collect bool) float64 {
+	if collect {
+		runtime.GC()
+	}
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return float64(sample[0].Value.Uint64())
+}
+
+// watchHeap looks at the heap all the time until the function that it gives is called, which gives by how many bytes it
+// had grown at most.
+func watchHeap() (stop func() float64) {
+	before, done, most := heapBytes(true), make(chan struct{}), make(chan float64)
+	go func() {
+		peak := before
+		for {
+			select {
+			case <-done:
+				most <- peak - before
+				return
+			case <-time.After(time.Millisecond):
+				peak = max(peak, heapBytes(false))
+			}
+		}
+	}()
+	return func() float64 { close(done); return <-most }
 }

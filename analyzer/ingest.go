@@ -294,7 +294,7 @@ func grown[T any](s []T, n int) []T {
 	if len(s)+n <= cap(s) {
 		return s
 	}
-	return slices.Grow(s, max(n, len(s)/2))
+	return slices.Grow(s, max(n, len(s)/4))
 }
 
 // append moves scratch into the store.
