@@ -152,8 +152,8 @@ T2 committed RC | u y 0 | d x 0`, "hazard read skew"},
 T1 committed RC | u y 0 | g x T2.1
 T2 committed RC | d x 0 | r y T1.1`, "hazard G1c"},
 	{"a row that is gone by the hand of one who rolled back", `
-T1 aborted RU | d x 0
-T2 committed RU | g x T1.1`, "hazard G1a"},
+T1 aborted RC | d x 0
+T2 committed RC | g x T1.1`, "hazard G1a"},
 	{"a row that is gone and came back in the same transaction", `
 T1 committed RU | d x 0 | i x T1.1
 T2 committed RU | g x T1.1`, "hazard G1b"},
@@ -208,6 +208,8 @@ T1 committed RR | R x T2.2 | e x T2.2
 T2 committed RR | R x 0 | u x 0`},
 		{"a transaction that sees what it wrote, and what it undid", `
 T1 committed RC | u x 0 | r x T1.1 | u! x T1.1 | r x T1.3 | d x T1.1 | i x T1.5 | r x T1.6`},
+		{"a row that does not match what its own transaction made of it", `
+T1 committed RC | u x 0 | m x 0`},
 		{"a row that was deleted, and created again in vain", `
 T1 committed RU | d x 0 | i! x T1.1
 T2 committed RU | g x T1.1`},

@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,28 @@ T1 committed SR | r x 0 | r b T4.2 | r c T3.2
 T2 committed SR | u x 0 | r q 0 | r r 0
 T3 committed SR | u r 0 | u c 0
 T4 committed RC | u q 0 | u b 0`, "violation G2-item")
+}
+
+// What serializable transactions do to each other explains their rw; the levels that longer cycles violate are told.
+func TestVerdictCountsPhantomsBesideViolations(t *testing.T) {
+	info := scriptInfo()
+	info.Server = history.Server{Engine: "postgresql", Version: "15.18"}
+	for want, text := range map[Anomaly]string{
+		Phantom: `
+T1 committed SR | m x 0 | r z T3.2 | i y
+T2 committed SR | m y 0 | i x
+T3 committed RC | r x T2.2 | u z 0`,
+		PhantomNonadjacent: `
+T1 committed SR | m x 0 | r z T4.2 | i y
+T2 committed SR | m y 0 | i x
+T3 committed RC | r x T2.2 | r w 0
+T4 committed RC | u w 0 | u z 0`,
+	} {
+		r := expect(t, info, text, "violation phantom write skew")
+		if !slices.ContainsFunc(r.Levels.Violated, func(v LevelViolation) bool { return v.Level == "SI" && v.By == want }) {
+			t.Errorf("%s does not violate SI: %v", want, r.Levels.Violated)
+		}
+	}
 }
 
 // Who reads a version that two others replaced missed both.

@@ -129,7 +129,6 @@ var mutants = []struct{ rule, file, text, without string }{
 	{"the verdict counts what findings did not need", "verdict.go", "s.gone[e] = s.edges[e].inexact", "s.gone[e] = s.gone[e]"},
 	{"the verdict on phantoms", "verdict.go", "s.eachSingle(anyway, func([]int32) bool { found[Phantom] = true; return false })", ""},
 	{"the verdict on phantoms that stand apart", "verdict.go", "s.eachNonadjacent(func([]int32) bool { found[PhantomNonadjacent] = true; return false })", ""},
-	{"the verdict on G2", "verdict.go", "found[G2] = found[G2] || s.anyCycle(flow|rw)", ""},
 	{"predicates are no rows for the verdict", "verdict.go", " || !predicates && s.o.byPredicate(&s.edges[e])", ""},
 	{"the verdict by sessions", "verdict.go", "found[G2Item.Process()] = s.anyCycle(sessionFlow | rw)", ""},
 	{"the verdict by time", "verdict.go", "for i, rule := range timeRules {", "for i, rule := range timeRules[:0] {"},

@@ -142,7 +142,6 @@ func (s *search) findByPredicates(found map[Anomaly]bool) {
 	if !found[Phantom] {
 		s.eachNonadjacent(func([]int32) bool { found[PhantomNonadjacent] = true; return false })
 	}
-	found[G2] = found[G2] || s.anyCycle(flow|rw)
 }
 
 // findVariants adds those that show as cycles by session order and by time, the strictest of each: levels that forbid
