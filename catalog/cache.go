@@ -21,6 +21,7 @@ import (
 // privilege and, without the TRIGGER privilege, triggers.
 type Cache struct {
 	folds   bool
+	quotes  bool       // defaults are spelled as SQL has them
 	mu      sync.Mutex // taken by whoever replaces current
 	current atomic.Pointer[snapshot]
 }
@@ -43,7 +44,7 @@ func Load(ctx context.Context, c *Conn) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := &Cache{folds: server.FoldsNames()}
+	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == "mariadb"}
 	cache.current.Store(&snapshot{})
 	return cache, cache.Reload(ctx, c)
 }

@@ -47,7 +47,7 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 	name := func(table string) string { return schema + "." + table }
 	for _, want := range []rewrite.Table{
 		{Name: name("plain"),
-			Columns: []rewrite.Column{{Name: "id", Type: "int"}, {Name: "s", Type: "varchar"}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
+			Columns: []rewrite.Column{{Name: "id", Type: "int", NotNull: true}, {Name: "s", Type: "varchar", NotNull: true}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
 			Indexes: []rewrite.Index{
 				{Name: "part", Columns: []string{"", "f"}},
 				{Name: "PRIMARY", Columns: []string{"s", "id"}, Primary: true, Unique: true},
@@ -59,13 +59,13 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 				{Name: "c", Type: "int", Generated: true}, {Name: "d", Type: "int", Invisible: true}}},
 		{Name: name("unbounded"), Instrumented: true, Columns: []rewrite.Column{{Name: "a", Type: "int"}}},
 		{Name: name("unfinished"), WListBytes: 255, Columns: []rewrite.Column{{Name: "a", Type: "int"}}},
-		{Name: name("view_of_plain"), View: true, Columns: []rewrite.Column{{Name: "s", Type: "varchar"}}},
+		{Name: name("view_of_plain"), View: true, Columns: []rewrite.Column{{Name: "s", Type: "varchar", NotNull: true}}},
 		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}}},
-		{Name: name("parent"), CascadesDelete: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}},
+		{Name: name("parent"), CascadesDelete: true, Columns: []rewrite.Column{{Name: "id", Type: "int", NotNull: true}},
 			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
 		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []rewrite.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
 			Indexes: []rewrite.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
-		{Name: name("strict_parent"), Columns: []rewrite.Column{{Name: "id", Type: "int"}},
+		{Name: name("strict_parent"), Columns: []rewrite.Column{{Name: "id", Type: "int", NotNull: true}},
 			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
 	} {
 		got := withoutSpelling(cache.Table(schema, want.Name[len(schema)+1:]))
@@ -184,14 +184,32 @@ func withoutSpelling(t *rewrite.Table) *rewrite.Table {
 
 func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 	schema := testdb.NewDatabase(t)
-	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin)")
-	cache, err := Load(t.Context(), connect(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin, e ENUM('A') COLLATE utf8mb4_bin)")
+	cache := load(t, connect(t))
 	want := []rewrite.Column{{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
-		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"}}
+		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"}, {Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"}}
 	if got := cache.Table(schema, "t").Columns; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	run(t, testdb.Open(t, schema), `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, number INT DEFAULT -7, text VARCHAR(20) DEFAULT 'a (b)', nothing INT DEFAULT NULL, needed INT NOT NULL,
+		made DATETIME DEFAULT CURRENT_TIMESTAMP, written TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, sum INT DEFAULT (1 + 1))`)
+	var got []string
+	for _, c := range load(t, connect(t)).Table(schema, "t").Columns {
+		for _, what := range []struct {
+			name string
+			is   bool
+		}{{"numbered", c.Numbered}, {"filled", c.Filled}, {"refreshed", c.Refreshed}, {"not null", c.NotNull}} {
+			if what.is {
+				got = append(got, c.Name+" "+what.name)
+			}
+		}
+	}
+	want := []string{"id numbered", "id not null", "needed not null", "made filled", "written refreshed", "sum filled"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

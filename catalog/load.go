@@ -25,7 +25,7 @@ type reading struct {
 const (
 	readTables  = "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE %s"
 	readColumns = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_DEFAULT, CHARACTER_OCTET_LENGTH,
-		COLUMN_TYPE, COLLATION_NAME
+		COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE
 		FROM information_schema.COLUMNS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`
 	readIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, SUB_PART, COLUMN_NAME
 		FROM information_schema.STATISTICS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
@@ -138,10 +138,14 @@ func (r *reading) addColumn(n name, row row) {
 		t.Columns = append(t.Columns, rewrite.Column{
 			Name:      column,
 			Type:      kind,
-			Full:      strings.ToLower(row[7]),
+			Full:      row[7],
 			Collation: row[8],
 			Invisible: strings.Contains(extra, "INVISIBLE"),
 			Generated: isGenerated(extra),
+			NotNull:   row[9] == "NO",
+			Numbered:  strings.Contains(extra, "auto_increment"),
+			Filled:    r.cache.isFilled(kind, extra, preset),
+			Refreshed: strings.Contains(strings.ToLower(extra), "on update"),
 		})
 	}
 }
@@ -149,6 +153,20 @@ func (r *reading) addColumn(n name, row row) {
 // isGenerated reads a column's EXTRA. MySQL says DEFAULT_GENERATED of a default that is an expression.
 func isGenerated(extra string) bool {
 	return strings.Contains(extra, "VIRTUAL GENERATED") || strings.Contains(extra, "STORED GENERATED")
+}
+
+// isFilled says whether a column's default is worked out for each row. MariaDB spells it as SQL does, so that what is
+// neither a string nor a number nor NULL is an expression; so are the defaults of its long texts.
+func (c *Cache) isFilled(kind, extra, preset string) bool {
+	if !c.quotes {
+		return strings.Contains(extra, "DEFAULT_GENERATED") || strings.HasPrefix(strings.ToUpper(preset), "CURRENT_TIMESTAMP")
+	}
+	if preset == "" || preset == "NULL" {
+		return false
+	}
+	long := strings.HasSuffix(kind, "text") || strings.HasSuffix(kind, "blob")
+	_, err := strconv.ParseFloat(preset, 64)
+	return long || err != nil && !(strings.HasPrefix(preset, "'") && strings.IndexByte(preset[1:], '\'') == len(preset)-2)
 }
 
 func (r *reading) addIndexPart(n name, row row) {

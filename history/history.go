@@ -219,8 +219,19 @@ type Predicate struct {
 	Settings LiteralSettings
 }
 
-// LiteralSettings are PostgreSQL's settings by which dates, times and intervals are read.
-type LiteralSettings struct{ TimeZone, DateStyle, IntervalStyle string }
+// LiteralSettings are the session's settings by which a condition's literals are read.
+type LiteralSettings struct {
+	TimeZone string
+	// DateStyle and IntervalStyle are PostgreSQL's.
+	DateStyle, IntervalStyle string
+	// SQLMode and Collation (collation_connection) are the MySQL family's.
+	SQLMode, Collation string
+}
+
+// Texts gives the settings in an order that stays.
+func (s *LiteralSettings) Texts() []*string {
+	return []*string{&s.TimeZone, &s.DateStyle, &s.IntervalStyle, &s.SQLMode, &s.Collation}
+}
 
 // Error is the server's own error; zero for success.
 type Error struct {

@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -53,6 +54,14 @@ type tests struct {
 	dropped    int // images before the first of these
 	predicates map[history.Predicate]*test
 	abandoned  bool
+	rounds     []round
+	tried      int // so many images, the dropped ones among them, there were at the last round
+}
+
+// A round says that so many images, the dropped ones among them, are of transactions that had ended at a time.
+type round struct {
+	at     int64
+	images int
 }
 
 type image struct {
@@ -62,6 +71,7 @@ type image struct {
 }
 
 type test struct {
+	from   int   // images before this one are of transactions that had ended when the first that has the predicate began
 	tested int   // so many images, the dropped ones among them
 	last   int64 // when it was used
 	failed bool  // the server could not test it
@@ -79,7 +89,7 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		for _, p := range s.Predicates {
-			m.table(database, p.Table).addPredicate(p, t.End)
+			m.table(database, p.Table).addPredicate(p, t.Start, t.End)
 		}
 		if t.Status == history.Aborted || s.Void {
 			continue
@@ -102,17 +112,31 @@ func (m *Matcher) table(database, name string) *tests {
 	return t
 }
 
-func (t *tests) addPredicate(p history.Predicate, at int64) {
+// addPredicate takes in a predicate of a transaction. What had been committed when that began it has seen.
+func (t *tests) addPredicate(p history.Predicate, start, end int64) {
+	from := t.since(start)
 	if known := t.predicates[p]; known != nil {
-		known.last = max(known.last, at)
+		known.last = max(known.last, end)
+		if from < known.from {
+			known.from, known.tested = from, from
+		}
 		return
 	}
 	if len(t.predicates) == maxPredicates {
 		t.abandon()
 	}
 	if !t.abandoned {
-		t.predicates[p] = &test{tested: t.dropped, last: at}
+		t.predicates[p] = &test{from: from, tested: from, last: end}
 	}
+}
+
+// since gives the first image of a transaction that may have ended after a time.
+func (t *tests) since(start int64) int {
+	n, _ := slices.BinarySearchFunc(t.rounds, start, func(r round, start int64) int { return cmp.Or(cmp.Compare(r.at, start), -1) })
+	if n == 0 {
+		return t.dropped
+	}
+	return max(t.dropped, t.rounds[n-1].images)
 }
 
 func (t *tests) addImage(i image) {
@@ -129,6 +153,7 @@ func (t *tests) abandon() { *t = tests{abandoned: true} }
 // forget lets go of what is older than the window.
 func (t *tests) forget(now int64) {
 	old := now - int64(window)
+	t.rounds = slices.DeleteFunc(t.rounds, func(r round) bool { return r.at < old })
 	n := slices.IndexFunc(t.images, func(i image) bool { return i.at >= old })
 	if n < 0 {
 		n = len(t.images)
@@ -190,6 +215,9 @@ func (m *Matcher) due(now int64) (tasks []task) {
 		for _, due := range byTested {
 			tasks = append(tasks, *due)
 		}
+		// What came while now was being told may have ended later.
+		t.rounds = append(t.rounds, round{now, t.tried})
+		t.tried = t.dropped + len(t.images)
 		t.forget(now)
 	}
 	return tasks

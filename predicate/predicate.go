@@ -12,8 +12,9 @@
 // statement had its reply: of the rest, the newest is the last that it can have seen. If a later version matches, its
 // writer comes after the statement: it overwrites the predicate (Adya's definition 12; thesis, definition 5.1).
 // One that had committed before the statement's snapshot can have been taken is left out: the row was gone again, by
-// the hand of somebody that nobody recorded. Nothing else is claimed, so that every such dependency is true; one is missing where a version that was not tested,
-// or one that does not match, stands between.
+// the hand of somebody that nobody recorded. So is one that was sent before the reply where a write that was not observed
+// exactly came between: it may have taken the row away, as REPLACE and a procedure do. Nothing else is claimed, so that
+// every such dependency is true; one is missing where a version that was not tested, or one that does not match, stands between.
 package predicate
 
 import (
@@ -30,6 +31,8 @@ type Resolver struct {
 	matches   map[subject]map[history.VersionRef]bool
 	matching  map[history.VersionRef][]subject // the same by version
 	databases map[sessionKey]string
+	snapshots map[history.Run]bool // whose serializable transactions read from a snapshot
+	unsure    map[history.Run]*stretches
 
 	writes map[history.Row][]write
 	rows   map[subject][]history.Row // with a version that matches
@@ -63,7 +66,7 @@ type write struct {
 // New gives a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
-		databases: make(map[sessionKey]string), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
+		databases: make(map[sessionKey]string), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
 }
 
 // Empty says that nothing matches any predicate.
@@ -83,6 +86,9 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 	}
 }
 
+// AddRun takes in a run.
+func (r *Resolver) AddRun(i history.Info) { r.snapshots[i.Run] = i.Server.Engine == "postgresql" }
+
 // AddSession takes in a session.
 func (r *Resolver) AddSession(s history.Session) {
 	r.databases[sessionKey{s.Run, s.ID}] = s.Database
@@ -95,6 +101,13 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
+		if mayRemove(s) {
+			run := t.ID.Run()
+			if r.unsure[run] == nil {
+				r.unsure[run] = &stretches{}
+			}
+			r.unsure[run].add(s.Start, t.End)
+		}
 		for j := range s.Accesses {
 			if a := &s.Accesses[j]; a.Op != history.Read && !s.Void {
 				r.collect(t, s, j)
@@ -120,6 +133,9 @@ func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 
 // Settle orders the versions of the rows that some predicate may have missed.
 func (r *Resolver) Settle() {
+	for _, s := range r.unsure {
+		s.settle()
+	}
 	for row, writes := range r.writes {
 		of := make(map[subject]bool)
 		for _, w := range writes {
@@ -228,7 +244,8 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, k subject, chain []
 	}
 	for i := newest + 1; i < len(chain); i++ {
 		if w := &chain[i]; r.matched(k, w) {
-			return below(chain, i), w.end > snapshotFrom(t, s)
+			removed := w.start <= s.End && r.unsure[t.ID.Run()].meet(w.start, s.End)
+			return below(chain, i), !removed && w.end > r.snapshotFrom(t, s)
 		}
 	}
 	return history.Tag{}, false
@@ -236,8 +253,12 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, k subject, chain []
 
 // snapshotFrom is a moment before which a statement's snapshot was not taken. Who had committed by then is seen: where
 // the statement did not find the row all the same, somebody that nobody recorded has deleted or changed it since.
-func snapshotFrom(t *history.Txn, s *history.Stmt) int64 {
-	if t.Level == history.RepeatableRead || t.Level == history.Serializable {
+func (r *Resolver) snapshotFrom(t *history.Txn, s *history.Stmt) int64 {
+	ofTxn := t.Level == history.RepeatableRead || t.Level == history.Serializable
+	if !r.snapshots[t.ID.Run()] { // InnoDB's reads that lock are current
+		ofTxn = t.Level == history.RepeatableRead && s.Kind == history.Select && s.Locking == history.NoLock
+	}
+	if ofTxn {
 		return t.Start
 	}
 	return s.Start

@@ -82,7 +82,12 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 
 // resolve gives the version that is added to the reader's first statement, as the number of its transaction.
 func resolve(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
+	return resolveOn("postgresql", m, txns, reader)
+}
+
+func resolveOn(engine string, m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	r := New()
+	r.AddRun(history.Info{Run: run, Server: history.Server{Engine: engine}})
 	r.AddMatches(run, m)
 	for _, x := range txns {
 		if x != reader || len(x.Stmts[0].Accesses) > 0 {
@@ -103,6 +108,67 @@ func resolve(m history.Matches, txns []*history.Txn, reader *history.Txn) string
 		return "none"
 	}
 	return strings.Join(out, " ")
+}
+
+// TestWhatMayHaveBeenTakenAwayIsNotClaimed has somebody else write beside a statement from 100 to 110 and the writer of a
+// row that it did not find, at 105 or after the reply.
+func TestWhatMayHaveBeenTakenAwayIsNotClaimed(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		kind     history.Kind
+		how      history.Observation
+		from, to int64
+		sent     int64
+		want     string
+	}{
+		{"a REPLACE between", history.Replace, history.Inexact, 106, 107, 105, "none"},
+		{"a procedure that was under way", history.Call, history.Opaque, 90, 107, 105, "none"},
+		{"a table that is emptied", history.DDL, history.Nothing, 106, 107, 105, "none"},
+		{"a procedure that had ended", history.Call, history.Opaque, 90, 104, 105, "0"},
+		{"a procedure that came later", history.Call, history.Opaque, 111, 112, 105, "0"},
+		{"a REPLACE that was observed", history.Replace, history.Exact, 106, 107, 105, "0"},
+		{"a read", history.Select, history.Opaque, 106, 107, 105, "0"},
+		{"the row came after the reply", history.Call, history.Opaque, 90, 190, 111, "0"},
+	} {
+		txns, m := chain([]step{{1, 0, c.sent, history.InsertRow, true}})
+		m.Predicate = chosen
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120,
+			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		other := &history.Txn{ID: id(8), Status: history.Committed, Start: c.from, End: c.to,
+			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Observation: c.how, Start: c.from, End: c.from + 1}}}
+		if got := resolve(m, append(txns, other, reader), reader); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCurrentReadsFindWhatHadBeenCommittedWhenTheyBegan has a row come while a transaction was under way, before the
+// statement that did not find it: it was gone again, unless the statement saw the transaction's snapshot.
+func TestCurrentReadsFindWhatHadBeenCommittedWhenTheyBegan(t *testing.T) {
+	for _, c := range []struct {
+		engine  string
+		level   history.Level
+		kind    history.Kind
+		locking history.Locking
+		want    string
+	}{
+		{"mariadb", history.RepeatableRead, history.Select, history.NoLock, "0"},
+		{"mariadb", history.RepeatableRead, history.Select, history.LockShare, "none"},
+		{"mysql", history.RepeatableRead, history.Update, history.NoLock, "none"},
+		{"mysql", history.Serializable, history.Select, history.NoLock, "none"},
+		{"mysql", history.ReadCommitted, history.Select, history.NoLock, "none"},
+		{"postgresql", history.Serializable, history.Select, history.NoLock, "0"},
+		{"postgresql", history.RepeatableRead, history.Update, history.LockUpdate, "0"},
+		{"postgresql", history.ReadCommitted, history.Select, history.NoLock, "none"},
+	} {
+		txns, m := chain([]step{{1, 0, 105, history.InsertRow, true}})
+		m.Predicate = chosen
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 100, End: 120,
+			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Locking: c.locking, Start: 108, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		if got := resolveOn(c.engine, m, append(txns, reader), reader); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
 }
 
 func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {

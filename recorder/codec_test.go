@@ -101,7 +101,22 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 			s.Places = append(s.Places, drawPlace(t))
 		}
 	}
+	for range rapid.IntRange(0, 2).Draw(t, "predicates") {
+		s.Predicates = append(s.Predicates, drawPredicate(t))
+	}
+	if len(s.Accesses) > 0 && rapid.Bool().Draw(t, "images") {
+		for range s.Accesses {
+			s.Images = append(s.Images, drawText(t, "image"))
+		}
+	}
 	return s
+}
+
+func drawPredicate(t *rapid.T) (p history.Predicate) {
+	for _, text := range append([]*string{&p.Table, &p.Of, &p.As, &p.Where}, p.Settings.Texts()...) {
+		*text = drawText(t, "predicate")
+	}
+	return p
 }
 
 // drawPlace draws places near each other and anywhere, with fields left out.

@@ -134,14 +134,17 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 }
 
 // minPredicateBytes is the fewest bytes that a predicate takes.
-const minPredicateBytes = 7
+const minPredicateBytes = 9
 
 // predicates decodes a statement's predicates and images.
 func (d *decoder) predicates(s *history.Stmt) {
 	in := &d.in
 	for range in.count(minPredicateBytes) {
-		s.Predicates = append(s.Predicates, history.Predicate{Table: d.ref(), Of: d.ref(), As: d.ref(), Where: string(in.text()),
-			Settings: history.LiteralSettings{TimeZone: d.ref(), DateStyle: d.ref(), IntervalStyle: d.ref()}})
+		p := history.Predicate{Table: d.ref(), Of: d.ref(), As: d.ref(), Where: string(in.text())}
+		for _, text := range p.Settings.Texts() {
+			*text = d.ref()
+		}
+		s.Predicates = append(s.Predicates, p)
 	}
 	n := in.count(1)
 	if n > 0 && n != len(s.Accesses) {

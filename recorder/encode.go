@@ -166,9 +166,9 @@ func (e *encoder) predicates(b []byte, s *history.Stmt) []byte {
 		b = e.dict.append(b, p.Of)
 		b = e.dict.append(b, p.As)
 		b = appendText(b, p.Where)
-		b = e.dict.append(b, p.Settings.TimeZone)
-		b = e.dict.append(b, p.Settings.DateStyle)
-		b = e.dict.append(b, p.Settings.IntervalStyle)
+		for _, text := range p.Settings.Texts() {
+			b = e.dict.append(b, *text)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Images)))
 	for _, image := range s.Images {

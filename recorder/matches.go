@@ -16,8 +16,8 @@ func (w *Writer) Matches(ctx context.Context, m history.Matches) error {
 func (b *batch) addMatches(m *history.Matches) {
 	value := appendText(nil, m.Database)
 	p := &m.Predicate
-	for _, text := range []string{p.Table, p.Of, p.As, p.Where, p.Settings.TimeZone, p.Settings.DateStyle, p.Settings.IntervalStyle} {
-		value = appendText(value, text)
+	for _, text := range append([]*string{&p.Table, &p.Of, &p.As, &p.Where}, p.Settings.Texts()...) {
+		value = appendText(value, *text)
 	}
 	value = binary.AppendUvarint(value, uint64(len(m.Versions)))
 	for _, v := range m.Versions {
@@ -53,7 +53,7 @@ func decodeMatches(run history.Run, v value) (m history.Matches, err error) {
 	}
 	in := cursor{b: v.bytes}
 	p := &m.Predicate
-	for _, text := range []*string{&m.Database, &p.Table, &p.Of, &p.As, &p.Where, &p.Settings.TimeZone, &p.Settings.DateStyle, &p.Settings.IntervalStyle} {
+	for _, text := range append([]*string{&m.Database, &p.Table, &p.Of, &p.As, &p.Where}, p.Settings.Texts()...) {
 		*text = string(in.text())
 	}
 	for range in.count(minVersionBytes) {

@@ -7,7 +7,11 @@
 // them (DESIGN 4.3).
 package rewrite
 
-import "github.com/isotap/isotap/history"
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
 
 // The auxiliary columns, and the session variables that collect an UPDATE's before-images.
 const (
@@ -161,6 +165,41 @@ type Predicate struct {
 	Params        []int
 }
 
+// Close gives the condition with literals in the places of its parameters; false where one of them is empty or not
+// there: its value is not known.
+func (p *Predicate) Close(literals []string) (string, bool) {
+	if len(p.Params) == 0 {
+		return p.Where[0], true
+	}
+	var b strings.Builder
+	for i, n := range p.Params {
+		if n < 0 || n >= len(literals) || literals[n] == "" {
+			return "", false
+		}
+		b.WriteString(p.Where[i])
+		b.WriteString(literals[n])
+	}
+	b.WriteString(p.Where[len(p.Params)])
+	return b.String(), true
+}
+
+// ImageValues stands in an image of the MySQL family between the columns and their values, which end with the parenthesis.
+const ImageValues = " VALUES ("
+
+// A Picture says of which columns the images hold values that a statement of the MySQL family collects of the rows
+// which it writes.
+type Picture struct {
+	// Inserted are those of rows that it inserts, Updated of rows that it updates: lists of names as SQL spells
+	// them, in parentheses; empty where it collects no such images.
+	Inserted, Updated string
+	// Counted says that the first of Inserted is the column that the server numbers (AUTO_INCREMENT): it is collected
+	// as 0 where the server does. Consecutive says that then the numbers of its rows follow one another.
+	Counted, Consecutive bool
+}
+
+// Empty says that no images are collected.
+func (p Picture) Empty() bool { return p.Inserted == "" && p.Updated == "" }
+
 // Columns is the number of columns that the source takes of a row.
 func (s Source) Columns() int {
 	switch {
@@ -240,8 +279,10 @@ type Plan struct {
 	// unfetched the server could read less. PostgreSQL only.
 	AtOnce bool
 	// Predicates are the conditions by which the statement chooses the rows of a table that it tells, all of
-	// them, in mode predicates. PostgreSQL only.
+	// them, in mode predicates.
 	Predicates []Predicate
+	// Picture says which images the statement collects in session variables, in mode predicates. MySQL's family only.
+	Picture Picture
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
 	Target string
 	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [Numbered].

@@ -86,7 +86,11 @@ type Column struct {
 	Collation string // empty for what is no text
 	Invisible bool
 	Generated bool
-	NotNull   bool // PostgreSQL only
+	NotNull   bool
+	// Numbered says that the server numbers the column (AUTO_INCREMENT), Filled that it works out what the column
+	// holds where an INSERT does not say it (CURRENT_TIMESTAMP, an expression), and Refreshed that it does so on each
+	// UPDATE. MySQL's family only.
+	Numbered, Filled, Refreshed bool
 	// Custom says that functions of the database's own may be called when a value is read or written as text: its
 	// type is no enumeration, nor one that the server brings along. PostgreSQL only.
 	Custom bool

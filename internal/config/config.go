@@ -94,7 +94,7 @@ var Options = []Option{
 	{Name: "tls_client_ca", value: func(s *Settings) any { return &s.TLSClientCA },
 		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
 	{Name: "mode", Choices: []string{"items", "predicates", "off"}, value: func(s *Settings) any { return &s.Mode },
-		Usage: "items records row reads and writes, predicates also what conditions did not find (PostgreSQL), off passes bytes through"},
+		Usage: "items records row reads and writes, predicates also what conditions did not find (not on TiDB), off passes bytes through"},
 	{Name: "row_identity", Choices: []string{"system", "columns"}, value: func(s *Settings) any { return &s.RowIdentity },
 		Usage: "what PostgreSQL's row versions are known by: its system columns, or isotap's in tables that have them"},
 	{Name: "recording", value: func(s *Settings) any { return &s.Recording },

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"flag"
@@ -30,14 +31,17 @@ const hotRows = 50
 // TestHealthyServersAreNotAccused runs clients over a hot table at each level, and at all levels at once.
 // What they do to each other are hazards, as far as the level permits them: nothing is the server's fault.
 func TestHealthyServersAreNotAccused(t *testing.T) {
-	levels := []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", ""}
-	for i, level := range levels {
-		name := level
-		if level == "" {
-			name = "mixed"
+	for i, c := range []struct {
+		level  string
+		change func(*Options)
+	}{{"READ UNCOMMITTED", nil}, {"READ COMMITTED", nil}, {"REPEATABLE READ", nil}, {"SERIALIZABLE", nil}, {"", nil},
+		{"REPEATABLE READ", inModePredicates}, {"SERIALIZABLE", inModePredicates}, {"", inModePredicates}} {
+		level, name := c.level, cmp.Or(c.level, "mixed")
+		if c.change != nil {
+			name += " in mode predicates"
 		}
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, nil, loadSetup...)
+			b := newBench(t, c.change, loadSetup...)
 			for id := range hotRows {
 				b.exec(b.through, fmt.Sprintf("INSERT INTO hot VALUES (%d, 0, %d, %d)", id, id%7, id), fmt.Sprintf("INSERT INTO child (id, hot) VALUES (%d, %d)", id, id))
 			}

@@ -120,6 +120,7 @@ func (s *sources) findPredicates(ctx context.Context) error {
 	found := predicate.New()
 	for i := range s.list {
 		for _, run := range s.list[i].runs {
+			found.AddRun(run)
 			for m, err := range s.list[i].reader.Matches(ctx, run.Run) {
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.list[i].dir, err)

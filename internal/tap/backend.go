@@ -32,7 +32,7 @@ type backend interface {
 	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
 	plans() (lookups, hits uint64)
 	setStrictPlans(bool)
-	// tester says which rows match a predicate; nil where writes do not show the rows that they leave.
+	// tester says which rows match a predicate; nil but in mode predicates, and on TiDB.
 	tester() predicate.Tester
 	// rewritten gives history.Info's Rewritten, at the end of a run.
 	rewritten(context.Context) []string
@@ -47,5 +47,5 @@ func newBackend(o *Options) backend {
 	if o.Upstream.Family == catalog.PostgreSQL {
 		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
-	return &mysqlBackend{target: o.Upstream}
+	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates}
 }

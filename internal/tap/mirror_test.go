@@ -2,7 +2,6 @@ package tap
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ type mirror struct {
 	caps  uint32
 }
 
-func newMirror(t *testing.T, caps uint32, setup ...string) *mirror {
+func newMirror(t *testing.T, caps uint32, change func(*Options), setup ...string) *mirror {
 	t.Helper()
 	m := &mirror{names: [2]string{"mirror_a", "mirror_b"}, caps: caps | gomysql.CLIENT_MULTI_STATEMENTS |
 		gomysql.CLIENT_MULTI_RESULTS | gomysql.CLIENT_PS_MULTI_RESULTS}
@@ -32,7 +31,7 @@ func newMirror(t *testing.T, caps uint32, setup ...string) *mirror {
 			b.exec(testdb.Open(t, name), setup...)
 		}
 	}
-	m.b = newBenchIn(t, m.names[1], nil)
+	m.b = newBenchIn(t, m.names[1], change)
 	m.addrs = [2]string{testdb.Current(t).Addr(), m.b.tap.Addr().String()}
 	return m
 }
@@ -150,9 +149,17 @@ func sorted(packets [][]byte) [][]byte {
 // tables: every reply is equal byte for byte (rows as a multiset where the statement leaves their order
 // open), and so are the tables in the end.
 func TestRandomStatementsAreAnsweredAsByTheServer(t *testing.T) {
-	for _, caps := range []uint32{0, gomysql.CLIENT_DEPRECATE_EOF | gomysql.CLIENT_FOUND_ROWS} {
-		t.Run(fmt.Sprintf("capabilities %#x", caps), func(t *testing.T) {
-			m := newMirror(t, caps)
+	for _, c := range []struct {
+		name   string
+		caps   uint32
+		change func(*Options)
+	}{
+		{"few capabilities", 0, nil},
+		{"more capabilities", gomysql.CLIENT_DEPRECATE_EOF | gomysql.CLIENT_FOUND_ROWS, nil},
+		{"in mode predicates", gomysql.CLIENT_DEPRECATE_EOF, inModePredicates},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMirror(t, c.caps, c.change)
 			rapid.Check(t, func(rt *rapid.T) {
 				r := m.reflect(t)
 				defer r.close()

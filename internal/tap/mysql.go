@@ -34,6 +34,9 @@ type mysqlBackend struct {
 	facts   catalog.Server
 	catalog *catalog.Cache
 	planner *sqlmysql.Cache // nil: not open
+
+	predicates bool
+	matching   *catalog.Matching // nil but in mode predicates
 }
 
 func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
@@ -46,12 +49,17 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 	if b.catalog, err = catalog.Load(ctx, b.conn); err != nil {
 		return errors.Join(err, b.conn.Close())
 	}
-	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans}), planEntries, planBytes)
+	if b.predicates = b.predicates && b.facts.Engine != "tidb"; b.predicates {
+		if b.matching, err = catalog.NewMatching(ctx, b.target, b.catalog); err != nil {
+			return errors.Join(err, b.conn.Close())
+		}
+	}
+	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans, Predicates: b.predicates}), planEntries, planBytes)
 	return nil
 }
 
 func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
-	cfg := mysqlproxy.Config{Durable: durable, AsksConflicts: b.facts.AsksConflicts, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
+	cfg := mysqlproxy.Config{Durable: durable, Predicates: b.predicates, AsksConflicts: b.facts.AsksConflicts, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
 	if b.planner != nil {
 		cfg.Planner = b.planner
 	}
@@ -141,6 +149,16 @@ func (b *mysqlBackend) outlived() []*history.Txn { return nil }
 
 func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }
 
-func (b *mysqlBackend) tester() predicate.Tester { return nil }
+func (b *mysqlBackend) tester() predicate.Tester {
+	if b.matching == nil {
+		return nil
+	}
+	return b.matching
+}
 
-func (b *mysqlBackend) close() error { return b.conn.Close() }
+func (b *mysqlBackend) close() error {
+	if b.matching == nil {
+		return b.conn.Close()
+	}
+	return errors.Join(b.matching.Close(), b.conn.Close())
+}

@@ -47,7 +47,7 @@ type Options struct {
 	Off bool
 	// Columns has PostgreSQL's row versions known by isotap's columns, in the tables that have them.
 	Columns bool
-	// Predicates records by which conditions statements chose rows, and which versions match them. PostgreSQL only.
+	// Predicates records by which conditions statements chose rows, and which versions match them. Not for TiDB.
 	Predicates bool
 	Recording  string // the recording's directory
 	Durability recorder.Durability
@@ -165,7 +165,7 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 	tester := b.tester()
 	if o.Predicates {
 		if tester == nil {
-			return errors.New("mode predicates is for PostgreSQL: other servers do not show the rows that a write leaves")
+			return errors.New("mode predicates is not for TiDB: an UPDATE does not show the rows that it leaves there")
 		}
 		info.Mode = "predicates"
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
@@ -108,6 +109,17 @@ func (b *bench) stop() {
 	if err := b.tap.Stop(); err != nil {
 		b.t.Errorf("stop: %v", err)
 	}
+}
+
+// analyze stops the tap and analyses what it recorded.
+func (b *bench) analyze() *analyzer.Result {
+	b.t.Helper()
+	b.stop()
+	r, err := Analyze(b.t.Context(), []string{b.recording}, analyzer.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
 }
 
 // updatesCurrentRows lets a session at REPEATABLE READ change rows that others changed since its snapshot, as

@@ -124,7 +124,13 @@ func write(ctx context.Context, c *sql.Conn, r *rand.Rand) {
 // TestRandomStatementsAreRecordedTruly holds the recording of random sessions that run side by side
 // against the tables.
 func TestRandomStatementsAreRecordedTruly(t *testing.T) {
-	b := newBench(t, nil, mirrorTables...)
+	for name, change := range map[string]func(*Options){"items": nil, "predicates": inModePredicates} {
+		t.Run(name, func(t *testing.T) { recordTruly(t, newBench(t, change, mirrorTables...)) })
+	}
+}
+
+func recordTruly(t *testing.T, b *bench) {
+	t.Helper()
 	b.exec(b.direct, "SET GLOBAL innodb_lock_wait_timeout = 1")
 	statements := rapid.Custom(drawStatement)
 	var clients sync.WaitGroup

@@ -54,7 +54,7 @@ func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
 	for _, caps := range []uint32{0, gomysql.CLIENT_FOUND_ROWS | gomysql.CLIENT_DEPRECATE_EOF} {
 		t.Run(fmt.Sprintf("capabilities %#x", caps), func(t *testing.T) {
 			names := []string{"mirror_a", "mirror_b"}
-			m := newMirror(t, caps|gomysql.CLIENT_LOCAL_FILES, writeTables...)
+			m := newMirror(t, caps|gomysql.CLIENT_LOCAL_FILES, nil, writeTables...)
 			if testdb.EngineName() == testdb.MySQL.Name {
 				m.b.exec(m.b.direct, "SET GLOBAL local_infile = 1") // for LOAD DATA LOCAL; it is off there
 			}

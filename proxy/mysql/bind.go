@@ -43,6 +43,9 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 		}
 		return payload, nil
 	}
+	if len(o.plan.Predicates) > 0 {
+		o.stmt.Predicates = s.predicates(o, p.literals(values, nulls, s.env.NoBackslashEscapes))
+	}
 	id, hidden := p.id, p.plan.Hidden
 	if !o.rewritten {
 		id, hidden = p.original, nil

@@ -28,6 +28,8 @@ const (
 	maxUnread = 256
 	// entryBytes is the room that one entry takes in the variables at most: a row id, a list and a tag.
 	entryBytes = 512
+	// imageEntries is as how many entries an image counts.
+	imageEntries = 8
 	// readWithin bounds how long ended transactions of a busy session wait for their entries, in
 	// nanoseconds. A session that is quiet reads them sooner, see Idle.
 	readWithin = 100e6
@@ -53,10 +55,14 @@ func (s *Session) readyCaptures() {
 	}
 	s.ready = true
 	s.rowCountGone = true
+	init := sqlmysql.CaptureInit
+	if s.cfg.Predicates {
+		init += sqlmysql.ImageInit
+	}
 	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
 		s.ready = !x.failed
 		return nil
-	}}, sqlmysql.CaptureInit)
+	}}, init)
 }
 
 // readCaptures asks for the entries that are still unread, and says whether there are any.
@@ -66,12 +72,18 @@ func (s *Session) readCaptures() bool {
 	}
 	batch := s.unread
 	s.unread, s.unreadRows = nil, 0
-	counts := s.asksCounts()
+	counts, query := s.asksCounts(), sqlmysql.CaptureRead
+	if s.cfg.Predicates {
+		query += sqlmysql.ImageRead
+	}
 	s.sendQuery(&exchange{
 		row: func(payload []byte) error {
 			r := reader{b: payload}
 			if err := takeCaptures(batch, &r); err != nil {
 				return err
+			}
+			if s.cfg.Predicates {
+				s.takeImages(batch, &r)
 			}
 			return counts(&r)
 		},
@@ -82,7 +94,7 @@ func (s *Session) readCaptures() bool {
 			s.release()
 			return nil
 		},
-	}, sqlmysql.CaptureRead+askCounts)
+	}, query+askCounts)
 	// Until the reply is there, transactions that end now wait for the batch.
 	s.exchanges[len(s.exchanges)-1].reads = batch
 	return true
@@ -101,6 +113,9 @@ func takeCaptures(batch []*observed, r *reader) error {
 		byTag[e.Tag] = append(byTag[e.Tag], e)
 	}
 	for _, o := range batch {
+		if !o.capturing {
+			continue
+		}
 		switch o.met(byTag[o.tag()]); {
 		case err != nil:
 			o.lowerRecorded("unreadable capture")
@@ -126,8 +141,25 @@ func (o *observed) lowerRecorded(reason string) {
 
 func lowerAll(batch []*observed, reason string) {
 	for _, o := range batch {
+		if !o.capturing {
+			continue
+		}
 		o.lowerRecorded(reason)
 	}
+}
+
+// await takes note of a statement that may have collected entries or images.
+func (s *Session) await(o *observed, x *exchange) {
+	o.capturing = !x.failed && o.collected()
+	rows := max(o.matched, o.affected)
+	if pictures := !x.failed && o.pictures(); pictures {
+		o.insertID, o.increment = x.ok.lastInsertID, s.literals.increment
+		rows *= imageEntries
+	} else if !o.capturing {
+		return
+	}
+	s.unread = append(s.unread, o)
+	s.unreadRows += rows
 }
 
 // awaitsCaptures says whether statements of the transaction have entries that are not read yet.

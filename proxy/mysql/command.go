@@ -205,6 +205,7 @@ func (s *Session) run(plan *rewrite.Plan, payload []byte) {
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}
+	o.stmt.Predicates = s.predicates(o, nil)
 	x := s.statement(o)
 	x.added = s.addedWarnings(plan, o.rewritten)
 	x.show(listed)
@@ -231,7 +232,7 @@ func (s *Session) beforeStatement(plan *rewrite.Plan) {
 	if !plan.ReadsDiagnostics && s.capturesDue(plan) {
 		s.readCaptures()
 	}
-	if plan.Capture {
+	if plan.Capture || !plan.Picture.Empty() {
 		s.readyCaptures()
 	}
 }
@@ -318,10 +319,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.leaveConditions(x)
 	s.access(o, x)
 	s.record(o)
-	if !x.failed && o.collected() {
-		s.unread = append(s.unread, o)
-		s.unreadRows += max(o.matched, o.affected)
-	}
+	s.await(o, x)
 	s.effects(o, x)
 	s.readVariables(o, x)
 	s.settle(o, x)

@@ -25,7 +25,7 @@
 //     out of the arrays of aggregates, into.go out of variables; disguise.go takes isotap's columns out
 //     of descriptions, conceal.go out of results where the server has no invisible columns.
 //   - After the reply: met.go compares the server's counts with the rows that were seen, capture.go
-//     reads what writes collected, companion.go runs a second statement for what the first could not
+//     reads what writes collected, predicate.go what they left and by what rows were chosen, companion.go runs a second statement for what the first could not
 //     show. counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
 //   - txn.go keeps the transaction that all of it belongs to, nextlevel.go the level that SET TRANSACTION
 //     gave it, and lost.go ends it when the server is gone.
@@ -66,6 +66,8 @@ type Config struct {
 	// AsksConflicts says that the server has the session settings that history.Conflicts rests on: MariaDB's
 	// innodb_snapshot_isolation, TiDB's tidb_txn_mode and tidb_disable_txn_auto_retry.
 	AsksConflicts bool
+	// Predicates says that the planner's plans have predicates and collect images.
+	Predicates bool
 	// ClientTLS and ServerTLS say which leg is encrypted.
 	ClientTLS, ServerTLS wire.TLSUse
 	// Key gives the key pair that clients encrypt their passwords for where the leg to the server is the

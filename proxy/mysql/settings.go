@@ -22,6 +22,7 @@ type settings struct {
 	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
+	literals    literalSettings
 	// shadowed names the session's temporary tables, as sqlmysql.Session has it.
 	shadowed string
 }
@@ -59,7 +60,7 @@ func (s *Session) askSettings() {
 		},
 	}, "SELECT CAST("+level+" AS BINARY), CAST(@@sql_mode AS BINARY), CAST(@@character_set_client AS BINARY), "+
 		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), CAST(@@group_concat_max_len AS BINARY), "+
-		"CAST(@@sql_select_limit AS BINARY)"+s.asksConflicts()+askCounts)
+		"CAST(@@sql_select_limit AS BINARY)"+s.asksConflicts()+s.asksLiterals()+askCounts)
 }
 
 // asksConflicts gives the columns that takeConflicts reads.
@@ -113,6 +114,7 @@ func (s *Session) takeSettings(r *reader) error {
 	concat := string(r.lenencBytes())
 	s.selectLimit = string(r.lenencBytes()) != noSelectLimit
 	s.takeConflicts(r)
+	s.takeLiterals(r, mode)
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}

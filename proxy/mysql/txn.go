@@ -39,6 +39,12 @@ type observed struct {
 	// tookNext: its transaction is the one that SET TRANSACTION was for.
 	tookNext bool
 
+	// capturing says that entries of the statement wait to be read.
+	capturing bool
+	// insertID is what the server numbered the first row of an INSERT with, and increment the step to the next, in
+	// mode predicates.
+	insertID, increment uint64
+
 	rowCounts
 	made     int  // the rows of an INSERT, whether or not they went in
 	doubtful bool // the captured rows are not certain to be those that changed

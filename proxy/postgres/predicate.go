@@ -12,9 +12,13 @@ import (
 // A predicate of a parameter whose value cannot be read is left out.
 func (s *Session) closed(p *rewrite.Plan, portal *portal) []history.Predicate {
 	var out []history.Predicate
+	var literals []string
+	if portal != nil {
+		literals = portal.literals
+	}
 	for i := range p.Predicates {
 		open := &p.Predicates[i]
-		if where, ok := fillParams(open, portal); ok {
+		if where, ok := open.Close(literals); ok {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where, Settings: s.literals})
 		}
 	}
@@ -24,25 +28,6 @@ func (s *Session) closed(p *rewrite.Plan, portal *portal) []history.Predicate {
 // unambiguous says that what the session shows of dates, times and intervals means the same to every other session.
 func unambiguous(s history.LiteralSettings) bool {
 	return strings.HasPrefix(s.DateStyle, "ISO") && s.IntervalStyle != "sql_standard"
-}
-
-func fillParams(p *rewrite.Predicate, portal *portal) (string, bool) {
-	if len(p.Params) == 0 {
-		return p.Where[0], true
-	}
-	if portal == nil {
-		return "", false
-	}
-	var b strings.Builder
-	for i, n := range p.Params {
-		if n < 0 || n >= len(portal.literals) || portal.literals[n] == "" {
-			return "", false
-		}
-		b.WriteString(p.Where[i])
-		b.WriteString(portal.literals[n])
-	}
-	b.WriteString(p.Where[len(p.Params)])
-	return b.String(), true
 }
 
 // oidVarchar is the type varchar (pg_type).

@@ -104,6 +104,8 @@ type condition struct {
 	TimeZone      text `json:"time_zone,omitempty"`
 	DateStyle     text `json:"date_style,omitempty"`
 	IntervalStyle text `json:"interval_style,omitempty"`
+	SQLMode       text `json:"sql_mode,omitempty"`
+	Collation     text `json:"collation,omitempty"`
 }
 
 type matches struct {

@@ -28,6 +28,7 @@ type rowCapture struct {
 	same       []rewrite.Piece // a condition that holds where nothing is to change, in the place of key; nil: key decides
 	part       string          // an expression for the entries' fourth part; empty: there is none
 	again      bool            // the statement may come back to a row that it wrote itself: its tag is there already
+	image      []rewrite.Piece // an expression that collects an image of the row as it is left; nil: there is none
 	wlistBytes int
 	limit      int // bytes of collected entries
 }
@@ -148,6 +149,9 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
 	rowID, entryList := identityEntry(c.of, c.wlistBytes)
 	pieces = append(pieces, collect(rowID, entryList, c.limit, ", @isotap_s"+part)...)
+	if c.image != nil {
+		pieces = append(append(append(pieces, text(", IF(LENGTH(@isotap_s) > 0, _binary'', ")), c.image...), text(")"))
+	}
 	if c.again {
 		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0 OR SUBSTRING_INDEX("+wlist+", _binary',', -1) = "), tagPiece)
 	} else {
@@ -169,15 +173,24 @@ func identityEntry(of string, wlistBytes int) (rowID, list string) {
 // no more than limit bytes are collected. rest is what stands in the entry behind the tag, as further
 // arguments of CONCAT.
 func collect(rowID, list string, limit int, rest string) []rewrite.Piece {
-	return []rewrite.Piece{
-		text("IFNULL(LEFT(IF(@isotap_l < " + strconv.Itoa(limit) + ", IF(LENGTH(@isotap := CONCAT(@isotap, IFNULL(" + rowID +
-			", _binary''), _binary'=', IFNULL(" + list + ", _binary''), _binary'=', "),
-		tagPiece,
-		text(rest + ", _binary';')) < " + strconv.Itoa(firstLevel) + ", _binary'', " +
-			"CONCAT(LEFT((@isotap_b := CONCAT(@isotap_b, @isotap)), 0), " +
-			"LEFT((@isotap_l := CAST(LENGTH(@isotap_b) AS BINARY)), 0), LEFT((@isotap := _binary''), 0))), " +
-			"(@isotap_n := CAST(@isotap_n + 1 AS BINARY))), 0), _binary'')"),
-	}
+	return entryBuffer.collect(limit, text("IFNULL("+rowID+", _binary''), _binary'=', IFNULL("+list+", _binary''), _binary'=', "), tagPiece, text(rest))
+}
+
+// A buffer are the session variables that collect texts, each ended by a semicolon, in two levels.
+type buffer struct {
+	first, second, length string
+	missed                string // an expression for where there are too many bytes already
+}
+
+var entryBuffer = buffer{"@isotap", "@isotap_b", "@isotap_l", "(@isotap_n := CAST(@isotap_n + 1 AS BINARY))"}
+
+// collect gives an expression that collects a text, the arguments of a CONCAT, and is an empty string itself.
+func (b buffer) collect(limit int, item ...rewrite.Piece) []rewrite.Piece {
+	pieces := append([]rewrite.Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" + b.first + " := CONCAT(" + b.first + ", ")}, item...)
+	return append(pieces, text(", _binary';')) < "+strconv.Itoa(firstLevel)+", _binary'', "+
+		"CONCAT(LEFT(("+b.second+" := CONCAT("+b.second+", "+b.first+")), 0), "+
+		"LEFT(("+b.length+" := CAST(LENGTH("+b.second+") AS BINARY)), 0), LEFT(("+b.first+" := _binary''), 0))), "+
+		b.missed+"), 0), _binary'')"))
 }
 
 // unboundedEntry is how much of an unbounded wList an entry carries, in bytes.

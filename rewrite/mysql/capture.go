@@ -18,6 +18,8 @@ import (
 //	@isotap_n  how many entries were not collected, for lack of space
 //	@isotap_o  the stored values of the row being updated, before its update
 //	@isotap_s  ~ when the row being updated stays as it was
+//	@isotap_i  images, up to firstLevel bytes; @isotap_j and @isotap_k are for them what @isotap_b and @isotap_l
+//	           are for entries
 //	@isotap_c  the tag of the last INSERT that numbered its rows, a colon, and the last number
 const captureVariables = "isotap"
 

@@ -33,6 +33,7 @@ func (pl *planner) duplicates(n *ast.InsertStmt, t *rewrite.Table) error {
 	}
 	c.again = true
 	c.part = pl.candidate(n, t, on)
+	pl.pictureUpdate(c, n.OnDuplicate, t)
 	end := pl.st.last() + 1
 	if r := pl.beyond.returning; !r.empty() {
 		end = r.from

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -26,7 +27,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	case n.Select != nil:
 		err = pl.insertSelect(n, t)
 	case n.Setlist:
-		err = pl.insertSet(n)
+		err = pl.insertSet(n, t)
 	default:
 		err = pl.insertValues(n, t)
 	}
@@ -79,14 +80,14 @@ func (pl *planner) rowsEnd() int {
 	return end
 }
 
-func (pl *planner) insertSet(n *ast.InsertStmt) error {
+func (pl *planner) insertSet(n *ast.InsertStmt, t *rewrite.Table) error {
 	st, end := pl.st, pl.rowsEnd()
 	if st.find(0, end, 0, "SET") < 0 || len(n.Lists) != 1 {
 		return refusal("unparsable")
 	}
 	pos, gap := pl.after(end - 1)
-	pl.insertAt(pos, text(", "+rewrite.RowIDColumn+" = "), rewrite.Piece{Hole: rewrite.RowIDHole},
-		text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))
+	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: rewrite.RowIDHole},
+		text(", " + rewrite.WListColumn + " = ")}, pl.pictureInsert(n, t), []rewrite.Piece{text(gap)})...)
 	pl.plan.Inserts = 1
 	return nil
 }
@@ -117,7 +118,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 	if !pl.extendList(at.columns) {
 		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	}
-	return pl.insertRows(at.rows, n.Lists)
+	return pl.insertRows(at.rows, n.Lists, pl.pictureInsert(n, t))
 }
 
 // columnList gives what is put into the column list before its closing parenthesis or, when the
@@ -186,8 +187,9 @@ func (pl *planner) insertLayout() insertLayout {
 	return at
 }
 
-// insertRows appends the values of the two columns to each row behind the token VALUES.
-func (pl *planner) insertRows(values int, rows [][]ast.ExprNode) error {
+// insertRows appends the values of the two columns to each row behind the token VALUES. first are the pieces of its
+// first version, the tag.
+func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite.Piece) error {
 	st := pl.st
 	i := values + 1
 	for ordinal, row := range rows {
@@ -199,8 +201,7 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode) error {
 		if len(row) == 0 {
 			comma = ""
 		}
-		pl.insertAt(st.toks[end].start, text(comma), rewrite.Piece{Hole: rewrite.RowIDHole, Ordinal: ordinal},
-			text(", "), tagPiece)
+		pl.insertAt(st.toks[end].start, append([]rewrite.Piece{text(comma), {Hole: rewrite.RowIDHole, Ordinal: ordinal}, text(", ")}, first...)...)
 		if i = end + 1; ordinal < len(rows)-1 && !st.mark(i, ",") {
 			return refusal("unparsable")
 		}

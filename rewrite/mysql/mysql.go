@@ -46,6 +46,8 @@
 //   - ddl.go and tidb.go define the columns. On TiDB, which has no invisible ones, conceal.go, star.go and
 //     natural.go keep them out of what the client's statement means, and setvar.go spells variables.
 //   - splice.go puts the pieces into the text, hole.go fills them in when it is sent.
+//   - In mode predicates choice.go finds the condition by which a statement chooses rows, and image.go has writes
+//     collect the values that they leave.
 //   - Afterwards the session reads with capture.go what was collected, and with conditionlist.go what SHOW
 //     WARNINGS asks for.
 //
@@ -75,6 +77,9 @@ type Options struct {
 	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose
 	// another plan, and with it another order, or other rows under LIMIT (DESIGN 4.1, law 1).
 	StrictPlans bool
+	// Predicates has writes collect images of the rows that they leave, and tells by which conditions statements
+	// choose rows.
+	Predicates bool
 }
 
 // A Rewriter plans statements. It is safe for concurrent use.
@@ -146,6 +151,7 @@ func opaque(p *rewrite.Plan, reason string) {
 	p.Observation, p.Reason = history.Opaque, reason
 	p.Pieces, p.Hidden, p.Copies, p.Sources = nil, nil, nil, nil
 	p.Carried, p.Deprecated, p.Variables = 0, 0, 0
+	p.Predicates, p.Picture = nil, rewrite.Picture{}
 	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
 }
 
@@ -159,7 +165,8 @@ type planner struct {
 	into     span // SELECT ... INTO @a, @b
 	edits    []edit
 	nesting  nesting
-	literal  bool // the plan rests on the values of literals
+	chosen   *choice // the condition by which the statement chooses rows; nil: it is not looked at
+	literal  bool    // the plan rests on the values of literals
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode

@@ -96,7 +96,7 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 				t.Fatal(err)
 			}
 			s.GroupConcatMax = n
-		case "full", "hex":
+		case "full", "hex", "predicates":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)
 		}
@@ -106,16 +106,18 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 
 // TestPlanGolden compares plans with testdata/plan; run with -rewrite to write them anew.
 func TestPlanGolden(t *testing.T) {
-	r := New(testSchema(), Options{})
 	datadriven.Walk(t, "testdata/plan", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			in := d.Input
+			r, in := New(testSchema(), Options{}), d.Input
 			if d.HasArg("hex") { // bytes that are not UTF-8 are written \xHH
 				unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(in, `"`, `\"`) + `"`)
 				if err != nil {
 					t.Fatal(err)
 				}
 				in = unquoted
+			}
+			if d.HasArg("predicates") {
+				r = New(testSchema(), Options{Predicates: true})
 			}
 			p := r.Plan(in, session(t, d.CmdArgs))
 			checkPieces(t, in, p)
@@ -173,6 +175,12 @@ func render(p *rewrite.Plan, full bool) string {
 		for _, s := range c.Sources {
 			fmt.Fprintf(&b, "\n  source: %s", s.Table)
 		}
+	}
+	if !p.Picture.Empty() {
+		fmt.Fprintf(&b, "\npicture: %+v", p.Picture)
+	}
+	for _, c := range p.Predicates {
+		fmt.Fprintf(&b, "\npredicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
 	}
 	fmt.Fprintf(&b, "\nshape: %s", p.Shape)
 	if len(p.Args) > 0 {
@@ -240,11 +248,13 @@ var (
 	savePart    = regexp.MustCompile(`(\S+\.)?isotap_wlist = CONCAT\(LEFT\(\(@isotap_o := (.*?)\), 0\), (\S+\.)?isotap_wlist\),`)
 	tagPart     = regexp.MustCompile(`, (\S+\.)?isotap_wlist = CONCAT\(IF\(LENGTH\(\(@isotap_s := .*?(\{COLLECT.*?\}), IF\(LENGTH\(@isotap_s\).*?\{TAG\}\)\)\)`)
 	numberPart  = regexp.MustCompile(`CONVERT\(LOWER\(CONV\(SUBSTRING_INDEX\(\(@isotap_c := .*?10, 36\)\) USING latin1\)`)
+	imagePart   = regexp.MustCompile(`(IF\(IFNULL\(LENGTH[^>]*? > \d+, _binary'', )?IFNULL\(LEFT\(IF\(@isotap_k < \d+, .*?CONCAT_WS\(_binary',', (.*?)\), _binary';'\)\) < .*?@isotap_i := _binary''\), 0\)\)\), _binary''\), 0\), _binary''\)`)
 	collectPart = regexp.MustCompile(`IFNULL\(LEFT\(IF\(@isotap_l < \d+, .*?IFNULL\((\S*isotap_rowid|_binary''), .*?, \{TAG\}(.*?), _binary';'\)\) < .*?@isotap_n \+ 1 AS BINARY\)\)\), 0\), _binary''\)`)
 )
 
 // abbreviate shortens what collects entries, and the two long assignments around it.
 func abbreviate(sql string) string {
+	sql = imagePart.ReplaceAllString(sql, "{IMAGE $2}")
 	sql = numberPart.ReplaceAllString(collectPart.ReplaceAllString(sql, "{COLLECT $1$2}"), "{NUMBER}")
 	return tagPart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $2}"), ", {TAG ROW $2}")
 }

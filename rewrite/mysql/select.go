@@ -31,6 +31,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if err := pl.keepInVariables(); err != nil {
 		return err
 	}
+	pl.chooseRead(n)
 	pl.plan.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
 	if pl.rewriter.options.StrictPlans && (pl.plan.MayHideLocks || n.GroupBy != nil) {
 		return refusal("plan")

@@ -35,6 +35,7 @@ func (pl *planner) after(i int) (pos int, gap string) {
 
 // finish gives the plan with its pieces.
 func (pl *planner) finish() *rewrite.Plan {
+	pl.plan.Predicates = pl.predicates()
 	pl.assemble()
 	if pl.companion != nil {
 		if c := pl.companion.finish(); c.Pieces != nil {

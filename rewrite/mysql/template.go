@@ -14,6 +14,8 @@ type template struct {
 	plan  rewrite.Plan // without what depends on the text: Args, Pieces, Hidden
 	args  int          // how many of these there are
 	edits []anchored
+	// chosen is the planner's: tokens have the same places in all statements.
+	chosen *choice
 	// companion makes the plans' companions; nil when they have none.
 	companion *template
 }
@@ -35,7 +37,7 @@ type anchor struct {
 
 // newTemplate makes a template of what a planner decided, before it assembles the plan.
 func newTemplate(pl *planner) *template {
-	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits))}
+	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits)), chosen: pl.chosen}
 	t.plan.Args, t.plan.Origin = nil, ""
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
@@ -57,7 +59,7 @@ func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
 // planner gives what decided about the template's statement for this one.
 func (t *template) planner(st *statement, s *Session) *planner {
 	p := t.plan
-	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits))}
+	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits)), chosen: t.chosen}
 	for i, e := range t.edits {
 		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces, e.plain}
 	}

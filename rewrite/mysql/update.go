@@ -34,6 +34,10 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err != nil {
 		return err
 	}
+	pl.pictureUpdate(c, n.List, t)
+	if n.Limit == nil {
+		pl.choose(n.TableRefs, n.Where)
+	}
 	if err := pl.assign(c, set, end); err != nil {
 		return err
 	}

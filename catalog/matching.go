@@ -1,0 +1,246 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A Matching says which rows match conditions over their tables: over the rows as they are given, in a temporary table
+// of its own connection. The tables themselves are not read. Its login needs the privilege CREATE TEMPORARY TABLES.
+// It is for one goroutine.
+type Matching struct {
+	conn   *Conn
+	schema rewrite.Schema
+}
+
+// NewMatching connects to the server; the caller closes it. The schema tells the types of the columns.
+func NewMatching(ctx context.Context, t Target, schema rewrite.Schema) (*Matching, error) {
+	conn, err := Connect(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return &Matching{conn, schema}, nil
+}
+
+// Close ends the connection.
+func (m *Matching) Close() error { return m.conn.Close() }
+
+const (
+	// fillSettings are those under which the values of images mean what they meant when they were taken.
+	fillSettings = "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = 'ALLOW_INVALID_DATES'"
+	// matchedRows is the temporary table, and matchedNumber its column that numbers the rows.
+	matchedRows, matchedNumber = "isotap_rows", "isotap_n"
+	// maxFill is the size of a statement that fills it, in bytes.
+	maxFill = 256 << 10
+)
+
+// Test gives for each predicate, all over the same table, the places in images of the rows that match. Where an image
+// lacks a column of the condition it is not known to match.
+func (m *Matching) Test(ctx context.Context, _ string, predicates []history.Predicate, images []string) ([][]int, error) {
+	matching := make([][]int, len(predicates))
+	failures := make([]error, len(predicates))
+	alike := groupImages(images)
+	for _, g := range alike {
+		if err := m.testGroup(ctx, g, predicates, matching, failures); err != nil {
+			return nil, fmt.Errorf("test predicates over %s: %w", predicates[0].Table, err)
+		}
+	}
+	for i, err := range failures {
+		if err != nil && matching[i] == nil {
+			return nil, fmt.Errorf("test a predicate over %s: %w", predicates[i].Table, err)
+		}
+	}
+	for i := range matching {
+		slices.Sort(matching[i])
+	}
+	return matching, nil
+}
+
+// A group are images of the same columns.
+type group struct {
+	columns string
+	rows    []string // their values
+	places  []int
+}
+
+func groupImages(images []string) (groups []*group) {
+	known := make(map[string]*group)
+	for i, image := range images {
+		columns, values, _ := strings.Cut(image, rewrite.ImageValues)
+		g := known[columns]
+		if g == nil {
+			g = &group{columns: columns}
+			known[columns], groups = g, append(groups, g)
+		}
+		g.rows, g.places = append(g.rows, values), append(g.places, i)
+	}
+	return groups
+}
+
+// testGroup adds what matches of a group. Failures gets the errors of conditions.
+func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history.Predicate, matching [][]int, failures []error) error {
+	schema, table, ok := splitName(predicates[0].Of)
+	if !ok {
+		return fmt.Errorf("%s is no name of a table", predicates[0].Of)
+	}
+	rows := quote(schema) + "." + matchedRows
+	if err := m.fill(ctx, rows, m.schema.Table(schema, table), g); err != nil {
+		return err
+	}
+	for _, together := range groupPredicates(predicates) {
+		err := m.hold(ctx, rows, g, predicates, together, matching)
+		if isServerError(err) {
+			err = nil
+			for i, place := range together {
+				if failed := m.hold(ctx, rows, g, predicates, together[i:i+1], matching); isServerError(failed) {
+					failures[place] = failed
+				} else if failed != nil {
+					err = failed
+				}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := m.conn.Exec(ctx, "DROP TEMPORARY TABLE "+rows)
+	return err
+}
+
+// groupPredicates gives the places of predicates that one query can test: they refer to the table by the same name, and
+// their literals are read alike.
+func groupPredicates(predicates []history.Predicate) (groups [][]int) {
+	type manner struct {
+		as  string
+		set history.LiteralSettings
+	}
+	known := make(map[manner]int)
+	for i := range predicates {
+		k := manner{predicates[i].As, predicates[i].Settings}
+		at, ok := known[k]
+		if !ok {
+			at = len(groups)
+			known[k], groups = at, append(groups, nil)
+		}
+		groups[at] = append(groups[at], i)
+	}
+	return groups
+}
+
+// hold adds the rows of a group that match the predicates at some places, in one query.
+func (m *Matching) hold(ctx context.Context, rows string, g *group, predicates []history.Predicate, together []int, matching [][]int) error {
+	first := &predicates[together[0]]
+	if err := m.read(ctx, first.Settings); err != nil {
+		return err
+	}
+	var tests strings.Builder
+	for _, i := range together {
+		// The condition has a line of its own: it may end with a comment.
+		fmt.Fprintf(&tests, ", (%s\n) IS TRUE", cmp.Or(predicates[i].Where, "TRUE"))
+	}
+	r, err := m.conn.Exec(ctx, "SELECT "+matchedNumber+", CONCAT(''"+tests.String()+") FROM "+rows+" AS "+first.As)
+	if err != nil {
+		return err
+	}
+	for row := range r.RowNumber() {
+		n, err := r.GetInt(row, 0)
+		if err != nil || n < 0 || int(n) >= len(g.places) {
+			return fmt.Errorf("the server numbers a row %d of %d (%w)", n, len(g.places), err)
+		}
+		found, err := r.GetString(row, 1)
+		if err != nil || len(found) != len(together) {
+			return fmt.Errorf("the server says %q of %d conditions (%w)", found, len(together), err)
+		}
+		for j, i := range together {
+			if found[j] == '1' {
+				matching[i] = append(matching[i], g.places[n])
+			}
+		}
+	}
+	return nil
+}
+
+// read has literals read as another session does.
+func (m *Matching) read(ctx context.Context, s history.LiteralSettings) error {
+	_, err := m.conn.Exec(ctx, "SET time_zone = ?, sql_mode = ?, collation_connection = ?", s.TimeZone, s.SQLMode, s.Collation)
+	return err
+}
+
+// fill makes the temporary table, of the columns that the group's images have.
+func (m *Matching) fill(ctx context.Context, rows string, t *rewrite.Table, g *group) error {
+	if t == nil {
+		return errors.New("there is no such table")
+	}
+	var columns strings.Builder
+	for _, c := range t.Columns {
+		if strings.Contains(g.columns, quote(c.Name)) {
+			columns.WriteString(", " + definition(&c))
+		}
+	}
+	for _, statement := range []string{fillSettings, "DROP TEMPORARY TABLE IF EXISTS " + rows,
+		"CREATE TEMPORARY TABLE " + rows + " (" + matchedNumber + " INT NOT NULL" + columns.String() + ") ENGINE = InnoDB"} {
+		if _, err := m.conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	head := "INSERT INTO " + rows + " (" + matchedNumber + ", " + g.columns[1:] + " VALUES "
+	var b strings.Builder
+	for i, values := range g.rows {
+		if b.Len() == 0 {
+			b.WriteString(head)
+		} else {
+			b.WriteString(", ")
+		}
+		b.WriteString("(" + strconv.Itoa(i) + ", " + values)
+		if b.Len() < maxFill && i < len(g.rows)-1 {
+			continue
+		}
+		if _, err := m.conn.Exec(ctx, b.String()); err != nil {
+			return err
+		}
+		b.Reset()
+	}
+	return nil
+}
+
+// definition gives a column that compares as another does.
+func definition(c *rewrite.Column) string {
+	d := quote(c.Name) + " " + c.Full
+	if c.Collation != "" {
+		d += " COLLATE " + c.Collation
+	}
+	if c.NotNull {
+		return d + " NOT NULL"
+	}
+	return d + " NULL"
+}
+
+// splitName reads `schema`.`table`.
+func splitName(s string) (schema, table string, ok bool) {
+	for _, name := range []*string{&schema, &table} {
+		if s == "" || s[0] != '`' {
+			return "", "", false
+		}
+		end := 1
+		for end < len(s) && (s[end] != '`' || end+1 < len(s) && s[end+1] == '`') {
+			if s[end] == '`' {
+				end++
+			}
+			end++
+		}
+		if end >= len(s) {
+			return "", "", false
+		}
+		*name = strings.ReplaceAll(s[1:end], "``", "`")
+		s = strings.TrimPrefix(s[end+1:], ".")
+	}
+	return schema, table, s == ""
+}

@@ -1,0 +1,211 @@
+package mysql
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// ImageInit follows [CaptureInit] where statements collect images, and ImageRead [CaptureRead]: it adds a column, for
+// [ParseImages].
+const (
+	ImageInit = ", @isotap_i = _binary'', @isotap_j = _binary'', @isotap_k = _binary'0'"
+	ImageRead = ", CONCAT(CONCAT(IFNULL(@isotap_j, _binary''), IFNULL(@isotap_i, _binary'')), LEFT((@isotap_i := _binary''), 0), " +
+		"LEFT((@isotap_j := _binary''), 0), LEFT((@isotap_k := _binary'0'), 0)) AS isotap_images"
+)
+
+var imageBuffer = buffer{"@isotap_i", "@isotap_j", "@isotap_k", "_binary''"}
+
+const (
+	// maxImage bounds the texts and bytes of a row that is pictured.
+	maxImage = 8 << 10
+	// maxImageValues bounds what an INSERT is made to picture: each value takes some 60 bytes of its text.
+	maxImageValues = 1000
+)
+
+// An ImageEntry are the values that a write left in a row.
+type ImageEntry struct {
+	RowID    string
+	Tag      history.Tag // of the statement
+	Inserted bool        // by INSERT; otherwise by an update
+	Values   string      // as SQL spells them, separated by commas: those of the columns in [rewrite.Picture]
+}
+
+// ParseImages reads the value that [ImageRead] gives, in the order of the writes. With an error come the entries before
+// the bad one.
+func ParseImages(b []byte) (entries []ImageEntry, err error) {
+	for len(b) > 0 {
+		text, rest, ok := bytes.Cut(b, []byte{';'})
+		parts := strings.Split(string(text), "=")
+		if !ok || len(parts) != 3 {
+			return entries, fmt.Errorf("reading images: %.80q is none", text)
+		}
+		e := ImageEntry{RowID: parts[0], Inserted: parts[1] == "", Values: parts[2]}
+		tag := parts[1]
+		if e.Inserted {
+			tag, _, _ = strings.Cut(e.RowID, ":")
+		}
+		if e.Tag, err = history.ParseTag(tag); err != nil {
+			return entries, fmt.Errorf("reading images: %w", err)
+		}
+		entries, b = append(entries, e), rest
+	}
+	return entries, nil
+}
+
+// pictured says whether writes of a table collect images.
+func (pl *planner) pictured(t *rewrite.Table) bool {
+	return pl.rewriter.options.Predicates && pl.session.Dialect != TiDB && pl.collectable(t) == nil
+}
+
+// An image is what can be said of a row in SQL: the columns whose values the statement knows.
+type image struct {
+	columns string // their names
+	values  string // an expression for their values
+	large   string // an expression for how many bytes those of variable length take; empty: there are none
+}
+
+// image gives the image of a row of t by those columns that are known.
+func (pl *planner) image(t *rewrite.Table, of string, known func(*rewrite.Column) bool) (i image, ok bool) {
+	var names, values, sizes []string
+	for c := range numberedFirst(t) {
+		value, variable := imageValue(c, of)
+		if value == "" || c.Generated || !known(c) || pl.checkSpelling(c.Name) != nil {
+			continue
+		}
+		names, values = append(names, quoted(c.Name)), append(values, value)
+		if variable {
+			sizes = append(sizes, "IFNULL(LENGTH("+of+quoted(c.Name)+"), 0)")
+		}
+	}
+	return image{"(" + strings.Join(names, ", ") + ")", "CONCAT_WS(_binary',', " + strings.Join(values, ", ") + ")", strings.Join(sizes, " + ")}, len(names) > 0
+}
+
+// numberedFirst gives the columns of a table, the one that the server numbers before the others.
+func numberedFirst(t *rewrite.Table) func(yield func(*rewrite.Column) bool) {
+	return func(yield func(*rewrite.Column) bool) {
+		for _, numbered := range []bool{true, false} {
+			for i := range t.Columns {
+				if t.Columns[i].Numbered == numbered && !yield(&t.Columns[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// imageValue gives an expression for the value of a column as a literal, or an expression of literals, that stores
+// the same value again; empty for types of which there is none. Variable says that the value may be long.
+func imageValue(c *rewrite.Column, of string) (value string, variable bool) {
+	name := of + quoted(c.Name)
+	between := func(before, inner, after string) string {
+		return "CONCAT(_binary'" + before + "', " + inner + ", _binary'" + after + "')"
+	}
+	switch c.Type {
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "double", "year":
+		value = "CAST(" + name + " AS BINARY)"
+	case "float":
+		value = "CAST(" + name + "+0e0 AS BINARY)" // else it prints six digits
+	case "bit", "enum": // the member's index: an invalid value and an empty member both print as ''
+		value = "CAST(" + name + "+0 AS BINARY)"
+	case "date", "datetime", "time", "uuid", "inet4", "inet6":
+		value = between("''", "CAST("+name+" AS CHAR)", "''")
+	case "timestamp": // the local hour repeats when summer time ends
+		value = between("FROM_UNIXTIME(", "CAST(UNIX_TIMESTAMP("+name+") AS BINARY)", ")")
+	case "json":
+		value, variable = between("CONVERT(X''", "HEX("+name+")", "'' USING utf8mb4)"), true
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "set":
+		value, variable = between("X''", "HEX("+name+")", "''"), true
+	default:
+		return "", false
+	}
+	return "IFNULL(" + value + ", _binary'NULL')", variable
+}
+
+// collect gives an expression that collects the image of a row and is an empty string itself. tag is empty where
+// the row id tells it.
+func (i image) collect(of string, limit int, tag ...rewrite.Piece) []rewrite.Piece {
+	entry := append([]rewrite.Piece{text("IFNULL(" + of + rewrite.RowIDColumn + ", _binary''), _binary'=', ")}, tag...)
+	if len(tag) > 0 {
+		entry = append(entry, text(", "))
+	}
+	pieces := imageBuffer.collect(limit, append(entry, text("_binary'=', "+i.values))...)
+	if i.large == "" {
+		return pieces
+	}
+	pieces = append([]rewrite.Piece{text("IF(" + i.large + " > " + strconv.Itoa(maxImage) + ", _binary'', ")}, pieces...)
+	return append(pieces, text(")"))
+}
+
+// pictureUpdate has the assignments of a capture collect images of the rows that they leave. of qualifies the columns.
+func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewrite.Table) {
+	if !pl.pictured(t) {
+		return
+	}
+	assigned := func(c *rewrite.Column) bool {
+		for _, a := range list {
+			if strings.EqualFold(a.Column.Name.O, c.Name) {
+				return true
+			}
+		}
+		return false
+	}
+	i, ok := pl.image(t, c.of, func(column *rewrite.Column) bool { return !column.Refreshed || assigned(column) })
+	if !ok {
+		return
+	}
+	c.image = i.collect(c.of, c.limit, tagPiece)
+	pl.plan.Picture.Updated = i.columns
+}
+
+// pictureInsert gives the pieces of a list's last value, the tag: they collect images of the rows that go in, where the
+// statement knows what they hold.
+func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []rewrite.Piece {
+	if !pl.pictured(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
+		return []rewrite.Piece{tagPiece}
+	}
+	i, ok := pl.image(t, "", func(c *rewrite.Column) bool { return !c.Filled || given(n, t, c) })
+	if !ok {
+		return []rewrite.Piece{tagPiece}
+	}
+	p := &pl.plan.Picture
+	p.Inserted = i.columns
+	for c := range numberedFirst(t) {
+		p.Counted = p.Counted || c.Numbered
+	}
+	p.Consecutive = len(n.Lists) == 1 || !n.IsReplace && !n.IgnoreErr && len(n.OnDuplicate) == 0
+	pieces := append([]rewrite.Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
+	return append(pieces, text(", "), tagPiece, text(")"))
+}
+
+// given says whether every row of an INSERT has a value of its own for a column.
+func given(n *ast.InsertStmt, t *rewrite.Table, c *rewrite.Column) bool {
+	at := -1
+	if len(n.Columns) == 0 {
+		for i, name := range visibleColumns(t) {
+			if name == c.Name {
+				at = i
+			}
+		}
+	}
+	for i, name := range n.Columns {
+		if strings.EqualFold(name.Name.O, c.Name) {
+			at = i
+		}
+	}
+	for _, row := range n.Lists {
+		if at < 0 || at >= len(row) {
+			return false
+		}
+		if _, filled := row[at].(*ast.DefaultExpr); filled {
+			return false
+		}
+	}
+	return true
+}
