@@ -34,7 +34,7 @@ func otherLiterals(t *rapid.T, text string, s Session) string {
 
 func TestTemplateGivesThePlanThatTheRewriterGives(t *testing.T) {
 	statements := corpus(t)
-	r := New(testSchema(), Options{})
+	r := New(testSchema(), Options{Predicates: true})
 	rapid.Check(t, func(t *rapid.T) {
 		s := testSession()
 		s.ANSIQuotes, s.NoBackslashEscapes = rapid.Bool().Draw(t, "ansi"), rapid.Bool().Draw(t, "no backslash")
@@ -51,7 +51,7 @@ func TestTemplateGivesThePlanThatTheRewriterGives(t *testing.T) {
 }
 
 func TestStatementsOfOneSkeletonShareATemplate(t *testing.T) {
-	c := NewCache(New(testSchema(), Options{}), 100, 1<<20)
+	c := NewCache(New(testSchema(), Options{Predicates: true}), 100, 1<<20)
 	for i := range 20 {
 		c.Plan(fmt.Appendf(nil, "UPDATE item SET name = 'n%d' WHERE id = %d", i, i), testSession())
 		c.Plan(fmt.Appendf(nil, "INSERT INTO item (id, name) VALUES (%d, ''), (-%d, 'b')", i, i), testSession())
