@@ -91,6 +91,34 @@ func TestEachVersionIsHeldAgainstEachPredicateOnce(t *testing.T) {
 	}
 }
 
+// TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt has transactions choose rows some rounds after a row came: one
+// that began since, and one that began before it.
+func TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt(t *testing.T) {
+	g, m := newGrep()
+	m.Add("", reads(1, "nothing"))
+	m.Add("", wrote(10, "(a)"))
+	for at := int64(20); at < 50; at += 10 {
+		m.round(t.Context(), at)
+	}
+	began := func(at, end int64) *history.Txn {
+		x := reads(end, "a")
+		x.Start = at
+		return x
+	}
+	asked := g.asked
+	m.Add("", began(45, 50))
+	m.round(t.Context(), 60)
+	if got := g.found[where("a")]; len(got) > 0 || g.asked != asked {
+		t.Errorf("%v was held against a transaction that saw it", got)
+	}
+	m.Add("", began(5, 70))
+	m.Add("", wrote(75, "(a)"))
+	m.round(t.Context(), 80)
+	if got := g.found[where("a")]; len(got) != 2 {
+		t.Errorf("found %v, want both rows", got)
+	}
+}
+
 func TestWhatIsOlderThanTheWindowIsForgotten(t *testing.T) {
 	g, m := newGrep()
 	late := 2 * int64(window)
