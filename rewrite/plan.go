@@ -106,6 +106,11 @@ type Source struct {
 	Joint int
 	// Physical is what identifies a version on PostgreSQL; nil on every other engine.
 	Physical *Physical
+	// Kind is what the part of the statement does that writes the table; Other: what the statement does.
+	Kind history.Kind
+	// Present says that the source is no table but one column, which is NULL in a row that is none of the client's:
+	// there is one where the client's result has none. PostgreSQL only.
+	Present bool
 }
 
 // A Physical says what identifies a row's version on PostgreSQL.
@@ -205,7 +210,7 @@ func (s Source) Columns() int {
 	switch {
 	case s.Joint < 0:
 		return 0
-	case s.Array:
+	case s.Array, s.Present:
 		return 1
 	case s.Physical != nil:
 		return len(s.Physical.Items)
@@ -278,6 +283,9 @@ type Plan struct {
 	// AtOnce says that the plan holds only if all rows are fetched at once: for a client that may leave some
 	// unfetched the server could read less. PostgreSQL only.
 	AtOnce bool
+	// Tag is what the client's command tag begins with, before the number of rows, where it is another statement that
+	// goes upstream: a SELECT that holds the client's. Empty: the server's tag is the client's. PostgreSQL only.
+	Tag string
 	// Predicates are the conditions by which the statement chooses the rows of a table that it tells, all of
 	// them, in mode predicates.
 	Predicates []Predicate

@@ -112,20 +112,6 @@ func (w *postgresWriter) deleteUsing() string {
 		w.maybe(2, " RETURNING *")
 }
 
-func (w *postgresWriter) writingWith() string {
-	switch w.n(5) {
-	case 0:
-		return "WITH d AS (DELETE FROM t1 WHERE " + w.where1("t1") + " RETURNING *) INSERT INTO t3 (x, y) SELECT id, a FROM d" + w.maybe(2, " RETURNING x")
-	case 1:
-		return "WITH u AS (UPDATE t2 SET v = v + 1 RETURNING k1, v) SELECT * FROM u"
-	case 2:
-		return "WITH i AS (INSERT INTO t3 (x) VALUES (" + w.int() + ")) SELECT count(*) FROM t3"
-	case 3:
-		return "WITH i AS (INSERT INTO t1 (a) VALUES (" + w.int() + ") RETURNING id), u AS (UPDATE t2 SET v = 0 WHERE k1 = 1 RETURNING v) SELECT i.id, u.v FROM i, u"
-	}
-	return "WITH s AS (SELECT id FROM t1 WHERE id < 3 FOR UPDATE) UPDATE t1 SET b = 'locked' FROM s WHERE s.id = t1.id" + w.maybe(2, " RETURNING t1.id")
-}
-
 func (w *postgresWriter) merge() string {
 	returning := ""
 	if w.major >= 17 {

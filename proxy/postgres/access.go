@@ -80,11 +80,23 @@ func (s *sightings) lack(sources []rewrite.Source) bool {
 }
 
 // leftOut is the reason why a statement that shows no row does not tell what it read.
-func leftOut(k history.Kind) string {
-	if k == history.Insert {
+func leftOut(p *rewrite.Plan) string {
+	switch {
+	case p.Tag != "":
+		return "with"
+	case p.Kind == history.Insert:
 		return "INSERT SELECT"
 	}
 	return "groups left out"
+}
+
+// counts says whether the command tag counts rows that the statement wrote.
+func counts(p *rewrite.Plan) bool {
+	switch p.Kind {
+	case history.Insert, history.Update, history.Delete:
+		return p.Tag != selectTag
+	}
+	return false
 }
 
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
@@ -100,8 +112,8 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	case s.seen.partial:
 		lower(st, history.Inexact, largeAggregate)
 	case s.seen.lack(p.Sources):
-		lower(st, history.Inexact, leftOut(p.Kind))
-	case !failed && p.Kind != history.Select && st.Affected != s.seen.rows:
+		lower(st, history.Inexact, leftOut(p))
+	case !failed && counts(p) && st.Affected != s.seen.rows:
 		lower(st, history.Inexact, "count")
 	}
 }

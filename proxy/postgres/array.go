@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -75,7 +74,7 @@ func (s *sightings) first(source int, element []byte) bool {
 
 // element takes one identity out of an array.
 func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
-	seen := sighting{source: i, op: history.Read}
+	seen := sighting{source: i, op: operation(source.Kind, source)}
 	start, keys := len(s.arena), 0
 	for n, item := range source.Physical.Items {
 		part := text
@@ -92,7 +91,7 @@ func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
 				s.arena = append(s.arena, ',')
 			}
 			s.arena = append(s.arena, part...)
-		} else if !seen.take(item, part, 0) {
+		} else if len(part) > 0 && !seen.take(item, part, 0) {
 			s.unread = true
 		}
 	}

@@ -161,7 +161,7 @@ func (s *Session) failure(x *owed, m message) error {
 	case x.kind == owesQuery && x.form.instead != "":
 		m, e = asExecuted(x.form, m, e)
 	}
-	s.forwardMapped(x, m, &e)
+	s.forwardMapped(x, s.named(x, m, &e), &e)
 	switch x.kind {
 	case owesQuery, owesCall, owesSync: // ReadyForQuery follows
 		s.current = current{}

@@ -24,6 +24,8 @@ type sightings struct {
 	collected int
 	elements  map[collected]bool
 	rows      uint64
+	// absent says that the last row is none of the client's: its result is empty.
+	absent bool
 }
 
 // A sighting is an identity as it came out of a row.
@@ -67,6 +69,10 @@ func (s *sightings) row(r *reader, plan *rewrite.Plan, format byte) {
 	for i := range plan.Sources {
 		source := &plan.Sources[i]
 		switch {
+		case source.Present:
+			if s.absent = r.value() == nil; s.absent {
+				s.rows--
+			}
 		case source.Physical == nil:
 			for range source.Columns() {
 				r.value()
@@ -116,10 +122,13 @@ func (s *sightings) add(seen sighting) {
 	s.list = append(s.list, seen)
 }
 
-// operation is what a statement of that kind did to the rows of a source.
+// operation is what a statement of that kind, or its part, did to the rows of a source.
 func operation(kind history.Kind, source *rewrite.Source) history.Op {
 	if !writes(source) {
 		return history.Read
+	}
+	if source.Kind != history.Other {
+		kind = source.Kind
 	}
 	switch kind {
 	case history.Insert:

@@ -37,7 +37,7 @@ func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
 	if g == nil {
 		return
 	}
-	if s.rows += g.rows; st.Kind != history.Select {
+	if s.rows += g.rows; c.plan != nil && counts(c.plan) {
 		st.Affected += g.rows
 	}
 	s.arrays |= g.arrays

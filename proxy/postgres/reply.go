@@ -285,6 +285,7 @@ func (s *Session) result(x *owed, m message) error {
 // resultEnd takes the message that ends a statement's result.
 func (s *Session) resultEnd(x *owed, m message) error {
 	s.copyEnds()
+	m = s.retagged(m)
 	s.forward(x, m)
 	switch m.kind {
 	case 'C':

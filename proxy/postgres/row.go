@@ -60,6 +60,8 @@ func (s *Session) trimRow(x *owed, m message) error {
 	switch {
 	case r.err != nil:
 		return fmt.Errorf("parse a row: %w", r.err)
+	case s.seen.absent:
+		c.rows--
 	case c.swallow:
 	case len(c.cut) > 0:
 		s.forwardWithout(x, m, visible, c.cut, skipValue)

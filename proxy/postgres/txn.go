@@ -50,8 +50,7 @@ func (s *Session) completed(x *owed, tag string) {
 	}
 	st := s.observe(c)
 	st.Rows = c.rows
-	switch st.Kind {
-	case history.Insert, history.Update, history.Delete:
+	if c.plan != nil && counts(c.plan) {
 		st.Affected = rowsOf(tag)
 	}
 	if c.swallow {

@@ -73,10 +73,16 @@ func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	case q.Op != ast.SETOP_NONE:
 		w.arms(q.Larg, p, conflict)
 		w.arms(q.Rarg, p, conflict)
-	case len(nodes(q.FromClause)) == 0:
+	case len(nodes(q.FromClause)) == 0, w.readsNoTable(q):
 	case !w.tell(q, p.queries[q], conflict):
 		w.lower(insertSelect)
 	}
+}
+
+// readsNoTable says whether a query reads only what parts of the WITH clause wrote.
+func (w *write) readsNoTable(q *ast.SelectStmt) bool {
+	u, err := w.inspect(&ast.SubLink{Subselect: &ast.SelectStmt{FromClause: q.FromClause}})
+	return err == nil && len(w.silent) > 0 && !u.function && !w.readsBeside(u)
 }
 
 // tell adds a column that has the rows of one query, and says whether it could.
@@ -90,7 +96,7 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 	text := head + w.st.text[begin:end]
 	toks, _ := scan(nil, text, w.session.Backslashes)
 	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
-		plan: &rewrite.Plan{Kind: history.Select, Observation: history.Exact}, of: q}
+		plan: &rewrite.Plan{Kind: history.Select, Observation: history.Exact}, of: q, ctes: w.ctes, silent: w.silent}
 	tree, err := parse(pl.readable(text))
 	if err != nil {
 		return false
@@ -135,6 +141,11 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 	for i := from; i < to; i++ {
 		if w.st.is(i, "LIMIT", "OFFSET", "FETCH", "OVER", "DISTINCT", "TABLESAMPLE", "FOR") {
 			return false
+		}
+	}
+	for _, name := range append(w.ctes, w.silent...) {
+		if mentions(&ast.SelectStmt{FromClause: q.FromClause, WhereClause: q.WhereClause}, name) > 0 {
+			return false // it would be computed for this, and at another time
 		}
 	}
 	u, err := w.inspect(q.FromClause, q.WhereClause)

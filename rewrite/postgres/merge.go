@@ -15,6 +15,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 	if err != nil {
 		return err
 	}
+	w.merges = true
 	w.beside([]ast.Node{n.SourceRelation})
 	parts := []ast.Node{n.SourceRelation, n.JoinCondition}
 	assigned := false

@@ -17,8 +17,13 @@ type place struct {
 type placer struct {
 	*statement
 	queries map[*ast.SelectStmt]place
-	steps   int
+	// common are the expressions of the last WITH clause that was read.
+	common []commonPlace
+	steps  int
 }
+
+// A commonPlace is where a common table expression stands: its name, and the parentheses around its statement.
+type commonPlace struct{ name, opening, closing int }
 
 // maxOperators is how many set operators of one statement are looked at: the text is read anew for each.
 const maxOperators = 500
@@ -127,6 +132,8 @@ func (p *placer) with(clause *ast.WithClause, i, to int) (int, error) {
 	if i++; p.is(i, "RECURSIVE") {
 		i++
 	}
+	var common []commonPlace
+	defer func() { p.common = common }()
 	for k, item := range nodes(clause.Ctes) {
 		cte, ok := item.(*ast.CommonTableExpr)
 		if !ok || cte.SearchClause != nil || cte.CycleClause != nil {
@@ -138,6 +145,7 @@ func (p *placer) with(clause *ast.WithClause, i, to int) (int, error) {
 			}
 			i++
 		}
+		name := i
 		if i++; p.mark(i, "(") {
 			i = p.closing(i) + 1
 		}
@@ -153,6 +161,7 @@ func (p *placer) with(clause *ast.WithClause, i, to int) (int, error) {
 				return 0, err
 			}
 		}
+		common = append(common, commonPlace{name, i, closing})
 		i = closing + 1
 	}
 	return i, nil

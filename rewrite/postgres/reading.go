@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -58,7 +57,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if n.IntoClause != nil {
 		return refusal("SELECT INTO")
 	}
-	barred := make(map[ast.Node]string)
+	barred := pl.kept(n.WithClause)
 	for {
 		pl.edits = nil
 		r := &reading{planner: pl, tree: n, barred: barred, uses: make(map[*ast.RangeVar]*common), stars: make(map[*ast.ColumnRef]bool),
@@ -117,13 +116,8 @@ func (r *reading) miss(reason string) {
 // checkNames refuses what could mean a column of isotap's, and bars the queries whose whole rows are used: they
 // would show the columns added to them.
 func (r *reading) checkNames() (err error) {
-	for i := range r.st.toks {
-		if n, ok := r.st.ident(i); ok && strings.HasPrefix(n, "isotap_") {
-			return refusal("name")
-		}
-	}
-	if len(r.wide) == 0 {
-		return nil
+	if err := r.st.reserved(); err != nil || len(r.wide) == 0 {
+		return err
 	}
 	defer func() {
 		if recover() != nil { // a node that the walk does not know

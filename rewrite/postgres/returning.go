@@ -22,6 +22,10 @@ type write struct {
 	read []source
 	// columns are what else the statement shows.
 	columns []column
+	// others is how many items the FROM or USING clause has that are tables, or stand for several; merges says that
+	// RETURNING has their columns first.
+	others int
+	merges bool
 }
 
 // newWrite begins the rewriting of a statement with a target, a WITH and a RETURNING clause. WITH may hold
@@ -50,6 +54,9 @@ func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returnin
 // makes the statement inexact.
 func (w *write) beside(from []ast.Node) {
 	for _, n := range from {
+		if w.others++; !plainTable(n) {
+			w.others = maxTargets
+		}
 		found, err := w.sourcesOf(n)
 		if err != nil {
 			w.lower(err.Error())
@@ -63,6 +70,12 @@ func (w *write) beside(from []ast.Node) {
 			w.read = append(w.read, s)
 		}
 	}
+}
+
+// plainTable says whether an item of a FROM clause is one table.
+func plainTable(n ast.Node) bool {
+	_, ok := n.(*ast.RangeVar)
+	return ok
 }
 
 // settle lowers the plan for what a statement does beside its own table accesses, and decides how versions
@@ -200,6 +213,9 @@ const logPosition = "pg_catalog.pg_current_wal_insert_lsn()"
 
 // returning appends the identities to the client's RETURNING clause, or adds one.
 func (w *write) returning() error {
+	if w.part != nil {
+		return w.within(w.part)
+	}
 	if err := w.id.key(&w.target); err != nil {
 		return err
 	}

@@ -183,6 +183,12 @@ type planner struct {
 	plan     *rewrite.Plan
 	edits    []edit
 	ctes     []string // names that WITH gives to queries
+	silent   []string // those of them whose rows are no rows of tables: they were just written, or made
+	// parts are the statements of the WITH clause that write, shared the names of its queries that these read.
+	parts  []*part
+	shared []string
+	// part is the one that the statement is; nil: it stands for itself.
+	part     *part
 	versions versionNames
 	// tags are the lists of assignments that a tag was put before, as the client wrote them.
 	tags [][]ast.Node

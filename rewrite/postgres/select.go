@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// maxTargets is how many columns a result may have (MaxTupleAttributeNumber).
-const maxTargets = 1664
+// maxTargets is how many columns a result may have (MaxTupleAttributeNumber), less two that a SELECT around it adds.
+const maxTargets = 1664 - 2
 
 // otherPlan gives the reason "plan" where the server might answer a block without reading the rows, or with
 // other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -179,13 +180,29 @@ func trim(r *reply, p *rewrite.Plan) (hidden [][]string) {
 		hidden = append(hidden, row[n:])
 		r.Rows[i] = row[:n]
 	}
+	count := len(r.Rows)
 	if r.Columns = r.Columns[:n]; p.Reply == rewrite.Returning {
 		r.Columns, r.Rows = nil, nil
+	}
+	if p.Tag != "" {
+		r.unwrap(p, hidden, count)
 	}
 	if len(r.Columns) == 0 {
 		r.Columns = nil
 	}
 	return hidden
+}
+
+// unwrap makes a reply that of the client's statement, which another one holds.
+func (r *reply) unwrap(p *rewrite.Plan, hidden [][]string, rows int) {
+	at := 0
+	for _, s := range p.Sources[:slices.IndexFunc(p.Sources, func(s rewrite.Source) bool { return s.Present })] {
+		at += s.Columns()
+	}
+	if len(hidden) == 1 && hidden[0][at] == "NULL" {
+		rows, r.Rows, r.Columns = 0, nil, nil // pgconn gives no columns without a row
+	}
+	r.Tag = p.Tag + strconv.Itoa(rows)
 }
 
 func (tw *twins) sameError(text string, script *Script, got, want *pgconn.PgError) {

@@ -41,6 +41,8 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 	switch {
 	case n.CatalogName != "":
 		return nil, unknown
+	case n.SchemaName == "" && slices.Contains(pl.silent, n.RelName):
+		return nil, ""
 	case n.SchemaName == "" && slices.Contains(pl.ctes, n.RelName):
 		return nil, "with"
 	case n.SchemaName == "pg_catalog", n.SchemaName == "information_schema", n.SchemaName == "pg_toast":
@@ -107,10 +109,10 @@ func (s *Session) shadows(table string) bool {
 // written finds the table that a statement writes, which is never one that WITH defines. Catalogs and what has
 // rules are refused.
 func (pl *planner) written(n *ast.RangeVar) (*rewrite.Table, error) {
-	ctes := pl.ctes
-	pl.ctes = nil
+	ctes, silent := pl.ctes, pl.silent
+	pl.ctes, pl.silent = nil, nil
 	t, reason := pl.table(n)
-	pl.ctes = ctes
+	pl.ctes, pl.silent = ctes, silent
 	switch {
 	case t == nil && reason == "":
 		return nil, refusal("catalog")

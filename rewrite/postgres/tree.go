@@ -32,9 +32,18 @@ func (pl *planner) rewrite() error {
 	} else if declares {
 		return refusal(unparsable)
 	}
-	switch n := tree.(type) {
-	case *ast.SelectStmt:
+	if writesWithin(withOf(tree)) {
+		return pl.writingWith(tree)
+	}
+	if n, ok := tree.(*ast.SelectStmt); ok {
 		return pl.selectRows(n)
+	}
+	return pl.write(tree)
+}
+
+// write plans a statement that writes.
+func (pl *planner) write(tree ast.Node) error {
+	switch n := tree.(type) {
 	case *ast.InsertStmt:
 		return pl.insert(n)
 	case *ast.UpdateStmt:

@@ -85,8 +85,9 @@ func (v verb) query() {
 	for v.mark(first, "(") {
 		first++
 	}
+	with := v.is(first, "WITH")
 	verbs := []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "TABLE"}
-	if v.is(first, "WITH") {
+	if with {
 		first = v.find(first, verbs...)
 	}
 	switch {
@@ -101,6 +102,9 @@ func (v verb) query() {
 	default: // WITH ... (SELECT ...)
 		v.p.Kind, v.p.Locking = history.Select, v.locking()
 	}
+	if part := v.writingPart(); with && v.p.Kind == history.Select && part != history.Other {
+		v.p.Kind = part // whoever reads the recording must not take it for a read
+	}
 	v.p.Observation = history.Exact
 	v.p.ChangesSession = v.callsSettings()
 	if into := v.find(first, "INTO"); into >= 0 && v.is(first, "SELECT") {
@@ -108,6 +112,22 @@ func (v verb) query() {
 		v.opaque("SELECT INTO")
 		v.into(into)
 	}
+}
+
+// writingPart is what the first statement in parentheses does that may write; Other: there is none.
+func (v verb) writingPart() history.Kind {
+	for i := range v.toks {
+		switch {
+		case !v.mark(i-1, "("):
+		case v.is(i, "INSERT") && v.is(i+1, "INTO"):
+			return history.Insert
+		case v.is(i, "UPDATE", "MERGE"):
+			return history.Update
+		case v.is(i, "DELETE") && v.is(i+1, "FROM"):
+			return history.Delete
+		}
+	}
+	return history.Other
 }
 
 // into classifies the table that SELECT INTO creates.

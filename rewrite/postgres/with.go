@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/rewrite"
@@ -51,7 +53,12 @@ func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 		}
 		query, ok := def.Ctequery.(*ast.SelectStmt)
 		if !ok {
-			return nil, refusal("with")
+			p := r.partOf(def)
+			if p == nil {
+				return nil, refusal("with")
+			}
+			sc.common = append(sc.common, &common{def: def, known: true, as: p.columns()})
+			continue
 		}
 		// A query sees the expressions before its own or, if they may be recursive, all of them.
 		c := &common{def: def, sc: sc, once: mentions(r.tree, def.Ctename) == 1}
@@ -65,8 +72,30 @@ func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 	return sc, nil
 }
 
+// kept are the expressions of a WITH clause that must stay as they are, since parts that write read them.
+func (pl *planner) kept(with *ast.WithClause) map[ast.Node]string {
+	barred := make(map[ast.Node]string)
+	if with == nil {
+		return barred
+	}
+	for _, c := range nodes(with.Ctes) {
+		if def, ok := c.(*ast.CommonTableExpr); ok && slices.Contains(pl.shared, def.Ctename) {
+			barred[def] = "with"
+		}
+	}
+	return barred
+}
+
+// part gives the part of the statement that an expression is; nil where it is none.
+func (pl *planner) partOf(def *ast.CommonTableExpr) *part {
+	if i := slices.IndexFunc(pl.parts, func(p *part) bool { return p.def == def }); i >= 0 {
+		return pl.parts[i]
+	}
+	return nil
+}
+
 // mentions is how often a name stands in the place of a table within a query.
-func mentions(n *ast.SelectStmt, name string) (times int) {
+func mentions(n ast.Node, name string) (times int) {
 	defer func() {
 		if recover() != nil { // a node that the walk does not know
 			times = 2

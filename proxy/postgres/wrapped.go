@@ -1,0 +1,55 @@
+package postgres
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
+
+// selectTag begins the tag of a statement that reads, and whose parts write.
+const selectTag = "SELECT "
+
+// wraps gives the plan of the statement whose result comes in, if it is such a one; nil otherwise.
+func (s *Session) wraps() *rewrite.Plan {
+	if p := s.current.plan; p != nil && p.Tag != "" && s.current.hidden > 0 {
+		return p
+	}
+	return nil
+}
+
+// retagged gives the end of a result as the client's statement has it. Where all that came is the row that stands
+// for none, the result is at its end.
+func (s *Session) retagged(m message) message {
+	p := s.wraps()
+	if p == nil || m.kind == 's' && !s.seen.absent {
+		return m
+	}
+	var rows uint64
+	if tag := string(bytes.TrimSuffix(m.body, []byte{0})); !s.seen.absent {
+		rows = rowsOf(tag)
+	}
+	body := append([]byte(p.Tag+strconv.FormatUint(rows, 10)), 0)
+	return message{kind: 'C', body: body, raw: appendMessage(nil, 'C', body...)}
+}
+
+// named gives an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
+// read-only transaction".
+func (s *Session) named(x *owed, m message, e *serverError) message {
+	const readOnly = "25006"
+	f := s.formOf(x)
+	if f == nil || e.code != readOnly {
+		return m
+	}
+	p := f.plan(x.at)
+	if p == nil || f.hidden(p) == 0 || p.Tag == "" {
+		return m
+	}
+	verb, _, _ := strings.Cut(p.Tag, " ")
+	text := strings.Replace(e.message, "SELECT", verb, 1)
+	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
+	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+}

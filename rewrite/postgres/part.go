@@ -1,0 +1,272 @@
+package postgres
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that each
+// of them has. What names the part must not see that column: it gets a query under the part's name.
+type part struct {
+	def      *ast.CommonTableExpr
+	at       commonPlace
+	number   int
+	used     bool // the statement names it
+	observed bool
+	// names are those of the columns that it gives to what names it.
+	names []string
+	// query is the part as it goes upstream, calls what its plan says of that.
+	query   ast.Stmt
+	calls   bool
+	edits   []edit
+	sources []rewrite.Source
+}
+
+// The names of a part that what names it sees otherwise, and of its columns.
+const (
+	partName      = "isotap_part_"
+	partColumn    = "isotap_column_"
+	partWritten   = "isotap_written"
+	partWrittenAs = " AS " + partWritten
+)
+
+// kindOf is what a statement of a WITH clause does that writes; Other: it does not.
+func kindOf(query ast.Node) history.Kind {
+	switch query.(type) {
+	case *ast.InsertStmt:
+		return history.Insert
+	case *ast.UpdateStmt, *ast.MergeStmt:
+		return history.Update
+	case *ast.DeleteStmt:
+		return history.Delete
+	}
+	return history.Other
+}
+
+// observe has a part tell what it writes. Names before it are those of its WITH clause that it sees.
+func (p *part) observe(pl *planner, visible withNames) error {
+	from := &statement{text: pl.st.text, toks: pl.st.toks[p.at.opening+1 : p.at.closing]}
+	if from.is(0, "WITH") {
+		return refusal("with")
+	}
+	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, concealed: pl.concealed, ctes: visible.reading, silent: visible.silent,
+		plan: &rewrite.Plan{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}, part: p}
+	if own.session.Version >= 18 {
+		own.versions = from.versionNames()
+	}
+	if err := own.write(p.def.Ctequery); err != nil {
+		return err
+	}
+	start, end := from.span()
+	query, err := parse(own.readable(string(rewrite.AppendPieces(nil, pieces(from.text, start, end, own.sorted())))))
+	if err != nil {
+		return err
+	}
+	if own.plan.Observation != history.Exact {
+		pl.lower(own.plan.Reason)
+	}
+	p.query, p.calls, p.edits, p.sources, p.observed = query, own.plan.Calls, own.edits, own.plan.Sources, true
+	for i := range p.sources {
+		p.sources[i].Array, p.sources[i].Joint, p.sources[i].Kind = true, -1, own.plan.Kind
+	}
+	return nil
+}
+
+// within adds the array of identities to the rows of a part.
+func (w *write) within(p *part) error {
+	if err := w.id.key(&w.target); err != nil {
+		return err
+	}
+	w.id.add(rewrite.ItemLSN, logPosition)
+	texts := []string{textOf(w.id.items, w.id.definite())}
+	w.plan.Sources = append(w.plan.Sources, w.id.source(&w.target))
+	for i := range w.read {
+		id, err := readIdentity(&w.read[i])
+		if err != nil {
+			return err
+		}
+		texts = append(texts, "CASE WHEN "+id.exprs[0]+" IS NOT NULL THEN "+textOf(id.items, id.exprs)+" END")
+		w.plan.Sources = append(w.plan.Sources, id.source(&w.read[i]))
+	}
+	if len(w.columns) > 0 {
+		w.lower(insertSelect)
+	}
+	names, known := w.outputNames()
+	switch {
+	case p.used && len(w.client) == 0: // an error
+		return refusal("with")
+	case !known && (p.used || len(nodes(p.def.Aliascolnames)) > 0),
+		len(nodes(p.def.Aliascolnames)) > len(names), len(names) >= maxTargets:
+		return refusal("column names")
+	}
+	p.names = names
+	item, lead := "ARRAY["+strings.Join(texts, ", ")+"]"+partWrittenAs, " RETURNING "
+	if len(w.client) > 0 {
+		lead = ", "
+	}
+	w.insertAfter(len(w.st.toks)-1, lead+item)
+	return w.proven(w.client, item, returningList)
+}
+
+// definite gives the expressions with a text in the place of NULL, where there may be no such version.
+func (id *identity) definite() []string {
+	out := slices.Clone(id.exprs)
+	for i, item := range id.items {
+		switch item {
+		case rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemNewPlace, rewrite.ItemNewXID, rewrite.ItemTag, rewrite.ItemNewTags:
+			out[i] = "COALESCE((" + out[i] + ")::pg_catalog.text, '')"
+		}
+	}
+	return out
+}
+
+// name gives the name by which the part goes upstream.
+func (p *part) name() string {
+	if !p.used {
+		return quoted(p.def.Ctename)
+	}
+	return partName + strconv.Itoa(p.number)
+}
+
+// hide gives the part another name, and its own to a query that has no more than the columns that it returned.
+func (p *part) hide(pl *planner) (under *ast.CommonTableExpr, err error) {
+	if !p.used {
+		return nil, nil
+	}
+	var columns []string
+	for i := range p.names {
+		columns = append(columns, partColumn+strconv.Itoa(i+1))
+	}
+	shown := slices.Clone(p.names)
+	for i, alias := range nodes(p.def.Aliascolnames) {
+		s, ok := alias.(*ast.String)
+		if !ok {
+			return nil, refusal(unparsable)
+		}
+		shown[i] = s.SVal
+	}
+	list := strings.Join(columns, ", ")
+	head := p.name() + " (" + list + ", " + partWritten + ")"
+	query := quoted(p.def.Ctename) + " (" + listed(shown) + ") AS NOT MATERIALIZED (SELECT " + list + " FROM " + p.name() + ")"
+	last := p.at.name
+	if pl.st.mark(last+1, "(") {
+		last = pl.st.closing(last + 1)
+	}
+	p.edits = append(p.edits, edit{start: pl.st.toks[p.at.name].start, end: pl.st.toks[last].end, text: head})
+	at := pl.st.toks[p.at.closing].end
+	p.edits = append(p.edits, edit{start: at, end: at, text: ", " + query})
+	wanted, err := parse("WITH " + head + " AS (SELECT 1), " + query + " SELECT 1")
+	if err != nil {
+		return nil, err
+	}
+	ctes := nodes(wanted.(*ast.SelectStmt).WithClause.Ctes)
+	renamed := ctes[0].(*ast.CommonTableExpr)
+	p.def.Ctename, p.def.Aliascolnames = renamed.Ctename, renamed.Aliascolnames
+	return ctes[1].(*ast.CommonTableExpr), nil
+}
+
+// maxPart is how many bytes of identities a part tells at most.
+const maxPart = 16 << 20
+
+// all gives a query for what the part tells: an array of texts, one for each of its sources.
+func (p *part) all() string {
+	var texts []string
+	for i := range p.sources {
+		text := "pg_catalog.string_agg(" + partWritten + "[" + strconv.Itoa(i+1) + "], '" + rewrite.ElementSeparator + "') FILTER (WHERE bytes OPERATOR(pg_catalog.<=) " + strconv.Itoa(maxPart) + ")"
+		if i == 0 {
+			text = "pg_catalog.concat_ws('" + rewrite.ElementSeparator + "', " + text + ", CASE WHEN pg_catalog.max(bytes) OPERATOR(pg_catalog.>) " + strconv.Itoa(maxPart) + " THEN '" + rewrite.Lacking + "' END)"
+		}
+		texts = append(texts, text)
+	}
+	return "(SELECT ARRAY[" + strings.Join(texts, ", ") + "] FROM (SELECT " + partWritten + ", pg_catalog.sum(pg_catalog.pg_column_size(" + partWritten +
+		")) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM " + p.name() + ") AS isotap_rows)"
+}
+
+// outputNames gives the names of the columns that the client's RETURNING clause has; not known where they may be others.
+func (w *write) outputNames() (names []string, known bool) {
+	for _, item := range w.client {
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			return nil, false
+		}
+		if ref := star(item); ref != nil {
+			more, ok := w.starNames(fields(ref))
+			if !ok {
+				return nil, false
+			}
+			names = append(names, more...)
+			continue
+		}
+		name, ok := columnName(t)
+		if !ok {
+			return nil, false
+		}
+		names = append(names, name)
+	}
+	return names, true
+}
+
+// starNames gives the columns of a star.
+func (w *write) starNames(ref []string) (names []string, known bool) {
+	tables := append([]source{w.target}, w.read...)
+	if len(ref) == 1 {
+		if w.others != len(w.read) || w.merges {
+			return nil, false
+		}
+		for _, s := range tables {
+			names = append(names, s.names...)
+		}
+		return names, true
+	}
+	if w.session.Version >= 18 && (ref[0] == w.versions.old || ref[0] == w.versions.new) && !slices.ContainsFunc(tables, func(s source) bool { return w.versions.hide(s.ref) }) {
+		return w.target.names, len(ref) == 2
+	}
+	i := slices.IndexFunc(tables, func(s source) bool { return s.ref == ref[0] })
+	if i < 0 || len(ref) != 2 {
+		return nil, false
+	}
+	return tables[i].names, true
+}
+
+// columnName is the name that the server gives to an item of a list ("FigureColname"), as far as it is the same in all
+// versions.
+func columnName(t *ast.ResTarget) (string, bool) {
+	if t.Name != "" {
+		return t.Name, true
+	}
+	switch n := bare(t.Val).(type) {
+	case *ast.ColumnRef:
+		all := fields(n)
+		return all[len(all)-1], true
+	case *ast.FuncCall:
+		names := nodes(n.Funcname)
+		last, ok := names[len(names)-1].(*ast.String)
+		if !ok || n.Funcformat != ast.COERCE_EXPLICIT_CALL {
+			return "", false
+		}
+		return last.SVal, true
+	case *ast.A_Expr:
+		return "?column?", n.Kind == ast.AEXPR_OP
+	case *ast.A_Const:
+		switch n.Val.(type) {
+		case *ast.Integer, *ast.Float, *ast.String:
+			return "?column?", true
+		}
+	case *ast.ParamRef:
+		return "?column?", true
+	case *ast.MergeSupportFunc:
+		return "merge_action", true
+	}
+	return "", false
+}
+
+// columns gives the part's columns as a query in a FROM clause has them.
+func (p *part) columns() relation {
+	return relation{names: p.names, open: !p.observed, count: len(p.names), counted: p.observed}
+}
