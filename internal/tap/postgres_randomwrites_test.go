@@ -163,7 +163,7 @@ func (w *postgresWriter) sqlPrepared() string {
 }
 
 func (w *postgresWriter) failing() string {
-	return w.oneOf("SELECT nothing FROM t1", "SELECT * FROM nowhere", "SELEC 1", "SELECT 'é', nothing FROM t1", "SELECT 1 / (a - 10) FROM t1 ORDER BY id", "INSERT INTO t1 (id) VALUES (1) RETURNING id", "INSERT INTO t2 (v) VALUES (NULL)",
+	return w.oneOf("SELECT nothing FROM t1", "SELECT * FROM nowhere", "SELEC 1", "SELECT 'é', nothing FROM t1", "SELECT 1 / (a - 10) FROM t1 WHERE a = 10", "INSERT INTO t1 (id) VALUES (1) RETURNING id", "INSERT INTO t2 (v) VALUES (NULL)",
 		"UPDATE t2 SET v = NULL", "UPDATE t1 SET id = 2 WHERE id = 1", "INSERT INTO tu VALUES ('00000000-0000-0000-0000-000000000009', 'x', 500)", "INSERT INTO kid VALUES (9, 77)", "UPDATE t2 SET g = 1", "INSERT INTO t1 VALUES ('x')",
 		"SELECT id FROM t1 WHERE id = 'x'", "SELECT id, id FROM t1 GROUP BY b", "UPDATE t1 SET nothing = 1", "INSERT INTO t1 (id, id) VALUES (1, 2)", "UPDATE t1 SET b = 'é' WHERE nothing", "DELETE FROM t1 RETURNING nothing",
 		"SELECT 1; 2", "INSERT INTO t1 VALUES (90, 90) ON CONFLICT (b) DO NOTHING", "DO $$BEGIN RAISE EXCEPTION 'é %', 1; END$$", "SELECT ctid FROM v1", "", "UPDATE t1 SET a = 1 RETURNING old_id", "SELECT * FROM t1 LIMIT -1")
