@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isotap/isotap/workload"
 )
 
 // A failure is what a statement ended with; the zero failure is success.
@@ -20,28 +22,22 @@ type failure struct {
 	lost    bool // there is no connection any more
 }
 
-// What the MySQL family refuses for what others did: lock wait time-outs and NOWAIT, and what ends the transaction.
-var (
-	mysqlWaits = []uint16{1205, 3572}
-	mysqlEnds  = []uint16{1213, 1020, 9007, 8002, 8022, 8028}
-	// mysqlOdd: errors of the storage engine, broken tables, internal errors.
-	mysqlOdd = []uint16{1030, 1032, 1034, 1105, 1194, 1712, 1815}
-)
+// mysqlOdd are errors of the storage engine, broken tables, internal errors.
+var mysqlOdd = []uint16{1030, 1032, 1034, 1105, 1194, 1712, 1815}
 
 // classify says what an error means for its transaction.
 func (e Engine) classify(err error) failure {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError
+	refused, over := workload.Refused(err)
 	switch {
 	case err == nil:
 		return failure{}
 	case errors.As(err, &my):
-		waits, ends := slices.Contains(mysqlWaits, my.Number), slices.Contains(mysqlEnds, my.Number)
-		return failure{code: strconv.Itoa(int(my.Number)), message: my.Message, refused: waits || ends, over: ends,
+		return failure{code: strconv.Itoa(int(my.Number)), message: my.Message, refused: refused, over: over,
 			odd: slices.Contains(mysqlOdd, my.Number) || strings.Contains(strings.ToLower(my.Message), "assert")}
 	case errors.As(err, &pg):
-		refused := pg.Code == "55P03" || strings.HasPrefix(pg.Code, "40")
-		return failure{code: pg.Code, message: pg.Message, refused: refused, over: true, odd: strings.HasPrefix(pg.Code, "XX"),
+		return failure{code: pg.Code, message: pg.Message, refused: refused, over: over, odd: strings.HasPrefix(pg.Code, "XX"),
 			lost: pg.Severity == "FATAL" || pg.Severity == "PANIC"}
 	}
 	return failure{code: "lost", message: err.Error(), lost: true, over: true}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/workload"
 )
 
 // patience is how long a statement may take until the server counts as hung. Lock waits end far earlier.
@@ -77,9 +78,9 @@ func Run(ctx context.Context, g *Generator, level history.Level, connect func(ct
 // begin gives what a session begins with.
 func (e Engine) begin(level history.Level) []string {
 	if e.postgresql() {
-		return []string{"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + level.String(), "SET lock_timeout = '5s'"}
+		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'"}
 	}
-	return []string{"SET SESSION TRANSACTION ISOLATION LEVEL " + level.String(), "SET SESSION innodb_lock_wait_timeout = 5"}
+	return []string{workload.MySQL.SetLevel(level), "SET SESSION innodb_lock_wait_timeout = 5"}
 }
 
 // A run is what the sessions share.

@@ -3,6 +3,8 @@ package shop
 import (
 	"context"
 	"fmt"
+
+	"github.com/isotap/isotap/workload"
 )
 
 // checkout sells some units of a product. The mistake: the stock is read, computed with in the
@@ -10,22 +12,22 @@ import (
 // Both write the quantity that they worked out from the same number: one sale is lost from the
 // stock. SELECT ... FOR UPDATE, or UPDATE stock SET qty = qty - ?, would be right.
 func checkout(ctx context.Context, c *client) error {
-	product := 1 + c.random.IntN(hotProducts)
+	product := 1 + c.Random.IntN(hotProducts)
 	// Different quantities for different clients: two that wrote the same number would not change
 	// the row twice.
-	units := 1 + c.ordinal + c.colleagues*c.random.IntN(3)
-	err := c.transaction(ctx, func(tx handle) error {
+	units := 1 + c.ordinal + c.colleagues*c.Random.IntN(3)
+	err := c.Transaction(ctx, func(tx workload.Handle) error {
 		var qty int
-		if err := tx.queryRow(ctx, "SELECT qty FROM stock WHERE product_id = ?", product).Scan(&qty); err != nil {
+		if err := tx.Row(ctx, []any{&qty}, "SELECT qty FROM stock WHERE product_id = ?", product); err != nil {
 			return fmt.Errorf("reading the stock: %w", err)
 		}
 		if qty < units {
-			return errDeclined
+			return workload.ErrDeclined
 		}
-		if err := c.think(ctx); err != nil {
+		if err := c.Think(ctx); err != nil {
 			return err
 		}
-		if err := tx.exec(ctx, "UPDATE stock SET qty = ? WHERE product_id = ?", qty-units, product); err != nil {
+		if err := tx.Exec(ctx, "UPDATE stock SET qty = ? WHERE product_id = ?", qty-units, product); err != nil {
 			return fmt.Errorf("writing the stock: %w", err)
 		}
 		return nil
@@ -47,10 +49,10 @@ const turnsPerDepartment = 8
 func approve(ctx context.Context, c *client) error {
 	department := 1 + c.turn/turnsPerDepartment%departments
 	line := managers*(department-1) + c.ordinal + 1
-	expense := 230 + 10*c.random.IntN(3)
-	return c.transaction(ctx, func(tx handle) error {
+	expense := 230 + 10*c.Random.IntN(3)
+	return c.Transaction(ctx, func(tx workload.Handle) error {
 		var limit int
-		if err := tx.queryRow(ctx, "SELECT spend_limit FROM department WHERE department_id = ?", department).Scan(&limit); err != nil {
+		if err := tx.Row(ctx, []any{&limit}, "SELECT spend_limit FROM department WHERE department_id = ?", department); err != nil {
 			return fmt.Errorf("reading the limit: %w", err)
 		}
 		spent, err := departmentSpent(ctx, tx, department)
@@ -58,33 +60,22 @@ func approve(ctx context.Context, c *client) error {
 			return err
 		}
 		if spent+expense > limit {
-			return errDeclined
+			return workload.ErrDeclined
 		}
-		if err := c.think(ctx); err != nil {
+		if err := c.Think(ctx); err != nil {
 			return err
 		}
-		if err := tx.exec(ctx, "UPDATE budget_line SET spent = spent + ? WHERE line_id = ?", expense, line); err != nil {
+		if err := tx.Exec(ctx, "UPDATE budget_line SET spent = spent + ? WHERE line_id = ?", expense, line); err != nil {
 			return fmt.Errorf("approving an expense: %w", err)
 		}
 		return nil
 	})
 }
 
-func departmentSpent(ctx context.Context, tx handle, department int) (int, error) {
-	rows, err := tx.query(ctx, "SELECT line_id, spent FROM budget_line WHERE department_id = ?", department)
+func departmentSpent(ctx context.Context, tx workload.Handle, department int) (int, error) {
+	var line, spent, sum int
+	err := tx.Each(ctx, []any{&line, &spent}, func() { sum += spent }, "SELECT line_id, spent FROM budget_line WHERE department_id = ?", department)
 	if err != nil {
-		return 0, fmt.Errorf("reading the budget: %w", err)
-	}
-	defer rows.Close()
-	sum := 0
-	for rows.Next() {
-		var line, spent int
-		if err := rows.Scan(&line, &spent); err != nil {
-			return 0, fmt.Errorf("reading the budget: %w", err)
-		}
-		sum += spent
-	}
-	if err := rows.Err(); err != nil {
 		return 0, fmt.Errorf("reading the budget: %w", err)
 	}
 	return sum, nil

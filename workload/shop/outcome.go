@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/isotap/isotap/workload"
 )
 
 // An Outcome is what a run did by the shop's own books, held against what the database says.
@@ -13,7 +15,7 @@ type Outcome struct {
 	Clients      int
 	Transactions int // committed and declined ones
 	Elapsed      time.Duration
-	Programs     []ProgramCount // those that had a client
+	Programs     []workload.ProgramCount // those that had a client
 
 	// The first mistake: UnitsSold by the checkouts, and by how much the stock fell. A checkout that
 	// was lost leaves the stock too high.
@@ -23,22 +25,7 @@ type Outcome struct {
 	Overrun   int64
 
 	// Checks of the programs that are correct.
-	Checks []Check
-}
-
-// ProgramCount is how often a program ran.
-type ProgramCount struct {
-	Name      string
-	Clients   int
-	Committed int64
-	Declined  int64 // ended by its own decision, without effect
-	Retried   int64 // attempts that the server ended: deadlocks, lock wait time-outs, serialization failures
-}
-
-// A Check is an invariant of correct code: both numbers must be equal.
-type Check struct {
-	Name      string
-	Want, Got int64
+	Checks []workload.Check
 }
 
 // LostUnits is how many units were sold without leaving the stock.
@@ -49,16 +36,12 @@ func (o Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d transactions by %d clients in %.1f s\n", o.Transactions, o.Clients, o.Elapsed.Seconds())
 	for _, p := range o.Programs {
-		fmt.Fprintf(&b, "  %-16s %5d committed %5d declined %4d retried\n", p.Name, p.Committed, p.Declined, p.Retried)
+		b.WriteString(p.String())
 	}
 	fmt.Fprintf(&b, "Stock:   %d units sold, but the stock fell by %d: %d units are missing.\n", o.UnitsSold, o.StockDecrease, o.LostUnits())
 	fmt.Fprintf(&b, "Budgets: %d of %d departments went over their limit, by %d in all.\n", o.OverLimit, departments, o.Overrun)
 	for _, c := range o.Checks {
-		verdict := "right"
-		if c.Got != c.Want {
-			verdict = fmt.Sprintf("WRONG, should be %d", c.Want)
-		}
-		fmt.Fprintf(&b, "  %-32s %8d  %s\n", c.Name, c.Got, verdict)
+		b.WriteString(c.String())
 	}
 	return b.String()
 }
@@ -68,11 +51,11 @@ func (b *books) outcome(before, after *state, elapsed time.Duration) Outcome {
 	o := Outcome{
 		Clients: b.config.Clients, Transactions: b.done, Elapsed: elapsed,
 		UnitsSold: b.sold.Load(), StockDecrease: before.quantity - after.quantity,
-		Checks: []Check{
-			{"sum of all balances", before.balances, after.balances},
-			{"balance reads that did not add up", 0, b.torn.Load()},
-			{"reservations", before.reserved + b.reserved.Load(), after.reserved},
-			{"order lines", before.orderLines + b.lines.Load(), after.orderLines},
+		Checks: []workload.Check{
+			{Name: "sum of all balances", Want: before.balances, Got: after.balances},
+			{Name: "balance reads that did not add up", Want: 0, Got: b.torn.Load()},
+			{Name: "reservations", Want: before.reserved + b.reserved.Load(), Got: after.reserved},
+			{Name: "order lines", Want: before.orderLines + b.lines.Load(), Got: after.orderLines},
 		},
 	}
 	for department, over := range after.overrun {
@@ -83,10 +66,7 @@ func (b *books) outcome(before, after *state, elapsed time.Duration) Outcome {
 	}
 	for _, n := range b.programs {
 		if n.clients > 0 {
-			o.Programs = append(o.Programs, ProgramCount{
-				Name: n.program.name, Clients: n.clients,
-				Committed: n.committed.Load(), Declined: n.declined.Load(), Retried: n.retried.Load(),
-			})
+			o.Programs = append(o.Programs, n.Of(n.program.name, n.clients))
 		}
 	}
 	return o

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/isotap/isotap/workload"
 )
 
 // A program is one thing that the shop does: a transaction.
@@ -35,23 +37,23 @@ var programs = [...]program{
 // that two transfers cannot wait for each other.
 func transfer(ctx context.Context, c *client) error {
 	from, to := twoOf(c, accounts)
-	amount := 1 + c.random.IntN(500)
-	return c.transaction(ctx, func(tx handle) error {
+	amount := 1 + c.Random.IntN(500)
+	return c.Transaction(ctx, func(tx workload.Handle) error {
 		balance := make(map[int]int)
 		for _, account := range []int{min(from, to), max(from, to)} {
 			var b int
-			if err := tx.queryRow(ctx, "SELECT balance FROM account WHERE account_id = ? FOR UPDATE", account).Scan(&b); err != nil {
+			if err := tx.Row(ctx, []any{&b}, "SELECT balance FROM account WHERE account_id = ? FOR UPDATE", account); err != nil {
 				return fmt.Errorf("locking account %d: %w", account, err)
 			}
 			balance[account] = b
 		}
 		if balance[from] < amount {
-			return errDeclined
+			return workload.ErrDeclined
 		}
 		balance[from] -= amount
 		balance[to] += amount
 		for _, account := range []int{from, to} {
-			if err := tx.exec(ctx, "UPDATE account SET balance = ? WHERE account_id = ?", balance[account], account); err != nil {
+			if err := tx.Exec(ctx, "UPDATE account SET balance = ? WHERE account_id = ?", balance[account], account); err != nil {
 				return fmt.Errorf("writing account %d: %w", account, err)
 			}
 		}
@@ -61,7 +63,7 @@ func transfer(ctx context.Context, c *client) error {
 
 // twoOf draws two different numbers from 1 to n.
 func twoOf(c *client, n int) (int, int) {
-	a, b := 1+c.random.IntN(n), 1+c.random.IntN(n-1)
+	a, b := 1+c.Random.IntN(n), 1+c.Random.IntN(n-1)
 	if b >= a {
 		b++
 	}
@@ -70,20 +72,9 @@ func twoOf(c *client, n int) (int, int) {
 
 // readBalances reads every account in one statement, so at one moment: the sum is always the same.
 func readBalances(ctx context.Context, c *client) error {
-	rows, err := c.alone().query(ctx, "SELECT account_id, balance FROM account ORDER BY account_id")
+	var account, balance, sum int
+	err := c.Alone().Each(ctx, []any{&account, &balance}, func() { sum += balance }, "SELECT account_id, balance FROM account ORDER BY account_id")
 	if err != nil {
-		return fmt.Errorf("reading the balances: %w", err)
-	}
-	defer rows.Close()
-	sum := 0
-	for rows.Next() {
-		var account, balance int
-		if err := rows.Scan(&account, &balance); err != nil {
-			return fmt.Errorf("reading the balances: %w", err)
-		}
-		sum += balance
-	}
-	if err := rows.Err(); err != nil {
 		return fmt.Errorf("reading the balances: %w", err)
 	}
 	if sum != accounts*openingBalance {
@@ -94,8 +85,8 @@ func readBalances(ctx context.Context, c *client) error {
 
 // reserve counts a reservation of an announced product up, in one statement.
 func reserve(ctx context.Context, c *client) error {
-	product := hotProducts + 1 + c.random.IntN(products-hotProducts)
-	if err := c.alone().exec(ctx, "UPDATE stock SET reserved = reserved + 1 WHERE product_id = ?", product); err != nil {
+	product := hotProducts + 1 + c.Random.IntN(products-hotProducts)
+	if err := c.Alone().Exec(ctx, "UPDATE stock SET reserved = reserved + 1 WHERE product_id = ?", product); err != nil {
 		return fmt.Errorf("reserving a product: %w", err)
 	}
 	c.books.reserved.Add(1)
@@ -104,19 +95,19 @@ func reserve(ctx context.Context, c *client) error {
 
 // placeOrder inserts an order and its lines.
 func placeOrder(ctx context.Context, c *client) error {
-	lines := 1 + c.random.IntN(maxLinesPerOrder)
+	lines := 1 + c.Random.IntN(maxLinesPerOrder)
 	var order int64
-	err := c.transaction(ctx, func(tx handle) error {
+	err := c.Transaction(ctx, func(tx workload.Handle) error {
 		var err error
-		if order, err = tx.insert(ctx, "order_id", "INSERT INTO orders (customer_id) VALUES (?)", 1+c.random.IntN(customers)); err != nil {
+		if order, err = tx.Insert(ctx, "order_id", "INSERT INTO orders (customer_id) VALUES (?)", 1+c.Random.IntN(customers)); err != nil {
 			return fmt.Errorf("inserting an order: %w", err)
 		}
 		var values []any
 		for line := range lines {
-			values = append(values, order, line+1, 1+c.random.IntN(products), 1+c.random.IntN(5))
+			values = append(values, order, line+1, 1+c.Random.IntN(products), 1+c.Random.IntN(5))
 		}
 		marks := strings.Join(slices.Repeat([]string{"(?, ?, ?, ?)"}, lines), ", ")
-		if err := tx.exec(ctx, "INSERT INTO order_line (order_id, line_no, product_id, quantity) VALUES "+marks, values...); err != nil {
+		if err := tx.Exec(ctx, "INSERT INTO order_line (order_id, line_no, product_id, quantity) VALUES "+marks, values...); err != nil {
 			return fmt.Errorf("inserting order lines: %w", err)
 		}
 		return nil
@@ -130,19 +121,11 @@ func placeOrder(ctx context.Context, c *client) error {
 
 // viewOrder reads a recent order with its lines, in one statement.
 func viewOrder(ctx context.Context, c *client) error {
-	rows, err := c.alone().query(ctx, "SELECT o.order_id, o.customer_id, l.line_no, l.product_id, l.quantity"+
-		" FROM orders o JOIN order_line l ON l.order_id = o.order_id WHERE o.order_id = ? ORDER BY l.line_no", c.books.newest.Load())
+	var order, customer, line, product, quantity int
+	err := c.Alone().Each(ctx, []any{&order, &customer, &line, &product, &quantity}, func() {},
+		"SELECT o.order_id, o.customer_id, l.line_no, l.product_id, l.quantity"+
+			" FROM orders o JOIN order_line l ON l.order_id = o.order_id WHERE o.order_id = ? ORDER BY l.line_no", c.books.newest.Load())
 	if err != nil {
-		return fmt.Errorf("reading an order: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var order, customer, line, product, quantity int
-		if err := rows.Scan(&order, &customer, &line, &product, &quantity); err != nil {
-			return fmt.Errorf("reading an order: %w", err)
-		}
-	}
-	if err := rows.Err(); err != nil {
 		return fmt.Errorf("reading an order: %w", err)
 	}
 	return nil
@@ -153,7 +136,7 @@ const turnsPerDay = 10
 
 // fillCart begins a cart.
 func fillCart(ctx context.Context, c *client) error {
-	if err := c.alone().exec(ctx, "INSERT INTO cart (customer_id, day) VALUES (?, ?)", 1+c.random.IntN(customers), c.turn/turnsPerDay); err != nil {
+	if err := c.Alone().Exec(ctx, "INSERT INTO cart (customer_id, day) VALUES (?, ?)", 1+c.Random.IntN(customers), c.turn/turnsPerDay); err != nil {
 		return fmt.Errorf("filling a cart: %w", err)
 	}
 	return nil
@@ -161,7 +144,7 @@ func fillCart(ctx context.Context, c *client) error {
 
 // cleanUpCarts deletes the carts of the days before yesterday.
 func cleanUpCarts(ctx context.Context, c *client) error {
-	if err := c.alone().exec(ctx, "DELETE FROM cart WHERE day < ?", c.turn/turnsPerDay-1); err != nil {
+	if err := c.Alone().Exec(ctx, "DELETE FROM cart WHERE day < ?", c.turn/turnsPerDay-1); err != nil {
 		return fmt.Errorf("deleting old carts: %w", err)
 	}
 	return nil
@@ -170,7 +153,7 @@ func cleanUpCarts(ctx context.Context, c *client) error {
 // lookUpPrice reads the catalogue, which nobody writes.
 func lookUpPrice(ctx context.Context, c *client) error {
 	var name, price string
-	if err := c.statement.QueryRowContext(ctx, 1+c.random.IntN(products)).Scan(&name, &price); err != nil {
+	if err := c.statement.QueryRowContext(ctx, 1+c.Random.IntN(products)).Scan(&name, &price); err != nil {
 		return fmt.Errorf("looking up a price: %w", err)
 	}
 	return nil

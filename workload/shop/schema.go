@@ -4,7 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
+
+	"github.com/isotap/isotap/workload"
 )
 
 // The sizes of the shop. The checkout sells hotProducts only; the others are announced, and can be
@@ -23,7 +24,7 @@ const (
 	maxLinesPerOrder = 3
 )
 
-// tables are in standard SQL; a dialect changes them.
+// tables are in standard SQL.
 var tables = []string{
 	`CREATE TABLE product (
 		product_id INT PRIMARY KEY,
@@ -70,48 +71,32 @@ var tables = []string{
 // Setup creates the shop's tables in the database of a pool of go-sql-driver's or pgx's connections and
 // fills them. Tables of the same names must not be there.
 func Setup(ctx context.Context, db *sql.DB) error {
-	var statements []string
-	for _, table := range tables {
-		statements = append(statements, dialectOfPool(db).table(table))
-	}
-	statements = append(statements, "CREATE INDEX budget_line_department ON budget_line (department_id)")
-	for _, statement := range append(statements, openingRows()...) {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			head, _, _ := strings.Cut(statement, "(")
-			return fmt.Errorf("setting up the shop (%s): %w", strings.TrimSpace(head), err)
-		}
+	statements := append([]string{"CREATE INDEX budget_line_department ON budget_line (department_id)"}, openingRows()...)
+	if err := workload.Setup(ctx, db, tables, statements); err != nil {
+		return fmt.Errorf("the shop: %w", err)
 	}
 	return nil
 }
 
 func openingRows() []string {
 	return []string{
-		insert("product (product_id, name, price)", products, func(i int) string {
+		workload.Rows("product (product_id, name, price)", products, func(i int) string {
 			return fmt.Sprintf("(%d, 'product %d', %d.99)", i, i, 4+i)
 		}),
-		insert("stock (product_id, qty)", products, func(i int) string {
+		workload.Rows("stock (product_id, qty)", products, func(i int) string {
 			return fmt.Sprintf("(%d, %d)", i, stockQuantity)
 		}),
-		insert("department (department_id, spend_limit)", departments, func(i int) string {
+		workload.Rows("department (department_id, spend_limit)", departments, func(i int) string {
 			return fmt.Sprintf("(%d, %d)", i, spendLimit)
 		}),
-		insert("budget_line (line_id, department_id, spent)", departments*managers, func(i int) string {
+		workload.Rows("budget_line (line_id, department_id, spent)", departments*managers, func(i int) string {
 			return fmt.Sprintf("(%d, %d, 0)", i, (i-1)/managers+1)
 		}),
-		insert("account (account_id, balance)", accounts, func(i int) string {
+		workload.Rows("account (account_id, balance)", accounts, func(i int) string {
 			return fmt.Sprintf("(%d, %d)", i, openingBalance)
 		}),
-		insert("cart (customer_id, day)", abandonedCarts, func(i int) string {
+		workload.Rows("cart (customer_id, day)", abandonedCarts, func(i int) string {
 			return fmt.Sprintf("(%d, %d)", i, -i)
 		}),
 	}
-}
-
-// insert writes one statement for n rows, numbered from 1.
-func insert(table string, n int, row func(i int) string) string {
-	rows := make([]string, n)
-	for i := range rows {
-		rows[i] = row(i + 1)
-	}
-	return "INSERT INTO " + table + " VALUES " + strings.Join(rows, ", ")
 }

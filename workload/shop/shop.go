@@ -1,7 +1,6 @@
 // Package shop is a small web shop: an ordinary client of a server of the MySQL family or PostgreSQL over
 // database/sql, as the application that "isotap demo" watches. Several clients work at the same time, each
-// on a connection of its own, with text and prepared statements. dialect.go has what differs between the
-// families.
+// on a connection of its own, with text and prepared statements.
 //
 // It has two mistakes that many real shops have, both harmless at SERIALIZABLE and both invisible to
 // a test with one client (mistakes.go): the checkout reads the stock, computes and writes it back (a
@@ -21,6 +20,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/isotap/isotap/workload"
 )
 
 // The defaults of [Config]. With them a run takes about three seconds.
@@ -107,7 +108,7 @@ func work(ctx context.Context, pools *pools, b *books, config Config) error {
 	for _, c := range staff(b, config) {
 		all.Go(func() {
 			if err := c.work(ctx, pools, begin); err != nil {
-				cancel(fmt.Errorf("client %d (%s): %w", c.number, c.program.name, err))
+				cancel(fmt.Errorf("client %d (%s): %w", c.Number, c.program.name, err))
 			}
 		})
 	}
@@ -120,18 +121,18 @@ func work(ctx context.Context, pools *pools, b *books, config Config) error {
 
 // pools are the two ways in which the clients talk to the server.
 type pools struct {
-	dialect  *dialect
+	dialect  *workload.Dialect
 	prepared *sql.DB // arguments are sent as parameters of prepared statements
 	text     *sql.DB // arguments are written into the statement by the driver
 }
 
 func openPools(dsn string, clients int) (p *pools, err error) {
-	p = &pools{dialect: dialectOf(dsn)}
+	p = &pools{dialect: workload.DialectOf(dsn)}
 	for _, pool := range []struct {
 		inline bool
 		into   **sql.DB
 	}{{false, &p.prepared}, {true, &p.text}} {
-		db, err := p.dialect.open(dsn, pool.inline)
+		db, err := p.dialect.Open(dsn, pool.inline)
 		if err != nil {
 			return nil, fmt.Errorf("the shop's data source: %w", err)
 		}
@@ -162,9 +163,9 @@ type books struct {
 
 // count is how often a program ran and how that ended.
 type count struct {
-	program                      *program
-	clients                      int
-	committed, declined, retried atomic.Int64
+	workload.Count
+	program *program
+	clients int
 }
 
 func newBooks(config Config) *books {

@@ -1,0 +1,96 @@
+// Package scratch has isotap's own clients work on a database that is made for them and dropped afterwards, through a
+// proxy with a recording, which is then analysed.
+package scratch
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/workload"
+)
+
+// Options of a piece of work.
+type Options struct {
+	Database string // its name; one that is there is made anew
+	Version  string // isotap's own
+}
+
+// Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
+// drops it, and analyses what was recorded.
+func Run(ctx context.Context, target catalog.Target, o Options, work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
+	dir, err := os.MkdirTemp("", "isotap-scratch-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	recording := filepath.Join(dir, "recording")
+	run, err := record(ctx, target, o, recording, work)
+	if err != nil {
+		return nil, err
+	}
+	return tap.AnalyzeRun(ctx, recording, run, analyzer.Options{})
+}
+
+// record makes the database, has the work done on it through a tap, and drops it.
+func record(ctx context.Context, target catalog.Target, o Options, recording string, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
+	if target.Family == catalog.PostgreSQL {
+		target.Database = cmp.Or(target.Database, "postgres")
+	}
+	direct := dsn(target)
+	admin, err := workload.DialectOf(direct).Open(direct, false)
+	if err != nil {
+		return run, err
+	}
+	defer admin.Close()
+	if err := remake(ctx, admin, target.Family, o.Database); err != nil {
+		return run, err
+	}
+	defer func() {
+		if dropErr := drop(context.WithoutCancel(ctx), admin, target.Family, o.Database); err == nil {
+			err = dropErr
+		}
+	}()
+	target.Database = o.Database
+	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Version: o.Version})
+	if err != nil {
+		return run, err
+	}
+	defer func() { err = errors.Join(err, t.Stop()) }()
+	return t.Run(), work(ctx, t.DSN(o.Database))
+}
+
+// dsn is the server itself, as Go's drivers have it.
+func dsn(target catalog.Target) string {
+	if target.Family == catalog.PostgreSQL {
+		return target.URL()
+	}
+	return fmt.Sprintf("%s:%s@%s(%s)/", target.User, target.Password, cmp.Or(target.Network, "tcp"), target.Address)
+}
+
+// remake makes the database anew.
+func remake(ctx context.Context, admin *sql.DB, f catalog.Family, name string) error {
+	if err := drop(ctx, admin, f, name); err != nil {
+		return err
+	}
+	_, err := admin.ExecContext(ctx, "CREATE DATABASE "+name)
+	return err
+}
+
+// drop removes the database if it is there.
+func drop(ctx context.Context, admin *sql.DB, f catalog.Family, name string) error {
+	text := "DROP DATABASE IF EXISTS " + name
+	if f == catalog.PostgreSQL {
+		text += " WITH (FORCE)"
+	}
+	_, err := admin.ExecContext(ctx, text)
+	return err
+}

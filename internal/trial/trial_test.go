@@ -1,0 +1,100 @@
+package trial
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/workload"
+	"github.com/isotap/isotap/workload/known"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// onEach runs a test on each family's server.
+func onEach(t *testing.T, test func(t *testing.T, target catalog.Target)) {
+	for name, url := range map[string]func() string{
+		"mysql":      func() string { return testdb.MariaDB(t).URL() },
+		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, err := catalog.ParseTarget(url())
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, target)
+		})
+	}
+}
+
+// try runs a workload, small.
+func try(t *testing.T, target catalog.Target, name string, plant bool, level history.Level) *Trial {
+	t.Helper()
+	did, err := Run(t.Context(), target, Options{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
+		Config: workload.Config{Transactions: 200, Level: level, Think: workload.DefaultThink, Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v%s", did.Outcome, did.Verdict())
+	if n := did.Outcome.Transactions(); n != 200 {
+		t.Errorf("%d transactions, want 200", n)
+	}
+	return did
+}
+
+// What breaks at READ COMMITTED is found there.
+func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
+	onEach(t, func(t *testing.T, target catalog.Target) {
+		for _, tt := range []struct {
+			name      string
+			plant     bool
+			invariant string // empty: the workload breaks none
+			anomaly   string
+		}{
+			{"counter", false, "sum of the counters", "lost update"},
+			{"bank", false, "sum of the balances", "lost update"},
+			{"queue", true, "jobs done more than once", "lost update"},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				did := try(t, target, tt.name, tt.plant, history.ReadCommitted)
+				if tt.invariant != "" && !slices.Contains(did.Outcome.Broken(), tt.invariant) {
+					t.Errorf("%q holds", tt.invariant)
+				}
+				if !slices.Contains(did.anomalies(), tt.anomaly) {
+					t.Errorf("no %q is found", tt.anomaly)
+				}
+				if did.Missed() {
+					t.Error("what broke the invariants is not found")
+				}
+			})
+		}
+	})
+}
+
+func TestSerializableWorkloadsAreRightAndWithoutFindings(t *testing.T) {
+	onEach(t, func(t *testing.T, target catalog.Target) {
+		for _, k := range known.Kinds {
+			t.Run(k.Name, func(t *testing.T) { right(t, try(t, target, k.Name, k.Plants, history.Serializable)) })
+		}
+	})
+}
+
+// Without a mistake planted.
+func TestWorkloadsMadeForReadCommittedAreRightThere(t *testing.T) {
+	onEach(t, func(t *testing.T, target catalog.Target) {
+		for _, k := range known.Kinds {
+			if k.Plants {
+				t.Run(k.Name, func(t *testing.T) { right(t, try(t, target, k.Name, false, history.ReadCommitted)) })
+			}
+		}
+	})
+}
+
+func right(t *testing.T, did *Trial) {
+	t.Helper()
+	if len(did.Outcome.Broken()) > 0 || len(did.Result.Findings) > 0 {
+		t.Errorf("broken %q, found %q", did.Outcome.Broken(), did.anomalies())
+	}
+}
