@@ -27,7 +27,11 @@ type Scenario struct {
 	Setup    []string  `yaml:"setup"` // statements that run before, each committed
 	Sessions []Session `yaml:"sessions"`
 	Steps    []Step    `yaml:"steps"` // in the order in which they are sent
-	Expect   Outcome   `yaml:"expect,omitempty"`
+	// InOrder says that a step whose session still waits is not passed by the steps behind it, and that steps which
+	// wait at the end are given time to end by themselves, as by a time-out, before the other sessions are rolled back.
+	InOrder  bool     `yaml:"in_order,omitempty"`
+	Teardown []string `yaml:"teardown,omitempty"` // statements that run after the sessions' own
+	Expect   Outcome  `yaml:"expect,omitempty"`
 	// Outcomes are what is expected on some servers and at some levels; the first that fits counts in place of Expect
 	// and the steps' own expectations.
 	Outcomes []Outcome `yaml:"outcomes,omitempty"`
@@ -38,16 +42,31 @@ type Session struct {
 	Name  string `yaml:"name"`
 	Level string `yaml:"level,omitempty"` // the isolation level of its transactions, by its SQL name; empty: that of the run
 	Late  bool   `yaml:"late,omitempty"`  // it connects at its first step, not before all steps
+	// Setup are statements that it begins with, after all sessions have connected; Teardown those that it ends with.
+	Setup    []string `yaml:"setup,omitempty"`
+	Teardown []string `yaml:"teardown,omitempty"`
 }
 
 // A Step is one statement.
 type Step struct {
 	Session string `yaml:"session"`
 	SQL     string `yaml:"sql"`
+	Name    string `yaml:"name,omitempty"` // for Until; steps that are sent several times share one
+	// AtOnce has it count as waiting as soon as it is sent: the next step does not wait for it.
+	AtOnce bool `yaml:"at_once,omitempty"`
+	// Until keeps it from counting as ended before all of these are so.
+	Until []Condition `yaml:"until,omitempty"`
 	// Incomplete says that values are missing in SQL: the recording did not have them in their places.
 	Incomplete bool `yaml:"incomplete,omitempty"`
 	// Reply is what is expected of the step.
 	Reply `yaml:",inline"`
+}
+
+// A Condition is about another step: that it is not in flight, or that its session has got so many notices since the step
+// with the condition was sent.
+type Condition struct {
+	Step    string `yaml:"step"` // its name
+	Notices int    `yaml:"notices,omitempty"`
 }
 
 // A Reply is what is expected of a step.
@@ -148,7 +167,22 @@ func Read(r io.Reader) (*Scenario, error) {
 			return nil, fmt.Errorf("step %d is of session %q, which is not listed", i+1, x.Session)
 		}
 	}
+	if err := s.checkConditions(); err != nil {
+		return nil, err
+	}
 	return &s, s.checkOutcomes()
+}
+
+// checkConditions refuses conditions on steps that there are not.
+func (s *Scenario) checkConditions() error {
+	for i, x := range s.Steps {
+		for _, c := range x.Until {
+			if !slices.ContainsFunc(s.Steps, func(other Step) bool { return c.Step != "" && other.Name == c.Step }) {
+				return fmt.Errorf("step %d has a condition on step %q, which is not listed", i+1, c.Step)
+			}
+		}
+	}
+	return nil
 }
 
 // checkOutcomes refuses outcomes of what there is not.

@@ -36,9 +36,13 @@ func reduceCommand() *cobra.Command {
 	f.StringVar(&anomaly, "anomaly", "", "what must stay, by isotap's name; the first that the replay shows when not set")
 	f.StringVarP(&out, "out", "o", "", "write the smaller scenario to this file")
 	c.RunE = func(c *cobra.Command, files []string) (err error) {
-		scenarios, err := readScenarios(files)
+		scripts, err := readScripts(files)
 		if err != nil {
 			return err
+		}
+		scenarios := scripts[0]
+		if len(scenarios) != 1 {
+			return fmt.Errorf("%s holds %d scenarios, and one is reduced: name one permutation", files[0], len(scenarios))
 		}
 		levels, err := parseLevels(isolation)
 		if err != nil {

@@ -18,7 +18,8 @@ import (
 const replayHelp = `Plays interleaved scripts on a server, through isotap: each step is sent in its turn and runs to its end or
 until the server says that it waits for a lock. What came of each step is printed, and what isotap found.
 
-FILE is a scenario (docs/scenarios.md), as isotap analyze --scenarios writes them.
+FILE is a scenario (docs/scenarios.md), as isotap analyze --scenarios writes them, a .spec file of PostgreSQL's
+isolationtester, of which each permutation is played, or a script of ReplBug (conn_0> SQL).
 
 The server is a throw-away one of --engine, or the one at --upstream; both may be repeated. Everything
 happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
@@ -32,7 +33,18 @@ type replaying struct {
 	on        places
 	isolation string
 	expect    bool
+	direct    bool
+	format    string
 }
+
+// The forms of `isotap replay`'s output.
+const (
+	textFormat            = "text"
+	isolationTesterFormat = "isolationtester"
+)
+
+// A script is a file's scenarios.
+type script []*scenario.Scenario
 
 func replayCommand() *cobra.Command {
 	var o replaying
@@ -46,9 +58,14 @@ func replayCommand() *cobra.Command {
 	f := c.Flags()
 	o.on.flags(c, "play")
 	f.StringVar(&o.isolation, "isolation", "", "levels, separated by commas, or all that the server has; the files' own when not set")
+	f.BoolVar(&o.direct, "direct", false, "play on the server itself, not through isotap; nothing is found then")
+	f.StringVar(&o.format, "format", textFormat, "text, or isolationtester: as PostgreSQL's expected/*.out have it")
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
 	c.RunE = func(c *cobra.Command, files []string) error {
-		scenarios, err := readScenarios(files)
+		if o.format != textFormat && o.format != isolationTesterFormat {
+			return fmt.Errorf("--format: %q is neither %s nor %s", o.format, textFormat, isolationTesterFormat)
+		}
+		scripts, err := readScripts(files)
 		if err != nil {
 			return err
 		}
@@ -62,7 +79,7 @@ func replayCommand() *cobra.Command {
 		}
 		status := exitStatus(0)
 		for _, target := range targets {
-			unexpected, err := o.play(c, target, scenarios, levels)
+			unexpected, err := o.play(c, target, scripts, levels)
 			if err != nil {
 				return errors.Join(err, stop())
 			}
@@ -75,18 +92,18 @@ func replayCommand() *cobra.Command {
 	return c
 }
 
-// readScenarios reads all files before any is played.
-func readScenarios(files []string) ([]*scenario.Scenario, error) {
-	var all []*scenario.Scenario
+// readScripts reads all files before any is played.
+func readScripts(files []string) ([]script, error) {
+	var all []script
 	for _, name := range files {
 		file, err := os.Open(name)
 		if err != nil {
 			return nil, err
 		}
-		s, err := scenario.Read(file)
+		s, err := scenario.ReadFile(file, name)
 		file.Close()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		all = append(all, s)
 	}
@@ -112,22 +129,37 @@ func parseLevels(text string) ([]history.Level, error) {
 	return levels, nil
 }
 
-// play plays the scenarios on one server.
-func (o *replaying) play(c *cobra.Command, target catalog.Target, scenarios []*scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
-	s, err := stage.Open(c.Context(), target, stage.Options{Version: isotapVersion()})
+// play plays the scripts on one server.
+func (o *replaying) play(c *cobra.Command, target catalog.Target, scripts []script, levels []history.Level) (unexpected bool, err error) {
+	s, err := stage.Open(c.Context(), target, stage.Options{Direct: o.direct, Version: isotapVersion()})
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for _, sc := range scenarios {
-		at, sc := levelsOf(s, sc, levels)
-		for _, level := range at {
-			differs, err := o.perform(c, s, sc, level)
+	for _, script := range scripts {
+		if o.format == isolationTesterFormat {
+			fmt.Fprintf(c.OutOrStdout(), "Parsed test spec with %d sessions\n", len(script[0].Sessions))
+		}
+		for _, sc := range script {
+			differs, err := o.playAt(c, s, sc, levels)
 			if err != nil {
 				return unexpected, err
 			}
 			unexpected = unexpected || differs
 		}
+	}
+	return unexpected, nil
+}
+
+// playAt plays one scenario at its levels.
+func (o *replaying) playAt(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
+	at, sc := levelsOf(s, sc, levels)
+	for _, level := range at {
+		differs, err := o.perform(c, s, sc, level)
+		if err != nil {
+			return unexpected, err
+		}
+		unexpected = unexpected || differs
 	}
 	return unexpected, nil
 }
@@ -156,6 +188,9 @@ func (o *replaying) perform(c *cobra.Command, s *stage.Stage, sc *scenario.Scena
 	p, err := s.Play(c.Context(), sc, level)
 	if err != nil {
 		return false, err
+	}
+	if o.format == isolationTesterFormat {
+		return len(p.Unexpected()) > 0, p.Trace.IsolationTester(c.OutOrStdout(), sc)
 	}
 	if err := p.Text(c.OutOrStdout()); err != nil {
 		return false, err

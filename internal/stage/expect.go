@@ -18,7 +18,7 @@ func (p *Performance) Unexpected() []string {
 			all = append(all, unexpected(&p.Trace.Results[i], &reply)...)
 		}
 	}
-	if got, want := names(p.Anomalies()), names(want.Anomalies); got != want {
+	if got, want := names(p.Anomalies()), names(want.Anomalies); p.Result != nil && got != want {
 		all = append(all, fmt.Sprintf("found %s, expected %s", got, want))
 	}
 	return all
@@ -26,6 +26,9 @@ func (p *Performance) Unexpected() []string {
 
 // Anomalies are the names of what was found, each once.
 func (p *Performance) Anomalies() []string {
+	if p.Result == nil {
+		return nil
+	}
 	var all []string
 	for _, f := range p.Result.Findings {
 		all = append(all, string(f.Anomaly))

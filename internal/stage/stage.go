@@ -22,6 +22,7 @@ import (
 
 // Options of a stage.
 type Options struct {
+	Direct     bool   // play on the server itself: nothing is recorded, and so nothing found
 	Columns    bool   // see tap.Options
 	Predicates bool   // see tap.Options
 	Version    string // isotap's own
@@ -43,7 +44,7 @@ type Performance struct {
 	Server   history.Server
 	Level    history.Level
 	Trace    replay.Trace
-	Result   *analyzer.Result
+	Result   *analyzer.Result // nil when it was played directly
 }
 
 // Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. There may
@@ -105,13 +106,19 @@ func (s *Stage) Has(l history.Level) bool { return slices.Contains(s.Levels(), l
 
 // Play plays a scenario at a level through isotap, and analyses what was recorded.
 func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Performance, err error) {
+	p = &Performance{Scenario: sc, Server: s.Server, Level: level}
+	if s.options.Direct {
+		if p.Trace, err = s.runner.Run(ctx, s.direct, sc, level, replay.Options{}); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
 	dir, err := os.MkdirTemp("", "isotap-replay-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the recording: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	recording := filepath.Join(dir, "recording")
-	p = &Performance{Scenario: sc, Server: s.Server, Level: level}
 	run, err := s.record(ctx, p, recording)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,18 @@ func (p *Performance) Text(w io.Writer) error {
 		r := &p.Trace.Results[i]
 		fmt.Fprintf(b, "%4d  %-*s  %-*s  %s\n", r.N, sessions, r.Session, statements, statement(r.SQL), outcome(r))
 	}
+	p.findings(b)
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the replay: %w", err)
+	}
+	return nil
+}
+
+// findings writes what was found, as far as it was looked for.
+func (p *Performance) findings(b *bufio.Writer) {
+	if p.Result == nil {
+		return
+	}
 	if len(p.Result.Findings) == 0 {
 		fmt.Fprintf(b, "found nothing: %d of %d statements were observed exactly\n", p.Result.Coverage.Exact, p.Result.Coverage.Statements)
 	}
@@ -37,10 +49,6 @@ func (p *Performance) Text(w io.Writer) error {
 		// Another replay has another database.
 		fmt.Fprintf(b, "found %s (%s): %s\n", f.Anomaly, f.Class, printable(strings.ReplaceAll(f.Summary, p.Trace.Database+".", "")))
 	}
-	if err := b.Flush(); err != nil {
-		return fmt.Errorf("write the replay: %w", err)
-	}
-	return nil
 }
 
 // statement is a statement on one line.
@@ -70,6 +78,8 @@ func outcome(r *replay.Result) string {
 		return "was not sent: its session still waited"
 	case r.Status == replay.Blocked:
 		return "waits" + whom(r) + " for good"
+	case r.Held && !r.Blocked:
+		return "counts as waiting" + until(r) + reply(r)
 	case r.Blocked:
 		return "waits" + whom(r) + until(r) + reply(r)
 	case r.Queued:

@@ -68,6 +68,9 @@ type mysqlConn struct{ *client.Conn }
 func (c *mysqlConn) id() uint32  { return c.GetConnectionID() }
 func (c *mysqlConn) quit() error { return c.Quit() }
 
+// The protocol has warnings counted only.
+func (c *mysqlConn) notices() []Notice { return nil }
+
 // The socket itself: a goroutine may still be reading from what wraps it.
 func (c *mysqlConn) abandon() { _ = c.Conn.Conn.Conn.Close() }
 

@@ -32,6 +32,7 @@ type play struct {
 	options  Options
 	trace    Trace
 	sessions []*session // in order of their first step, late ones when they came
+	notices  int        // that the trace has
 }
 
 func newPlay(r *Runner, target Server, s *scenario.Scenario, level history.Level, database string, o Options) *play {
@@ -47,13 +48,8 @@ func newPlay(r *Runner, target Server, s *scenario.Scenario, level history.Level
 
 // perform runs the steps in their order.
 func (p *play) perform(ctx context.Context) (Trace, error) {
-	for _, step := range p.scenario.Steps {
-		if s := p.scenario.Session(step.Session); s != nil && s.Late {
-			continue
-		}
-		if _, err := p.session(ctx, step.Session); err != nil {
-			return Trace{}, err
-		}
+	if err := p.connect(ctx); err != nil {
+		return Trace{}, err
 	}
 	for i := range p.trace.Results {
 		if err := p.step(ctx, &p.trace.Results[i]); err != nil {
@@ -62,6 +58,9 @@ func (p *play) perform(ctx context.Context) (Trace, error) {
 	}
 	if err := p.finish(ctx); err != nil {
 		return Trace{}, err
+	}
+	if err := p.tearDown(ctx); err != nil {
+		return Trace{}, fmt.Errorf("tear-down: %w", err)
 	}
 	p.runner.dialect.anonymize(&p.trace, p.database)
 	return p.trace, nil
@@ -113,12 +112,24 @@ func (p *play) step(ctx context.Context, r *Result) error {
 	if err != nil {
 		return err
 	}
+	if s.running != nil && p.scenario.InOrder {
+		if err := p.await(ctx, s, r.N-1); err != nil {
+			return err
+		}
+	}
 	if s.running != nil {
 		r.Queued = true
 		s.queue = append(s.queue, r)
 		return nil
 	}
-	s.send(r)
+	p.send(s, r)
+	if p.scenario.Steps[r.N-1].AtOnce {
+		p.hold(s)
+		s.unasked = true
+		err := p.release(ctx, r.N, s)
+		s.unasked = false
+		return err
+	}
 	done, err := p.settle(ctx, s)
 	if err != nil {
 		return err
@@ -129,22 +140,38 @@ func (p *play) step(ctx context.Context, r *Result) error {
 	return p.release(ctx, r.N, s)
 }
 
-// settle waits until a session's step has ended (done) or waits for a lock.
+// settle waits until a session's step has ended (done) or waits for a lock, or for what the scenario has it wait for.
 func (p *play) settle(ctx context.Context, s *session) (done bool, err error) {
+	replied, err := p.reply(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	p.see(s)
+	switch {
+	case replied && !p.isHeld(s):
+		p.end(s)
+		return true, nil
+	case replied:
+		p.hold(s)
+	default:
+		err = p.block(ctx, s)
+	}
+	return false, err
+}
+
+// reply waits until a session's step has its reply or waits for a lock.
+func (p *play) reply(ctx context.Context, s *session) (replied bool, err error) {
 	begin := time.Now()
 	for since := begin; time.Since(begin) < stepTimeout; {
-		if done, err := s.receive(ctx, grace); done || err != nil {
-			return done, err
+		if replied, err := s.receive(ctx, grace); replied || err != nil {
+			return replied, err
 		}
 		waits, known, err := p.runner.watcher.waits(ctx, s.conn.id(), since)
 		if err != nil {
 			return false, err
 		}
 		if known && waits {
-			if done, err = s.receive(ctx, settling); !done && err == nil {
-				err = p.block(ctx, s)
-			}
-			return done, err
+			return s.receive(ctx, settling)
 		}
 		if known {
 			since = time.Now() // that answer is used up
@@ -158,6 +185,7 @@ func (p *play) block(ctx context.Context, s *session) error {
 	if s.running.Blocked && len(s.running.WaitedFor) > 0 {
 		return nil
 	}
+	p.waits(s)
 	s.running.Blocked = true
 	blockers, err := p.runner.watcher.blockers(ctx, s.conn.id())
 	for _, other := range p.sessions {
@@ -175,20 +203,33 @@ func (p *play) block(ctx context.Context, s *session) error {
 func (p *play) release(ctx context.Context, n int, waits *session) error {
 	for moved := true; moved; {
 		moved = false
-		for _, s := range p.sessions {
-			if s == waits || s.running == nil {
+		notices := p.notices
+		for _, s := range p.inFlight() {
+			if s == waits || s.unasked || s.running == nil {
 				continue
 			}
 			freed, err := p.resume(ctx, s, n)
 			if err != nil {
 				return err
 			}
-			if freed {
-				moved, waits = true, nil
+			if freed || p.notices > notices {
+				moved, waits, notices = true, nil, p.notices
 			}
 		}
 	}
 	return nil
+}
+
+// inFlight gives the sessions with a step in flight, the longest first.
+func (p *play) inFlight() []*session {
+	var all []*session
+	for _, s := range p.sessions {
+		if s.running != nil {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *session) int { return a.running.N - b.running.N })
+	return all
 }
 
 // resume sees a waiting session through its step in flight and the queued ones, as far as they end.
@@ -202,7 +243,7 @@ func (p *play) resume(ctx context.Context, s *session, n int) (freed bool, err e
 		freed = true
 		r.DoneAfter = n
 		if len(s.queue) > 0 {
-			s.send(s.queue[0])
+			p.send(s, s.queue[0])
 			s.queue = s.queue[1:]
 		}
 	}
@@ -212,8 +253,15 @@ func (p *play) resume(ctx context.Context, s *session, n int) (freed bool, err e
 // finish rolls idle sessions back as long as that sets others free. What then still waits stays
 // Blocked.
 func (p *play) finish(ctx context.Context) error {
+	if p.scenario.InOrder {
+		for _, s := range p.inFlight() {
+			if err := p.await(ctx, s, AtEnd); err != nil {
+				return err
+			}
+		}
+	}
 	for {
-		waiting := p.waiting()
+		waiting := len(p.inFlight())
 		if waiting == 0 {
 			return nil
 		}
@@ -231,7 +279,7 @@ func (p *play) finish(ctx context.Context) error {
 		if err := p.release(ctx, AtEnd, nil); err != nil {
 			return err
 		}
-		if p.waiting() == waiting {
+		if len(p.inFlight()) == waiting {
 			break
 		}
 	}
@@ -241,16 +289,6 @@ func (p *play) finish(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func (p *play) waiting() int {
-	n := 0
-	for _, s := range p.sessions {
-		if s.running != nil {
-			n++
-		}
-	}
-	return n
 }
 
 // close ends the sessions, those that still run a statement by force.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -33,7 +34,10 @@ func (postgresqlDialect) connect(ctx context.Context, s Server, schema string) (
 	}
 	c := &postgresqlConn{}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		c.notices = append(c.notices, fmt.Sprintf("%s %s: %s", n.Severity, n.Code, n.Message))
+		c.note(Notice{Severity: n.Severity, Code: n.Code, Message: n.Message, Detail: n.Detail, Hint: n.Hint})
+	}
+	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
+		c.notifications = append(c.notifications, Notification{Channel: n.Channel, Payload: n.Payload, sender: n.PID})
 	}
 	if c.PgConn, err = pgconn.ConnectConfig(ctx, config); err != nil {
 		return nil, err
@@ -68,8 +72,12 @@ func (postgresqlDialect) kill(connection uint32) string {
 // pg_terminate_backend gives false and a warning where there is no such connection.
 func (postgresqlDialect) gone(*Result) bool { return false }
 
-func (postgresqlDialect) create(schema string) string { return "CREATE SCHEMA " + schema }
-func (postgresqlDialect) drop(schema string) string   { return "DROP SCHEMA " + schema + " CASCADE" }
+// All roles may look into the schema, as into public.
+func (postgresqlDialect) create(schema string) string {
+	return "CREATE SCHEMA " + schema + "; GRANT USAGE ON SCHEMA " + schema + " TO PUBLIC"
+}
+
+func (postgresqlDialect) drop(schema string) string { return "DROP SCHEMA " + schema + " CASCADE" }
 
 // firstUserOID is the least number of what is not the system's (FirstNormalObjectId).
 const firstUserOID = 16384
@@ -103,7 +111,22 @@ func (postgresqlDialect) anonymize(t *Trace, schema string) {
 // A postgresqlConn is a connection to PostgreSQL.
 type postgresqlConn struct {
 	*pgconn.PgConn
-	notices []string // since the statement was sent
+	mu   sync.Mutex
+	told []Notice // all so far
+
+	notifications []Notification // since the statement was sent; only execute reads from the connection
+}
+
+func (c *postgresqlConn) note(n Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, n)
+}
+
+func (c *postgresqlConn) notices() []Notice {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told[:len(c.told):len(c.told)]
 }
 
 func (c *postgresqlConn) id() uint32 { return c.PID() }
@@ -121,7 +144,8 @@ func (c *postgresqlConn) abandon() { _ = c.Conn().Close() }
 // execute sends the text as a simple query, or prepared as Parse, Bind, Describe, Execute and Sync without
 // parameters. Values come in text format.
 func (c *postgresqlConn) execute(sql string, prepared bool) (Result, error) {
-	c.notices = nil
+	told := len(c.notices())
+	c.notifications = nil
 	ctx := context.Background() // who gives up closes the socket
 	var r Result
 	var err error
@@ -133,14 +157,15 @@ func (c *postgresqlConn) execute(sql string, prepared bool) (Result, error) {
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused):
-		r = Result{Status: Failed, State: refused.Code, Message: refused.Message, Position: refused.Position, Detail: detail(refused)}
+		r = Result{Status: Failed, Sets: r.Sets, State: refused.Code, Message: refused.Message, Position: refused.Position, Detail: detail(refused)}
 	case err != nil:
 		return Result{}, err
 	default:
 		r.Status = OK
 	}
 	r.InTxn, r.TxnFailed = c.TxStatus() != 'I', c.TxStatus() == 'E'
-	r.Notices, r.Warnings = c.notices, uint16(len(c.notices))
+	r.Notices, r.Notifications = c.notices()[told:], c.notifications
+	r.Warnings = uint16(len(r.Notices))
 	return r, nil
 }
 
@@ -178,6 +203,8 @@ func (r *Result) read(reader *pgconn.ResultReader) error {
 	}
 	if r.Columns == nil {
 		r.Affected = uint64(tag.RowsAffected())
+	} else {
+		r.Sets = append(r.Sets, Set{r.Columns, r.Rows})
 	}
 	if r.Tag != "" {
 		r.Tag += ";"

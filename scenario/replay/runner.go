@@ -6,7 +6,8 @@
 // A [Runner] runs scenarios against any address, and [Compare] tells two runs of one scenario apart: run directly
 // and through the proxy, there must be no difference.
 //
-// What a run needs of a server is in server.go; mysql.go and postgresql.go have it for the two families,
+// play.go sends the steps, order.go has what a scenario says of their order; isolationtester.go writes a trace as
+// PostgreSQL's isolationtester would. What a run needs of a server is in server.go; mysql.go and postgresql.go have it for the two families,
 // mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
 package replay
 
@@ -110,34 +111,17 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 		return Trace{}, err
 	}
 	defer func() { err = errors.Join(err, r.administer(r.dialect.drop(database))) }()
-	if err := r.setUp(ctx, target, s, database, o); err != nil {
-		return Trace{}, err
-	}
 	p := newPlay(r, target, s, level, database, o)
-	defer func() { err = errors.Join(err, p.close()) }()
-	return p.perform(ctx)
-}
-
-func (r *Runner) setUp(ctx context.Context, target Server, s *scenario.Scenario, database string, o Options) error {
-	if o.SetUpDirect {
-		target = r.control
-	}
-	conn, err := target.connect(ctx, database)
-	if err != nil {
-		return err
-	}
-	for _, sql := range s.Setup {
-		if err := run(conn, sql); err != nil {
-			return errors.Join(fmt.Errorf("set-up: %w", err), conn.quit())
-		}
-	}
-	if err := conn.quit(); err != nil {
-		return fmt.Errorf("ending the set-up's session: %w", err)
+	if err := p.once(ctx, SetUp, s.Setup); err != nil {
+		return Trace{}, fmt.Errorf("set-up: %w", err)
 	}
 	if o.Ready != nil {
-		return o.Ready(ctx, database)
+		if err := o.Ready(ctx, database); err != nil {
+			return Trace{}, err
+		}
 	}
-	return nil
+	defer func() { err = errors.Join(err, p.close()) }()
+	return p.perform(ctx)
 }
 
 // A Job is a scenario and the level that it is run at.

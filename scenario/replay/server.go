@@ -36,6 +36,8 @@ type conn interface {
 	execute(sql string, prepared bool) (Result, error)
 	// id is the server's number for the connection.
 	id() uint32
+	// notices gives those that have come so far, also while execute runs.
+	notices() []Notice
 	// quit says good-bye and closes.
 	quit() error
 	// abandon closes the socket, also while execute reads from it.
@@ -101,14 +103,20 @@ func (s Server) connect(ctx context.Context, database string) (conn, error) {
 
 // run executes a statement as text whose refusal is an error.
 func run(c conn, sql string) error {
+	_, err := ask(c, sql)
+	return err
+}
+
+// ask is run with the result.
+func ask(c conn, sql string) (Result, error) {
 	r, err := c.execute(sql, false)
 	if err == nil && r.Status == Failed {
 		err = &refusalError{r}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", sql, err)
+		return Result{}, fmt.Errorf("%s: %w", sql, err)
 	}
-	return nil
+	return r, nil
 }
 
 // A refusalError is a server's error.

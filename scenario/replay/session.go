@@ -18,6 +18,10 @@ type session struct {
 
 	// What follows belongs to the run's goroutine.
 	running *Result   // the step in flight; nil when idle
+	replied bool      // its reply has come; it is still in flight as long as the scenario holds it
+	seen    int       // the notices that the trace has
+	targets []int     // how many notices the step's conditions need, in their order
+	unasked bool      // whether the step has ended is not to be looked at yet
 	queue   []*Result // the steps that wait behind it
 }
 
@@ -47,13 +51,15 @@ func (s *session) serve() {
 
 // send starts a step. The session must be idle.
 func (s *session) send(r *Result) {
-	s.running = r
+	s.running, s.replied = r, false
 	s.jobs <- r.SQL
 }
 
-// receive waits for the reply to the step in flight, at most for the given time. done is false when
-// it did not come.
-func (s *session) receive(ctx context.Context, patience time.Duration) (done bool, err error) {
+// receive waits for the reply to the step in flight, at most for the given time. It is false when it did not come.
+func (s *session) receive(ctx context.Context, patience time.Duration) (bool, error) {
+	if s.replied {
+		return true, nil
+	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -62,7 +68,7 @@ func (s *session) receive(ctx context.Context, patience time.Duration) (done boo
 			return false, fmt.Errorf("step %d (session %s): %w", s.running.N, s.name, got.err)
 		}
 		s.running.take(&got.result)
-		s.running = nil
+		s.replied = true
 		return true, nil
 	case <-timer.C:
 		return false, nil
@@ -89,4 +95,5 @@ func (r *Result) take(outcome *Result) {
 	*r = *outcome
 	r.N, r.Session, r.SQL = place.N, place.Session, place.SQL
 	r.Blocked, r.DoneAfter, r.Queued, r.WaitedFor = place.Blocked, place.DoneAfter, place.Queued, place.WaitedFor
+	r.Held = place.Held
 }

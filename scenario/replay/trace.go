@@ -15,6 +15,47 @@ type Trace struct {
 	Level    history.Level
 	Database string // of the run (PostgreSQL: its schema); it is gone
 	Results  []Result
+	Events   []Event // what was seen, in order
+}
+
+// An EventKind is what an [Event] tells.
+type EventKind int
+
+// The kinds of events.
+const (
+	SetUp    EventKind = iota // a set-up gave rows
+	Noticed                   // a session got a notice
+	Waits                     // a step waits, or counts as waiting
+	Ends                      // a step has ended
+	TornDown                  // a tear-down gave rows
+)
+
+// An Event is one thing that was seen in a run.
+type Event struct {
+	Kind    EventKind
+	Step    int    // the number of the step that waits or has ended
+	Session string // that has the notice; of a step: its own
+	Notice  Notice
+	Rows    Set // of a set-up or tear-down
+}
+
+// A Notice is what PostgreSQL tells beside its replies.
+type Notice struct{ Severity, Code, Message, Detail, Hint string }
+
+// String gives the notice without its detail and hint.
+func (n Notice) String() string { return n.Severity + " " + n.Code + ": " + n.Message }
+
+// A Notification is what PostgreSQL's NOTIFY sends.
+type Notification struct {
+	Channel, Payload string
+	From             string // the session; empty when it is none of the scenario's
+	sender           uint32 // its number on the server
+}
+
+// A Set is a result set.
+type Set struct {
+	Columns []Column
+	Rows    [][]Value
 }
 
 // Status is how a step ended.
@@ -47,6 +88,8 @@ type Result struct {
 	// AtEnd; 0 for a step that ended at its turn.
 	Blocked, Queued bool
 	DoneAfter       int
+	// Held says that the step counted as waiting only because the scenario has it so.
+	Held bool
 	// WaitedFor are the sessions that held what the step waited for when it began to, in order of their names; none where
 	// the server does not tell.
 	WaitedFor []string
@@ -63,8 +106,13 @@ type Result struct {
 	// What only PostgreSQL sends: its command tags, with ";" between those of several statements, its
 	// notices, and whether the transaction has failed.
 	Tag       string
-	Notices   []string
+	Notices   []Notice
 	TxnFailed bool
+	// Sets are the result sets of all its statements, of which Columns and Rows are the last one's; a step that failed has
+	// those before the failure.
+	Sets []Set
+	// Notifications are what other sessions, or its own, have sent by NOTIFY.
+	Notifications []Notification
 
 	Code    uint16 // MySQL's error number; 0 for success, and on PostgreSQL
 	State   string // the error's SQLSTATE

@@ -1,0 +1,46 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// The beginnings of lines by which formats are told apart.
+var (
+	ownLine  = regexp.MustCompile(`(?m)^format:`)
+	specLine = regexp.MustCompile(`(?m)^\s*step\s+("[^"\n]*"|\w+)\s*\{`)
+)
+
+// ReadFile reads the scenarios of a file, in the format that its name or, where that says nothing, its text has: a
+// specification of isolationtester (.spec, see [ReadSpec]), a script of ReplBug (see [ReadReplBug]), or isotap's own (see
+// [Read]). What other formats hold is named after the file. An error names it.
+func ReadFile(r io.Reader, file string) ([]*Scenario, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	extension := filepath.Ext(file)
+	name := strings.TrimSuffix(filepath.Base(file), extension)
+	own := extension == ".yaml" || extension == ".yml" || ownLine.Match(text)
+	switch {
+	case extension == ".spec" || !own && specLine.Match(text):
+		all, err := ReadSpec(bytes.NewReader(text), name)
+		return all, inFile(file, err)
+	case !own && replBugPrompt.Match(text):
+		s, err := ReadReplBug(bytes.NewReader(text), name)
+		return []*Scenario{s}, inFile(file, err)
+	}
+	s, err := Read(bytes.NewReader(text))
+	return []*Scenario{s}, inFile(file, err)
+}
+
+func inFile(file string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
