@@ -21,6 +21,13 @@ type Scenario struct {
 	Format string `yaml:"format"`
 	Name   string `yaml:"name"`
 	From   string `yaml:"from,omitempty"` // where it comes from, for people
+	// Engines are the servers whose SQL it is written in, as in [Outcome]; none: all.
+	Engines []string `yaml:"engines,omitempty,flow"`
+	// Shows are the anomalies that it is about, by their names in isotap's reports. Others may be found beside them.
+	Shows []string `yaml:"shows,omitempty,flow"`
+	// Witness are replies, by the number of the step from 1, that all come only where one of Shows has happened: they tell
+	// of those that isotap does not see on a server.
+	Witness map[int]Reply `yaml:"witness,omitempty,flow"`
 	// Tables are those that the steps need. A recording holds no schema, so that Setup is empty where the
 	// scenario comes from one.
 	Tables   []string  `yaml:"tables,omitempty"`
@@ -95,13 +102,20 @@ type Outcome struct {
 
 // fits says whether the outcome is for a server at a level.
 func (o *Outcome) fits(server history.Server, level history.Level) bool {
-	engine := server.Engine + " " + server.Version
-	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) &&
-		(len(o.Engines) == 0 || slices.ContainsFunc(o.Engines, func(e string) bool {
-			rest, ok := strings.CutPrefix(engine, e)
-			return ok && (rest == "" || rest[0] < '0' || rest[0] > '9')
-		}))
+	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) && among(o.Engines, server)
 }
+
+// among says whether a server is one of those that are named.
+func among(engines []string, server history.Server) bool {
+	engine := server.Engine + " " + server.Version
+	return len(engines) == 0 || slices.ContainsFunc(engines, func(e string) bool {
+		rest, ok := strings.CutPrefix(engine, e)
+		return ok && (rest == "" || rest[0] < '0' || rest[0] > '9')
+	})
+}
+
+// RunsOn says whether the scenario is written for a server.
+func (s *Scenario) RunsOn(server history.Server) bool { return among(s.Engines, server) }
 
 // Expected gives what is expected on a server when sessions run at a level.
 func (s *Scenario) Expected(server history.Server, level history.Level) Outcome {
@@ -193,10 +207,17 @@ func (s *Scenario) checkOutcomes() error {
 				return fmt.Errorf("the scenario's outcomes: %w", err)
 			}
 		}
-		for n := range o.Steps {
-			if n < 1 || n > len(s.Steps) {
-				return fmt.Errorf("the scenario's outcomes speak of step %d of %d", n, len(s.Steps))
-			}
+		if err := s.checkSteps("outcomes", o.Steps); err != nil {
+			return err
+		}
+	}
+	return s.checkSteps("witness", s.Witness)
+}
+
+func (s *Scenario) checkSteps(field string, replies map[int]Reply) error {
+	for n := range replies {
+		if n < 1 || n > len(s.Steps) {
+			return fmt.Errorf("the scenario's %s speak of step %d of %d", field, n, len(s.Steps))
 		}
 	}
 	return nil

@@ -34,6 +34,7 @@ func TestBadScenariosAreRefusedWithTheReason(t *testing.T) {
 		"format: isotap-scenario/1\nx: 1": "line 2: field x not found",
 		"format: isotap-scenario/1\noutcomes: [{levels: [CURSOR STABILITY]}]": `"CURSOR STABILITY" is none of`,
 		"format: isotap-scenario/1\noutcomes: [{steps: {1: {waits: true}}}]":  "step 1 of 0",
+		"format: isotap-scenario/1\nwitness: {2: {rows: 1}}":                  "witness speak of step 2 of 0",
 		"format: isotap-scenario/1\nsteps: [{session: T1, sql: SELECT 1}]":    `step 1 is of session "T1"`,
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

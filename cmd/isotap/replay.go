@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,7 +18,8 @@ const replayHelp = `Plays interleaved scripts on a server, through isotap: each 
 until the server says that it waits for a lock. What came of each step is printed, and what isotap found.
 
 FILE is a scenario (docs/scenarios.md), as isotap analyze --scenarios writes them, a .spec file of PostgreSQL's
-isolationtester, of which each permutation is played, or a script of ReplBug (conn_0> SQL).
+isolationtester, of which each permutation is played, a script of ReplBug (conn_0> SQL), or a directory of scenarios.
+Where there is no file of the name, catalogue/... are those that come with isotap.
 
 The server is a throw-away one of --engine, or the one at --upstream; both may be repeated. Everything
 happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
@@ -52,7 +52,7 @@ func replayCommand() *cobra.Command {
 		Use:     "replay FILE...",
 		Short:   "Play interleaved scripts, and say what they show",
 		Long:    replayHelp,
-		Example: "  isotap replay lost-update.yaml\n  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml",
+		Example: "  isotap replay lost-update.yaml\n  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml\n  isotap replay catalogue/hermitage/p4.yaml",
 		Args:    needs("FILE", 0),
 	}
 	f := c.Flags()
@@ -95,12 +95,16 @@ func replayCommand() *cobra.Command {
 // readScripts reads all files before any is played.
 func readScripts(files []string) ([]script, error) {
 	var all []script
-	for _, name := range files {
-		file, err := os.Open(name)
+	found, err := findScenarios(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		file, err := f.fsys.Open(f.path)
 		if err != nil {
 			return nil, err
 		}
-		s, err := scenario.ReadFile(file, name)
+		s, err := scenario.ReadFile(file, f.name)
 		file.Close()
 		if err != nil {
 			return nil, err
@@ -131,7 +135,8 @@ func parseLevels(text string) ([]history.Level, error) {
 
 // play plays the scripts on one server.
 func (o *replaying) play(c *cobra.Command, target catalog.Target, scripts []script, levels []history.Level) (unexpected bool, err error) {
-	s, err := stage.Open(c.Context(), target, stage.Options{Direct: o.direct, Version: isotapVersion()})
+	most := o.format == textFormat // the other shows no findings
+	s, err := stage.Open(c.Context(), target, stage.Options{Direct: o.direct, Columns: most, Predicates: most, Version: isotapVersion()})
 	if err != nil {
 		return false, err
 	}
@@ -153,6 +158,10 @@ func (o *replaying) play(c *cobra.Command, target catalog.Target, scripts []scri
 
 // playAt plays one scenario at its levels.
 func (o *replaying) playAt(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
+	if !sc.RunsOn(s.Server) {
+		fmt.Fprintf(c.OutOrStdout(), "%s: not for %s %s\n\n", sc.Name, s.Server.Engine, s.Server.Version)
+		return false, nil
+	}
 	at, sc := levelsOf(s, sc, levels)
 	for _, level := range at {
 		differs, err := o.perform(c, s, sc, level)

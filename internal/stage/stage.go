@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	Direct     bool   // play on the server itself: nothing is recorded, and so nothing found
 	Columns    bool   // see tap.Options
-	Predicates bool   // see tap.Options
+	Predicates bool   // see tap.Options; on PostgreSQL only
 	Version    string // isotap's own
 }
 
@@ -129,16 +130,20 @@ func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.L
 	return p, nil
 }
 
+// drain is how long a tap may go on with sessions whose client has left: it may still be asking what a write did.
+const drain = 10 * time.Second
+
 // record plays the scenario through a tap.
 func (s *Stage) record(ctx context.Context, p *Performance, recording string) (run history.Run, err error) {
-	t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true,
-		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
+	t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Drain: drain,
+		Columns: s.options.Columns, Predicates: s.options.Predicates && s.target.Family == catalog.PostgreSQL, Version: s.options.Version})
 	if err != nil {
 		return run, err
 	}
 	defer func() { err = errors.Join(err, t.Stop()) }()
 	through := s.direct
 	through.Addr = t.Addr().String()
-	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{})
+	// The tap asks the server which rows fit which predicates until it has stopped.
+	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Ended: t.Stop})
 	return t.Run(), err
 }

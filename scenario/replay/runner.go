@@ -36,6 +36,8 @@ type Options struct {
 	// Ready is called with the name of the database (PostgreSQL: the schema) when the set-up is done and no session is connected
 	// yet: to instrument the tables, say.
 	Ready func(ctx context.Context, database string) error
+	// Ended is called when the sessions have ended and the database is still there: to ask the server about its rows, say.
+	Ended func() error
 }
 
 // A Runner runs scenarios, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe for
@@ -120,8 +122,11 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 			return Trace{}, err
 		}
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	return p.perform(ctx)
+	t, err = p.perform(ctx)
+	if err = errors.Join(err, p.close()); err == nil && o.Ended != nil {
+		err = o.Ended()
+	}
+	return t, err
 }
 
 // A Job is a scenario and the level that it is run at.
