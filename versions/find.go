@@ -98,8 +98,8 @@ func (r *Resolver) findOwned(s *sighting, owner int32) (tag history.Tag, sure bo
 		return r.hidden(s, owner), true
 	case r.writes[last].op == history.DeleteRow:
 		return unrecorded(s), true // it made the row again, unseen
-	default:
-		return r.tag(last), !s.moved || placed == last || placed == none
+	default: // at another place it is the last one only if nothing of the transaction's was missed
+		return r.tag(last), placed == last || placed == none && !r.txns[owner].hides
 	}
 }
 

@@ -172,6 +172,10 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 			{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}}},
 			{status: yes, shown: []shown{{1, read, "6", at(110, 9)}}},
 		}, "T1.1 update 5 0, T2.1 read 6 x110"},
+		"what a hidden write may have left over one that is known is not certain": {[]client{
+			{status: yes, hides: true, shown: []shown{{1, update, "5", left(110, 7, 10)}, {92, read, "5", at(110, 8)}}},
+			{status: yes, shown: []shown{{1, read, "5", at(110, 8)}, {2, read, "5", at(110, 7)}}},
+		}, "T1.1 update 5 0, T1.92 read 5 T1.1?, T2.1 read 5 T1.1?, T2.2 read 5 T1.1"},
 		"a write without its place in the log": {[]client{
 			{status: yes, shown: []shown{{1, update, "5", left(110, 7, 0)}}},
 			{status: yes, shown: []shown{{1, update, "5", left(111, 8, 20)}, {2, read, "5", at(110, 7)}}},

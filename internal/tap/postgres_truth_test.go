@@ -166,6 +166,9 @@ func (c *truthClient) statement() error {
 	default:
 		sql = fmt.Sprintf("UPDATE %s SET hist = hist || ',%d' WHERE %s RETURNING %s", table, n, where, shows)
 	}
+	if !strings.HasPrefix(sql, "SELECT") && c.rng.IntN(3) == 0 {
+		sql = "WITH written AS (" + sql + ") SELECT * FROM written"
+	}
 	messages := texts(sql)
 	if c.rng.IntN(2) == 0 {
 		messages = []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql}, &pgproto3.Bind{ResultFormatCodes: []int16{int16(c.rng.IntN(2))}}, &pgproto3.Execute{}, &pgproto3.Sync{}}
