@@ -440,3 +440,17 @@ T2 committed RR | u x 0,F.1 | u y 0`, "hazard read-write skew")
 T1 committed RR | r y 0 | u x 0,T2.1,F.2
 T2 committed RR | u x 0 | u y 0`, "hazard read-write skew")
 }
+
+// PostgreSQL shows a row that was deleted since the snapshot beside one that the transaction made under its key.
+func TestARowMadeAgainMayStandBesideTheDeletedOne(t *testing.T) {
+	const text = `
+T1 committed RC | i x
+T2 committed RC | d x T1.1
+T3 committed RR | i x T2.1 | r x T1.1`
+	info := scriptInfo()
+	expect(t, info, text, "violation internal inconsistency", "violation lost update")
+	info.Server = history.Server{Engine: "postgresql", Version: "15.18"}
+	expect(t, info, text, "hazard lost update") // what it made anew has replaced a deletion that it did not see
+	expect(t, info, text+" | u x T3.1 | r x T1.1", "hazard lost update")
+	expect(t, info, text+" | u x T3.1 | r x T3.1", "hazard lost update", "violation internal inconsistency")
+}

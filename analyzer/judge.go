@@ -153,7 +153,7 @@ func (j *judge) shownBefore(in, out *dep) bool {
 }
 
 // refuses says that the transaction could not have had a dependency, had it come after its snapshot: it
-// could not lock the row. An INSERT over a row that was deleted locks another one.
+// could not lock the row. An INSERT over a row that was deleted locks another one, and so does what follows it.
 func (j *judge) refuses(in *dep) bool {
 	switch in.kind {
 	case so, rt:
@@ -161,7 +161,19 @@ func (j *judge) refuses(in *dep) bool {
 	case wr:
 		return j.clear(in.access)
 	}
-	return j.o.extraOf(in.next) == nil && j.clear(in.next) && j.o.accesses[in.next].op != history.InsertRow
+	return j.o.extraOf(in.next) == nil && j.clear(in.next) && !j.o.madeBefore(in.next)
+}
+
+// madeBefore says that a write's transaction began with making its row.
+func (o *order) madeBefore(write int32) bool {
+	w := &o.accesses[write]
+	first, _ := o.accessesOf(w.txn)
+	for i := first; i < write; i++ {
+		if a := &o.accesses[i]; a.row == w.row && a.write() {
+			return a.op == history.InsertRow
+		}
+	}
+	return w.op == history.InsertRow
 }
 
 // plain says that an access is a read of the transaction's snapshot.

@@ -42,6 +42,8 @@ var mutants = []struct{ rule, file, text, without string }{
 	{"future reads", "own.go", "case o.own(id) && o.tagStmt > o.stmt:", "case false:"},
 	{"a deleted row is not there any more", "own.go", "return a.tagStmt == write.stmt && write.op == history.DeleteRow", "return false"},
 	{"an earlier version of one's own is not the last", "own.go", "!a.own(id) || a.tagStmt < write.stmt", "!a.own(id)"},
+	{"a row that was made again stands beside the deleted one", "own.go", " && !s.besideDeleted(id, i)", ""},
+	{"only PostgreSQL shows a deleted row beside one made again", "own.go", `s.runs[id.run].info.Server.Engine == "postgresql" && `, ""},
 	{"what nobody saw may have changed the row again", "own.go", " && !(cloud > 0 && cloud <= o.stmt)", ""},
 
 	{"dependencies pass intermediate versions by", "edges.go", "if fate&passing != 0 {", "if false {"},
@@ -86,7 +88,8 @@ var mutants = []struct{ rule, file, text, without string }{
 	{"a later statement has a later snapshot", "judge.go", "return p.Statement && p.Fresh && at < read", "return false"},
 	{"a later statement's snapshot is no earlier one's", "judge.go", "return p.Statement && p.Fresh && at < read", "return p.Statement && p.Fresh"},
 	{"a snapshot is fresh", "judge.go", "return p.Fresh\n", "return false\n"},
-	{"an INSERT over a deleted row locks another one", "judge.go", " && j.o.accesses[in.next].op != history.InsertRow", ""},
+	{"a row that was made again is not the deleted one when it is written once more", "judge.go", "return a.op == history.InsertRow\n", "return false\n"},
+	{"an INSERT over a deleted row locks another one", "judge.go", " && !j.o.madeBefore(in.next)", ""},
 	{"what nobody saw may have been written", "judge.go", "return cloud == 0 || a.stmt < cloud", "return cloud == 0 || true"},
 	{"unrecorded writers stand beside serializable ones", "judge.go", "j.beside = j.findBeside()", ""},
 	{"an aborted version that a lock shows", "judge.go", "p.forbids(a) || p.RowLocks && (r.write() || r.is(locked))", "p.forbids(a)"},

@@ -1,6 +1,10 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"slices"
+
+	"github.com/isotap/isotap/history"
+)
 
 // An ownRead is a read that does not fit what its transaction wrote itself.
 type ownRead struct {
@@ -25,7 +29,7 @@ func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
 			s.ownReads = append(s.ownReads, ownRead{at + int32(i), none})
 		default:
 			w := s.lastOwn(i)
-			if w >= 0 && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) {
+			if w >= 0 && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) && !s.besideDeleted(id, i) {
 				s.ownReads = append(s.ownReads, ownRead{at + int32(i), at + w})
 			}
 		}
@@ -58,4 +62,13 @@ func (a *access) misses(id tag, write *observed) bool {
 		return true
 	}
 	return a.tagStmt == write.stmt && write.op == history.DeleteRow
+}
+
+// besideDeleted says whether the read in scratch may be of a row that was deleted since the snapshot was taken, beside the
+// one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
+func (s *store) besideDeleted(id tag, i int) bool {
+	read := &s.scratch[i]
+	return !read.own(id) && s.runs[id.run].info.Server.Engine == "postgresql" && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {
+		return o.row == read.row && o.op == history.InsertRow
+	})
 }

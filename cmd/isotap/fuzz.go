@@ -32,7 +32,7 @@ Exit status:
   1   there was one, or the server did what no healthy server does, or isotap itself failed`
 
 func fuzzCommand() *cobra.Command {
-	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: true}
+	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3}
 	var on places
 	var isolation, profile string
 	c := &cobra.Command{
@@ -50,7 +50,7 @@ func fuzzCommand() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
 	f.StringVar(&profile, "profile", "", "YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
-	f.BoolVar(&o.Reduce, "reduce", o.Reduce, "make the scenarios small")
+	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if o.Levels, err = parseLevels(isolation); err != nil {
 			return fmt.Errorf("--isolation: %w", err)

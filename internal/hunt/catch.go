@@ -61,7 +61,7 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, round: r}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
-	fmt.Fprintf(h.Log, "seed %d: %s\n", r.seed, key)
+	h.say("seed %d: %s", r.seed, key)
 	if h.Dir == "" {
 		return nil
 	}
@@ -79,7 +79,25 @@ func (h *hunter) save(c *Catch, n int) error {
 		return err
 	}
 	c.File = filepath.Join(h.Dir, name+".yaml")
-	return write(c.File, c.round.schedule())
+	if err := write(c.File, c.round.schedule()); err != nil {
+		return err
+	}
+	return h.keep(c.round)
+}
+
+// keep keeps a round's recording, once.
+func (h *hunter) keep(r *round) error {
+	if r.saved != "" {
+		return nil
+	}
+	r.saved = filepath.Join(h.Dir, fmt.Sprintf("recording-%d", r.seed))
+	if err := os.RemoveAll(r.saved); err != nil { // of an earlier hunt
+		return fmt.Errorf("keep the recording: %w", err)
+	}
+	if err := os.CopyFS(r.saved, os.DirFS(r.recording)); err != nil {
+		return fmt.Errorf("keep the recording: %w", err)
+	}
+	return nil
 }
 
 func write(name string, s *scenario.Scenario) error {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
@@ -27,7 +28,7 @@ type Options struct {
 	Seed     uint64 // that of the first round; each further one has the next
 	Profile  random.Profile
 	Dir      string // where findings go, a directory that is made; empty: nowhere
-	Reduce   bool   // make what is found small
+	Reduce   int    // how many findings of each anomaly, class and level to make small
 	Version  string // isotap's own
 	Log      io.Writer
 	// Progress is called after each round, if it is not nil.
@@ -67,6 +68,7 @@ type hunter struct {
 	Options
 	stage *stage.Stage
 	tally *Tally
+	mu    sync.Mutex // for Log
 }
 
 // Run hunts on a stage's server until the duration is over, the rounds are, or ctx ends, which is no error.
@@ -88,7 +90,7 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 		h.tally.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]int), Hazards: make(map[analyzer.Anomaly]int)}
 	}
 	err := h.rounds(ctx)
-	if err == nil && o.Reduce {
+	if err == nil && o.Reduce > 0 {
 		err = h.reduceAll(ctx)
 	}
 	if ctx.Err() != nil {

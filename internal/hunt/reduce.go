@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
@@ -20,21 +21,44 @@ const replays = 10
 // patience bounds the reduction of one finding.
 const patience = 3 * time.Minute
 
-// reduceAll makes what was found small.
+// atOnce is how many findings are reduced at the same time: a replay mostly waits.
+const atOnce = 4
+
+// reduceAll makes what was found small: so many of each anomaly, class and level as Options say, the first ones.
 func (h *hunter) reduceAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	taken := make(map[string]int)
 	for _, c := range h.tally.Catches {
-		if err := h.reduce(ctx, c); err != nil {
-			return fmt.Errorf("reduce %q: %w", c.Key, err)
+		kind := fmt.Sprint(c.Finding.Class, c.Finding.Anomaly, c.Level)
+		if taken[kind]++; taken[kind] > h.Reduce {
+			continue
 		}
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			if err := h.reduce(ctx, c); err != nil {
+				cancel(fmt.Errorf("reduce %q: %w", c.Key, err))
+			}
+		})
 	}
-	return nil
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// say writes a line to the log.
+func (h *hunter) say(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fmt.Fprintf(h.Log, format+"\n", args...)
 }
 
 // reduce makes a catch's scenario: of its own transactions alone where these show it, else of the whole round.
 func (h *hunter) reduce(ctx context.Context, c *Catch) error {
 	r := c.round
 	begin := alone(r, c.Finding)
-	fmt.Fprintf(h.Log, "reducing %s (seed %d)\n", c.Key, c.Seed)
 	shows := Shows(h.stage, r.level, c.Finding.Anomaly, c.Finding.Class)
 	for _, whole := range []*scenario.Scenario{begin, r.schedule()} {
 		if whole == nil {
@@ -52,13 +76,13 @@ func (h *hunter) reduce(ctx context.Context, c *Catch) error {
 			return err
 		}
 		c.Scenario, c.Shown, c.Replays = small.Scenario, small.Shown, replays
-		fmt.Fprintf(h.Log, "  reduced to %d statements of %d sessions in %d tries; shown %d times of %d\n", len(c.Scenario.Steps), len(c.Scenario.Sessions), tried, c.Shown, replays)
+		h.say("%s (seed %d): %d statements of %d sessions after %d tries; shown %d times of %d", c.Key, c.Seed, len(c.Scenario.Steps), len(c.Scenario.Sessions), tried, c.Shown, replays)
 		if c.File == "" {
 			return nil
 		}
 		return write(c.File, c.Scenario)
 	}
-	fmt.Fprintln(h.Log, "  a replay does not show it")
+	h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
 	return nil
 }
 

@@ -3,7 +3,9 @@ package hunt
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -22,14 +24,22 @@ type round struct {
 	generator *random.Generator
 	level     history.Level
 	seed      uint64
+	recording string // its directory, while the round is counted
 	outcome   *random.Outcome
 	result    *analyzer.Result
+	saved     string // where the recording is kept; empty: it is not
 }
 
 // round runs one round and takes stock of it.
 func (h *hunter) round(ctx context.Context, seed uint64, level history.Level) (err error) {
 	r := &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine}, h.Profile, seed), level: level, seed: seed}
-	o := scratch.Options{Database: database, Version: h.Version}
+	dir, err := os.MkdirTemp("", "isotap-fuzz-")
+	if err != nil {
+		return fmt.Errorf("make a directory for the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r.recording = filepath.Join(dir, "recording")
+	o := scratch.Options{Database: database, Recording: r.recording, Version: h.Version}
 	if r.result, err = scratch.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		return err
 	}
@@ -96,7 +106,10 @@ func (h *hunter) count(r *round) error {
 		}
 	}
 	if len(o.Odd) > 0 && h.Dir != "" {
-		return write(filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d.yaml", r.seed)), r.schedule())
+		if err := write(filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d.yaml", r.seed)), r.schedule()); err != nil {
+			return err
+		}
+		return h.keep(r)
 	}
 	return nil
 }

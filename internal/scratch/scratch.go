@@ -21,27 +21,31 @@ import (
 // Options of a piece of work.
 type Options struct {
 	Database string // its name; one that is there is made anew
-	Version  string // isotap's own
+	// Recording is the directory of the recording, which stays; empty: it is a temporary one.
+	Recording string
+	Version   string // isotap's own
 }
 
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
 // drops it, and analyses what was recorded.
 func Run(ctx context.Context, target catalog.Target, o Options, work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
-	dir, err := os.MkdirTemp("", "isotap-scratch-")
-	if err != nil {
-		return nil, fmt.Errorf("make a directory for the recording: %w", err)
+	if o.Recording == "" {
+		dir, err := os.MkdirTemp("", "isotap-scratch-")
+		if err != nil {
+			return nil, fmt.Errorf("make a directory for the recording: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		o.Recording = filepath.Join(dir, "recording")
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	recording := filepath.Join(dir, "recording")
-	run, err := record(ctx, target, o, recording, work)
+	run, err := record(ctx, target, o, work)
 	if err != nil {
 		return nil, err
 	}
-	return tap.AnalyzeRun(ctx, recording, run, analyzer.Options{})
+	return tap.AnalyzeRun(ctx, o.Recording, run, analyzer.Options{})
 }
 
 // record makes the database, has the work done on it through a tap, and drops it.
-func record(ctx context.Context, target catalog.Target, o Options, recording string, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
+func record(ctx context.Context, target catalog.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
 	if target.Family == catalog.PostgreSQL {
 		target.Database = cmp.Or(target.Database, "postgres")
 	}
@@ -60,7 +64,7 @@ func record(ctx context.Context, target catalog.Target, o Options, recording str
 		}
 	}()
 	target.Database = o.Database
-	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Version: o.Version})
+	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Version: o.Version})
 	if err != nil {
 		return run, err
 	}
