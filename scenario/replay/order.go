@@ -10,11 +10,7 @@ import (
 )
 
 // once runs the scenario's set-up or tear-down on a connection of its own.
-func (p *play) once(ctx context.Context, kind EventKind, statements []string) error {
-	target := p.target
-	if p.options.SetUpDirect {
-		target = p.runner.control
-	}
+func (p *play) once(ctx context.Context, target Server, kind EventKind, statements []string) error {
 	if kind == TornDown && len(statements) == 0 {
 		return nil
 	}
@@ -65,12 +61,9 @@ func (p *play) connect(ctx context.Context) error {
 	return p.each(SetUp, func(s *scenario.Session) []string { return s.Setup })
 }
 
-// tearDown has each session that nothing holds up end as the scenario says, then runs the scenario's own.
-func (p *play) tearDown(ctx context.Context) error {
-	if err := p.each(TornDown, func(s *scenario.Session) []string { return s.Teardown }); err != nil {
-		return err
-	}
-	return p.once(ctx, TornDown, p.scenario.Teardown)
+// tearDown has each session that nothing holds up end as the scenario says.
+func (p *play) tearDown() error {
+	return p.each(TornDown, func(s *scenario.Session) []string { return s.Teardown })
 }
 
 // each runs statements of the sessions that are idle, in their order in the scenario.

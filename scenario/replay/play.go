@@ -59,7 +59,7 @@ func (p *play) perform(ctx context.Context) (Trace, error) {
 	if err := p.finish(ctx); err != nil {
 		return Trace{}, err
 	}
-	if err := p.tearDown(ctx); err != nil {
+	if err := p.tearDown(); err != nil {
 		return Trace{}, fmt.Errorf("tear-down: %w", err)
 	}
 	p.runner.dialect.anonymize(&p.trace, p.database)

@@ -130,6 +130,13 @@ func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
 			"ok ok ok ok+blocked(A)@5 ok",
 		},
 		{
+			"a parallel worker waits",
+			script("A: CREATE FUNCTION share() RETURNS void PARALLEL SAFE LANGUAGE sql AS 'SELECT pg_advisory_xact_lock_shared(hashtext(current_schema))'",
+				"B: SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')",
+				"A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT share()", "A: SELECT pg_advisory_unlock_all()"),
+			"ok ok ok ok+blocked(A)@5 ok",
+		},
+		{
 			"a lock that nothing releases",
 			script("A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT 1"),
 			"ok blocked+blocked(A) not_run+queued",

@@ -19,9 +19,10 @@ type blockerWatcher struct {
 }
 
 // blockersQuery names the sessions that a session waits for: holders of locks, those before it in a queue,
-// and those that a deferrable transaction must see ended.
+// and those that a deferrable transaction must see ended. One whose parallel workers wait for a lock waits for the
+// workers (IPC), as a deferrable transaction does.
 const blockersQuery = `SELECT pid, array_to_string(pg_blocking_pids(pid) || pg_safe_snapshot_blocking_pids(pid), ' ')
-	FROM pg_stat_activity WHERE wait_event_type = 'Lock' OR wait_event = 'SafeSnapshot'`
+	FROM pg_stat_activity WHERE wait_event_type IN ('Lock', 'IPC')`
 
 func (postgresqlDialect) watch(ctx context.Context, s Server) (watcher, error) {
 	c, err := s.connect(ctx, "")

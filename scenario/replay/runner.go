@@ -114,7 +114,11 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	}
 	defer func() { err = errors.Join(err, r.administer(r.dialect.drop(database))) }()
 	p := newPlay(r, target, s, level, database, o)
-	if err := p.once(ctx, SetUp, s.Setup); err != nil {
+	from := target
+	if o.SetUpDirect {
+		from = r.control
+	}
+	if err := p.once(ctx, from, SetUp, s.Setup); err != nil {
 		return Trace{}, fmt.Errorf("set-up: %w", err)
 	}
 	if o.Ready != nil {
@@ -126,7 +130,14 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	if err = errors.Join(err, p.close()); err == nil && o.Ended != nil {
 		err = o.Ended()
 	}
-	return t, err
+	if err != nil {
+		return t, err
+	}
+	if err := p.once(ctx, r.control, TornDown, s.Teardown); err != nil {
+		return t, fmt.Errorf("tear-down: %w", err)
+	}
+	t.Events = p.trace.Events
+	return t, nil
 }
 
 // A Job is a scenario and the level that it is run at.
