@@ -58,6 +58,7 @@ func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
 			{"queue", true, "jobs done more than once", "lost update"},
 			{"smallbank", false, "", ""},
 			{"auction", true, "bids raised more than once", "lost update"},
+			{"tpcc", true, "8: W_YTD is what was paid", "lost update"},
 			{"list-append", false, "reads of a part of a transaction", ""},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
@@ -84,12 +85,16 @@ func TestSerializableWorkloadsAreRightAndWithoutFindings(t *testing.T) {
 	})
 }
 
-// Without a mistake planted.
+// Without a mistake planted. That no invariant is broken does not say that there is no anomaly: TPC-C has read skew.
 func TestWorkloadsMadeForReadCommittedAreRightThere(t *testing.T) {
 	onEach(t, func(t *testing.T, target catalog.Target) {
 		for _, k := range known.Kinds {
 			if k.Plants {
-				t.Run(k.Name, func(t *testing.T) { right(t, try(t, target, k.Name, false, history.ReadCommitted)) })
+				t.Run(k.Name, func(t *testing.T) {
+					if broken := try(t, target, k.Name, false, history.ReadCommitted).Outcome.Broken(); len(broken) > 0 {
+						t.Errorf("broken: %q", broken)
+					}
+				})
 			}
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/workload"
+	"github.com/isotap/isotap/workload/tpcc"
 )
 
 // A Kind is one of the workloads.
@@ -32,6 +33,7 @@ var Kinds = []Kind{
 	{"smallbank", "SmallBank: five programs on savings and checking accounts: skews that snapshot isolation permits", false, newSmallbank},
 	{"auction", "the Auction of Vandevoort et al., robust against READ COMMITTED; planted: bids without the call: lost update", true, newAuction},
 	{"list-append", "Elle's list-append: transactions that read lists and append to them: read skew", false, newAppending},
+	{"tpcc", "TPC-C, a warehouse for each of the scale; planted: Payment adds up on its own side: lost update", true, newTPCC},
 }
 
 // New makes the workload of a name.
@@ -52,6 +54,8 @@ func New(name string, o Options) (workload.Workload, error) {
 	}
 	return nil, fmt.Errorf("there is no workload %q: %s", name, strings.Join(names, ", "))
 }
+
+func newTPCC(o Options) workload.Workload { return tpcc.New(o.Scale, o.Plant) }
 
 // two draws two different numbers from 1 to n.
 func two(c *workload.Client, n int) (int, int) {
