@@ -35,6 +35,9 @@ type replaying struct {
 	expect    bool
 	direct    bool
 	format    string
+	matrix    bool
+	compare   bool
+	played    []*stage.Performance // with matrix or compare
 }
 
 // The forms of `isotap replay`'s output.
@@ -52,8 +55,7 @@ func replayCommand() *cobra.Command {
 		Use:     "replay FILE...",
 		Short:   "Play interleaved scripts, and say what they show",
 		Long:    replayHelp,
-		Example: "  isotap replay lost-update.yaml\n  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml\n  isotap replay catalogue/hermitage/p4.yaml",
-		Args:    needs("FILE", 0),
+		Example: "  isotap replay lost-update.yaml\n  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml\n  isotap replay catalogue/hermitage/p4.yaml\n  isotap replay --matrix --engine mariadb --engine postgres",
 	}
 	f := c.Flags()
 	o.on.flags(c, "play")
@@ -61,35 +63,62 @@ func replayCommand() *cobra.Command {
 	f.BoolVar(&o.direct, "direct", false, "play on the server itself, not through isotap; nothing is found then")
 	f.StringVar(&o.format, "format", textFormat, "text, or isolationtester: as PostgreSQL's expected/*.out have it")
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
-	c.RunE = func(c *cobra.Command, files []string) error {
-		if o.format != textFormat && o.format != isolationTesterFormat {
-			return fmt.Errorf("--format: %q is neither %s nor %s", o.format, textFormat, isolationTesterFormat)
+	f.BoolVar(&o.matrix, "matrix", false, "print a table for each server in place of what happened: whether each level showed what a file is about. Without FILE of catalogue/hermitage")
+	f.BoolVar(&o.compare, "compare", false, "print only in what the servers and levels differ")
+	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
+	c.MarkFlagsMutuallyExclusive("matrix", "compare", "expect")
+	c.Args = func(c *cobra.Command, files []string) error {
+		if o.matrix {
+			return nil
 		}
-		scripts, err := readScripts(files)
-		if err != nil {
-			return err
-		}
-		levels, err := parseLevels(o.isolation)
-		if err != nil {
-			return fmt.Errorf("--isolation: %w", err)
-		}
-		targets, stop, err := o.on.open(c)
-		if err != nil {
-			return err
-		}
-		status := exitStatus(0)
-		for _, target := range targets {
-			unexpected, err := o.play(c, target, scripts, levels)
-			if err != nil {
-				return errors.Join(err, stop())
-			}
-			if unexpected && o.expect {
-				status = 1
-			}
-		}
-		return errors.Join(stop(), status.orNil())
+		return needs("FILE", 0)(c, files)
 	}
+	c.RunE = o.run
 	return c
+}
+
+// run plays the files on all servers.
+func (o *replaying) run(c *cobra.Command, files []string) error {
+	if len(files) == 0 {
+		files = []string{catalogueName + "/hermitage"}
+	}
+	if o.format != textFormat && o.format != isolationTesterFormat {
+		return fmt.Errorf("--format: %q is neither %s nor %s", o.format, textFormat, isolationTesterFormat)
+	}
+	scripts, err := readScripts(files)
+	if err != nil {
+		return err
+	}
+	levels, err := parseLevels(o.isolation)
+	if err != nil {
+		return fmt.Errorf("--isolation: %w", err)
+	}
+	targets, stop, err := o.on.open(c)
+	if err != nil {
+		return err
+	}
+	status := exitStatus(0)
+	for _, target := range targets {
+		unexpected, err := o.play(c, target, scripts, levels)
+		if err != nil {
+			return errors.Join(err, stop())
+		}
+		if unexpected && o.expect {
+			status = 1
+		}
+	}
+	return errors.Join(o.sum(c), stop(), status.orNil())
+}
+
+// sum prints what is said of all that was played.
+func (o *replaying) sum(c *cobra.Command) error {
+	switch {
+	case o.matrix:
+		return stage.Matrix(c.OutOrStdout(), o.played)
+	case o.compare:
+		return stage.Compare(c.OutOrStdout(), o.played)
+	}
+	return nil
 }
 
 // readScripts reads all files before any is played.
@@ -159,7 +188,7 @@ func (o *replaying) play(c *cobra.Command, target catalog.Target, scripts []scri
 // playAt plays one scenario at its levels.
 func (o *replaying) playAt(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
 	if !sc.RunsOn(s.Server) {
-		fmt.Fprintf(c.OutOrStdout(), "%s: not for %s %s\n\n", sc.Name, s.Server.Engine, s.Server.Version)
+		fmt.Fprintf(c.ErrOrStderr(), "%s: not for %s %s\n", sc.Name, s.Server.Engine, s.Server.Version)
 		return false, nil
 	}
 	at, sc := levelsOf(s, sc, levels)
@@ -197,6 +226,10 @@ func (o *replaying) perform(c *cobra.Command, s *stage.Stage, sc *scenario.Scena
 	p, err := s.Play(c.Context(), sc, level)
 	if err != nil {
 		return false, err
+	}
+	if o.matrix || o.compare {
+		o.played = append(o.played, p)
+		return false, nil
 	}
 	if o.format == isolationTesterFormat {
 		return len(p.Unexpected()) > 0, p.Trace.IsolationTester(c.OutOrStdout(), sc)

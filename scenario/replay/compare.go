@@ -63,7 +63,7 @@ func (r *Result) fields() []field {
 		{"error", fmt.Sprintf("%s %s %d %s", r.ErrorCode(), r.Message, r.Position, r.Detail)},
 		{"waiting", fmt.Sprintf("blocked %t, queued %t, done after %d", r.Blocked, r.Queued, r.DoneAfter)},
 		{"columns", fmt.Sprintf("%+v", r.Columns)},
-		{"rows", comparableRows(r.SQL, r.Rows)},
+		{"rows", r.comparableRows()},
 		{"affected", fmt.Sprint(r.Affected)},
 		{"insert id", fmt.Sprint(r.InsertID)},
 		{"warnings", fmt.Sprintf("%d %q", r.Warnings, r.Notices)},
@@ -74,14 +74,20 @@ func (r *Result) fields() []field {
 
 var orderBy = regexp.MustCompile(`(?i)\border\s+by\b`)
 
-// comparableRows gives the rows as text, sorted where the statement leaves their order open.
-func comparableRows(sql string, rows [][]Value) string {
+// RowSet gives the rows, sorted where the statement leaves their order open.
+func (r *Result) RowSet() [][]Value {
+	if orderBy.MatchString(r.SQL) {
+		return r.Rows
+	}
+	return slices.SortedFunc(slices.Values(r.Rows), func(a, b []Value) int { return strings.Compare(rowText(a), rowText(b)) })
+}
+
+// comparableRows gives the rows as text.
+func (r *Result) comparableRows() string {
+	rows := r.RowSet()
 	texts := make([]string, len(rows))
 	for i, row := range rows {
 		texts[i] = rowText(row)
-	}
-	if !orderBy.MatchString(sql) {
-		slices.Sort(texts)
 	}
 	return "[" + strings.Join(texts, " ") + "]"
 }

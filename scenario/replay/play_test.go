@@ -207,7 +207,7 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 					t.Fatal(err)
 				}
 				last := trace.Results[1]
-				if got := comparableRows(last.SQL, last.Rows); got != `[("11") ("20")]` {
+				if got := last.comparableRows(); got != `[("11") ("20")]` {
 					t.Errorf("rows %s", got)
 				}
 				want := Column{Name: "v", TableOID: 16385, Attribute: 2}
@@ -262,7 +262,7 @@ func TestValuesComeAsTheServerWritesThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := comparableRows(c.Steps[0].SQL, trace.Results[0].Rows); got != want {
+		if got := trace.Results[0].comparableRows(); got != want {
 			t.Errorf("prepared %t: %s", prepared, got)
 		}
 	}

@@ -1,0 +1,72 @@
+package stage
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// Compare writes in what performances of the same scenario differ from each other: which steps waited, failed, changed
+// other numbers of rows or gave other rows, in any order where the statement leaves it open, and what was found. What is
+// the same on all servers and levels is only counted. The error is w's.
+func Compare(w io.Writer, all []*Performance) error {
+	b := bufio.NewWriter(w)
+	for _, of := range grouped(all, func(p *Performance) string { return p.Scenario.Name }) {
+		differ, steps := 0, of[0].Trace.Results
+		fmt.Fprintln(b, of[0].Scenario.Name)
+		for i := range steps {
+			title := fmt.Sprintf("%4d  %s  %s", steps[i].N, steps[i].Session, statement(steps[i].SQL))
+			say := func(p *Performance) string { return outcomeOf(&p.Trace.Results[i]) }
+			// What is said may leave rows out.
+			key := func(p *Performance) string { return say(p) + fmt.Sprint(p.Trace.Results[i].RowSet()) }
+			if variants(b, title, grouped(of, key), say) {
+				differ++
+			}
+		}
+		found := func(p *Performance) string { return names(p.Anomalies()) }
+		variants(b, "found", grouped(of, found), found)
+		fmt.Fprintf(b, "%d of %d steps are the same on all\n\n", len(steps)-differ, len(steps))
+	}
+	if err := b.Flush(); err != nil {
+		return fmt.Errorf("write the comparison: %w", err)
+	}
+	return nil
+}
+
+// variants writes what something was, and where; nothing if it was the same everywhere.
+func variants(b *bufio.Writer, title string, groups [][]*Performance, say func(*Performance) string) bool {
+	if len(groups) < 2 {
+		return false
+	}
+	fmt.Fprintln(b, title)
+	for _, same := range groups {
+		fmt.Fprintf(b, "        %s: %s\n", say(same[0]), where(same))
+	}
+	return true
+}
+
+// where names the servers and levels of performances.
+func where(all []*Performance) string {
+	var servers []string
+	for _, on := range grouped(all, (*Performance).server) {
+		var levels []string
+		for _, l := range levelsIn(on) {
+			levels = append(levels, l.String())
+		}
+		servers = append(servers, on[0].server()+" "+strings.Join(levels, ", "))
+	}
+	return strings.Join(servers, "; ")
+}
+
+// outcomeOf is what came of a step, without what servers word in their own way.
+func outcomeOf(r *replay.Result) string {
+	inOrder := *r
+	inOrder.Rows, inOrder.WaitedFor = r.RowSet(), nil
+	if r.Status == replay.Failed {
+		inOrder.Code, inOrder.Message = 0, ""
+	}
+	return strings.TrimSuffix(outcome(&inOrder), ": ")
+}

@@ -1,0 +1,81 @@
+package stage
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Matrix writes a table for each server: the scenarios, and whether what each is about was shown at each level (see
+// [Performance.Shows]). The error is w's.
+func Matrix(w io.Writer, all []*Performance) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, on := range grouped(all, (*Performance).server) {
+		if i > 0 {
+			fmt.Fprintln(t)
+		}
+		levels := levelsIn(on)
+		fmt.Fprint(t, on[0].server())
+		for _, l := range levels {
+			fmt.Fprintf(t, "\t%s", l)
+		}
+		fmt.Fprintln(t)
+		for _, of := range grouped(on, func(p *Performance) string { return p.Scenario.Name }) {
+			fmt.Fprintln(t, of[0].Scenario.Name+row(of, levels))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("write the matrix: %w", err)
+	}
+	return nil
+}
+
+// row is what the performances of one scenario showed at the levels.
+func row(of []*Performance, levels []history.Level) string {
+	var b strings.Builder
+	for _, l := range levels {
+		b.WriteByte('\t')
+		for _, p := range of {
+			if p.Level == l {
+				b.WriteString(string(p.Shows()))
+			}
+		}
+	}
+	return b.String()
+}
+
+// server is the server's name and the number of its version.
+func (p *Performance) server() string {
+	number, _, _ := strings.Cut(p.Server.Version, " ")
+	number, _, _ = strings.Cut(number, "-")
+	return p.Server.Engine + " " + number
+}
+
+// grouped gives the performances of each key, in the order in which the keys come first.
+func grouped(all []*Performance, key func(*Performance) string) [][]*Performance {
+	at := make(map[string]int)
+	var groups [][]*Performance
+	for _, p := range all {
+		k := key(p)
+		if _, ok := at[k]; !ok {
+			at[k] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[k]] = append(groups[at[k]], p)
+	}
+	return groups
+}
+
+// levelsIn are the levels of the performances, weakest first.
+func levelsIn(all []*Performance) []history.Level {
+	var levels []history.Level
+	for _, p := range all {
+		levels = append(levels, p.Level)
+	}
+	slices.Sort(levels)
+	return slices.Compact(levels)
+}
