@@ -37,7 +37,8 @@ func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
 	if g == nil {
 		return
 	}
-	if s.rows += g.rows; c.plan != nil && counts(c.plan) {
+	// The last tag of a write in pieces counts the last of them, before version 13 all.
+	if s.rows += g.rows; c.plan != nil && counts(c.plan) && st.Affected == c.rows {
 		st.Affected += g.rows
 	}
 	s.arrays |= g.arrays
