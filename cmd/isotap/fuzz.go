@@ -68,7 +68,7 @@ func fuzzCommand() *cobra.Command {
 		for _, target := range targets {
 			tally, err := fuzz(c, target, o)
 			if tally != nil {
-				tally.Text(c.OutOrStdout())
+				err = errors.Join(err, tally.Text(c.OutOrStdout()))
 			}
 			if err != nil {
 				return err

@@ -27,6 +27,7 @@ type Catch struct {
 	Shown, Replays int
 	File           string // the scenario's, or that of all that the round sent; empty: none was written
 	round          *round
+	last           uint64 // the last round's seed that showed it
 }
 
 // keyOf tells findings apart as IsoRel 5.1 does, by the number, order and types of the statements of the transactions
@@ -55,10 +56,12 @@ func onCycle(f *analyzer.Finding, s *history.Stmt) bool {
 func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 	key := keyOf(f, r.level)
 	if c := h.tally.seen[key]; c != nil {
-		c.Seen++
+		if c.last != r.seed {
+			c.Seen, c.last = c.Seen+1, r.seed
+		}
 		return nil
 	}
-	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, round: r}
+	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, round: r, last: r.seed}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
 	h.say("seed %d: %s", r.seed, key)
@@ -68,24 +71,16 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 	return h.save(c, len(h.tally.Catches))
 }
 
-// save writes the report on a catch's round, and all that the round sent.
+// save writes all that a catch's round sent, and keeps the round.
 func (h *hunter) save(c *Catch, n int) error {
-	name := fmt.Sprintf("%02d-%s", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ", "-"))
-	page, err := os.Create(filepath.Join(h.Dir, name+".html"))
-	if err != nil {
-		return fmt.Errorf("write what was found: %w", err)
-	}
-	if err := errors.Join(report.HTML(page, c.round.result), page.Close()); err != nil {
-		return err
-	}
-	c.File = filepath.Join(h.Dir, name+".yaml")
+	c.File = filepath.Join(h.Dir, fmt.Sprintf("%02d-%s.yaml", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ", "-")))
 	if err := write(c.File, c.round.schedule()); err != nil {
 		return err
 	}
 	return h.keep(c.round)
 }
 
-// keep keeps a round's recording, once.
+// keep keeps a round's recording and the report on it, once.
 func (h *hunter) keep(r *round) error {
 	if r.saved != "" {
 		return nil
@@ -97,7 +92,11 @@ func (h *hunter) keep(r *round) error {
 	if err := os.CopyFS(r.saved, os.DirFS(r.recording)); err != nil {
 		return fmt.Errorf("keep the recording: %w", err)
 	}
-	return nil
+	page, err := os.Create(filepath.Join(h.Dir, fmt.Sprintf("report-%d.html", r.seed)))
+	if err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	return errors.Join(report.HTML(page, r.result), page.Close())
 }
 
 func write(name string, s *scenario.Scenario) error {

@@ -2,6 +2,7 @@ package hunt
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func TestHuntsFindWhatIsThere(t *testing.T) {
 			}
 			for _, c := range tally.Catches {
 				readScenario(t, c.File)
-				if _, err := os.Stat(strings.TrimSuffix(c.File, ".yaml") + ".html"); err != nil {
+				if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("report-%d.html", c.Seed))); err != nil {
 					t.Error(err)
 				}
 			}

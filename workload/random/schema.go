@@ -2,11 +2,12 @@ package random
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// A kind of value that a column has.
+// A valueType is the kind of value that a column has.
 type valueType uint8
 
 const (
@@ -14,7 +15,6 @@ const (
 	decimal
 	text
 	date
-	boolean // of conditions; no column has it
 )
 
 // columnTypes are the types' names in CREATE TABLE.
@@ -59,12 +59,7 @@ func (t *table) writable(keys bool) []*column {
 }
 
 func (t *table) isKey(c *column) bool {
-	for _, k := range t.key {
-		if k == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.key, c)
 }
 
 // database makes the tables.
@@ -136,9 +131,9 @@ func (s *source) foreignKey(t *table) {
 		return
 	}
 	actions := []string{"CASCADE", "SET NULL", "RESTRICT", "NO ACTION"}
-	t.columns = append(t.columns, &column{name: "f", of: integer, refers: parent, definition: "INT"})
-	t.columns[len(t.columns)-1].definition = fmt.Sprintf("INT, FOREIGN KEY (f) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s",
-		parent.name, parent.key[0].name, oneOf(s, actions...), oneOf(s, actions...))
+	t.columns = append(t.columns, &column{name: "f", of: integer, refers: parent,
+		definition: fmt.Sprintf("INT, FOREIGN KEY (f) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s",
+			parent.name, parent.key[0].name, oneOf(s, actions...), oneOf(s, actions...))})
 }
 
 // create adds CREATE TABLE and its indexes to the set-up.
@@ -227,8 +222,6 @@ func (s *source) literal(of valueType) string {
 		return fmt.Sprintf("%d.%02d", s.n(20), s.n(100))
 	case text:
 		return oneOf(s, words...)
-	case date:
-		return fmt.Sprintf("'20%02d-%02d-%02d'", s.n(30), 1+s.n(12), 1+s.n(28))
 	}
-	return oneOf(s, "(1 = 1)", "(1 = 0)")
+	return fmt.Sprintf("'20%02d-%02d-%02d'", s.n(30), 1+s.n(12), 1+s.n(28))
 }

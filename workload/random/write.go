@@ -21,7 +21,7 @@ func (s *source) done(sql string) string {
 	return sql
 }
 
-// key draws a value for a key column of a new row. A key of two columns may be that of an old row with another second.
+// newKey draws a value for a key column that hardly any row has.
 func (s *source) newKey() string { return strconv.Itoa(100 + s.n(1_000_000)) }
 
 // row draws the values of a new row for the columns.
@@ -39,7 +39,7 @@ func (s *source) row(t *table, columns []*column, key func() string) string {
 func (s *source) given(t *table) []*column {
 	var all []*column
 	for _, c := range t.writable(true) {
-		if c.required || t.isKey(c) && c.required || s.chance(70) {
+		if c.required || s.chance(70) {
 			all = append(all, c)
 		}
 	}
