@@ -7,6 +7,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // conceal makes the edits by which a statement means what it would mean without isotap's columns, on a
@@ -217,7 +218,7 @@ func (c *concealer) loadList(n *ast.LoadDataStmt) {
 func (c *concealer) prepared(n *ast.PrepareStmt) {
 	st := c.pl.st
 	last := st.last()
-	if n.SQLVar != nil || st.toks[last].kind != str || stringMark(st.tok(last)) != markString {
+	if n.SQLVar != nil || st.toks[last].kind != str || shape.MarkOfString(st.tok(last)) != shape.StringMark {
 		return
 	}
 	from, to := st.toks[last].start+1, st.toks[last].end-1

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // A template makes the plans of all statements that differ from one that was planned in the values of
@@ -92,15 +93,6 @@ func (st *statement) place(a anchor) int {
 	return st.toks[a.token].end + a.bytes
 }
 
-// The marks that stand for plain literals in a skeleton. No token of a statement that is not broken
-// begins with such a byte.
-const (
-	markNone    = 0x00 // not a plain literal
-	markInteger = 0x01
-	markDecimal = 0x02
-	markString  = 0x03
-)
-
 // skeleton appends the statement with a mark in the place of every plain literal. Statements with the
 // same skeleton have the same plan but for Args and for the client's text in Pieces.
 func (st *statement) skeleton(b []byte) []byte {
@@ -111,57 +103,22 @@ func (st *statement) skeleton(b []byte) []byte {
 		if by && (st.is(i-1, "BY") || st.mark(i-1, ",")) {
 			continue
 		}
-		if mark := st.literalMark(i); mark != markNone {
-			b = append(append(b, st.text[pos:t.start]...), mark)
+		if mark := st.literalMark(i); mark != shape.NoMark {
+			b = append(append(b, st.text[pos:t.start]...), byte(mark))
 			pos = t.end
 		}
 	}
 	return append(b, st.text[pos:]...)
 }
 
-func (st *statement) literalMark(i int) byte {
+func (st *statement) literalMark(i int) shape.Mark {
 	switch st.toks[i].kind {
 	case number:
-		return numberMark(st.tok(i))
+		return shape.MarkOfNumber(st.tok(i))
 	case str:
-		return stringMark(st.tok(i))
+		return shape.MarkOfString(st.tok(i))
 	}
-	return markNone
-}
-
-// maxPlainNumber is how many bytes a plain number has at most: such a number fits every type that the
-// parser gives it.
-const maxPlainNumber = 15
-
-// numberMark gives the mark of a number that has digits only, or a point between digits.
-func numberMark(s string) byte {
-	mark := byte(markInteger)
-	for i := range len(s) {
-		switch {
-		case s[i] == '.':
-			mark = markDecimal
-		case !isDigit(s[i]):
-			return markNone
-		}
-	}
-	if len(s) > maxPlainNumber || s[0] == '.' || s[len(s)-1] == '.' {
-		return markNone
-	}
-	return mark
-}
-
-// stringMark gives the mark of a string that begins and ends with its only quotes, and in which nothing
-// needs to be unescaped.
-func stringMark(s string) byte {
-	if s[0] != '\'' && s[0] != '"' {
-		return markNone
-	}
-	for i := 1; i < len(s)-1; i++ {
-		if s[i] == '\\' || s[i] == s[0] {
-			return markNone
-		}
-	}
-	return markString
+	return shape.NoMark
 }
 
 // repeats says whether statements like this one are planned from templates.

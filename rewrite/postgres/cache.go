@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/plancache"
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // A Cache keeps the scripts of the texts that were planned last, by their text and their session's settings,
@@ -85,7 +86,7 @@ func (c *Cache) templates(d *draft) bool {
 	if c.rewriter.Load().options.Predicates { // which hold literals
 		return false
 	}
-	return d.unreadable == "" && len(d.text) <= maxTemplated && !strings.ContainsAny(d.text, "\x01\x02\x03")
+	return d.unreadable == "" && len(d.text) <= maxTemplated && !strings.ContainsAny(d.text, shape.Marks)
 }
 
 // maxReused bounds the tokens that a draft keeps memory for.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // A template makes the scripts of all texts that differ from one that was planned in the values of their plain
@@ -98,13 +99,6 @@ func (a anchor) place(toks []token) int {
 	return toks[a.token].end + a.bytes
 }
 
-// The marks that stand for plain literals in a skeleton. A text with such bytes has no skeleton.
-const (
-	markInteger = 0x01
-	markDecimal = 0x02
-	markString  = 0x03
-)
-
 // skeleton appends the text with a mark in the place of every plain literal in its queries. Texts with the same
 // skeleton have the same script but for Args and for the client's text in Pieces.
 func skeleton(b []byte, text string, statements []statement) []byte {
@@ -121,8 +115,8 @@ func skeleton(b []byte, text string, statements []statement) []byte {
 			if by && (st.is(i-1, "BY") || st.mark(i-1, ",") || st.mark(i-1, "(")) {
 				continue
 			}
-			if m := st.literalMark(i); m != 0 {
-				b = append(append(b, text[pos:t.start]...), m)
+			if mark := st.literalMark(i); mark != shape.NoMark {
+				b = append(append(b, text[pos:t.start]...), byte(mark))
 				pos = t.end
 			}
 		}
@@ -130,49 +124,15 @@ func skeleton(b []byte, text string, statements []statement) []byte {
 	return append(b, text[pos:]...)
 }
 
-// literalMark gives the mark of a plain literal; 0 for every other token.
-func (st *statement) literalMark(i int) byte {
+// literalMark gives the mark of a plain literal; NoMark for every other token.
+func (st *statement) literalMark(i int) shape.Mark {
 	switch st.toks[i].kind {
 	case number:
-		return numberMark(st.tok(i))
+		return shape.MarkOfNumber(st.tok(i))
 	case str:
-		return stringMark(st.tok(i))
+		return shape.MarkOfString(st.tok(i))
 	}
-	return 0
-}
-
-// maxPlainNumber is how many bytes a plain number has at most.
-const maxPlainNumber = 15
-
-// numberMark gives the mark of a number that has digits only, or a point between digits.
-func numberMark(s string) byte {
-	m := byte(markInteger)
-	for i := range len(s) {
-		switch {
-		case s[i] == '.':
-			m = markDecimal
-		case !isDigit(s[i]):
-			return 0
-		}
-	}
-	if len(s) > maxPlainNumber || s[0] == '.' || s[len(s)-1] == '.' {
-		return 0
-	}
-	return m
-}
-
-// stringMark gives the mark of a string that begins and ends with its only quotes, and in which nothing may
-// need to be unescaped.
-func stringMark(s string) byte {
-	if s[0] != '\'' {
-		return 0
-	}
-	for i := 1; i < len(s)-1; i++ {
-		if s[i] == '\\' || s[i] == '\'' {
-			return 0
-		}
-	}
-	return markString
+	return shape.NoMark
 }
 
 // holdsForAll says whether what was decided holds for all texts with the skeleton: that the grammar gave up may
