@@ -13,6 +13,10 @@
 //   - unfold.go: linear programs, LTPs (6.1): no loop runs more than twice.
 //   - tables.go: Tables 1a and 1b and the other conditions of both algorithms, as data.
 //   - summary.go: the summary graph (6.2, Algorithm 1).
+//   - structure.go, robustness.go: cycles that are dangerous (6.3, Algorithm 2), and the questions to ask.
+//   - snapshot.go: what is vulnerable under SNAPSHOT ISOLATION, which the paper does not treat.
+//   - subsets.go: maximal robust subsets (7.2).
+//   - smallbank.go, tpcc.go, auction.go: the paper's benchmarks (7.1).
 //
 // The package is pure: no input or output, no goroutines, and it imports nothing of isotap.
 package robust
