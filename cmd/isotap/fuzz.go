@@ -34,6 +34,7 @@ Exit status:
 func fuzzCommand() *cobra.Command {
 	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3}
 	var on places
+	seen := observing{itemsMode, systemIdentity}
 	var isolation, profile string
 	c := &cobra.Command{
 		Use:     "fuzz",
@@ -44,6 +45,7 @@ func fuzzCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	on.flags(c, "hunt")
+	seen.flags(c)
 	f.StringVar(&isolation, "isolation", "all", "levels, separated by commas, or all that the server has: they take turns")
 	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt; reducing what was found takes its own time")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
@@ -58,7 +60,11 @@ func fuzzCommand() *cobra.Command {
 		if o.Profile, err = readProfile(profile); err != nil {
 			return err
 		}
-		o.Version, o.Log = isotapVersion(), c.ErrOrStderr()
+		onStage, err := seen.options()
+		if err != nil {
+			return err
+		}
+		o.Version, o.Log = onStage.Version, c.ErrOrStderr()
 		targets, stop, err := on.open(c)
 		if err != nil {
 			return err
@@ -66,7 +72,7 @@ func fuzzCommand() *cobra.Command {
 		defer func() { err = errors.Join(err, stop()) }()
 		var status exitStatus
 		for _, target := range targets {
-			tally, err := fuzz(c, target, o)
+			tally, err := fuzz(c, target, onStage, o)
 			if tally != nil {
 				err = errors.Join(err, tally.Text(c.OutOrStdout()))
 			}
@@ -83,8 +89,8 @@ func fuzzCommand() *cobra.Command {
 }
 
 // fuzz hunts on one server.
-func fuzz(c *cobra.Command, target catalog.Target, o hunt.Options) (tally *hunt.Tally, err error) {
-	s, err := stage.Open(c.Context(), target, stage.Options{Version: o.Version})
+func fuzz(c *cobra.Command, target catalog.Target, onStage stage.Options, o hunt.Options) (tally *hunt.Tally, err error) {
+	s, err := stage.Open(c.Context(), target, onStage)
 	if err != nil {
 		return nil, err
 	}

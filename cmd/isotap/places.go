@@ -10,7 +10,37 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/engine"
+	"github.com/isotap/isotap/internal/stage"
 )
+
+// An observing says how isotap's own clients are observed; settings of the same names say it of a proxy.
+type observing struct{ mode, identity string }
+
+// flags adds the flags that say so; what o holds is the default.
+func (o *observing) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.mode, "mode", o.mode, "items records row reads and writes, predicates also what conditions did not find (on TiDB it is items)")
+	c.Flags().StringVar(&o.identity, "row-identity", o.identity, "what PostgreSQL's row versions are known by: system (its system columns) or columns (isotap's)")
+	complete(c, "mode", itemsMode, predicatesMode)
+	complete(c, "row-identity", systemIdentity, columnsIdentity)
+}
+
+// The values of an observing.
+const (
+	itemsMode, predicatesMode       = "items", "predicates"
+	systemIdentity, columnsIdentity = "system", "columns"
+)
+
+// options gives those of a stage.
+func (o *observing) options() (stage.Options, error) {
+	s := stage.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode, Version: isotapVersion()}
+	if !s.Predicates && o.mode != itemsMode {
+		return s, fmt.Errorf("--mode: %q is neither %s nor %s", o.mode, itemsMode, predicatesMode)
+	}
+	if !s.Columns && o.identity != systemIdentity {
+		return s, fmt.Errorf("--row-identity: %q is neither %s nor %s", o.identity, systemIdentity, columnsIdentity)
+	}
+	return s, nil
+}
 
 // places are the servers that isotap's own clients work on: throw-away ones, or those at URLs.
 type places struct{ engines, upstreams []string }

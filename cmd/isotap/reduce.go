@@ -22,6 +22,7 @@ written in, or of your own.`
 
 func reduceCommand() *cobra.Command {
 	var on places
+	seen := observing{predicatesMode, columnsIdentity}
 	var isolation, anomaly, out string
 	c := &cobra.Command{
 		Use:     "reduce FILE",
@@ -32,6 +33,7 @@ func reduceCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	on.flags(c, "play")
+	seen.flags(c)
 	f.StringVar(&isolation, "isolation", "", "the level to play at; the file's own when not set")
 	f.StringVar(&anomaly, "anomaly", "", "what must stay, by isotap's name; the first that the replay shows when not set")
 	f.StringVarP(&out, "out", "o", "", "write the smaller scenario to this file")
@@ -48,6 +50,10 @@ func reduceCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("--isolation: %w", err)
 		}
+		onStage, err := seen.options()
+		if err != nil {
+			return err
+		}
 		targets, stop, err := on.open(c)
 		if err != nil {
 			return err
@@ -56,7 +62,7 @@ func reduceCommand() *cobra.Command {
 		if len(targets) != 1 {
 			return errors.New("a scenario is reduced on one server: name one --engine or --upstream")
 		}
-		s, err := stage.Open(c.Context(), targets[0], stage.Options{Version: isotapVersion()})
+		s, err := stage.Open(c.Context(), targets[0], onStage)
 		if err != nil {
 			return err
 		}

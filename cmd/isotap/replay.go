@@ -31,6 +31,7 @@ Exit status:
 // A replaying is what the flags of `isotap replay` say.
 type replaying struct {
 	on        places
+	seen      observing
 	isolation string
 	expect    bool
 	direct    bool
@@ -50,7 +51,7 @@ const (
 type script []*scenario.Scenario
 
 func replayCommand() *cobra.Command {
-	var o replaying
+	o := replaying{seen: observing{predicatesMode, columnsIdentity}}
 	c := &cobra.Command{
 		Use:     "replay FILE...",
 		Short:   "Play interleaved scripts, and say what they show",
@@ -59,6 +60,7 @@ func replayCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	o.on.flags(c, "play")
+	o.seen.flags(c)
 	f.StringVar(&o.isolation, "isolation", "", "levels, separated by commas, or all that the server has; the files' own when not set")
 	f.BoolVar(&o.direct, "direct", false, "play on the server itself, not through isotap; nothing is found then")
 	f.StringVar(&o.format, "format", textFormat, "text, or isolationtester: as PostgreSQL's expected/*.out have it")
@@ -93,13 +95,17 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if err != nil {
 		return fmt.Errorf("--isolation: %w", err)
 	}
+	onStage, err := o.onStage()
+	if err != nil {
+		return err
+	}
 	targets, stop, err := o.on.open(c)
 	if err != nil {
 		return err
 	}
 	status := exitStatus(0)
 	for _, target := range targets {
-		unexpected, err := o.play(c, target, scripts, levels)
+		unexpected, err := o.play(c, target, onStage, scripts, levels)
 		if err != nil {
 			return errors.Join(err, stop())
 		}
@@ -108,6 +114,16 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 		}
 	}
 	return errors.Join(o.sum(c), stop(), status.orNil())
+}
+
+// onStage says how scripts are played.
+func (o *replaying) onStage() (stage.Options, error) {
+	s, err := o.seen.options()
+	if o.format == isolationTesterFormat { // it shows no findings, and tables as they are
+		s.Columns, s.Predicates = false, false
+	}
+	s.Direct = o.direct
+	return s, err
 }
 
 // sum prints what is said of all that was played.
@@ -163,9 +179,8 @@ func parseLevels(text string) ([]history.Level, error) {
 }
 
 // play plays the scripts on one server.
-func (o *replaying) play(c *cobra.Command, target catalog.Target, scripts []script, levels []history.Level) (unexpected bool, err error) {
-	most := o.format == textFormat // the other shows no findings
-	s, err := stage.Open(c.Context(), target, stage.Options{Direct: o.direct, Columns: most, Predicates: most, Version: isotapVersion()})
+func (o *replaying) play(c *cobra.Command, target catalog.Target, onStage stage.Options, scripts []script, levels []history.Level) (unexpected bool, err error) {
+	s, err := stage.Open(c.Context(), target, onStage)
 	if err != nil {
 		return false, err
 	}

@@ -24,7 +24,7 @@ func openStage(t *testing.T, url string) *stage.Stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.Open(t.Context(), target, stage.Options{})
+	s, err := stage.Open(t.Context(), target, stage.Options{Predicates: true})
 	if err != nil {
 		t.Fatal(err)
 	}

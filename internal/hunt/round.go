@@ -39,7 +39,8 @@ func (h *hunter) round(ctx context.Context, seed uint64, level history.Level) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r.recording = filepath.Join(dir, "recording")
-	o := scratch.Options{Database: database, Recording: r.recording, Version: h.Version}
+	seen := h.stage.Options()
+	o := scratch.Options{Database: database, Recording: r.recording, Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
 	if r.result, err = scratch.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		return err
 	}

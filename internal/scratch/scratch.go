@@ -22,8 +22,10 @@ import (
 type Options struct {
 	Database string // its name; one that is there is made anew
 	// Recording is the directory of the recording, which stays; empty: it is a temporary one.
-	Recording string
-	Version   string // isotap's own
+	Recording  string
+	Columns    bool   // see tap.Options
+	Predicates bool   // see tap.Options
+	Version    string // isotap's own
 }
 
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
@@ -64,7 +66,7 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 		}
 	}()
 	target.Database = o.Database
-	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Version: o.Version})
+	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Columns: o.Columns, Predicates: o.Predicates, Version: o.Version})
 	if err != nil {
 		return run, err
 	}

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Direct     bool   // play on the server itself: nothing is recorded, and so nothing found
 	Columns    bool   // see tap.Options
-	Predicates bool   // see tap.Options; on PostgreSQL only
+	Predicates bool   // see tap.Options; of no effect on TiDB
 	Version    string // isotap's own
 }
 
@@ -61,6 +61,7 @@ func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error)
 	if s.Server, err = identify(ctx, s.target); err != nil {
 		return nil, err
 	}
+	s.options.Predicates = o.Predicates && s.Server.Engine != "tidb"
 	if s.runner, err = replay.NewRunner(ctx, s.direct); err != nil {
 		return nil, err
 	}
@@ -87,6 +88,9 @@ func identify(ctx context.Context, target catalog.Target) (history.Server, error
 
 // Target is the server's address.
 func (s *Stage) Target() catalog.Target { return s.target }
+
+// Options are those that it was opened with, as far as the server has what they ask for.
+func (s *Stage) Options() Options { return s.options }
 
 // Close ends the Stage's connections. Nothing may be playing.
 func (s *Stage) Close() error { return s.runner.Close() }
@@ -136,7 +140,7 @@ const drain = 10 * time.Second
 // record plays the scenario through a tap.
 func (s *Stage) record(ctx context.Context, p *Performance, recording string) (run history.Run, err error) {
 	t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Drain: drain,
-		Columns: s.options.Columns, Predicates: s.options.Predicates && s.target.Family == catalog.PostgreSQL, Version: s.options.Version})
+		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
 	if err != nil {
 		return run, err
 	}

@@ -21,7 +21,7 @@ func inModePredicates(o *Options) { o.Predicates = true }
 // and make one each: neither reads a row that the other writes. Rooms and names differ only by case and blanks at the
 // end, which the column's collation does not see.
 func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
-	for name, parameters := range map[string]string{"text": "interpolateParams=true", "prepared": ""} {
+	for name, parameters := range map[string]string{"text": "interpolateParams=true", "prepared": "", "not in UTF-8": "charset=latin1"} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, inModePredicates, "CREATE TABLE booking (id INT AUTO_INCREMENT PRIMARY KEY, room VARCHAR(20) NOT NULL, since DATETIME NOT NULL, till DATETIME NOT NULL, "+
 				"made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, who TEXT)", "INSERT INTO booking (room, since, till) VALUES ('blue', '2026-11-01', '2026-11-02')")

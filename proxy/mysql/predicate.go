@@ -46,7 +46,7 @@ func (s *Session) predicates(o *observed, literals []string) []history.Predicate
 	var out []history.Predicate
 	for i := range o.plan.Predicates {
 		open := &o.plan.Predicates[i]
-		if where, ok := open.Close(literals); ok {
+		if where, ok := open.Close(literals); ok && s.env.SameInUTF8(where) {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where, Settings: s.literals.LiteralSettings})
 		}
 	}

@@ -19,7 +19,7 @@ type choice struct {
 // predicates gives what the statement chooses rows by, its literals in their places.
 func (pl *planner) predicates() []rewrite.Predicate {
 	c := pl.chosen
-	if c == nil || pl.plan.Observation != history.Exact {
+	if c == nil || pl.plan.Observation != history.Exact || !pl.session.SameInUTF8(pl.st.text) {
 		return nil
 	}
 	p := rewrite.Predicate{Table: c.table, Of: c.of, As: c.as, Where: []string{""}}
@@ -45,7 +45,7 @@ func skips(t ast.SelectLockType) bool {
 // choose takes note of a WHERE clause over one table, if its value hangs on the row alone.
 func (pl *planner) choose(refs *ast.TableRefsClause, where ast.ExprNode) {
 	name, err := onlyTable(refs, "")
-	if err != nil || !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || !pl.session.utf8() || pl.st.executable >= 0 ||
+	if err != nil || !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || pl.st.executable >= 0 ||
 		len(name.PartitionNames) > 0 || name.TableSample != nil || name.AsOf != nil {
 		return
 	}
