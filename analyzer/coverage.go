@@ -40,10 +40,10 @@ func (c *Coverage) countStmt(s *history.Stmt) {
 	}
 	if n := one.Statements(); n > 0 {
 		c.Statements += n
-		c.Kinds[s.Kind] = c.Kinds[s.Kind].plus(one)
+		c.Kinds[s.Kind] = c.Kinds[s.Kind].Plus(one)
 		if one.Exact == 0 {
 			c.Reasons[s.Reason]++
-			c.Causes[s.Reason] = c.Causes[s.Reason].plus(one)
+			c.Causes[s.Reason] = c.Causes[s.Reason].Plus(one)
 		}
 	}
 	for i := range s.Accesses {
@@ -56,6 +56,7 @@ func (c *Coverage) countStmt(s *history.Stmt) {
 	}
 }
 
-func (o Observed) plus(p Observed) Observed {
+// Plus adds two counts.
+func (o Observed) Plus(p Observed) Observed {
 	return Observed{o.Exact + p.Exact, o.Inexact + p.Inexact, o.Opaque + p.Opaque}
 }

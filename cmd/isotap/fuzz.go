@@ -24,15 +24,15 @@ made small and can be played again with isotap replay.
 A seed gives the same databases and transactions each time; how the sessions' statements fall in between
 each other is the server's.
 
-The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops the database
-isotap_fuzz.
+The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops databases
+named isotap_fuzz.
 
 Exit status:
   0   no violation was found: nothing that the level, as the server documents it, forbids
   1   there was one, or the server did what no healthy server does, or isotap itself failed`
 
 func fuzzCommand() *cobra.Command {
-	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3}
+	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
 	var on places
 	seen := observing{itemsMode, systemIdentity}
 	var isolation, profile string
@@ -50,6 +50,7 @@ func fuzzCommand() *cobra.Command {
 	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt; reducing what was found takes its own time")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
+	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
 	f.StringVar(&profile, "profile", "", "YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")

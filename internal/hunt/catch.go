@@ -64,6 +64,7 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, round: r, last: r.seed}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
+	h.tally.Levels[r.level].of(f).Unique++
 	h.say("seed %d: %s", r.seed, key)
 	if h.Dir == "" {
 		return nil

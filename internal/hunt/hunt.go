@@ -3,7 +3,8 @@
 // recorded, and keeps what no earlier round has shown (IsoRel 5.1: the number, order and types of the statements are
 // others), made small by scenario/reduce.
 //
-// hunt.go goes round and round, round.go is one round, catch.go what was found, reduce.go makes it small.
+// hunt.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
+// small.
 package hunt
 
 import (
@@ -12,9 +13,9 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/workload/random"
@@ -26,6 +27,7 @@ type Options struct {
 	Duration time.Duration
 	Rounds   int    // the most; 0: as many as Duration allows
 	Seed     uint64 // that of the first round; each further one has the next
+	Lanes    int    // how many rounds go on at the same time, each in a database of its own; 0: one
 	Profile  random.Profile
 	Dir      string // where findings go, a directory that is made; empty: nowhere
 	Reduce   int    // how many findings of each anomaly, class and level to make small
@@ -35,40 +37,13 @@ type Options struct {
 	Progress func(*Tally)
 }
 
-// A Tally is what a hunt has come to.
-type Tally struct {
-	Server     history.Server
-	Began      time.Time
-	Rounds     int
-	Random     random.Outcome // of all rounds; without steps
-	Coverage   analyzer.Observed
-	Levels     map[history.Level]*LevelTally
-	Catches    []*Catch
-	Abnormal   []string // what no healthy server does
-	seen       map[string]*Catch
-	transacted time.Duration // the time in which sessions worked
-}
-
-// A LevelTally counts the findings at one level.
-type LevelTally struct {
-	Rounds, Transactions int
-	Violations, Hazards  map[analyzer.Anomaly]int
-}
-
-// TransactionsPerSecond is how fast the sessions worked, without set-up and analysis.
-func (t *Tally) TransactionsPerSecond() float64 {
-	if t.transacted == 0 {
-		return 0
-	}
-	return float64(t.Random.Transactions) / t.transacted.Seconds()
-}
-
 // A hunter is the state of one hunt.
 type hunter struct {
 	Options
 	stage *stage.Stage
+	mu    sync.Mutex // for tally, and what it holds
 	tally *Tally
-	mu    sync.Mutex // for Log
+	log   sync.Mutex // for Log
 }
 
 // Run hunts on a stage's server until the duration is over, the rounds are, or ctx ends, which is no error.
@@ -84,11 +59,7 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 			return nil, fmt.Errorf("make the directory for what is found: %w", err)
 		}
 	}
-	h := &hunter{Options: o, stage: s, tally: &Tally{Server: s.Server, Began: time.Now(), Levels: make(map[history.Level]*LevelTally), seen: make(map[string]*Catch)}}
-	h.tally.Random.Mistakes = make(map[string]*random.Mistake)
-	for _, l := range o.Levels {
-		h.tally.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]int), Hazards: make(map[analyzer.Anomaly]int)}
-	}
+	h := &hunter{Options: o, stage: s, tally: newTally(s.Server, o.Levels)}
 	err := h.rounds(ctx)
 	if err == nil && o.Reduce > 0 {
 		err = h.reduceAll(ctx)
@@ -99,20 +70,43 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 	return h.tally, err
 }
 
-// rounds runs rounds until there are enough.
+// rounds runs rounds until there are enough, as many at once as there are lanes.
 func (h *hunter) rounds(ctx context.Context) error {
 	if h.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.Duration)
 		defer cancel()
 	}
-	for n := 0; ctx.Err() == nil && (h.Rounds == 0 || n < h.Rounds); n++ {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	began := time.Now()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for lane := range max(h.Lanes, 1) {
+		all.Go(func() {
+			if err := h.lane(ctx, lane, &next); err != nil {
+				fail(err)
+			}
+		})
+	}
+	all.Wait()
+	h.tally.Hunted = time.Since(began)
+	if err := context.Cause(ctx); err != context.DeadlineExceeded {
+		return err
+	}
+	return nil
+}
+
+// lane runs one round after the other in a database of its own. next counts the rounds of all lanes.
+func (h *hunter) lane(ctx context.Context, lane int, next *atomic.Int64) error {
+	for n := int(next.Add(1) - 1); ctx.Err() == nil && (h.Rounds == 0 || n < h.Rounds); n = int(next.Add(1) - 1) {
 		seed := h.Seed + uint64(n)
-		if err := h.round(ctx, seed, h.Levels[n%len(h.Levels)]); err != nil && ctx.Err() == nil {
+		r := h.newRound(seed, h.Levels[n%len(h.Levels)])
+		if err := h.round(ctx, r, databaseOf(lane)); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
 			return fmt.Errorf("round %d (seed %d): %w", n+1, seed, err)
-		}
-		if h.Progress != nil {
-			h.Progress(h.tally)
 		}
 	}
 	return nil

@@ -50,8 +50,8 @@ func (h *hunter) reduceAll(ctx context.Context) error {
 
 // say writes a line to the log.
 func (h *hunter) say(format string, args ...any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.log.Lock()
+	defer h.log.Unlock()
 	fmt.Fprintf(h.Log, format+"\n", args...)
 }
 

@@ -16,8 +16,13 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// database is the name of each round's database.
-const database = "isotap_fuzz"
+// databaseOf names the database in which a lane has its rounds.
+func databaseOf(lane int) string {
+	if lane == 0 {
+		return "isotap_fuzz"
+	}
+	return fmt.Sprintf("isotap_fuzz_%d", lane+1)
+}
 
 // A round is one random database at one level.
 type round struct {
@@ -27,12 +32,16 @@ type round struct {
 	recording string // its directory, while the round is counted
 	outcome   *random.Outcome
 	result    *analyzer.Result
-	saved     string // where the recording is kept; empty: it is not
+	worked    time.Duration // how long the sessions did
+	saved     string        // where the recording is kept; empty: it is not
+}
+
+func (h *hunter) newRound(seed uint64, level history.Level) *round {
+	return &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine}, h.Profile, seed), level: level, seed: seed}
 }
 
 // round runs one round and takes stock of it.
-func (h *hunter) round(ctx context.Context, seed uint64, level history.Level) (err error) {
-	r := &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine}, h.Profile, seed), level: level, seed: seed}
+func (h *hunter) round(ctx context.Context, r *round, database string) (err error) {
 	dir, err := os.MkdirTemp("", "isotap-fuzz-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the recording: %w", err)
@@ -44,7 +53,15 @@ func (h *hunter) round(ctx context.Context, seed uint64, level history.Level) (e
 	if r.result, err = scratch.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		return err
 	}
-	return h.count(r)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.count(r); err != nil {
+		return err
+	}
+	if h.Progress != nil {
+		h.Progress(h.tally)
+	}
+	return nil
 }
 
 // transact runs the set-up, the transactions and the last reads.
@@ -61,7 +78,7 @@ func (h *hunter) transact(ctx context.Context, r *round, dsn string) error {
 	}
 	began := time.Now()
 	r.outcome, err = random.Run(ctx, r.generator, r.level, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
-	h.tally.transacted += time.Since(began)
+	r.worked = time.Since(began)
 	if err != nil {
 		return err
 	}
@@ -75,38 +92,13 @@ func (h *hunter) transact(ctx context.Context, r *round, dsn string) error {
 
 // count adds a round to the tally, and keeps what is new.
 func (h *hunter) count(r *round) error {
-	t, o := h.tally, r.outcome
-	t.Rounds++
-	t.Random.Transactions += o.Transactions
-	t.Random.Committed += o.Committed
-	t.Random.Refused += o.Refused
-	t.Random.Statements += o.Statements
-	t.Random.Failed += o.Failed
-	for code, m := range o.Mistakes {
-		if t.Random.Mistakes[code] == nil {
-			t.Random.Mistakes[code] = &random.Mistake{Code: code, Message: m.Message, SQL: m.SQL}
-		}
-		t.Random.Mistakes[code].Count += m.Count
-	}
-	for _, odd := range o.Odd {
-		t.Abnormal = append(t.Abnormal, fmt.Sprintf("seed %d, %s: %s", r.seed, r.level, odd))
-	}
-	c := r.result.Coverage
-	t.Coverage.Exact, t.Coverage.Inexact, t.Coverage.Opaque = t.Coverage.Exact+c.Exact, t.Coverage.Inexact+c.Inexact, t.Coverage.Opaque+c.Opaque
-	at := t.Levels[r.level]
-	at.Rounds++
-	at.Transactions += o.Transactions
+	h.tally.add(r)
 	for _, f := range r.result.Findings {
-		if f.Class == analyzer.Violation {
-			at.Violations[f.Anomaly] += f.Count
-		} else {
-			at.Hazards[f.Anomaly] += f.Count
-		}
 		if err := h.catch(r, f); err != nil {
 			return err
 		}
 	}
-	if len(o.Odd) > 0 && h.Dir != "" {
+	if len(r.outcome.Odd) > 0 && h.Dir != "" {
 		if err := write(filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d.yaml", r.seed)), r.schedule()); err != nil {
 			return err
 		}

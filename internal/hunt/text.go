@@ -2,11 +2,14 @@ package hunt
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
@@ -22,19 +25,13 @@ func (t *Tally) Failed() bool {
 	return len(t.Abnormal) > 0
 }
 
-// Text writes the tally as a table by level, then each catch. The error is w's.
+// Text writes the tally: what was run, how well it was seen, a table of what was found by level, then each catch. The
+// error is w's.
 func (t *Tally) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	r := &t.Random
-	fmt.Fprintf(b, "%s %s: %d rounds in %s, %d transactions (%.0f a second while sessions worked), %d committed, %d refused\n",
-		t.Server.Engine, t.Server.Version, t.Rounds, time.Since(t.Began).Round(time.Second), r.Transactions, t.TransactionsPerSecond(), r.Committed, r.Refused)
-	fmt.Fprintf(b, "%d statements, %s of them succeeded; %s observed exactly\n", r.Statements, share(r.Statements-r.Failed, r.Statements), share(t.Coverage.Exact, t.Coverage.Statements()))
-	for _, level := range slices.Sorted(maps.Keys(t.Levels)) {
-		l := t.Levels[level]
-		if l.Rounds > 0 {
-			fmt.Fprintf(b, "%-16s  %d transactions; violations: %s; hazards: %s\n", level, l.Transactions, counts(l.Violations), counts(l.Hazards))
-		}
-	}
+	t.run(b)
+	t.coverage(b)
+	t.table(b)
 	if len(t.Catches) > 0 {
 		fmt.Fprintf(b, "%d unique findings:\n", len(t.Catches))
 	}
@@ -48,6 +45,85 @@ func (t *Tally) Text(w io.Writer) error {
 		return fmt.Errorf("write the tally: %w", err)
 	}
 	return nil
+}
+
+// run writes what was run, and how fast.
+func (t *Tally) run(w io.Writer) {
+	r, hunted := &t.Random, t.Hunted
+	if hunted == 0 {
+		hunted = time.Since(t.Began)
+	}
+	fmt.Fprintf(w, "%s %s: %d rounds in %s, %d transactions (%.0f a second; %.0f while a round's sessions worked), %d committed, %d refused\n",
+		t.Server.Engine, t.Server.Version, t.Rounds, hunted.Round(time.Second), r.Transactions, float64(r.Transactions)/hunted.Seconds(), t.TransactionsPerSecond(), r.Committed, r.Refused)
+}
+
+// coverage writes how well the statements were observed, by kind, and why some were not.
+func (t *Tally) coverage(w io.Writer) {
+	all := t.Observed()
+	fmt.Fprintf(w, "%d statements, %s of them succeeded; %s observed exactly, %s opaque\n", t.Random.Statements,
+		share(t.Random.Statements-t.Random.Failed, t.Random.Statements), share(all.Exact, all.Statements()), share(all.Opaque, all.Statements()))
+	var kinds []string
+	for _, k := range slices.Sorted(maps.Keys(t.Kinds)) {
+		kinds = append(kinds, fmt.Sprintf("%s %s of %d", k, share(t.Kinds[k].Exact, t.Kinds[k].Statements()), t.Kinds[k].Statements()))
+	}
+	fmt.Fprintf(w, "observed exactly, the rounds' own reads among them: %s\n", strings.Join(kinds, ", "))
+	if len(t.Reasons) == 0 {
+		return
+	}
+	byCount := slices.SortedFunc(maps.Keys(t.Reasons), func(a, b string) int {
+		return cmp.Or(t.Reasons[b]-t.Reasons[a], strings.Compare(a, b))
+	})
+	for i, reason := range byCount {
+		byCount[i] = fmt.Sprintf("%d %s", t.Reasons[reason], reason)
+	}
+	fmt.Fprintf(w, "the others by reason: %s\n", strings.Join(byCount, ", "))
+}
+
+// table writes how often each anomaly was found at each level, and in parentheses how many of these are unique.
+func (t *Tally) table(w io.Writer) {
+	levels := slices.Sorted(maps.Keys(t.Levels))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(name string, cell func(*LevelTally) string) {
+		fmt.Fprintf(table, "%-23s\t", name) // the names are on the left
+		for _, l := range levels {
+			fmt.Fprintf(table, "%s\t", cell(t.Levels[l]))
+		}
+		fmt.Fprintln(table)
+	}
+	fmt.Fprintf(table, "%-23s\t", "")
+	for _, l := range levels {
+		fmt.Fprintf(table, "%s\t", l)
+	}
+	fmt.Fprintln(table)
+	row("transactions", func(l *LevelTally) string { return strconv.Itoa(l.Transactions) })
+	for _, class := range []analyzer.Class{analyzer.Violation, analyzer.Hazard} {
+		row(string(class)+"s", func(l *LevelTally) string { return l.all(class).String() })
+		for _, a := range t.anomalies(class) {
+			row("  "+string(a), func(l *LevelTally) string { return l.found(class)[a].String() })
+		}
+	}
+	_ = table.Flush() // w is a buffer, which keeps the error
+}
+
+// String gives the times and, in parentheses, how many are unique; a dash for none.
+func (f *Found) String() string {
+	if f == nil || f.Times == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d (%d)", f.Times, f.Unique)
+}
+
+// anomalies are those of a class that were found, in the order of the alphabet.
+func (t *Tally) anomalies(class analyzer.Class) []analyzer.Anomaly {
+	found := make(map[analyzer.Anomaly]bool)
+	for _, l := range t.Levels {
+		for a := range l.found(class) {
+			found[a] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b analyzer.Anomaly) int {
+		return strings.Compare(strings.ToLower(string(a)), strings.ToLower(string(b)))
+	})
 }
 
 func (c *Catch) reduced() string {
@@ -65,16 +141,4 @@ func share(part, whole int) string {
 		return "none"
 	}
 	return fmt.Sprintf("%.1f%%", 100*float64(part)/float64(whole))
-}
-
-// counts lists anomalies by how often they were found.
-func counts(found map[analyzer.Anomaly]int) string {
-	if len(found) == 0 {
-		return "none"
-	}
-	var all []string
-	for _, a := range slices.Sorted(maps.Keys(found)) {
-		all = append(all, fmt.Sprintf("%d %s", found[a], a))
-	}
-	return strings.Join(all, ", ")
 }

@@ -78,7 +78,9 @@ func Run(ctx context.Context, g *Generator, level history.Level, connect func(ct
 // begin gives what a session begins with.
 func (e Engine) begin(level history.Level) []string {
 	if e.postgresql() {
-		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'"}
+		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'",
+			// A deadlock is looked for after a second otherwise, in which nobody gets on. Only a superuser may set it.
+			"SELECT set_config('deadlock_timeout', '20ms', false) FROM pg_user WHERE usename = current_user AND usesuper"}
 	}
 	return []string{workload.MySQL.SetLevel(level), "SET SESSION innodb_lock_wait_timeout = 5"}
 }

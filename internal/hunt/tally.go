@@ -1,0 +1,130 @@
+package hunt
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/workload/random"
+)
+
+// A Tally is what a hunt has come to.
+type Tally struct {
+	Server history.Server
+	Began  time.Time
+	Hunted time.Duration // how long the rounds took; 0 while they go on
+	Rounds int
+	Random random.Outcome // of all rounds; without steps
+	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed exactly.
+	Kinds    map[history.Kind]analyzer.Observed
+	Reasons  map[string]int
+	Levels   map[history.Level]*LevelTally
+	Catches  []*Catch
+	Abnormal []string // what no healthy server does
+	seen     map[string]*Catch
+	worked   time.Duration // the time in which sessions worked, of all lanes together
+}
+
+// A LevelTally counts what was found at one level.
+type LevelTally struct {
+	Rounds, Transactions int
+	Violations, Hazards  map[analyzer.Anomaly]*Found
+}
+
+// Found says how often an anomaly was found.
+type Found struct {
+	Times  int
+	Unique int // of these, that no earlier one was like (see keyOf)
+}
+
+func newTally(server history.Server, levels []history.Level) *Tally {
+	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[history.Level]*LevelTally), seen: make(map[string]*Catch)}
+	t.Random.Mistakes = make(map[string]*random.Mistake)
+	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[string]int)
+	for _, l := range levels {
+		t.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]*Found), Hazards: make(map[analyzer.Anomaly]*Found)}
+	}
+	return t
+}
+
+// found gives the counts of a class.
+func (l *LevelTally) found(c analyzer.Class) map[analyzer.Anomaly]*Found {
+	if c == analyzer.Violation {
+		return l.Violations
+	}
+	return l.Hazards
+}
+
+// of gives the counts of a finding's anomaly.
+func (l *LevelTally) of(f *analyzer.Finding) *Found {
+	all := l.found(f.Class)
+	if all[f.Anomaly] == nil {
+		all[f.Anomaly] = &Found{}
+	}
+	return all[f.Anomaly]
+}
+
+// all adds the counts of a class up.
+func (l *LevelTally) all(c analyzer.Class) *Found {
+	sum := &Found{}
+	for _, f := range l.found(c) {
+		sum.Times, sum.Unique = sum.Times+f.Times, sum.Unique+f.Unique
+	}
+	return sum
+}
+
+// TransactionsPerSecond is how fast the sessions of a round worked, without set-up and analysis.
+func (t *Tally) TransactionsPerSecond() float64 {
+	if t.worked == 0 {
+		return 0
+	}
+	return float64(t.Random.Transactions) / t.worked.Seconds()
+}
+
+// add counts a round.
+func (t *Tally) add(r *round) {
+	o := r.outcome
+	t.Rounds++
+	t.worked += r.worked
+	t.Random.Transactions += o.Transactions
+	t.Random.Committed += o.Committed
+	t.Random.Refused += o.Refused
+	t.Random.Statements += o.Statements
+	t.Random.Failed += o.Failed
+	for code, m := range o.Mistakes {
+		if t.Random.Mistakes[code] == nil {
+			t.Random.Mistakes[code] = &random.Mistake{Code: code, Message: m.Message, SQL: m.SQL}
+		}
+		t.Random.Mistakes[code].Count += m.Count
+	}
+	for _, odd := range o.Odd {
+		t.Abnormal = append(t.Abnormal, fmt.Sprintf("seed %d, %s: %s", r.seed, r.level, odd))
+	}
+	t.cover(&r.result.Coverage)
+	at := t.Levels[r.level]
+	at.Rounds++
+	at.Transactions += o.Transactions
+	for _, f := range r.result.Findings {
+		at.of(f).Times += f.Count
+	}
+}
+
+// cover adds how well a round's statements were observed.
+func (t *Tally) cover(c *analyzer.Coverage) {
+	for kind, o := range c.Kinds {
+		t.Kinds[kind] = t.Kinds[kind].Plus(o)
+	}
+	for reason, n := range c.Reasons {
+		t.Reasons[reason] += n
+	}
+}
+
+// Observed says how well all statements were observed.
+func (t *Tally) Observed() analyzer.Observed {
+	var all analyzer.Observed
+	for _, o := range t.Kinds {
+		all = all.Plus(o)
+	}
+	return all
+}
