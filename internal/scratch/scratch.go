@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
@@ -46,6 +47,9 @@ func Run(ctx context.Context, target catalog.Target, o Options, work func(ctx co
 	return tap.AnalyzeRun(ctx, o.Recording, run, analyzer.Options{})
 }
 
+// drain is how long a tap may go on with sessions whose client has left: it may still be asking what a write did.
+const drain = 10 * time.Second
+
 // record makes the database, has the work done on it through a tap, and drops it.
 func record(ctx context.Context, target catalog.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
 	if target.Family == catalog.PostgreSQL {
@@ -66,7 +70,7 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 		}
 	}()
 	target.Database = o.Database
-	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Columns: o.Columns, Predicates: o.Predicates, Version: o.Version})
+	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Version: o.Version})
 	if err != nil {
 		return run, err
 	}
