@@ -43,7 +43,7 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 				for i, stmts := range c.txns {
 					x := &history.Txn{ID: id(uint32(i + 1)), Session: history.SessionID(i + 1), Status: history.Committed, Level: level, Start: 1, End: 100}
 					for j, s := range stmts {
-						s.Num, s.Start, s.End = uint32(j+1), int64(10*j+1), int64(10*j+2)
+						s.Num = uint32(j + 1)
 						x.Stmts = append(x.Stmts, s)
 					}
 					txns = append(txns, x)

@@ -89,6 +89,8 @@ func (t *teller) promiseText(p *Promise) string {
 		return "forbids " + string(t.f.Anomaly)
 	case t.allLocked():
 		return "lets a locking read or a write keep its row until the transaction ends"
+	case t.f.Anomaly == GSIa && !t.f.Witness[0].Current:
+		return "gives all plain SELECTs of a transaction one snapshot"
 	case p.FirstCommitterWins:
 		return "refuses to write or lock a row that changed since the transaction's snapshot"
 	case t.backwards() && p.Snapshot && t.f.Witness[len(t.f.Witness)-1].Current:

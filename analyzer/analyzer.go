@@ -27,7 +27,8 @@
 // as a read for G1a.
 //
 // A transaction that does not see what it wrote before is an internal inconsistency, one that sees what it writes later a
-// future read.
+// future read. One that depends on a transaction which committed after its snapshot had been taken, by the proxy's clock, is
+// Adya's interference, G-SIa (interference.go).
 //
 // # Minimal explanations
 //

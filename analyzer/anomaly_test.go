@@ -185,6 +185,9 @@ T1 committed RU | u x 0
 T2 committed RU | u x T1.1
 T3 committed RU | r x 0,T2.1
 T4 committed RU | r x 0,T1.1`, "violation incompatible order"},
+	{"a row that was committed after the snapshot had been taken", `
+T1 committed RR 1-9 | r y 0 @1-2 | r x T2.1 @7-8
+T2 committed RC 1-6 | u x 0 @3-4`, "violation G-SIa"},
 	{"lost write", `
 T1 committed RU | u x 0
 T2 committed RU | u x 0`, "violation lost write"},

@@ -33,6 +33,9 @@ func (m mapping) apply(h []*history.Txn) []*history.Txn {
 		c.Stmts = slices.Clone(t.Stmts)
 		for i := range c.Stmts {
 			s := &c.Stmts[i]
+			if s.End > 0 {
+				s.Start, s.End = m.time(s.Start, s.End)
+			}
 			s.Accesses = slices.Clone(s.Accesses)
 			for j := range s.Accesses {
 				a := &s.Accesses[j]

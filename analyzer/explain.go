@@ -57,6 +57,8 @@ func (t *teller) explanation() []string {
 		return []string{t.explainRead(&t.f.Witness[0])}
 	case IncompatibleOrder:
 		return []string{t.explainConflict(&t.f.Witness[0])}
+	case GSIa:
+		return []string{t.explainInterference(&t.f.Witness[0])}
 	case LostWrite:
 		return []string{t.explainFork(&t.f.Witness[0])}
 	case Internal, FutureRead:
@@ -173,6 +175,16 @@ func (t *teller) explainOwn(e *Edge) string {
 	return fmt.Sprintf("%s wrote version %s of %s in %s, and then saw version %s in %s.", who, own, row, quote(stmt(e.To, own.Stmt)), e.Version, quote(e.ToStmt))
 }
 
+// explainInterference says when the snapshot had been taken, and what committed after that.
+func (t *teller) explainInterference(e *Edge) string {
+	d := &t.g.witness[0]
+	from, to := &t.a.order.txns[d.from], &t.a.order.txns[d.to]
+	i := slices.IndexFunc(e.To.Stmts, func(s history.Stmt) bool { return s.End == to.snapshot })
+	who := func(txn *history.Txn) string { return fmt.Sprintf("%s (%s)", t.name(txn), txn.ID) }
+	return fmt.Sprintf("%s had the answer to %s, which took its snapshot, %s before %s sent its last statement: that one had not committed by then. And yet: %s.",
+		who(e.To), quote(&e.To.Stmts[max(i, 0)]), time.Duration(from.ending-to.snapshot), who(e.From), t.deed(e, t.name))
+}
+
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
 
 // quote gives a statement as it was sent, as far as that is known.
@@ -233,6 +245,8 @@ func (t *teller) summary() string {
 		return fmt.Sprintf("A transaction looks twice for the same rows and finds one more: it looks for rows of %s with %s before %s of another, and with %s after it.", table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
 	case PhantomSkew:
 		return fmt.Sprintf("Two transactions decide on what is not there, and change it for each other: one looks for rows of %s with %s while the other runs %s, and the other goes by %s while the first runs %s.", table, out, shapeOf(e.ToStmt), shapeOf(last.FromStmt), shapeOf(last.ToStmt))
+	case GSIa:
+		return fmt.Sprintf("A transaction meets what its snapshot cannot hold: with %s it depends on a row of %s that %s of another wrote, which committed after the snapshot had been taken.", shapeOf(e.ToStmt), table, out)
 	case G0:
 		return fmt.Sprintf("Uncommitted writes of %s overwrite each other: %s and %s are interleaved.", table, out, shapeOf(e.ToStmt))
 	case G1a:

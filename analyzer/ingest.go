@@ -44,6 +44,10 @@ func (s *store) add(t *history.Txn) error {
 	}
 	for j := range t.Stmts {
 		record.last = max(record.last, t.Stmts[j].Num)
+		record.ending = max(record.ending, t.Stmts[j].Start)
+		if record.snapshot == 0 && takesSnapshot(&t.Stmts[j], s.shapes[j], t.ID, s.runs[r].info.Server.Engine) {
+			record.snapshot = t.Stmts[j].End
+		}
 		if record.cloud == 0 && clouds(&t.Stmts[j], s.shapes[j]) {
 			record.cloud = t.Stmts[j].Num
 		}

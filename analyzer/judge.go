@@ -137,19 +137,24 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 func (j *judge) shownBefore(in, out *dep) bool {
 	p := j.promise(out.from)
 	at, read := j.o.arrival(in), j.o.accesses[out.access].stmt
-	plain := in.kind == wr && j.plain(in.access)
 	if in.kind&(so|rt) != 0 {
 		return p.Fresh
 	}
 	switch {
-	case p.FirstCommitterWins && j.refuses(in), p.Snapshot && plain:
+	case j.ofSnapshot(in, p):
 		return true
 	case p.Snapshot:
 		return p.Fresh && p.FixedByRead && at < j.o.txns[out.from].fixed
-	case p.Statement && plain && at == read:
+	case p.Statement && at == read && in.kind == wr && j.plain(in.access):
 		return true
 	}
 	return p.Statement && p.Fresh && at < read
+}
+
+// ofSnapshot says that what a transaction depends on must have been committed when its snapshot was taken: a plain read
+// sees nothing else, and where conflicts are refused nothing else can be written or locked.
+func (j *judge) ofSnapshot(in *dep, p *Promise) bool {
+	return p.FirstCommitterWins && j.refuses(in) || p.Snapshot && in.kind == wr && j.plain(in.access)
 }
 
 // refuses says that the transaction could not have had a dependency, had it come after its snapshot: it
@@ -229,6 +234,17 @@ func (j *judge) classOfRead(a Anomaly, access int32) Class {
 	}
 	p := j.promise(r.txn)
 	if p.forbids(a) || p.RowLocks && (r.write() || r.is(locked)) {
+		return Violation
+	}
+	return Hazard
+}
+
+// classOfInterference judges a dependency on what committed after the snapshot.
+func (j *judge) classOfInterference(d *dep) Class {
+	if j.model != nil {
+		return j.classByName(GSIa, *d)
+	}
+	if j.ofSnapshot(d, j.promise(d.to)) {
 		return Violation
 	}
 	return Hazard

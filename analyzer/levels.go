@@ -13,6 +13,9 @@ type TheoryLevel struct {
 	Aliases []string // other names of it, Elle's among them
 	Forbids []Anomaly
 	Source  string
+	// Moments says that it goes by when snapshots were taken. A [Verdict] leaves it out: of a server that takes one for each
+	// statement there is no history that satisfies it, and no cycle need show that.
+	Moments bool
 	// Predicates are what it forbids that is no case of a phenomenon of rows alone, by which levels are ordered here.
 	Predicates []Anomaly
 }
@@ -33,8 +36,10 @@ var TheoryLevels = []TheoryLevel{
 	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, ReadSkew}, Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
 	{Name: "PL-2+", Aliases: []string{"consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSingle}, Source: "Adya 1999, 4.3.3", Predicates: []Anomaly{Phantom}},
 	{Name: "PL-FCV", Aliases: []string{"forward-consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSIb}, Source: "Adya 1999, 4.3.5"},
-	{Name: "SI", Aliases: []string{"PL-SI", "snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent}, Predicates: []Anomaly{PhantomNonadjacent},
+	{Name: "SI", Aliases: []string{"snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent}, Predicates: []Anomaly{PhantomNonadjacent},
 		Source: "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
+	{Name: "PL-SI", Aliases: []string{"adya-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, GNonadjacent.Realtime()}, Moments: true, Predicates: []Anomaly{PhantomNonadjacent},
+		Source: "Adya 1999, 4.3.4: with G-SIa and G-SIb a history has none of the others either"},
 	{Name: "PL-2.99", Aliases: []string{"repeatable-read"}, Forbids: []Anomaly{G1a, G1b, G1c, G2Item}, Source: "Adya 1999, 4.2.3"},
 	{Name: "PL-3", Aliases: []string{"serializable"}, Forbids: []Anomaly{G1a, G1b, G1c, G2}, Source: "Adya 1999, 4.2.4"},
 	{Name: "strong session PL-1", Aliases: []string{"strong-session-read-uncommitted"}, Forbids: []Anomaly{G0.Process()}, Source: strongSession},
@@ -43,7 +48,7 @@ var TheoryLevels = []TheoryLevel{
 	{Name: "strong session PL-3", Aliases: []string{"strong-session-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, Source: strongSession},
 	{Name: "strong PL-1", Aliases: []string{"strong-read-uncommitted"}, Forbids: []Anomaly{G0.Realtime()}, Source: strong},
 	{Name: "strong PL-2", Aliases: []string{"strong-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime()}, Source: strong},
-	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()}, Predicates: []Anomaly{PhantomNonadjacent}, Source: "Daudjee and Salem 2006. Adya's G-SI (1999, 4.3) forbids G-SIa, too"},
+	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()}, Predicates: []Anomaly{PhantomNonadjacent}, Source: strong},
 	{Name: "PL-SS", Aliases: []string{"strong-serializable", "strict-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()}, Source: "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 

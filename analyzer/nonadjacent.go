@@ -40,7 +40,7 @@ type stride struct {
 	before int32 // its place in the queue; -1 for the first
 }
 
-// alternating finds a shortest closed walk from the rw edge e on whose rw do not follow each other;
+// alternating finds a shortest closed walk from an edge on whose rw do not follow each other;
 // nil where there is none. Where violations are searched, an rw must oblige the engine after the edge
 // that leads to it.
 func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int32 {
@@ -59,7 +59,7 @@ func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int3
 			if !keep(f) || anti && !s.follows(in, f) {
 				continue
 			}
-			if !anti && s.to(f) == s.from(e) && s.follows(f, e) {
+			if s.to(f) == s.from(e) && (s.edges[e].kind != rw || !anti && s.follows(f, e)) {
 				return trace(append(queue, stride{f, int32(head)}))
 			}
 			visited := w.visited

@@ -33,6 +33,8 @@ type order struct {
 	garbage      []sighting
 	incompatible []conflict
 	lost         []fork
+	// interfering are the dependencies on what committed after a snapshot had been taken (see spans).
+	interfering []dep
 }
 
 const none = -1

@@ -35,6 +35,7 @@ func scriptInfo() history.Info {
 //	m x 0        SELECT by a condition that did not find row x, of which it saw version 0 or an earlier one
 //	g x T1.2     the same, where it saw that version or a later one
 //	o            an UPDATE of which nothing was observed
+//	r x 0 @2-3   the same statement, sent at 2 and answered at 3
 //
 // F.2 is a tag of a foreign run, X.1 one of the script's run that no transaction has. A ~ after the
 // operation makes the access inexact, a ! the statement void. Rows a, b, ... are of table "t";
@@ -76,6 +77,10 @@ func scriptPlace(t testing.TB, txn *history.Txn, word string) {
 
 func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {
 	s := history.Stmt{Num: num, Observation: history.Exact}
+	text, times, timed := strings.Cut(text, " @")
+	if _, err := fmt.Sscanf(times, "%d-%d", &s.Start, &s.End); timed && err != nil {
+		t.Fatalf("script statement %q: %v", text, err)
+	}
 	for part := range strings.SplitSeq(text, "&") {
 		words := strings.Fields(part)
 		op := strings.TrimRight(words[0], "~!")

@@ -53,13 +53,16 @@ func newSearch(o *order, c *collector, opts Options) *search {
 
 func (s *search) run() {
 	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
+	if len(s.nodes) > 0 {
+		s.collectEdges()
+		s.groupPairs()
+		s.walk = newWalk(len(s.nodes))
+		s.byAnti = make([]int32, len(s.nodes))
+	}
+	s.interference()
 	if len(s.nodes) == 0 {
 		return
 	}
-	s.collectEdges()
-	s.groupPairs()
-	s.walk = newWalk(len(s.nodes))
-	s.byAnti = make([]int32, len(s.nodes))
 	if s.judge.anyTogether() {
 		s.setTogether(true)
 		s.pass(Violation)

@@ -11,18 +11,23 @@ type span struct{ from, to int64 }
 // spans finds the stretches of time outside of which no transaction of a cycle ends. A cycle goes
 // back from the one of its transactions that ended last to the one that ended first, so
 // dependencies on transactions that did not end later cover all the time between. (This holds for
-// any numbers, so it does not matter that the clocks of several runs differ.)
+// any numbers, so it does not matter that the clocks of several runs differ.) It looks at every dependency, so it keeps those
+// that interfere, too.
 func (o *order) spans(useInexact bool) []span {
 	// The ends alone are a fraction of the transactions' size: more of them are at hand.
 	ends := make([]int64, len(o.txns))
 	for t := range o.txns {
 		ends[t] = o.txns[t].end
 	}
-	parts := make([][]span, workers())
+	parts, late := make([][]span, workers()+1), make([][]dep, workers()+1)
 	collect := func(part int) func(dep) {
 		return func(d dep) {
-			if from, to := ends[d.from], ends[d.to]; from >= to && (useInexact || !d.inexact) {
+			from, to := ends[d.from], ends[d.to]
+			if from >= to && (useInexact || !d.inexact) {
 				parts[part] = append(parts[part], span{to, from})
+			}
+			if from > o.txns[d.to].snapshot && o.interferes(&d) {
+				late[part] = append(late[part], d)
 			}
 		}
 	}
@@ -32,7 +37,8 @@ func (o *order) spans(useInexact bool) []span {
 			o.deps(int32(t), yield)
 		}
 	})
-	o.extraDeps(collect(0))
+	o.extraDeps(collect(workers()))
+	o.interfering = slices.Concat(late...)
 	back := slices.Concat(parts...)
 	slices.SortFunc(back, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	merged := back[:0]

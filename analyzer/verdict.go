@@ -30,13 +30,16 @@ func verdict(occurs []Anomaly) Verdict {
 	}
 	for i := range TheoryLevels {
 		name := TheoryLevels[i].Name
+		if TheoryLevels[i].Moments {
+			continue
+		}
 		if by[i] >= 0 {
 			weakest := !anyLevel(func(j int) bool { return by[j] >= 0 && stronger[i][j] && !stronger[j][i] })
 			v.Violated = append(v.Violated, LevelViolation{name, occurs[by[i]], weakest})
 			continue
 		}
 		v.Satisfied = append(v.Satisfied, name)
-		if !anyLevel(func(j int) bool { return by[j] < 0 && stronger[j][i] && !stronger[i][j] }) {
+		if !anyLevel(func(j int) bool { return by[j] < 0 && !TheoryLevels[j].Moments && stronger[j][i] && !stronger[i][j] }) {
 			v.Strongest = append(v.Strongest, name)
 		}
 	}

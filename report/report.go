@@ -204,6 +204,8 @@ func gloss(a analyzer.Anomaly) string {
 		return "observed transaction vanishes"
 	case analyzer.GMonotonic:
 		return "non-monotonic view"
+	case analyzer.GSIa:
+		return "interference"
 	case analyzer.GSingle:
 		return "cycle with one anti-dependency"
 	case analyzer.GNonadjacent:

@@ -67,8 +67,17 @@ func SnapshotIsolation(txns []*history.Txn, reads ...PredicateRead) bool {
 // SnapshotIsolationIn is [SnapshotIsolation] where a transaction starts after the commits of those that come
 // before it in the given order.
 func SnapshotIsolationIn(txns []*history.Txn, before Order, reads ...PredicateRead) bool {
-	return anySchedule(committedOf(txns), nil, before, initialState(txns), looksOf(txns, reads))
+	return StartOrdered(txns, before, noOrder, reads...)
 }
+
+// StartOrdered is [SnapshotIsolationIn] where besides a transaction starts before the commits of those that starts puts
+// after its start: Adya's PL-SI, as far as start and commit points are known.
+func StartOrdered(txns []*history.Txn, before, starts Order, reads ...PredicateRead) bool {
+	return anySchedule(committedOf(txns), nil, points{before, starts}, initialState(txns), looksOf(txns, reads))
+}
+
+// points is what is known of start and commit points: who commits before whose start, and who starts before whose commit.
+type points struct{ before, starts Order }
 
 // An active transaction has started and not committed: before is the state that it started from,
 // after is that state with its own writes.
@@ -77,22 +86,22 @@ type active struct {
 	before, after state
 }
 
-func anySchedule(waiting []*history.Txn, running []active, before Order, db state, l looks) bool {
+func anySchedule(waiting []*history.Txn, running []active, known points, db state, l looks) bool {
 	if len(waiting) == 0 && len(running) == 0 {
 		return true
 	}
 	for i, t := range waiting {
-		if !first(t, waiting, before) || slices.ContainsFunc(running, func(r active) bool { return before(r.txn, t) }) {
+		if !first(t, waiting, known.before) || slices.ContainsFunc(running, func(r active) bool { return known.before(r.txn, t) }) {
 			continue
 		}
 		after, ok := db.run(t, l)
-		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), before, db, l) {
+		if ok && anySchedule(without(waiting, i), append(slices.Clone(running), active{t, db, after}), known, db, l) {
 			return true
 		}
 	}
 	for i, r := range running {
 		committed, ok := r.commit(db)
-		if ok && anySchedule(waiting, without(running, i), before, committed, l) {
+		if ok && first(r.txn, waiting, known.starts) && anySchedule(waiting, without(running, i), known, committed, l) {
 			return true
 		}
 	}
