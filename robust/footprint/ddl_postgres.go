@@ -1,0 +1,175 @@
+package footprint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+)
+
+// define takes a definition into the schema.
+func (postgresReader) define(s *Schema, text string) error {
+	tree, err := parsePostgres(text)
+	if err != nil {
+		return err
+	}
+	switch n := tree.(type) {
+	case *ast.CreateStmt:
+		t := &Table{Schema: n.Relation.SchemaName, Name: n.Relation.RelName}
+		defineElements(t, append(items(n.TableElts), constraintNodes(n.Constraints)...))
+		s.Add(t)
+	case *ast.AlterTableStmt:
+		return alterPostgres(s, n)
+	case *ast.IndexStmt:
+		if !n.Unique || n.WhereClause != nil {
+			return nil
+		}
+		t, err := s.alterable(n.Relation.SchemaName, n.Relation.RelName)
+		if err != nil {
+			return err
+		}
+		var columns []string
+		for _, e := range items(n.IndexParams) {
+			columns = append(columns, e.(*ast.IndexElem).Name)
+		}
+		t.addKey(columns, false)
+	case *ast.ViewStmt:
+		r := postgresQuery{}
+		q := r.read(n.Query)
+		if r.err != nil {
+			return r.err
+		}
+		s.Add(&Table{Schema: n.View.SchemaName, Name: n.View.RelName, View: true, definition: q})
+	case *ast.CreateTriggerStmt:
+		t, err := s.alterable(n.Relation.SchemaName, n.Relation.RelName)
+		if err != nil {
+			return err
+		}
+		t.Triggers = true
+	}
+	return nil
+}
+
+func constraintNodes(list []*ast.Constraint) []ast.Node {
+	nodes := make([]ast.Node, len(list))
+	for i, c := range list {
+		nodes[i] = c
+	}
+	return nodes
+}
+
+func alterPostgres(s *Schema, n *ast.AlterTableStmt) error {
+	t, err := s.alterable(n.Relation.SchemaName, n.Relation.RelName)
+	if err != nil {
+		return err
+	}
+	var added []ast.Node
+	for _, c := range items(n.Cmds) {
+		if cmd, ok := c.(*ast.AlterTableCmd); ok && (cmd.Subtype == ast.AT_AddConstraint || cmd.Subtype == ast.AT_AddColumn) {
+			added = append(added, cmd.Def)
+		}
+	}
+	defineElements(t, added)
+	return nil
+}
+
+// defineElements adds columns, and then the constraints, which name these.
+func defineElements(t *Table, elements []ast.Node) {
+	var keys constraints
+	for _, e := range elements {
+		if c, ok := e.(*ast.ColumnDef); ok {
+			definePostgresColumn(t, &keys, c)
+		}
+	}
+	for _, e := range elements {
+		if c, ok := e.(*ast.Constraint); ok {
+			constrainPostgres(t, &keys, c, nil)
+		}
+	}
+	keys.apply(t)
+}
+
+func definePostgresColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
+	column := Column{Name: c.Colname, NotNull: c.IsNotNull, Derived: c.Generated != 0, Text: isText(typeName(c.TypeName))}
+	for _, n := range items(c.Constraints) {
+		switch n, _ := n.(*ast.Constraint); {
+		case n == nil:
+		case n.Contype == ast.CONSTR_NOTNULL:
+			column.NotNull = true
+		case n.Contype == ast.CONSTR_GENERATED:
+			column.Derived = true
+		default:
+			constrainPostgres(t, keys, n, []string{c.Colname})
+		}
+	}
+	t.Columns = append(t.Columns, column)
+}
+
+// constrainPostgres takes a constraint of a table, or of a column of it.
+func constrainPostgres(t *Table, keys *constraints, c *ast.Constraint, column []string) {
+	of := column
+	if of == nil {
+		of = texts(c.Keys)
+	}
+	switch c.Contype {
+	case ast.CONSTR_PRIMARY:
+		keys.primary = of
+	case ast.CONSTR_UNIQUE:
+		keys.unique = append(keys.unique, of)
+	case ast.CONSTR_FOREIGN:
+		if column == nil {
+			of = texts(c.FkAttrs)
+		}
+		t.References = append(t.References, Reference{Name: c.Conname, Columns: of, Parent: qualified(c.Pktable.SchemaName, c.Pktable.RelName),
+			ParentColumns: texts(c.PkAttrs), OnDelete: writes(c.FkDelAction), OnUpdate: writes(c.FkUpdAction)})
+	}
+}
+
+// writes says whether a foreign key's action writes rows.
+func writes(action byte) bool {
+	return slices.Contains([]byte{ast.FKCONSTR_ACTION_CASCADE, ast.FKCONSTR_ACTION_SETNULL, ast.FKCONSTR_ACTION_SETDEFAULT}, action)
+}
+
+func qualified(schema, name string) string {
+	if schema == "" {
+		return name
+	}
+	return schema + "." + name
+}
+
+// typeName is the last part of a type's name.
+func typeName(n *ast.TypeName) string {
+	if n == nil {
+		return ""
+	}
+	names := texts(n.Names)
+	if len(names) == 0 {
+		return ""
+	}
+	return names[len(names)-1]
+}
+
+// isText says whether a type's values are texts.
+func isText(typ string) bool {
+	typ = strings.ToLower(typ)
+	return strings.Contains(typ, "char") || strings.Contains(typ, "text") || typ == "name" || strings.Contains(typ, "enum")
+}
+
+// items gives the nodes of a list that may be missing.
+func items(l *ast.NodeList) []ast.Node {
+	if l == nil {
+		return nil
+	}
+	return l.Items
+}
+
+// texts gives the strings of a list of names.
+func texts(l *ast.NodeList) []string {
+	var names []string
+	for _, n := range items(l) {
+		if s, ok := n.(*ast.String); ok {
+			names = append(names, s.SVal)
+		}
+	}
+	return names
+}
