@@ -116,11 +116,11 @@ type Options struct {
 // An Analyzer collects the transactions of one or more runs. It is used by one goroutine; when all
 // is added, call [Analyzer.Finish] once.
 type Analyzer struct {
-	opts     Options
-	store    store
-	order    *order // nil before Finish
-	coverage Coverage
-	txns     []*history.Txn // where there is no Options.Load, as store.txns
+	opts   Options
+	store  store
+	order  *order // nil before Finish
+	census *census
+	txns   []*history.Txn // where there is no Options.Load, as store.txns
 }
 
 // New returns an empty analyzer.
@@ -128,7 +128,7 @@ func New(opts Options) *Analyzer {
 	if opts.Work == 0 {
 		opts.Work = DefaultWork
 	}
-	return &Analyzer{opts: opts, store: newStore(), coverage: newCoverage()}
+	return &Analyzer{opts: opts, store: newStore(), census: newCensus()}
 }
 
 // Analyze analyses a history that is in memory. The transactions of a session are in order. Where a
@@ -144,6 +144,7 @@ func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
 			return nil, err
 		}
 	}
+	a.Grow(len(txns))
 	for _, t := range txns {
 		if err := a.AddTxn(t); err != nil {
 			return nil, err
@@ -175,6 +176,9 @@ func (a *Analyzer) AddSession(s history.Session) error {
 	return err
 }
 
+// Grow says that n more transactions will be added, as far as the caller knows: memory is then taken as it will be needed.
+func (a *Analyzer) Grow(n int) { a.store.expected = len(a.store.txns) + n }
+
 // AddTxn adds a transaction: those of one session in order, the sessions in any order. It keeps t
 // unless there is an [Options.Load]. It fails on an id that is zero or was added before, and past
 // 2^31 row accesses.
@@ -185,7 +189,7 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 	if err := a.store.add(t); err != nil {
 		return fmt.Errorf("adding transaction %s: %w", t.ID, err)
 	}
-	a.coverage.count(t)
+	a.census.count(t)
 	if a.opts.Load == nil {
 		a.txns = append(a.txns, t)
 	}
@@ -210,8 +214,8 @@ func (a *Analyzer) Finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.coverage.Sessions = len(a.store.sessions)
-	return &Result{Runs: a.store.infos(), Coverage: a.coverage, Findings: findings, Levels: levels}, nil
+	a.census.Sessions = len(a.store.sessions)
+	return &Result{Runs: a.store.infos(), Coverage: a.census.coverage(), Findings: findings, Levels: levels}, nil
 }
 
 // load gives the whole transaction behind an index of the store.

@@ -2,15 +2,38 @@ package analyzer
 
 import "github.com/isotap/isotap/history"
 
-func newCoverage() Coverage {
-	return Coverage{Reasons: make(map[string]int), Causes: make(map[string]Observed), Kinds: make(map[history.Kind]Observed),
-		Levels: make(map[history.Level]int)}
+// A census counts what a [Coverage] tells. What there are few values of is counted without a map.
+type census struct {
+	Coverage
+	kinds  [1 << 8]Observed // by history.Kind
+	levels [1 << 8]int      // by history.Level
 }
 
-// count adds a transaction to the coverage.
-func (c *Coverage) count(t *history.Txn) {
+func newCensus() *census {
+	return &census{Coverage: Coverage{Reasons: make(map[string]int), Causes: make(map[string]Observed)}}
+}
+
+// coverage gives what was counted.
+func (c *census) coverage() Coverage {
+	all := c.Coverage
+	all.Kinds, all.Levels = make(map[history.Kind]Observed), make(map[history.Level]int)
+	for kind, n := range c.kinds {
+		if n.Statements() > 0 {
+			all.Kinds[history.Kind(kind)] = n
+		}
+	}
+	for level, n := range c.levels {
+		if n > 0 {
+			all.Levels[history.Level(level)] = n
+		}
+	}
+	return all
+}
+
+// count adds a transaction.
+func (c *census) count(t *history.Txn) {
 	c.Txns++
-	c.Levels[t.Level]++
+	c.levels[t.Level]++
 	switch t.Status {
 	case history.Committed:
 		c.Committed++
@@ -21,33 +44,38 @@ func (c *Coverage) count(t *history.Txn) {
 	}
 	for i := range t.Stmts {
 		c.countStmt(&t.Stmts[i])
+		c.countAccesses(t.Stmts[i].Accesses)
 	}
 }
 
-func (c *Coverage) countStmt(s *history.Stmt) {
-	one := Observed{}
+func (c *census) countStmt(s *history.Stmt) {
 	switch s.Observation {
 	case history.Nothing:
+		return
 	case history.Exact:
 		c.Exact++
-		one.Exact++
+		c.kinds[s.Kind].Exact++
 	case history.Inexact:
 		c.Inexact++
-		one.Inexact++
+		c.kinds[s.Kind].Inexact++
+		c.cause(s.Reason, Observed{Inexact: 1})
 	default:
 		c.Opaque++
-		one.Opaque++
+		c.kinds[s.Kind].Opaque++
+		c.cause(s.Reason, Observed{Opaque: 1})
 	}
-	if n := one.Statements(); n > 0 {
-		c.Statements += n
-		c.Kinds[s.Kind] = c.Kinds[s.Kind].Plus(one)
-		if one.Exact == 0 {
-			c.Reasons[s.Reason]++
-			c.Causes[s.Reason] = c.Causes[s.Reason].Plus(one)
-		}
-	}
-	for i := range s.Accesses {
-		switch a := &s.Accesses[i]; {
+	c.Statements++
+}
+
+// cause counts a statement that is not exact.
+func (c *census) cause(reason string, how Observed) {
+	c.Reasons[reason]++
+	c.Causes[reason] = c.Causes[reason].Plus(how)
+}
+
+func (c *census) countAccesses(accesses []history.Access) {
+	for i := range accesses {
+		switch a := &accesses[i]; {
 		case a.Op != history.Read:
 			c.Writes++
 		case !a.Absent && !a.Gone:

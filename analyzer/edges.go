@@ -37,19 +37,24 @@ var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}
 // (wr), overwrote (ww), and what overwrote what it read (rw). Each dependency of the graph shows in
 // exactly one transaction, or in deps of the extra versions.
 func (o *order) deps(t int32, yield func(dep)) {
+	from, to := o.accessesOf(t)
+	for i := from; i < to; i++ {
+		o.accessDeps(t, i, yield)
+	}
+}
+
+// accessDeps calls yield with those that show in one access of the transaction.
+func (o *order) accessDeps(t, i int32, yield func(dep)) {
 	if !o.txns[t].installed {
 		return
 	}
-	from, to := o.accessesOf(t)
-	for i := from; i < to; i++ {
-		switch a := &o.accesses[i]; {
-		case a.write():
-			if !a.is(void) {
-				o.writeDep(t, i, yield)
-			}
-		case o.seen[i] >= 0:
-			o.readDeps(t, i, yield)
+	switch a := &o.accesses[i]; {
+	case a.write():
+		if !a.is(void) {
+			o.writeDep(t, i, yield)
 		}
+	case o.seen[i] >= 0:
+		o.readDeps(t, i, yield)
 	}
 }
 
@@ -94,7 +99,7 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 		return // it may have seen a later version
 	}
 	o.missed(t, i, v, yield)
-	next := o.next[v]
+	next := o.links[v].next
 	// Who overwrote what it had read comes before the next writer by the ww between them.
 	if next < 0 || o.owner(next) == t || slices.ContainsFunc(o.others(v), func(f int32) bool { return o.owner(f) == t }) {
 		return

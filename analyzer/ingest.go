@@ -59,7 +59,7 @@ func (s *store) add(t *history.Txn) error {
 	if record.program, err = s.keepShapes(t); err != nil {
 		return err
 	}
-	s.txns = append(grown(s.txns, 1), record)
+	s.txns = append(foreseen(s, s.txns, 1), record)
 	return s.append()
 }
 
@@ -106,7 +106,7 @@ func (s *store) keepShapes(t *history.Txn) (int32, error) {
 			continue // out of order: the shape is not kept
 		}
 		for len(s.stmts) < from+num {
-			s.stmts = append(grown(s.stmts, 1), none)
+			s.stmts = append(foreseen(s, s.stmts, 1), none)
 		}
 		s.stmts[from+num-1] = s.shapes[j].number
 	}
@@ -119,10 +119,12 @@ func maxStmts(t *history.Txn) int { return 2*len(t.Stmts) + 16 }
 
 // observe puts the accesses of the transaction, of run r, into scratch, tidied, and its statements' shapes into shapes.
 func (s *store) observe(t *history.Txn, i int32, r uint16) error {
-	s.scratch, s.shapes = s.scratch[:0], s.shapes[:0]
 	if err := s.wantRows(t); err != nil {
 		return err
 	}
+	s.scratch = slices.Grow(s.scratch[:0], len(s.rows.wanted))
+	s.shapes = s.shapes[:0]
+	everyRow := s.runs[r].info.Server.Engine == "postgresql" // an UPDATE reads other tables there, but writes every row that it matches
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
 		s.shapes = append(s.shapes, s.programs.shape(stmt.Shape, j))
@@ -134,15 +136,14 @@ func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 			s.voids[own] = true
 		}
 		for k := range stmt.Accesses {
-			o, err := s.observeAccess(stmt, &stmt.Accesses[k])
-			if s.runs[r].info.Server.Engine == "postgresql" {
-				o.flags &^= equal // an UPDATE reads other tables there, but writes every row that it matches
-			}
-			if err != nil {
+			s.scratch = s.scratch[:len(s.scratch)+1]
+			o := &s.scratch[len(s.scratch)-1]
+			if err := s.observeAccess(o, stmt, &stmt.Accesses[k]); err != nil {
 				return fmt.Errorf("statement %d: %w", stmt.Num, err)
 			}
-			o.txn = i
-			s.scratch = append(s.scratch, o)
+			if o.txn = i; everyRow {
+				o.flags &^= equal
+			}
 		}
 	}
 	s.tidy()
@@ -163,16 +164,17 @@ func (s *store) wantRows(t *history.Txn) error {
 	return nil
 }
 
-func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, error) {
-	row, err := s.rows.numberOf(&s.rows.wanted[len(s.scratch)])
-	if err != nil {
-		return observed{}, err
+// observeAccess makes the last access in scratch of one of a statement.
+func (s *store) observeAccess(o *observed, stmt *history.Stmt, a *history.Access) (err error) {
+	if o.row, err = s.rows.numberOf(&s.rows.wanted[len(s.scratch)-1]); err != nil {
+		return err
 	}
 	version, err := s.tag(a.Version)
 	if err != nil {
-		return observed{}, err
+		return err
 	}
-	o := observed{access: access{seq: version.seq, tagStmt: version.stmt, tagRun: version.run, row: row, stmt: stmt.Num, op: a.Op}, prior: a.Prior}
+	o.seq, o.tagStmt, o.tagRun = version.seq, version.stmt, version.run
+	o.stmt, o.op, o.flags, o.prior = stmt.Num, a.Op, 0, a.Prior
 	switch {
 	case a.Op != history.Read:
 	case a.Absent:
@@ -202,7 +204,7 @@ func (s *store) observeAccess(stmt *history.Stmt, a *history.Access) (observed, 
 	if stmt.Locking == history.LockShare {
 		o.flags |= shared
 	}
-	return o, nil
+	return nil
 }
 
 // byStmtAndRow orders accesses by statements and the names of their rows: the numbers of rows hang on what else was
@@ -218,17 +220,31 @@ func (s *store) byStmtAndRow(a, b access) int {
 // twice, and marks the versions that are not their transaction's last.
 func (s *store) tidy() {
 	s.large = len(s.scratch) > fewAccesses
-	if s.large || !slices.IsSortedFunc(s.scratch, func(a, b observed) int { return cmp.Compare(a.stmt, b.stmt) }) {
+	if s.large || !s.sorted() {
 		slices.SortStableFunc(s.scratch, func(a, b observed) int { return s.byStmtAndRow(a.access, b.access) })
 	}
-	kept := s.scratch[:0]
-	for _, o := range s.scratch {
-		if !s.joined(kept, &o) {
-			kept = append(kept, o)
+	kept := 0
+	for i := range s.scratch {
+		if s.joined(s.scratch[:kept], &s.scratch[i]) {
+			continue
+		}
+		if kept < i {
+			s.scratch[kept] = s.scratch[i]
+		}
+		kept++
+	}
+	s.scratch = s.scratch[:kept]
+	s.markIntermediate()
+}
+
+// sorted says whether the accesses are in order of their statements.
+func (s *store) sorted() bool {
+	for i := range len(s.scratch) - 1 {
+		if s.scratch[i].stmt > s.scratch[i+1].stmt {
+			return false
 		}
 	}
-	s.scratch = kept
-	s.markIntermediate()
+	return true
 }
 
 // joined says whether o adds nothing to its statement's earlier accesses, or adds it to one of them.
@@ -254,7 +270,9 @@ func (s *store) joined(kept []observed, o *observed) bool {
 
 // markIntermediate marks the writes that a later statement certainly followed with another.
 func (s *store) markIntermediate() {
-	clear(s.later)
+	if s.large {
+		clear(s.later)
+	}
 	for i := len(s.scratch) - 1; i >= 0; i-- {
 		o := &s.scratch[i]
 		if !o.write() {
@@ -274,7 +292,12 @@ func (s *store) writtenAfter(i int) bool {
 	if s.large {
 		return s.later[row]
 	}
-	return slices.ContainsFunc(s.scratch[i+1:], func(o observed) bool { return o.row == row && o.certain() })
+	for i++; i < len(s.scratch); i++ {
+		if s.scratch[i].row == row && s.scratch[i].certain() {
+			return true
+		}
+	}
+	return false
 }
 
 // certain says that the access is a write that was there for others.
@@ -301,12 +324,33 @@ func grown[T any](s []T, n int) []T {
 	return slices.Grow(s, max(n, len(s)/4))
 }
 
+// Foresight begins with a sample of so many transactions, and makes a slice at most so many times as large at once: what
+// is told of a recording may be wrong.
+const (
+	sample  = 1 << 10
+	maxLeap = 8
+)
+
+// foreseen is grown for what transactions have so many of each: where it is known how many transactions there will be,
+// it makes room for what all of them will have if the rest is as those up to now.
+func foreseen[T any](s *store, of []T, n int) []T {
+	if len(of)+n <= cap(of) {
+		return of
+	}
+	if len(s.txns) < sample || len(s.txns) >= s.expected {
+		return grown(of, n)
+	}
+	all := float64(len(of)) / float64(len(s.txns)) * float64(s.expected)
+	const reserve = 1 + 1./64
+	return slices.Grow(of, max(n, int(min(all*reserve, float64(maxLeap*len(of))))-len(of)))
+}
+
 // append moves scratch into the store.
 func (s *store) append() error {
 	if len(s.accesses)+len(s.scratch) > maxIndex {
 		return fmt.Errorf("more than %d row accesses", maxIndex)
 	}
-	s.accesses = grown(s.accesses, len(s.scratch))
+	s.accesses = foreseen(s, s.accesses, len(s.scratch))
 	for i := range s.scratch {
 		o := &s.scratch[i]
 		s.accesses = append(s.accesses, o.access)

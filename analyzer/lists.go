@@ -113,9 +113,12 @@ func (o *order) before(v, p int32) int32 {
 
 // link gives every version its successors.
 func (o *order) link() {
-	o.next = make([]int32, len(o.accesses)+len(o.extra))
-	for i := range o.next {
-		o.next[i] = none
+	o.links = make([]linked, len(o.accesses)+len(o.extra))
+	for i := range o.accesses {
+		o.links[i] = linked{o.accesses[i].txn, none}
+	}
+	for i := range o.extra {
+		o.links[len(o.accesses)+i] = linked{o.extra[i].owner, none}
 	}
 	for i := range o.accesses {
 		if o.accesses[i].write() {
@@ -154,23 +157,24 @@ func (o *order) linkTo(p, v int32, sure bool) {
 	if !sure {
 		o.unsure[[2]int32{p, v}] = true
 	}
-	if o.next[p] < 0 {
-		o.next[p] = v
+	if o.links[p].next < 0 {
+		o.links[p].next = v
 		return
 	}
-	other := o.next[p]
+	other := o.links[p].next
 	if o.recreated(p, other, v) {
 		o.seen[v] = other
 		o.linkTo(other, v, sure)
 		return
 	}
 	if o.recreated(p, v, other) {
-		o.next[p] = v
+		o.links[p].next = v
 		o.seen[other] = v
 		o.linkTo(v, other, o.sure(other))
 		return
 	}
 	o.forks[p] = append(o.forks[p], v)
+	o.fates[p] |= forked
 	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.meet(other, v) {
 		o.lost = append(o.lost, fork{p, other, v})
 	}
@@ -195,9 +199,9 @@ func (o *order) replaced(p, v int32) bool {
 	return o.extraOf(v) == nil && !o.accesses[v].is(inexact) && o.seen[v] == p
 }
 
-// others gives what follows v besides next[v].
+// others gives what follows v besides its link.
 func (o *order) others(v int32) []int32 {
-	if len(o.forks) == 0 {
+	if o.fates[v]&forked == 0 {
 		return nil
 	}
 	return o.forks[v]

@@ -29,7 +29,7 @@ var mutants = []struct{ rule, file, text, without string }{
 
 	{"dirty update", "reads.go", "case o.state(v) == undone && a.write():", "case false:"},
 	{"G1a", "reads.go", "case o.state(v) == undone:", "case false:"},
-	{"G1b", "reads.go", "case o.fates[v]&^deletion == installed|passing && !a.write():", "case false:"},
+	{"G1b", "reads.go", "case o.fates[v]&^(deletion|forked) == installed|passing && !a.write():", "case false:"},
 	{"a read of a deletion is garbage", "reads.go", "case o.fates[v]&deletion != 0 && a.op != history.InsertRow", "case false && a.op != history.InsertRow"},
 	{"only committed readers count", "reads.go", " || !o.txns[a.txn].installed {", " {"},
 	{"inexact reads are no evidence", "reads.go", "a.is(inexact) || a.write() && a.is(void)", "a.write() && a.is(void)"},
@@ -72,7 +72,7 @@ var mutants = []struct{ rule, file, text, without string }{
 	{"rows before predicates", "search.go", "\tif s.rows = slices.ContainsFunc(s.edges, func(d dep) bool { return s.o.byPredicate(&d) }); s.rows {", "\tif s.rows = false; s.rows {"},
 	{"what is gone may have been written again", "edges.go", "if o.accesses[i].op == gone {", "if false {"},
 	{"what is gone is no garbage", "reads.go", " && a.op != gone:", ":"},
-	{"what is gone may be intermediate", "reads.go", "o.fates[v]&^deletion == installed|passing", "o.fates[v] == installed|passing"},
+	{"what is gone may be intermediate", "reads.go", "o.fates[v]&^(deletion|forked) == installed|passing", "o.fates[v]&^forked == installed|passing"},
 	{"what is gone is nobody's fault", "judge.go", "if r.unfound() {", "if false {"},
 	{"what was not found is no read of an own write", "own.go", "o.write() || o.unfound() ||", "o.write() ||"},
 	{"two transactions skew through a predicate", "names.go", "case o.predicated(cycle) && len(cycle) == 2:", "case false:"},

@@ -20,9 +20,8 @@ type order struct {
 	extra []extraVersion
 	index map[versionKey]int32 // extra versions that are not initial
 	first []int32              // by row: the initial version; -1 for none
-	// next is, by version, the successor that counts: the next version of a transaction that is
-	// installed. Versions with several (a fork) have the rest in forks.
-	next  []int32
+	links []linked             // by version
+	// forks are the successors of versions with several that are not in links.
 	forks map[int32][]int32
 	fates []fate // by version, once the lists are read
 	// unsure are the pairs (version, successor) that only inexact accesses tell.
@@ -43,6 +42,10 @@ type versionKey struct {
 	row int32
 	tag tag
 }
+
+// A linked is what is beside a version: its owner, and the successor that counts, which is the next version of a
+// transaction that is installed; -1 for none.
+type linked struct{ owner, next int32 }
 
 // An extraVersion is a version without a captured write.
 type extraVersion struct {
@@ -93,13 +96,9 @@ func (o *order) build() error {
 // resolve finds the version behind the tag of every access.
 func (o *order) resolve() error {
 	o.seen = make([]int32, len(o.accesses))
-	inParts(len(o.accesses), func(_, from, to int) {
-		for i := from; i < to; i++ {
-			o.seen[i] = o.captured(o.accesses[i].row, o.accesses[i].tag())
-		}
-	})
-	for i := range o.accesses {
-		if o.seen[i] >= 0 {
+	inParts(len(o.accesses), func(_, from, to int) { inSteps(from, to, o.findCaptured) })
+	for i, v := range o.seen {
+		if v >= 0 {
 			continue
 		}
 		a := &o.accesses[i]
@@ -116,6 +115,35 @@ func (o *order) resolve() error {
 	}
 	o.begetUnborn()
 	return nil
+}
+
+// findCaptured finds the captured versions behind the tags of some accesses: who wrote them, where the accesses of
+// those transactions are, and which of these it was.
+func (o *order) findCaptured(from, to int) {
+	var owners, guesses [stepSize]int32
+	for k := range to - from {
+		a := &o.accesses[from+k]
+		owners[k] = none
+		if a.tagRun != 0 {
+			owners[k] = o.find(a.tag())
+		}
+	}
+	for k := range to - from {
+		if owners[k] >= 0 {
+			guesses[k] = o.guess(owners[k], o.accesses[from+k].tagStmt)
+		}
+	}
+	for k := range to - from {
+		a := &o.accesses[from+k]
+		switch w := &o.accesses[guesses[k]]; {
+		case owners[k] < 0:
+			o.seen[from+k] = none
+		case w.row == a.row && w.stmt == a.tagStmt && w.write() && w.txn == owners[k]:
+			o.seen[from+k] = guesses[k]
+		default:
+			o.seen[from+k] = o.findWrite(owners[k], a.tagStmt, a.row)
+		}
+	}
 }
 
 // begetUnborn puts the version that there was before a row was inserted below the insertion, where a predicate did not
@@ -250,6 +278,8 @@ const (
 	passing fate = 1 << 2
 	// deletion: it certainly is the row's absence.
 	deletion fate = 1 << 3
+	// forked: it has several successors.
+	forked fate = 1 << 4
 )
 
 // state gives a version's state, as far as it is known by now.

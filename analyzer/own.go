@@ -16,7 +16,9 @@ type ownRead struct {
 // ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
 // from the transaction's cloud on (0: none) it may have written what nobody saw.
 func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
-	clear(s.latest)
+	if s.large {
+		clear(s.latest)
+	}
 	for i := range s.scratch {
 		o := &s.scratch[i]
 		switch {

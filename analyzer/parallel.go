@@ -25,3 +25,15 @@ func inParts(n int, work func(part, from, to int)) {
 	}
 	group.Wait()
 }
+
+// stepSize is how many items a pass takes at once where each of them leads to other places in memory, and these to
+// others again.
+const stepSize = 256
+
+// inSteps calls work with one step after the other. Work looks at a whole step for the first place each, then for
+// the next ones: what lies in no cache is then waited for together, and not one after the other.
+func inSteps(from, to int, work func(from, to int)) {
+	for ; from < to; from += stepSize {
+		work(from, min(from+stepSize, to))
+	}
+}

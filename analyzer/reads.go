@@ -31,7 +31,7 @@ func (a *Analyzer) findReads(c *collector) {
 // findRead checks what one access of a committed transaction saw.
 func (o *order) findRead(access int32, c *collector) {
 	v := o.seen[access]
-	if v < 0 || o.fates[v] == installed || o.fates[v] == outside {
+	if v < 0 || o.fates[v]&^forked == installed || o.fates[v]&^forked == outside {
 		return
 	}
 	a := &o.accesses[access]
@@ -47,7 +47,7 @@ func (o *order) findRead(access int32, c *collector) {
 		c.add(G1a, c.judge.classOfRead(G1a, access), []dep{d})
 	case o.fates[v]&deletion != 0 && a.op != history.InsertRow && a.op != gone:
 		c.add(GarbageRead, Violation, []dep{d})
-	case o.fates[v]&^deletion == installed|passing && !a.write():
+	case o.fates[v]&^(deletion|forked) == installed|passing && !a.write():
 		c.add(G1b, c.judge.classOfRead(G1b, access), []dep{d})
 	}
 }

@@ -80,15 +80,17 @@ func (n *rowNames) want(r history.Row) error {
 	if t >= maxTables || len(r.ID) > math.MaxUint32 {
 		return fmt.Errorf("row %.20s of table %d: more than %d tables, or an id of %d bytes", r.ID, t, maxTables, len(r.ID))
 	}
-	w := wantedRow{id: r.ID, name: rowName{table: t<<8 | longID}}
+	n.wanted = slices.Grow(n.wanted, 1)[:len(n.wanted)+1]
+	w := &n.wanted[len(n.wanted)-1]
+	w.id = r.ID
 	if len(r.ID) <= shortID {
 		w.name.head, w.name.tail = packed(r.ID)
 		w.name.table = t<<8 | int32(len(r.ID))
 		w.hash = mixed(w.name.head^n.salt, uint64(w.name.tail)<<32^uint64(w.name.table))
 	} else {
+		w.name = rowName{table: t<<8 | longID}
 		w.hash = mixed(maphash.String(n.seed, r.ID), uint64(t))
 	}
-	n.wanted = append(n.wanted, w)
 	return nil
 }
 

@@ -21,6 +21,7 @@ type store struct {
 	sessionIndex map[sessionKey]int32
 
 	txns     []txn
+	expected int     // how many transactions there will be; 0: not known
 	stmts    []int32 // the shapes of statements, by transaction and number; -1 where it has none
 	accesses []access
 	lists    []list
@@ -274,6 +275,19 @@ func (s *store) accessesOf(t int32) (from, to int32) {
 		return from, int32(s.txns[t+1].access)
 	}
 	return from, int32(len(s.accesses))
+}
+
+// guess gives the access that is statement stmt's of transaction t where each of its statements has one, or none
+// before the first that has; otherwise any other.
+func (s *store) guess(t int32, stmt uint32) int32 {
+	first := s.txns[t].access
+	if first >= uint32(len(s.accesses)) {
+		return 0
+	}
+	if i := first + stmt - s.accesses[first].stmt; i < uint32(len(s.accesses)) {
+		return int32(i)
+	}
+	return 0
 }
 
 // find gives the transaction that handed out a tag; -1 when it is not in the store.

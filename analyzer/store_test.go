@@ -238,3 +238,29 @@ T1 aborted RR | u x T2.1
 T2 aborted RR | u x T1.1
 T3 committed RR | u x T2.1 | r y 0`, "violation dirty update")
 }
+
+// How many transactions there will be is a forecast: the result is the same without it, and a wrong one takes
+// little memory.
+func TestGrowIsAForecast(t *testing.T) {
+	const n, rows = 4 * sample, 50
+	for _, forecast := range []int{0, n / 2, n, 1 << 40} {
+		a := New(Options{Load: func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, nil }})
+		if err := a.Add(benchInfo()); err != nil {
+			t.Fatal(err)
+		}
+		a.Grow(forecast)
+		if err := serial(n, rows, a.AddTxn); err != nil {
+			t.Fatal(err)
+		}
+		if has := cap(a.store.accesses); has > maxLeap*4*n {
+			t.Errorf("forecast of %d: room for %d accesses", forecast, has)
+		}
+		if forecast == n && cap(a.store.accesses) > 4*n*11/10 {
+			t.Errorf("room for %d accesses, %d are needed", cap(a.store.accesses), 4*n)
+		}
+		r, err := a.Finish()
+		if err != nil || len(r.Findings) > 0 || r.Coverage.Committed != n {
+			t.Errorf("forecast of %d: result %+v, error %v", forecast, r, err)
+		}
+	}
+}

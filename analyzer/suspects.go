@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -14,15 +15,11 @@ type span struct{ from, to int64 }
 // any numbers, so it does not matter that the clocks of several runs differ.) It looks at every dependency, so it keeps those
 // that interfere, too.
 func (o *order) spans(useInexact bool) []span {
-	// The ends alone are a fraction of the transactions' size: more of them are at hand.
-	ends := make([]int64, len(o.txns))
-	for t := range o.txns {
-		ends[t] = o.txns[t].end
-	}
+	ends := o.allEnds()
 	parts, late := make([][]span, workers()+1), make([][]dep, workers()+1)
 	collect := func(part int) func(dep) {
 		return func(d dep) {
-			from, to := ends[d.from], ends[d.to]
+			from, to := ends.of(d.from), ends.of(d.to)
 			if from >= to && (useInexact || !d.inexact) {
 				parts[part] = append(parts[part], span{to, from})
 			}
@@ -31,11 +28,9 @@ func (o *order) spans(useInexact bool) []span {
 			}
 		}
 	}
-	inParts(len(o.txns), func(part, from, to int) {
+	inParts(len(o.accesses), func(part, from, to int) {
 		yield := collect(part)
-		for t := from; t < to; t++ {
-			o.deps(int32(t), yield)
-		}
+		inSteps(from, to, func(from, to int) { o.backward(from, to, ends, yield) })
 	})
 	o.extraDeps(collect(workers()))
 	o.interfering = slices.Concat(late...)
@@ -50,6 +45,59 @@ func (o *order) spans(useInexact bool) []span {
 		}
 	}
 	return merged
+}
+
+// allEnds are when transactions ended, by index and one more: first stands one that nobody ended before. Alone they are a
+// fraction of the transactions' size, so that more of them are at hand.
+type allEnds []int64
+
+func (o *order) allEnds() allEnds {
+	ends := make(allEnds, len(o.txns)+1)
+	ends[0] = math.MinInt64
+	for t := range o.txns {
+		ends[t+1] = o.txns[t].end
+	}
+	return ends
+}
+
+func (e allEnds) of(t int32) int64 { return e[t+1] }
+
+// backward calls yield with the dependencies that show in some accesses, but for such as certainly lead to a later
+// end and do not interfere: nearly all, in most histories.
+func (o *order) backward(from, to int, ends allEnds, yield func(dep)) {
+	var near [stepSize]linked
+	var overwriters [stepSize]int32
+	for k, v := range o.seen[from:to] {
+		if near[k] = (linked{none, none}); v >= 0 {
+			near[k] = o.links[v]
+		}
+	}
+	for k := range to - from {
+		if overwriters[k] = none; near[k].next >= 0 {
+			overwriters[k] = o.links[near[k].next].owner
+		}
+	}
+	for k := range to - from {
+		i := from + k
+		a, v := &o.accesses[i], o.seen[i]
+		if v < 0 {
+			continue
+		}
+		end := ends.of(a.txn)
+		known := end // whoever ended before does not interfere
+		if snapshot := o.txns[a.txn].snapshot; snapshot > 0 {
+			known = min(end, snapshot)
+		}
+		forward := ends.of(near[k].owner) < known && o.fates[v]&forked == 0 && len(o.followers) == 0
+		if a.write() {
+			forward = forward && o.fates[v]&stateMask == installed
+		} else if overwriters[k] >= 0 {
+			forward = forward && end < ends.of(overwriters[k])
+		}
+		if !forward {
+			o.accessDeps(a.txn, int32(i), yield)
+		}
+	}
 }
 
 // suspects gives the committed transactions that may be on a cycle, and their place among them by
