@@ -4,7 +4,7 @@
 // witness for what the analyzer finds.
 //
 // workload.go runs a Workload, client.go is one of its clients, handle.go its statements, refused.go the errors after
-// which it tries again, dialect.go what differs between the families, setup.go makes tables, outcome.go what came of it.
+// which it tries again, dialect.go what differs between the families, isolation.go what their transactions run under, setup.go makes tables, outcome.go what came of it.
 package workload
 
 import (
@@ -14,8 +14,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/isotap/isotap/history"
 )
 
 // A Workload is an application: its tables, its programs, and what must be so when they have run. It remembers what its
@@ -53,7 +51,7 @@ type Config struct {
 	Rate         float64       // transactions a second, of all clients together; 0: as many as they can
 	Think        time.Duration // see [Client.Think]
 	Seed         uint64        // chooses what the clients do
-	Level        history.Level // LevelUnknown: the server's default
+	Isolation    Isolation     // the zero Isolation is the server's default
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -139,8 +137,8 @@ func (r *run) client(ctx context.Context, c *Client, began time.Time) (err error
 		return fmt.Errorf("connecting: %w", err)
 	}
 	defer c.Conn.Close() // gives the connection back to a pool that is closed next
-	if r.config.Level != history.LevelUnknown {
-		if err := c.Alone().Exec(ctx, r.dialect.SetLevel(r.config.Level)); err != nil {
+	for _, text := range r.dialect.Isolate(r.config.Isolation) {
+		if err := c.Alone().Exec(ctx, text); err != nil {
 			return err
 		}
 	}

@@ -18,14 +18,14 @@ func demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a small shop lose an update, on a database of its own",
-		Long: "Starts a throw-away MariaDB or PostgreSQL (installed by package name on Debian and Ubuntu when it is\n" +
-			"missing), runs a small web shop with two mistakes through the proxy, and prints the findings.",
+		Long: "Starts a throw-away server (MariaDB and PostgreSQL are installed by package name on Debian and Ubuntu\n" +
+			"when they are missing), runs a small web shop with two mistakes through the proxy, and prints the findings.",
 		Example: "  isotap demo\n  isotap demo --engine postgres\n  isotap demo --seed 7 --html shop.html",
 		Args:    noArguments,
 	}
 	out.flags(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")
-	c.Flags().StringVar(&engineName, "engine", "", "the server: "+strings.Join(engine.Names(), " or ")+"; the first that is installed when not set")
+	c.Flags().StringVar(&engineName, "engine", "", "the server: "+strings.Join(engine.Names(), ", ")+"; the first that is installed when not set")
 	c.Flags().StringVar(&identity, "row-identity", "system", "what PostgreSQL's row versions are known by: system or columns")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/hunt"
 	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
 
@@ -46,7 +46,7 @@ func fuzzCommand() *cobra.Command {
 	f := c.Flags()
 	on.flags(c, "hunt")
 	seen.flags(c)
-	f.StringVar(&isolation, "isolation", "all", "levels, separated by commas, or all that the server has: they take turns")
+	f.StringVar(&isolation, "isolation", "all", "levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
 	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt; reducing what was found takes its own time")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
@@ -55,8 +55,9 @@ func fuzzCommand() *cobra.Command {
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if o.Levels, err = parseLevels(isolation); err != nil {
-			return fmt.Errorf("--isolation: %w", err)
+		levels, err := parseAsked(isolation, workload.ParseIsolation)
+		if err != nil {
+			return err
 		}
 		if o.Profile, err = readProfile(profile); err != nil {
 			return err
@@ -66,41 +67,27 @@ func fuzzCommand() *cobra.Command {
 			return err
 		}
 		o.Version, o.Log = onStage.Version, c.ErrOrStderr()
-		targets, stop, err := on.open(c)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
 		var status exitStatus
-		for _, target := range targets {
-			tally, err := fuzz(c, target, onStage, o)
-			if tally != nil {
-				err = errors.Join(err, tally.Text(c.OutOrStdout()))
+		err = on.eachStage(c, onStage, func(s *stage.Stage) error {
+			o.Levels = levels.of(workload.Isolations(s.Server.Engine))
+			if len(o.Levels) == 0 {
+				return fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
 			}
-			if err != nil {
+			tally, err := hunt.Run(c.Context(), s, o)
+			if tally == nil {
 				return err
 			}
 			if tally.Failed() {
 				status = 1
 			}
+			return errors.Join(err, tally.Text(c.OutOrStdout()))
+		})
+		if err != nil {
+			return err
 		}
 		return status.orNil()
 	}
 	return c
-}
-
-// fuzz hunts on one server.
-func fuzz(c *cobra.Command, target catalog.Target, onStage stage.Options, o hunt.Options) (tally *hunt.Tally, err error) {
-	s, err := stage.Open(c.Context(), target, onStage)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	o.Levels = offered(s, o.Levels)
-	if len(o.Levels) == 0 {
-		return nil, fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
-	}
-	return hunt.Run(c.Context(), s, o)
 }
 
 // readProfile reads a profile's file; without a name it is the usual one.

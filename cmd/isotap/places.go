@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,47 +46,73 @@ type places struct{ engines, upstreams []string }
 
 // flags adds the flags that say where to do something.
 func (o *places) flags(c *cobra.Command, do string) {
-	c.Flags().StringArrayVar(&o.engines, "engine", nil, do+" on a throw-away server: "+strings.Join(engine.Names(), " or ")+"; may be repeated")
+	c.Flags().StringArrayVar(&o.engines, "engine", nil, do+" on a throw-away server: "+strings.Join(engine.Names(), ", ")+"; may be repeated")
 	c.Flags().StringArrayVar(&o.upstreams, "upstream", nil, do+" on the server at this URL; may be repeated")
 	complete(c, "engine", engine.Names()...)
 }
 
-// open gives the servers, and what ends those that were started for it.
-func (o *places) open(c *cobra.Command) (targets []catalog.Target, stop func() error, err error) {
-	var started []engine.Server
-	stop = func() (err error) {
-		for _, s := range started {
-			err = errors.Join(err, s.Stop())
+// each does something on each of the servers, one after the other. What is started for it is ended after it.
+func (o *places) each(c *cobra.Command, do func(catalog.Target) error) error {
+	engines, upstreams := o.engines, make([]catalog.Target, len(o.upstreams))
+	for i, url := range o.upstreams {
+		var err error
+		if upstreams[i], err = parseUpstream(url); err != nil {
+			return err
 		}
-		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, stop())
-		}
-	}()
-	urls, engines := slices.Clone(o.upstreams), o.engines
-	if len(urls) == 0 && len(engines) == 0 {
+	if len(engines) == 0 && len(upstreams) == 0 {
 		engines = []string{""}
 	}
 	for _, name := range engines {
-		e, err := engine.Find(name)
-		if err != nil {
-			return nil, stop, fmt.Errorf("--engine: %w", err)
+		if _, err := engine.Find(name); err != nil {
+			return fmt.Errorf("--engine: %w", err)
 		}
-		s, err := e.Start(c.Context(), c.ErrOrStderr())
-		if err != nil {
-			return nil, stop, err
-		}
-		started = append(started, s)
-		urls = append(urls, s.URL())
 	}
-	for _, url := range urls {
-		target, err := catalog.ParseTarget(url)
-		if err != nil {
-			return nil, stop, fmt.Errorf("--upstream: %w", err)
+	for _, name := range engines {
+		if err := onThrowAway(c, name, do); err != nil {
+			return err
 		}
-		targets = append(targets, target)
 	}
-	return targets, stop, nil
+	for _, target := range upstreams {
+		if err := do(target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onThrowAway does something on a throw-away server of an engine.
+func onThrowAway(c *cobra.Command, name string, do func(catalog.Target) error) error {
+	e, err := engine.Find(name)
+	if err != nil {
+		return err
+	}
+	s, err := e.Start(c.Context(), c.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	target, err := catalog.ParseTarget(s.URL())
+	if err == nil {
+		err = do(target)
+	}
+	return errors.Join(err, s.Stop())
+}
+
+// one says what is wrong where one server is wanted.
+func (o *places) one() error {
+	if len(o.engines)+len(o.upstreams) > 1 {
+		return errors.New("this is done on one server: name one --engine or --upstream")
+	}
+	return nil
+}
+
+// eachStage does something on a stage on each of the servers.
+func (o *places) eachStage(c *cobra.Command, options stage.Options, do func(*stage.Stage) error) error {
+	return o.each(c, func(target catalog.Target) error {
+		s, err := stage.Open(c.Context(), target, options)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(s), s.Close())
+	})
 }

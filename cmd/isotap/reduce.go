@@ -46,34 +46,24 @@ func reduceCommand() *cobra.Command {
 		if len(scenarios) != 1 {
 			return fmt.Errorf("%s holds %d scenarios, and one is reduced: name one permutation", files[0], len(scenarios))
 		}
-		levels, err := parseLevels(isolation)
-		if err != nil {
-			return fmt.Errorf("--isolation: %w", err)
-		}
-		onStage, err := seen.options()
-		if err != nil {
+		levels, err := parseAsked(isolation, history.ParseLevel)
+		onStage, oddMode := seen.options()
+		if err := errors.Join(err, oddMode, on.one()); err != nil {
 			return err
 		}
-		targets, stop, err := on.open(c)
+		var small *scenario.Scenario
+		err = on.eachStage(c, onStage, func(s *stage.Stage) (err error) {
+			at, sc := levelsOf(s, scenarios[0], levels)
+			if len(at) != 1 {
+				return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", files[0], s.Server.Engine)
+			}
+			if small, err = reduceTo(c, s, sc, at[0], analyzer.Anomaly(anomaly)); err != nil {
+				return fmt.Errorf("%s: %w", files[0], err)
+			}
+			return nil
+		})
 		if err != nil {
 			return err
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		if len(targets) != 1 {
-			return errors.New("a scenario is reduced on one server: name one --engine or --upstream")
-		}
-		s, err := stage.Open(c.Context(), targets[0], onStage)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, s.Close()) }()
-		at, sc := levelsOf(s, scenarios[0], levels)
-		if len(at) != 1 {
-			return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", files[0], s.Server.Engine)
-		}
-		small, err := reduceTo(c, s, sc, at[0], analyzer.Anomaly(anomaly))
-		if err != nil {
-			return fmt.Errorf("%s: %w", files[0], err)
 		}
 		if out == "" {
 			return small.Write(c.OutOrStdout())

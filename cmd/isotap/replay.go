@@ -3,12 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/scenario"
@@ -91,29 +88,26 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	levels, err := parseLevels(o.isolation)
+	levels, err := parseAsked(o.isolation, history.ParseLevel)
 	if err != nil {
-		return fmt.Errorf("--isolation: %w", err)
+		return err
 	}
 	onStage, err := o.onStage()
 	if err != nil {
 		return err
 	}
-	targets, stop, err := o.on.open(c)
-	if err != nil {
-		return err
-	}
-	status := exitStatus(0)
-	for _, target := range targets {
-		unexpected, err := o.play(c, target, onStage, scripts, levels)
-		if err != nil {
-			return errors.Join(err, stop())
-		}
+	var status exitStatus
+	err = o.on.eachStage(c, onStage, func(s *stage.Stage) error {
+		unexpected, err := o.play(c, s, scripts, levels)
 		if unexpected && o.expect {
 			status = 1
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return errors.Join(o.sum(c), stop(), status.orNil())
+	return errors.Join(o.sum(c), status.orNil())
 }
 
 // onStage says how scripts are played.
@@ -159,32 +153,8 @@ func readScripts(files []string) ([]script, error) {
 	return all, nil
 }
 
-// parseLevels reads --isolation; none for the files' own, LevelUnknown for all.
-func parseLevels(text string) ([]history.Level, error) {
-	switch text {
-	case "":
-		return nil, nil
-	case "all":
-		return []history.Level{history.LevelUnknown}, nil
-	}
-	var levels []history.Level
-	for name := range strings.SplitSeq(text, ",") {
-		l, err := history.ParseLevel(strings.ToUpper(strings.TrimSpace(name)))
-		if err != nil {
-			return nil, err
-		}
-		levels = append(levels, l)
-	}
-	return levels, nil
-}
-
 // play plays the scripts on one server.
-func (o *replaying) play(c *cobra.Command, target catalog.Target, onStage stage.Options, scripts []script, levels []history.Level) (unexpected bool, err error) {
-	s, err := stage.Open(c.Context(), target, onStage)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+func (o *replaying) play(c *cobra.Command, s *stage.Stage, scripts []script, levels asked[history.Level]) (unexpected bool, err error) {
 	for _, script := range scripts {
 		if o.format == isolationTesterFormat {
 			fmt.Fprintf(c.OutOrStdout(), "Parsed test spec with %d sessions\n", len(script[0].Sessions))
@@ -201,7 +171,7 @@ func (o *replaying) play(c *cobra.Command, target catalog.Target, onStage stage.
 }
 
 // playAt plays one scenario at its levels.
-func (o *replaying) playAt(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, levels []history.Level) (unexpected bool, err error) {
+func (o *replaying) playAt(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, levels asked[history.Level]) (unexpected bool, err error) {
 	if !sc.RunsOn(s.Server) {
 		fmt.Fprintf(c.ErrOrStderr(), "%s: not for %s %s\n", sc.Name, s.Server.Engine, s.Server.Version)
 		return false, nil
@@ -219,21 +189,14 @@ func (o *replaying) playAt(c *cobra.Command, s *stage.Stage, sc *scenario.Scenar
 
 // levelsOf gives the levels that a scenario is played at: where none are asked for its sessions' own, or all if they have
 // none.
-func levelsOf(s *stage.Stage, sc *scenario.Scenario, asked []history.Level) ([]history.Level, *scenario.Scenario) {
-	if len(asked) == 0 && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {
+func levelsOf(s *stage.Stage, sc *scenario.Scenario, levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
+	if levels.none() && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {
 		if level, err := history.ParseLevel(sc.Sessions[0].Level); err == nil {
 			return []history.Level{level}, sc
 		}
 	}
-	return offered(s, asked), sc.At()
-}
-
-// offered gives those of the levels asked for that the server has; all that it has where none is asked for, or LevelUnknown.
-func offered(s *stage.Stage, asked []history.Level) []history.Level {
-	if len(asked) == 0 || asked[0] == history.LevelUnknown {
-		return s.Levels()
-	}
-	return slices.DeleteFunc(slices.Clone(asked), func(l history.Level) bool { return !s.Has(l) })
+	levels.all = levels.all || levels.none()
+	return levels.of(s.Levels()), sc.At()
 }
 
 // perform plays one scenario at one level, and says what came of it.

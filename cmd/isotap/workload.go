@@ -1,14 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/trial"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
@@ -18,7 +19,7 @@ const workloadHelp = `Runs a workload that is well known, through isotap, and ho
 workload's own books, with the invariants that its authors hold to be so, and isotap's report.
 
 The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops the database
-isotap_workload.
+isotap_workload. With several levels or servers, files of reports hold the last run.
 
 Exit status:
   0   the workload ran
@@ -43,7 +44,7 @@ func workloadCommand() *cobra.Command {
 	out.flags(c)
 	on.flags(c, "run")
 	f := c.Flags()
-	f.StringVar(&isolation, "isolation", "", "the clients' isolation level; the server's default when not set")
+	f.StringVar(&isolation, "isolation", "", "the clients' isolation levels, one run for each, separated by commas, or all that the server has; the server's default when not set; OPTIMISTIC behind one is for TiDB")
 	f.IntVar(&o.Config.Clients, "clients", workload.DefaultClients, "how many clients work at the same time")
 	f.DurationVar(&o.Config.Duration, "duration", workload.DefaultDuration, "how long they begin transactions; 0 with --transactions for no bound")
 	f.IntVar(&o.Config.Transactions, "transactions", 0, "how many transactions they run together; 0 for no bound")
@@ -56,31 +57,19 @@ func workloadCommand() *cobra.Command {
 		if err := out.check(); err != nil {
 			return err
 		}
-		if isolation != "" {
-			if o.Config.Level, err = history.ParseLevel(strings.ToUpper(isolation)); err != nil {
-				return fmt.Errorf("--isolation: %w", err)
-			}
+		levels, err := parseAsked(isolation, workload.ParseIsolation)
+		if err != nil {
+			return err
 		}
 		o.Workload, o.Version = args[0], isotapVersion()
 		if _, err := known.New(o.Workload, o.Options); err != nil {
 			return err
 		}
-		targets, stop, err := on.open(c)
-		if err != nil {
+		t := trying{output: &out, command: c, options: o, levels: levels}
+		if err := on.each(c, t.at); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, stop()) }()
-		var status exitStatus
-		for _, target := range targets {
-			failed, err := out.try(c, target, o)
-			if err != nil {
-				return err
-			}
-			if failed {
-				status = 1
-			}
-		}
-		return status.orNil()
+		return t.end()
 	}
 	return c
 }
@@ -94,21 +83,74 @@ func workloads() string {
 	return b.String()
 }
 
-// try runs a workload on one server, prints what both witnesses say, and says whether that is a failure. The report as JSON has standard output for
-// itself.
-func (o *output) try(c *cobra.Command, target catalog.Target, t trial.Options) (failed bool, err error) {
-	did, err := trial.Run(c.Context(), target, t)
+// A trying is what the flags of `isotap workload` ask for, and what came of it.
+type trying struct {
+	*output
+	command *cobra.Command
+	options trial.Options
+	levels  asked[workload.Isolation]
+	said    []string // of each run
+	failed  bool
+}
+
+// at runs the workload on one server, at each of its levels that are asked for.
+func (t *trying) at(target catalog.Target) error {
+	server, err := engine.Identify(t.command.Context(), target)
 	if err != nil {
-		return false, err
+		return err
 	}
-	books := c.OutOrStdout()
-	if o.json {
-		books = c.ErrOrStderr()
+	isolations := []workload.Isolation{{}} // the server's default
+	if !t.levels.none() {
+		isolations = t.levels.of(workload.Isolations(server.Engine))
 	}
-	fmt.Fprintf(books, "%s, by its own books:\n%v\n", did.Workload, did.Outcome)
-	if err := o.write(c, did.Result); err != nil {
-		return false, err
+	if len(isolations) == 0 {
+		return fmt.Errorf("--isolation: %s %s has none of these levels", server.Engine, server.Version)
 	}
-	fmt.Fprintf(books, "\n%s\n", did.Verdict())
-	return did.Missed() || o.status(did.Result) != nil, nil
+	for _, i := range isolations {
+		t.options.Config.Isolation = i
+		if err := t.once(target, server); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// books is where the workload's own word goes: the report as JSON has standard output for itself.
+func (t *trying) books() io.Writer {
+	if t.json {
+		return t.command.ErrOrStderr()
+	}
+	return t.command.OutOrStdout()
+}
+
+// once runs the workload once, and prints what both witnesses say.
+func (t *trying) once(target catalog.Target, server history.Server) error {
+	did, err := trial.Run(t.command.Context(), target, t.options)
+	if err != nil {
+		return err
+	}
+	at := "its default level"
+	if i := t.options.Config.Isolation; i != (workload.Isolation{}) {
+		at = i.String()
+	}
+	where := fmt.Sprintf("%s %s at %s", server.Engine, server.Version, at)
+	fmt.Fprintf(t.books(), "%s on %s, by its own books:\n%v\n", did.Workload, where, did.Outcome)
+	if err := t.write(t.command, did.Result); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.books(), "\n%s\n\n", did.Verdict())
+	t.said = append(t.said, where+": "+did.Verdict())
+	t.failed = t.failed || did.Missed() || t.status(did.Result) != nil
+	return nil
+}
+
+// end sums several runs up, and gives the exit status.
+func (t *trying) end() error {
+	if len(t.said) > 1 {
+		fmt.Fprintln(t.books(), strings.Join(t.said, "\n"))
+	}
+	if t.failed {
+		return exitStatus(1)
+	}
+	return nil
 }

@@ -1,16 +1,19 @@
 // Package engine starts throw-away database servers for isotap's own clients: the demo, replayed scenarios, the
-// generator. What it starts is installed by package name where it is missing (package testdb says how).
+// generator. MariaDB and PostgreSQL are installed by package name where they are missing; of MySQL and TiDB the error says
+// where they come from (package testdb).
 package engine
 
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -22,6 +25,7 @@ type Server interface {
 	Addr() string
 	Version() string
 	DB(database string) (*sql.DB, error)
+	Log() string // the end of what it logged
 	Stop() error
 }
 
@@ -30,7 +34,7 @@ type Engine struct {
 	Name      string // as in flags
 	title     string
 	installed func() bool
-	install   func(ctx context.Context, w io.Writer) error
+	install   func(ctx context.Context, w io.Writer) error // what can be installed without a question
 	start     func(ctx context.Context) (Server, error)
 	ready     func(ctx context.Context, target catalog.Target, columns bool) error
 }
@@ -38,6 +42,8 @@ type Engine struct {
 var engines = []*Engine{
 	{"mariadb", "MariaDB", testdb.HasMariaDB, testdb.Install, startMariaDB, instrument},
 	{"postgres", "PostgreSQL", testdb.HasPostgreSQL, testdb.InstallPostgreSQL, startPostgreSQL, instrumentPostgreSQL},
+	{"mysql", "MySQL", testdb.HasMySQL, nothing, startMySQL, instrument},
+	{"tidb", "TiDB", testdb.HasTiDB, nothing, startTiDB, instrument},
 }
 
 // Names are the names of the engines, in the order in which they are looked for.
@@ -59,7 +65,7 @@ func Find(name string) (*Engine, error) {
 	if name == "" {
 		return engines[0], nil
 	}
-	return nil, fmt.Errorf("there is no engine %q: %s", name, strings.Join(Names(), " or "))
+	return nil, fmt.Errorf("there is no engine %q: %s", name, strings.Join(Names(), ", "))
 }
 
 // Start installs the engine where it is missing and starts a server. What is done is said to w, a line each.
@@ -89,6 +95,13 @@ func startPostgreSQL(ctx context.Context) (Server, error) {
 	return testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{})
 }
 
+func startMySQL(ctx context.Context) (Server, error) { return testdb.StartMySQL(ctx) }
+
+func startTiDB(ctx context.Context) (Server, error) { return testdb.StartTiDB(ctx) }
+
+// nothing is installed: the start says what is missing.
+func nothing(context.Context, io.Writer) error { return nil }
+
 // instrument gives the tables isotap's columns.
 func instrument(ctx context.Context, target catalog.Target, _ bool) error {
 	conn, err := catalog.Connect(ctx, target)
@@ -112,4 +125,22 @@ func instrumentPostgreSQL(ctx context.Context, target catalog.Target, columns bo
 	defer conn.Close()
 	_, err = catalogpostgres.Instrument(ctx, conn, catalog.Options{WListBytes: sqlpostgres.DefaultWListBytes})
 	return err
+}
+
+// Identify asks a server who it is.
+func Identify(ctx context.Context, target catalog.Target) (history.Server, error) {
+	if target.Family == catalog.PostgreSQL {
+		c, err := catalogpostgres.NewConn(target, "")
+		if err != nil {
+			return history.Server{}, err
+		}
+		facts, err := catalogpostgres.ServerFacts(ctx, c)
+		return facts.Server, errors.Join(err, c.Close())
+	}
+	c, err := catalog.Connect(ctx, target)
+	if err != nil {
+		return history.Server{}, err
+	}
+	facts, err := catalog.ServerFacts(ctx, c)
+	return facts.Server, errors.Join(err, c.Close())
 }

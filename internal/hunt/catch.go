@@ -12,12 +12,13 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/workload"
 )
 
 // A Catch is a finding that no earlier round has shown.
 type Catch struct {
 	Key     string // what makes it different: see keyOf
-	Level   history.Level
+	Level   workload.Isolation
 	Seed    uint64
 	Finding *analyzer.Finding
 	Seen    int // in how many rounds
@@ -32,7 +33,7 @@ type Catch struct {
 
 // keyOf tells findings apart as IsoRel 5.1 does, by the number, order and types of the statements of the transactions
 // involved: here those statements that the cycle goes through, which is what a reduction leaves of them.
-func keyOf(f *analyzer.Finding, level history.Level) string {
+func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 	var txns []string
 	for _, t := range f.Txns() {
 		var kinds []string

@@ -16,14 +16,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
 
 // Options of a hunt.
 type Options struct {
-	Levels   []history.Level // none: all that the server has, in turn
+	Levels   []workload.Isolation // none: all that the server has, in turn
 	Duration time.Duration
 	Rounds   int    // the most; 0: as many as Duration allows
 	Seed     uint64 // that of the first round; each further one has the next
@@ -52,7 +52,7 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 		o.Log = io.Discard
 	}
 	if len(o.Levels) == 0 {
-		o.Levels = s.Levels()
+		o.Levels = workload.Isolations(s.Server.Engine)
 	}
 	if o.Dir != "" {
 		if err := os.MkdirAll(o.Dir, 0o755); err != nil {

@@ -13,10 +13,16 @@ import (
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL) }
+
+var (
+	readCommitted = workload.Isolation{Level: history.ReadCommitted}
+	serializable  = workload.Isolation{Level: history.Serializable}
+)
 
 func openStage(t *testing.T, url string) *stage.Stage {
 	t.Helper()
@@ -38,10 +44,13 @@ func openStage(t *testing.T, url string) *stage.Stage {
 
 // What the levels permit is found, and nothing that they forbid.
 func TestHuntsFindWhatIsThere(t *testing.T) {
-	for name, url := range map[string]string{"mariadb": testdb.MariaDB(t).URL(), "postgresql": testdb.PostgreSQL(t).URL()} {
+	for name, url := range map[string]func(*testing.T) string{
+		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
+		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			tally, err := Run(t.Context(), openStage(t, url), Options{Levels: []history.Level{history.ReadCommitted, history.Serializable}, Rounds: 6, Seed: 1, Dir: dir})
+			tally, err := Run(t.Context(), openStage(t, url(t)), Options{Levels: []workload.Isolation{readCommitted, serializable}, Rounds: 6, Seed: 1, Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,10 +58,10 @@ func TestHuntsFindWhatIsThere(t *testing.T) {
 			if err := tally.Text(&text); err != nil {
 				t.Fatal(err)
 			}
-			if tally.Failed() || len(tally.Levels[history.Serializable].Hazards) > 0 || tally.Rounds != 6 {
+			if tally.Failed() || len(tally.Levels[serializable].Hazards) > 0 || tally.Rounds != 6 {
 				t.Errorf("%s", text.String())
 			}
-			if len(tally.Levels[history.ReadCommitted].Hazards) == 0 || len(tally.Catches) == 0 {
+			if len(tally.Levels[readCommitted].Hazards) == 0 || len(tally.Catches) == 0 {
 				t.Errorf("READ COMMITTED shows nothing:\n%s", text.String())
 			}
 			for _, c := range tally.Catches {
@@ -62,6 +71,33 @@ func TestHuntsFindWhatIsThere(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TiDB's optimistic transactions say so in the scenarios that come of them.
+func TestHuntsTakeTiDBsModesInTurn(t *testing.T) {
+	server := testdb.TiDB(t)
+	if server == nil {
+		t.Skip(testdb.NoTiDB)
+	}
+	dir := t.TempDir()
+	tally, err := Run(t.Context(), openStage(t, server.URL()), Options{Rounds: 4, Seed: 1, Dir: dir, Profile: random.Profile{Transactions: 40}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tally.Levels) != 4 {
+		t.Errorf("%d levels, want two in two modes", len(tally.Levels))
+	}
+	for isolation, at := range tally.Levels {
+		if len(at.Violations) > 0 || at.Transactions != 40 {
+			t.Errorf("%v: %+v", isolation, at)
+		}
+	}
+	for _, c := range tally.Catches {
+		s := readScenario(t, c.File)
+		if began := s.Steps[0].SQL; began == "BEGIN OPTIMISTIC" != c.Level.Optimistic {
+			t.Errorf("%s: its first transaction begins with %q", c.Key, began)
+		}
 	}
 }
 

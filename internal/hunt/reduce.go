@@ -59,7 +59,7 @@ func (h *hunter) say(format string, args ...any) {
 func (h *hunter) reduce(ctx context.Context, c *Catch) error {
 	r := c.round
 	begin := alone(r, c.Finding)
-	shows := Shows(h.stage, r.level, c.Finding.Anomaly, c.Finding.Class)
+	shows := Shows(h.stage, r.level.Level, c.Finding.Anomaly, c.Finding.Class)
 	for _, whole := range []*scenario.Scenario{begin, r.schedule()} {
 		if whole == nil {
 			continue
@@ -71,7 +71,7 @@ func (h *hunter) reduce(ctx context.Context, c *Catch) error {
 		if !ok {
 			continue
 		}
-		small, tried, err := Reduce(ctx, h.stage, whole, r.level, c.Finding.Anomaly, c.Finding.Class)
+		small, tried, err := Reduce(ctx, h.stage, whole, r.level.Level, c.Finding.Anomaly, c.Finding.Class)
 		if err != nil {
 			return err
 		}

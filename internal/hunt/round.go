@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/scratch"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
@@ -27,7 +26,7 @@ func databaseOf(lane int) string {
 // A round is one random database at one level.
 type round struct {
 	generator *random.Generator
-	level     history.Level
+	level     workload.Isolation
 	seed      uint64
 	recording string // its directory, while the round is counted
 	outcome   *random.Outcome
@@ -36,8 +35,8 @@ type round struct {
 	saved     string        // where the recording is kept; empty: it is not
 }
 
-func (h *hunter) newRound(seed uint64, level history.Level) *round {
-	return &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine}, h.Profile, seed), level: level, seed: seed}
+func (h *hunter) newRound(seed uint64, level workload.Isolation) *round {
+	return &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine, Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
 }
 
 // round runs one round and takes stock of it.
@@ -77,7 +76,7 @@ func (h *hunter) transact(ctx context.Context, r *round, dsn string) error {
 		}
 	}
 	began := time.Now()
-	r.outcome, err = random.Run(ctx, r.generator, r.level, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+	r.outcome, err = random.Run(ctx, r.generator, r.level.Level, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
 	r.worked = time.Since(began)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
 
@@ -19,7 +20,7 @@ type Tally struct {
 	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed exactly.
 	Kinds    map[history.Kind]analyzer.Observed
 	Reasons  map[string]int
-	Levels   map[history.Level]*LevelTally
+	Levels   map[workload.Isolation]*LevelTally
 	Catches  []*Catch
 	Abnormal []string // what no healthy server does
 	seen     map[string]*Catch
@@ -38,8 +39,8 @@ type Found struct {
 	Unique int // of these, that no earlier one was like (see keyOf)
 }
 
-func newTally(server history.Server, levels []history.Level) *Tally {
-	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[history.Level]*LevelTally), seen: make(map[string]*Catch)}
+func newTally(server history.Server, levels []workload.Isolation) *Tally {
+	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally), seen: make(map[string]*Catch)}
 	t.Random.Mistakes = make(map[string]*random.Mistake)
 	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[string]int)
 	for _, l := range levels {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/workload"
 )
 
 // Failed says whether the server broke its word, or did what no healthy server does.
@@ -81,7 +82,7 @@ func (t *Tally) coverage(w io.Writer) {
 
 // table writes how often each anomaly was found at each level, and in parentheses how many of these are unique.
 func (t *Tally) table(w io.Writer) {
-	levels := slices.Sorted(maps.Keys(t.Levels))
+	levels := slices.SortedFunc(maps.Keys(t.Levels), workload.Isolation.Compare)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, cell func(*LevelTally) string) {
 		fmt.Fprintf(table, "%-23s\t", name) // the names are on the left

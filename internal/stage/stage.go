@@ -9,16 +9,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
-	"github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/workload"
 )
 
 // Options of a stage.
@@ -58,7 +58,7 @@ func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error)
 		s.direct.Family, s.direct.Database = replay.PostgreSQL, s.target.Database
 	}
 	var err error
-	if s.Server, err = identify(ctx, s.target); err != nil {
+	if s.Server, err = engine.Identify(ctx, s.target); err != nil {
 		return nil, err
 	}
 	s.options.Predicates = o.Predicates && s.Server.Engine != "tidb"
@@ -66,24 +66,6 @@ func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error)
 		return nil, err
 	}
 	return s, nil
-}
-
-// identify asks the server who it is.
-func identify(ctx context.Context, target catalog.Target) (history.Server, error) {
-	if target.Family == catalog.PostgreSQL {
-		c, err := postgres.NewConn(target, "")
-		if err != nil {
-			return history.Server{}, err
-		}
-		facts, err := postgres.ServerFacts(ctx, c)
-		return facts.Server, errors.Join(err, c.Close())
-	}
-	c, err := catalog.Connect(ctx, target)
-	if err != nil {
-		return history.Server{}, err
-	}
-	facts, err := catalog.ServerFacts(ctx, c)
-	return facts.Server, errors.Join(err, c.Close())
 }
 
 // Target is the server's address.
@@ -96,18 +78,7 @@ func (s *Stage) Options() Options { return s.options }
 func (s *Stage) Close() error { return s.runner.Close() }
 
 // Levels are the isolation levels that the server has, weakest first.
-func (s *Stage) Levels() []history.Level {
-	switch s.Server.Engine {
-	case "postgresql": // READ UNCOMMITTED is READ COMMITTED there
-		return []history.Level{history.ReadCommitted, history.RepeatableRead, history.Serializable}
-	case "tidb": // refuses the others (error 8048)
-		return []history.Level{history.ReadCommitted, history.RepeatableRead}
-	}
-	return []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead, history.Serializable}
-}
-
-// Has says whether the server has a level.
-func (s *Stage) Has(l history.Level) bool { return slices.Contains(s.Levels(), l) }
+func (s *Stage) Levels() []history.Level { return workload.Levels(s.Server.Engine) }
 
 // Play plays a scenario at a level through isotap, and analyses what was recorded.
 func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Performance, err error) {

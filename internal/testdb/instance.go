@@ -68,11 +68,14 @@ func (i *instance) Stop() error {
 	return i.stopErr
 }
 
+// Log gives the end of what a server logged that this process started.
+func (i *instance) Log() string { return logTail(i.dir) }
+
 // Done is closed when the server has ended, stopped or crashed.
 func (i *instance) Done() <-chan struct{} { return i.process.done }
 
-// A kind is what the two families' servers differ in when they are started: the engine's name in errors, the
-// account that they run under, where their programs are, and what the log says of a port that is taken.
+// A kind is what servers differ in when they are started: the engine's name in errors, the account that they run
+// under where we are root (empty: our own), where their programs are, and what the log says of a port that is taken.
 type kind struct {
 	engine, account string
 	find            func() (programs, error)
@@ -99,8 +102,10 @@ func begin[S any](ctx context.Context, k kind, prepare func(context.Context, pla
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if at.user, err = unprivilegedUser(k.account); err != nil {
-		return s, err
+	if k.account != "" {
+		if at.user, err = unprivilegedUser(k.account); err != nil {
+			return s, err
+		}
 	}
 	if at.dir, err = makeDirectory(at.user); err != nil {
 		return s, err

@@ -88,7 +88,10 @@ func Main(m interface{ Run() int }, also ...Engine) {
 	if sharedPostgreSQL.server != nil {
 		err = errors.Join(err, sharedPostgreSQL.server.Stop())
 	}
-	if err = errors.Join(err, sharedTiDB.server.stop()); err != nil {
+	if sharedTiDB.server != nil {
+		err = errors.Join(err, sharedTiDB.server.Stop())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)
 	}

@@ -8,9 +8,9 @@
 // Nothing is cached between servers: preparing a data directory takes about half a second for MariaDB, a
 // second for PostgreSQL.
 //
-// testdb.go starts MariaDB, postgresql.go PostgreSQL, instance.go has what both need. shared.go gives all tests of a process one of each,
-// engines.go runs them once more on servers of other engines and versions that the environment names,
-// tidb.go has the TiDB that "make tidb" built.
+// testdb.go starts MariaDB, postgresql.go PostgreSQL, mysql.go MySQL where somebody installed it, tidb.go the TiDB that
+// "make tidb" built; instance.go has what all need. shared.go gives all tests of a process one of each, engines.go runs
+// them once more on servers of other engines and versions that the environment names.
 package testdb
 
 import (
@@ -18,6 +18,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -30,7 +31,7 @@ type Options struct {
 	Args []string
 }
 
-// A Server is a running MariaDB. Its user is root without a password, from this machine only. Its
+// A Server is a running server of the MySQL family. Its user is root without a password, from this machine only. Its
 // methods may be called from several goroutines.
 type Server struct{ instance }
 
@@ -66,6 +67,19 @@ func install(ctx context.Context, at place) error {
 
 // launch starts the server and waits until it answers.
 func launch(ctx context.Context, at place, port int, o Options) (*Server, error) {
+	return launchWith(ctx, at, port, slices.Concat([]string{
+		"--skip-name-resolve",
+		"--skip-log-bin",
+		"--innodb-doublewrite=OFF",
+		"--sync-frm=OFF",
+		// What the distributions' own configuration says; mariadbd without one still says latin1.
+		"--character-set-server=utf8mb4",
+	}, smallEngine, o.Args))
+}
+
+// launchWith starts a MariaDB or MySQL with options of its own beside those that say where everything is, and waits until
+// it answers.
+func launchWith(ctx context.Context, at place, port int, options []string) (*Server, error) {
 	args := append([]string{
 		"--no-defaults",
 		"--datadir=" + dataDir(at.dir),
@@ -74,31 +88,24 @@ func launch(ctx context.Context, at place, port int, o Options) (*Server, error)
 		"--pid-file=" + filepath.Join(at.dir, "pid"),
 		"--bind-address=127.0.0.1",
 		"--port=" + strconv.Itoa(port),
-		"--skip-name-resolve",
-		"--skip-log-bin",
-		"--innodb-doublewrite=OFF",
-		"--sync-frm=OFF",
-		// What the distributions' own configuration says; mariadbd without one still says latin1.
-		"--character-set-server=utf8mb4",
-	}, smallEngine...)
-	p, err := at.start(syscall.SIGKILL, append(args, o.Args...)...)
+	}, options...)
+	p, err := at.start(syscall.SIGKILL, args...)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{instance{dir: at.dir, process: p, host: "127.0.0.1", port: port, user: "root"}}
-	if err := s.awaitReady(ctx); err != nil {
+	// Over the socket: on the port another server might answer.
+	if err := s.awaitReady(ctx, s.config("unix", s.Socket(), "")); err != nil {
 		p.kill()
 		return nil, err
 	}
 	return s, nil
 }
 
-// awaitReady returns once the server answers, or has ended, or ctx is done. It asks over the socket:
-// on the port another server might answer.
-func (s *Server) awaitReady(ctx context.Context) error {
-	c := s.config("unix", s.Socket(), "")
-	c.Logger = &mysql.NopLogger{} // the driver would log each connection that the server refuses
-	db, err := open(c)
+// awaitReady returns once the server answers at an address, or has ended, or ctx is done.
+func (s *Server) awaitReady(ctx context.Context, at *mysql.Config) error {
+	at.Logger = &mysql.NopLogger{} // the driver would log each connection that the server refuses
+	db, err := open(at)
 	if err != nil {
 		return err
 	}

@@ -5,14 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
-
-	"github.com/go-sql-driver/mysql"
 )
 
 // TiDBVariable is the environment variable that names the TiDB server for the tests, as
@@ -23,11 +21,8 @@ const TiDBVariable = "ISOTAP_TEST_TIDB_URL"
 // with the commit of TiDB that it is made of.
 const tidbProgram = "tidb-server-e4e814fdc0af"
 
-// A TiDBServer is where a TiDB server is. Its user is root without a password.
-type TiDBServer struct {
-	addr     string
-	instance *instance // nil: somebody else's
-}
+// A TiDBServer is a TiDB server. Its user is root without a password, and it has no unix socket.
+type TiDBServer struct{ *Server }
 
 // sharedTiDB is the TiDB server that all tests of a process use.
 var sharedTiDB struct {
@@ -45,10 +40,10 @@ func TiDB(tb TB) *TiDBServer {
 		tb.Skipf("this test is for TiDB, and ran there")
 	}
 	sharedTiDB.once.Do(func() {
-		if url := os.Getenv(TiDBVariable); url != "" {
-			sharedTiDB.server, sharedTiDB.err = namedTiDB(url)
-		} else if program := builtTiDB(); program != "" {
-			sharedTiDB.server, sharedTiDB.err = startTiDB(context.Background(), program)
+		if address := os.Getenv(TiDBVariable); address != "" {
+			sharedTiDB.server, sharedTiDB.err = namedTiDB(address)
+		} else if HasTiDB() {
+			sharedTiDB.server, sharedTiDB.err = StartTiDB(context.Background())
 		}
 	})
 	if sharedTiDB.err != nil {
@@ -60,90 +55,61 @@ func TiDB(tb TB) *TiDBServer {
 // NoTiDB is what a test says that is skipped for lack of a server.
 const NoTiDB = "needs a TiDB server: set " + TiDBVariable + ", or run make tidb once"
 
-// namedTiDB reads mysql://root@host:port/.
-func namedTiDB(url string) (*TiDBServer, error) {
-	_, addr, ok := strings.Cut(url, "://")
-	addr = addr[strings.LastIndexByte(addr, '@')+1:]
-	addr, _, _ = strings.Cut(addr, "/")
-	if !ok || addr == "" {
-		return nil, fmt.Errorf("%s is %q: write mysql://root@127.0.0.1:4000/", TiDBVariable, url)
+// namedTiDB gives the server at mysql://root@host:port/.
+func namedTiDB(address string) (*TiDBServer, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User.Username() == "" {
+		return nil, fmt.Errorf("%s is no server's URL: write mysql://root@127.0.0.1:4000/", TiDBVariable)
 	}
-	return &TiDBServer{addr: addr}, nil
+	s, err := connect(u)
+	if err != nil {
+		return nil, err
+	}
+	return &TiDBServer{s}, nil
 }
 
-// builtTiDB gives the path of the server that "make tidb" built; empty when there is none.
-func builtTiDB() string {
+// ErrTiDBNotBuilt says that this machine has no TiDB server, and how it gets one.
+var ErrTiDBNotBuilt = errors.New(`TiDB is not there: isotap starts one that was built of TiDB's Go module, its data in memory:
+  make tidb        in isotap's source, some 10 minutes, once
+or name one that runs: --upstream tidb://root@127.0.0.1:4000/`)
+
+// HasTiDB says whether "make tidb" has built a server.
+func HasTiDB() bool {
+	_, err := findTiDB()
+	return err == nil
+}
+
+// findTiDB looks for the server that "make tidb" built.
+func findTiDB() (programs, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
 		cache = filepath.Join(os.Getenv("HOME"), ".cache")
 	}
 	path := filepath.Join(cache, "isotap", tidbProgram)
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return ""
+		return programs{}, ErrTiDBNotBuilt
 	}
-	return path
+	return programs{server: path}, nil
 }
 
-func startTiDB(ctx context.Context, program string) (*TiDBServer, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	port, err := freePort()
+// StartTiDB starts the server that "make tidb" built and waits until it answers. The caller ends it with Stop; ctx only
+// bounds the start. Where it was not built the error wraps [ErrTiDBNotBuilt].
+func StartTiDB(ctx context.Context) (*TiDBServer, error) {
+	nothing := func(context.Context, place) error { return nil }
+	return begin(ctx, kind{engine: "TiDB", find: findTiDB, taken: "address already in use"}, nothing, launchTiDB)
+}
+
+func launchTiDB(ctx context.Context, at place, port int) (*TiDBServer, error) {
+	p, err := at.start(syscall.SIGKILL, "-port", strconv.Itoa(port))
 	if err != nil {
 		return nil, err
 	}
-	dir, err := makeDirectory(nil)
-	if err != nil {
+	s := &TiDBServer{&Server{instance{dir: at.dir, process: p, host: "127.0.0.1", port: port, user: "root"}}}
+	if err := s.awaitReady(ctx, s.config("tcp", s.Addr(), "")); err != nil {
+		p.kill()
 		return nil, err
-	}
-	s := &TiDBServer{addr: "127.0.0.1:" + strconv.Itoa(port), instance: &instance{dir: dir}}
-	if err := s.start(ctx, program, port); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting TiDB: %w\n%s", err, logTail(dir)), s.stop())
 	}
 	return s, nil
-}
-
-func (s *TiDBServer) start(ctx context.Context, program string, port int) error {
-	log, err := os.Create(logFile(s.instance.dir))
-	if err != nil {
-		return fmt.Errorf("making the server's log: %w", err)
-	}
-	defer log.Close() // the server has its own handle
-	if s.instance.process, err = startProcess(nil, s.instance.dir, log, syscall.SIGKILL, program, "-port", strconv.Itoa(port)); err != nil {
-		return err
-	}
-	return s.awaitReady(ctx)
-}
-
-// awaitReady returns once the server answers, or has ended, or ctx is done.
-func (s *TiDBServer) awaitReady(ctx context.Context) error {
-	c := s.config("")
-	c.Logger = &mysql.NopLogger{} // the driver would log each connection that the server refuses
-	db, err := open(c)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return s.instance.process.await(ctx, db.PingContext)
-}
-
-// stop ends a server that this process started.
-func (s *TiDBServer) stop() error {
-	if s == nil || s.instance == nil {
-		return nil
-	}
-	return s.instance.Stop()
-}
-
-// Addr is the server's TCP address, "host:port".
-func (s *TiDBServer) Addr() string { return s.addr }
-
-// URL is the server's address as isotap's --upstream takes it.
-func (s *TiDBServer) URL() string { return "mysql://root@" + s.addr + "/" }
-
-func (s *TiDBServer) config(database string) *mysql.Config {
-	c := mysql.NewConfig()
-	c.User, c.Net, c.Addr, c.DBName = "root", "tcp", s.addr, database
-	return c
 }
 
 // NewDatabase makes an empty database on the server and gives its name, which no other test of the
@@ -163,10 +129,6 @@ func (s *TiDBServer) NewDatabase(tb TB) string {
 // Open opens a pool of connections to a database of the server that is closed when the test ends.
 func (s *TiDBServer) Open(tb TB, database string) *sql.DB {
 	tb.Helper()
-	db, err := open(s.config(database))
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
-	tb.Cleanup(func() { _ = db.Close() })
-	return db
+	db, err := s.DB(database)
+	return closeAfter(tb, db, err)
 }

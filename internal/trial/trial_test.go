@@ -33,7 +33,7 @@ func onEach(t *testing.T, test func(t *testing.T, target catalog.Target)) {
 func try(t *testing.T, target catalog.Target, name string, plant bool, level history.Level) *Trial {
 	t.Helper()
 	did, err := Run(t.Context(), target, Options{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
-		Config: workload.Config{Transactions: 200, Level: level, Think: workload.DefaultThink, Seed: 1}})
+		Config: workload.Config{Transactions: 200, Isolation: workload.Isolation{Level: level}, Think: workload.DefaultThink, Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

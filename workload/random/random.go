@@ -19,9 +19,22 @@ import (
 // An Engine is the server that SQL is written for.
 type Engine struct {
 	Name string // "mariadb", "mysql", "tidb" or "postgresql"
+	// Optimistic has TiDB's transactions meet conflicts when they commit; the others lock what they write.
+	Optimistic bool
 }
 
 func (e Engine) postgresql() bool { return e.Name == "postgresql" }
+
+// begin is how a transaction begins.
+func (e Engine) begin() string {
+	switch {
+	case e.Name != "tidb":
+		return "BEGIN"
+	case e.Optimistic:
+		return "BEGIN OPTIMISTIC"
+	}
+	return "BEGIN PESSIMISTIC"
+}
 
 // skipsLocked says whether there is SKIP LOCKED.
 func (e Engine) skipsLocked() bool { return e.Name != "tidb" }

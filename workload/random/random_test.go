@@ -24,14 +24,14 @@ type server struct {
 func servers(t *testing.T) []server {
 	t.Helper()
 	return []server{
-		{Engine{"mariadb"}, func(database string) *sql.DB { return testdb.Open(t, database) }, func() string { return testdb.NewDatabase(t) }},
-		{Engine{"postgresql"}, func(database string) *sql.DB { return testdb.OpenPostgreSQL(t, database) }, func() string { return testdb.NewPostgreSQLDatabase(t) }},
+		{Engine{Name: "mariadb"}, func(database string) *sql.DB { return testdb.Open(t, database) }, func() string { return testdb.NewDatabase(t) }},
+		{Engine{Name: "postgresql"}, func(database string) *sql.DB { return testdb.OpenPostgreSQL(t, database) }, func() string { return testdb.NewPostgreSQLDatabase(t) }},
 	}
 }
 
 func TestTheSameSeedGivesTheSame(t *testing.T) {
 	draw := func(seed uint64) []string {
-		g := New(Engine{"postgresql"}, Profile{}, seed)
+		g := New(Engine{Name: "postgresql"}, Profile{}, seed)
 		all := append(g.Setup(), fmt.Sprint(g.Sessions()))
 		for n := range 20 {
 			all = append(all, g.Transaction(n+1)...)
@@ -43,6 +43,26 @@ func TestTheSameSeedGivesTheSame(t *testing.T) {
 	}
 	if reflect.DeepEqual(draw(7), draw(8)) {
 		t.Error("two seeds give the same")
+	}
+}
+
+// Also of databases of one table, whose writes may read no other.
+func TestTransactionsAreDrawnForEveryEngine(t *testing.T) {
+	for _, e := range []Engine{{Name: "mariadb"}, {Name: "mysql"}, {Name: "tidb"}, {Name: "tidb", Optimistic: true}, {Name: "postgresql"}} {
+		for seed := range uint64(40) {
+			g := New(e, Profile{}, seed)
+			for n := range g.Transactions() {
+				all := g.Transaction(n + 1)
+				if all[0] != e.begin() {
+					t.Fatalf("%v, seed %d: a transaction begins with %q", e, seed, all[0])
+				}
+				for _, sql := range all {
+					if !e.skipsLocked() && strings.Contains(sql, "SKIP LOCKED") {
+						t.Fatalf("%v, seed %d: %s", e, seed, sql)
+					}
+				}
+			}
+		}
 	}
 }
 

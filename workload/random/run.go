@@ -62,7 +62,7 @@ func Run(ctx context.Context, g *Generator, level history.Level, connect func(ct
 		}
 		s := &session{run: r, number: i, conn: conn}
 		sessions = append(sessions, s)
-		for _, sql := range g.engine.begin(level) {
+		for _, sql := range g.engine.session(level) {
 			if _, err := conn.ExecContext(ctx, sql); err != nil {
 				return nil, fmt.Errorf("%s: %w", sql, err)
 			}
@@ -75,8 +75,8 @@ func Run(ctx context.Context, g *Generator, level history.Level, connect func(ct
 	return r.out, context.Cause(ctx)
 }
 
-// begin gives what a session begins with.
-func (e Engine) begin(level history.Level) []string {
+// session gives what a session begins with.
+func (e Engine) session(level history.Level) []string {
 	if e.postgresql() {
 		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'",
 			// A deadlock is looked for after a second otherwise, in which nobody gets on. Only a superuser may set it.

@@ -68,11 +68,11 @@ func (s *source) choose() kind {
 	return kinds[0]
 }
 
-// Transaction gives the statements of transaction n, from 1: BEGIN, at most Profile.Statements others, and COMMIT or
+// Transaction gives the statements of transaction n, from 1: the one that begins it, at most Profile.Statements others, and COMMIT or
 // ROLLBACK.
 func (g *Generator) Transaction(n int) []string {
 	s := g.source(uint64(n))
-	all := []string{"BEGIN"}
+	all := []string{s.g.engine.begin()}
 	savepoints := 0
 	for range 1 + s.n(g.profile.Statements) {
 		if k := s.choose(); k.draw != nil {

@@ -63,8 +63,9 @@ func (s *source) insert() string {
 func (s *source) insertSelect() string {
 	t, _ := s.target()
 	i, from, ok := s.table()
-	if !ok {
-		return s.done(s.query())
+	if !ok { // there is no other table to read
+		s.written = nil
+		return s.query()
 	}
 	columns := s.given(t)
 	values := make([]string, len(columns))
