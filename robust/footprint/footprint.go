@@ -104,3 +104,16 @@ func Of(family Family, text string, schema *Schema) (*Footprint, error) {
 	}
 	return &Footprint{d.steps, d.notes}, nil
 }
+
+// Anything gives the steps of a statement of which no more is known than a table that it reads, and whether it writes.
+func Anything(t *Table, writes bool) []Step {
+	all := robust.Of(t.Attributes()...)
+	if !writes {
+		return []Step{{Either: []Access{{Table: t, Type: robust.PredSel, PRead: all, Read: all}}}}
+	}
+	return []Step{
+		{Either: []Access{{Table: t, Type: robust.PredUpd, PRead: all, Read: all, Write: all}}},
+		{Either: []Access{{Table: t, Type: robust.PredDel, PRead: all, Write: all}}},
+		{Either: []Access{{Table: t, Type: robust.Ins, Write: all}}, Repeated: true},
+	}
+}

@@ -1,0 +1,160 @@
+package definitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/isotap/isotap/catalog"
+)
+
+const (
+	mysqlColumns = `SELECT C.TABLE_NAME, C.COLUMN_NAME, C.DATA_TYPE, C.IS_NULLABLE, C.EXTRA FROM information_schema.COLUMNS C
+		JOIN information_schema.TABLES T ON T.TABLE_SCHEMA = C.TABLE_SCHEMA AND T.TABLE_NAME = C.TABLE_NAME
+		WHERE C.TABLE_SCHEMA = ? AND T.TABLE_TYPE = 'BASE TABLE' ORDER BY C.TABLE_NAME, C.ORDINAL_POSITION`
+	mysqlKeys = `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
+		WHERE TABLE_SCHEMA = ? AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
+	mysqlReferences = `SELECT K.TABLE_NAME, K.CONSTRAINT_NAME, K.COLUMN_NAME, K.REFERENCED_TABLE_NAME, K.REFERENCED_COLUMN_NAME, R.DELETE_RULE, R.UPDATE_RULE
+		FROM information_schema.KEY_COLUMN_USAGE K JOIN information_schema.REFERENTIAL_CONSTRAINTS R
+			ON R.CONSTRAINT_SCHEMA = K.CONSTRAINT_SCHEMA AND R.TABLE_NAME = K.TABLE_NAME AND R.CONSTRAINT_NAME = K.CONSTRAINT_NAME
+		WHERE K.TABLE_SCHEMA = ? AND K.REFERENCED_TABLE_SCHEMA = K.TABLE_SCHEMA ORDER BY K.TABLE_NAME, K.CONSTRAINT_NAME, K.ORDINAL_POSITION`
+	mysqlViews = `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`
+)
+
+// A mysqlReading gathers a database's definitions.
+type mysqlReading struct {
+	conn     *catalog.Conn
+	database string
+	b        strings.Builder
+}
+
+func readMySQL(ctx context.Context, target catalog.Target) (string, error) {
+	if target.Database == "" {
+		return "", errors.New("the address names no database: write it behind the last /")
+	}
+	conn, err := catalog.Connect(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	r := mysqlReading{conn: conn, database: target.Database}
+	for _, part := range []func(context.Context) error{r.tables, r.keys, r.references, r.views} {
+		if err := part(ctx); err != nil {
+			return "", err
+		}
+	}
+	return r.b.String(), nil
+}
+
+// rows asks for rows as text.
+func (r *mysqlReading) rows(ctx context.Context, query string) ([][]string, error) {
+	result, err := r.conn.Query(ctx, query, r.database)
+	if err != nil {
+		return nil, err
+	}
+	defer result.Close()
+	rows := make([][]string, len(result.Values))
+	for i, values := range result.Values {
+		rows[i] = make([]string, len(values))
+		for j := range values {
+			if rows[i][j], err = result.GetString(i, j); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+func (r *mysqlReading) tables(ctx context.Context) error {
+	rows, err := r.rows(ctx, mysqlColumns)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(rows); {
+		d := definition{name: quote(rows[i][0])}
+		for first := i; i < len(rows) && rows[i][0] == rows[first][0]; i++ {
+			if !own(rows[i][1]) {
+				d.elements = append(d.elements, column(rows[i]))
+			}
+		}
+		d.write(&r.b)
+	}
+	return nil
+}
+
+// column defines a column, by what TiDB's parser knows of types.
+func column(row []string) string {
+	typ := "INT"
+	for _, text := range []string{"char", "text", "enum", "set", "blob", "binary"} {
+		if strings.Contains(row[2], text) {
+			typ = "TEXT"
+		}
+	}
+	if row[3] == "NO" {
+		typ += " NOT NULL"
+	}
+	extra := strings.ToLower(row[4])
+	if strings.Contains(extra, "generated") && !strings.Contains(extra, "default_generated") || strings.Contains(extra, "persistent") {
+		typ += " AS (NULL)"
+	}
+	if strings.Contains(extra, "on update") {
+		typ = "TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP"
+	}
+	return quote(row[1]) + " " + typ
+}
+
+func (r *mysqlReading) keys(ctx context.Context) error {
+	rows, err := r.rows(ctx, mysqlKeys)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(rows); {
+		var columns []string
+		whole := true
+		first := rows[i]
+		for ; i < len(rows) && rows[i][0] == first[0] && rows[i][1] == first[1]; i++ {
+			columns = append(columns, quote(rows[i][2]))
+			whole = whole && rows[i][3] == "" && rows[i][2] != "" && !own(rows[i][2])
+		}
+		kind := "UNIQUE"
+		if first[1] == "PRIMARY" {
+			kind = "PRIMARY KEY"
+		}
+		if whole {
+			fmt.Fprintf(&r.b, "ALTER TABLE %s ADD %s (%s);\n", quote(first[0]), kind, strings.Join(columns, ", "))
+		}
+	}
+	return nil
+}
+
+func (r *mysqlReading) references(ctx context.Context) error {
+	rows, err := r.rows(ctx, mysqlReferences)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(rows); {
+		var columns, references []string
+		first := rows[i]
+		for ; i < len(rows) && rows[i][0] == first[0] && rows[i][1] == first[1]; i++ {
+			columns, references = append(columns, quote(rows[i][2])), append(references, quote(rows[i][4]))
+		}
+		fmt.Fprintf(&r.b, "ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s;\n", quote(first[0]), quote(first[1]),
+			strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "), first[5], first[6])
+	}
+	return nil
+}
+
+func (r *mysqlReading) views(ctx context.Context) error {
+	rows, err := r.rows(ctx, mysqlViews)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		fmt.Fprintf(&r.b, "CREATE VIEW %s AS %s;\n", quote(row[0]), row[1])
+	}
+	return nil
+}
+
+// quote quotes a name.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -1,0 +1,177 @@
+package mining
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/robust"
+	"github.com/isotap/isotap/robust/footprint"
+	"github.com/isotap/isotap/robust/program"
+	"github.com/isotap/isotap/robust/sqltoken"
+)
+
+// build makes a workload of the programs.
+func (m *miner) build(clusters []*cluster) error {
+	b := program.NewBuilder("recording", m.o.Schema)
+	for i, c := range clusters {
+		name := fmt.Sprintf("P%d", i+1)
+		d := b.Program(name, "", fmt.Sprintf("%d calls", len(c.traces)))
+		seen := Program{Calls: len(c.traces), Levels: map[history.Level]int{}}
+		for _, t := range c.traces {
+			seen.Levels[m.traces[t].level]++
+		}
+		leaves(c.nodes, func(n *node) { seen.Shapes = append(seen.Shapes, m.shapes[n.shape].shape) })
+		u := usage{m: m, draft: d, found: map[*node][]sighting{}}
+		u.sight(c)
+		d.Body = u.parts(c.nodes, nil)
+		d.Notes = u.notes
+		m.mined.Programs = append(m.mined.Programs, seen)
+	}
+	var err error
+	if m.mined.Workload, err = b.Workload(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// A sighting is an occurrence in a trace.
+type sighting struct {
+	occurrence
+	trace int
+}
+
+// A usage makes the parts of one program.
+type usage struct {
+	m      *miner
+	draft  *program.Draft
+	found  map[*node][]sighting
+	naming naming
+	notes  []string
+}
+
+// sight finds the program's statements in its traces.
+func (u *usage) sight(c *cluster) {
+	for _, t := range c.traces {
+		found := match(c.nodes, u.m.traces[t].calls)
+		if found == nil {
+			u.notes = append(u.notes, "a call took a way that was not followed: its values are left out of account")
+			continue
+		}
+		for n, all := range found {
+			for _, o := range all {
+				u.found[n] = append(u.found[n], sighting{o, t})
+			}
+		}
+	}
+}
+
+func (u *usage) parts(nodes []*node, loops []*node) robust.Part {
+	var all robust.Sequence
+	for _, n := range nodes {
+		var part robust.Part
+		switch {
+		case n.loop:
+			part = u.parts(n.body, append(loops[:len(loops):len(loops)], n))
+			if part != nil {
+				part = &robust.Loop{Body: part}
+			}
+		case n.optional:
+			part = u.parts(n.body, loops)
+			if part != nil {
+				part = &robust.Optional{Body: part}
+			}
+		default:
+			part = u.statement(n, loops)
+		}
+		if part != nil {
+			all = append(all, part)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// statement makes the part that a statement stands for.
+func (u *usage) statement(n *node, loops []*node) robust.Part {
+	s := u.m.shapes[n.shape]
+	text, params, err := spell(u.m.o.Family, s.shape)
+	var fp *footprint.Footprint
+	if err == nil {
+		fp, err = footprint.Of(u.m.o.Family, text, u.m.o.Schema)
+	}
+	if err != nil {
+		return u.unread(n, err)
+	}
+	st := program.Statement{SQL: s.shape, Origin: s.shape}
+	for _, seen := range u.found[n] {
+		st.Misses = st.Misses || seen.call.missed
+	}
+	for k := range params {
+		st.Params = append(st.Params, u.naming.add(u.slot(n, loops, k, params)))
+	}
+	return u.draft.Part(fp, st)
+}
+
+// slot gathers what was seen of argument k of a statement that has so many.
+func (u *usage) slot(n *node, loops []*node, k, params int) *slot {
+	s := &slot{loops: loops, values: map[string]string{}}
+	for _, seen := range u.found[n] {
+		if len(seen.call.args) != params {
+			continue // a list was folded, or the arguments were not recorded
+		}
+		v, ok := plain(seen.call.args[k])
+		if !ok {
+			return &slot{}
+		}
+		s.values[place(seen.trace, seen.path)] = v
+	}
+	return s
+}
+
+// spell writes a shape as its family's grammar reads it, and counts its parameters.
+func spell(family footprint.Family, shape string) (text string, params int, err error) {
+	toks, err := sqltoken.Scan(shape, family == footprint.MySQL)
+	if err != nil {
+		return "", 0, err
+	}
+	var b strings.Builder
+	at := 0
+	for _, t := range toks {
+		b.WriteString(shape[at:t.Start])
+		at = t.End
+		if t.Is("?") {
+			params++
+			b.WriteString(family.Param(params))
+		} else {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String(), params, nil
+}
+
+// errNothingKnown is the error of a statement that cannot be read, and used no row that is known of.
+var errNothingKnown = errors.New("it used no row that is known of")
+
+// unread makes of a statement that cannot be read all that it may have done to the tables whose rows it used.
+func (u *usage) unread(n *node, err error) robust.Part {
+	s := u.m.shapes[n.shape]
+	fp := &footprint.Footprint{Notes: []string{fmt.Sprintf("not read (%v): it is taken to use all of the tables whose rows it used", err)}}
+	seen := map[*footprint.Table]bool{}
+	for _, sighted := range u.found[n] {
+		for _, name := range sighted.call.tables {
+			if t := u.m.o.Schema.Table("", name); t != nil && !t.View && !seen[t] {
+				seen[t] = true
+				fp.Steps = append(fp.Steps, footprint.Anything(t, u.m.writes(n.shape))...)
+			}
+		}
+	}
+	if len(fp.Steps) == 0 {
+		u.m.unreadable(fmt.Sprintf("%s: %v; %v", s.shape, err, errNothingKnown))
+		return nil
+	}
+	return u.draft.Part(fp, program.Statement{SQL: s.shape, Origin: s.shape})
+}
