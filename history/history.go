@@ -264,8 +264,8 @@ type Access struct {
 	// Absent says that the statement looked for rows by a predicate and did not find this one: what it saw of it was
 	// Version, or an earlier one, which does not match. No recording has such accesses (see package predicate).
 	Absent bool
-	// Gone says of such a statement that what it saw of the row was Version, which does not match, or a later one: it
-	// would have found every version below that. No recording has such accesses either.
+	// Gone says of such a statement that what it saw of the row was Version, or a later one: it would have found every
+	// version below that which it can have seen. No recording has such accesses either.
 	Gone bool
 	// Prior holds the tags below Version in the row's wList, oldest first, as far as the list
 	// reached back. It is left out (nil) where the recording has it with the same version already.

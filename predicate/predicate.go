@@ -15,6 +15,9 @@
 // the hand of somebody that nobody recorded. So is one that was sent before the reply where a write that was not observed
 // exactly came between: it may have taken the row away, as REPLACE and a procedure do. Nothing else is claimed, so that
 // every such dependency is true; one is missing where a version that was not tested, or one that does not match, stands between.
+//
+// A row that the transaction had found before, or that was there when it began, may be gone: then the statement saw the first
+// version that may not match, or a later one, and depends on its writer (gone.go).
 package predicate
 
 import (
@@ -34,6 +37,8 @@ type Resolver struct {
 	snapshots map[history.Run]bool // whose serializable transactions read from a snapshot
 	unsure    map[history.Run]*stretches
 
+	wanted bool            // some run has predicates
+	tables map[string]bool // that some predicate is over
 	writes map[history.Row][]write
 	rows   map[subject][]history.Row // with a version that matches
 	chains map[history.Row][]write
@@ -59,6 +64,7 @@ type write struct {
 	start    int64 // when the first of its statements was sent
 	end      int64 // of the transaction
 	ref      history.VersionRef
+	born     bool // it replaced nothing, or a deletion
 	deleted  bool
 	certain  bool
 }
@@ -66,11 +72,11 @@ type write struct {
 // New gives a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
-		databases: make(map[sessionKey]string), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
+		databases: make(map[sessionKey]string), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
 }
 
-// Empty says that nothing matches any predicate.
-func (r *Resolver) Empty() bool { return len(r.matching) == 0 }
+// Empty says that there are no predicates.
+func (r *Resolver) Empty() bool { return !r.wanted && len(r.matching) == 0 }
 
 // AddMatches takes in what a run's Matcher found out, before the first Collect.
 func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
@@ -87,15 +93,23 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 }
 
 // AddRun takes in a run.
-func (r *Resolver) AddRun(i history.Info) { r.snapshots[i.Run] = i.Server.Engine == "postgresql" }
+func (r *Resolver) AddRun(i history.Info) {
+	r.snapshots[i.Run] = i.Server.Engine == "postgresql"
+	r.wanted = r.wanted || i.Mode == "predicates"
+}
 
 // AddSession takes in a session.
 func (r *Resolver) AddSession(s history.Session) {
 	r.databases[sessionKey{s.Run, s.ID}] = s.Database
 }
 
-// Collect takes in what a transaction wrote.
+// Collect takes in what a transaction wrote, and over which tables it had predicates.
 func (r *Resolver) Collect(t *history.Txn) error {
+	for i := range t.Stmts {
+		for j := range t.Stmts[i].Predicates {
+			r.tables[t.Stmts[i].Predicates[j].Table] = true
+		}
+	}
 	if t.Status == history.Aborted {
 		return nil
 	}
@@ -120,18 +134,18 @@ func (r *Resolver) Collect(t *history.Txn) error {
 func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	a := &s.Accesses[j]
 	w := write{txn: t.ID, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
-		deleted: a.Op == history.DeleteRow, certain: !a.Inexact && t.Status == history.Committed}
+		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact && t.Status == history.Committed}
 	all := r.writes[a.Row]
 	if n := len(all); n > 0 && all[n-1].txn == t.ID {
 		last := &all[n-1]
-		w.replaced, w.start, w.certain = last.replaced, last.start, w.certain && last.certain
+		w.replaced, w.start, w.born, w.certain = last.replaced, last.start, last.born, w.certain && last.certain
 		*last = w
 		return
 	}
 	r.writes[a.Row] = append(all, w)
 }
 
-// Settle orders the versions of the rows that some predicate may have missed.
+// Settle orders the versions of the rows that some predicate may have missed or not found any more.
 func (r *Resolver) Settle() {
 	for _, s := range r.unsure {
 		s.settle()
@@ -143,7 +157,7 @@ func (r *Resolver) Settle() {
 				of[k] = true
 			}
 		}
-		if len(of) == 0 {
+		if len(of) == 0 && !r.tables[row.Table] {
 			continue
 		}
 		if chain := inOrder(writes); chain != nil {
@@ -190,43 +204,54 @@ func inOrder(writes []write) []write {
 	return chain
 }
 
-// Resolve adds the rows that the predicates of a transaction's statements did not find and that a later version lets
-// match.
+// Resolve adds the rows that the predicates of a transaction's statements did not find: those that a later version lets
+// match, and those that are gone.
 func (r *Resolver) Resolve(t *history.Txn) {
 	database := r.databases[sessionKey{t.ID.Run(), t.Session}]
+	met := make(sightings)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if s.Void || s.Observation != history.Exact {
 			continue
 		}
+		observed := s.Accesses
 		for _, p := range s.Predicates {
-			r.resolve(t, s, subject{t.ID.Run(), database, p})
+			r.resolve(t, s, subject{t.ID.Run(), database, p}, met)
 		}
+		met.add(observed, s.Predicates)
 	}
 }
 
-func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject) {
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sightings) {
 	rows := r.rows[k]
-	if len(rows) == 0 {
+	if len(rows) == 0 && len(met) == 0 {
 		return
 	}
 	found := make(map[history.Row]bool, len(s.Accesses))
 	for i := range s.Accesses {
 		found[s.Accesses[i].Row] = true
 	}
-	var absent []history.Access
+	var unfound []history.Access
 	for _, row := range rows {
 		if found[row] {
 			continue
 		}
 		if v, ok := r.lastSeen(t, s, k, r.chains[row]); ok {
-			absent = append(absent, history.Access{Row: row, Op: history.Read, Version: v, Absent: true})
+			unfound = append(unfound, history.Access{Row: row, Op: history.Read, Version: v, Absent: true})
 		}
 	}
-	slices.SortFunc(absent, func(a, b history.Access) int {
+	for row := range met.with(rows) {
+		if found[row] || row.Table != k.of.Table {
+			continue
+		}
+		if v, ok := r.firstSeen(t, s, k, r.chains[row], met[row]); ok {
+			unfound = append(unfound, history.Access{Row: row, Op: history.Read, Version: v, Gone: true})
+		}
+	}
+	slices.SortStableFunc(unfound, func(a, b history.Access) int {
 		return cmp.Or(cmp.Compare(a.Row.Table, b.Row.Table), cmp.Compare(a.Row.ID, b.Row.ID))
 	})
-	s.Accesses = slices.Concat(s.Accesses, absent)
+	s.Accesses = slices.Concat(s.Accesses, unfound)
 }
 
 // lastSeen gives the version of a row right below the first one that matches the predicate and that the statement

@@ -66,6 +66,21 @@ func holdPhantomSkew(t *testing.T, r *analyzer.Result) {
 	}
 }
 
+func TestARowOfMySQLsThatIsGoneIsFound(t *testing.T) {
+	b := newBench(t, inModePredicates, "CREATE TABLE a (k INT PRIMARY KEY, v INT)", "INSERT INTO a VALUES (0, 100)")
+	db := b.open("")
+	reader, deleter := b.conn(db), b.conn(db)
+	b.exec(reader, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	for _, s := range goneSteps {
+		c := reader
+		if s.deleter {
+			c = deleter
+		}
+		b.exec(c, s.sql)
+	}
+	holdGone(t, b.analyze())
+}
+
 // TestWhatPredicatesOfMySQLsMissedIsWhatTheirSnapshotsLack has clients choose rows by a condition while others insert,
 // change and delete rows. What a snapshot lacks shows in another table: each transaction reads it first, and leaves its
 // mark there.

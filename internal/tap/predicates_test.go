@@ -51,6 +51,39 @@ func TestWhatAPredicateMissedIsFound(t *testing.T) {
 	}
 }
 
+// TestARowThatIsGoneIsFound has a transaction read a row that another one then deletes, and look for it in vain (TxCheck, figure
+// 13).
+func TestARowThatIsGoneIsFound(t *testing.T) {
+	b := startPostgresBench(t, tapMode{predicates: true}, "CREATE TABLE a (k int PRIMARY KEY, v int)", "INSERT INTO a VALUES (0, 100)")
+	reader, deleter := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	for _, s := range goneSteps {
+		c := reader
+		if s.deleter {
+			c = deleter
+		}
+		if _, err := c.Exec(t.Context(), s.sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holdGone(t, b.analyze())
+}
+
+// goneSteps are those of a row that is gone.
+var goneSteps = []struct {
+	deleter bool
+	sql     string
+}{
+	{false, "BEGIN"}, {false, "SELECT k FROM a WHERE v > 1"}, {true, "BEGIN"}, {true, "DELETE FROM a"}, {true, "COMMIT"}, {false, "SELECT k FROM a WHERE v > 1"}, {false, "COMMIT"},
+}
+
+// holdGone sees that it is found, as a hazard, and nothing else.
+func holdGone(t *testing.T, r *analyzer.Result) {
+	t.Helper()
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead || r.Findings[0].Class != analyzer.Hazard {
+		t.Errorf("%d findings; not exact: %v", len(r.Findings), r.Coverage.Reasons)
+	}
+}
+
 // A snapshot is PostgreSQL's txid_snapshot: what had committed when it was taken.
 type snapshot struct {
 	max   uint64
@@ -166,7 +199,12 @@ func (m *choosers) hold(t *testing.T, recording string) {
 			byID[x.ID] = c
 		}
 	}
-	found := antiDependencies(t, runs, txns)
+	found, gone := dependenciesOnItems(t, runs, txns)
+	for e := range gone {
+		if from, to := byID[e[0]], byID[e[1]]; from == nil || to == nil || !to.shows(from) {
+			t.Errorf("%s is said to have missed what %s took away, whose writes its snapshot lacks", e[1], e[0])
+		}
+	}
 	for e := range found {
 		if from, to := byID[e[0]], byID[e[1]]; from == nil || to == nil || from.shows(to) {
 			t.Errorf("%s is said to have come before %s, whose writes its snapshot shows", e[0], e[1])
@@ -184,7 +222,7 @@ func (m *choosers) hold(t *testing.T, recording string) {
 			}
 		}
 	}
-	t.Logf("%d transactions, %d anti-dependencies, %d of inserted rows at the same time", len(byID), len(found), expected)
+	t.Logf("%d transactions, %d anti-dependencies, %d of inserted rows at the same time, %d dependencies on who took rows away", len(byID), len(found), expected, len(gone))
 	if expected == 0 {
 		t.Error("no phantoms")
 	}
@@ -202,8 +240,9 @@ func markOf(t *history.Txn) string {
 	return ""
 }
 
-// antiDependencies are those of a history through the table item, by their transactions.
-func antiDependencies(t *testing.T, runs []history.Info, txns []*history.Txn) map[[2]history.TxnID]bool {
+// dependenciesOnItems are the anti-dependencies of a history through the table item, and the dependencies of
+// plain reads that did not find a row there any more, by their transactions.
+func dependenciesOnItems(t *testing.T, runs []history.Info, txns []*history.Txn) (anti, gone map[[2]history.TxnID]bool) {
 	t.Helper()
 	a := analyzer.New(analyzer.Options{})
 	for _, run := range runs {
@@ -219,14 +258,19 @@ func antiDependencies(t *testing.T, runs []history.Info, txns []*history.Txn) ma
 	if _, err := a.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	found := make(map[[2]history.TxnID]bool)
+	anti, gone = make(map[[2]history.TxnID]bool), make(map[[2]history.TxnID]bool)
 	for e, err := range a.Edges() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == analyzer.RW && strings.HasSuffix(e.Row.Table, ".item") {
-			found[[2]history.TxnID{e.From.ID, e.To.ID}] = true
+		ends := [2]history.TxnID{e.From.ID, e.To.ID}
+		switch {
+		case !strings.HasSuffix(e.Row.Table, ".item"):
+		case e.Kind == analyzer.RW:
+			anti[ends] = true
+		case e.Kind == analyzer.WR && e.NotFound && !e.Current:
+			gone[ends] = true
 		}
 	}
-	return found
+	return anti, gone
 }

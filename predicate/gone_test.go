@@ -1,0 +1,106 @@
+package predicate
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone has a transaction that began at 100 look for rows from 110 to 115, and
+// not find one. Before, from 101 to 102, it may have met the row at some version.
+func TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone(t *testing.T) {
+	ins, upd, del := history.InsertRow, history.UpdateRow, history.DeleteRow
+	all := history.Predicate{Table: chosen.Table, Of: chosen.Of, As: chosen.As}
+	other := chosen
+	other.Where = "b = 2"
+	unmet, initial := -1, 0
+	for _, c := range []struct {
+		name  string
+		steps []step
+		met   int // the version that was met before, as the number of its transaction
+		by    history.Predicate
+		level history.Level
+		want  string
+	}{
+		{"deleted after it was found", []step{{1, 0, 105, del, false}}, initial, chosen, history.ReadCommitted, "1"},
+		{"changed after it was found", []step{{1, 0, 105, upd, false}}, initial, chosen, history.ReadCommitted, "1"},
+		{"changed, and still matches, and is deleted", []step{{1, 0, 103, upd, true}, {2, 1, 105, del, false}}, initial, chosen, history.ReadCommitted, "2"},
+		{"changed, and may not match, and is deleted", []step{{1, 0, 103, upd, false}, {2, 1, 105, del, false}}, initial, chosen, history.ReadCommitted, "1"},
+		{"found by another condition", []step{{1, 0, 105, del, false}}, initial, other, history.ReadCommitted, "none"},
+		{"found by another condition, at a version that matches", []step{{1, 0, 90, ins, true}, {2, 1, 105, del, false}}, 1, other, history.ReadCommitted, "2"},
+		{"met at a version that does not match", []step{{1, 0, 103, upd, false}, {2, 1, 105, del, false}}, 1, other, history.ReadCommitted, "none"},
+		{"inserted before the transaction began, and deleted", []step{{1, 0, 90, ins, true}, {2, 1, 105, del, false}}, unmet, chosen, history.ReadCommitted, "2"},
+		{"inserted at the same time, and deleted", []step{{1, 0, 103, ins, true}, {2, 1, 105, del, false}}, unmet, chosen, history.ReadCommitted, "none"},
+		{"inserted at the same time, met and deleted", []step{{1, 0, 99, ins, true}, {2, 1, 105, del, false}}, 1, chosen, history.ReadCommitted, "2"},
+		{"deleted before the transaction began", []step{{1, 0, 80, ins, true}, {2, 1, 90, del, false}}, unmet, chosen, history.ReadCommitted, "none"},
+		{"deleted after the reply", []step{{1, 0, 116, del, false}}, initial, chosen, history.ReadCommitted, "none"},
+		{"never changed", []step{{1, 0, 90, ins, true}}, 1, chosen, history.ReadCommitted, "none"},
+		{"of two that nobody ordered", []step{{1, 0, 105, del, false}, {2, 0, 106, del, false}}, initial, chosen, history.ReadCommitted, "none"},
+		{"deleted by the transaction itself", []step{{9, 0, 105, del, false}}, initial, chosen, history.ReadCommitted, "none"},
+		{"deleted while the statement ran", []step{{1, 0, 111, del, false}}, initial, chosen, history.ReadCommitted, "1"},
+		{"deleted before the statement, at READ UNCOMMITTED", []step{{1, 0, 105, del, false}}, initial, chosen, history.ReadUncommitted, "1"},
+		{"deleted while the statement ran, at READ UNCOMMITTED", []step{{1, 0, 111, del, false}}, initial, chosen, history.ReadUncommitted, "none"},
+	} {
+		txns, m := chain(c.steps)
+		m.Predicate = chosen
+		first := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact, Predicates: []history.Predicate{c.by}}
+		if c.met != unmet {
+			a := history.Access{Row: history.Row{Table: "public.t", ID: "1"}}
+			if c.met != initial {
+				a.Version = history.Tag{Txn: id(uint32(c.met)), Stmt: 1}
+			}
+			first.Accesses = []history.Access{a}
+		}
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 100, End: 120, Stmts: []history.Stmt{first,
+			{Num: 2, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		if got := gone(m, txns, reader); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	// Without a condition every version matches, so that what was there first need not have been met.
+	for _, c := range []struct {
+		name string
+		op   history.Op
+		want string
+	}{{"deleted", del, "1"}, {"inserted", ins, "none"}, {"changed", upd, "none"}} {
+		txns, m := chain([]step{{1, 0, 105, c.op, c.op != del}})
+		m.Predicate = all
+		m.Versions = append(m.Versions, history.VersionRef{Txn: id(1), Stmt: 1}) // so that the row is looked at
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120, Stmts: []history.Stmt{
+			{Num: 1, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{all}}}}
+		if got := gone(m, txns, reader); got != c.want {
+			t.Errorf("of all rows, %s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// gone gives the version that is added to the reader's last statement as the first that it can have seen, as the number of
+// its transaction.
+func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
+	r := New()
+	r.AddRun(history.Info{Run: run, Mode: "predicates", Server: history.Server{Engine: "mariadb"}})
+	r.AddMatches(run, m)
+	for _, x := range append(txns, reader) {
+		r.Collect(x)
+	}
+	r.Settle()
+	r.Resolve(reader)
+	for _, a := range reader.Stmts[len(reader.Stmts)-1].Accesses {
+		if a.Gone {
+			return fmt.Sprint(a.Version.Txn.Seq())
+		}
+	}
+	return "none"
+}
+
+// A transaction that has not met a row, in a recording where nothing is known to match, has nothing to say of it.
+func TestNothingIsGoneThatNobodyMet(t *testing.T) {
+	txns, m := chain([]step{{1, 0, 105, history.DeleteRow, false}})
+	reader := &history.Txn{ID: id(9), Level: history.ReadCommitted, Start: 100, End: 120, Stmts: []history.Stmt{
+		{Num: 1, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+	m.Predicate = chosen
+	if got := gone(m, txns, reader); got != "none" {
+		t.Errorf("version %s is said to be gone", got)
+	}
+}
