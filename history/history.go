@@ -37,12 +37,21 @@ type Info struct {
 	// Horizon is PostgreSQL's 64-bit transaction id below which every transaction had ended when the run
 	// began: what these wrote was there before. 0: not known, as on every other engine.
 	Horizon uint64
+	// Recent tells the same of some from Horizon on.
+	Recent Recent
 	// Columns says that rows of PostgreSQL's are known by isotap's columns, in the tables that carry them.
 	Columns bool
 	// Rewritten are the tables of PostgreSQL's that were written anew as a whole during the run (VACUUM FULL,
 	// CLUSTER, TRUNCATE), so that a place in them may be that of another version: [Row].Table, an @ and the
 	// database. It is known once the run has ended cleanly.
 	Rewritten []string
+}
+
+// Recent says which of PostgreSQL's transactions had ended when a run began: those with an id in [From, To), but for
+// those in Running, in order. What one that runs for long keeps below the horizon is known by it.
+type Recent struct {
+	From, To uint64
+	Running  []uint64
 }
 
 // Server names the database server behind a run.

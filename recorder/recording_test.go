@@ -82,7 +82,7 @@ func TestRecordingGivesBackRunsSessionsAndTransactions(t *testing.T) {
 	info := history.Info{
 		Run: 99, Started: started, Isotap: "1.2", Mode: "items",
 		Server:  history.Server{Engine: "mariadb", Version: "10.11.19", SnapshotIsolation: true, System: 1<<63 + 5},
-		Horizon: 1<<33 + 740,
+		Horizon: 1<<33 + 740, Recent: history.Recent{From: 1<<33 + 740, To: 1<<33 + 760, Running: []uint64{1<<33 + 740, 1<<33 + 751}},
 	}
 	w, err := Create(dir, info, Options{})
 	if err != nil {

@@ -416,6 +416,9 @@ type runInfo struct {
 	SnapshotIsolation bool       `json:"snapshot_isolation"`
 	System            uint64     `json:"system,omitempty"`
 	Horizon           uint64     `json:"horizon,omitempty"`
+	RecentFrom        uint64     `json:"recent_from,omitempty"`
+	RecentTo          uint64     `json:"recent_to,omitempty"`
+	Running           []uint64   `json:"running,omitempty"`
 	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []string   `json:"rewritten,omitempty"`
 }
@@ -424,7 +427,7 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 	r := runInfo{
 		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon, Columns: info.Columns, Rewritten: info.Rewritten,
+		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -442,7 +445,7 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 		return history.Info{}, fmt.Errorf("description of run %s: %w", run, err)
 	}
 	info := history.Info{
-		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Columns: r.Columns, Rewritten: r.Rewritten,
+		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns, Rewritten: r.Rewritten,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation, System: r.System},
 	}
 	if r.Ended != nil {

@@ -39,19 +39,13 @@ func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
 		return r.findOwned(s, owner)
 	case r.servers[s.server].forgot(s.xid):
 		return forgotten(s.xid, s.ctid), true
-	case s.xid < firstXID || r.initial(s):
+	case s.xid < firstXID || r.servers[s.server].ended(s.xid):
 		return history.Tag{}, true
 	}
 	if n := r.findPlaced(s); n != none {
 		return r.tag(n), false
 	}
 	return unrecorded(s), true
-}
-
-// initial says that whoever wrote a version had ended before all runs of the server began.
-func (r *Resolver) initial(s *sighting) bool {
-	h := r.servers[s.server].horizon
-	return h != 0 && before(s.xid, uint32(h))
 }
 
 // unrecorded is the tag of a version that nobody recorded wrote: its ctid tells it from the others of its

@@ -2,6 +2,7 @@ package versions
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/isotap/isotap/history"
@@ -30,9 +31,7 @@ func (r *Resolver) findServers() {
 		if xids := r.forgotten[r.runs[i].info.Run]; xids != nil {
 			r.servers[n].forgotten = append(r.servers[n].forgotten, xids)
 		}
-		if s := &r.servers[n]; r.runs[i].info.Horizon < s.horizon {
-			s.horizon = r.runs[i].info.Horizon
-		}
+		r.servers[n].began(&r.runs[i].info)
 	}
 	r.own()
 }
@@ -40,7 +39,7 @@ func (r *Resolver) findServers() {
 // addServer adds the server of a run. Tables of the first one keep their names; those of another are as
 // different from them as another incarnation is (see [history.Row]).
 func (r *Resolver) addServer(info *history.Info) int32 {
-	s := server{horizon: info.Horizon}
+	s := server{horizon: info.Horizon, recent: history.Recent{To: math.MaxUint64}}
 	if len(r.servers) > 0 && info.Server.Engine == r.runs[0].info.Server.Engine {
 		s.suffix = "@" + info.Run.String()
 	}

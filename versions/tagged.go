@@ -34,7 +34,7 @@ func (r *Resolver) findTagged(s *sighting) (tag history.Tag, sure bool) {
 	switch {
 	case ok && owner != ambiguous:
 		return r.hidden(s, owner), true
-	case !ok && (s.xid < firstXID || r.initial(s)):
+	case !ok && (s.xid < firstXID || r.servers[s.server].ended(s.xid)):
 		return history.Tag{}, true
 	}
 	return unrecorded(s), true

@@ -17,7 +17,7 @@
 //     recorded may stand between the two: that one comes before the other is true all the same.
 //   - An INSERT of a key that was there before continues its predecessor in the same way.
 //   - A version whose xmin no recorded transaction has was there before if the xmin is below the
-//     run's [history.Info.Horizon]: it is the initial one. Otherwise a client beside the proxy, or a
+//     run's [history.Info.Horizon], or one that had ended by [history.Info.Recent]: it is the initial one. Otherwise a client beside the proxy, or a
 //     statement that was not observed, wrote it: its tag is of the run [history.Unrecorded], which no
 //     analysis knows, so that it has no place in the order unless a write says that it replaced it.
 //   - In a table that was written anew as a whole during a run ([history.Info.Rewritten]) places tell nothing
@@ -93,9 +93,36 @@ type run struct {
 // A server has one counter of transaction ids.
 type server struct {
 	horizon uint64 // 0: not known
+	recent  history.Recent
 	suffix  string // of the names of its tables
 	// forgotten are the ids of transactions that were recorded and are not among those collected, by run.
 	forgotten []*numset.Set
+}
+
+// ended says that a transaction had ended when the first of the server's runs began.
+func (s *server) ended(xid uint32) bool {
+	switch r := &s.recent; {
+	case s.horizon == 0:
+		return false
+	case before(xid, uint32(s.horizon)):
+		return true
+	case before(xid, uint32(r.From)) || !before(xid, uint32(r.To)):
+		return false
+	default:
+		return !slices.ContainsFunc(r.Running, func(running uint64) bool { return uint32(running) == xid })
+	}
+}
+
+// began takes note of a run of the server.
+func (s *server) began(info *history.Info) {
+	s.horizon = min(s.horizon, info.Horizon)
+	recent := info.Recent
+	if recent.To == 0 {
+		recent = history.Recent{From: info.Horizon, To: info.Horizon}
+	}
+	if recent.To < s.recent.To {
+		s.recent = recent
+	}
 }
 
 func (s *server) forgot(xid uint32) bool {

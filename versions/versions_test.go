@@ -216,12 +216,16 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 			{status: yes, shown: []shown{{1, read, "", at(111, 1<<16|3)}, {1, read, "", at(50, 9)}, {1, read, "", at(120, 9)}}},
 		}, "T1.1 insert (1,1) 110 0, T1.2 update (1,1) 110 T1.1, T2.1 update (1,1) 110 T1.2, T2.2 delete (0,9) 50 0, " +
 			"T3.1 read (1,1) 110 T2.1, T3.1 read (0,9) 50 0, T3.1 read (0,9) 120 x120"},
+		"what had ended was there before, whatever ran longer": {[]client{
+			{status: yes, shown: []shown{{1, read, "1", at(100, 1)}, {1, read, "2", at(101, 1)}, {1, read, "3", at(102, 1)}, {1, read, "4", at(103, 1)}}},
+		}, "T1.1 read 1 x100, T1.1 read 2 0, T1.1 read 3 x102, T1.1 read 4 x103"},
 		"an UPDATE that does not tell begins a row without a key": {[]client{
 			{status: yes, shown: []shown{{1, update, "", left(110, 3, 10)}}},
 			{status: yes, shown: []shown{{1, read, "", at(110, 3)}, {2, remove, "", gone(110, 3, 20)}}},
 		}, "T1.1 update (0,3) 110 0?, T2.1 read (0,3) 110 T1.1, T2.2 delete (0,3) 110 T1.1"},
 	} {
-		info := history.Info{Run: testRun, Ended: time.Unix(1, 0), Horizon: 1<<32 + 100, Server: history.Server{Engine: "postgresql", System: 7}}
+		info := history.Info{Run: testRun, Ended: time.Unix(1, 0), Horizon: 1<<32 + 100, Server: history.Server{Engine: "postgresql", System: 7},
+			Recent: history.Recent{From: 1<<32 + 101, To: 1<<32 + 103, Running: []uint64{1<<32 + 102}}}
 		var txns []*history.Txn
 		for i := range c.clients {
 			txns = append(txns, c.clients[i].txn(testRun, uint32(i+1)))
@@ -274,6 +278,30 @@ func TestTemporaryTablesAreOfTheirSessions(t *testing.T) {
 	rows := []history.Row{got[0].Stmts[0].Accesses[0].Row, got[1].Stmts[0].Accesses[0].Row}
 	if rows[0] == rows[1] || !got[1].Stmts[0].Accesses[0].Version.Initial() {
 		t.Errorf("the sessions' rows are %v and %v, the second continues %v", rows[0], rows[1], got[1].Stmts[0].Accesses[0].Version)
+	}
+}
+
+func TestWhatHadEndedBeforeOneRunOfTwoIsKnownByTheFirst(t *testing.T) {
+	reader := (&client{status: yes, shown: []shown{{1, read, "1", at(103, 1)}, {1, read, "2", at(105, 1)}, {1, read, "3", at(115, 1)}}}).txn(testRun+1, 1)
+	for name, c := range map[string]struct {
+		first history.Recent
+		want  string
+	}{
+		"both tell":               {history.Recent{From: 100, To: 110, Running: []uint64{105}}, "T1.1 read 1 0, T1.1 read 2 x105, T1.1 read 3 x115"},
+		"the first was no teller": {history.Recent{}, "T1.1 read 1 x103, T1.1 read 2 x105, T1.1 read 3 x115"},
+	} {
+		infos := make([]history.Info, 2)
+		for i := range infos {
+			infos[i] = history.Info{Run: testRun + history.Run(i), Started: time.Unix(int64(i), 0), Horizon: 100, Server: history.Server{Engine: "postgresql", System: 7}}
+		}
+		infos[0].Recent, infos[1].Recent = c.first, history.Recent{From: 100, To: 120}
+		got, err := versions.Translate(infos, nil, []*history.Txn{reader})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(names(got), ", "); text != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", name, text, c.want)
+		}
 	}
 }
 

@@ -23,7 +23,9 @@ type Server struct {
 	Major, Minor int
 	// Horizon is the transaction id below which every transaction had ended: history.Info's.
 	Horizon uint64
-	Level   history.Level // default_transaction_isolation
+	// Recent: history.Info's.
+	Recent history.Recent
+	Level  history.Level // default_transaction_isolation
 	// MaxPrepared is max_prepared_transactions: 0 where there is no two-phase commit.
 	MaxPrepared int
 	// InRecovery says that the server is a standby, or not up yet: it takes no writes.
@@ -31,6 +33,10 @@ type Server struct {
 	// BackslashQuotes says that standard_conforming_strings is off.
 	BackslashQuotes bool
 }
+
+// maxRecent is how many ids are looked at for [history.Recent]; each takes the server a microsecond. Those of
+// subtransactions are in no snapshot.
+const maxRecent = 100_000
 
 const askFacts = `SELECT current_setting('server_version'), current_setting('server_version_num'),
 	txid_snapshot_xmin(txid_current_snapshot()), current_setting('default_transaction_isolation'),
@@ -60,8 +66,31 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 	if s.MaxPrepared, err = strconv.Atoi(r[4]); err != nil {
 		return Server{}, fmt.Errorf("the server's setting max_prepared_transactions: %w", err)
 	}
+	if s.Recent, err = recent(ctx, c); err != nil {
+		return Server{}, err
+	}
 	s.System, err = systemIdentifier(ctx, c)
 	return s, err
+}
+
+// recent asks which of the last transactions still run.
+func recent(ctx context.Context, c *Conn) (history.Recent, error) {
+	results, err := c.read(ctx, query{text: fmt.Sprintf(`WITH s AS (SELECT txid_current_snapshot() AS s),
+	r AS (SELECT txid_snapshot_xmax(s) AS till, GREATEST(txid_snapshot_xmin(s), txid_snapshot_xmax(s) - %d) AS since FROM s)
+	SELECT since, till, (SELECT string_agg(x::text, ',' ORDER BY x) FROM generate_series(since, till - 1) AS x WHERE txid_status(x) = 'in progress') FROM r`, maxRecent)})
+	if err != nil {
+		return history.Recent{}, fmt.Errorf("asking the server which transactions run: %w", err)
+	}
+	row := results[0][0]
+	texts, numbers := append(row[:2:2], strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' })...), []uint64(nil)
+	for _, text := range texts {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return history.Recent{}, fmt.Errorf("a running transaction of the server's: %w", err)
+		}
+		numbers = append(numbers, n)
+	}
+	return history.Recent{From: numbers[0], To: numbers[1], Running: numbers[2:]}, nil
 }
 
 // systemIdentifier asks for what tells one server's data from another's; 0 where the login may not ask.

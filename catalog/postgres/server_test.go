@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,12 +71,25 @@ func TestTransactionsBelowTheHorizonHaveEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	var open, later uint64
+	var open, nested, later uint64
 	if err := tx.QueryRow("SELECT txid_current()").Scan(&open); err != nil {
 		t.Fatal(err)
 	}
-	if s := facts(t, target(t)); s.Horizon > open {
+	if _, err := tx.Exec("SAVEPOINT s; CREATE TEMPORARY TABLE made_inside ()"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.QueryRow("SELECT xmin::text FROM pg_class WHERE oid = 'made_inside'::regclass").Scan(&nested); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.QueryRow("SELECT txid_current()").Scan(&later); err != nil {
+		t.Fatal(err)
+	}
+	s := facts(t, target(t))
+	if s.Horizon > open {
 		t.Errorf("transaction %d is open, and the horizon is %d", open, s.Horizon)
+	}
+	if r := s.Recent; r.From > open || r.To <= later || !slices.Contains(r.Running, open) || !slices.Contains(r.Running, nested) || slices.Contains(r.Running, later) {
+		t.Errorf("transaction %d with its %d runs, and %d does not: %+v", open, nested, later, r)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 }
 
 func (b *postgresBackend) describe(info *history.Info) {
-	info.Server, info.Horizon = b.facts.Server, b.facts.Horizon
+	info.Server, info.Horizon, info.Recent = b.facts.Server, b.facts.Horizon, b.facts.Recent
 	info.Columns = b.options.Columns
 }
 

@@ -3,6 +3,7 @@ package tap
 import (
 	"context"
 	"math/rand/v2"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -55,6 +56,28 @@ func countOf(t *testing.T, r *analyzer.Result, a analyzer.Anomaly) (n int) {
 		}
 	}
 	return n
+}
+
+// TestWhatWasThereIsEvidenceWhateverRunsForLong has rows that were written after a transaction began that still runs.
+func TestWhatWasThereIsEvidenceWhateverRunsForLong(t *testing.T) {
+	b := startPostgresBench(t, tapMode{}, "CREATE TABLE stock (id int PRIMARY KEY, n int)")
+	b.stop()
+	long, other := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol), b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+	b.exec(long, "BEGIN", "CREATE TABLE kept_open (id int)")
+	b.exec(other, "INSERT INTO stock VALUES (1, 10)")
+	b.recording = filepath.Join(t.TempDir(), "late")
+	b.start(func(*Options) {})
+	x, y := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	for _, c := range []*pgx.Conn{x, y} {
+		b.exec(c, "BEGIN", "SELECT n FROM stock WHERE id = 1")
+	}
+	for _, c := range []*pgx.Conn{x, y} {
+		b.exec(c, "UPDATE stock SET n = 9 WHERE id = 1", "COMMIT")
+	}
+	if r := b.analyze(); len(r.Findings) != 1 || countOf(t, r, analyzer.LostUpdate) != 1 {
+		t.Errorf("%d findings", len(r.Findings))
+	}
+	b.exec(long, "ROLLBACK")
 }
 
 // TestLostUpdatesAreCountedAsTheirClientsCountThem has clients read a counter, and write what they have worked out:

@@ -94,7 +94,7 @@ func (e *exporter) run(info *history.Info, sessions []history.Session) error {
 func writeRun(info *history.Info) *run {
 	r := &run{Run: info.Run.String(), Started: info.Started, Isotap: text(info.Isotap), Mode: text(info.Mode),
 		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon, Columns: info.Columns}
+		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns}
 	for _, table := range info.Rewritten {
 		r.Rewritten = append(r.Rewritten, text(table))
 	}

@@ -50,6 +50,9 @@ type run struct {
 	SnapshotIsolation bool       `json:"snapshot_isolation,omitempty"`
 	System            uint64     `json:"system,omitempty,string"` // more than a double holds
 	Horizon           uint64     `json:"horizon,omitempty"`
+	RecentFrom        uint64     `json:"recent_from,omitempty"`
+	RecentTo          uint64     `json:"recent_to,omitempty"`
+	Running           []uint64   `json:"running,omitempty"`
 	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []text     `json:"rewritten,omitempty"`
 }

@@ -11,7 +11,7 @@ func readRun(r *run) (history.Info, error) {
 	if err != nil {
 		return history.Info{}, err
 	}
-	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon, Columns: r.Columns,
+	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns,
 		Server: history.Server{Engine: string(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
 	if r.Started.IsZero() {
 		return info, fmt.Errorf("run %s does not say when it started", number)
