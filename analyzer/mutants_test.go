@@ -1,20 +1,16 @@
 package analyzer
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/internal/mutants"
 )
 
 var runMutants = flag.Bool("mutants", false, "take out each rule of the analyzer in turn and want a test to fail")
 
-// mutants are the analyzer's rules, each with the text that takes it out of the code.
-var mutants = []struct{ rule, file, text, without string }{
+// rules are the analyzer's, each with the text that takes it out of the code.
+var rules = []mutants.Mutant{
 	{"OTV is an anomaly of its own", "names.go", "case o.earlier(back, out) && byRow && !same && back.kind == wr:", "case false:"},
 	{"G-monotonic is an anomaly of its own", "names.go", "case o.earlier(back, out):", "case false:"},
 	{"an OTV comes back through one row", "names.go", "&& byRow && !same && back.kind == wr:\n\t\treturn OTV", "&& !same && back.kind == wr:\n\t\treturn OTV"},
@@ -172,44 +168,5 @@ var mutants = []struct{ rule, file, text, without string }{
 
 // Each rule can be taken out, so that "make mutants" means something; with -mutants each one is, and a test fails.
 func TestEveryRuleIsTested(t *testing.T) {
-	for _, m := range mutants {
-		source, err := os.ReadFile(m.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := bytes.Count(source, []byte(m.text)); n != 1 {
-			t.Errorf("%s: its text is in %s %d times, want once", m.rule, m.file, n)
-			continue
-		}
-		if *runMutants {
-			mutant := bytes.Replace(source, []byte(m.text), []byte(m.without), 1)
-			t.Run(m.rule, func(t *testing.T) { testMutant(t, m.file, mutant) })
-		}
-	}
-}
-
-// testMutant runs the tests with another text in place of a file and wants them to fail.
-func testMutant(t *testing.T, file string, text []byte) {
-	dir := t.TempDir()
-	path, err := filepath.Abs(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutated, overlay := filepath.Join(dir, file), filepath.Join(dir, "overlay.json")
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{mutated: text, overlay: replace} {
-		if err := os.WriteFile(name, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-vet=off", "-failfast", "-short", "-skip", "TestEveryRuleIsTested|TestHuge", ".", "-histories=5000").CombinedOutput()
-	switch {
-	case err == nil:
-		t.Error("no test fails without it")
-	case !strings.Contains(string(out), "--- FAIL") && !strings.Contains(string(out), "panic"):
-		t.Errorf("the mutant is no program: %s", out)
-	}
+	mutants.Test(t, *runMutants, rules, "-skip", "TestEveryRuleIsTested|TestHuge", ".", "-histories=5000")
 }

@@ -16,12 +16,15 @@ const Schema = "isotap-report/1"
 
 // JSON writes the result as one indented JSON document, as docs/report-json.md describes it. The
 // error is w's.
-func JSON(w io.Writer, r *analyzer.Result) error {
+func JSON(w io.Writer, r *analyzer.Result) error { return encode(w, newDocument(r)) }
+
+// encode writes a document.
+func encode(w io.Writer, document any) error {
 	enc := json.NewEncoder(w)
 	// The document is not for embedding in HTML, and "a < b" is what people search for in it.
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(newDocument(r)); err != nil {
+	if err := enc.Encode(document); err != nil {
 		return fmt.Errorf("write the JSON report: %w", err)
 	}
 	return nil

@@ -15,7 +15,9 @@
 //   - summary.go: the summary graph (6.2, Algorithm 1).
 //   - structure.go, robustness.go: cycles that are dangerous (6.3, Algorithm 2), and the questions to ask.
 //   - snapshot.go: what is vulnerable under SNAPSHOT ISOLATION, which the paper does not treat.
-//   - subsets.go: maximal robust subsets (7.2).
+//   - allocation.go: the cheapest level for each program.
+//   - subsets.go: maximal robust subsets (7.2). answer.go: all answers at once.
+//   - witness.go, tuples.go: why programs are not robust. schedule.go, execution.go: executions, and what levels allow.
 //   - smallbank.go, tpcc.go, auction.go: the paper's benchmarks (7.1).
 //
 // The package is pure: no input or output, no goroutines, and it imports nothing of isotap.

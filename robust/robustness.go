@@ -69,7 +69,9 @@ type Analysis struct {
 	Programs []*Program
 	Graph    *SummaryGraph // for all of them
 
+	rules     *rules
 	nodes     []bitset // by program: its linear programs
+	owners    []int    // by node: its program
 	structure *structure
 }
 
@@ -85,7 +87,7 @@ func (r *rules) analyze(programs []*Program, s Setting) *Analysis {
 		}
 	}
 	g := r.summarize(ltps, s)
-	a := &Analysis{Programs: programs, Graph: g, structure: r.digest(g)}
+	a := &Analysis{Programs: programs, Graph: g, rules: r, owners: owners, structure: r.digest(g)}
 	for range programs {
 		a.nodes = append(a.nodes, newBitset(len(ltps)))
 	}

@@ -11,7 +11,7 @@ import "slices"
 // snapshot, or commits first; that of q_i runs at the level given.
 //
 // Locks count for nothing here: a transaction that only locked a tuple and has committed does not keep another from writing
-// it, whose snapshot is older. They count where q_j's transaction commits first, see [rules.departs].
+// it, whose snapshot is older. They count where q_j's transaction commits first, see [rules.leaves].
 func (r *rules) vulnerable(g *SummaryGraph, e Edge, at Level) bool {
 	from, to := g.Ends(e)
 	// A locked read is a read here, and no table needs to know of it.
@@ -76,9 +76,9 @@ func keyFrom(of, key Occurrence) []int {
 	return parts
 }
 
-// departs says whether q_i can read at SNAPSHOT ISOLATION what a transaction overwrites with q_j that commits first. A lock
-// on what it reads keeps that from happening: it waits for others' writes, and is refused what they wrote after the snapshot.
-func (r *rules) departs(g *SummaryGraph, e Edge) bool {
+// leaves says whether q_i can read with a snapshot what a transaction overwrites with q_j that commits first. A lock on what it
+// reads keeps that from happening: it waits for others' writes, and is refused what they wrote after the snapshot.
+func (r *rules) leaves(g *SummaryGraph, e Edge) bool {
 	from, _ := g.Ends(e)
 	return r.readers[from.rule()] && r.vulnerable(g, e, SnapshotIsolation)
 }

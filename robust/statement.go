@@ -45,6 +45,11 @@ const (
 	UpdateLock             // FOR UPDATE, FOR NO KEY UPDATE: nobody else may lock or write
 )
 
+// String gives the lock as SQL does; nothing for none.
+func (l Lock) String() string {
+	return [...]string{"", "for share", "for update"}[l]
+}
+
 // A Statement is one statement q of a program (5.1). It is known by its address: a program has each of its statements
 // once, and its foreign keys point to them.
 //
@@ -86,11 +91,8 @@ func (q *Statement) rule() Type {
 // String gives the statement for people.
 func (q *Statement) String() string {
 	text := fmt.Sprintf("%s %s %s", q.Name, q.Type, q.Relation)
-	switch q.Lock {
-	case ShareLock:
-		text += " for share"
-	case UpdateLock:
-		text += " for update"
+	if q.Lock != NoLock {
+		text += " " + q.Lock.String()
 	}
 	return text
 }

@@ -13,7 +13,6 @@ type structure struct {
 	departures [][]departure // by pivot, one for each program that they go to
 	next       []bitset      // the programs that a program has edges to
 	nextNC     []bitset      // by edges that are not counterflow
-	nextC      []bitset      // by counterflow edges
 }
 
 // An arrival is what is known of all edges from one program to a pivot.
@@ -34,7 +33,7 @@ type departure struct {
 	to int
 	// earliest is the first of the pivot's statements that an edge departs from, at READ COMMITTED.
 	earliest int32
-	snapshot bool // an edge departs with a snapshot: see [rules.departs]
+	snapshot bool // an edge departs with a snapshot: see [rules.leaves]
 }
 
 func (r *rules) digest(g *SummaryGraph) *structure {
@@ -43,7 +42,6 @@ func (r *rules) digest(g *SummaryGraph) *structure {
 	for range n {
 		s.next = append(s.next, newBitset(n))
 		s.nextNC = append(s.nextNC, newBitset(n))
-		s.nextC = append(s.nextC, newBitset(n))
 	}
 	for _, e := range g.Edges {
 		r.digestEdge(s, e)
@@ -51,46 +49,65 @@ func (r *rules) digest(g *SummaryGraph) *structure {
 	return s
 }
 
-// digestEdge counts an edge in. Edges come in the order of their first ends, so that those between two programs come together.
+// digestEdge counts an edge in. Edges come in the order of their programs, so that those between two programs come together.
 func (r *rules) digestEdge(s *structure, e Edge) {
-	from, _ := s.graph.Ends(e)
-	i, j := int(e.From), int(e.To)
-	s.next[i].add(j)
-	in := s.arrival(i, j)
-	if e.Counterflow {
-		s.nextC[i].add(j)
-		in.free = true
-		out := s.departure(i, j)
-		out.earliest = min(out.earliest, e.FromAt)
+	from, to := int(e.From), int(e.To)
+	s.next[from].add(to)
+	if !e.Counterflow {
+		s.nextNC[from].add(to)
+	}
+	in := r.arrives(s.graph, e)
+	if all := s.arrivals[to]; len(all) > 0 && all[len(all)-1].from == from {
+		all[len(all)-1].unite(in)
+	} else {
+		s.arrivals[to] = append(all, in)
+	}
+	out := r.departs(s.graph, e)
+	if !out.possible() {
 		return
 	}
-	s.nextNC[i].add(j)
-	in.latest = max(in.latest, e.ToAt)
-	in.free = in.free || r.readers[from.rule()]
-	for level := range in.vulnerable {
-		in.vulnerable[level] = in.vulnerable[level] || r.vulnerable(s.graph, e, Level(level))
-	}
-	if r.departs(s.graph, e) {
-		s.departure(i, j).snapshot = true
+	if all := s.departures[from]; len(all) > 0 && all[len(all)-1].to == to {
+		all[len(all)-1].unite(out)
+	} else {
+		s.departures[from] = append(all, out)
 	}
 }
 
-func (s *structure) arrival(from, pivot int) *arrival {
-	all := s.arrivals[pivot]
-	if len(all) == 0 || all[len(all)-1].from != from {
-		all = append(all, arrival{from: from, latest: -1})
-		s.arrivals[pivot] = all
+// arrives gives what one edge is as it arrives.
+func (r *rules) arrives(g *SummaryGraph, e Edge) arrival {
+	from, _ := g.Ends(e)
+	in := arrival{from: int(e.From), free: e.Counterflow || r.readers[from.rule()], latest: -1}
+	if !e.Counterflow {
+		in.latest = e.ToAt
+		for level := range in.vulnerable {
+			in.vulnerable[level] = r.vulnerable(g, e, Level(level))
+		}
 	}
-	return &all[len(all)-1]
+	return in
 }
 
-func (s *structure) departure(pivot, to int) *departure {
-	all := s.departures[pivot]
-	if len(all) == 0 || all[len(all)-1].to != to {
-		all = append(all, departure{to: to, earliest: never32})
-		s.departures[pivot] = all
+func (in *arrival) unite(other arrival) {
+	in.free = in.free || other.free
+	in.latest = max(in.latest, other.latest)
+	for level, vulnerable := range other.vulnerable {
+		in.vulnerable[level] = in.vulnerable[level] || vulnerable
 	}
-	return &all[len(all)-1]
+}
+
+// departs gives what one edge is as it departs.
+func (r *rules) departs(g *SummaryGraph, e Edge) departure {
+	if e.Counterflow {
+		return departure{to: int(e.To), earliest: e.FromAt}
+	}
+	return departure{to: int(e.To), earliest: never32, snapshot: r.leaves(g, e)}
+}
+
+// possible says that an edge can depart at some level.
+func (out *departure) possible() bool { return out.earliest < never32 || out.snapshot }
+
+func (out *departure) unite(other departure) {
+	out.earliest = min(out.earliest, other.earliest)
+	out.snapshot = out.snapshot || other.snapshot
 }
 
 // never32 is behind every statement.

@@ -68,6 +68,6 @@ func root() *cobra.Command {
 	}
 	c.SetFlagErrorFunc(mistakenFlag)
 	c.SetHelpCommand(helpCommand())
-	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(), instrumentCommand(), stripCommand(), configCommand(), replayCommand(), fuzzCommand(), reduceCommand(), workloadCommand(), demoCommand(), versionCommand())
+	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(), instrumentCommand(), stripCommand(), configCommand(), replayCommand(), fuzzCommand(), reduceCommand(), workloadCommand(), robustCommand(), demoCommand(), versionCommand())
 	return c
 }

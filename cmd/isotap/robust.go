@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/isotap/isotap/report"
+	"github.com/isotap/isotap/robust"
+)
+
+const robustHelp = `Says which transaction programs are safe together at READ COMMITTED and at SNAPSHOT ISOLATION (PostgreSQL's
+REPEATABLE READ): whether every execution of them, in any number, is serializable; which is the cheapest level
+for each; and, where they are not safe, an execution that shows it (docs/robustness.md).
+
+--builtin takes the benchmarks of the literature: smallbank, tpcc, auction, or auction:N with N items.
+
+Exit status:
+  0   all programs together are robust against READ COMMITTED, in the last setting
+  1   they are not, or not found to be`
+
+// settings are the names of --setting, in the order of the paper's figures.
+var settings = []struct {
+	name string
+	robust.Setting
+}{
+	{"tpl", robust.Setting{Tuples: true}},
+	{"attr", robust.Setting{}},
+	{"tpl+fk", robust.Setting{Tuples: true, ForeignKeys: true}},
+	{"attr+fk", robust.Setting{ForeignKeys: true}},
+}
+
+// robustFlags are those of isotap robust.
+type robustFlags struct {
+	builtin      string
+	settings     []string
+	json         bool
+	verbose      bool
+	dot, mermaid string
+	limits       robust.Limits
+}
+
+func robustCommand() *cobra.Command {
+	var o robustFlags
+	c := &cobra.Command{
+		Use:     "robust --builtin NAME",
+		Short:   "Say which transaction programs are safe at a weaker isolation level",
+		Long:    robustHelp,
+		Example: "  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n  isotap robust --builtin auction:100",
+		Args:    noArguments,
+	}
+	f := c.Flags()
+	f.StringVar(&o.builtin, "builtin", "", "programs of the literature: smallbank, tpcc, auction or auction:N")
+	f.StringSliceVar(&o.settings, "setting", nil, "what counts as a conflict: tpl, attr, tpl+fk, attr+fk (tuples or attributes, with foreign keys); all when not set")
+	f.BoolVar(&o.json, "json", false, "print the answers as JSON (docs/robustness.md)")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all sets, and why each is not robust")
+	f.StringVar(&o.dot, "dot", "", "write the summary graph of the last setting as a Graphviz graph to this file")
+	f.StringVar(&o.mermaid, "mermaid", "", "write it as a Mermaid flowchart to this file")
+	f.IntVar(&o.limits.Subsets, "limit", 1000, "how many maximal robust subsets are looked for; 0 for all")
+	o.limits.Witnesses = 100
+	complete(c, "builtin", "smallbank", "tpcc", "auction", "auction:")
+	complete(c, "setting", "tpl", "attr", "tpl+fk", "attr+fk")
+	must(c.MarkFlagFilename("dot", "dot"))
+	must(c.MarkFlagFilename("mermaid", "mmd"))
+	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	return c
+}
+
+func (o *robustFlags) run(c *cobra.Command) error {
+	w, err := builtin(o.builtin)
+	if err != nil {
+		return err
+	}
+	chosen, err := chosenSettings(o.settings)
+	if err != nil {
+		return err
+	}
+	var answers []*robust.Answer
+	for _, s := range chosen {
+		answers = append(answers, robust.Assess(w.Programs, s, o.limits))
+	}
+	last := answers[len(answers)-1]
+	if err := errors.Join(
+		writeFile(o.dot, func(out io.Writer) error { return report.RobustnessDOT(out, last) }),
+		writeFile(o.mermaid, func(out io.Writer) error { return report.RobustnessMermaid(out, last) }),
+	); err != nil {
+		return err
+	}
+	if o.json {
+		err = report.RobustnessJSON(c.OutOrStdout(), w, answers)
+	} else {
+		err = report.Robustness(c.OutOrStdout(), w, answers, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose})
+	}
+	if err == nil && !last.Of(robust.TypeII).Robust {
+		return exitStatus(1)
+	}
+	return err
+}
+
+// builtin gives a benchmark by the name that --builtin has for it.
+func builtin(name string) (*robust.Workload, error) {
+	kind, items, many := strings.Cut(name, ":")
+	switch {
+	case name == "":
+		return nil, errors.New("no programs given: --builtin smallbank, tpcc, auction or auction:N")
+	case name == "smallbank":
+		return robust.SmallBank(), nil
+	case name == "tpcc":
+		return robust.TPCC(), nil
+	case kind == "auction" && !many:
+		return robust.Auction(1)
+	case kind == "auction":
+		n, err := strconv.Atoi(items)
+		if err != nil {
+			return nil, fmt.Errorf("--builtin: %q is no number of items", items)
+		}
+		return robust.Auction(n)
+	}
+	return nil, fmt.Errorf("--builtin: %q is none of smallbank, tpcc, auction, auction:N", name)
+}
+
+// chosenSettings gives the settings of these names in their order, all where there is no name.
+func chosenSettings(names []string) ([]robust.Setting, error) {
+	var chosen []robust.Setting
+	for _, s := range settings {
+		if len(names) == 0 || slices.Contains(names, s.name) {
+			chosen = append(chosen, s.Setting)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(settings, func(s struct {
+			name string
+			robust.Setting
+		}) bool {
+			return s.name == name
+		}) {
+			return nil, fmt.Errorf("--setting: %q is none of tpl, attr, tpl+fk, attr+fk", name)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,189 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/robust"
+)
+
+// Robustness writes which programs of a workload are safe at which level: the summary graph's size and the maximal robust
+// subsets in each setting, then why the programs are not robust in the last one. The answers are of the same programs. The
+// error is w's.
+func Robustness(w io.Writer, workload *robust.Workload, answers []*robust.Answer, opts TerminalOptions) error {
+	r := &robustness{terminal: &terminal{w: bufio.NewWriter(w), opts: opts.filled()}, programs: workload.Programs}
+	r.head(workload, answers[0])
+	r.notes()
+	for _, a := range answers {
+		r.setting(a)
+	}
+	last := answers[len(answers)-1]
+	r.witnesses(last, last.Of(robust.TypeII))
+	if last.Of(robust.TypeII).Robust || opts.Verbose {
+		r.witnesses(last, last.Of(robust.Snapshot))
+	}
+	r.verdict(last)
+	if err := r.w.Flush(); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+type robustness struct {
+	*terminal
+	programs []*robust.Program
+}
+
+// The limits of what is shown without Verbose.
+const (
+	robustSets      = 20 // of one test
+	robustWitnesses = 5
+)
+
+func (r *robustness) head(w *robust.Workload, a *robust.Answer) {
+	r.line(r.paint(bold, printable(w.Name)), fmt.Sprintf(": %s, %s, unfolded into %d",
+		plural(len(w.Schema.Relations), "relation"), plural(len(w.Programs), "program"), len(a.Graph.Nodes)))
+	for _, p := range w.Programs {
+		if p.Short != "" && p.Short != p.Name {
+			r.text(fmt.Sprintf("  %-5s ", printable(p.Short)), printable(p.Name), "")
+		}
+	}
+}
+
+// notes are what was taken conservatively.
+func (r *robustness) notes() {
+	for _, p := range r.programs {
+		for _, note := range p.Notes {
+			r.text("  note ", printable(p.Label()+": "+note), dim)
+		}
+		for _, q := range p.Statements() {
+			for _, note := range q.Notes {
+				r.text("  note ", printable(p.Label()+", "+q.Name+": "+note), dim)
+			}
+		}
+	}
+}
+
+func (r *robustness) setting(a *robust.Answer) {
+	r.line("")
+	r.line(r.paint(bold, a.Graph.Setting.String()), fmt.Sprintf(": %d nodes, %d edges (%d counterflow)", len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows()))
+	r.sets("READ COMMITTED       ", a.Of(robust.TypeII))
+	r.sets("  by type-I cycles   ", a.Of(robust.TypeI))
+	r.sets("SNAPSHOT ISOLATION   ", a.Of(robust.Snapshot))
+	r.text("  cheapest levels      ", r.levels(a.Levels), "")
+}
+
+func (r *robustness) sets(lead string, t *robust.TestAnswer) {
+	shown := t.Maximal
+	if !r.opts.Verbose {
+		shown = shown[:min(len(shown), robustSets)]
+	}
+	names := make([]string, len(shown))
+	for i, set := range shown {
+		names[i] = r.set(set)
+	}
+	text := strings.Join(names, ", ")
+	switch {
+	case t.Robust:
+		text = "robust: all programs together"
+	case len(t.Maximal) == 0:
+		text = "no program is robust"
+	case !t.Complete || len(shown) < len(t.Maximal):
+		text += ", and more"
+	}
+	r.text("  "+lead, text, "")
+}
+
+// set gives a set of programs as the paper prints it.
+func (r *robustness) set(programs []int) string {
+	names := make([]string, len(programs))
+	for i, p := range programs {
+		names[i] = printable(r.programs[p].Label())
+	}
+	return "{" + strings.Join(names, ", ") + "}"
+}
+
+// levels gives the programs of each level.
+func (r *robustness) levels(at []robust.Level) string {
+	var parts []string
+	for _, level := range []robust.Level{robust.ReadCommitted, robust.SnapshotIsolation, robust.Serializable} {
+		var names []string
+		for i, l := range at {
+			if l == level {
+				names = append(names, printable(r.programs[i].Label()))
+			}
+		}
+		if len(names) == len(at) {
+			return level.String() + " for all"
+		}
+		if len(names) > 0 {
+			parts = append(parts, level.String()+" "+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (r *robustness) witnesses(a *robust.Answer, t *robust.TestAnswer) {
+	shown := t.Witnesses
+	if !r.opts.Verbose {
+		shown = shown[:min(len(shown), robustWitnesses)]
+	}
+	for i, w := range shown {
+		r.line("")
+		r.text("", fmt.Sprintf("%s is not robust against %s, by itself or with others", r.set(t.Minimal[i]), t.Test.Level()), yellow)
+		r.witness(a, w, t.Test)
+	}
+	if n := len(t.Minimal) - len(shown); n > 0 {
+		r.line("")
+		r.text("", fmt.Sprintf("and %s of programs that are not robust (--verbose, --json)", plural(n, "more set")), dim)
+	}
+}
+
+func (r *robustness) witness(a *robust.Answer, w *robust.Witness, t robust.Test) {
+	if w.Schedule == nil {
+		r.text("  ", "This cycle is what the test does not allow. No execution was found that it stands for, so this may be a false alarm:", "")
+		for _, e := range w.Cycle {
+			r.text("    ", printable(a.Graph.Describe(e)), "")
+		}
+		return
+	}
+	r.text("  ", fmt.Sprintf("This execution is allowed at %s, and no serial one gives the same:", t.Level()), "")
+	r.schedule(w.Schedule)
+	for _, d := range w.Proof {
+		r.text("  ", w.Schedule.Explain(d), "")
+	}
+}
+
+// schedule writes the steps in order, each transaction in a column of its own as far as there is room.
+func (r *robustness) schedule(s *robust.Schedule) {
+	for i, run := range s.Runs {
+		r.line(fmt.Sprintf("    T%d is %s", i+1, printable(run.Program.Name)))
+	}
+	indent := 3
+	if 4+indent*len(s.Runs) > r.opts.Width/3 {
+		indent = 0
+	}
+	for _, step := range s.Order {
+		r.text(fmt.Sprintf("    %sT%d ", strings.Repeat(" ", indent*step.Run), step.Run+1), printable(s.Describe(step)), "")
+	}
+}
+
+func (r *robustness) verdict(a *robust.Answer) {
+	r.line("")
+	rc, si := a.Of(robust.TypeII).Robust, a.Of(robust.Snapshot).Robust
+	switch {
+	case rc:
+		r.text("", "Every execution of these programs at READ COMMITTED is serializable.", bold)
+	case si:
+		r.text("", "These programs are not robust against READ COMMITTED. Every execution at SNAPSHOT ISOLATION is serializable.", bold)
+	default:
+		r.text("", "These programs are robust against neither READ COMMITTED nor SNAPSHOT ISOLATION.", bold)
+	}
+	r.text("Assumed ", strings.Join(robust.Assumptions, "; ")+".", dim)
+	if slices.ContainsFunc(a.Graph.Nodes, func(l *robust.LTP) bool { return l.Flattened }) {
+		r.text("Note ", "Programs with more than 512 ways to run were taken as one way that has them all.", dim)
+	}
+}
