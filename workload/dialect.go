@@ -79,6 +79,7 @@ func openMySQL(dsn string, inline bool) (*sql.DB, error) {
 		return nil, err
 	}
 	config.InterpolateParams = inline
+	config.Logger = &mysql.NopLogger{} // what it would log comes as an error, too
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err

@@ -53,6 +53,7 @@ func fuzzCommand() *cobra.Command {
 	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
 	f.StringVar(&profile, "profile", "", "YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
+	f.DurationVar(&o.Patience, "patience", random.Patience, "how long a statement may take until the server counts as hung")
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		levels, err := parseAsked(isolation, workload.ParseIsolation)
@@ -72,6 +73,9 @@ func fuzzCommand() *cobra.Command {
 			o.Levels = levels.of(workload.Isolations(s.Server.Engine))
 			if len(o.Levels) == 0 {
 				return fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
+			}
+			if o.ServerLog = nil; on.started != nil {
+				o.ServerLog = on.started.Log
 			}
 			tally, err := hunt.Run(c.Context(), s, o)
 			if tally == nil {

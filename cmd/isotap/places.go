@@ -42,7 +42,10 @@ func (o *observing) options() (stage.Options, error) {
 }
 
 // places are the servers that isotap's own clients work on: throw-away ones, or those at URLs.
-type places struct{ engines, upstreams []string }
+type places struct {
+	engines, upstreams []string
+	started            engine.Server // what is being worked on; nil: somebody else's
+}
 
 // flags adds the flags that say where to do something.
 func (o *places) flags(c *cobra.Command, do string) {
@@ -69,7 +72,7 @@ func (o *places) each(c *cobra.Command, do func(catalog.Target) error) error {
 		}
 	}
 	for _, name := range engines {
-		if err := onThrowAway(c, name, do); err != nil {
+		if err := o.onThrowAway(c, name, do); err != nil {
 			return err
 		}
 	}
@@ -82,7 +85,7 @@ func (o *places) each(c *cobra.Command, do func(catalog.Target) error) error {
 }
 
 // onThrowAway does something on a throw-away server of an engine.
-func onThrowAway(c *cobra.Command, name string, do func(catalog.Target) error) error {
+func (o *places) onThrowAway(c *cobra.Command, name string, do func(catalog.Target) error) error {
 	e, err := engine.Find(name)
 	if err != nil {
 		return err
@@ -93,7 +96,9 @@ func onThrowAway(c *cobra.Command, name string, do func(catalog.Target) error) e
 	}
 	target, err := catalog.ParseTarget(s.URL())
 	if err == nil {
+		o.started = s
 		err = do(target)
+		o.started = nil
 	}
 	return errors.Join(err, s.Stop())
 }
@@ -113,6 +118,7 @@ func (o *places) eachStage(c *cobra.Command, options stage.Options, do func(*sta
 		if err != nil {
 			return err
 		}
-		return errors.Join(do(s), s.Close())
+		defer s.Close() // it fails where the server is gone, which do says
+		return do(s)
 	})
 }

@@ -94,6 +94,9 @@ func (h *hunter) keep(r *round) error {
 	if err := os.CopyFS(r.saved, os.DirFS(r.recording)); err != nil {
 		return fmt.Errorf("keep the recording: %w", err)
 	}
+	if r.result == nil { // there was no server any more
+		return nil
+	}
 	page, err := os.Create(filepath.Join(h.Dir, fmt.Sprintf("report-%d.html", r.seed)))
 	if err != nil {
 		return fmt.Errorf("write what was found: %w", err)
@@ -114,6 +117,9 @@ func (r *round) schedule() *scenario.Scenario {
 	s := &scenario.Scenario{Name: fmt.Sprintf("seed %d", r.seed), Setup: r.generator.Setup()}
 	for i := range r.generator.Sessions() {
 		s.Sessions = append(s.Sessions, scenario.Session{Name: sessionName(i)})
+	}
+	if r.outcome == nil {
+		return s // it did not come to its transactions
 	}
 	for _, x := range r.outcome.Steps {
 		s.Steps = append(s.Steps, scenario.Step{Session: sessionName(x.Session), SQL: x.SQL})

@@ -4,10 +4,11 @@
 // others), made small by scenario/reduce.
 //
 // hunt.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
-// small.
+// small; abnormal.go is what no healthy server does.
 package hunt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,8 +32,12 @@ type Options struct {
 	Profile  random.Profile
 	Dir      string // where findings go, a directory that is made; empty: nowhere
 	Reduce   int    // how many findings of each anomaly, class and level to make small
-	Version  string // isotap's own
-	Log      io.Writer
+	// Patience is how long a statement may take until the server counts as hung; 0: random.Patience.
+	Patience time.Duration
+	// ServerLog gives the end of what the server logged; nil where nobody knows.
+	ServerLog func() string
+	Version   string // isotap's own
+	Log       io.Writer
 	// Progress is called after each round, if it is not nil.
 	Progress func(*Tally)
 }
@@ -43,14 +48,17 @@ type hunter struct {
 	stage *stage.Stage
 	mu    sync.Mutex // for tally, and what it holds
 	tally *Tally
-	log   sync.Mutex // for Log
+	log   sync.Mutex  // for Log
+	over  atomic.Bool // there is no server any more
 }
 
-// Run hunts on a stage's server until the duration is over, the rounds are, or ctx ends, which is no error.
+// Run hunts on a stage's server until the duration is over, the rounds are, the server is gone, or ctx ends: all that is no
+// error.
 func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
+	o.Patience = cmp.Or(o.Patience, random.Patience)
 	if len(o.Levels) == 0 {
 		o.Levels = workload.Isolations(s.Server.Engine)
 	}
@@ -61,7 +69,7 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 	}
 	h := &hunter{Options: o, stage: s, tally: newTally(s.Server, o.Levels)}
 	err := h.rounds(ctx)
-	if err == nil && o.Reduce > 0 {
+	if err == nil && o.Reduce > 0 && !h.over.Load() {
 		err = h.reduceAll(ctx)
 	}
 	if ctx.Err() != nil {
@@ -99,7 +107,7 @@ func (h *hunter) rounds(ctx context.Context) error {
 
 // lane runs one round after the other in a database of its own. next counts the rounds of all lanes.
 func (h *hunter) lane(ctx context.Context, lane int, next *atomic.Int64) error {
-	for n := int(next.Add(1) - 1); ctx.Err() == nil && (h.Rounds == 0 || n < h.Rounds); n = int(next.Add(1) - 1) {
+	for n := int(next.Add(1) - 1); ctx.Err() == nil && !h.over.Load() && (h.Rounds == 0 || n < h.Rounds); n = int(next.Add(1) - 1) {
 		seed := h.Seed + uint64(n)
 		r := h.newRound(seed, h.Levels[n%len(h.Levels)])
 		if err := h.round(ctx, r, databaseOf(lane)); err != nil {

@@ -137,14 +137,3 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 		t.Errorf("%d tries, shown %d times:\n%s", tried, small.Shown, b.String())
 	}
 }
-
-func TestOddAnswersAreKept(t *testing.T) {
-	tally := &Tally{Abnormal: []string{"seed 3, SERIALIZABLE: session 1: SELECT 1: server lost"}, Random: random.Outcome{}}
-	var b bytes.Buffer
-	if err := tally.Text(&b); err != nil {
-		t.Fatal(err)
-	}
-	if !tally.Failed() || !strings.Contains(b.String(), "ABNORMAL  seed 3, SERIALIZABLE: session 1: SELECT 1: server lost") {
-		t.Errorf("%s", b.String())
-	}
-}

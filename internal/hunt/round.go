@@ -48,9 +48,12 @@ func (h *hunter) round(ctx context.Context, r *round, database string) (err erro
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r.recording = filepath.Join(dir, "recording")
 	seen := h.stage.Options()
-	o := scratch.Options{Database: database, Recording: r.recording, Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
+	o := scratch.Options{Database: database, Recording: r.recording, Patience: h.Patience, Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
 	if r.result, err = scratch.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return err
+		}
+		return h.broken(ctx, r, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,19 +73,28 @@ func (h *hunter) transact(ctx context.Context, r *round, dsn string) error {
 		return err
 	}
 	defer db.Close()
-	for _, text := range r.generator.Setup() {
-		if _, err := db.ExecContext(ctx, text); err != nil {
-			return fmt.Errorf("%s: %w", text, err)
-		}
+	if err := h.execute(ctx, db, r.generator.Setup()); err != nil {
+		return err
 	}
 	began := time.Now()
-	r.outcome, err = random.Run(ctx, r.generator, r.level.Level, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+	r.outcome, err = random.Run(ctx, r.generator, r.level.Level, h.Patience, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
 	r.worked = time.Since(began)
 	if err != nil {
 		return err
 	}
-	for _, text := range r.generator.Sweep() {
-		if _, err := db.ExecContext(ctx, text); err != nil {
+	return h.execute(ctx, db, r.generator.Sweep())
+}
+
+// execute runs statements of the hunt's own, each with the time that the sessions' have.
+func (h *hunter) execute(ctx context.Context, db *sql.DB, texts []string) error {
+	for _, text := range texts {
+		err := func() error {
+			ctx, cancel := context.WithTimeout(ctx, h.Patience)
+			defer cancel()
+			_, err := db.ExecContext(ctx, text)
+			return err
+		}()
+		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
 	}
@@ -97,11 +109,5 @@ func (h *hunter) count(r *round) error {
 			return err
 		}
 	}
-	if len(r.outcome.Odd) > 0 && h.Dir != "" {
-		if err := write(filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d.yaml", r.seed)), r.schedule()); err != nil {
-			return err
-		}
-		return h.keep(r)
-	}
-	return nil
+	return h.strange(r, r.outcome.Odd)
 }

@@ -1,7 +1,6 @@
 package hunt
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
@@ -22,8 +21,9 @@ type Tally struct {
 	Reasons  map[string]int
 	Levels   map[workload.Isolation]*LevelTally
 	Catches  []*Catch
-	Abnormal []string // what no healthy server does
+	Abnormal []*Abnormality // what no healthy server does
 	seen     map[string]*Catch
+	odd      map[string]*Abnormality
 	worked   time.Duration // the time in which sessions worked, of all lanes together
 }
 
@@ -40,7 +40,7 @@ type Found struct {
 }
 
 func newTally(server history.Server, levels []workload.Isolation) *Tally {
-	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally), seen: make(map[string]*Catch)}
+	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally), seen: make(map[string]*Catch), odd: make(map[string]*Abnormality)}
 	t.Random.Mistakes = make(map[string]*random.Mistake)
 	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[string]int)
 	for _, l := range levels {
@@ -85,6 +85,16 @@ func (t *Tally) TransactionsPerSecond() float64 {
 
 // add counts a round.
 func (t *Tally) add(r *round) {
+	t.transacted(r)
+	t.cover(&r.result.Coverage)
+	at := t.Levels[r.level]
+	for _, f := range r.result.Findings {
+		at.of(f).Times += f.Count
+	}
+}
+
+// transacted counts what a round's sessions did.
+func (t *Tally) transacted(r *round) {
 	o := r.outcome
 	t.Rounds++
 	t.worked += r.worked
@@ -99,16 +109,9 @@ func (t *Tally) add(r *round) {
 		}
 		t.Random.Mistakes[code].Count += m.Count
 	}
-	for _, odd := range o.Odd {
-		t.Abnormal = append(t.Abnormal, fmt.Sprintf("seed %d, %s: %s", r.seed, r.level, odd))
-	}
-	t.cover(&r.result.Coverage)
 	at := t.Levels[r.level]
 	at.Rounds++
 	at.Transactions += o.Transactions
-	for _, f := range r.result.Findings {
-		at.of(f).Times += f.Count
-	}
 }
 
 // cover adds how well a round's statements were observed.

@@ -39,8 +39,8 @@ func (t *Tally) Text(w io.Writer) error {
 	for _, c := range t.Catches {
 		fmt.Fprintf(b, "  %s; in %d rounds, first with seed %d%s\n", c.Key, c.Seen, c.Seed, c.reduced())
 	}
-	for _, text := range t.Abnormal {
-		fmt.Fprintf(b, "ABNORMAL  %s\n", text)
+	for _, a := range t.Abnormal {
+		a.write(b)
 	}
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write the tally: %w", err)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
@@ -27,6 +29,8 @@ type Options struct {
 	Columns    bool   // see tap.Options
 	Predicates bool   // see tap.Options
 	Version    string // isotap's own
+	// Patience is how long making and dropping the database may take; 0: a minute.
+	Patience time.Duration
 }
 
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
@@ -55,18 +59,22 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 	if target.Family == catalog.PostgreSQL {
 		target.Database = cmp.Or(target.Database, "postgres")
 	}
-	direct := dsn(target)
-	admin, err := workload.DialectOf(direct).Open(direct, false)
+	admin, err := open(target)
 	if err != nil {
 		return run, err
 	}
 	defer admin.Close()
-	if err := remake(ctx, admin, target.Family, o.Database); err != nil {
-		return run, err
+	patience := cmp.Or(o.Patience, time.Minute)
+	making, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := remake(making, admin, target.Family, o.Database); err != nil {
+		return run, fmt.Errorf("make the database %s: %w", o.Database, err)
 	}
 	defer func() {
-		if dropErr := drop(context.WithoutCancel(ctx), admin, target.Family, o.Database); err == nil {
-			err = dropErr
+		dropping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		if dropErr := drop(dropping, admin, target.Family, o.Database); err == nil && dropErr != nil {
+			err = fmt.Errorf("drop the database %s: %w", o.Database, dropErr)
 		}
 	}()
 	target.Database = o.Database
@@ -78,12 +86,24 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 	return t.Run(), work(ctx, t.DSN(o.Database))
 }
 
-// dsn is the server itself, as Go's drivers have it.
-func dsn(target catalog.Target) string {
+// open gives a pool of connections to the server itself.
+func open(target catalog.Target) (*sql.DB, error) {
 	if target.Family == catalog.PostgreSQL {
-		return target.URL()
+		return workload.PostgreSQL.Open(target.URL(), false)
 	}
-	return fmt.Sprintf("%s:%s@%s(%s)/", target.User, target.Password, cmp.Or(target.Network, "tcp"), target.Address)
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.Net, c.Addr = target.User, target.Password, cmp.Or(target.Network, "tcp"), target.Address
+	var err error
+	if c.TLS, err = target.TLSConfig(); err != nil {
+		return nil, err
+	}
+	c.Logger = &mysql.NopLogger{} // what it would log comes as an error, too
+	c.AllowFallbackToPlaintext = target.TLS.Mode == catalog.TLSPrefer
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("the server's address: %w", err)
+	}
+	return sql.OpenDB(connector), nil
 }
 
 // remake makes the database anew.

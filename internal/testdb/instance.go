@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -70,6 +71,9 @@ func (i *instance) Stop() error {
 
 // Log gives the end of what a server logged that this process started.
 func (i *instance) Log() string { return logTail(i.dir) }
+
+// Signal sends a signal to a server that this process started: to see what becomes of its clients.
+func (i *instance) Signal(s syscall.Signal) { signalGroup(i.process.cmd.Process, s) }
 
 // Done is closed when the server has ended, stopped or crashed.
 func (i *instance) Done() <-chan struct{} { return i.process.done }

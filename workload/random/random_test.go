@@ -96,12 +96,12 @@ func TestNearlyAllStatementsSucceed(t *testing.T) {
 						t.Fatalf("seed %d: %s: %v", seed, text, err)
 					}
 				}
-				o, err := Run(t.Context(), g, history.RepeatableRead, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+				o, err := Run(t.Context(), g, history.RepeatableRead, Patience, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
 				if err != nil {
 					t.Fatal(err)
 				}
 				if o.Transactions != 60 || len(o.Odd) > 0 {
-					t.Errorf("seed %d: %d transactions; odd: %q", seed, o.Transactions, o.Odd)
+					t.Errorf("seed %d: %d transactions; odd: %v", seed, o.Transactions, o.Odd)
 				}
 				statements, failed = statements+o.Statements, failed+o.Failed
 				for code, m := range o.Mistakes {

@@ -3,7 +3,6 @@ package random
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,8 +11,9 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-// patience is how long a statement may take until the server counts as hung. Lock waits end far earlier.
-const patience = time.Minute
+// Patience is how long a statement may take, where nothing else is said, until the server counts as hung. Lock waits end
+// far earlier.
+const Patience = time.Minute
 
 // A Step is a statement that was sent.
 type Step struct {
@@ -40,14 +40,21 @@ type Outcome struct {
 	Mistakes     map[string]*Mistake
 	// Steps are the statements in the order in which they were sent.
 	Steps []Step
-	// Odd is what no healthy server does: lost connections, statements without an answer, errors that only a bug gives.
-	Odd []string
+	Odd   []Odd
+}
+
+// An Odd is what no healthy server does: a lost connection, a statement without an answer, an error that only a bug gives.
+type Odd struct {
+	Session int // from 0
+	SQL     string
+	Code    string // the server's; "lost" or "hung" where there is no answer
+	Message string
 }
 
 // Run has the sessions of a generator work on a database that its set-up made, at a level, each on a connection that
-// connect gives. The error is the context's, or connect's; what servers do wrong is in the outcome.
-func Run(ctx context.Context, g *Generator, level history.Level, connect func(ctx context.Context, session int) (*sql.Conn, error)) (*Outcome, error) {
-	r := &run{g: g, out: &Outcome{Mistakes: make(map[string]*Mistake)}}
+// connect gives. A statement that takes longer than patience says that the server is hung. The error is the context's, or connect's; what servers do wrong is in the outcome.
+func Run(ctx context.Context, g *Generator, level history.Level, patience time.Duration, connect func(ctx context.Context, session int) (*sql.Conn, error)) (*Outcome, error) {
+	r := &run{g: g, patience: patience, out: &Outcome{Mistakes: make(map[string]*Mistake)}}
 	var sessions []*session
 	var all sync.WaitGroup
 	defer func() {
@@ -87,9 +94,10 @@ func (e Engine) session(level history.Level) []string {
 
 // A run is what the sessions share.
 type run struct {
-	g   *Generator
-	mu  sync.Mutex
-	out *Outcome
+	g        *Generator
+	patience time.Duration
+	mu       sync.Mutex
+	out      *Outcome
 }
 
 // note changes the outcome.
@@ -135,17 +143,20 @@ func (s *session) transaction(ctx context.Context, statements []string) bool {
 }
 
 // execute sends a statement and reads the whole reply. A statement that counts is one of those that were drawn.
-func (s *session) execute(ctx context.Context, text string, counts bool) failure {
+func (s *session) execute(whole context.Context, text string, counts bool) failure {
 	at := 0
 	s.run.note(func(o *Outcome) {
 		at = len(o.Steps)
 		o.Steps = append(o.Steps, Step{Session: s.number, SQL: text})
 	})
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(whole, s.run.patience)
 	defer cancel()
 	f := s.run.g.engine.classify(drain(ctx, s.conn, text))
-	if f.lost && ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	switch {
+	case f.lost && whole.Err() != nil:
 		return f // the run is over: nothing is wrong with the server
+	case f.lost && ctx.Err() != nil:
+		f.code, f.message = "hung", fmt.Sprintf("no answer within %v", s.run.patience)
 	}
 	s.run.note(func(o *Outcome) {
 		o.Steps[at].Error = f.code
@@ -165,7 +176,7 @@ func (s *session) execute(ctx context.Context, text string, counts bool) failure
 		}
 		m.Count++
 		if f.lost || f.odd {
-			o.Odd = append(o.Odd, fmt.Sprintf("session %d: %s: %s", s.number, text, f.message))
+			o.Odd = append(o.Odd, Odd{Session: s.number, SQL: text, Code: f.code, Message: f.message})
 		}
 	})
 	return f

@@ -1,0 +1,142 @@
+package hunt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/isotap/isotap/internal/engine"
+	"github.com/isotap/isotap/workload"
+	"github.com/isotap/isotap/workload/random"
+)
+
+// An Abnormality is something that no healthy server does.
+type Abnormality struct {
+	random.Odd
+	Level workload.Isolation
+	Seed  uint64 // of the first round that met it
+	Seen  int    // how often
+	Files []string
+}
+
+// gone is the code of an Abnormality that is the server's end: it takes no connection any more, or does not answer.
+const gone = "gone"
+
+// keyOfOdd tells Abnormalities apart: by the code, and the message up to what differs from case to case.
+func keyOfOdd(o *random.Odd) string {
+	if end := strings.IndexAny(o.Message, "0123456789\"`[("); end >= 0 {
+		return o.Code + " " + o.Message[:end]
+	}
+	return o.Code + " " + o.Message
+}
+
+// recovery is how often it is asked whether a server is there: one that ends its sessions after a crash of one of
+// them comes back.
+const recovery = 5
+
+// alive gives no error if the server answers.
+func (h *hunter) alive(ctx context.Context) error {
+	var err error
+	for range recovery {
+		asking, cancel := context.WithTimeout(ctx, h.Patience)
+		_, err = engine.Identify(asking, h.stage.Target())
+		hung := asking.Err() != nil
+		cancel()
+		if err == nil || hung {
+			return err
+		}
+		if err := workload.Pause(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// broken takes stock of a round that came to no end, with err. It gives the error back that is not the server's.
+func (h *hunter) broken(ctx context.Context, r *round, err error) error {
+	end := h.alive(ctx)
+	if ctx.Err() != nil || end == nil && (r.outcome == nil || len(r.outcome.Odd) == 0) {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var odd []random.Odd
+	if r.outcome != nil {
+		h.tally.transacted(r)
+		odd = r.outcome.Odd
+	}
+	if end != nil {
+		h.over.Store(true)
+		odd = append([]random.Odd{{Code: gone, Message: end.Error()}}, odd...)
+	}
+	return h.strange(r, odd)
+}
+
+// strange keeps what a round met that no healthy server does. The first time its schedule is written, its recording, and
+// what the server logged.
+func (h *hunter) strange(r *round, all []random.Odd) error {
+	var files []string
+	for i := range all {
+		key := keyOfOdd(&all[i])
+		a := h.tally.odd[key]
+		if a == nil {
+			a = &Abnormality{Odd: all[i], Level: r.level, Seed: r.seed}
+			h.tally.odd[key] = a
+			h.tally.Abnormal = append(h.tally.Abnormal, a)
+			h.say("seed %d: ABNORMAL %s: %s", r.seed, a.Code, a.Message)
+			if files == nil && h.Dir != "" {
+				var err error
+				if files, err = h.evidence(r); err != nil {
+					return err
+				}
+			}
+			a.Files = files
+		}
+		a.Seen++
+	}
+	return nil
+}
+
+// evidence writes the schedule of a round, its recording, and what the server logged, and gives the files.
+func (h *hunter) evidence(r *round) ([]string, error) {
+	name := filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d", r.seed))
+	files := []string{name + ".yaml"}
+	if err := write(name+".yaml", r.schedule()); err != nil {
+		return nil, err
+	}
+	if h.ServerLog != nil {
+		files = append(files, name+".log")
+		if err := os.WriteFile(name+".log", []byte(h.ServerLog()+"\n"), 0o644); err != nil {
+			return nil, fmt.Errorf("write what the server logged: %w", err)
+		}
+	}
+	if _, err := os.Stat(r.recording); errors.Is(err, os.ErrNotExist) {
+		return files, nil // the server was gone before there was anything to record
+	}
+	return files, h.keep(r)
+}
+
+// write writes an abnormality as text.
+func (a *Abnormality) write(w io.Writer) {
+	what := "error " + a.Code
+	switch a.Code {
+	case gone:
+		what = "the server is gone"
+	case "lost":
+		what = "the connection was lost"
+	case "hung":
+		what = "hung"
+	}
+	fmt.Fprintf(w, "ABNORMAL  %s: %s; %d times, first with seed %d at %s\n", what, a.Message, a.Seen, a.Seed, a.Level)
+	if a.SQL != "" {
+		fmt.Fprintf(w, "          by %s: %s\n", sessionName(a.Session), a.SQL)
+	}
+	if len(a.Files) > 0 {
+		fmt.Fprintf(w, "          %s\n", strings.Join(a.Files, ", "))
+	}
+}

@@ -1,0 +1,182 @@
+package hunt
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/workload"
+	"github.com/isotap/isotap/workload/random"
+)
+
+// endless is a round that nothing but its server's end brings to one.
+var endless = random.Profile{Sessions: 4, Transactions: 1_000_000}
+
+// during has a round go on until do, which is called when its sessions are at work, and gives what the hunt says of it.
+func during(t *testing.T, url string, admin *sql.DB, o Options, do func(t *testing.T, connections []string)) (*Tally, string) {
+	t.Helper()
+	o.Levels, o.Rounds, o.Seed = []workload.Isolation{readCommitted}, 1, 1
+	s := openStage(t, url)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if connections := atWork(t, admin); connections != nil {
+			do(t, connections)
+		}
+	}()
+	tally, err := Run(t.Context(), s, o)
+	<-done
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := tally.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text.String())
+	if !tally.Failed() {
+		t.Fatal("the hunt did not fail")
+	}
+	return tally, text.String()
+}
+
+// atWork waits until sessions are in transactions of a hunt's, and gives the numbers of their connections.
+func atWork(t *testing.T, admin *sql.DB) []string {
+	const sessions = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db = 'isotap_fuzz'"
+	for end := time.Now().Add(testdb.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		var all []string
+		rows, err := admin.Query(sessions)
+		for err == nil && rows.Next() {
+			var id string
+			err = rows.Scan(&id)
+			all = append(all, id)
+		}
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		rows.Close()
+		if len(all) > 1 {
+			return all
+		}
+	}
+	t.Error("the sessions do not come to work")
+	return nil
+}
+
+// throwAway starts a MariaDB of the test's own.
+func throwAway(t *testing.T) (*testdb.Server, *sql.DB) {
+	t.Helper()
+	testdb.Only(t, "it starts MariaDB", "mariadb")
+	server, err := testdb.Start(t.Context(), testdb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	admin, err := server.DB("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	return server, admin
+}
+
+func TestACrashedServerIsNoticedAndItsScheduleSaved(t *testing.T) {
+	server, admin := throwAway(t)
+	dir := t.TempDir()
+	before := runtime.NumGoroutine()
+	tally, text := during(t, server.URL(), admin, Options{Dir: dir, Profile: endless, ServerLog: server.Log},
+		func(*testing.T, []string) { server.Signal(syscall.SIGKILL) })
+	if first := tally.Abnormal[0]; first.Code != gone || !strings.Contains(text, "ABNORMAL  the server is gone: ") {
+		t.Errorf("%+v", first)
+	}
+	scheduleSaved(t, dir)
+	if _, err := os.Stat(filepath.Join(dir, "abnormal-1.log")); err != nil {
+		t.Error(err)
+	}
+	noneStays(t, before)
+}
+
+// noneStays waits until the round's goroutines have ended: a few are the stage's and the test's own.
+func noneStays(t *testing.T, before int) {
+	t.Helper()
+	const own = 4
+	for end := time.Now().Add(testdb.Patience); runtime.NumGoroutine() > before+own; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			stacks := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+		}
+	}
+}
+
+func TestAHungServerIsNoticedAndItsScheduleSaved(t *testing.T) {
+	server, admin := throwAway(t)
+	dir := t.TempDir()
+	tally, text := during(t, server.URL(), admin, Options{Dir: dir, Profile: endless, Patience: 10 * time.Second},
+		func(*testing.T, []string) { server.Signal(syscall.SIGSTOP) })
+	server.Signal(syscall.SIGCONT)
+	if first := tally.Abnormal[0]; first.Code != gone || !strings.Contains(text, "ABNORMAL  hung: no answer within 10s; ") {
+		t.Errorf("%+v", first)
+	}
+	scheduleSaved(t, dir)
+}
+
+// The other sessions go on, and the hunt with them.
+func TestALostConnectionIsNoticedAndItsScheduleSaved(t *testing.T) {
+	testdb.Only(t, "it is the family's", "mariadb")
+	admin, dir := testdb.Open(t, ""), t.TempDir()
+	lasting := random.Profile{Sessions: 4, Transactions: 1000}
+	_, text := during(t, testdb.MariaDB(t).URL(), admin, Options{Dir: dir, Profile: lasting}, func(t *testing.T, connections []string) {
+		if _, err := admin.Exec("KILL CONNECTION " + connections[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	if !strings.Contains(text, "ABNORMAL  the connection was lost: ") || strings.Contains(text, "the server is gone") {
+		t.Errorf("%s", text)
+	}
+	scheduleSaved(t, dir)
+	var left int
+	if err := admin.QueryRow("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap%'").Scan(&left); err != nil || left > 0 {
+		t.Errorf("%d databases are left (%v)", left, err)
+	}
+}
+
+// scheduleSaved says whether the schedule of seed 1 is there.
+func scheduleSaved(t *testing.T, dir string) {
+	t.Helper()
+	s := readScenario(t, filepath.Join(dir, "abnormal-1.yaml"))
+	if len(s.Setup) == 0 || len(s.Steps) < len(s.Sessions) {
+		t.Errorf("%d statements of set-up, %d steps of %d sessions", len(s.Setup), len(s.Steps), len(s.Sessions))
+	}
+}
+
+func TestOddAnswersOfOneKindAreToldOnce(t *testing.T) {
+	h := &hunter{Options: Options{Log: io.Discard}, tally: newTally(openStage(t, testdb.Current(t).URL()).Server, []workload.Isolation{serializable})}
+	for i, column := range []int{7, 11} {
+		odd := random.Odd{SQL: "SELECT 1", Code: "1105", Message: fmt.Sprintf("Can't find column Column#%d in schema", column)}
+		if err := h.strange(&round{level: serializable, seed: uint64(i + 3)}, []random.Odd{odd}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := h.tally.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = "ABNORMAL  error 1105: Can't find column Column#7 in schema; 2 times, first with seed 3 at SERIALIZABLE\n          by S1: SELECT 1\n"
+	if !h.tally.Failed() || !strings.HasSuffix(b.String(), want) {
+		t.Errorf("%s", b.String())
+	}
+}
