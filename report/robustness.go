@@ -16,7 +16,7 @@ import (
 func Robustness(w io.Writer, workload *robust.Workload, answers []*robust.Answer, opts TerminalOptions) error {
 	r := &robustness{terminal: &terminal{w: bufio.NewWriter(w), opts: opts.filled()}, programs: workload.Programs}
 	r.head(workload, answers[0])
-	r.notes()
+	r.notes(workload)
 	for _, a := range answers {
 		r.setting(a)
 	}
@@ -47,14 +47,20 @@ func (r *robustness) head(w *robust.Workload, a *robust.Answer) {
 	r.line(r.paint(bold, printable(w.Name)), fmt.Sprintf(": %s, %s, unfolded into %d",
 		plural(len(w.Schema.Relations), "relation"), plural(len(w.Programs), "program"), len(a.Graph.Nodes)))
 	for _, p := range w.Programs {
-		if p.Short != "" && p.Short != p.Name {
+		switch {
+		case p.Summary != "":
+			r.text(fmt.Sprintf("  %-5s ", printable(p.Label())), printable(p.Origin+": "+p.Summary), "")
+		case p.Short != "" && p.Short != p.Name:
 			r.text(fmt.Sprintf("  %-5s ", printable(p.Short)), printable(p.Name), "")
 		}
 	}
 }
 
 // notes are what was taken conservatively.
-func (r *robustness) notes() {
+func (r *robustness) notes(w *robust.Workload) {
+	for _, note := range w.Notes {
+		r.text("  note ", printable(note), yellow)
+	}
 	for _, p := range r.programs {
 		for _, note := range p.Notes {
 			r.text("  note ", printable(p.Label()+": "+note), dim)
@@ -74,6 +80,23 @@ func (r *robustness) setting(a *robust.Answer) {
 	r.sets("  by type-I cycles   ", a.Of(robust.TypeI))
 	r.sets("SNAPSHOT ISOLATION   ", a.Of(robust.Snapshot))
 	r.text("  cheapest levels      ", r.levels(a.Levels), "")
+}
+
+// promotion says which selections are to lock, and what is robust then.
+func (r *robustness) promotion(p *robust.Promotion) string {
+	lead := "All programs are robust together"
+	if len(p.Programs) < len(r.programs) {
+		lead = r.set(p.Programs) + " is robust"
+	}
+	var which []string
+	for _, s := range p.Statements {
+		text := r.programs[s.Program].Label() + " " + s.Statement.Name
+		if s.Statement.SQL != "" {
+			text += " (" + s.Statement.SQL + ")"
+		}
+		which = append(which, printable(text))
+	}
+	return lead + " at READ COMMITTED where these lock what they read (SELECT ... FOR UPDATE): " + strings.Join(which, "; ")
 }
 
 func (r *robustness) sets(lead string, t *robust.TestAnswer) {
@@ -181,6 +204,9 @@ func (r *robustness) verdict(a *robust.Answer) {
 		r.text("", "These programs are not robust against READ COMMITTED. Every execution at SNAPSHOT ISOLATION is serializable.", bold)
 	default:
 		r.text("", "These programs are robust against neither READ COMMITTED nor SNAPSHOT ISOLATION.", bold)
+	}
+	if a.Promotion != nil {
+		r.text("", r.promotion(a.Promotion), "")
 	}
 	r.text("Assumed ", strings.Join(robust.Assumptions, "; ")+".", dim)
 	if slices.ContainsFunc(a.Graph.Nodes, func(l *robust.LTP) bool { return l.Flattened }) {

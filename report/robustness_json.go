@@ -17,6 +17,7 @@ type (
 		Name        string              `json:"name"`
 		Programs    []jsonRobustProgram `json:"programs"`
 		Assumptions []string            `json:"assumptions"`
+		Notes       []string            `json:"notes"`
 		Settings    []jsonSetting       `json:"settings"`
 	}
 	jsonRobustProgram struct {
@@ -49,6 +50,16 @@ type (
 		Counterflow int               `json:"counterflow"`
 		Tests       []jsonTest        `json:"tests"`
 		Levels      map[string]string `json:"levels"`
+		Promotion   *jsonPromotion    `json:"promotion"`
+	}
+	jsonPromotion struct {
+		Programs   []string       `json:"programs"`
+		Statements []jsonPromoted `json:"statements"`
+	}
+	jsonPromoted struct {
+		Program   string `json:"program"`
+		Statement string `json:"statement"`
+		SQL       string `json:"sql"`
 	}
 	jsonTest struct {
 		Test     string          `json:"test"`
@@ -99,7 +110,7 @@ type (
 // RobustnessJSON writes the answers about a workload's programs as one indented JSON document, as docs/robustness.md describes
 // it. The error is w's.
 func RobustnessJSON(w io.Writer, workload *robust.Workload, answers []*robust.Answer) error {
-	d := jsonRobustness{Schema: RobustnessSchema, Name: workload.Name, Programs: []jsonRobustProgram{}, Assumptions: robust.Assumptions}
+	d := jsonRobustness{Schema: RobustnessSchema, Name: workload.Name, Programs: []jsonRobustProgram{}, Assumptions: robust.Assumptions, Notes: list(workload.Notes)}
 	for _, p := range workload.Programs {
 		d.Programs = append(d.Programs, newJSONRobustProgram(p))
 	}
@@ -142,6 +153,21 @@ func newJSONSetting(a *robust.Answer) jsonSetting {
 	}
 	for i, level := range a.Levels {
 		j.Levels[a.Programs[i].Name] = level.String()
+	}
+	j.Promotion = newJSONPromotion(a)
+	return j
+}
+
+func newJSONPromotion(a *robust.Answer) *jsonPromotion {
+	if a.Promotion == nil {
+		return nil
+	}
+	j := &jsonPromotion{Statements: []jsonPromoted{}}
+	for _, i := range a.Promotion.Programs {
+		j.Programs = append(j.Programs, a.Programs[i].Name)
+	}
+	for _, p := range a.Promotion.Statements {
+		j.Statements = append(j.Statements, jsonPromoted{a.Programs[p.Program].Name, p.Statement.Name, p.Statement.SQL})
 	}
 	return j
 }

@@ -6,6 +6,8 @@ type Answer struct {
 	Tests []TestAnswer // in the order of the tests
 	// Levels is the cheapest level for each program that keeps the whole serializable: see [Analysis.Allocate].
 	Levels []Level
+	// Promotion makes more of the programs robust against READ COMMITTED; nil: see [Promote].
+	Promotion *Promotion
 }
 
 // A TestAnswer is what one test says.
@@ -27,6 +29,7 @@ type Limits struct {
 func Assess(programs []*Program, s Setting, limits Limits) *Answer {
 	a := &Answer{Analysis: Analyze(programs, s)}
 	a.Levels = a.Allocate()
+	a.Promotion = Promote(programs, s)
 	for _, t := range []Test{TypeII, TypeI, Snapshot} {
 		of := TestAnswer{Test: t, Subsets: a.Subsets(t, limits.Subsets)}
 		of.Robust = len(of.Minimal) == 0

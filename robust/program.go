@@ -14,6 +14,7 @@ type Program struct {
 	// ForeignKeys are the constraints between its statements.
 	ForeignKeys []Constraint
 	Origin      string   // where it comes from, for people: FILE:LINE, a recording
+	Summary     string   // what it does, for people, where its name does not tell
 	Notes       []string // what could not be decided about it, and was taken so that no dependency is missed
 }
 
@@ -125,6 +126,7 @@ type Workload struct {
 	Name     string
 	Schema   *Schema
 	Programs []*Program
+	Notes    []string // what the answers do not cover
 }
 
 // Check says what is wrong with the schema, and with the programs, all of it.

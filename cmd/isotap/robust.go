@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/robust"
 )
@@ -18,7 +19,10 @@ const robustHelp = `Says which transaction programs are safe together at READ CO
 REPEATABLE READ): whether every execution of them, in any number, is serializable; which is the cheapest level
 for each; and, where they are not safe, an execution that shows it (docs/robustness.md).
 
---builtin takes the benchmarks of the literature: smallbank, tpcc, auction, or auction:N with N items.
+FILE is of programs in SQL (docs/robustness.md has the format); --schema names a file that defines their tables,
+--upstream a database that has them. With --recording the programs are those behind the transactions of a recording that
+has values (--record-values). --builtin takes the benchmarks of the literature: smallbank, tpcc, auction, or auction:N with N
+items.
 
 Exit status:
   0   all programs together are robust against READ COMMITTED, in the last setting
@@ -38,6 +42,8 @@ var settings = []struct {
 // robustFlags are those of isotap robust.
 type robustFlags struct {
 	builtin      string
+	from         programs.Options
+	upstream     string
 	settings     []string
 	json         bool
 	verbose      bool
@@ -48,13 +54,17 @@ type robustFlags struct {
 func robustCommand() *cobra.Command {
 	var o robustFlags
 	c := &cobra.Command{
-		Use:     "robust --builtin NAME",
+		Use:     "robust [FILE...]",
 		Short:   "Say which transaction programs are safe at a weaker isolation level",
 		Long:    robustHelp,
-		Example: "  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n  isotap robust --builtin auction:100",
-		Args:    noArguments,
+		Example: "  isotap robust programs.sql --schema schema.sql\n  isotap robust --recording ./rec --upstream postgres://postgres@127.0.0.1/shop\n  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n  isotap robust --builtin auction:100",
 	}
 	f := c.Flags()
+	f.StringSliceVar(&o.from.Recordings, "recording", nil, "take the programs behind the transactions of this recording")
+	f.StringVar(&o.from.Schema, "schema", "", "file that defines the tables (CREATE TABLE, ALTER TABLE ... ADD); with --upstream: what it lacks, foreign keys for one")
+	f.StringVar(&o.upstream, "upstream", "", "database that has the tables, as a URL")
+	f.StringVar(&o.from.Dialect, "dialect", "", "of FILE: postgresql or mysql (default: that of --upstream, or the one that reads them)")
+	f.IntVar(&o.from.MinCalls, "min-calls", 1, "of a recording: leave out programs with fewer calls")
 	f.StringVar(&o.builtin, "builtin", "", "programs of the literature: smallbank, tpcc, auction or auction:N")
 	f.StringSliceVar(&o.settings, "setting", nil, "what counts as a conflict: tpl, attr, tpl+fk, attr+fk (tuples or attributes, with foreign keys); all when not set")
 	f.BoolVar(&o.json, "json", false, "print the answers as JSON (docs/robustness.md)")
@@ -67,12 +77,42 @@ func robustCommand() *cobra.Command {
 	complete(c, "setting", "tpl", "attr", "tpl+fk", "attr+fk")
 	must(c.MarkFlagFilename("dot", "dot"))
 	must(c.MarkFlagFilename("mermaid", "mmd"))
-	c.RunE = func(c *cobra.Command, _ []string) error { return o.run(c) }
+	complete(c, "dialect", "postgresql", "mysql")
+	must(c.MarkFlagDirname("recording"))
+	must(c.MarkFlagFilename("schema", "sql"))
+	c.RunE = func(c *cobra.Command, files []string) error {
+		o.from.Files = files
+		return o.run(c)
+	}
 	return c
 }
 
+// workload gives the programs, wherever they come from.
+func (o *robustFlags) workload(c *cobra.Command) (*robust.Workload, error) {
+	given := 0
+	for _, is := range []bool{o.builtin != "", len(o.from.Files) > 0, len(o.from.Recordings) > 0} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, errors.New("give one of: files of programs, --recording DIR, --builtin smallbank, tpcc, auction or auction:N")
+	}
+	if o.builtin != "" {
+		return builtin(o.builtin)
+	}
+	if o.upstream != "" {
+		target, err := parseUpstream(o.upstream)
+		if err != nil {
+			return nil, err
+		}
+		o.from.Upstream = &target
+	}
+	return programs.Load(c.Context(), o.from)
+}
+
 func (o *robustFlags) run(c *cobra.Command) error {
-	w, err := builtin(o.builtin)
+	w, err := o.workload(c)
 	if err != nil {
 		return err
 	}
@@ -106,8 +146,6 @@ func (o *robustFlags) run(c *cobra.Command) error {
 func builtin(name string) (*robust.Workload, error) {
 	kind, items, many := strings.Cut(name, ":")
 	switch {
-	case name == "":
-		return nil, errors.New("no programs given: --builtin smallbank, tpcc, auction or auction:N")
 	case name == "smallbank":
 		return robust.SmallBank(), nil
 	case name == "tpcc":

@@ -3,6 +3,8 @@ package mining
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -16,13 +18,13 @@ import (
 func (m *miner) build(clusters []*cluster) error {
 	b := program.NewBuilder("recording", m.o.Schema)
 	for i, c := range clusters {
-		name := fmt.Sprintf("P%d", i+1)
-		d := b.Program(name, "", fmt.Sprintf("%d calls", len(c.traces)))
 		seen := Program{Calls: len(c.traces), Levels: map[history.Level]int{}}
 		for _, t := range c.traces {
 			seen.Levels[m.traces[t].level]++
 		}
 		leaves(c.nodes, func(n *node) { seen.Shapes = append(seen.Shapes, m.shapes[n.shape].shape) })
+		d := b.Program(fmt.Sprintf("P%d", i+1), "", seen.origin())
+		d.Summary = m.summary(c.nodes)
 		u := usage{m: m, draft: d, found: map[*node][]sighting{}}
 		u.sight(c)
 		d.Body = u.parts(c.nodes, nil)
@@ -34,6 +36,36 @@ func (m *miner) build(clusters []*cluster) error {
 		return err
 	}
 	return nil
+}
+
+// origin says how often the program was seen, and at which levels.
+func (p *Program) origin() string {
+	var levels []string
+	for _, l := range slices.Sorted(maps.Keys(p.Levels)) {
+		if l != history.LevelUnknown {
+			levels = append(levels, l.String())
+		}
+	}
+	if len(levels) == 0 {
+		return fmt.Sprintf("%d calls", p.Calls)
+	}
+	return fmt.Sprintf("%d calls at %s", p.Calls, strings.Join(levels, ", "))
+}
+
+// summary writes a program's statements; what is optional stands in brackets.
+func (m *miner) summary(nodes []*node) string {
+	var parts []string
+	for _, n := range nodes {
+		switch {
+		case n.loop:
+			parts = append(parts, "LOOP "+m.summary(n.body)+" END LOOP")
+		case n.optional:
+			parts = append(parts, "["+m.summary(n.body)+"]")
+		default:
+			parts = append(parts, m.shapes[n.shape].shape)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // A sighting is an occurrence in a trace.

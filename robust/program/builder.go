@@ -25,6 +25,7 @@ func NewBuilder(name string, schema *footprint.Schema) *Builder {
 type Draft struct {
 	Body    robust.Part
 	Notes   []string
+	Summary string // see robust.Program
 	program robust.Program
 	uses    []use
 }
@@ -138,7 +139,7 @@ func (b *Builder) Workload() (*robust.Workload, error) {
 			d.uses[i].settle(changed)
 		}
 		p := robust.NewProgram(d.program.Name, d.Body, d.links(functions)...)
-		p.Short, p.Origin, p.Notes = d.program.Short, d.program.Origin, d.Notes
+		p.Short, p.Origin, p.Summary, p.Notes = d.program.Short, d.program.Origin, d.Summary, d.Notes
 		w.Programs = append(w.Programs, p)
 	}
 	if err := w.Check(); err != nil {

@@ -240,34 +240,40 @@ func (p *parser) rest() []sqltoken.Token {
 	return p.toks[from:p.at]
 }
 
-// statement makes a statement of tokens, behind a word that they lack.
+// statement makes a statement of tokens, behind a word that they lack. Comments are left out.
 func (p *parser) statement(toks []sqltoken.Token, before string) *statement {
-	s := &statement{line: toks[0].Line, sql: before + p.file.Text[toks[0].Start:toks[len(toks)-1].End]}
-	text := []byte(before)
-	at := toks[0].Start
-	for i := 0; i < len(toks); i++ {
-		t := toks[i]
-		text = append(text, p.file.Text[at:t.Start]...)
-		at = t.End
+	s := &statement{line: toks[0].Line}
+	text, sql := []byte(before), []byte(before)
+	received := -1 // the last token of INTO
+	for i, t := range toks {
+		gap := ""
+		if i > 0 && toks[i-1].End < t.Start {
+			sql = append(sql, ' ')
+			if gap = " "; toks[i-1].Line < t.Line {
+				gap = "\n" // which makes 'a' 'b' one string
+			}
+		}
+		sql = append(sql, t.Text...)
 		switch {
+		case i <= received:
 		case t.Is("INTO") && i+1 < len(toks) && toks[i+1].Kind == sqltoken.Param:
-			i, at = s.receives(toks, i+1)
+			received = s.receives(toks, i+1)
 		case t.Kind == sqltoken.Param:
-			text = append(text, s.placeholder(p.family, t.Text)...)
+			text = append(append(text, gap...), s.placeholder(p.family, t.Text)...)
 		default:
-			text = append(text, t.Text...)
+			text = append(append(text, gap...), t.Text...)
 		}
 	}
-	s.text = string(text)
+	s.text, s.sql = string(text), string(sql)
 	return s
 }
 
-// receives takes the variables of INTO from token i, and gives the last one's place and end.
-func (s *statement) receives(toks []sqltoken.Token, i int) (last, at int) {
+// receives takes the variables of INTO from token i, and gives the last one's place.
+func (s *statement) receives(toks []sqltoken.Token, i int) (last int) {
 	for {
 		s.into = append(s.into, toks[i].Text)
 		if i+2 >= len(toks) || !toks[i+1].Is(",") || toks[i+2].Kind != sqltoken.Param {
-			return i, toks[i].End
+			return i
 		}
 		i += 2
 	}
