@@ -3,9 +3,9 @@
 // Transactions are grouped into programs by the shapes of their statements (rewrite/shape): of two runs of the same code
 // the statements differ in their values only, in how often loops ran, and in what was left out.
 //
-//   - template.go: statements that repeat themselves are a loop, however often they did. fold.go finds them.
-//   - cluster.go: a transaction belongs to a program when that runs so. One that lacks a few of a program's statements, but neither the
-//     last one nor a third of them nor everything that writes, ran without what is optional.
+//   - template.go: statements that repeat themselves are a loop, however often they did.
+//   - cluster.go: a transaction belongs to a program when that runs so. One that lacks a few of a program's statements, but
+//     not the last one of what writes, nor more than a third, ran without what is optional.
 //   - match.go tells which statement of the program each recorded one was, and in which iterations of its loops.
 //   - values.go: arguments that were equal in all calls are one value. Foreign keys are followed through these.
 //   - build.go makes programs of it, by packages footprint and program.
@@ -127,10 +127,12 @@ func (m *miner) add(t *history.Txn) {
 	}
 }
 
-// uses says whether a statement may have used rows.
+// uses says whether a statement may have used rows. What was undone was read all the same.
 func uses(s *history.Stmt) bool {
 	switch s.Kind {
-	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Call, history.Merge, history.Copy:
+	case history.Select:
+		return s.Error == history.Error{}
+	case history.Insert, history.Update, history.Delete, history.Replace, history.Call, history.Merge, history.Copy:
 		return !s.Void
 	}
 	return false
