@@ -1,6 +1,12 @@
 package analyzer
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,10 +199,69 @@ T1 committed RU | u x 0
 T2 committed RU | u x 0`, "violation lost write"},
 }
 
-func TestFindsPlantedAnomalyAloneUnderItsName(t *testing.T) {
+// plants calls yield with each planted history, those of the orders of sessions and time among them.
+func plants(yield func(name, history, want string)) {
 	for _, c := range planted {
-		t.Run(c.name, func(t *testing.T) { expect(t, scriptInfo(), c.history, c.want) })
+		yield(c.name, c.history, c.want)
 	}
+	for base, text := range map[Anomaly]string{G0: staleWrite, G1c: earlyRead, GSingle: staleRead, GNonadjacent: apart, G2Item: strings.ReplaceAll(batch, "RC", "SR")} {
+		for session, variant := range map[string]Anomaly{"1": base.Process(), "7": base.Realtime()} {
+			yield(string(variant), strings.ReplaceAll(text, "%s", session), "violation "+string(variant))
+		}
+	}
+}
+
+func TestFindsPlantedAnomalyAloneUnderItsName(t *testing.T) {
+	plants(func(name, history, want string) {
+		t.Run(name, func(t *testing.T) {
+			batch := expect(t, scriptInfo(), history, want)
+			_, live := play(t, rand.New(rand.NewPCG(1, 1)), scriptInfo(), script(t, history), LiveOptions{Window: forever, Patience: forever})
+			sameAsBatch(t, live, batch)
+		})
+	})
+}
+
+// Every name that a finding can have is planted.
+func TestEveryAnomalyIsPlanted(t *testing.T) {
+	found := make(map[Anomaly]bool)
+	plants(func(_, _, want string) {
+		_, name, _ := strings.Cut(want, " ")
+		found[Anomaly(name)] = true
+	})
+	for _, a := range append(anomalies(t), variants()...) {
+		switch a {
+		case GCursor, GSIb, DuplicateElements, CyclicVersions: // no finding of the analyzer has such a name
+		default:
+			if !found[a] {
+				t.Errorf("no planted history has a %s", a)
+			}
+		}
+	}
+}
+
+// anomalies gives the names that the package declares.
+func anomalies(t *testing.T) (names []Anomaly) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "finding.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			if of, ok := spec.Type.(*ast.Ident); ok && of.Name == "Anomaly" {
+				name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				names = append(names, Anomaly(name))
+			}
+		}
+		return true
+	})
+	if len(names) < 20 {
+		t.Fatalf("only %v are declared", names)
+	}
+	return names
 }
 
 // What looks like an anomaly and is none.

@@ -1,9 +1,7 @@
 package analyzer
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/history"
@@ -142,14 +140,7 @@ func TestFindsPlantedAnomalyInACrowd(t *testing.T) {
 			}
 		})
 	}
-	for _, p := range planted {
-		check(p.name, p.history, p.want)
-	}
-	for name, text := range map[string]string{"G0": staleWrite, "G1c": earlyRead, "G-single": staleRead, "G-nonadjacent": apart} {
-		for variant, session := range map[string]string{"-process": "1", "-realtime": "7"} {
-			check(name+variant, strings.ReplaceAll(text, "%s", session), fmt.Sprintf("violation %s%s", name, variant))
-		}
-	}
+	plants(check)
 	if got := names(analyze(t, info, c.bury(nil))); len(got) > 0 {
 		t.Errorf("the crowd alone has findings %q", got)
 	}
