@@ -29,7 +29,7 @@ func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine string) b
 	}
 	for i := range s.Accesses {
 		a := &s.Accesses[i]
-		if !a.Inexact && !a.Absent && !a.Gone && (a.Version.Txn != id || a.Op == history.InsertRow) {
+		if !a.Inexact && !a.Absent && !a.Gone && a.Version.Txn != id {
 			return true
 		}
 	}

@@ -88,7 +88,6 @@ func TestInterferenceIsBySnapshotsThatSurelyWereTaken(t *testing.T) {
 		"by what may call a procedure":  {func(h []*history.Txn) { h[0].Stmts[0].Shape = "SELECT f() FROM t" }, false},
 		"by what may lock in a query":   {func(h []*history.Txn) { h[0].Stmts[0].Shape = "SELECT * FROM (SELECT * FROM t FOR UPDATE) AS x" }, false},
 		"by another kind of statement":  {func(h []*history.Txn) { h[0].Stmts[0].Kind = history.Call }, false},
-		"by another proxy's clock":      {func(h []*history.Txn) { h[0].ID = history.MakeTxnID(foreignRun, 1) }, false},
 		"after the writer's last words": {func(h []*history.Txn) { h[1].Stmts[0].Start = 2 }, false},
 		"before its COMMIT": {func(h []*history.Txn) {
 			h[1].Stmts[0].Start = 1
@@ -104,6 +103,33 @@ func TestInterferenceIsBySnapshotsThatSurelyWereTaken(t *testing.T) {
 		if got := slices.Contains(names(analyze(t, scriptInfo(), h)), "violation G-SIa"); got != c.found {
 			t.Errorf("%s: found %v, want %v", name, got, c.found)
 		}
+	}
+}
+
+// Two proxies have two clocks, whatever the one says that recorded the reader.
+func TestInterferenceGoesByOneClock(t *testing.T) {
+	h, other := script(t, interfering), scriptInfo()
+	h[0].ID, other.Run = history.MakeTxnID(foreignRun, 1), foreignRun
+	r, err := Analyze([]history.Info{scriptInfo(), other}, h)
+	if err != nil || len(r.Findings) > 0 {
+		t.Errorf("findings %v, error %v", names(r), err)
+	}
+}
+
+// A cycle with a writer of whom nothing is promised is a hazard, and does not hide what his reader was promised.
+func TestInterferenceStandsBesideAHazardOfItsOwnCycle(t *testing.T) {
+	info := scriptInfo()
+	info.Server.SnapshotIsolation = true
+	expect(t, info, `
+T1 committed RR 1-9 | r x 0 @1-2 | u x T2.1 @7-8
+T2 committed ?? 1-6 | u x 0 @3-4`, "hazard lost update", "violation G-SIa")
+}
+
+// A verdict says nothing of PL-SI, and a level that PL-SI implies may be the strongest.
+func TestVerdictDoesNotGoBySnapshots(t *testing.T) {
+	r := analyze(t, scriptInfo(), script(t, strings.ReplaceAll(batch, "%s", "7")))
+	if slices.Contains(r.Levels.Satisfied, "PL-SI") || !slices.Contains(r.Levels.Strongest, "strong SI") {
+		t.Errorf("satisfied %v, the strongest of them %v", r.Levels.Satisfied, r.Levels.Strongest)
 	}
 }
 

@@ -19,7 +19,7 @@ type sighting struct {
 // add takes in what a statement met.
 func (m sightings) add(accesses []history.Access, by []history.Predicate) {
 	for i := range accesses {
-		if a := &accesses[i]; !a.Inexact && a.Op != history.InsertRow {
+		if a := &accesses[i]; !a.Inexact {
 			m[a.Row] = sighting{a.Version, by}
 		}
 	}

@@ -58,13 +58,24 @@ func TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
+	txns, m := chain([]step{{1, 0, 105, del, false}})
+	inexact := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact, Predicates: []history.Predicate{chosen},
+		Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}, Inexact: true}}}
+	if got := gone(m, txns, &history.Txn{ID: id(9), Level: history.ReadCommitted, Start: 100, End: 120, Stmts: []history.Stmt{inexact,
+		{Num: 2, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}); got != "none" {
+		t.Errorf("met inexactly: %s, want none", got)
+	}
 	// Without a condition every version matches, so that what was there first need not have been met.
 	for _, c := range []struct {
-		name string
-		op   history.Op
-		want string
-	}{{"deleted", del, "1"}, {"inserted", ins, "none"}, {"changed", upd, "none"}} {
-		txns, m := chain([]step{{1, 0, 105, c.op, c.op != del}})
+		name  string
+		steps []step
+		want  string
+	}{
+		{"deleted", []step{{1, 0, 105, del, false}}, "1"},
+		{"changed", []step{{1, 0, 105, upd, true}}, "none"},
+		{"inserted and deleted at the same time", []step{{1, 0, 103, ins, true}, {2, 1, 105, del, false}}, "none"},
+	} {
+		txns, m := chain(c.steps)
 		m.Predicate = all
 		m.Versions = append(m.Versions, history.VersionRef{Txn: id(1), Stmt: 1}) // so that the row is looked at
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120, Stmts: []history.Stmt{
