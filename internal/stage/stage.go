@@ -58,6 +58,10 @@ func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error)
 		s.direct.Family, s.direct.Database = replay.PostgreSQL, s.target.Database
 	}
 	var err error
+	if s.direct.TLS, err = s.target.TLSConfig(); err != nil {
+		return nil, err
+	}
+	s.direct.MayBePlain = s.target.TLS.Mode == catalog.TLSAllow || s.target.TLS.Mode == catalog.TLSPrefer
 	if s.Server, err = engine.Identify(ctx, s.target); err != nil {
 		return nil, err
 	}
@@ -117,7 +121,7 @@ func (s *Stage) record(ctx context.Context, p *Performance, recording string) (r
 	}
 	defer func() { err = errors.Join(err, t.Stop()) }()
 	through := s.direct
-	through.Addr = t.Addr().String()
+	through.Addr, through.TLS = t.Addr().String(), nil
 	// The tap asks the server which rows fit which predicates until it has stopped.
 	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Ended: t.Stop})
 	return t.Run(), err

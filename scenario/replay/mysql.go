@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +17,14 @@ import (
 type mysqlDialect struct{}
 
 func (mysqlDialect) connect(ctx context.Context, s Server, database string) (conn, error) {
-	c, err := client.ConnectWithContext(ctx, s.Addr, s.User, s.Password, database, connectTimeout)
+	login := func(secure *tls.Config) (*client.Conn, error) {
+		return client.ConnectWithContext(ctx, s.Addr, s.User, s.Password, database, connectTimeout,
+			func(c *client.Conn) error { c.SetTLSConfig(secure); return nil })
+	}
+	c, err := login(s.TLS)
+	if err != nil && s.MayBePlain && strings.Contains(err.Error(), "does not support TLS") {
+		c, err = login(nil)
+	}
 	if err != nil {
 		return nil, err
 	}

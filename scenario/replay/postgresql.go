@@ -28,6 +28,9 @@ func (postgresqlDialect) connect(ctx context.Context, s Server, schema string) (
 	if config.Host, config.Port, err = s.hostAndPort(); err != nil {
 		return nil, err
 	}
+	if config.TLSConfig = s.TLS; s.MayBePlain {
+		config.Fallbacks = []*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port}}
+	}
 	config.User, config.Password, config.Database = s.User, s.Password, cmp.Or(s.Database, "postgres")
 	if schema != "" {
 		config.RuntimeParams["search_path"] = schema

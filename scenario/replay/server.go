@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -24,6 +25,9 @@ type Server struct {
 	User, Password string
 	// Database is the one that PostgreSQL's runs have their schemas in; empty means postgres.
 	Database string
+	// TLS encrypts the connections; nil: they are plain. MayBePlain takes a server that has none.
+	TLS        *tls.Config
+	MayBePlain bool
 }
 
 // connectTimeout bounds one log-in.

@@ -25,6 +25,9 @@ type failure struct {
 // mysqlOdd are errors of the storage engine, broken tables, internal errors.
 var mysqlOdd = []uint16{1030, 1032, 1034, 1105, 1194, 1712, 1815}
 
+// tidbLockWait is what TiDB's store in memory says, without a number of its own, of a lock that was not to be had.
+const tidbLockWait = "lock wait timeout"
+
 // classify says what an error means for its transaction.
 func (e Engine) classify(err error) failure {
 	var my *mysql.MySQLError
@@ -34,8 +37,11 @@ func (e Engine) classify(err error) failure {
 	case err == nil:
 		return failure{}
 	case errors.As(err, &my):
+		if my.Message == tidbLockWait {
+			refused, over = true, true
+		}
 		return failure{code: strconv.Itoa(int(my.Number)), message: my.Message, refused: refused, over: over,
-			odd: slices.Contains(mysqlOdd, my.Number) || strings.Contains(strings.ToLower(my.Message), "assert")}
+			odd: !refused && slices.Contains(mysqlOdd, my.Number) || strings.Contains(strings.ToLower(my.Message), "assert")}
 	case errors.As(err, &pg):
 		return failure{code: pg.Code, message: pg.Message, refused: refused, over: over, odd: strings.HasPrefix(pg.Code, "XX"),
 			lost: pg.Severity == "FATAL" || pg.Severity == "PANIC"}
