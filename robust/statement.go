@@ -65,9 +65,9 @@ type Statement struct {
 	Lock     Lock   // of selections alone
 
 	// Key says how a key-based statement or an insertion names its tuple: the expressions that the key's attributes are
-	// equal to, in the order of [Relation].Key, as ":B" or "7". Two statements of a program that name a tuple alike
-	// use the same one when they run in the same iterations of loops. Empty: not known. Algorithms 1 and 2 do not look at
-	// it; schedules do.
+	// equal to, in the order of [Relation].Key, as ":B" or "7". Two statements of a program that name a tuple alike must
+	// use the same one when they run in the same iterations of loops: a variable that gets another value needs another
+	// name. Empty: not known. Algorithms 1 and 2 do not look at it; [Snapshot], levels and schedules do.
 	Key []string
 
 	SQL    string   // as the program has it, for people and for schedules; empty where there is none
