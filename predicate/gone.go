@@ -26,57 +26,61 @@ func (m sightings) add(accesses []history.Access, by []history.Predicate) {
 }
 
 // with gives the rows that were met, and the given ones, each once.
-func (m sightings) with(rows []history.Row) iter.Seq[history.Row] {
+func (m sightings) with(rows []missable) iter.Seq[history.Row] {
 	return func(yield func(history.Row) bool) {
 		for row := range m {
 			if !yield(row) {
 				return
 			}
 		}
-		for _, row := range rows {
-			if _, met := m[row]; !met && !yield(row) {
+		for i := range rows {
+			if _, met := m[rows[i].row]; !met && !yield(rows[i].row) {
 				return
 			}
 		}
 	}
 }
 
+// A search is for the version of a row that a predicate did not find.
+type search struct {
+	of      subject
+	matches map[history.VersionRef]bool // the versions that surely match the predicate
+	*chain
+	met sighting
+}
+
 // firstSeen gives the first version of a row that a statement can have seen that did not find it, where that is another's
 // write at the same time; false where there is none. The transaction does not go back behind what it has met of the row,
 // nor behind what had been committed when it began; from there on, what surely matches the predicate it would have found.
-func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, k subject, chain []write, met sighting) (history.Tag, bool) {
-	if len(chain) == 0 {
+func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (history.Tag, bool) {
+	if x.chain == nil {
 		return history.Tag{}, false
 	}
-	from := -1 // what was there before the first write
-	for i := range chain {
-		w := &chain[i]
-		if w.txn == t.ID {
-			return history.Tag{}, false
-		}
-		if w.end < t.Start || w.tag == met.version {
+	from, last := x.lastEnded(t.Start), x.lastSent(s.End) // -1: what was there before the first write
+	for i := last; i > from; i-- {
+		if x.writes[i].tag == x.met.version {
 			from = i
 		}
 	}
 	place := from
-	for place < len(chain) && r.surelyMatched(k, chain, place, met) {
+	for place <= last && x.surelyMatched(place) {
 		place++
 	}
-	if place == from || place == len(chain) {
+	if place == from || place > last {
 		return history.Tag{}, false
 	}
-	first := &chain[place]
+	first := &x.writes[place]
 	if t.Level == history.ReadUncommitted && !r.snapshots[t.ID.Run()] {
 		return first.tag, first.end < s.Start // before that it may have seen what was undone since
 	}
 	return first.tag, first.start <= s.End
 }
 
-// surelyMatched is matched for the i-th version of a row; -1 is what was there before the first write.
-func (r *Resolver) surelyMatched(k subject, chain []write, i int, met sighting) bool {
-	version, there := chain[0].replaced, !chain[0].born
+// surelyMatched says whether the i-th version surely matches; -1 is what was there before the first write.
+func (x *search) surelyMatched(i int) bool {
+	version, there := x.writes[0].replaced, !x.writes[0].born
 	if i >= 0 {
-		version, there = chain[i].tag, !chain[i].deleted
+		version, there = x.writes[i].tag, !x.writes[i].deleted
 	}
-	return there && (k.of.Where == "" || version == met.version && slices.Contains(met.by, k.of) || i >= 0 && r.matched(k, &chain[i]))
+	return there && (x.of.of.Where == "" || version == x.met.version && slices.Contains(x.met.by, x.of.of) || i >= 0 && x.matches[x.writes[i].ref])
 }

@@ -40,8 +40,8 @@ type Resolver struct {
 	wanted bool            // some run has predicates
 	tables map[string]bool // that some predicate is over
 	writes map[history.Row][]write
-	rows   map[subject][]history.Row // with a version that matches
-	chains map[history.Row][]write
+	rows   map[subject][]missable // with a version that matches
+	chains map[history.Row]*chain
 }
 
 // A subject is a condition in a database, as a run has it.
@@ -72,7 +72,7 @@ type write struct {
 // New gives a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
-		databases: make(map[sessionKey]string), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]history.Row), chains: make(map[history.Row][]write)}
+		databases: make(map[sessionKey]string), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
 }
 
 // Empty says that there are no predicates.
@@ -151,64 +151,42 @@ func (r *Resolver) Settle() {
 		s.settle()
 	}
 	for row, writes := range r.writes {
-		of := make(map[subject]bool)
-		for _, w := range writes {
-			for _, k := range r.matching[w.ref] {
-				of[k] = true
-			}
-		}
-		if len(of) == 0 && !r.tables[row.Table] {
+		if !r.tables[row.Table] && !slices.ContainsFunc(writes, func(w write) bool { return len(r.matching[w.ref]) > 0 }) {
 			continue
 		}
-		if chain := inOrder(writes); chain != nil {
-			r.chains[row] = chain
-			for k := range of {
-				r.rows[k] = append(r.rows[k], row)
-			}
+		c := newChain(writes)
+		if c == nil {
+			continue
+		}
+		r.chains[row] = c
+		for k, places := range r.matchingIn(c) {
+			r.rows[k] = append(r.rows[k], missable{row, c, places})
 		}
 	}
 	r.writes = nil
 }
 
-// inOrder gives the writes of a row each behind the one that it replaced; nil where they are no chain.
-func inOrder(writes []write) []write {
-	after := make(map[history.TxnID]int, len(writes)) // by the writer of the version that was replaced
-	known := make(map[history.TxnID]bool, len(writes))
-	for _, w := range writes {
-		known[w.txn] = true
-	}
-	first := -1
-	for i, w := range writes {
-		switch {
-		case !w.certain:
-			return nil
-		case known[w.replaced.Txn]:
-			after[w.replaced.Txn] = i
-		case first >= 0:
-			return nil
-		default:
-			first = i
+// matchingIn gives for each predicate the places of the versions of a chain that surely match it, in order.
+func (r *Resolver) matchingIn(c *chain) map[subject][]int {
+	of := make(map[subject][]int)
+	for i := range c.writes {
+		w := &c.writes[i]
+		for _, k := range r.matching[w.ref] {
+			places := of[k]
+			if !w.deleted {
+				places = append(places, i)
+			}
+			of[k] = places
 		}
 	}
-	if first < 0 || len(after) != len(writes)-1 {
-		return nil
-	}
-	chain := []write{writes[first]}
-	for len(chain) < len(writes) {
-		i, ok := after[chain[len(chain)-1].txn]
-		if !ok {
-			return nil
-		}
-		chain = append(chain, writes[i])
-	}
-	return chain
+	return of
 }
 
 // Resolve adds the rows that the predicates of a transaction's statements did not find: those that a later version lets
 // match, and those that are gone.
 func (r *Resolver) Resolve(t *history.Txn) {
 	database := r.databases[sessionKey{t.ID.Run(), t.Session}]
-	met := make(sightings)
+	met, written := make(sightings), writtenBy(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if s.Void || s.Observation != history.Exact {
@@ -216,13 +194,27 @@ func (r *Resolver) Resolve(t *history.Txn) {
 		}
 		observed := s.Accesses
 		for _, p := range s.Predicates {
-			r.resolve(t, s, subject{t.ID.Run(), database, p}, met)
+			r.resolve(t, s, subject{t.ID.Run(), database, p}, met, written)
 		}
 		met.add(observed, s.Predicates)
 	}
 }
 
-func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sightings) {
+// writtenBy gives the rows that a transaction wrote.
+func writtenBy(t *history.Txn) map[history.Row]bool {
+	written := make(map[history.Row]bool)
+	for i := range t.Stmts {
+		for j := range t.Stmts[i].Accesses {
+			if a := &t.Stmts[i].Accesses[j]; a.Op != history.Read && !t.Stmts[i].Void {
+				written[a.Row] = true
+			}
+		}
+	}
+	return written
+}
+
+// resolve adds what a predicate of a statement did not find. Of rows that the transaction wrote itself nothing is said.
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sightings, written map[history.Row]bool) {
 	rows := r.rows[k]
 	if len(rows) == 0 && len(met) == 0 {
 		return
@@ -232,19 +224,21 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sight
 		found[s.Accesses[i].Row] = true
 	}
 	var unfound []history.Access
-	for _, row := range rows {
-		if found[row] {
+	for i := range rows {
+		row := rows[i].row
+		if found[row] || written[row] {
 			continue
 		}
-		if v, ok := r.lastSeen(t, s, k, r.chains[row]); ok {
+		if v, ok := r.lastSeen(t, s, &rows[i]); ok {
 			unfound = append(unfound, history.Access{Row: row, Op: history.Read, Version: v, Absent: true})
 		}
 	}
+	matches := r.matches[k]
 	for row := range met.with(rows) {
-		if found[row] || row.Table != k.of.Table {
+		if found[row] || written[row] || row.Table != k.of.Table {
 			continue
 		}
-		if v, ok := r.firstSeen(t, s, k, r.chains[row], met[row]); ok {
+		if v, ok := r.firstSeen(t, s, &search{k, matches, r.chains[row], met[row]}); ok {
 			unfound = append(unfound, history.Access{Row: row, Op: history.Read, Version: v, Gone: true})
 		}
 	}
@@ -256,24 +250,14 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sight
 
 // lastSeen gives the version of a row right below the first one that matches the predicate and that the statement
 // cannot have seen, nor any after it; false where there is none.
-func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, k subject, chain []write) (history.Tag, bool) {
-	newest := -1 // what was there before the first write may be what was seen
-	for i := range chain {
-		w := &chain[i]
-		if w.txn == t.ID {
-			return history.Tag{}, false
-		}
-		if w.start <= s.End && !r.matched(k, w) {
-			newest = i
-		}
+func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, m *missable) (history.Tag, bool) {
+	place, ok := m.overwriter(s.End, r.snapshotFrom(t, s))
+	if !ok {
+		return history.Tag{}, false
 	}
-	for i := newest + 1; i < len(chain); i++ {
-		if w := &chain[i]; r.matched(k, w) {
-			removed := w.start <= s.End && r.unsure[t.ID.Run()].meet(w.start, s.End)
-			return below(chain, i), !removed && w.end > r.snapshotFrom(t, s)
-		}
-	}
-	return history.Tag{}, false
+	w := &m.chain.writes[place]
+	removed := w.start <= s.End && r.unsure[t.ID.Run()].meet(w.start, s.End)
+	return m.chain.below(place), !removed
 }
 
 // snapshotFrom is a moment before which a statement's snapshot was not taken. Who had committed by then is seen: where
@@ -287,17 +271,4 @@ func (r *Resolver) snapshotFrom(t *history.Txn, s *history.Stmt) int64 {
 		return t.Start
 	}
 	return s.Start
-}
-
-// below gives the version that was there before the i-th write of a row.
-func below(chain []write, i int) history.Tag {
-	if i == 0 {
-		return chain[0].replaced
-	}
-	return chain[i-1].tag
-}
-
-// matched says that a version surely matches a predicate of a statement.
-func (r *Resolver) matched(k subject, w *write) bool {
-	return !w.deleted && r.matches[k][w.ref]
 }

@@ -22,8 +22,8 @@ type step struct {
 	matches bool
 }
 
-// chain gives the transactions of writes of one row, and what matches the predicate.
-func chain(steps []step) (txns []*history.Txn, m history.Matches) {
+// chained gives the transactions of writes of one row, and what matches the predicate.
+func chained(steps []step) (txns []*history.Txn, m history.Matches) {
 	row := history.Row{Table: "public.t", ID: "1"}
 	for _, s := range steps {
 		a := history.Access{Row: row, Op: s.op}
@@ -70,7 +70,7 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 		{"two over one", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, true}, {3, 1, 70, upd, true}}, "none"},
 		{"two beginnings", []step{{1, 0, 50, ins, true}, {2, 0, 60, ins, true}}, "none"},
 	} {
-		txns, m := chain(c.steps)
+		txns, m := chained(c.steps)
 		m.Predicate = chosen
 		reader := &history.Txn{ID: id(9), Session: 3, Status: history.Committed, Start: 100, End: 120,
 			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
@@ -130,7 +130,7 @@ func TestWhatMayHaveBeenTakenAwayIsNotClaimed(t *testing.T) {
 		{"a read", history.Select, history.Opaque, 106, 107, 105, "0"},
 		{"the row came after the reply", history.Call, history.Opaque, 90, 190, 111, "0"},
 	} {
-		txns, m := chain([]step{{1, 0, c.sent, history.InsertRow, true}})
+		txns, m := chained([]step{{1, 0, c.sent, history.InsertRow, true}})
 		m.Predicate = chosen
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120,
 			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
@@ -161,7 +161,7 @@ func TestCurrentReadsFindWhatHadBeenCommittedWhenTheyBegan(t *testing.T) {
 		{"postgresql", history.RepeatableRead, history.Update, history.LockUpdate, "0"},
 		{"postgresql", history.ReadCommitted, history.Select, history.NoLock, "none"},
 	} {
-		txns, m := chain([]step{{1, 0, 105, history.InsertRow, true}})
+		txns, m := chained([]step{{1, 0, 105, history.InsertRow, true}})
 		m.Predicate = chosen
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 100, End: 120,
 			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Locking: c.locking, Start: 108, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
@@ -191,7 +191,7 @@ func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {
 		"the write was undone":            {plain, func(w *history.Txn) { w.Stmts[0].Void = true }},
 		"the write is not known for sure": {plain, func(w *history.Txn) { w.Stmts[0].Accesses[0].Inexact = true }},
 	} {
-		txns, m := chain([]step{{1, 0, 105, history.InsertRow, true}})
+		txns, m := chained([]step{{1, 0, 105, history.InsertRow, true}})
 		m.Predicate = chosen
 		c.writer(txns[0])
 		reader := statement(func(s *history.Stmt) { s.Predicates = slices.Clone(s.Predicates); c.reader(s) })
