@@ -223,11 +223,10 @@ func TestLockedParentsMakeProgramsRobust(t *testing.T) {
 		a := Analyze([]*Program{
 			shortProgram("A", "Y(:y)"+lock+" X(:x)? Z(:z)!", "q1 = f(q2)"),
 			shortProgram("B", "Y(:y)"+lock+" X(:x)! Z(:z)!", "q1 = f(q2)"),
+			shortProgram("C", "Z(:z)?"),
 		}, Setting{ForeignKeys: true})
-		for _, test := range []Test{TypeII, TypeI} {
-			if got := a.Robust(test); got != want {
-				t.Errorf("%s, parents with %s: robust %v", test, lock, got)
-			}
+		if type2, type1 := a.Robust(TypeII), a.Robust(TypeI, 0, 1); type2 != want || type1 != want {
+			t.Errorf("parents with %s: robust %v, and %v by type-I cycles", lock, type2, type1)
 		}
 	}
 }
