@@ -77,8 +77,33 @@ func JUnit(w io.Writer, r *analyzer.Result, fails func(*analyzer.Finding) bool) 
 	for _, f := range r.Gone {
 		suite.Cases = append(suite.Cases, newJUnitCase(f))
 	}
+	return suite.write(w)
+}
+
+// A TestCase is one of a JUnit report on something else than findings.
+type TestCase struct {
+	Name, Class, File string
+	Failures          []string // none: it passed
+}
+
+// JUnitCases writes test cases as JUnit XML. The error is w's.
+func JUnitCases(w io.Writer, cases []TestCase) error {
+	suite := junitSuite{Name: "isotap", Time: "0"}
+	for _, x := range cases {
+		c := junitCase{Name: oneLine(x.Name), ClassName: oneLine(x.Class), File: x.File, Time: "0"}
+		if len(x.Failures) > 0 {
+			c.Failure = &junitFailure{Message: oneLine(x.Failures[0]), Type: "unexpected", Text: strings.Join(x.Failures, "\n")}
+			suite.Failures++
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	return suite.write(w)
+}
+
+// write writes the suite as the report's only one.
+func (suite *junitSuite) write(w io.Writer) error {
 	suite.Tests = len(suite.Cases)
-	all := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Skipped: suite.Skipped, Suite: suite}
+	all := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Skipped: suite.Skipped, Suite: *suite}
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return fmt.Errorf("make the JUnit report: %w", err)

@@ -23,19 +23,36 @@ func ReadFile(r io.Reader, file string) ([]*Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
+	all, err := readText(text, file)
+	if err != nil {
+		return nil, inFile(file, err)
+	}
+	for _, s := range all {
+		s.File = file
+	}
+	return all, nil
+}
+
+// readText reads the text of a file.
+func readText(text []byte, file string) ([]*Scenario, error) {
 	extension := filepath.Ext(file)
 	name := strings.TrimSuffix(filepath.Base(file), extension)
 	own := extension == ".yaml" || extension == ".yml" || ownLine.Match(text)
 	switch {
 	case extension == ".spec" || !own && specLine.Match(text):
-		all, err := ReadSpec(bytes.NewReader(text), name)
-		return all, inFile(file, err)
+		return ReadSpec(bytes.NewReader(text), name)
 	case !own && replBugPrompt.Match(text):
-		s, err := ReadReplBug(bytes.NewReader(text), name)
-		return []*Scenario{s}, inFile(file, err)
+		return only(ReadReplBug(bytes.NewReader(text), name))
 	}
-	s, err := Read(bytes.NewReader(text))
-	return []*Scenario{s}, inFile(file, err)
+	return only(Read(bytes.NewReader(text)))
+}
+
+// only is the list of one scenario.
+func only(s *Scenario, err error) ([]*Scenario, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []*Scenario{s}, nil
 }
 
 func inFile(file string, err error) error {

@@ -5,6 +5,7 @@ package scenario
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,9 +19,12 @@ const Format = "isotap-scenario/1"
 
 // A Scenario is one script.
 type Scenario struct {
-	Format string `yaml:"format"`
-	Name   string `yaml:"name"`
-	From   string `yaml:"from,omitempty"` // where it comes from, for people
+	File string `yaml:"-"` // that [ReadFile] read it from; empty: none
+	// Unused are the steps of a specification that none of its permutations has, in order of their names.
+	Unused []string `yaml:"-"`
+	Format string   `yaml:"format"`
+	Name   string   `yaml:"name"`
+	From   string   `yaml:"from,omitempty"` // where it comes from, for people
 	// Engines are the servers whose SQL it is written in, as in [Outcome]; none: all.
 	Engines []string `yaml:"engines,omitempty,flow"`
 	// Shows are the anomalies that it is about, by their names in isotap's reports. Others may be found beside them.
@@ -49,6 +53,8 @@ type Session struct {
 	Name  string `yaml:"name"`
 	Level string `yaml:"level,omitempty"` // the isolation level of its transactions, by its SQL name; empty: that of the run
 	Late  bool   `yaml:"late,omitempty"`  // it connects at its first step, not before all steps
+	// Settings are its own, beside the run's.
+	Settings Settings `yaml:"settings,omitempty,flow"`
 	// Setup are statements that it begins with, after all sessions have connected; Teardown those that it ends with.
 	Setup    []string `yaml:"setup,omitempty"`
 	Teardown []string `yaml:"teardown,omitempty"`
@@ -94,15 +100,17 @@ type Outcome struct {
 	// its version ("mariadb 11.8"); none: all.
 	Engines []string `yaml:"engines,omitempty"`
 	Levels  []string `yaml:"levels,omitempty"` // the isolation levels it is for, by their SQL names; none: all
+	// Settings are those that a run makes in its sessions, by the variables' names; none: it makes none.
+	Settings Settings `yaml:"settings,omitempty,flow"`
 	// Anomalies are all that are found, by their names in isotap's reports.
 	Anomalies []string `yaml:"anomalies,omitempty"`
 	// Steps are the replies, by the number of the step from 1. Of others nothing is expected.
 	Steps map[int]Reply `yaml:"steps,omitempty"`
 }
 
-// fits says whether the outcome is for a server at a level.
-func (o *Outcome) fits(server history.Server, level history.Level) bool {
-	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) && among(o.Engines, server)
+// fits says whether the outcome is for a server at a level, with a run's settings.
+func (o *Outcome) fits(server history.Server, level history.Level, settings Settings) bool {
+	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) && among(o.Engines, server) && maps.Equal(o.Settings, settings)
 }
 
 // among says whether a server is one of those that are named.
@@ -117,10 +125,10 @@ func among(engines []string, server history.Server) bool {
 // RunsOn says whether the scenario is written for a server.
 func (s *Scenario) RunsOn(server history.Server) bool { return among(s.Engines, server) }
 
-// Expected gives what is expected on a server when sessions run at a level.
-func (s *Scenario) Expected(server history.Server, level history.Level) Outcome {
+// Expected gives what is expected on a server when sessions run at a level, with settings.
+func (s *Scenario) Expected(server history.Server, level history.Level, settings Settings) Outcome {
 	for _, o := range s.Outcomes {
-		if o.fits(server, level) {
+		if o.fits(server, level, settings) {
 			return o
 		}
 	}

@@ -48,18 +48,23 @@ func TestOutcomesFitServersAndLevels(t *testing.T) {
 	s := &Scenario{Steps: []Step{{}, {Reply: Reply{Waits: true}}}, Expect: Outcome{Anomalies: []string{"any"}}, Outcomes: []Outcome{
 		{Engines: []string{"postgresql 12"}, Anomalies: []string{"12"}},
 		{Engines: []string{"mariadb", "postgresql 1"}, Levels: []string{"SERIALIZABLE"}, Anomalies: []string{"serializable"}},
+		{Engines: []string{"tidb"}, Settings: Settings{"tidb_txn_mode": "optimistic"}, Anomalies: []string{"optimistic"}},
 	}}
 	for _, tt := range []struct {
 		engine, version string
 		level           history.Level
+		settings        Settings
 		want            string
 	}{
-		{"postgresql", "12.22 (Debian)", history.Serializable, "12"},
-		{"postgresql", "120.1", history.Serializable, "any"},
-		{"mariadb", "10.11", history.Serializable, "serializable"},
-		{"mariadb", "10.11", history.ReadCommitted, "any"},
+		{"postgresql", "12.22 (Debian)", history.Serializable, nil, "12"},
+		{"postgresql", "120.1", history.Serializable, nil, "any"},
+		{"mariadb", "10.11", history.Serializable, Settings{}, "serializable"},
+		{"mariadb", "10.11", history.Serializable, Settings{"innodb_snapshot_isolation": "ON"}, "any"},
+		{"mariadb", "10.11", history.ReadCommitted, nil, "any"},
+		{"tidb", "8.0.11", history.ReadCommitted, nil, "any"},
+		{"tidb", "8.0.11", history.ReadCommitted, Settings{"tidb_txn_mode": "optimistic"}, "optimistic"},
 	} {
-		got := s.Expected(history.Server{Engine: tt.engine, Version: tt.version}, tt.level)
+		got := s.Expected(history.Server{Engine: tt.engine, Version: tt.version}, tt.level, tt.settings)
 		if got.Anomalies[0] != tt.want || tt.want == "any" && !got.Steps[2].Waits {
 			t.Errorf("%+v: %+v", tt, got)
 		}

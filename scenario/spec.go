@@ -68,11 +68,13 @@ func (s *spec) scenarios(name string) ([]*Scenario, error) {
 	sessions := make([]Session, len(s.sessions))
 	for i, x := range s.sessions {
 		sessions[i] = x.session
+		sessions[i].Settings = applicationName(name, x.session.Name)
 	}
+	unused := s.unused(permutations)
 	all := make([]*Scenario, len(permutations))
 	for i, permutation := range permutations {
 		all[i] = &Scenario{Format: Format, Name: fmt.Sprintf("%s, permutation %d of %d", name, i+1, len(permutations)),
-			Setup: s.setup, Sessions: sessions, InOrder: true, Teardown: s.teardown}
+			Setup: s.setup, Sessions: sessions, InOrder: true, Teardown: s.teardown, Unused: unused}
 		for _, entry := range permutation {
 			step, ok := steps[entry.step]
 			if !ok {
@@ -86,6 +88,36 @@ func (s *spec) scenarios(name string) ([]*Scenario, error) {
 		}
 	}
 	return all, nil
+}
+
+// longestName is what PostgreSQL cuts names to, with a notice.
+const longestName = 63
+
+// applicationName is how isolationtester's sessions call themselves; none where that would need quotes, or be cut.
+func applicationName(spec, session string) Settings {
+	name := "isolation/" + spec + "/" + session
+	if s, err := ParseSettings([]string{"application_name=" + name}); err == nil && len(name) <= longestName {
+		return s
+	}
+	return nil
+}
+
+// unused are the names of the steps that no permutation has, in their order.
+func (s *spec) unused(permutations [][]specEntry) []string {
+	used := make(map[string]bool)
+	for _, entry := range slices.Concat(permutations...) {
+		used[entry.step] = true
+	}
+	var all []string
+	for _, session := range s.sessions {
+		for _, x := range session.steps {
+			if !used[x.Name] {
+				all = append(all, x.Name)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // steps gives the steps by their names, which are unique.

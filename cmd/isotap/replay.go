@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +37,10 @@ type replaying struct {
 	format    string
 	matrix    bool
 	compare   bool
-	played    []*stage.Performance // with matrix or compare
+	json      bool
+	junit     string
+	set       []string
+	played    []*stage.Performance // when something is said of all
 }
 
 // The forms of `isotap replay`'s output.
@@ -64,8 +69,13 @@ func replayCommand() *cobra.Command {
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
 	f.BoolVar(&o.matrix, "matrix", false, "print a table for each server in place of what happened: whether each level showed what a file is about. Without FILE of catalogue/hermitage")
 	f.BoolVar(&o.compare, "compare", false, "print only in what the servers and levels differ")
+	f.BoolVar(&o.json, "json", false, "print all that was played as JSON (docs/replay-json.md)")
+	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this file: a test case for each scenario and level of a server, which fails where something is not expected")
+	must(c.MarkFlagFilename("junit", "xml"))
+	f.StringArrayVar(&o.set, "set", nil, "set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "expect")
+	c.MarkFlagsMutuallyExclusive("matrix", "compare", "json", "format")
 	c.Args = func(c *cobra.Command, files []string) error {
 		if o.matrix {
 			return nil
@@ -113,20 +123,31 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 // onStage says how scripts are played.
 func (o *replaying) onStage() (stage.Options, error) {
 	s, err := o.seen.options()
+	if err != nil {
+		return s, err
+	}
+	if s.Settings, err = scenario.ParseSettings(o.set); err != nil {
+		return s, fmt.Errorf("--set: %w", err)
+	}
 	if o.format == isolationTesterFormat { // it shows no findings, and tables as they are
 		s.Columns, s.Predicates = false, false
 	}
 	s.Direct = o.direct
-	return s, err
+	return s, nil
 }
 
-// sum prints what is said of all that was played.
+// sum says what is said of all that was played.
 func (o *replaying) sum(c *cobra.Command) error {
+	if err := writeFile(o.junit, func(w io.Writer) error { return stage.JUnit(w, o.played) }); err != nil {
+		return err
+	}
 	switch {
 	case o.matrix:
 		return stage.Matrix(c.OutOrStdout(), o.played)
 	case o.compare:
 		return stage.Compare(c.OutOrStdout(), o.played)
+	case o.json:
+		return stage.JSON(c.OutOrStdout(), o.played)
 	}
 	return nil
 }
@@ -156,9 +177,7 @@ func readScripts(files []string) ([]script, error) {
 // play plays the scripts on one server.
 func (o *replaying) play(c *cobra.Command, s *stage.Stage, scripts []script, levels asked[history.Level]) (unexpected bool, err error) {
 	for _, script := range scripts {
-		if o.format == isolationTesterFormat {
-			fmt.Fprintf(c.OutOrStdout(), "Parsed test spec with %d sessions\n", len(script[0].Sessions))
-		}
+		o.begin(c, script[0])
 		for _, sc := range script {
 			differs, err := o.playAt(c, s, sc, levels)
 			if err != nil {
@@ -168,6 +187,20 @@ func (o *replaying) play(c *cobra.Command, s *stage.Stage, scripts []script, lev
 		}
 	}
 	return unexpected, nil
+}
+
+// begin says what there is to say of a file's scenarios before they are played; one of them speaks for all.
+func (o *replaying) begin(c *cobra.Command, sc *scenario.Scenario) {
+	if o.format != isolationTesterFormat {
+		if len(sc.Unused) > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: no permutation has: %s\n", sc.File, strings.Join(sc.Unused, ", "))
+		}
+		return
+	}
+	for _, step := range sc.Unused {
+		fmt.Fprintln(c.OutOrStdout(), "unused step name:", step)
+	}
+	fmt.Fprintf(c.OutOrStdout(), "Parsed test spec with %d sessions\n", len(sc.Sessions))
 }
 
 // playAt plays one scenario at its levels.
@@ -205,9 +238,12 @@ func (o *replaying) perform(c *cobra.Command, s *stage.Stage, sc *scenario.Scena
 	if err != nil {
 		return false, err
 	}
-	if o.matrix || o.compare {
+	summed := o.matrix || o.compare || o.json
+	if summed || o.junit != "" {
 		o.played = append(o.played, p)
-		return false, nil
+	}
+	if summed {
+		return len(p.Unexpected()) > 0, nil
 	}
 	if o.format == isolationTesterFormat {
 		return len(p.Unexpected()) > 0, p.Trace.IsolationTester(c.OutOrStdout(), sc)

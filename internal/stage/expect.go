@@ -12,7 +12,7 @@ import (
 // Unexpected lists in what a performance is not what the scenario expects of its server and level.
 func (p *Performance) Unexpected() []string {
 	var all []string
-	want := p.Scenario.Expected(p.Server, p.Level)
+	want := p.Scenario.Expected(p.Server, p.Level, p.Settings)
 	for i := range p.Trace.Results {
 		if reply, ok := want.Steps[i+1]; ok {
 			all = append(all, unexpected(&p.Trace.Results[i], &reply)...)

@@ -48,11 +48,11 @@ func row(of []*Performance, levels []history.Level) string {
 	return b.String()
 }
 
-// server is the server's name and the number of its version.
+// server is the server's name and the number of its version, and what was set on it.
 func (p *Performance) server() string {
 	number, _, _ := strings.Cut(p.Server.Version, " ")
 	number, _, _ = strings.Cut(number, "-")
-	return p.Server.Engine + " " + number
+	return strings.TrimSpace(p.Server.Engine + " " + number + " " + p.Settings.String())
 }
 
 // grouped gives the performances of each key, in the order in which the keys come first.

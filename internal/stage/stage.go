@@ -27,6 +27,8 @@ type Options struct {
 	Columns    bool   // see tap.Options
 	Predicates bool   // see tap.Options; of no effect on TiDB
 	Version    string // isotap's own
+	// Settings are made in every session, after its level.
+	Settings scenario.Settings
 }
 
 // A Stage is a server that scenarios are played on. It is safe for concurrent use.
@@ -44,6 +46,7 @@ type Performance struct {
 	Scenario *scenario.Scenario
 	Server   history.Server
 	Level    history.Level
+	Settings scenario.Settings
 	Trace    replay.Trace
 	Result   *analyzer.Result // nil when it was played directly
 }
@@ -86,9 +89,9 @@ func (s *Stage) Levels() []history.Level { return workload.Levels(s.Server.Engin
 
 // Play plays a scenario at a level through isotap, and analyses what was recorded.
 func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Performance, err error) {
-	p = &Performance{Scenario: sc, Server: s.Server, Level: level}
+	p = &Performance{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
 	if s.options.Direct {
-		if p.Trace, err = s.runner.Run(ctx, s.direct, sc, level, replay.Options{}); err != nil {
+		if p.Trace, err = s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: p.Settings}); err != nil {
 			return nil, err
 		}
 		return p, nil
@@ -123,6 +126,6 @@ func (s *Stage) record(ctx context.Context, p *Performance, recording string) (r
 	through := s.direct
 	through.Addr, through.TLS = t.Addr().String(), nil
 	// The tap asks the server which rows fit which predicates until it has stopped.
-	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Ended: t.Stop})
+	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Settings: p.Settings, Ended: t.Stop})
 	return t.Run(), err
 }

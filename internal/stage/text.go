@@ -20,7 +20,7 @@ const (
 // what was found. The error is w's.
 func (p *Performance) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s, %s %s, %s\n", p.Scenario.Name, p.Server.Engine, p.Server.Version, p.Level)
+	fmt.Fprintf(b, "%s, %s\n", p.Scenario.Name, p.place())
 	sessions, statements := 0, 0
 	for _, r := range p.Trace.Results {
 		sessions = max(sessions, len([]rune(r.Session)))
@@ -37,6 +37,15 @@ func (p *Performance) Text(w io.Writer) error {
 	return nil
 }
 
+// place is where it was played.
+func (p *Performance) place() string {
+	place := fmt.Sprintf("%s %s, %s", p.Server.Engine, p.Server.Version, p.Level)
+	if len(p.Settings) > 0 {
+		place += ", " + p.Settings.String()
+	}
+	return place
+}
+
 // findings writes what was found, as far as it was looked for.
 func (p *Performance) findings(b *bufio.Writer) {
 	if p.Result == nil {
@@ -46,8 +55,7 @@ func (p *Performance) findings(b *bufio.Writer) {
 		fmt.Fprintf(b, "found nothing: %d of %d statements were observed exactly\n", p.Result.Coverage.Exact, p.Result.Coverage.Statements)
 	}
 	for _, f := range p.Result.Findings {
-		// Another replay has another database.
-		fmt.Fprintf(b, "found %s (%s): %s\n", f.Anomaly, f.Class, printable(strings.ReplaceAll(f.Summary, p.Trace.Database+".", "")))
+		fmt.Fprintf(b, "found %s (%s): %s\n", f.Anomaly, f.Class, printable(p.unnamed(f.Summary)[0]))
 	}
 }
 

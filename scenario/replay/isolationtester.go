@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/scenario"
@@ -20,6 +21,7 @@ func (t *Trace) IsolationTester(w io.Writer, s *scenario.Scenario) error {
 	}
 	fmt.Fprintln(b)
 	waiting := make(map[int]bool)
+	t = t.inPublic()
 	for _, e := range t.Events {
 		switch e.Kind {
 		case SetUp, TornDown:
@@ -42,6 +44,36 @@ func (t *Trace) IsolationTester(w io.Writer, s *scenario.Scenario) error {
 		return fmt.Errorf("write the permutation: %w", err)
 	}
 	return nil
+}
+
+// inPublic is the trace as it were if its schema had been isolationtester's.
+func (t *Trace) inPublic() *Trace {
+	name := strings.NewReplacer(t.Database, "public", ownDatabase, "public")
+	rename := func(s Set) Set {
+		renamed := Set{Columns: s.Columns, Rows: make([][]Value, len(s.Rows))}
+		for i, row := range s.Rows {
+			renamed.Rows[i] = slices.Clone(row)
+			for j := range row {
+				renamed.Rows[i][j].Text = name.Replace(row[j].Text)
+			}
+		}
+		return renamed
+	}
+	public := *t
+	public.Events, public.Results = slices.Clone(t.Events), slices.Clone(t.Results)
+	for i := range public.Events {
+		e := &public.Events[i]
+		e.Rows = rename(e.Rows)
+		e.Notice.Message, e.Notice.Detail, e.Notice.Hint = name.Replace(e.Notice.Message), name.Replace(e.Notice.Detail), name.Replace(e.Notice.Hint)
+	}
+	for i := range public.Results {
+		r := &public.Results[i]
+		r.Message, r.Sets = name.Replace(r.Message), slices.Clone(r.Sets)
+		for j := range r.Sets {
+			r.Sets[j] = rename(r.Sets[j])
+		}
+	}
+	return &public
 }
 
 // print writes what a step gave.

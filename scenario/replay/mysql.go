@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/client"
@@ -50,6 +52,14 @@ func (mysqlDialect) setLevel(l history.Level) string {
 	return "SET SESSION TRANSACTION ISOLATION LEVEL " + l.String()
 }
 
+// Variables that are numbers take no text.
+func (mysqlDialect) set(variable, value string) string {
+	if _, err := strconv.ParseFloat(value, 64); err != nil {
+		value = quoted(value)
+	}
+	return "SET SESSION " + variable + " = " + value
+}
+
 func (mysqlDialect) kill(connection uint32) string {
 	return fmt.Sprintf("KILL CONNECTION %d", connection)
 }
@@ -59,14 +69,18 @@ func (mysqlDialect) gone(refusal *Result) bool { return refusal.Code == mysql.ER
 func (mysqlDialect) create(database string) string { return "CREATE DATABASE " + database }
 func (mysqlDialect) drop(database string) string   { return "DROP DATABASE " + database }
 
-// anonymize replaces the run's own database name by "@db".
+// ofTheMoment is what TiDB's write conflicts tell of the run alone: its moments, its numbers of tables, and keys made of
+// those.
+var ofTheMoment = regexp.MustCompile(`\b((?:\w+TS|tableID)=)\d+|\b(\w*Key=)[0-9a-f]+`)
+
+// anonymize replaces the run's own database name, and numbers of it that TiDB's errors have.
 func (mysqlDialect) anonymize(t *Trace, database string) {
 	for i := range t.Results {
 		r := &t.Results[i]
 		for j := range r.Columns {
-			r.Columns[j].Schema = strings.ReplaceAll(r.Columns[j].Schema, database, "@db")
+			r.Columns[j].Schema = strings.ReplaceAll(r.Columns[j].Schema, database, ownDatabase)
 		}
-		r.Message = strings.ReplaceAll(r.Message, database, "@db")
+		r.Message = ofTheMoment.ReplaceAllString(strings.ReplaceAll(r.Message, database, ownDatabase), "$1$2#")
 	}
 }
 

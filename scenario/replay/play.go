@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,8 +82,7 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", name, err)
 	}
-	prepare := append([]string{p.runner.dialect.setLevel(level)}, p.options.Session...)
-	for _, sql := range prepare {
+	for _, sql := range p.beginnings(name, level) {
 		if err := run(conn, sql); err != nil {
 			return nil, errors.Join(fmt.Errorf("session %s: %w", name, err), conn.quit())
 		}
@@ -90,6 +90,21 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 	s := newSession(name, conn, p.options.Prepared)
 	p.sessions = append(p.sessions, s)
 	return s, nil
+}
+
+// beginnings are the statements that a session at a level begins with.
+func (p *play) beginnings(session string, level history.Level) []string {
+	all, d := []string{p.runner.dialect.setLevel(level)}, p.runner.dialect
+	settings := []scenario.Settings{p.options.Settings}
+	if s := p.scenario.Session(session); s != nil {
+		settings = append(settings, s.Settings)
+	}
+	for _, s := range settings {
+		for _, variable := range slices.Sorted(maps.Keys(s)) {
+			all = append(all, d.set(variable, s[variable]))
+		}
+	}
+	return append(all, p.options.Session...)
 }
 
 // levelOf gives the level of a session's transactions: its own, or the run's.
@@ -166,7 +181,7 @@ func (p *play) reply(ctx context.Context, s *session) (replied bool, err error) 
 		if replied, err := s.receive(ctx, grace); replied || err != nil {
 			return replied, err
 		}
-		waits, known, err := p.runner.watcher.waits(ctx, s.conn.id(), since)
+		waits, known, err := p.runner.watcher.waits(ctx, s.conn.id(), p.connections(), since)
 		if err != nil {
 			return false, err
 		}
@@ -178,6 +193,15 @@ func (p *play) reply(ctx context.Context, s *session) (replied bool, err error) 
 		}
 	}
 	return false, fmt.Errorf("step %d (session %s) neither ended nor waited for a lock in %v", s.running.N, s.name, stepTimeout)
+}
+
+// connections are the server's numbers for the sessions.
+func (p *play) connections() []uint32 {
+	all := make([]uint32, len(p.sessions))
+	for i, s := range p.sessions {
+		all[i] = s.conn.id()
+	}
+	return all
 }
 
 // block notes that a session's step waits, and for whom when that is known first.

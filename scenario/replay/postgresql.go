@@ -68,6 +68,10 @@ func (postgresqlDialect) setLevel(l history.Level) string {
 	return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL " + l.String()
 }
 
+func (postgresqlDialect) set(variable, value string) string {
+	return "SET " + variable + " = " + quoted(value)
+}
+
 func (postgresqlDialect) kill(connection uint32) string {
 	return fmt.Sprintf("SELECT pg_terminate_backend(%d)", connection)
 }
@@ -106,8 +110,8 @@ func (postgresqlDialect) anonymize(t *Trace, schema string) {
 			r.Columns[j].Type = ordinal(r.Columns[j].Type)
 			r.Columns[j].TableOID = ordinal(r.Columns[j].TableOID)
 		}
-		r.Message = strings.ReplaceAll(r.Message, schema, "@db")
-		r.Detail = numbers.ReplaceAllString(strings.ReplaceAll(r.Detail, schema, "@db"), "#")
+		r.Message = strings.ReplaceAll(r.Message, schema, ownDatabase)
+		r.Detail = numbers.ReplaceAllString(strings.ReplaceAll(r.Detail, schema, ownDatabase), "#")
 	}
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ func (postgresqlDialect) watch(ctx context.Context, s Server) (watcher, error) {
 
 // waits does not know of a session that waits for a deadlock, which the server resolves after its
 // deadlock_timeout.
-func (w *blockerWatcher) waits(_ context.Context, connection uint32, after time.Time) (waits, known bool, err error) {
+func (w *blockerWatcher) waits(_ context.Context, connection uint32, others []uint32, after time.Time) (waits, known bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.asked.After(after) || w.deadlocked(connection) {
@@ -42,10 +43,22 @@ func (w *blockerWatcher) waits(_ context.Context, connection uint32, after time.
 			return false, false, fmt.Errorf("asking the server who waits for a lock: %w", err)
 		}
 	}
-	if len(w.waiting[connection]) == 0 {
+	if !w.reaches(connection, others, make(map[uint32]bool)) {
 		return false, true, nil
 	}
 	return true, !w.deadlocked(connection), nil
+}
+
+// reaches says whether a session waits for one of the others, or for one that does: a parallel worker, say. A prepared
+// transaction is as good as one of them, because nobody can tell whose it is.
+func (w *blockerWatcher) reaches(connection uint32, others []uint32, seen map[uint32]bool) bool {
+	seen[connection] = true
+	for _, blocker := range w.waiting[connection] {
+		if blocker == 0 || slices.Contains(others, blocker) || !seen[blocker] && w.reaches(blocker, others, seen) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *blockerWatcher) blockers(_ context.Context, connection uint32) ([]uint32, error) {

@@ -29,7 +29,9 @@ type Options struct {
 	// Prepared sends every statement through COM_STMT_PREPARE and COM_STMT_EXECUTE, except those
 	// that the server cannot prepare; on PostgreSQL by the extended query protocol.
 	Prepared bool
-	// Session holds statements that each session runs after its isolation level was set.
+	// Settings are variables that each session sets after its isolation level.
+	Settings scenario.Settings
+	// Session holds statements that each session runs after that.
 	Session []string
 	// SetUpDirect runs the set-up on the control server instead of the target.
 	SetUpDirect bool

@@ -52,8 +52,9 @@ type conn interface {
 // wait for a lock. It is safe for concurrent use.
 type watcher interface {
 	// waits says whether a connection was waiting for a lock at some moment after the given one. It answers
-	// known = false when it could not learn it.
-	waits(ctx context.Context, connection uint32, after time.Time) (waits, known bool, err error)
+	// known = false when it could not learn it. Where the server tells for whom it waits, only waits for one of the
+	// others count, on whatever way: one for the server's own work ends by itself.
+	waits(ctx context.Context, connection uint32, others []uint32, after time.Time) (waits, known bool, err error)
 	// blockers gives the connections that a connection waits for, which the last answer of waits was about;
 	// none where the server does not tell.
 	blockers(ctx context.Context, connection uint32) ([]uint32, error)
@@ -71,6 +72,8 @@ type dialect interface {
 	administer() []string
 	// setLevel gives the statement by which a session has all its transactions run at a level.
 	setLevel(l history.Level) string
+	// set gives the statement by which a session sets a variable.
+	set(variable, value string) string
 	// kill gives the statement that ends a connection, and gone says whether its refusal only means that
 	// there is no such connection.
 	kill(connection uint32) string
@@ -104,6 +107,9 @@ func (s Server) connect(ctx context.Context, database string) (conn, error) {
 	}
 	return c, nil
 }
+
+// quoted is a setting's value as a literal; see [scenario.ParseSettings] for what is in one.
+func quoted(value string) string { return "'" + value + "'" }
 
 // run executes a statement as text whose refusal is an error.
 func run(c conn, sql string) error {

@@ -75,6 +75,9 @@ const (
 // AtEnd is the DoneAfter of a step that ended only when the other sessions were closed.
 const AtEnd = -1
 
+// ownDatabase is the name of the run's database in a trace.
+const ownDatabase = "@db"
+
 // A Result is what one step did, without what is the run's own, so that runs in different databases
 // compare: the name of the run's database reads "@db" in it, PostgreSQL's numbers of tables and types that
 // the scenario made count from 1.
