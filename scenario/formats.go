@@ -54,10 +54,3 @@ func only(s *Scenario, err error) ([]*Scenario, error) {
 	}
 	return []*Scenario{s}, nil
 }
-
-func inFile(file string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
-}

@@ -46,8 +46,31 @@ func TestFilesAreReadByTheirNamesAndTexts(t *testing.T) {
 		}
 	}
 	for file, text := range map[string]string{"a.spec": script, "a.yaml": spec, "a.sql": "SELECT 1", "b.sql": "conn_0> ;", "c.yaml": own + "steps: [{session: a, sql: x, until: [{step: y}]}]"} {
-		if _, err := ReadFile(strings.NewReader(text), file); err == nil || !strings.HasPrefix(err.Error(), file+": ") {
+		if _, err := ReadFile(strings.NewReader(text), file); err == nil || !strings.HasPrefix(err.Error(), file+":") {
 			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestBadScriptsAreRefusedWithTheLine(t *testing.T) {
+	const twoSteps = "session a\nstep x { SELECT 1 }\nsession b\nstep y { SELECT 2 }\n"
+	for text, want := range map[string]string{
+		"CREATE TABLE t (a INT);\nconn_0> BEGIN;\nconn_1>;\n":              "a:3: read the script: conn_1 has no statement",
+		"conn_0> BEGIN;\nconn1> COMMIT;":                                   "a:2: read the script: conn1> is no connection",
+		"conn_0> BEGIN;\nconn_1 > COMMIT;":                                 "a:2: read the script: conn_1 > is no connection",
+		twoSteps + "permutation x z":                                       `a:5: read the specification: there is no step "z"`,
+		twoSteps + "permutation x(y) y(x)":                                 "a:5: read the specification: steps wait for each other: x, y, x",
+		twoSteps + "permutation x(z) y":                                    `a:5: read the specification: step "x" has a marker with step "z"`,
+		"session a\nstep x { SELECT 1":                                     "a:2: read the specification: ",
+		"session a\nstep x { SELECT 1 }\nsession b\nstep x { SELECT 2 }\n": `a:4: read the specification: there are two steps "x"`,
+	} {
+		file := "a"
+		if strings.HasPrefix(text, "session") {
+			file = "a.spec"
+			want = strings.Replace(want, "a:", "a.spec:", 1)
+		}
+		if _, err := ReadFile(strings.NewReader(text), file); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

@@ -11,6 +11,9 @@ import (
 // replBugPrompt is what a statement of a ReplBug script begins with.
 var replBugPrompt = regexp.MustCompile(`(?m)^[ \t]*(conn_[0-9]+)>`)
 
+// replBugOther is what is meant to be one, too, whether it is or not.
+var replBugOther = regexp.MustCompile(`(?mi)^[ \t]*((?:con|conn|connection)(?:_\w*|[0-9]*)[ \t]*>)`)
+
 // replBugLevel is a statement that sets the level which ReplBug runs a script at.
 var replBugLevel = regexp.MustCompile(`(?is)^set\s+(global\s+|session\s+)?transaction\s+isolation\s+level\s+\$?\{.*\}$`)
 
@@ -24,6 +27,11 @@ func ReadReplBug(r io.Reader, name string) (*Scenario, error) {
 		return nil, fmt.Errorf("read the script: %w", err)
 	}
 	text := string(data)
+	for _, at := range replBugOther.FindAllStringSubmatchIndex(text, -1) {
+		if word := text[at[2]:at[3]]; !replBugPrompt.MatchString(word) {
+			return nil, fmt.Errorf("read the script: line %d: %s is no connection: they are conn_0>, conn_1> and so on", lineAt(text, at[2]), word)
+		}
+	}
 	prompts := replBugPrompt.FindAllStringSubmatchIndex(text, -1)
 	if len(prompts) == 0 {
 		return nil, errors.New("read the script: no line begins with conn_0> or another connection")
@@ -36,7 +44,7 @@ func ReadReplBug(r io.Reader, name string) (*Scenario, error) {
 		}
 		session, sql := text[at[2]:at[3]], trimStatement(text[at[1]:end])
 		if sql == "" {
-			return nil, fmt.Errorf("read the script: line %d: %s has no statement", 1+strings.Count(text[:at[1]], "\n"), session)
+			return nil, fmt.Errorf("read the script: line %d: %s has no statement", lineAt(text, at[1]), session)
 		}
 		if replBugLevel.MatchString(sql) {
 			continue
@@ -48,6 +56,9 @@ func ReadReplBug(r io.Reader, name string) (*Scenario, error) {
 	}
 	return s, nil
 }
+
+// lineAt is the line of a place in a text.
+func lineAt(text string, at int) int { return 1 + strings.Count(text[:at], "\n") }
 
 // splitLines gives the statements of a text that end with a semicolon at the end of a line.
 func splitLines(text string) []string {

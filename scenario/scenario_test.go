@@ -27,17 +27,23 @@ func TestScenariosReadBack(t *testing.T) {
 	}
 }
 
-func TestBadScenariosAreRefusedWithTheReason(t *testing.T) {
+func TestBadScenariosAreRefusedWithTheReasonAndTheLine(t *testing.T) {
+	const head = "format: isotap-scenario/1\n"
 	for text, want := range map[string]string{
-		"":                                "read the scenario",
-		"format: isotap-scenario/9":       `format is "isotap-scenario/9"`,
-		"format: isotap-scenario/1\nx: 1": "line 2: field x not found",
-		"format: isotap-scenario/1\noutcomes: [{levels: [CURSOR STABILITY]}]": `"CURSOR STABILITY" is none of`,
-		"format: isotap-scenario/1\noutcomes: [{steps: {1: {waits: true}}}]":  "step 1 of 0",
-		"format: isotap-scenario/1\nwitness: {2: {rows: 1}}":                  "witness speak of step 2 of 0",
-		"format: isotap-scenario/1\nsteps: [{session: T1, sql: SELECT 1}]":    `step 1 is of session "T1"`,
+		"":                          "a.yaml: read the scenario",
+		"format: isotap-scenario/9": `a.yaml:1: the scenario's format is "isotap-scenario/9"`,
+		head + "x: 1":               "a.yaml:2: ",
+		head + "steps: [":           "a.yaml:2: ",
+		head + "sessions:\n- {name: T1}\n- {name: T2, level: CURSOR STABILITY}":                     `a.yaml:4: isolation level "CURSOR STABILITY" is none of`,
+		head + "sessions:\n- name: T1\n  settings: {\"a b\": 1}":                                    `a.yaml:4: settings: "a b=1" is no NAME=VALUE`,
+		head + "outcomes:\n- {}\n- {levels: [CURSOR STABILITY]}":                                    `a.yaml:4: the scenario's outcomes: isolation level "CURSOR STABILITY" is none of`,
+		head + "outcomes: [{steps: {\n1: {waits: true}}}]":                                          "a.yaml:3: the scenario's outcomes speak of step 1 of 0",
+		head + "witness: {\n2: {rows: 1}}":                                                          "a.yaml:3: the scenario's witness speaks of step 2 of 0",
+		head + "steps:\n- {session: T1, sql: SELECT 1}":                                             `a.yaml:3: step 1 is of session "T1"`,
+		head + "sessions: [{name: a}]\nsteps:\n- {session: a, sql: x, name: x, until: [{step: y}]}": `a.yaml:4: step 1 has a condition on step "y"`,
+		head + "sessions: [{name: a}]\nsteps:\n- {session: a, sql: x, name: x, until: [{step: y}]}\n- {session: a, sql: y, name: y, until: [{step: x}]}": "a.yaml:4: steps wait for each other: x, y, x",
 	} {
-		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadFile(strings.NewReader(text), "a.yaml"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -30,6 +30,16 @@ func ParseSettings(texts []string) (Settings, error) {
 	return all, nil
 }
 
+// check refuses settings that [ParseSettings] would not take.
+func (s Settings) check() error {
+	for name, value := range s {
+		if _, err := ParseSettings([]string{name + "=" + value}); err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
+	}
+	return nil
+}
+
 // String gives the settings in the order of their names: "a=1 b=2".
 func (s Settings) String() string {
 	var all []string

@@ -22,6 +22,7 @@ type spec struct {
 type specSession struct {
 	session Session
 	steps   []Step // without their conditions, which permutations have
+	lines   []int  // of the steps
 }
 
 // A specEntry is a step in a permutation, with its markers.
@@ -124,9 +125,9 @@ func (s *spec) unused(permutations [][]specEntry) []string {
 func (s *spec) steps() (map[string]Step, error) {
 	steps := make(map[string]Step)
 	for _, session := range s.sessions {
-		for _, x := range session.steps {
+		for i, x := range session.steps {
 			if _, ok := steps[x.Name]; ok {
-				return nil, fmt.Errorf("there are two steps %q", x.Name)
+				return nil, fmt.Errorf("line %d: there are two steps %q", session.lines[i], x.Name)
 			}
 			steps[x.Name] = x
 		}
@@ -147,6 +148,9 @@ func checkMarkers(permutation []specEntry, steps []Step) error {
 				return fmt.Errorf("line %d: step %q has a marker with step %q of its own session", entry.line, entry.step, c.Step)
 			}
 		}
+	}
+	if i, err := circle(steps); err != nil {
+		return fmt.Errorf("line %d: %w", permutation[i].line, err)
 	}
 	return nil
 }

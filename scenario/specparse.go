@@ -95,6 +95,7 @@ func (p *specParser) session() (s specSession, err error) {
 	}
 	for p.token.is("step") {
 		x := Step{Session: s.session.Name}
+		s.lines = append(s.lines, p.token.line)
 		if x.Name, err = p.name("step"); err != nil {
 			return s, err
 		}

@@ -1,0 +1,86 @@
+package stage
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// played is a performance in which no list of the document is empty.
+func played() *Performance {
+	return &Performance{
+		Scenario: &scenario.Scenario{Name: "a", File: "a.yaml", Expect: scenario.Outcome{Anomalies: []string{"write skew"}}},
+		Server:   history.Server{Engine: "tidb", Version: "8"}, Level: history.RepeatableRead, Settings: scenario.Settings{"tidb_txn_mode": "optimistic"},
+		Trace: replay.Trace{Database: "isotap_replay_1", Results: []replay.Result{
+			{N: 1, Session: "T1", SQL: "SELECT a < b", Status: replay.OK, Columns: []replay.Column{{Name: "a < b"}}, Rows: [][]replay.Value{{{Text: "1"}, {Null: true}}}},
+			{N: 2, Session: "T2", SQL: "COMMIT", Status: replay.Failed, Blocked: true, WaitedFor: []string{"T1"}, DoneAfter: replay.AtEnd, Code: 9007, State: "HY000", Message: "conflict", Notices: []replay.Notice{{Severity: "NOTICE", Code: "00000", Message: "x"}}},
+		}},
+		Result: &analyzer.Result{Findings: []*analyzer.Finding{{ID: "f", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Summary: "of isotap_replay_1.t", Tables: []string{"isotap_replay_1.t"}, Advice: []string{"isotap_replay_1.t: no"}}}},
+	}
+}
+
+func TestJSONSaysWhatHappened(t *testing.T) {
+	var b strings.Builder
+	if err := JSON(&b, []*Performance{played()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]", `"done_after": 0`, `"summary": "of t"`, `"found lost update, expected write skew"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestDocumentationNamesEveryFieldOfJSON(t *testing.T) {
+	text, err := os.ReadFile("../../docs/replay-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := JSON(&b, []*Performance{played()}); err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(b.String()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var visit func(value any)
+	visit = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				if !strings.Contains(string(text), name+"`") && !strings.Contains(string(text), name+"[]`") {
+					t.Errorf("docs/replay-json.md does not describe %s", name)
+				}
+				if name != "settings" { // whose names are the server's
+					visit(inner)
+				}
+			}
+		case []any:
+			for _, inner := range v {
+				visit(inner)
+			}
+		}
+	}
+	visit(doc)
+}
+
+func TestJUnitFailsWhereSomethingIsNotExpected(t *testing.T) {
+	as := played()
+	as.Scenario = &scenario.Scenario{Name: "b", Expect: scenario.Outcome{Anomalies: []string{"lost update"}}}
+	var b strings.Builder
+	if err := JUnit(&b, []*Performance{played(), as}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`tests="2" failures="1"`, `name="a, tidb 8, REPEATABLE READ, tidb_txn_mode=optimistic"`, `file="a.yaml"`, `message="found lost update, expected write skew"`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
