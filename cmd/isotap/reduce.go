@@ -87,7 +87,7 @@ func reduceTo(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, level his
 		if anomaly != "" && f.Anomaly != anomaly {
 			continue
 		}
-		small, tried, err := hunt.Reduce(c.Context(), s, sc, level, f.Anomaly, f.Class)
+		small, tried, err := hunt.Reduce(c.Context(), sc, level, f.Anomaly, hunt.Shows(s, level, hunt.Like(f.Anomaly, f.Class)))
 		if err != nil {
 			return nil, err
 		}

@@ -39,13 +39,28 @@ func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 		var kinds []string
 		for i := range t.Stmts {
 			if s := &t.Stmts[i]; onCycle(f, s) {
-				kinds = append(kinds, strings.TrimSpace(s.Kind.String()+" "+s.Locking.String()))
+				kinds = append(kinds, kindOf(f, s))
 			}
 		}
 		txns = append(txns, strings.Join(kinds, ", "))
 	}
 	slices.Sort(txns) // the cycle may begin with any of them
 	return fmt.Sprintf("%s %s at %s: %s", f.Class, f.Anomaly, level, strings.Join(txns, " | "))
+}
+
+// kindOf is the kind of a statement on the cycle. An UPDATE that finds its values there already installs no version: it is
+// on the cycle as one that met another's.
+func kindOf(f *analyzer.Finding, s *history.Stmt) string {
+	kind := strings.TrimSpace(s.Kind.String() + " " + s.Locking.String())
+	if s.Kind == history.Update && slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.ToStmt == s && e.Kind == analyzer.WR && e.Current }) {
+		kind += " of equal values"
+	}
+	return kind
+}
+
+// weight orders catches by what there is on their cycles.
+func (c *Catch) weight() int {
+	return 100*strings.Count(c.Key, "|") + strings.Count(c.Key, ",")
 }
 
 // onCycle says whether an edge of the finding's witness leaves or enters by a statement.

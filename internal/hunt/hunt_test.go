@@ -125,7 +125,7 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 		session, sql, _ := strings.Cut(line, ": ")
 		whole.Steps = append(whole.Steps, scenario.Step{Session: session, SQL: sql})
 	}
-	small, tried, err := Reduce(t.Context(), s, whole, history.ReadCommitted, "lost update", "hazard")
+	small, tried, err := Reduce(t.Context(), whole, history.ReadCommitted, "lost update", Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/workload"
 )
 
@@ -130,11 +131,17 @@ func (t *Tally) anomalies(class analyzer.Class) []analyzer.Anomaly {
 func (c *Catch) reduced() string {
 	switch {
 	case c.Scenario != nil:
-		return fmt.Sprintf("; %d statements, shown %d times of %d: %s", len(c.Scenario.Steps), c.Shown, c.Replays, c.File)
+		return fmt.Sprintf("; %s, shown %d times of %d: %s", c.size(), c.Shown, c.Replays, c.File)
 	case c.File != "":
 		return ": " + c.File
 	}
 	return ""
+}
+
+// size says what a catch's scenario has.
+func (c *Catch) size() string {
+	transactions, statements := reduce.Count(c.Scenario)
+	return fmt.Sprintf("%d transactions, %d statements", transactions, statements)
 }
 
 func share(part, whole int) string {

@@ -38,9 +38,13 @@ func (s *Session) takeLiterals(r *reader, mode string) {
 }
 
 // predicates gives those of a statement, with literals in the places of its parameters. Where they cannot hold there are
-// none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none.
+// none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by what locks
+// the rows.
 func (s *Session) predicates(o *observed, literals []string) []history.Predicate {
-	if len(o.plan.Predicates) == 0 || !o.rewritten || s.selectLimit || o.txn == nil || o.txn.Level < history.ReadCommitted {
+	if len(o.plan.Predicates) == 0 || !o.rewritten || s.selectLimit || o.txn == nil || o.txn.Level == history.LevelUnknown {
+		return nil
+	}
+	if o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select && o.plan.Locking == history.NoLock {
 		return nil
 	}
 	var out []history.Predicate

@@ -20,12 +20,13 @@ type Shows func(ctx context.Context, s *scenario.Scenario) (bool, error)
 // Reduce gives the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as it
 // is. The error is that of shows; the scenario is the smallest until then.
 func Reduce(ctx context.Context, s *scenario.Scenario, shows Shows) (*scenario.Scenario, int, error) {
-	r := &reduction{ctx: ctx, shows: shows, best: bare(s)}
+	r := &reduction{ctx: ctx, shows: shows, best: bare(s), known: make(map[string]bool)}
 	for smaller := true; smaller && r.err == nil; {
 		before := size(r.best)
+		r.setup() // first, since every try plays it
 		r.transactions()
 		r.steps()
-		r.setup()
+		r.intoSetup()
 		r.texts()
 		smaller = size(r.best) < before
 	}
@@ -67,16 +68,18 @@ type reduction struct {
 	ctx   context.Context
 	shows Shows
 	best  *scenario.Scenario
+	known map[string]bool // what was tried in vain
 	tried int
 	err   error
 }
 
-// try keeps a scenario if it shows what is looked for.
+// try keeps a scenario if it shows what is looked for. None is played twice.
 func (r *reduction) try(s *scenario.Scenario) bool {
 	if r.err == nil {
 		r.err = context.Cause(r.ctx)
 	}
-	if r.err != nil {
+	text := textOf(s)
+	if r.err != nil || r.known[text] {
 		return false
 	}
 	r.tried++
@@ -87,8 +90,22 @@ func (r *reduction) try(s *scenario.Scenario) bool {
 	}
 	if ok {
 		r.best = s
+	} else {
+		r.known[text] = true
 	}
 	return ok
+}
+
+// textOf is all that a scenario sends.
+func textOf(s *scenario.Scenario) string {
+	var b strings.Builder
+	for _, sql := range s.Setup {
+		b.WriteString(sql + "\x00")
+	}
+	for _, x := range s.Steps {
+		b.WriteString(x.Session + "\x01" + x.SQL + "\x00")
+	}
+	return b.String()
 }
 
 // minimize drops as many of n parts as can be dropped: at first half of them at once, at last one by one. Without makes the
@@ -135,8 +152,8 @@ func (r *reduction) transactions() {
 	})
 }
 
-// transactionsOf groups the numbers of steps by the transactions that they belong to: what a session sends from one end of
-// a transaction to the next.
+// transactionsOf groups the numbers of steps by the transactions that they belong to: what a session sends from one
+// BEGIN to the end of the transaction, and every statement that it sends outside of one.
 func transactionsOf(steps []scenario.Step) [][]int {
 	var groups [][]int
 	open := make(map[string]int) // by session
@@ -145,19 +162,42 @@ func transactionsOf(steps []scenario.Step) [][]int {
 		if !ok {
 			g = len(groups)
 			groups = append(groups, nil)
-			open[x.Session] = g
 		}
 		groups[g] = append(groups[g], i)
-		if ends(x.SQL) {
+		switch word := command(x.SQL); {
+		case begins(word):
+			open[x.Session] = g
+		case word == "COMMIT", word == "ROLLBACK":
 			delete(open, x.Session)
 		}
 	}
 	return groups
 }
 
-func ends(sql string) bool {
-	word := strings.ToUpper(strings.TrimRight(strings.TrimSpace(sql), "; "))
-	return word == "COMMIT" || word == "ROLLBACK"
+// command is a statement as it is compared with one that has no operands.
+func command(sql string) string {
+	return strings.ToUpper(strings.TrimRight(strings.TrimSpace(sql), "; "))
+}
+
+func begins(sql string) bool {
+	word := command(sql)
+	return word == "BEGIN" || strings.HasPrefix(word, "START TRANSACTION")
+}
+
+// Count gives how many transactions a scenario has, and how many statements beside those that begin and end them.
+func Count(s *scenario.Scenario) (transactions, statements int) {
+	for _, group := range transactionsOf(s.Steps) {
+		n := 0
+		for _, i := range group {
+			if word := command(s.Steps[i].SQL); !begins(word) && word != "COMMIT" && word != "ROLLBACK" {
+				n++
+			}
+		}
+		if n > 0 {
+			transactions, statements = transactions+1, statements+n
+		}
+	}
+	return transactions, statements
 }
 
 func withSteps(s *scenario.Scenario, keep func(i int) bool) *scenario.Scenario {
@@ -177,6 +217,21 @@ func (r *reduction) steps() {
 	r.minimize(len(s.Steps), func(left []int) *scenario.Scenario {
 		return withSteps(s, func(i int) bool { return slices.Contains(left, i) })
 	})
+}
+
+// intoSetup makes the first steps part of the set-up, as far as they are in no transaction.
+func (r *reduction) intoSetup() {
+	for {
+		s := r.best
+		if len(s.Steps) == 0 || len(transactionsOf(s.Steps)[0]) > 1 || begins(s.Steps[0].SQL) {
+			return
+		}
+		c := *s
+		c.Setup, c.Steps = slices.Concat(s.Setup, []string{s.Steps[0].SQL}), s.Steps[1:]
+		if !r.try(&c) {
+			return
+		}
+	}
 }
 
 // setup drops statements of the set-up: rows, indexes, tables.

@@ -66,6 +66,32 @@ func TestOnlyWhatMattersIsLeft(t *testing.T) {
 	t.Logf("tried %d", tried)
 }
 
+// A step that only makes a row is one of the set-up, and is no transaction of the scenario.
+func TestWhatMakesRowsBecomesSetup(t *testing.T) {
+	whole := big()
+	whole.Steps = append([]scenario.Step{{Session: "before", SQL: "INSERT INTO t VALUES (7, 7)"}}, whole.Steps...)
+	s, _, err := Reduce(t.Context(), whole, func(ctx context.Context, s *scenario.Scenario) (bool, error) {
+		made := slices.Contains(s.Setup, "INSERT INTO t VALUES (7, 7)") || s.Steps[0].SQL == "INSERT INTO t VALUES (7, 7)"
+		ok, err := matters(ctx, s)
+		return made && ok, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Setup) != 2 || len(s.Sessions) != 2 {
+		t.Errorf("left: %q, %v", s.Setup, s.Sessions)
+	}
+	if transactions, statements := Count(s); transactions != 3 || statements != 3 {
+		t.Errorf("%d transactions, %d statements: %v", transactions, statements, s.Steps)
+	}
+}
+
+func TestBeginningAndEndingATransactionIsNoStatementOfIt(t *testing.T) {
+	if transactions, statements := Count(big()); transactions != 5 || statements != 6 {
+		t.Errorf("%d transactions, %d statements", transactions, statements)
+	}
+}
+
 func TestAnErrorEndsTheReduction(t *testing.T) {
 	failed := errors.New("the server is gone")
 	s, tried, err := Reduce(t.Context(), big(), func(context.Context, *scenario.Scenario) (bool, error) { return false, failed })

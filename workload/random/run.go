@@ -17,9 +17,11 @@ const Patience = time.Minute
 
 // A Step is a statement that was sent.
 type Step struct {
-	Session int // from 0
-	SQL     string
-	Error   string // the server's code; empty for success
+	Session     int // from 0
+	Transaction int // its number, from 1
+	SQL         string
+	Error       string    // the server's code; empty for success
+	Sent, Ended time.Time // Ended is zero where there was no reply
 }
 
 // A Mistake is an error that statements ended with.
@@ -67,7 +69,7 @@ func Run(ctx context.Context, g *Generator, level history.Level, patience time.D
 		if err != nil {
 			return nil, err
 		}
-		s := &session{run: r, number: i, conn: conn}
+		s := &session{run: r, place: i, conn: conn}
 		sessions = append(sessions, s)
 		for _, sql := range g.engine.session(level) {
 			if _, err := conn.ExecContext(ctx, sql); err != nil {
@@ -110,13 +112,14 @@ func (r *run) note(change func(*Outcome)) {
 // A session runs its share of the transactions. It belongs to one goroutine.
 type session struct {
 	run    *run
-	number int
+	place  int // from 0
+	number int // of its transaction
 	conn   *sql.Conn
 }
 
 func (s *session) work(ctx context.Context) {
-	for n := s.number + 1; n <= s.run.g.Transactions() && ctx.Err() == nil; n += s.run.g.sessions {
-		if !s.transaction(ctx, s.run.g.Transaction(n)) {
+	for n := s.place + 1; n <= s.run.g.Transactions() && ctx.Err() == nil; n += s.run.g.sessions {
+		if s.number = n; !s.transaction(ctx, s.run.g.Transaction(n)) {
 			return
 		}
 	}
@@ -147,7 +150,7 @@ func (s *session) execute(whole context.Context, text string, counts bool) failu
 	at := 0
 	s.run.note(func(o *Outcome) {
 		at = len(o.Steps)
-		o.Steps = append(o.Steps, Step{Session: s.number, SQL: text})
+		o.Steps = append(o.Steps, Step{Session: s.place, Transaction: s.number, SQL: text, Sent: time.Now()})
 	})
 	ctx, cancel := context.WithTimeout(whole, s.run.patience)
 	defer cancel()
@@ -159,7 +162,7 @@ func (s *session) execute(whole context.Context, text string, counts bool) failu
 		f.code, f.message = "hung", fmt.Sprintf("no answer within %v", s.run.patience)
 	}
 	s.run.note(func(o *Outcome) {
-		o.Steps[at].Error = f.code
+		o.Steps[at].Error, o.Steps[at].Ended = f.code, time.Now()
 		if counts {
 			o.Statements++
 		}
@@ -176,7 +179,7 @@ func (s *session) execute(whole context.Context, text string, counts bool) failu
 		}
 		m.Count++
 		if f.lost || f.odd {
-			o.Odd = append(o.Odd, Odd{Session: s.number, SQL: text, Code: f.code, Message: f.message})
+			o.Odd = append(o.Odd, Odd{Session: s.place, SQL: text, Code: f.code, Message: f.message})
 		}
 	})
 	return f
