@@ -36,7 +36,7 @@ type round struct {
 }
 
 func (h *hunter) newRound(seed uint64, level workload.Isolation) *round {
-	return &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine, Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
+	return &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine, Version: h.stage.Server.Version, Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
 }
 
 // round runs one round and takes stock of it.

@@ -117,10 +117,11 @@ func remake(ctx context.Context, admin *sql.DB, f catalog.Family, name string) e
 
 // drop removes the database if it is there.
 func drop(ctx context.Context, admin *sql.DB, f catalog.Family, name string) error {
-	text := "DROP DATABASE IF EXISTS " + name
-	if f == catalog.PostgreSQL {
-		text += " WITH (FORCE)"
+	if f == catalog.PostgreSQL { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
+		if _, err := admin.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
+			return err
+		}
 	}
-	_, err := admin.ExecContext(ctx, text)
+	_, err := admin.ExecContext(ctx, "DROP DATABASE IF EXISTS "+name)
 	return err
 }

@@ -181,7 +181,7 @@ func command(sql string) string {
 
 func begins(sql string) bool {
 	word := command(sql)
-	return word == "BEGIN" || strings.HasPrefix(word, "START TRANSACTION")
+	return word == "BEGIN" || strings.HasPrefix(word, "BEGIN ") || strings.HasPrefix(word, "START TRANSACTION")
 }
 
 // Count gives how many transactions a scenario has, and how many statements beside those that begin and end them.

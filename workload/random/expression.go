@@ -58,6 +58,9 @@ func (s *source) leaf(sc scope, of valueType) string {
 	return s.literal(of)
 }
 
+// depth is how far a statement's expressions and conditions are nested.
+func (s *source) depth() int { return s.g.profile.Depth }
+
 // expression draws an expression of a type whose value stays small: numbers under 10,000, texts under 20 characters.
 func (s *source) expression(sc scope, of valueType, depth int) string {
 	if depth == 0 || s.chance(40) {

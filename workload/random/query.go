@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// depth bounds how far expressions and conditions are nested.
-const depth = 2
-
 // query draws a SELECT that locks nothing.
 func (s *source) query() string {
+	if s.g.engine.old() {
+		return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.derived)()
+	}
 	return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.setOperation, s.derived, s.with, s.window)()
 }
 
@@ -26,7 +26,7 @@ func (s *source) where(sc scope, key []*column) string {
 	case n < 40 && len(key) > 0:
 		return " WHERE " + sc[0].name(key[0]) + " = " + strconv.Itoa(1+s.n(s.g.profile.Rows+1))
 	case n < 85:
-		return " WHERE " + s.condition(sc, depth)
+		return " WHERE " + s.condition(sc, s.depth())
 	}
 	return ""
 }
@@ -48,7 +48,7 @@ func (s *source) output(sc scope) (string, int) {
 	}
 	texts := make([]string, 1+s.n(3))
 	for i := range texts {
-		texts[i] = s.expression(sc, oneOf(s, integer, decimal, text), depth) + " AS e" + strconv.Itoa(i)
+		texts[i] = s.expression(sc, oneOf(s, integer, decimal, text), s.depth()) + " AS e" + strconv.Itoa(i)
 	}
 	return strings.Join(texts, ", "), len(texts)
 }
@@ -176,7 +176,7 @@ func (s *source) locking() string {
 	}
 	sql += " FOR UPDATE"
 	switch n := s.n(100); {
-	case n < 4:
+	case n < 4 && !s.g.engine.old():
 		sql += " NOWAIT"
 	case n < 15 && s.g.engine.skipsLocked():
 		sql += " SKIP LOCKED"

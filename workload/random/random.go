@@ -18,7 +18,8 @@ import (
 
 // An Engine is the server that SQL is written for.
 type Engine struct {
-	Name string // "mariadb", "mysql", "tidb" or "postgresql"
+	Name    string // "mariadb", "mysql", "tidb" or "postgresql"
+	Version string // as the server says it; empty: one of today
 	// Optimistic has TiDB's transactions meet conflicts when they commit; the others lock what they write.
 	Optimistic bool
 }
@@ -36,8 +37,11 @@ func (e Engine) begin() string {
 	return "BEGIN PESSIMISTIC"
 }
 
+// old says that there are no generated columns, WITH, windows, INTERSECT, EXCEPT, SKIP LOCKED and NOWAIT: MySQL 5.
+func (e Engine) old() bool { return e.Name == "mysql" && strings.HasPrefix(e.Version, "5.") }
+
 // skipsLocked says whether there is SKIP LOCKED.
-func (e Engine) skipsLocked() bool { return e.Name != "tidb" }
+func (e Engine) skipsLocked() bool { return e.Name != "tidb" && !e.old() }
 
 // changesWhatItReads says whether a write may have a subquery on its own table (MySQL and TiDB: error 1093).
 func (e Engine) changesWhatItReads() bool { return e.postgresql() || e.Name == "mariadb" }
@@ -53,6 +57,10 @@ type Profile struct {
 	Transactions int `yaml:"transactions"`
 	// Rollback is how many transactions of a hundred roll back; 10.
 	Rollback int `yaml:"rollback"`
+	// Keyed is how many UPDATEs and DELETEs of a hundred choose a row by its key, the others by a condition; 60. -1: none.
+	Keyed int `yaml:"keyed"`
+	// Depth is how far expressions and conditions are nested at most; 2.
+	Depth int `yaml:"depth"`
 	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps its
 	// default. The kinds are those of [Kinds].
 	Weights map[string]int `yaml:"weights"`
@@ -62,7 +70,7 @@ func (p Profile) filled() Profile {
 	for _, f := range []struct {
 		field *int
 		value int
-	}{{&p.Tables, 3}, {&p.Columns, 3}, {&p.Rows, 5}, {&p.Statements, 10}, {&p.Transactions, 100}, {&p.Rollback, 10}} {
+	}{{&p.Tables, 3}, {&p.Columns, 3}, {&p.Rows, 5}, {&p.Statements, 10}, {&p.Transactions, 100}, {&p.Rollback, 10}, {&p.Keyed, 60}, {&p.Depth, 2}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -73,13 +81,16 @@ func (p Profile) filled() Profile {
 // Check says what is wrong with a profile.
 func (p Profile) Check() error {
 	for name, n := range map[string]int{"tables": p.Tables, "columns": p.Columns, "rows": p.Rows, "statements": p.Statements,
-		"sessions": p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback} {
+		"sessions": p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback, "depth": p.Depth} {
 		if n < 0 {
 			return fmt.Errorf("%s is %d: it cannot be less than 0", name, n)
 		}
 	}
 	if p.Rollback > 100 {
 		return fmt.Errorf("rollback is %d: it is a percentage", p.Rollback)
+	}
+	if p.Keyed < -1 || p.Keyed > 100 {
+		return fmt.Errorf("keyed is %d: it is a percentage, or -1 for none", p.Keyed)
 	}
 	for name, n := range p.Weights {
 		if _, ok := kindNamed(name); !ok {

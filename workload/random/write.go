@@ -138,7 +138,7 @@ func (s *source) assigned(c *column, sc scope) string {
 	if c.required || c.unique || c.refers != nil || c.of == date || s.chance(40) {
 		return s.value(c)
 	}
-	return s.expression(sc, c.of, depth)
+	return s.expression(sc, c.of, s.depth())
 }
 
 func (s *source) update() string {
@@ -161,8 +161,8 @@ func (s *source) delete() string {
 
 // narrow draws a WHERE clause that leaves most rows out. One row of a table that others refer to stays.
 func (s *source) narrow(t *table, sc scope) string {
-	if len(t.key) > 0 && s.chance(60) {
+	if len(t.key) > 0 && s.chance(s.g.profile.Keyed) {
 		return " WHERE " + t.key[0].name + " = " + strconv.Itoa(2+s.n(s.g.profile.Rows+1))
 	}
-	return " WHERE " + s.comparison(sc, 1) + " AND " + s.condition(sc, depth)
+	return " WHERE " + s.comparison(sc, 1) + " AND " + s.condition(sc, s.depth())
 }
