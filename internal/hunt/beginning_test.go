@@ -8,6 +8,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
 
@@ -78,7 +79,7 @@ func sent(s *scenario.Scenario) string {
 
 func TestAnUpdateThatChangesNothingIsOfItsOwnKind(t *testing.T) {
 	_, f := unseen(t)
-	if got, want := keyOf(f, history.RepeatableRead), "hazard lost update at REPEATABLE READ: SELECT, UPDATE of equal values | UPDATE"; got != want {
+	if got, want := keyOf(f, workload.Isolation{Level: history.RepeatableRead}), "hazard lost update at REPEATABLE READ: SELECT, UPDATE of equal values | UPDATE"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -23,8 +23,8 @@ func Reduce(ctx context.Context, s *scenario.Scenario, shows Shows) (*scenario.S
 	r := &reduction{ctx: ctx, shows: shows, best: bare(s), known: make(map[string]bool)}
 	for smaller := true; smaller && r.err == nil; {
 		before := size(r.best)
-		r.setup() // first, since every try plays it
 		r.transactions()
+		r.setup() // soon, since every try plays it
 		r.steps()
 		r.intoSetup()
 		r.texts()
