@@ -148,7 +148,7 @@ func drawTxn(t *rapid.T, id history.TxnID) *history.Txn {
 func decodeAlone(dict []string, like *history.Txn, record []byte) (*history.Txn, error) {
 	d := decoder{dict: dict, intern: newInterner(16)}
 	t := &history.Txn{ID: like.ID, Session: like.Session}
-	return t, d.txn(t, record)
+	return t, d.txn(t, new(Arena), record)
 }
 
 func TestTransactionsComeBackAsTheyWereEncoded(t *testing.T) {
@@ -353,7 +353,7 @@ func FuzzDecodeTxn(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		d := decoder{dict: dict, intern: intern}
 		txn := history.Txn{ID: history.MakeTxnID(5, 31)}
-		_ = d.txn(&txn, record)
+		_ = d.txn(&txn, new(Arena), record)
 		runtime.ReadMemStats(&after)
 		// A tag takes a byte in the record and 16 in memory, growing lists twice that and more; other
 		// goroutines of the fuzzer allocate, too.

@@ -21,7 +21,10 @@ const (
 // A decoder turns values of one run back into sessions and transactions. It is for one goroutine.
 type decoder struct {
 	dict     []string
-	outline  bool // leave out what Reader.Outlines does not give
+	outline  bool          // leave out what Reader.Outlines does not give
+	arena    func() *Arena // gives what the next transaction is read into; nil: an arena of its own
+	own      Arena
+	into     *Arena // what the transaction in hand is read into
 	intern   *interner
 	unpacker *unpacker
 	in       cursor
@@ -43,9 +46,18 @@ func (d *decoder) session(s *history.Session, value []byte) error {
 	return d.in.end()
 }
 
-// txn decodes a transaction whose ID and Session are set already.
-func (d *decoder) txn(t *history.Txn, value []byte) error {
-	d.in = cursor{b: value}
+// memory gives what the next transaction is read into.
+func (d *decoder) memory() *Arena {
+	if d.arena != nil {
+		return d.arena()
+	}
+	d.own = Arena{}
+	return &d.own
+}
+
+// txn decodes a transaction, whose ID and Session are set already, into an arena.
+func (d *decoder) txn(t *history.Txn, into *Arena, value []byte) error {
+	d.in, d.into = cursor{b: value}, into
 	d.ids = idState{}
 	d.place = history.Place{}
 	d.tags = tagState{own: t.ID, base: t.ID.Seq()}
@@ -56,9 +68,9 @@ func (d *decoder) txn(t *history.Txn, value []byte) error {
 	t.Start = d.in.varint()
 	t.End = t.Start + d.in.varint()
 	stmts := d.in.count(minStmtBytes)
-	accesses := make([]history.Access, 0, d.in.count(minAccessBytes))
+	accesses := taken(&into.accesses, d.in.count(minAccessBytes))[:0]
 	if stmts > 0 {
-		t.Stmts = make([]history.Stmt, stmts)
+		t.Stmts = taken(&into.stmts, stmts)
 	}
 	at, num := t.Start, int64(0)
 	for i := range t.Stmts {
@@ -213,12 +225,17 @@ func (d *decoder) rowID(form idForm) string {
 func (d *decoder) chain() (version history.Tag, prior []history.Tag) {
 	d.tags.base = d.tags.own.Seq()
 	version, more := d.tag()
+	lists := &d.into.tags
+	from := len(*lists)
 	for more && d.in.err == nil {
 		var t history.Tag
 		t, more = d.tag()
-		prior = append(prior, t)
+		*lists = append(*lists, t)
 	}
-	slices.Reverse(prior)
+	if from < len(*lists) {
+		prior = slices.Clip((*lists)[from:])
+		slices.Reverse(prior)
+	}
 	return version, prior
 }
 

@@ -39,13 +39,15 @@ func appendNumberKey(b []byte, space byte, run history.Run, number uint32) []byt
 	return binary.BigEndian.AppendUint32(appendRunKey(b, space, run), number)
 }
 
+// maxKeyNumbers is how many numbers the longest key holds.
+const maxKeyNumbers = 4
+
 // keyNumbers gives the numbers of a key that must hold n of them.
-func keyNumbers(key []byte, n int) ([]uint32, error) {
-	if len(key) != 1+4*n {
-		return nil, fmt.Errorf("key %x has %d bytes instead of %d", key, len(key), 1+4*n)
+func keyNumbers(key []byte, n int) (numbers [maxKeyNumbers]uint32, err error) {
+	if n > maxKeyNumbers || len(key) != 1+4*n {
+		return numbers, fmt.Errorf("key %x has %d bytes instead of %d", key, len(key), 1+4*n)
 	}
-	numbers := make([]uint32, n)
-	for i := range numbers {
+	for i := range n {
 		numbers[i] = binary.BigEndian.Uint32(key[1+4*i:])
 	}
 	return numbers, nil
@@ -56,24 +58,25 @@ func keyName(key []byte) string {
 	if len(key) == 0 {
 		return "empty key"
 	}
-	numbers, err := keyNumbers(key, (len(key)-1)/4)
+	n := (len(key) - 1) / 4
+	numbers, err := keyNumbers(key, n)
 	if err != nil {
 		return fmt.Sprintf("key %x", key)
 	}
 	switch run := func() history.Run { return history.Run(numbers[0]) }; {
-	case key[0] == keyTxn && len(numbers) == 3:
+	case key[0] == keyTxn && n == 3:
 		return fmt.Sprintf("transaction %s of session %d", history.MakeTxnID(run(), numbers[2]), numbers[1])
-	case key[0] == keyChunk && len(numbers) == 4:
+	case key[0] == keyChunk && n == 4:
 		return fmt.Sprintf("part %d of transaction %s of session %d", numbers[3], history.MakeTxnID(run(), numbers[2]), numbers[1])
-	case key[0] == keySession && len(numbers) == 2:
+	case key[0] == keySession && n == 2:
 		return fmt.Sprintf("session %d of run %s", numbers[1], run())
-	case key[0] == keyString && len(numbers) == 2:
+	case key[0] == keyString && n == 2:
 		return fmt.Sprintf("string %d of run %s", numbers[1], run())
-	case key[0] == keyMatches && len(numbers) == 2:
+	case key[0] == keyMatches && n == 2:
 		return fmt.Sprintf("matches %d of run %s", numbers[1], run())
-	case key[0] == keyRun && len(numbers) == 1:
+	case key[0] == keyRun && n == 1:
 		return fmt.Sprintf("description of run %s", run())
-	case key[0] == keyCount && len(numbers) == 1:
+	case key[0] == keyCount && n == 1:
 		return fmt.Sprintf("count of run %s", run())
 	}
 	return fmt.Sprintf("key %x", key)

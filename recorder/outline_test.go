@@ -42,11 +42,21 @@ func TestOutlinesAreTransactionsWithoutArguments(t *testing.T) {
 		txn.Stmts[0].Args = nil
 		whole = append(whole, txn)
 	}
-	for txn, err := range r.Outlines(t.Context()) {
+	for txn, err := range r.Outlines(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		outlines = append(outlines, txn)
+	}
+	// In an arena each transaction takes the place of the one before.
+	var arena Arena
+	for txn, err := range r.Outlines(t.Context(), func() *Arena { arena.Reset(); return &arena }) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := whole[txn.ID.Seq()-1]; !reflect.DeepEqual(txn, want) {
+			t.Errorf("in an arena %+v, want %+v", txn, want)
+		}
 	}
 	if len(whole) != 3 || !reflect.DeepEqual(outlines, whole) {
 		t.Errorf("outlines %+v, want %+v", outlines, whole)

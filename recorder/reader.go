@@ -167,15 +167,17 @@ func (r *Reader) session(d *decoder, key []byte, value value) (history.Session, 
 // An error names the transaction that cannot be read; the stream goes on with the next one if the
 // consumer does. A run that holds fewer transactions than its writer counted ends with an error.
 func (r *Reader) Txns(ctx context.Context) iter.Seq2[*history.Txn, error] {
-	return r.stream(ctx, false)
+	return r.stream(ctx, decoder{})
 }
 
-// Outlines streams what Txns does but for the statements' Args, which takes less time.
-func (r *Reader) Outlines(ctx context.Context) iter.Seq2[*history.Txn, error] {
-	return r.stream(ctx, true)
+// Outlines streams what Txns does but for the statements' Args, which takes less time. Before each transaction it asks for
+// the arena to read it into; where arena is nil they are the consumer's to keep.
+func (r *Reader) Outlines(ctx context.Context, arena func() *Arena) iter.Seq2[*history.Txn, error] {
+	return r.stream(ctx, decoder{outline: true, arena: arena})
 }
 
-func (r *Reader) stream(ctx context.Context, outline bool) iter.Seq2[*history.Txn, error] {
+// stream streams what a decoder, whose options are set, makes of the transactions.
+func (r *Reader) stream(ctx context.Context, d decoder) iter.Seq2[*history.Txn, error] {
 	return func(yield func(*history.Txn, error) bool) {
 		u, err := newUnpacker()
 		if err != nil {
@@ -183,7 +185,8 @@ func (r *Reader) stream(ctx context.Context, outline bool) iter.Seq2[*history.Tx
 			return
 		}
 		defer u.close()
-		d := decoder{outline: outline, intern: newInterner(internedIDs), unpacker: u}
+		d := d
+		d.intern, d.unpacker = newInterner(internedIDs), u
 		for _, info := range r.runsByNumber() {
 			if !r.runTxns(ctx, &d, info.Run, yield) {
 				return
@@ -228,13 +231,12 @@ func (r *Reader) txn(d *decoder, key []byte, value value) (*history.Txn, error) 
 	if err != nil {
 		return nil, r.corrupt(key, err)
 	}
-	t := &history.Txn{
-		ID:      history.MakeTxnID(history.Run(numbers[0]), numbers[2]),
-		Session: history.SessionID(numbers[1]),
-	}
+	into := d.memory()
+	t := &taken(&into.txns, 1)[0]
+	t.ID, t.Session = history.MakeTxnID(history.Run(numbers[0]), numbers[2]), history.SessionID(numbers[1])
 	record, err := r.whole(d.unpacker, t, value.bytes)
 	if err == nil {
-		err = d.txn(t, record)
+		err = d.txn(t, into, record)
 	}
 	if err != nil {
 		return nil, r.corrupt(key, err)
@@ -288,16 +290,25 @@ func (r *Reader) dictionary(ctx context.Context, run history.Run) ([]string, err
 	return dict, nil
 }
 
-// checkCount compares what was read of a run with what its writer counted.
-func (r *Reader) checkCount(run history.Run, read uint64) error {
+// Count gives the number of a run's transactions, as its writer counted them.
+func (r *Reader) Count(run history.Run) (uint64, error) {
 	key := appendRunKey(nil, keyCount, run)
 	value, err := r.get(key)
 	if err != nil {
-		return r.corrupt(key, err)
+		return 0, r.corrupt(key, err)
 	}
 	written, n := binary.Uvarint(value)
 	if n <= 0 || n != len(value) {
-		return r.corrupt(key, errShort)
+		return 0, r.corrupt(key, errShort)
+	}
+	return written, nil
+}
+
+// checkCount compares what was read of a run with what its writer counted.
+func (r *Reader) checkCount(run history.Run, read uint64) error {
+	written, err := r.Count(run)
+	if err != nil {
+		return err
 	}
 	if read != written {
 		return fmt.Errorf("%w: %s: run %s has %d readable transactions of %d that were written", ErrCorrupt, r.dir, run, read, written)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -67,7 +68,8 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 }
 
 // Each reads recordings, and calls run with each of their runs and then txn with each of their transactions:
-// those of a session in order, their statements without texts, and their versions under their tags.
+// those of a session in order, their statements without texts, and their versions under their tags. A transaction is
+// valid until txn returns.
 func Each(ctx context.Context, dirs []string, run func(history.Info) error, txn func(*history.Txn) error) (err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: func(history.Run) bool { return true }}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -231,11 +233,18 @@ func (s *sources) collect(ctx context.Context, x *source, v *versions.Resolver) 
 
 // add gives the analyzer the runs of a recording that are wanted.
 func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) error {
+	txns := 0
 	for _, run := range x.runs {
 		if err := a.Add(run); err != nil {
 			return err
 		}
+		n, err := x.reader.Count(run.Run)
+		if err != nil {
+			return err
+		}
+		txns += int(min(n, math.MaxInt32))
 	}
+	a.Grow(txns)
 	for session, err := range x.reader.Sessions(ctx) {
 		if err != nil {
 			return err
@@ -250,57 +259,73 @@ func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) erro
 	return s.each(ctx, x, s.resolve, a.AddTxn)
 }
 
-// batchTxns is how many transactions go from the reading goroutine to the analysing one at once.
-const batchTxns = 256
+// A batch is the transactions that go from the reading goroutine to the analysing one at once.
+type batch struct {
+	read  int // transactions, wanted or not
+	txns  []*history.Txn
+	arena recorder.Arena
+}
 
-// each calls do with the transactions of a recording that are wanted, resolved. It decodes them in a goroutine
-// of its own, while the ones before them are worked on.
+const (
+	batchTxns = 256
+	batches   = 4
+)
+
+// each calls do with the transactions of a recording that are wanted, resolved. Each is valid until do returns. It decodes
+// them in a goroutine of its own, while the ones before them are worked on.
 func (s *sources) each(ctx context.Context, x *source, resolve func(*history.Txn), do func(*history.Txn) error) error {
 	ctx, stop := context.WithCancel(ctx)
-	batches := make(chan []*history.Txn, 4)
+	read, free := make(chan *batch, batches), make(chan *batch, batches)
+	for range batches {
+		free <- new(batch)
+	}
 	var unread error
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		defer close(batches)
-		unread = s.read(ctx, x, resolve, batches)
+		defer close(read)
+		unread = s.read(ctx, x, resolve, free, read)
 	})
 	defer reading.Wait() // the reader is not closed under it
 	defer stop()
-	for batch := range batches {
-		for _, t := range batch {
+	for b := range read {
+		for _, t := range b.txns {
 			if err := do(t); err != nil {
 				return err
 			}
 		}
+		free <- b
 	}
 	return unread
 }
 
-// read sends the transactions that are wanted, until the context ends.
-func (s *sources) read(ctx context.Context, x *source, resolve func(*history.Txn), batches chan<- []*history.Txn) error {
-	batch := make([]*history.Txn, 0, batchTxns)
+// read fills batches that are free with the transactions that are wanted, until the context ends.
+func (s *sources) read(ctx context.Context, x *source, resolve func(*history.Txn), free <-chan *batch, read chan<- *batch) error {
+	b := <-free
 	send := func() error {
+		read <- b // there is room for all
 		select {
-		case batches <- batch:
-			batch = make([]*history.Txn, 0, batchTxns)
+		case b = <-free:
+			b.read, b.txns = 0, b.txns[:0]
+			b.arena.Reset()
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	for t, err := range x.reader.Outlines(ctx) {
+	for t, err := range x.reader.Outlines(ctx, func() *recorder.Arena { return &b.arena }) {
 		if err != nil {
 			return err
 		}
-		if !s.wanted(t.ID.Run()) {
-			continue
+		if s.wanted(t.ID.Run()) {
+			resolve(t)
+			b.txns = append(b.txns, t)
 		}
-		resolve(t)
-		if batch = append(batch, t); len(batch) == batchTxns {
+		if b.read++; b.read == batchTxns {
 			if err := send(); err != nil {
 				return err
 			}
 		}
 	}
-	return send()
+	read <- b
+	return nil
 }

@@ -1,10 +1,12 @@
 package tap
 
 import (
+	"flag"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,37 +15,57 @@ import (
 	"github.com/isotap/isotap/recorder"
 )
 
-// BenchmarkAnalyzeRecording analyses a recording of 1,000,000 transactions of 4 statements, run one
-// after the other by 64 sessions: every thousandth loses an update.
+var disk = flag.Int("disk", 1_000_000, "BenchmarkAnalyzeRecording analyses recordings of so many transactions")
+
+// BenchmarkAnalyzeRecording analyses recordings of transactions of 4 statements, run one after the other by 64 sessions: every
+// thousandth loses an update. They go over a table of a row for every hundred of them, and of a row for each.
 func BenchmarkAnalyzeRecording(b *testing.B) {
-	const n = 1_000_000
+	for _, rows := range []int{*disk / 100, *disk} {
+		b.Run(fmt.Sprintf("txns=%d/rows=%d", *disk, rows), func(b *testing.B) { benchmarkRecording(b, *disk, rows) })
+	}
+}
+
+func benchmarkRecording(b *testing.B, n, rows int) {
 	dir := filepath.Join(b.TempDir(), "recording")
-	recordSerial(b, dir, n)
+	recordSerial(b, dir, n, rows)
 	var before, peak runtime.MemStats
+	var cpu float64
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
+		begin := cpuSeconds(b)
 		r, err := Analyze(b.Context(), []string{dir}, analyzer.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
+		cpu += cpuSeconds(b) - begin
 		runtime.ReadMemStats(&peak)
 		if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.LostUpdate {
 			b.Fatalf("%d findings, want one lost update", len(r.Findings))
 		}
 	}
 	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "txns/s")
-	b.ReportMetric(float64(peak.HeapSys-peak.HeapReleased)/n, "heap-B/txn")
+	b.ReportMetric(float64(n*b.N)/cpu, "txns/cpu-s")
+	b.ReportMetric(float64(peak.HeapSys-peak.HeapReleased)/float64(n), "heap-B/txn")
 }
 
-func recordSerial(b *testing.B, dir string, n int) {
+// cpuSeconds is the processor time that the process has used.
+func cpuSeconds(b *testing.B) float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}
+
+func recordSerial(b *testing.B, dir string, n, rows int) {
 	b.Helper()
 	start := time.Unix(0, 0)
 	w, err := recorder.Create(dir, history.Info{Started: start, Mode: "items", Server: history.Server{Engine: "mariadb", Version: "10.11"}}, recorder.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	versions := make([]history.Tag, 100_000)
+	versions := make([]history.Tag, rows)
 	var latest int
 	var replaced history.Tag
 	x := uint64(88172645463325252)
