@@ -77,8 +77,12 @@ func recordSerial(b *testing.B, dir string, n, rows int) {
 			x ^= x >> 7
 			x ^= x << 17
 			r := int(x % uint64(len(versions)))
+			planted := i%1000 == 999
+			if planted && r == latest || versions[r].Txn == t.ID {
+				r = (r + 1) % rows // what is planted has its row for itself, and no version is intermediate
+			}
 			version := versions[r]
-			if i%1000 == 999 && j >= 2 {
+			if planted && j >= 2 {
 				// It reads the row that the transaction before it wrote, as it was before, and overwrites it.
 				r = latest
 				if version = versions[r]; j == 2 {
