@@ -15,10 +15,13 @@ import (
 //go:embed page.html.tmpl
 var pageSource string
 
+//go:embed robustness.html.tmpl
+var robustnessSource string
+
 //go:embed page.css
 var pageCSS string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+var pageTemplate = template.Must(template.Must(template.New("page").Parse(pageSource)).Parse(robustnessSource))
 
 // The limits that keep the page small whatever it is given; the JSON report has everything.
 const (

@@ -39,14 +39,20 @@ type robustness struct {
 
 // The limits of what is shown without Verbose.
 const (
-	robustSets      = 20 // of one test
+	robustSets      = 10 // of one test
 	robustWitnesses = 5
+	robustListed    = 24 // programs
+	robustNamed     = 12 // of one set
 )
 
 func (r *robustness) head(w *robust.Workload, a *robust.Answer) {
 	r.line(r.paint(bold, printable(w.Name)), fmt.Sprintf(": %s, %s, unfolded into %d",
 		plural(len(w.Schema.Relations), "relation"), plural(len(w.Programs), "program"), len(a.Graph.Nodes)))
-	for _, p := range w.Programs {
+	listed := w.Programs
+	if !r.opts.Verbose {
+		listed = listed[:min(len(listed), robustListed)]
+	}
+	for _, p := range listed {
 		switch {
 		case p.Summary != "":
 			r.text(fmt.Sprintf("  %-5s ", printable(p.Label())), printable(p.Origin+": "+p.Summary), "")
@@ -54,23 +60,40 @@ func (r *robustness) head(w *robust.Workload, a *robust.Answer) {
 			r.text(fmt.Sprintf("  %-5s ", printable(p.Short)), printable(p.Name), "")
 		}
 	}
+	if n := len(w.Programs) - len(listed); n > 0 {
+		r.text("  ", fmt.Sprintf("and %s (--verbose)", plural(n, "more program")), dim)
+	}
 }
 
 // notes are what was taken conservatively.
-func (r *robustness) notes(w *robust.Workload) {
-	for _, note := range w.Notes {
-		r.text("  note ", printable(note), yellow)
+func (r *robustness) notes(workload *robust.Workload) {
+	of := r.allNotes(workload)
+	for i, note := range of {
+		style := dim
+		if i < len(workload.Notes) {
+			style = yellow
+		}
+		r.text("  note ", note, style)
+	}
+}
+
+// allNotes are those of the workload, then those of its programs and their statements.
+func (r *robustness) allNotes(workload *robust.Workload) []string {
+	var all []string
+	for _, note := range workload.Notes {
+		all = append(all, printable(note))
 	}
 	for _, p := range r.programs {
 		for _, note := range p.Notes {
-			r.text("  note ", printable(p.Label()+": "+note), dim)
+			all = append(all, printable(p.Label()+": "+note))
 		}
 		for _, q := range p.Statements() {
 			for _, note := range q.Notes {
-				r.text("  note ", printable(p.Label()+", "+q.Name+": "+note), dim)
+				all = append(all, printable(p.Label()+", "+q.Name+": "+note))
 			}
 		}
 	}
+	return all
 }
 
 func (r *robustness) setting(a *robust.Answer) {
@@ -100,50 +123,74 @@ func (r *robustness) promotion(p *robust.Promotion) string {
 }
 
 func (r *robustness) sets(lead string, t *robust.TestAnswer) {
-	shown := t.Maximal
-	if !r.opts.Verbose {
-		shown = shown[:min(len(shown), robustSets)]
+	most := robustSets
+	if r.opts.Verbose {
+		most = len(t.Maximal)
 	}
-	names := make([]string, len(shown))
-	for i, set := range shown {
-		names[i] = r.set(set)
-	}
-	text := strings.Join(names, ", ")
-	switch {
-	case t.Robust:
-		text = "robust: all programs together"
-	case len(t.Maximal) == 0:
-		text = "no program is robust"
-	case !t.Complete || len(shown) < len(t.Maximal):
-		text += ", and more"
-	}
-	r.text("  "+lead, text, "")
+	r.text("  "+lead, r.maximal(t, most), "")
 }
 
-// set gives a set of programs as the paper prints it.
+// maximal gives a test's maximal robust subsets, at most so many of them.
+func (r *robustness) maximal(t *robust.TestAnswer, most int) string {
+	switch {
+	case t.Robust:
+		return "robust: all programs together"
+	case len(t.Maximal) == 0:
+		return "no program is robust"
+	}
+	var names []string
+	for _, set := range t.Maximal[:min(len(t.Maximal), most)] {
+		names = append(names, r.set(set))
+	}
+	text := strings.Join(names, ", ")
+	if !t.Complete || len(names) < len(t.Maximal) {
+		text += ", and more"
+	}
+	return text
+}
+
+// set gives a set of programs as the paper prints it; a large one by those that are not in it.
 func (r *robustness) set(programs []int) string {
+	if r.opts.Verbose || len(programs) <= robustNamed {
+		return "{" + strings.Join(r.labels(programs), ", ") + "}"
+	}
+	var others []int
+	for i := range r.programs {
+		if !slices.Contains(programs, i) {
+			others = append(others, i)
+		}
+	}
+	if len(others) == 0 || len(others) > robustNamed {
+		return fmt.Sprintf("{%s and %d more}", strings.Join(r.labels(programs[:robustNamed]), ", "), len(programs)-robustNamed)
+	}
+	return "all but {" + strings.Join(r.labels(others), ", ") + "}"
+}
+
+func (r *robustness) labels(programs []int) []string {
 	names := make([]string, len(programs))
 	for i, p := range programs {
 		names[i] = printable(r.programs[p].Label())
 	}
-	return "{" + strings.Join(names, ", ") + "}"
+	return names
 }
 
 // levels gives the programs of each level.
 func (r *robustness) levels(at []robust.Level) string {
 	var parts []string
 	for _, level := range []robust.Level{robust.ReadCommitted, robust.SnapshotIsolation, robust.Serializable} {
-		var names []string
+		var of []int
 		for i, l := range at {
 			if l == level {
-				names = append(names, printable(r.programs[i].Label()))
+				of = append(of, i)
 			}
 		}
-		if len(names) == len(at) {
+		switch {
+		case len(of) == len(at):
 			return level.String() + " for all"
-		}
-		if len(names) > 0 {
-			parts = append(parts, level.String()+" "+strings.Join(names, ", "))
+		case len(of) > robustNamed && !r.opts.Verbose:
+			parts = append(parts, level.String()+" "+plural(len(of), "program"))
+		case len(of) > 0:
+			parts = append(parts, level.String()+" "+strings.Join(r.labels(of), ", "))
 		}
 	}
 	return strings.Join(parts, "; ")

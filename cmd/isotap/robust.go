@@ -47,6 +47,7 @@ type robustFlags struct {
 	settings     []string
 	json         bool
 	verbose      bool
+	html         string
 	dot, mermaid string
 	limits       robust.Limits
 }
@@ -69,12 +70,14 @@ func robustCommand() *cobra.Command {
 	f.StringSliceVar(&o.settings, "setting", nil, "what counts as a conflict: tpl, attr, tpl+fk, attr+fk (tuples or attributes, with foreign keys); all when not set")
 	f.BoolVar(&o.json, "json", false, "print the answers as JSON (docs/robustness.md)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all sets, and why each is not robust")
+	f.StringVar(&o.html, "html", "", "write the HTML report to this file")
 	f.StringVar(&o.dot, "dot", "", "write the summary graph of the last setting as a Graphviz graph to this file")
 	f.StringVar(&o.mermaid, "mermaid", "", "write it as a Mermaid flowchart to this file")
 	f.IntVar(&o.limits.Subsets, "limit", 1000, "how many maximal robust subsets are looked for; 0 for all")
 	o.limits.Witnesses = 100
 	complete(c, "builtin", "smallbank", "tpcc", "auction", "auction:")
 	complete(c, "setting", "tpl", "attr", "tpl+fk", "attr+fk")
+	must(c.MarkFlagFilename("html", "html"))
 	must(c.MarkFlagFilename("dot", "dot"))
 	must(c.MarkFlagFilename("mermaid", "mmd"))
 	complete(c, "dialect", "postgresql", "mysql")
@@ -126,6 +129,7 @@ func (o *robustFlags) run(c *cobra.Command) error {
 	}
 	last := answers[len(answers)-1]
 	if err := errors.Join(
+		writeFile(o.html, func(out io.Writer) error { return report.RobustnessHTML(out, w, answers) }),
 		writeFile(o.dot, func(out io.Writer) error { return report.RobustnessDOT(out, last) }),
 		writeFile(o.mermaid, func(out io.Writer) error { return report.RobustnessMermaid(out, last) }),
 	); err != nil {
