@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,10 +87,7 @@ func newProgramMap(a *robust.Answer, t robust.Test) *programMap {
 			continue
 		}
 		e := m.edge(f, from, to)
-		e.Title = fmt.Sprintf("%s → %s: %s", printable(a.Programs[f.from].Name), printable(a.Programs[f.to].Name), plural(drawn[f], "dependency"))
-		if drawn[f] > 1 {
-			e.Title = fmt.Sprintf("%s → %s: %d dependencies", printable(a.Programs[f.from].Name), printable(a.Programs[f.to].Name), drawn[f])
-		}
+		e.Title = fmt.Sprintf("%s → %s, edges: %d", printable(a.Programs[f.from].Name), printable(a.Programs[f.to].Name), drawn[f])
 		if f.counterflow {
 			e.Title += ", counterflow"
 		}
@@ -107,6 +105,8 @@ func newProgramMap(a *robust.Answer, t robust.Test) *programMap {
 func compareFlows(f, g flow, lit map[flow][]int) int {
 	rank := func(f flow) int {
 		switch {
+		case len(lit[f]) > 0 && f.counterflow:
+			return 3
 		case len(lit[f]) > 0:
 			return 2
 		case f.counterflow:
@@ -114,13 +114,7 @@ func compareFlows(f, g flow, lit map[flow][]int) int {
 		}
 		return 0
 	}
-	if a, b := rank(f), rank(g); a != b {
-		return a - b
-	}
-	if f.from != g.from {
-		return f.from - g.from
-	}
-	return f.to - g.to
+	return cmp.Or(cmp.Compare(rank(f), rank(g)), cmp.Compare(f.from, g.from), cmp.Compare(f.to, g.to))
 }
 
 // place puts the programs on a circle, the first at its top, and gives their middles.
