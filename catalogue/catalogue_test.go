@@ -1,18 +1,25 @@
 package catalogue_test
 
 import (
+	"flag"
 	"io/fs"
 	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/catalogue"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
+func TestMain(m *testing.M) {
+	testdb.Main(m, append([]testdb.Engine{testdb.MariaDB118, testdb.MySQL}, testdb.PostgreSQLs...)...)
+}
+
+// times is how often each scenario is played at each level: the same has to come of it each time.
+var times = flag.Int("times", 1, "play each scenario so often")
 
 // all reads the whole catalogue, by the files' paths.
 func all(t *testing.T) map[string]*scenario.Scenario {
@@ -47,20 +54,35 @@ func TestScenariosSayWhatTheyAreAndComeFrom(t *testing.T) {
 	}
 }
 
-func TestScenariosComeAsTheyAreExpectedOnMariaDB(t *testing.T) { play(t, testdb.MariaDB(t).URL()) }
+func TestScenariosComeAsTheyAreExpectedOnMySQL(t *testing.T) {
+	t.Parallel()
+	play(t, testdb.Current(t).URL(), nil)
+}
 
 func TestScenariosComeAsTheyAreExpectedOnPostgreSQL(t *testing.T) {
-	play(t, testdb.PostgreSQL(t).URL())
+	t.Parallel()
+	play(t, testdb.PostgreSQL(t).URL(), nil)
+}
+
+func TestScenariosComeAsTheyAreExpectedOnTiDB(t *testing.T) {
+	t.Parallel()
+	server := testdb.TiDB(t)
+	if server == nil {
+		t.Skip(testdb.NoTiDB)
+	}
+	for mode, settings := range map[string]scenario.Settings{"pessimistic": nil, "optimistic": {"tidb_txn_mode": "optimistic"}} {
+		t.Run(mode, func(t *testing.T) { play(t, server.URL(), settings) })
+	}
 }
 
 // play plays the catalogue at all levels of a server.
-func play(t *testing.T, url string) {
-	t.Parallel()
+func play(t *testing.T, url string, settings scenario.Settings) {
+	t.Helper()
 	target, err := catalog.ParseTarget(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.Open(t.Context(), target, stage.Options{Columns: true, Predicates: true})
+	s, err := stage.Open(t.Context(), target, stage.Options{Columns: true, Predicates: true, Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +96,29 @@ func play(t *testing.T, url string) {
 			continue
 		}
 		for _, level := range s.Levels() {
-			p, err := s.Play(t.Context(), sc, level)
-			if err != nil {
-				t.Fatalf("%s at %s: %v", path, level, err)
-			}
-			for _, text := range p.Unexpected() {
-				t.Errorf("%s at %s: %s", path, level, text)
+			first := playOnce(t, s, sc, level, path)
+			for range *times - 1 {
+				if again := playOnce(t, s, sc, level, path); again != first {
+					t.Errorf("%s at %s: once\n%s\nand once\n%s", path, level, first, again)
+				}
 			}
 		}
 	}
+}
+
+// playOnce plays a scenario at a level, and gives the JSON report.
+func playOnce(t *testing.T, s *stage.Stage, sc *scenario.Scenario, level history.Level, path string) string {
+	t.Helper()
+	p, err := s.Play(t.Context(), sc, level)
+	if err != nil {
+		t.Fatalf("%s at %s: %v", path, level, err)
+	}
+	for _, text := range p.Unexpected() {
+		t.Errorf("%s at %s: %s", path, level, text)
+	}
+	var b strings.Builder
+	if err := stage.JSON(&b, []*stage.Performance{p}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
