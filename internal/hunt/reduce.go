@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/reduce"
@@ -121,6 +122,9 @@ func Shows(s *stage.Stage, level history.Level, wanted func(*analyzer.Finding) b
 		if err != nil {
 			if ctx.Err() != nil {
 				return false, context.Cause(ctx)
+			}
+			if _, gone := engine.Identify(ctx, s.Target()); gone != nil {
+				return false, fmt.Errorf("play a part of it: %w", gone)
 			}
 			return false, nil // what was left out was needed: a table, a session's end
 		}
