@@ -48,6 +48,7 @@ type robustFlags struct {
 	json         bool
 	verbose      bool
 	html         string
+	scenarios    string
 	dot, mermaid string
 	limits       robust.Limits
 }
@@ -71,6 +72,7 @@ func robustCommand() *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print the answers as JSON (docs/robustness.md)")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all sets, and why each is not robust")
 	f.StringVar(&o.html, "html", "", "write the HTML report to this file")
+	f.StringVar(&o.scenarios, "scenarios", "", "write the executions that show what is not robust in the last setting to this directory, as scenarios for isotap replay")
 	f.StringVar(&o.dot, "dot", "", "write the summary graph of the last setting as a Graphviz graph to this file")
 	f.StringVar(&o.mermaid, "mermaid", "", "write it as a Mermaid flowchart to this file")
 	f.IntVar(&o.limits.Subsets, "limit", 1000, "how many maximal robust subsets are looked for; 0 for all")
@@ -78,6 +80,7 @@ func robustCommand() *cobra.Command {
 	complete(c, "builtin", "smallbank", "tpcc", "auction", "auction:")
 	complete(c, "setting", "tpl", "attr", "tpl+fk", "attr+fk")
 	must(c.MarkFlagFilename("html", "html"))
+	must(c.MarkFlagDirname("scenarios"))
 	must(c.MarkFlagFilename("dot", "dot"))
 	must(c.MarkFlagFilename("mermaid", "mmd"))
 	complete(c, "dialect", "postgresql", "mysql")
@@ -129,6 +132,7 @@ func (o *robustFlags) run(c *cobra.Command) error {
 	}
 	last := answers[len(answers)-1]
 	if err := errors.Join(
+		o.writeScenarios(w, last),
 		writeFile(o.html, func(out io.Writer) error { return report.RobustnessHTML(out, w, answers) }),
 		writeFile(o.dot, func(out io.Writer) error { return report.RobustnessDOT(out, last) }),
 		writeFile(o.mermaid, func(out io.Writer) error { return report.RobustnessMermaid(out, last) }),

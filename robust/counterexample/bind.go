@@ -17,18 +17,16 @@ func (t *Tables) Bind(sql string, values map[string]string) (string, error) {
 	var b strings.Builder
 	last := 0 // the end of what was written
 	for i := 0; i < len(toks); i++ {
-		var text string
-		end := i
-		switch received := receives(toks, i); {
-		case received > i:
-			end = received
+		end := receives(toks, i)
+		switch {
+		case end > i:
+			b.WriteString(strings.TrimSpace(sql[last:toks[i].Start]))
 		case toks[i].Kind == sqltoken.Param:
-			text = t.literal(values[toks[i].Text], toks, i)
+			b.WriteString(sql[last:toks[i].Start])
+			b.WriteString(t.literal(values[toks[i].Text], toks, i))
 		default:
 			continue
 		}
-		b.WriteString(sql[last:toks[i].Start])
-		b.WriteString(text)
 		last = toks[end].End
 		i = end
 	}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/isotap/isotap/robust"
+	"github.com/isotap/isotap/robust/counterexample"
+	"github.com/isotap/isotap/robust/footprint"
+	"github.com/isotap/isotap/robust/program"
+)
+
+// tables reads the definitions of the programs' tables for --scenarios.
+func (o *robustFlags) tables() (*counterexample.Tables, error) {
+	if o.builtin != "" {
+		_, definitions, err := program.BenchmarkFiles(o.builtin)
+		if err != nil {
+			return nil, fmt.Errorf("--scenarios: %w", err)
+		}
+		return counterexample.NewTables(footprint.PostgreSQL, definitions.Text)
+	}
+	if o.from.Schema == "" || o.upstream != "" || len(o.from.Recordings) > 0 {
+		return nil, errors.New("--scenarios is for files of programs with --schema alone, and for --builtin")
+	}
+	text, err := os.ReadFile(o.from.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("--schema: %w", err)
+	}
+	families := footprint.Families
+	switch strings.ToLower(o.from.Dialect) {
+	case "mysql", "mariadb", "tidb":
+		families = []footprint.Family{footprint.MySQL}
+	}
+	var first error
+	for _, family := range families {
+		tables, err := counterexample.NewTables(family, string(text))
+		if err == nil {
+			return tables, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return nil, first
+}
+
+// writeScenarios writes the executions of an answer to the directory of --scenarios, a file for each.
+func (o *robustFlags) writeScenarios(w *robust.Workload, answer *robust.Answer) error {
+	if o.scenarios == "" {
+		return nil
+	}
+	tables, err := o.tables()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.scenarios, 0o755); err != nil {
+		return fmt.Errorf("--scenarios: %w", err)
+	}
+	for _, test := range []robust.Test{robust.TypeII, robust.Snapshot} {
+		of := answer.Of(test)
+		for i, witness := range of.Witnesses {
+			if witness == nil || witness.Schedule == nil {
+				continue
+			}
+			name := test.Level().String()
+			for _, p := range of.Minimal[i] {
+				name += " " + w.Programs[p].Label()
+			}
+			s, err := counterexample.Scenario(name, w, tables, witness.Schedule)
+			if err != nil {
+				return fmt.Errorf("--scenarios: %w", err)
+			}
+			file := strings.ReplaceAll(strings.ToLower(name), " ", "-") + ".yaml"
+			if err := writeFile(filepath.Join(o.scenarios, file), s.Write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
