@@ -8,6 +8,8 @@ GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The version that "isotap version" prints; when empty, what Go knows of the checkout.
 VERSION ?=
+# What "make bench" passes on.
+QUICK ?=
 # Where the random tests begin: the same each time, for a failure to be of the change that it shows with. SEED=0 begins elsewhere
 # each time.
 SEED ?= 1
@@ -44,10 +46,11 @@ mutants: ## take out each rule of the analyzer and of robust in turn: a test mus
 	$(GO) test ./analyzer -run TestEveryRuleIsTested -timeout 2h -mutants
 	$(GO) test ./robust -run TestEveryConditionIsTested -timeout 2h -mutants
 
-bench: mariadb postgresql ## run the benchmarks
+bench: mariadb postgresql ## run the benchmarks (QUICK=-quick: fewer and shorter ones)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	@(for tool in $(BENCH_TOOLS); do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || exit 1; done) || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends $(BENCH_TOOLS)
-	$(GO) run ./internal/bench
+	$(GO) run ./internal/bench/curve $(QUICK)
+	$(GO) run ./internal/bench $(QUICK)
 
 lint: ## check format and style
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

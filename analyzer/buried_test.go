@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/histgen"
 )
 
 // A mapping gives a history other names.
@@ -73,7 +74,7 @@ func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	c := &crowd{seen: make(map[int][]history.Access)}
 	latest := make(map[history.Row]history.Tag)
-	err := serial(crowdSize, 40, func(txn *history.Txn) error {
+	err := histgen.NewLoad(40).Each(crowdSize, func(txn *history.Txn) error {
 		if len(c.txns) == middle {
 			for row, version := range latest {
 				c.seen[middle] = append(c.seen[middle], history.Access{Row: row, Version: version})
@@ -106,7 +107,7 @@ func (c *crowd) bury(h []*history.Txn) []*history.Txn {
 		if id.Run() != scriptRun {
 			return id
 		}
-		return history.MakeTxnID(benchRun, crowdSize+id.Seq())
+		return history.MakeTxnID(histgen.Run, crowdSize+id.Seq())
 	}
 	m.session = func(t *history.Txn) history.SessionID { return 1000 + t.Session }
 	m.time = func(start, end int64) (int64, int64) {
@@ -126,7 +127,7 @@ func (c *crowd) bury(h []*history.Txn) []*history.Txn {
 
 func TestFindsPlantedAnomalyInACrowd(t *testing.T) {
 	c := newCrowd(t)
-	info := benchInfo()
+	info := histgen.LoadInfo()
 	check := func(name, text, want string) {
 		t.Run(name, func(t *testing.T) {
 			r := analyze(t, info, c.bury(script(t, text)))

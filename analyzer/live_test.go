@@ -309,9 +309,9 @@ func TestLiveKeepsWhatIsOpenAndItsWindow(t *testing.T) {
 		n /= 20
 	}
 	l := NewLive(LiveOptions{Window: 100, Patience: forever})
-	l.Add(benchInfo())
+	l.Add(histgen.LoadInfo())
 	most, added := 0, 0
-	err := serial(n, 500, func(txn *history.Txn) error {
+	err := histgen.NewLoad(500).Each(n, func(txn *history.Txn) error {
 		kept := *txn
 		kept.Stmts = slices.Clone(txn.Stmts)
 		for i := range kept.Stmts {

@@ -2,11 +2,10 @@ package analyzer
 
 import (
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/histgen"
 )
 
 // Many clients race on a stock counter, many on a pair of doctors; the cycles that their meetings
@@ -217,20 +216,7 @@ func TestHugeComponentIsAnalysedInLinearTime(t *testing.T) {
 	if testing.Short() {
 		n = 10_000
 	}
-	row := history.Row{Table: "t", ID: "hot"}
-	var txns []*history.Txn
-	latest := history.Tag{}
-	for i := range n {
-		id := history.MakeTxnID(scriptRun, uint32(i+1))
-		txns = append(txns, &history.Txn{ID: id, Session: history.SessionID(i + 1), Status: history.Committed,
-			Level: history.RepeatableRead, End: int64(i), Stmts: []history.Stmt{
-				{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT", Accesses: []history.Access{{Row: row}}},
-				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE",
-					Accesses: []history.Access{{Row: row, Op: history.UpdateRow, Version: latest}}},
-			}})
-		latest = history.Tag{Txn: id, Stmt: 2}
-	}
-	r, err := Analyze([]history.Info{scriptInfo()}, txns)
+	r, err := Analyze([]history.Info{histgen.LoadInfo()}, histgen.HotRow(n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,18 +231,7 @@ func TestHugeCycleIsFound(t *testing.T) {
 	if testing.Short() {
 		n = 10_000
 	}
-	var txns []*history.Txn
-	for i := range n {
-		read := history.Row{Table: "t", ID: string(rune('a'+i%20)) + strings.Repeat("x", i%3) + time.Duration(i).String()}
-		next := (i + 1) % n
-		write := history.Row{Table: "t", ID: string(rune('a'+next%20)) + strings.Repeat("x", next%3) + time.Duration(next).String()}
-		txns = append(txns, &history.Txn{ID: history.MakeTxnID(scriptRun, uint32(i+1)), Session: 1, Status: history.Committed,
-			Level: history.RepeatableRead, End: int64(i), Stmts: []history.Stmt{
-				{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT", Accesses: []history.Access{{Row: read}}},
-				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE", Accesses: []history.Access{{Row: write, Op: history.UpdateRow}}},
-			}})
-	}
-	r, err := Analyze([]history.Info{scriptInfo()}, txns)
+	r, err := Analyze([]history.Info{histgen.LoadInfo()}, histgen.Ring(n))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,16 +97,12 @@ func (o *order) build() error {
 func (o *order) resolve() error {
 	o.seen = make([]int32, len(o.accesses))
 	inParts(len(o.accesses), func(_, from, to int) { inSteps(from, to, o.findCaptured) })
-	for i, v := range o.seen {
-		if v >= 0 {
+	o.extra = make([]extraVersion, 0, min(o.unresolved(), len(o.first)))
+	for i := range o.seen {
+		if !o.lacks(i) {
 			continue
 		}
-		a := &o.accesses[i]
-		t := a.tag()
-		if a.op == history.InsertRow && t.initial() {
-			continue
-		}
-		v, err := o.version(a.row, t)
+		v, err := o.version(o.accesses[i].row, o.accesses[i].tag())
 		if err != nil {
 			return err
 		}
@@ -115,6 +111,22 @@ func (o *order) resolve() error {
 	}
 	o.begetUnborn()
 	return nil
+}
+
+// lacks says that an access names a version whose write was not captured.
+func (o *order) lacks(access int) bool {
+	a := &o.accesses[access]
+	return o.seen[access] < 0 && (a.op != history.InsertRow || !a.tag().initial())
+}
+
+// unresolved counts such accesses.
+func (o *order) unresolved() (n int) {
+	for i := range o.seen {
+		if o.lacks(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // findCaptured finds the captured versions behind the tags of some accesses: who wrote them, where the accesses of

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/histgen"
 )
 
 func TestAddRefusesWhatCannotBe(t *testing.T) {
@@ -245,11 +246,11 @@ func TestGrowIsAForecast(t *testing.T) {
 	const n, rows = 4 * sample, 50
 	for _, forecast := range []int{0, n / 2, n, 1 << 40} {
 		a := New(Options{Load: func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, nil }})
-		if err := a.Add(benchInfo()); err != nil {
+		if err := a.Add(histgen.LoadInfo()); err != nil {
 			t.Fatal(err)
 		}
 		a.Grow(forecast)
-		if err := serial(n, rows, a.AddTxn); err != nil {
+		if err := histgen.NewLoad(rows).Each(n, a.AddTxn); err != nil {
 			t.Fatal(err)
 		}
 		if has := cap(a.store.accesses); has > maxLeap*4*n {
