@@ -167,6 +167,11 @@ func TestReaderOfAForkedVersionMissedBothSuccessors(t *testing.T) {
 T1 committed RC | u x 0
 T2 committed RC | u x 0 | u y 0
 T3 committed RC | r x 0 | r y T2.2`, "violation lost write", "hazard read skew")
+	// Only the second of the two overwriters had ended before the reader did.
+	expect(t, scriptInfo(), `
+T1 committed RC 1-40 | u x 0
+T2 committed RC 2-20 | u x 0 | u y 0
+T3 committed RC 3-30 | r x 0 | r y T2.2`, "violation lost write", "hazard read skew")
 }
 
 func TestHazardDoesNotHideViolationThroughTheSameRead(t *testing.T) {

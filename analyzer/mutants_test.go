@@ -126,6 +126,11 @@ var rules = []mutants.Mutant{
 	{"runs that do not meet lose nothing", "lists.go", "return x.Run == y.Run || !before(x, y) && !before(y, x)", "return true || before(x, y)"},
 	{"the order passes versions of unknown writers", "lists.go", "if s == installed {\n\t\t\treturn", "if true {\n\t\t\treturn"},
 
+	{"a fork may lead back by any of its versions", "suspects.go", " && o.fates[v]&forked == 0", ""},
+	{"what passes a version by may lead back", "suspects.go", "forward = forward && o.fates[v]&stateMask == installed", "_ = v"},
+	{"what follows by a partial order may lead back", "suspects.go", " && len(o.followers) == 0", ""},
+	{"who overwrote what was read may have ended before", "suspects.go", "forward = forward && end < ends.of(overwriters[k])", "_ = end"},
+	{"what ended before may interfere", "suspects.go", "known = min(end, snapshot)", "_ = snapshot"},
 	{"a cycle goes back in time", "suspects.go", "from >= to &&", "from > to+1 &&"},
 	{"G0 before G1c", "search.go", "\ts.circular(ww)\n", ""},
 	{"G1c", "search.go", "\ts.circular(flow)\n", ""},
