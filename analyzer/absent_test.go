@@ -64,3 +64,31 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestAnUpdateThatFindsNothingLosesNoUpdate has a transaction read a row, and then look for it with an UPDATE that no longer finds it
+// (TxCheck, figure 11): it met two versions of the row, and wrote over none.
+func TestAnUpdateThatFindsNothingLosesNoUpdate(t *testing.T) {
+	run, row := history.Run(5), history.Row{Table: "shop.a", ID: "1"}
+	writer, reader := history.MakeTxnID(run, 1), history.MakeTxnID(run, 2)
+	stmt := func(num uint32, kind history.Kind, a history.Access) history.Stmt {
+		a.Row = row
+		return history.Stmt{Num: num, Kind: kind, Observation: history.Exact, Shape: kind.String(), Accesses: []history.Access{a}}
+	}
+	txn := func(id history.TxnID, stmts ...history.Stmt) *history.Txn {
+		return &history.Txn{ID: id, Session: history.SessionID(id.Seq()), Status: history.Committed, Level: history.ReadCommitted, Start: 1, End: 100, Stmts: stmts}
+	}
+	r, err := Analyze([]history.Info{{Run: run, Server: history.Server{Engine: "mariadb", Version: "10.11"}}}, []*history.Txn{
+		txn(writer, stmt(1, history.Update, history.Access{Op: history.UpdateRow})),
+		txn(reader, stmt(1, history.Select, history.Access{Op: history.Read}),
+			stmt(2, history.Update, history.Access{Op: history.Read, Gone: true, Version: history.Tag{Txn: writer, Stmt: 1}})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != NonRepeatableRead {
+		t.Errorf("%d findings, want a non-repeatable read", len(r.Findings))
+		for _, f := range r.Findings {
+			t.Logf("%s: %v", f.Anomaly, f.Explanation)
+		}
+	}
+}

@@ -188,7 +188,7 @@ func (s *store) observeAccess(o *observed, stmt *history.Stmt, a *history.Access
 	if stmt.Void {
 		o.flags |= void
 	}
-	if !o.write() && stmt.Kind == history.Update {
+	if !o.write() && !o.unfound() && stmt.Kind == history.Update {
 		o.flags |= current | equal
 	}
 	// What any other statement than a SELECT reads is current, as INSERT ... SELECT of InnoDB's, or may be.

@@ -163,6 +163,7 @@ var rules = []mutants.Mutant{
 	{"the verdict by time", "verdict.go", "for i, rule := range timeRules {", "for i, rule := range timeRules[:0] {"},
 
 	{"a SELECT takes a snapshot", "ingest.go", "return s.Locking == history.NoLock || sh.nested || sh.calls", "return false"},
+	{"an UPDATE that did not find a row wrote nothing over it", "ingest.go", "!o.write() && !o.unfound() && stmt.Kind", "!o.write() && stmt.Kind"},
 	{"what an INSERT ... SELECT reads is current", "ingest.go", " || stmt.Kind != history.Select {", " {"},
 	{"a locking clause does not reach into subqueries", "ingest.go", "&& !stmt.Void && !s.shapes[len(s.shapes)-1].nested {", "&& !stmt.Void {"},
 	{"a lock may be given back", "ingest.go", "&& !stmt.Void && !s.shapes", "&& !s.shapes"},
