@@ -3,6 +3,10 @@
 // off, and through isotap that records.
 //
 //	go run ./internal/bench [-engine mariadb|postgresql|all] [-quick] [-json]
+//	go run ./internal/bench -load fuzz [-seconds N] [-cpuprofile FILE]
+//
+// The second compares the random generator of isotap fuzz with sysbench's oltp_read_write, both through isotap
+// that records.
 //
 // The servers are a throw-away MariaDB under sysbench's oltp_point_select and oltp_read_write, with text and
 // with prepared statements, and a throw-away PostgreSQL under pgbench's select-only, simple-update and
@@ -38,6 +42,7 @@ type settings struct {
 	quick   bool
 	against string // another isotap to compare with
 	json    bool
+	profile string // file for the processor profile of the hunts
 }
 
 func main() {
@@ -70,9 +75,10 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.seconds, "seconds", 1, "how long a turn lasts")
 	clients := f.String("clients", "1,16", "numbers of clients, separated by commas")
 	engine := f.String("engine", allEngines, "mariadb, postgresql or all")
-	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'")
+	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'; fuzz: the random generator beside sysbench")
 	paths := f.String("paths", "", "only these paths, separated by commas, of "+strings.Join(pathOrder, ","))
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")
+	f.StringVar(&s.profile, "cpuprofile", "", "with -load fuzz: file for the processor profile of the hunts, clients and isotap in one")
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	f.BoolVar(&s.quick, "quick", false, "a few minutes: two rounds of fewer loads")
 	if err := f.Parse(args); err != nil {
@@ -141,6 +147,9 @@ func (s *settings) wants(path string) bool {
 
 // run measures everything and prints it to out. What it is doing goes to progress.
 func run(ctx context.Context, s settings, out, progress io.Writer) error {
+	if s.load == fuzzLoad {
+		return runFuzz(ctx, s, out, progress)
+	}
 	var reports []report
 	for _, e := range s.engines {
 		r, err := runEngine(ctx, s, e, progress)

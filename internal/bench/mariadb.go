@@ -39,7 +39,7 @@ func (m mariadb) fill(ctx context.Context) error {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("make a database: %w", err)
 	}
-	if _, err := sysbench(ctx, m.Addr(), readWrite, "prepare"); err != nil {
+	if _, err := m.readWrite(ctx, m.Addr(), "prepare"); err != nil {
 		return err
 	}
 	return m.instrument(ctx)
@@ -63,6 +63,10 @@ func (m mariadb) upstream() string { return m.URL() + database }
 func (m mariadb) product() string { return "MariaDB " + m.Version() }
 
 func (mariadb) loads(clients []int) []load { return sysbenchLoads(clients) }
+
+func (mariadb) readWrite(ctx context.Context, address, command string, args ...string) ([]byte, error) {
+	return sysbench(ctx, address, readWrite, command, args...)
+}
 
 func (mariadb) relays() []relay { return []relay{haproxy} }
 

@@ -78,6 +78,16 @@ func (p *postgresql) upstream() string {
 
 func (p *postgresql) product() string { return "PostgreSQL " + p.Version() }
 
+// readWrite makes sysbench's tables before it runs: pgbench's are what the server is filled with.
+func (p *postgresql) readWrite(ctx context.Context, address, command string, args ...string) ([]byte, error) {
+	for _, c := range []string{"cleanup", "prepare"} {
+		if _, err := runSysbench(ctx, "pgsql", postgresqlUser, p.Addr(), readWrite, c); err != nil {
+			return nil, err
+		}
+	}
+	return runSysbench(ctx, "pgsql", postgresqlUser, address, readWrite, command, args...)
+}
+
 func (p *postgresql) relays() []relay { return []relay{pgbouncer, haproxy} }
 
 func (p *postgresql) explain() string {

@@ -62,13 +62,19 @@ func sysbenchLoads(clients []int) []load {
 	return all
 }
 
-// sysbench runs one of its scripts against an address.
+// sysbench runs one of its scripts against a MySQL server at an address.
 func sysbench(ctx context.Context, address, script, command string, args ...string) ([]byte, error) {
+	return runSysbench(ctx, "mysql", "root", address, script, command, args...)
+}
+
+// runSysbench runs one of its scripts with one of its drivers, mysql or pgsql.
+func runSysbench(ctx context.Context, driver, user, address, script, command string, args ...string) ([]byte, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("run sysbench: %w", err)
 	}
-	all := slices.Concat([]string{script, "--mysql-host=" + host, "--mysql-port=" + port, "--mysql-user=root", "--mysql-db=" + database,
+	at := "--" + driver + "-"
+	all := slices.Concat([]string{script, "--db-driver=" + driver, at + "host=" + host, at + "port=" + port, at + "user=" + user, at + "db=" + database,
 		"--tables=" + strconv.Itoa(tables), "--table-size=" + strconv.Itoa(tableRows)}, args, []string{command})
 	out, err := exec.CommandContext(ctx, "sysbench", all...).CombinedOutput()
 	if err != nil {

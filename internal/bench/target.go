@@ -18,6 +18,8 @@ type target interface {
 	relays() []relay // the other proxies that know the server's protocol
 	// explain says for people what the loads' latencies are of.
 	explain() string
+	// readWrite gives an address sysbench's oltp_read_write, as a command of sysbench's does: "run".
+	readWrite(ctx context.Context, address, command string, args ...string) ([]byte, error)
 	Stop() error
 }
 
