@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"math"
 	"sort"
 
 	"github.com/isotap/isotap/history"
@@ -12,11 +13,12 @@ type chain struct {
 	writes []write
 	// starts and ends are the earliest of each write and those behind it, ended the latest end of each and those before.
 	starts, ends, ended []int64
+	began               int64 // the earliest of their transactions did
 }
 
 // newChain puts writes in order; nil where they are no chain.
 func newChain(writes []write) *chain {
-	c := &chain{writes: inOrder(writes)}
+	c := &chain{writes: inOrder(writes), began: math.MaxInt64}
 	n := len(c.writes)
 	if n == 0 {
 		return nil
@@ -25,6 +27,7 @@ func newChain(writes []write) *chain {
 	for i := range c.writes {
 		w := &c.writes[i]
 		c.starts[i], c.ends[i], c.ended[i] = w.start, w.end, w.end
+		c.began = min(c.began, w.began)
 		if i > 0 {
 			c.ended[i] = max(c.ended[i], c.ended[i-1])
 		}
@@ -92,6 +95,18 @@ type missable struct {
 	row      history.Row
 	chain    *chain
 	matching []int
+}
+
+// near gives those of the rows that were written by transactions some of which ran when t did. Of the others it saw the last
+// version, or they came too late.
+func near(rows []missable, t *history.Txn) []missable {
+	var out []missable
+	for i := range rows {
+		if c := rows[i].chain; c.began <= t.End && c.ended[len(c.ended)-1] >= t.Start {
+			out = append(out, rows[i])
+		}
+	}
+	return out
 }
 
 // overwriter gives the first version that matches behind all that a statement can have seen, which had its reply at end

@@ -16,6 +16,10 @@
 // exactly came between: it may have taken the row away, as REPLACE and a procedure do. Nothing else is claimed, so that
 // every such dependency is true; one is missing where a version that was not tested, or one that does not match, stands between.
 //
+// Nor is anything said of rows that were first written by transactions that began when this one had ended, as every row of
+// the future is absent to every statement of the past; nor of those that two proxies wrote at the same time: each has a clock
+// of its own.
+//
 // A row that the transaction had found before, or that was there when it began, may be gone: then the statement saw the first
 // version that may not match, or a later one, and depends on its writer (gone.go).
 package predicate
@@ -34,6 +38,7 @@ type Resolver struct {
 	matches   map[subject]map[history.VersionRef]bool
 	matching  map[history.VersionRef][]subject // the same by version
 	databases map[sessionKey]string
+	runs      map[history.Run]history.Info
 	snapshots map[history.Run]bool // whose serializable transactions read from a snapshot
 	unsure    map[history.Run]*stretches
 
@@ -61,6 +66,7 @@ type write struct {
 	txn      history.TxnID
 	tag      history.Tag
 	replaced history.Tag
+	began    int64 // when the transaction did
 	start    int64 // when the first of its statements was sent
 	end      int64 // of the transaction
 	ref      history.VersionRef
@@ -72,7 +78,7 @@ type write struct {
 // New gives a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
-		databases: make(map[sessionKey]string), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
+		databases: make(map[sessionKey]string), runs: make(map[history.Run]history.Info), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
 }
 
 // Empty says that there are no predicates.
@@ -94,6 +100,7 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 
 // AddRun takes in a run.
 func (r *Resolver) AddRun(i history.Info) {
+	r.runs[i.Run] = i
 	r.snapshots[i.Run] = i.Server.Engine == "postgresql"
 	r.wanted = r.wanted || i.Mode == "predicates"
 }
@@ -133,7 +140,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 
 func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	a := &s.Accesses[j]
-	w := write{txn: t.ID, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
+	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
 		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact && t.Status == history.Committed}
 	all := r.writes[a.Row]
 	if n := len(all); n > 0 && all[n-1].txn == t.ID {
@@ -155,7 +162,7 @@ func (r *Resolver) Settle() {
 			continue
 		}
 		c := newChain(writes)
-		if c == nil {
+		if c == nil || r.beside(c) {
 			continue
 		}
 		r.chains[row] = c
@@ -164,6 +171,21 @@ func (r *Resolver) Settle() {
 		}
 	}
 	r.writes = nil
+}
+
+// beside says that runs wrote a row at the same time, so that no clock tells in which order.
+func (r *Resolver) beside(c *chain) bool {
+	for i := 1; i < len(c.writes); i++ {
+		a, b := r.runs[c.writes[i-1].txn.Run()], r.runs[c.writes[i].txn.Run()]
+		if a.Run != b.Run && overlap(&a, &b) {
+			return true
+		}
+	}
+	return false
+}
+
+func overlap(a, b *history.Info) bool {
+	return (a.Ended.IsZero() || b.Started.Before(a.Ended)) && (b.Ended.IsZero() || a.Started.Before(b.Ended))
 }
 
 // matchingIn gives for each predicate the places of the versions of a chain that surely match it, in order.
@@ -215,7 +237,7 @@ func writtenBy(t *history.Txn) map[history.Row]bool {
 
 // resolve adds what a predicate of a statement did not find. Of rows that the transaction wrote itself nothing is said.
 func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sightings, written map[history.Row]bool) {
-	rows := r.rows[k]
+	rows := near(r.rows[k], t)
 	if len(rows) == 0 && len(met) == 0 {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/history"
 )
@@ -56,7 +57,8 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 	}{
 		{"inserted", []step{{1, 0, 105, ins, true}}, "0"},
 		{"inserted long before: somebody took it away", []step{{1, 0, 50, ins, true}}, "none"},
-		{"inserted afterwards", []step{{1, 0, 500, ins, true}}, "0"},
+		{"inserted afterwards", []step{{1, 0, 115, ins, true}}, "0"},
+		{"inserted by one who began when the transaction had ended", []step{{1, 0, 500, ins, true}}, "none"},
 		{"inserted, does not match", []step{{1, 0, 105, ins, false}}, "none"},
 		{"changed so that it matches", []step{{1, 0, 105, upd, true}}, "0"},
 		{"changed twice, the second matches", []step{{1, 0, 50, ins, false}, {2, 1, 105, upd, true}}, "1"},
@@ -65,7 +67,7 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 		{"matches, and is deleted", []step{{1, 0, 105, ins, true}, {2, 1, 107, del, false}}, "none"},
 		{"matches, and is deleted after the reply", []step{{1, 0, 105, ins, true}, {2, 1, 111, del, false}}, "0"},
 		{"comes and goes and comes", []step{{1, 0, 10, ins, true}, {2, 1, 20, upd, false}, {3, 2, 105, upd, true}}, "2"},
-		{"comes after the reply, by way of one that does not match", []step{{1, 0, 200, ins, false}, {2, 1, 300, upd, true}}, "1"},
+		{"comes after the reply, by way of one that does not match", []step{{1, 0, 112, ins, false}, {2, 1, 116, upd, true}}, "1"},
 		{"written by the transaction itself", []step{{1, 0, 50, ins, true}, {9, 1, 120, upd, true}}, "none"},
 		{"two over one", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, true}, {3, 1, 70, upd, true}}, "none"},
 		{"two beginnings", []step{{1, 0, 50, ins, true}, {2, 0, 60, ins, true}}, "none"},
@@ -76,6 +78,38 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
 		if got := resolve(m, append(txns, reader), reader); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNoClockTellsWhatTwoProxiesDidAtOnce has a row inserted that a statement did not find, and changed through another proxy,
+// of which it is not known whether that was before.
+func TestNoClockTellsWhatTwoProxiesDidAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		otherStarted time.Time
+		want         string
+	}{"at once": {time.Unix(150, 0), "none"}, "afterwards": {time.Unix(250, 0), "0"}} {
+		txns, m := chained([]step{{1, 0, 105, history.InsertRow, true}, {2, 1, 500, history.UpdateRow, false}})
+		m.Predicate = chosen
+		txns[1].ID = history.MakeTxnID(run+1, 2)
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120,
+			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		r := New()
+		for i, started := range []time.Time{time.Unix(100, 0), c.otherStarted} {
+			r.AddRun(history.Info{Run: run + history.Run(i), Started: started, Ended: time.Unix(int64(200+100*i), 0), Mode: "predicates", Server: history.Server{Engine: "postgresql"}})
+		}
+		r.AddMatches(run, m)
+		for _, x := range append(txns, reader) {
+			r.Collect(x)
+		}
+		r.Settle()
+		r.Resolve(reader)
+		got := "none"
+		for _, a := range reader.Stmts[0].Accesses {
+			got = fmt.Sprint(a.Version.Txn.Seq())
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }
