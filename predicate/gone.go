@@ -69,11 +69,30 @@ func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (histor
 	if place == from || place > last {
 		return history.Tag{}, false
 	}
+	if r.unsure[t.ID.Run()].meet(x.knownSince(from, t), s.End) {
+		return history.Tag{}, false // the row may have been changed unseen, and that version is not what it was
+	}
 	first := &x.writes[place]
 	if t.Level == history.ReadUncommitted && !r.snapshots[t.ID.Run()] {
 		return first.tag, first.end < s.Start // before that it may have seen what was undone since
 	}
 	return first.tag, first.start <= s.End
+}
+
+// knownSince gives the moment at which the i-th version surely was what matches.
+func (x *search) knownSince(i int, t *history.Txn) int64 {
+	switch {
+	case i < 0 && x.found(x.writes[0].replaced), i >= 0 && x.found(x.writes[i].tag):
+		return t.Start
+	case i < 0:
+		return 0
+	}
+	return x.writes[i].start
+}
+
+// found says that the transaction has found a version by the same predicate.
+func (x *search) found(version history.Tag) bool {
+	return version == x.met.version && slices.Contains(x.met.by, x.of.of)
 }
 
 // surelyMatched says whether the i-th version surely matches; -1 is what was there before the first write.
@@ -82,5 +101,5 @@ func (x *search) surelyMatched(i int) bool {
 	if i >= 0 {
 		version, there = x.writes[i].tag, !x.writes[i].deleted
 	}
-	return there && (x.of.of.Where == "" || version == x.met.version && slices.Contains(x.met.by, x.of.of) || i >= 0 && x.matches[x.writes[i].ref])
+	return there && (x.of.of.Where == "" || x.found(version) || i >= 0 && x.matches[x.writes[i].ref])
 }

@@ -110,6 +110,36 @@ func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	return "none"
 }
 
+func TestWhatMayHaveBeenChangedUnseenIsNotSaidToBeGone(t *testing.T) {
+	unseen := func(n uint32, start, end int64) *history.Txn {
+		return &history.Txn{ID: id(n), Status: history.Committed, Start: start, End: end,
+			Stmts: []history.Stmt{{Num: 1, Kind: history.Update, Observation: history.Inexact, Start: start, End: end}}}
+	}
+	undone := history.Stmt{Num: 2, Start: 103, End: 104, Void: true, Observation: history.Exact, Kind: history.Delete,
+		Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}, Op: history.DeleteRow, Version: history.Tag{Txn: id(1), Stmt: 1}}}}
+	for name, c := range map[string]struct {
+		beside *history.Txn
+		own    []history.Stmt
+		want   string
+	}{
+		"seen":                                 {nil, nil, "2"},
+		"changed unseen":                       {unseen(3, 92, 93), nil, "none"},
+		"changed unseen before it was written": {unseen(3, 80, 85), nil, "2"},
+		"deleted by itself, which was undone":  {nil, []history.Stmt{undone}, "none"},
+	} {
+		txns, m := chained([]step{{1, 0, 90, history.InsertRow, true}, {2, 1, 112, history.DeleteRow, false}})
+		m.Predicate = chosen
+		if c.beside != nil {
+			txns = append(txns, c.beside)
+		}
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120,
+			Stmts: append(c.own, history.Stmt{Num: 3, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}})}
+		if got := gone(m, txns, reader); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // A transaction that has not met a row, in a recording where nothing is known to match, has nothing to say of it.
 func TestNothingIsGoneThatNobodyMet(t *testing.T) {
 	txns, m := chained([]step{{1, 0, 105, history.DeleteRow, false}})

@@ -222,12 +222,12 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	}
 }
 
-// writtenBy gives the rows that a transaction wrote.
+// writtenBy gives the rows that a transaction wrote, those too that a savepoint undid: until then it saw its own version.
 func writtenBy(t *history.Txn) map[history.Row]bool {
 	written := make(map[history.Row]bool)
 	for i := range t.Stmts {
 		for j := range t.Stmts[i].Accesses {
-			if a := &t.Stmts[i].Accesses[j]; a.Op != history.Read && !t.Stmts[i].Void {
+			if a := &t.Stmts[i].Accesses[j]; a.Op != history.Read {
 				written[a.Row] = true
 			}
 		}
