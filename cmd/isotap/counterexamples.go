@@ -1,21 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
 )
 
-// tables reads the definitions of the programs' tables for --scenarios.
-func (o *robustFlags) tables() (*counterexample.Tables, error) {
+// tables gives the definitions of the programs' tables for --scenarios.
+func (o *robustFlags) tables(p *programs.Programs) (*counterexample.Tables, error) {
 	if o.builtin != "" {
 		_, definitions, err := program.BenchmarkFiles(o.builtin)
 		if err != nil {
@@ -26,32 +26,15 @@ func (o *robustFlags) tables() (*counterexample.Tables, error) {
 	if o.from.Schema == "" || o.upstream != "" || len(o.from.Recordings) > 0 {
 		return nil, errors.New("--scenarios is for files of programs with --schema alone, and for --builtin")
 	}
-	text, err := os.ReadFile(o.from.Schema)
-	if err != nil {
-		return nil, fmt.Errorf("--schema: %w", err)
-	}
-	families := footprint.Families
-	switch strings.ToLower(o.from.Dialect) {
-	case "mysql", "mariadb", "tidb":
-		families = []footprint.Family{footprint.MySQL}
-	}
-	var first error
-	for _, family := range families {
-		tables, err := counterexample.NewTables(family, string(text))
-		if err == nil {
-			return tables, nil
-		}
-		first = cmp.Or(first, err)
-	}
-	return nil, first
+	return counterexample.NewTables(p.Family, p.Definitions)
 }
 
 // writeScenarios writes the executions of an answer to the directory of --scenarios, a file for each.
-func (o *robustFlags) writeScenarios(w *robust.Workload, answer *robust.Answer) error {
+func (o *robustFlags) writeScenarios(p *programs.Programs, answer *robust.Answer) error {
 	if o.scenarios == "" {
 		return nil
 	}
-	tables, err := o.tables()
+	tables, err := o.tables(p)
 	if err != nil {
 		return err
 	}
@@ -65,10 +48,10 @@ func (o *robustFlags) writeScenarios(w *robust.Workload, answer *robust.Answer) 
 				continue
 			}
 			name := test.Level().String()
-			for _, p := range of.Minimal[i] {
-				name += " " + w.Programs[p].Label()
+			for _, member := range of.Minimal[i] {
+				name += " " + p.Programs[member].Label()
 			}
-			s, err := counterexample.Scenario(name, w, tables, witness.Schedule)
+			s, err := counterexample.Scenario(name, p.Workload, tables, witness.Schedule)
 			if err != nil {
 				return fmt.Errorf("--scenarios: %w", err)
 			}

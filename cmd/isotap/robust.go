@@ -93,8 +93,8 @@ func robustCommand() *cobra.Command {
 	return c
 }
 
-// workload gives the programs, wherever they come from.
-func (o *robustFlags) workload(c *cobra.Command) (*robust.Workload, error) {
+// programs gives the programs, wherever they come from.
+func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 	given := 0
 	for _, is := range []bool{o.builtin != "", len(o.from.Files) > 0, len(o.from.Recordings) > 0} {
 		if is {
@@ -105,7 +105,8 @@ func (o *robustFlags) workload(c *cobra.Command) (*robust.Workload, error) {
 		return nil, errors.New("give one of: files of programs, --recording DIR, --builtin smallbank, tpcc, auction or auction:N")
 	}
 	if o.builtin != "" {
-		return builtin(o.builtin)
+		w, err := builtin(o.builtin)
+		return &programs.Programs{Workload: w}, err
 	}
 	if o.upstream != "" {
 		target, err := parseUpstream(o.upstream)
@@ -118,7 +119,7 @@ func (o *robustFlags) workload(c *cobra.Command) (*robust.Workload, error) {
 }
 
 func (o *robustFlags) run(c *cobra.Command) error {
-	w, err := o.workload(c)
+	p, err := o.programs(c)
 	if err != nil {
 		return err
 	}
@@ -128,21 +129,21 @@ func (o *robustFlags) run(c *cobra.Command) error {
 	}
 	var answers []*robust.Answer
 	for _, s := range chosen {
-		answers = append(answers, robust.Assess(w.Programs, s, o.limits))
+		answers = append(answers, robust.Assess(p.Programs, s, o.limits))
 	}
 	last := answers[len(answers)-1]
 	if err := errors.Join(
-		o.writeScenarios(w, last),
-		writeFile(o.html, func(out io.Writer) error { return report.RobustnessHTML(out, w, answers) }),
+		o.writeScenarios(p, last),
+		writeFile(o.html, func(out io.Writer) error { return report.RobustnessHTML(out, p.Workload, answers) }),
 		writeFile(o.dot, func(out io.Writer) error { return report.RobustnessDOT(out, last) }),
 		writeFile(o.mermaid, func(out io.Writer) error { return report.RobustnessMermaid(out, last) }),
 	); err != nil {
 		return err
 	}
 	if o.json {
-		err = report.RobustnessJSON(c.OutOrStdout(), w, answers)
+		err = report.RobustnessJSON(c.OutOrStdout(), p.Workload, answers)
 	} else {
-		err = report.Robustness(c.OutOrStdout(), w, answers, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose})
+		err = report.Robustness(c.OutOrStdout(), p.Workload, answers, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose})
 	}
 	if err == nil && !last.Of(robust.TypeII).Robust {
 		return exitStatus(1)

@@ -16,7 +16,6 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/definitions"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/mining"
 	"github.com/isotap/isotap/robust/program"
@@ -34,73 +33,26 @@ type Options struct {
 	MinCalls int // see mining.Options
 }
 
+// Programs are those that were found, and what they were read with.
+type Programs struct {
+	*robust.Workload
+	Family      footprint.Family
+	Definitions string // SQL that defines their tables
+}
+
 // Load gives the programs, with notes on what is not covered.
-func Load(ctx context.Context, o Options) (*robust.Workload, error) {
+func Load(ctx context.Context, o Options) (*Programs, error) {
 	if o.Schema == "" && o.Upstream == nil {
 		return nil, errors.New("the tables are not known: --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them")
 	}
-	var w *robust.Workload
-	var err error
 	if len(o.Recordings) > 0 {
-		w, err = o.mine(ctx)
-	} else {
-		w, err = o.read(ctx)
+		return o.mine(ctx)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
-// families gives those whose grammar may be meant, the likeliest first.
-func (o *Options) families() ([]footprint.Family, error) {
-	switch strings.ToLower(o.Dialect) {
-	case "postgresql", "postgres":
-		return []footprint.Family{footprint.PostgreSQL}, nil
-	case "mysql", "mariadb", "tidb":
-		return []footprint.Family{footprint.MySQL}, nil
-	case "":
-		if o.Upstream != nil {
-			return []footprint.Family{definitions.FamilyOf(*o.Upstream)}, nil
-		}
-		return footprint.Families, nil
-	}
-	return nil, fmt.Errorf("--dialect: %q is none of postgresql, mysql", o.Dialect)
-}
-
-// schema reads the definitions of the tables. What of a file is not read is an error: a table would be missing.
-func (o *Options) schema(ctx context.Context, family footprint.Family) (*footprint.Schema, []string, error) {
-	var text string
-	if o.Upstream != nil {
-		live, err := definitions.Read(ctx, *o.Upstream)
-		if err != nil {
-			return nil, nil, err
-		}
-		text = live
-	}
-	var file []byte
-	if o.Schema != "" {
-		var err error
-		if file, err = os.ReadFile(o.Schema); err != nil {
-			return nil, nil, fmt.Errorf("--schema: %w", err)
-		}
-	}
-	// The file's lines keep their numbers.
-	schema, remarks, err := footprint.ReadSchema(family, string(file))
-	if text != "" {
-		schema, remarks, err = footprint.ReadSchema(family, text+string(file))
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", o.Schema, err)
-	}
-	for i, r := range remarks {
-		remarks[i] = fmt.Sprintf("definitions of tables (%s), %s", family, r)
-	}
-	return schema, remarks, nil
+	return o.read(ctx)
 }
 
 // read compiles the files by the first grammar that reads them all; the error is that of the first.
-func (o *Options) read(ctx context.Context) (*robust.Workload, error) {
+func (o *Options) read(ctx context.Context) (*Programs, error) {
 	families, err := o.families()
 	if err != nil {
 		return nil, err
@@ -115,9 +67,9 @@ func (o *Options) read(ctx context.Context) (*robust.Workload, error) {
 	}
 	var first error
 	for _, family := range families {
-		w, err := o.compile(ctx, family, sources)
+		p, err := o.compile(ctx, family, sources)
 		if err == nil {
-			return w, nil
+			return p, nil
 		}
 		if first == nil {
 			first = err
@@ -126,24 +78,24 @@ func (o *Options) read(ctx context.Context) (*robust.Workload, error) {
 	return nil, first
 }
 
-func (o *Options) compile(ctx context.Context, family footprint.Family, sources []program.Source) (*robust.Workload, error) {
-	schema, remarks, err := o.schema(ctx, family)
+func (o *Options) compile(ctx context.Context, family footprint.Family, sources []program.Source) (*Programs, error) {
+	tables, err := o.tables(ctx, family)
 	if err != nil {
 		return nil, err
 	}
-	w, err := program.Compile(strings.TrimSuffix(filepath.Base(o.Files[0]), filepath.Ext(o.Files[0])), family, schema, sources...)
+	w, err := program.Compile(strings.TrimSuffix(filepath.Base(o.Files[0]), filepath.Ext(o.Files[0])), family, tables.schema, sources...)
 	if err != nil {
-		if len(remarks) > 0 {
-			err = fmt.Errorf("%w (%s)", err, remarks[0])
+		if len(tables.remarks) > 0 {
+			err = fmt.Errorf("%w (%s)", err, tables.remarks[0])
 		}
 		return nil, err
 	}
-	w.Notes = append(remarks, Unkept(family, w)...)
-	return w, nil
+	w.Notes = append(tables.remarks, Unkept(family, w)...)
+	return &Programs{w, family, tables.text}, nil
 }
 
 // mine finds the programs of the recordings.
-func (o *Options) mine(ctx context.Context) (w *robust.Workload, err error) {
+func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 	var readers []*recorder.Reader
 	defer func() {
 		for _, r := range readers {
@@ -161,21 +113,21 @@ func (o *Options) mine(ctx context.Context) (w *robust.Workload, err error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, remarks, err := o.schema(ctx, family)
+	tables, err := o.tables(ctx, family)
 	if err != nil {
 		return nil, err
 	}
-	mined, err := mining.Mine(all(ctx, readers), mining.Options{Family: family, Schema: schema, MinCalls: o.MinCalls})
+	mined, err := mining.Mine(all(ctx, readers), mining.Options{Family: family, Schema: tables.schema, MinCalls: o.MinCalls})
 	if err != nil {
 		return nil, err
 	}
 	if len(mined.Programs) == 0 {
 		return nil, errors.New("the recording holds no committed transaction that used rows (or none with as many calls as --min-calls wants)")
 	}
-	w = mined.Workload
+	w := mined.Workload
 	w.Name = strings.Join(o.Recordings, ", ")
-	w.Notes = append(append(remarks, evidence(mined)...), Unkept(family, w)...)
-	return w, nil
+	w.Notes = append(append(tables.remarks, evidence(mined)...), Unkept(family, w)...)
+	return &Programs{w, family, tables.text}, nil
 }
 
 // familyOf gives the family of the recordings' server.

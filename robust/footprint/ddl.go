@@ -10,12 +10,20 @@ import (
 // ReadSchema reads the tables that a file of definitions (CREATE TABLE, CREATE UNIQUE INDEX, ALTER TABLE … ADD, CREATE VIEW) makes. Statements of another kind are
 // passed over, and so are those that the grammar does not read: these are told as remarks, "line N: …".
 func ReadSchema(family Family, text string) (*Schema, []string, error) {
+	s := &Schema{}
+	remarks, err := s.Read(family, text)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, remarks, nil
+}
+
+// Read adds what a text defines, as [ReadSchema] does, to the tables that there are.
+func (s *Schema) Read(family Family, text string) (remarks []string, err error) {
 	tokens, err := sqltoken.Scan(text, family == MySQL)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading definitions: %w", err)
+		return nil, fmt.Errorf("reading definitions: %w", err)
 	}
-	s := &Schema{}
-	var remarks []string
 	for _, st := range sqltoken.Statements(tokens) {
 		if !st[0].Is("CREATE") && !st[0].Is("ALTER") {
 			continue
@@ -25,7 +33,7 @@ func ReadSchema(family Family, text string) (*Schema, []string, error) {
 		}
 	}
 	s.respell(tokens)
-	return s, remarks, nil
+	return remarks, nil
 }
 
 // respell gives names back the case that they have in the text: PostgreSQL's grammar folds it.
