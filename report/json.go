@@ -1,13 +1,12 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/jsondoc"
 )
 
 // Schema names the JSON document's schema and its version. The number grows when a field is removed
@@ -16,18 +15,8 @@ const Schema = "isotap-report/1"
 
 // JSON writes the result as one indented JSON document, as docs/report-json.md describes it. The
 // error is w's.
-func JSON(w io.Writer, r *analyzer.Result) error { return encode(w, newDocument(r)) }
-
-// encode writes a document.
-func encode(w io.Writer, document any) error {
-	enc := json.NewEncoder(w)
-	// The document is not for embedding in HTML, and "a < b" is what people search for in it.
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(document); err != nil {
-		return fmt.Errorf("write the JSON report: %w", err)
-	}
-	return nil
+func JSON(w io.Writer, r *analyzer.Result) error {
+	return jsondoc.Write(w, "the JSON report", newDocument(r))
 }
 
 // The types below are the schema: their fields stand in the order in which they are written, and all

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/isotap/isotap/internal/jsondoc"
 	"github.com/isotap/isotap/robust"
 )
 
@@ -117,7 +118,7 @@ func RobustnessJSON(w io.Writer, workload *robust.Workload, answers []*robust.An
 	for _, a := range answers {
 		d.Settings = append(d.Settings, newJSONSetting(a))
 	}
-	return encode(w, d)
+	return jsondoc.Write(w, "the JSON report", d)
 }
 
 func newJSONRobustProgram(p *robust.Program) jsonRobustProgram {

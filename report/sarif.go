@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/jsondoc"
 )
 
 // The parts of SARIF 2.1.0 (OASIS, 27 March 2020) that are written. Optional ones are left out where there
@@ -129,12 +128,7 @@ func SARIF(w io.Writer, r *analyzer.Result) error {
 		}
 		run.Results = append(run.Results, result)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(sarifLog{sarifSchema, sarifVersion, []sarifRun{run}}); err != nil {
-		return fmt.Errorf("write the SARIF log: %w", err)
-	}
-	return nil
+	return jsondoc.Write(w, "the SARIF log", sarifLog{sarifSchema, sarifVersion, []sarifRun{run}})
 }
 
 // rule gives the place of a finding's rule, its anomaly, among those of the driver.

@@ -2,12 +2,12 @@ package report
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/jsondoc"
 )
 
 // Why writes how two transactions are ordered as text: the answer, then each dependency of the way from one to
@@ -85,13 +85,7 @@ func WhyJSON(w io.Writer, why *analyzer.Why) error {
 	for _, t := range names.txns {
 		doc.Txns = append(doc.Txns, newJSONTxn(names, t, clock{}))
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(doc); err != nil {
-		return fmt.Errorf("write the explanation: %w", err)
-	}
-	return nil
+	return jsondoc.Write(w, "the explanation", doc)
 }
 
 func newJSONPath(p analyzer.Path) []jsonStep {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/internal/jsondoc"
 	"github.com/isotap/isotap/internal/tap"
 )
 
@@ -89,7 +89,5 @@ func runsJSON(w io.Writer, runs []tap.RunSummary) error {
 			list[i].Ended = &r.Info.Ended
 		}
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(list)
+	return jsondoc.Write(w, "the list of recordings", list)
 }

@@ -174,18 +174,15 @@ func builtin(name string) (*robust.Workload, error) {
 // chosenSettings gives the settings of these names in their order, all where there is no name.
 func chosenSettings(names []string) ([]robust.Setting, error) {
 	var chosen []robust.Setting
+	known := map[string]bool{}
 	for _, s := range settings {
+		known[s.name] = true
 		if len(names) == 0 || slices.Contains(names, s.name) {
 			chosen = append(chosen, s.Setting)
 		}
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(settings, func(s struct {
-			name string
-			robust.Setting
-		}) bool {
-			return s.name == name
-		}) {
+		if !known[name] {
 			return nil, fmt.Errorf("--setting: %q is none of tpl, attr, tpl+fk, attr+fk", name)
 		}
 	}

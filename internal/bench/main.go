@@ -19,7 +19,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,6 +28,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/isotap/isotap/internal/jsondoc"
 )
 
 // settings are what the command line says.
@@ -165,9 +166,7 @@ func run(ctx context.Context, s settings, out, progress io.Writer) error {
 		return fmt.Errorf("no load has %q in its name", s.load)
 	}
 	if s.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(reports)
+		return jsondoc.Write(out, "the measurements", reports)
 	}
 	for _, r := range reports {
 		if _, err := io.WriteString(out, r.table()+"\n"); err != nil {

@@ -1,12 +1,11 @@
 package stage
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/jsondoc"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
 )
@@ -79,13 +78,7 @@ func JSON(w io.Writer, all []*Performance) error {
 	for i, p := range all {
 		doc.Replays[i] = p.json()
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false) // "a < b" is what people search for in it
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(doc); err != nil {
-		return fmt.Errorf("write the replays as JSON: %w", err)
-	}
-	return nil
+	return jsondoc.Write(w, "the replays as JSON", doc)
 }
 
 func (p *Performance) json() jsonReplay {
