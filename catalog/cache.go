@@ -92,6 +92,21 @@ func (c *Cache) Refresh(ctx context.Context, conn *Conn, schema, table string) e
 	return nil
 }
 
+// Learn takes in what a table's definition told of it, until the table is read. It is one that shows isotap's columns, and
+// no statement on it is observed before.
+func (c *Cache) Learn(table rewrite.TableName, columns []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &rewrite.Table{Name: table.Schema + "." + table.Table, Exposed: true}
+	for _, name := range columns {
+		t.Columns = append(t.Columns, rewrite.Column{Name: name})
+	}
+	old := c.current.Load()
+	next := &snapshot{tables: maps.Clone(old.tables), foreignKeys: old.foreignKeys}
+	next.tables[c.name(table.Schema, table.Table)] = t
+	c.replace(next)
+}
+
 // replace makes next the current snapshot, if it differs from it: with what foreign keys do to others
 // when a table is written. It needs c.mu, and next's map must be next's own.
 func (c *Cache) replace(next *snapshot) {

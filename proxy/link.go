@@ -21,8 +21,6 @@ const (
 	idleRead = 200 * time.Millisecond
 	// lastReply is how long a link waits for the server's last replies when its client is gone.
 	lastReply = 10 * time.Second
-	// reloadLimit bounds how long a client waits for the schema to be read again.
-	reloadLimit = 5 * time.Second
 )
 
 // A link is one client's connection and the one to the server that belongs to it. One goroutine runs
@@ -234,10 +232,7 @@ func (l *link) record(ctx context.Context) error {
 			if err := l.inDatabase(ctx, e.Schema.Database); err != nil {
 				return err
 			}
-			reload, cancel := context.WithTimeout(ctx, reloadLimit)
-			err := cfg.Reload(reload, *e.Schema)
-			cancel()
-			if err != nil {
+			if err := cfg.Reload(ctx, *e.Schema); err != nil {
 				l.log().Warn("cannot read the schema again: changed tables may go unobserved", zap.Error(err))
 			}
 		case e.Note != "":

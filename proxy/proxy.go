@@ -101,7 +101,8 @@ type Config struct {
 	// Started is when the run began: the zero of all recorded times. New fills in now.
 	Started  time.Time
 	Protocol Protocol
-	// Reload brings the schema that the sessions plan by up to date when one of them asks for it.
+	// Reload brings the schema that the sessions plan by up to date when one of them asks for it. Its client waits, so that
+	// Reload must give up in time.
 	Reload func(ctx context.Context, s wire.Schema) error
 	// Durable holds a transaction's end back from the client until the Recorder has taken it.
 	Durable bool

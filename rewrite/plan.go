@@ -358,7 +358,7 @@ type Plan struct {
 	// statement before it; otherwise the original goes upstream.
 	Substitutes bool
 	// Created is the table that the statement creates with isotap's columns behind the client's, and these; nil where
-	// they cannot be told.
+	// they cannot be told, or where isotap's do not show.
 	Created []string
 	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
 	Open bool

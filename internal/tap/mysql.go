@@ -17,6 +17,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -34,6 +35,8 @@ type mysqlBackend struct {
 	facts   catalog.Server
 	catalog *catalog.Cache
 	planner *sqlmysql.Cache // nil: not open
+	// turn is held while the catalog is read, and plans that rested on what it was are forgotten.
+	turn sync.Mutex
 
 	predicates bool
 	matching   *catalog.Matching // nil but in mode predicates
@@ -86,22 +89,50 @@ var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.G
 
 func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
 
-// reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
-// if anything changed.
+// How long a client waits at most for the schema to be read that its statement changed. Where isotap's columns show, its
+// next statements may fail for a column too many unless the schema is known.
+const (
+	reloadLimit        = 5 * time.Second
+	exposedReloadLimit = time.Minute
+)
+
+// reload has the catalog read for a client, who waits. Its turn may come late, which does not count: the reading of a
+// large or slow server would else be given up before it began.
 func (b *mysqlBackend) reload(ctx context.Context, changed wire.Schema) error {
-	epoch := b.catalog.Epoch()
-	if len(changed.Tables) == 0 {
-		if err := b.catalog.Reload(ctx, b.conn); err != nil {
-			return err
-		}
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	limit := reloadLimit
+	if b.facts.Engine == "tidb" {
+		limit = exposedReloadLimit
 	}
-	for _, t := range changed.Tables {
-		if err := b.catalog.Refresh(ctx, b.conn, t.Schema, t.Table); err != nil {
-			return err
-		}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return b.follow(ctx, changed)
+}
+
+// follow reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
+// if anything changed. It needs b.turn.
+func (b *mysqlBackend) follow(ctx context.Context, changed wire.Schema) error {
+	epoch := b.catalog.Epoch()
+	err := b.read(ctx, changed.Tables)
+	if err != nil && len(changed.Tables) == 1 && changed.Created != nil {
+		b.catalog.Learn(changed.Tables[0], changed.Created)
 	}
 	if b.catalog.Epoch() != epoch {
 		b.planner.Invalidate()
+	}
+	return err
+}
+
+// read reads the catalog's entries of the tables again, or all when there are none.
+func (b *mysqlBackend) read(ctx context.Context, tables []rewrite.TableName) error {
+	if len(tables) == 0 {
+		return b.catalog.Reload(ctx, b.conn)
+	}
+	for _, t := range tables {
+		if err := b.catalog.Refresh(ctx, b.conn, t.Schema, t.Table); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -114,7 +145,11 @@ const (
 )
 
 func (b *mysqlBackend) watch(ctx context.Context, log *zap.Logger) {
-	watchSchema(ctx, log, func() error { return b.reload(ctx, wire.Schema{}) })
+	watchSchema(ctx, log, func() error {
+		b.turn.Lock()
+		defer b.turn.Unlock()
+		return b.follow(ctx, wire.Schema{})
+	})
 }
 
 // watchSchema calls reload again and again until ctx ends.

@@ -114,6 +114,8 @@ func (b *postgresBackend) describe(info *history.Info) {
 // reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
 // of the database if anything changed.
 func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
+	ctx, cancel := context.WithTimeout(ctx, reloadLimit)
+	defer cancel()
 	database := changed.Database
 	cache, err := b.databases.Open(ctx, database)
 	if err == nil && !changed.Begins && b.plannerOf(database) != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-sql-driver/mysql"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
@@ -280,6 +281,44 @@ func TestConflictsOfOptimisticTransactionsAbortThemOnTiDB(t *testing.T) {
 	slices.Sort(statuses) // the recording gives the sessions one after the other, in no certain order
 	if got := strings.Join(statuses, " "); got != "aborted aborted committed committed" {
 		t.Errorf("the transactions are %s", got)
+	}
+}
+
+// TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB takes isotap's own user away, so that it reads no schema any
+// more: what the client says of a table that it makes must mean what it means without isotap's columns all the same.
+func TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB(t *testing.T) {
+	server := testdb.TiDB(t)
+	if server == nil {
+		t.Skip(testdb.NoTiDB)
+	}
+	admin := server.Open(t, "")
+	const user = "reader@'127.0.0.1'"
+	for _, s := range []string{"DROP USER IF EXISTS " + user, "CREATE USER " + user, "GRANT ALL ON *.* TO " + user} {
+		if _, err := admin.Exec(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := newTiDBBench(t, func(o *Options) { o.Upstream.User = "reader" })
+	through := mysql.NewConfig()
+	through.User, through.Net, through.Addr, through.DBName = "root", "tcp", b.tap.Addr().String(), b.database
+	db, err := sql.Open("mysql", through.FormatDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	c := b.conn(db)
+	b.exec(admin, "DROP USER "+user)
+	var id int
+	if err := admin.QueryRow("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'reader'").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	b.exec(admin, fmt.Sprintf("KILL TIDB %d", id))
+	b.exec(c, "CREATE TABLE made (id INT PRIMARY KEY /*T![clustered_index] CLUSTERED */, n INT, twice INT AS (n * 2))",
+		"INSERT INTO made (id, n) VALUES (1, 2)", "CREATE TABLE plain (`the id` INT, n INT)", "INSERT INTO plain VALUES (1, 2)",
+		"INSERT INTO plain SELECT id, n FROM made", "CREATE TABLE IF NOT EXISTS plain (a INT, b INT, c INT)", "INSERT INTO plain VALUES (3, 4)")
+	var rows int
+	if err := c.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM plain NATURAL JOIN made").Scan(&rows); err != nil || rows != 2 {
+		t.Errorf("%d rows with the same n, not 2; %v", rows, err)
 	}
 }
 

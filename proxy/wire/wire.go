@@ -40,6 +40,9 @@ type Schema struct {
 	Begins bool
 	// Tables are those that changed; nil: perhaps any.
 	Tables []rewrite.TableName
+	// Created are the client's columns of the only one of Tables, which was just made with isotap's behind them, on a
+	// server that shows these (TiDB); nil: it is not known.
+	Created []string
 }
 
 // A Turn is the side that speaks next.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -44,9 +46,30 @@ func (pl *planner) createTable() error {
 	rowID, wList := RowIDDefinition, WListDefinition(DefaultWListBytes)
 	if pl.session.Dialect == TiDB {
 		rowID, wList = TiDBRowIDDefinition, TiDBWListDefinition(DefaultWListBytes)
+		pl.plan.Created = pl.created()
 	}
 	pl.insertAt(st.toks[closing].start, text(", "+rowID+", "+wList))
 	return nil
+}
+
+// created gives the table that a CREATE TABLE makes and its columns; nil when they cannot be told.
+func (pl *planner) created() []string {
+	if len(pl.plan.Changed) != 1 {
+		return nil
+	}
+	tree, err := pl.parse()
+	if err != nil {
+		return nil
+	}
+	n, ok := tree.(*ast.CreateTableStmt)
+	if !ok {
+		return nil
+	}
+	names := []string{pl.plan.Changed[0].Table}
+	for _, c := range n.Cols {
+		names = append(names, c.Name.Name.O)
+	}
+	return names
 }
 
 // definitionList gives the token behind the table's name in a CREATE TABLE.
@@ -66,13 +89,15 @@ func (st *statement) definitionList() int {
 }
 
 // commentedOptions says whether the statement's executable comments are nothing but options of a table that
-// CREATE TABLE makes, as mysqldump and sysbench write them: /*! ENGINE = InnoDB */.
-func (st *statement) commentedOptions() bool {
+// CREATE TABLE makes, as mysqldump and sysbench write them: /*! ENGINE = InnoDB */, and on TiDB attributes of
+// columns and keys, as it writes them itself: /*T![clustered_index] CLUSTERED */.
+func (st *statement) commentedOptions(d Dialect) bool {
 	if !st.is(0, "CREATE") || st.separated || !st.is(1, "TABLE") && !(st.is(1, "OR") && st.is(3, "TABLE")) {
 		return false
 	}
-	closing := st.group(st.definitionList())
-	if closing < 0 || st.executable < st.toks[closing].end {
+	open := st.definitionList()
+	closing := st.group(open)
+	if closing < 0 || st.executable < st.toks[closing].end && (d != TiDB || !st.commentedAttributes(open, closing)) {
 		return false
 	}
 	options := strings.ToLower(st.text[st.toks[closing].end:])
@@ -80,7 +105,23 @@ func (st *statement) commentedOptions() bool {
 		len(engineOption.FindAllString(options, -1)) == len(innoDBOption.FindAllString(options, -1))
 }
 
+// commentedAttributes says whether the executable comments up to the end of the definitions are nothing but attributes,
+// within them.
+func (st *statement) commentedAttributes(open, closing int) bool {
+	if st.executable < st.toks[open].start {
+		return false
+	}
+	for i := open; i < closing; i++ {
+		blank := tidbAttribute.ReplaceAllString(st.text[st.toks[i].end:st.toks[i+1].start], "")
+		if strings.Contains(blank, "!") {
+			return false
+		}
+	}
+	return true
+}
+
 var (
+	tidbAttribute = regexp.MustCompile(`/\*T!(\[\w+(,\w+)*\])?[\w\s=]*(\(\d+(,\s*\d+)?\))?\s*\*/`)
 	unlikeOptions = regexp.MustCompile(`\b(select|with|values|table|as|system|versioning)\b`)
 	engineOption  = regexp.MustCompile(`\bengine\b`)
 	innoDBOption  = regexp.MustCompile("\\bengine\\s*=?\\s*['`\"]?innodb\\b")

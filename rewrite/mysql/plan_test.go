@@ -161,6 +161,9 @@ func render(p *rewrite.Plan, full bool) string {
 	for _, h := range p.Hidden {
 		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))
 	}
+	if p.Created != nil {
+		fmt.Fprintf(&b, "\ncreated: %q", p.Created)
+	}
 	from := 0
 	for _, end := range p.Parts {
 		fmt.Fprintf(&b, "\npart: %d-%d", from, end)

@@ -10,7 +10,7 @@ import (
 // refusal gives the reason why the text cannot be looked at more closely; empty when it can.
 func (st *statement) refusal(s *Session) string {
 	switch {
-	case st.executable >= 0 && !st.commentedOptions():
+	case st.executable >= 0 && !st.commentedOptions(s.Dialect):
 		return "executable comment"
 	case !s.lexable(st.text), !st.plainNames(s.utf8()):
 		return "charset"
