@@ -45,6 +45,9 @@ T2 committed RC | u y 0 | r x T1.1`, "violation G1c"},
 	{"circular flow of a read and a write", `
 T1 committed RC | u x 0 | r y T2.2
 T2 committed RC | u x T1.1 | u y 0`, "violation G1c"},
+	{"circular flow of a write and an UPDATE of equal values", `
+T1 committed RC | u x 0 | e y T2.2
+T2 committed RC | u x T1.1 | u y 0`, "violation G1c"},
 	{"lost update", `
 T1 committed RR | r x 0 | u x T2.2
 T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
