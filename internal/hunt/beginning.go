@@ -1,129 +1,172 @@
 package hunt
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/workload/random"
 )
 
-// A beginning is what a reduction may start from. The first steps of its scenario only make rows: so many of them belong
-// into the set-up, if that shows the finding as well.
-type beginning struct {
-	scenario *scenario.Scenario
-	before   int
+// A part is some of an account's steps, and what is known of their order.
+type part struct {
+	of     *account
+	kept   []int         // the steps' places
+	behind map[int][]int // by place: those that it comes behind
 }
 
-// beginnings are what may show a finding again, the smallest first: the finding's own transactions, with the statements on
-// the cycle alone or with all; each on the database as it was first, and behind what others had written until then; at
-// last all that the round sent until then.
-func (r *round) beginnings(f *analyzer.Finding) []beginning {
-	var all []beginning
-	earlier := r.writesBefore(f)
-	for _, of := range []*analyzer.Finding{essential(f), f} {
-		s := report.Scenario(of, r.result.Runs)
-		if s == nil {
+// order has one step come before another.
+func (p *part) order(first, then int) {
+	if first != then {
+		p.behind[then] = append(p.behind[then], first)
+	}
+}
+
+// sorted gives the places of the steps by a time of theirs, but each behind those that it must come behind, as far as these
+// do not contradict each other.
+func (p *part) sorted(at func(*random.Step) time.Time) []int {
+	steps := p.of.steps
+	left := slices.SortedStableFunc(slices.Values(p.kept), func(a, b int) int { return at(&steps[a]).Compare(at(&steps[b])) })
+	waiting := make(map[int]bool, len(left))
+	for _, i := range left {
+		waiting[i] = true
+	}
+	free := func(n int) bool {
+		blocked := slices.ContainsFunc(p.behind[left[n]], func(first int) bool { return waiting[first] })
+		return !blocked && !slices.ContainsFunc(left[:n], func(i int) bool { return steps[i].Session == steps[left[n]].Session })
+	}
+	all := make([]int, 0, len(left))
+	for len(left) > 0 {
+		n := 0
+		for n < len(left) && !free(n) {
+			n++
+		}
+		n %= len(left) // none: the first
+		all, waiting[left[n]] = append(all, left[n]), false
+		left = slices.Delete(left, n, n+1)
+	}
+	return all
+}
+
+// whenSent is when a step was sent.
+func whenSent(x *random.Step) time.Time { return x.Sent }
+
+// whenEnded is when a step had its reply: one that waited for a lock comes behind those that it waited for.
+func whenEnded(x *random.Step) time.Time {
+	if x.Ended.IsZero() {
+		return time.Unix(1<<40, 0)
+	}
+	return x.Ended
+}
+
+// orders gives a scenario of a part for each order that its steps may have been in.
+func (p *part) orders(setup []string) []*scenario.Scenario {
+	first, second := p.sorted(whenEnded), p.sorted(whenSent)
+	all := []*scenario.Scenario{p.of.scenario(setup, first)}
+	if !slices.Equal(first, second) {
+		all = append(all, p.of.scenario(setup, second))
+	}
+	return all
+}
+
+// beginnings are what may show a finding again without what else there was, the smallest first: its own transactions, with
+// the statements on the cycle alone or with all, each on the database as it was first and with the rows that rows made of
+// it by then; at last with what others wrote meanwhile.
+func (a *account) beginnings(f *analyzer.Finding, rows func(a *account, earlier []string) []string) []*scenario.Scenario {
+	small, whole := a.part(f, false), a.part(f, true)
+	if small == nil {
+		return nil
+	}
+	begin, end := a.span(small.kept)
+	setups := [][]string{a.setup}
+	if earlier := a.writesBefore(begin); len(earlier) > 0 {
+		if made := rows(a, earlier); made != nil {
+			setups = append(setups, made)
+		}
+	}
+	var all []*scenario.Scenario
+	for _, p := range []*part{small, whole} {
+		for _, setup := range setups {
+			all = append(all, p.orders(setup)...)
+		}
+	}
+	whole.kept = append(whole.kept, a.writersBetween(begin, end, whole.kept)...)
+	slices.Sort(whole.kept)
+	return append(all, whole.orders(setups[len(setups)-1])...)
+}
+
+// until is all that was sent until a finding's transactions had ended.
+func (a *account) until(f *analyzer.Finding) []*scenario.Scenario {
+	p := a.part(f, true)
+	if p == nil {
+		p = &part{of: a}
+	}
+	_, end := a.span(p.kept)
+	p.kept = nil
+	for i := range a.steps {
+		if end.IsZero() || !a.steps[i].Sent.After(end) {
+			p.kept = append(p.kept, i)
+		}
+	}
+	return p.orders(a.setup)
+}
+
+// isWrite says whether a step changed rows, as far as its verb tells.
+func isWrite(x *random.Step) bool {
+	verb, _, _ := strings.Cut(x.SQL, " ")
+	return x.Error == "" && slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "REPLACE"}, verb)
+}
+
+// commit gives when a transaction committed; zero where it did not.
+func (a *account) commit(places []int) time.Time {
+	last := &a.steps[places[len(places)-1]]
+	if last.Error != "" || last.SQL != "COMMIT" && len(places) > 1 {
+		return time.Time{}
+	}
+	return last.Ended
+}
+
+// writesBefore are the writes of the transactions that had committed by a time, in the order of the commits.
+func (a *account) writesBefore(begin time.Time) []string {
+	var all []string
+	byCommit := slices.SortedFunc(maps.Values(a.txns), func(x, y []int) int {
+		return cmp.Or(a.commit(x).Compare(a.commit(y)), x[0]-y[0])
+	})
+	for _, places := range byCommit {
+		if at := a.commit(places); at.IsZero() || !at.Before(begin) {
 			continue
 		}
-		s.Setup, s.Tables = r.generator.Setup(), nil // a replay has another database
-		all = append(all, beginning{scenario: s})
-		if len(earlier) > 0 {
-			behind := *s
-			behind.Sessions = slices.Concat([]scenario.Session{{Name: before}}, s.Sessions)
-			behind.Steps = slices.Concat(earlier, s.Steps)
-			all = append(all, beginning{&behind, len(earlier)})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b beginning) int { return len(a.scenario.Steps) - len(b.scenario.Steps) })
-	return append(all, beginning{scenario: r.scheduleUntil(r.span(f))})
-}
-
-// before is the session that makes rows.
-const before = "before"
-
-// span gives when a finding's transactions began and ended.
-func (r *round) span(f *analyzer.Finding) (begin, end time.Time) {
-	for i, t := range f.Txns() {
-		for _, run := range r.result.Runs {
-			if run.Run != t.ID.Run() {
-				continue
+		for _, i := range places {
+			if isWrite(&a.steps[i]) {
+				all = append(all, a.steps[i].SQL)
 			}
-			if from := run.Started.Add(time.Duration(t.Start)); i == 0 || from.Before(begin) {
-				begin = from
-			}
-			if to := run.Started.Add(time.Duration(t.End)); to.After(end) {
-				end = to
-			}
-		}
-	}
-	return begin, end
-}
-
-// writesBefore are the writes of the transactions that had committed when the first of a finding's began, in the order
-// of the commits.
-func (r *round) writesBefore(f *analyzer.Finding) []scenario.Step {
-	begin, _ := r.span(f)
-	open := make(map[int][]scenario.Step) // by transaction
-	var all []scenario.Step
-	for _, x := range byEnd(r.outcome.Steps) {
-		verb, _, _ := strings.Cut(x.SQL, " ")
-		switch {
-		case x.Error != "" || x.Ended.IsZero() || !x.Ended.Before(begin):
-		case verb == "COMMIT":
-			all = append(all, open[x.Transaction]...)
-		case slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "REPLACE"}, verb):
-			open[x.Transaction] = append(open[x.Transaction], scenario.Step{Session: before, SQL: x.SQL})
 		}
 	}
 	return all
 }
 
-// byEnd gives steps in the order in which they ended.
-func byEnd(steps []random.Step) []random.Step {
-	return slices.SortedStableFunc(slices.Values(steps), func(a, b random.Step) int { return a.Ended.Compare(b.Ended) })
-}
-
-// scheduleUntil is what the round sent until a time, and the ends of the transactions that were open then.
-func (r *round) scheduleUntil(_, end time.Time) *scenario.Scenario {
-	s := r.schedule()
-	n := len(r.outcome.Steps)
-	for n > 0 && r.outcome.Steps[n-1].Sent.After(end) {
-		n--
+// writersBetween are the steps by which transactions wrote that committed in a time, and those that begin and end them. Those of
+// some steps are not among them.
+func (a *account) writersBetween(begin, end time.Time, but []int) []int {
+	var all []int
+	for _, places := range a.txns {
+		at := a.commit(places)
+		if at.Before(begin) || a.steps[places[0]].Sent.After(end) || slices.Contains(but, places[0]) {
+			continue
+		}
+		writes := slices.DeleteFunc(slices.Clone(places), func(i int) bool { return !isWrite(&a.steps[i]) })
+		if len(writes) == 0 {
+			continue
+		}
+		if len(places) > 1 {
+			writes = slices.Concat(places[:1], writes, places[len(places)-1:])
+		}
+		all = append(all, writes...)
 	}
-	s.Steps = s.Steps[:n]
-	return s
-}
-
-// essential is a finding with the statements of its cycle alone, and those that begin and end its transactions.
-func essential(f *analyzer.Finding) *analyzer.Finding {
-	less := *f
-	less.Witness = slices.Clone(f.Witness)
-	for _, t := range f.Txns() {
-		of, stmts := *t, make(map[*history.Stmt]*history.Stmt)
-		of.Stmts = make([]history.Stmt, 0, len(t.Stmts)) // as long: what points into it stays
-		for i := range t.Stmts {
-			if s := &t.Stmts[i]; onCycle(f, s) || s.Kind == history.Begin || s.Kind == history.Commit || s.Kind == history.Rollback {
-				of.Stmts = append(of.Stmts, *s)
-				stmts[s] = &of.Stmts[len(of.Stmts)-1]
-			}
-		}
-		if len(of.Stmts) == 0 {
-			return f
-		}
-		for i := range less.Witness {
-			e := &less.Witness[i]
-			if e.From == t {
-				e.From, e.FromStmt = &of, stmts[e.FromStmt]
-			}
-			if e.To == t {
-				e.To, e.ToStmt = &of, stmts[e.ToStmt]
-			}
-		}
-	}
-	return &less
+	slices.Sort(all)
+	return all
 }

@@ -39,8 +39,17 @@ func unseen(t *testing.T) (*round, *analyzer.Finding) {
 			{Transaction: 2, Session: 1, SQL: "DELETE FROM t", Sent: at(50), Ended: at(60)},
 			{Transaction: 1, SQL: "COMMIT", Sent: at(70), Ended: at(80)},
 			{Transaction: 2, Session: 1, SQL: "ROLLBACK", Sent: at(90), Ended: at(100)},
-			{Transaction: 3, SQL: "UPDATE t SET v = 7", Sent: at(1500), Ended: at(1600)},
-			{Transaction: 4, SQL: "SELECT 1", Sent: at(6000), Ended: at(6100)},
+			{Transaction: 3, SQL: "BEGIN", Sent: at(1000), Ended: at(1001)},
+			{Transaction: 3, SQL: "SELECT 1", Sent: at(1100), Ended: at(1101)},
+			{Transaction: 4, Session: 1, SQL: "BEGIN", Sent: at(1110), Ended: at(1111)},
+			{Transaction: 4, Session: 1, SQL: "UPDATE t SET v = 7", Sent: at(1150), Ended: at(1151)},
+			{Transaction: 4, Session: 1, SQL: "SELECT 1", Sent: at(1190), Ended: at(1191)},
+			{Transaction: 3, SQL: "SELECT v FROM t", Sent: at(1200), Ended: at(1201)},
+			{Transaction: 5, Session: 2, SQL: "INSERT INTO t VALUES (5)", Sent: at(1210), Ended: at(1220)},
+			{Transaction: 4, Session: 1, SQL: "COMMIT", Sent: at(1230), Ended: at(1231)},
+			{Transaction: 3, SQL: "UPDATE t SET v = 7", Sent: at(1300), Ended: at(1301)},
+			{Transaction: 3, SQL: "COMMIT", Sent: at(1400), Ended: at(1401)},
+			{Transaction: 6, SQL: "SELECT 1", Sent: at(6000), Ended: at(6100)},
 		}}}
 	for _, x := range f.Txns() {
 		if x.ID.Run() != r.result.Runs[0].Run {
@@ -50,21 +59,58 @@ func unseen(t *testing.T) (*round, *analyzer.Finding) {
 	return r, f
 }
 
+// What a round's sessions sent, in which order, and what is made of it.
 func TestAReductionBeginsWithLittle(t *testing.T) {
 	r, f := unseen(t)
+	a := r.account("mariadb")
+	made := func(_ *account, earlier []string) []string { return earlier }
 	var got []string
-	for _, b := range r.beginnings(f) {
-		got = append(got, sent(b.scenario))
+	for _, s := range append(a.beginnings(f, made), a.until(f)...) {
+		if len(s.Setup) == 1 {
+			got = append(got, s.Setup[0]+"; "+sent(s))
+			continue
+		}
+		got = append(got, sent(s))
 	}
 	const (
-		cycle = "T1 BEGIN; T2 BEGIN; T2 UPDATE t SET v = 7; T1 SELECT v FROM t; T2 COMMIT; T1 UPDATE t SET v = 7; T1 COMMIT"
-		all   = "T1 BEGIN; T1 SELECT 1; T2 BEGIN; T2 UPDATE t SET v = 7; T2 SELECT 1; T1 SELECT v FROM t; T2 COMMIT; T1 UPDATE t SET v = 7; T1 COMMIT"
-		rows  = "before INSERT INTO t VALUES (1); "
+		cycle     = "S1 BEGIN; S2 BEGIN; S2 UPDATE t SET v = 7; S1 SELECT v FROM t; S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
+		all       = "S1 BEGIN; S1 SELECT 1; S2 BEGIN; S2 UPDATE t SET v = 7; S2 SELECT 1; S1 SELECT v FROM t; S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
+		meanwhile = "S1 BEGIN; S1 SELECT 1; S2 BEGIN; S2 UPDATE t SET v = 7; S2 SELECT 1; S1 SELECT v FROM t; S3 INSERT INTO t VALUES (5); S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
+		rows      = "INSERT INTO t VALUES (1); "
+		before    = "S1 INSERT INTO t VALUES (1); S1 INSERT INTO t VALUES (1); S2 DELETE FROM t; S1 COMMIT; S2 ROLLBACK; "
 	)
-	want := []string{cycle, rows + cycle, all, rows + all,
-		"S1 INSERT INTO t VALUES (1); S1 INSERT INTO t VALUES (1); S2 DELETE FROM t; S1 COMMIT; S2 ROLLBACK; S1 UPDATE t SET v = 7"}
+	want := []string{cycle, rows + cycle, all, rows + all, rows + meanwhile, before + meanwhile}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestStepsAreInTheOrderThatTheDependenciesTell(t *testing.T) {
+	at := func(ns int) time.Time { return time.Unix(0, int64(ns)) }
+	for name, test := range map[string]struct {
+		steps []random.Step
+		order func(*part)
+		want  string
+	}{
+		"a write that was sent before the one that it waited for": {
+			[]random.Step{{SQL: "UPDATE", Sent: at(1), Ended: at(9)}, {Session: 1, SQL: "DELETE", Sent: at(2), Ended: at(3)}, {Session: 1, SQL: "COMMIT", Sent: at(4), Ended: at(5)}},
+			func(*part) {}, "S2 DELETE; S2 COMMIT; S1 UPDATE"},
+		"a reply that came late": {
+			[]random.Step{{SQL: "COMMIT", Sent: at(1), Ended: at(9)}, {Session: 1, SQL: "SELECT", Sent: at(2), Ended: at(5)}, {Session: 1, SQL: "COMMIT", Sent: at(6), Ended: at(7)}},
+			func(p *part) { p.order(0, 1) }, "S1 COMMIT; S2 SELECT; S2 COMMIT"},
+		"what contradicts itself": {
+			[]random.Step{{SQL: "SELECT", Sent: at(1), Ended: at(2)}, {Session: 1, SQL: "UPDATE", Sent: at(3), Ended: at(4)}},
+			func(p *part) { p.order(0, 1); p.order(1, 0) }, "S1 SELECT; S2 UPDATE"},
+	} {
+		a := newAccount(nil, test.steps, nil, history.RepeatableRead, "mariadb")
+		p := &part{of: a, behind: make(map[int][]int)}
+		for i := range test.steps {
+			p.kept = append(p.kept, i)
+		}
+		test.order(p)
+		if got := sent(a.scenario(nil, p.sorted(whenEnded))); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
 	}
 }
 

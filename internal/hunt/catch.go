@@ -27,9 +27,18 @@ type Catch struct {
 	// Shown is how often it does, of so many replays.
 	Shown, Replays int
 	File           string // the scenario's, or that of all that the round sent; empty: none was written
-	round          *round
+	seen           []sighting
 	last           uint64 // the last round's seed that showed it
 }
+
+// A sighting is a finding of a catch's kind, and the round that it was in.
+type sighting struct {
+	round   *round
+	finding *analyzer.Finding
+}
+
+// sightings is how many of a catch's are kept: what a replay of one round does not show, that of another may.
+const sightings = 5
 
 // keyOf tells findings apart as IsoRel 5.1 does, by the number, order and types of the statements of the transactions
 // involved: here those statements that the cycle goes through, which is what a reduction leaves of them.
@@ -74,10 +83,13 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 	if c := h.tally.seen[key]; c != nil {
 		if c.last != r.seed {
 			c.Seen, c.last = c.Seen+1, r.seed
+			if len(c.seen) < sightings {
+				c.seen = append(c.seen, sighting{r, f})
+			}
 		}
 		return nil
 	}
-	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, round: r, last: r.seed}
+	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, seen: []sighting{{r, f}}, last: r.seed}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
 	h.tally.Levels[r.level].of(f).Unique++
@@ -91,10 +103,10 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 // save writes all that a catch's round sent, and keeps the round.
 func (h *hunter) save(c *Catch, n int) error {
 	c.File = filepath.Join(h.Dir, fmt.Sprintf("%02d-%s.yaml", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ", "-")))
-	if err := write(c.File, c.round.schedule()); err != nil {
+	if err := write(c.File, c.seen[0].round.schedule()); err != nil {
 		return err
 	}
-	return h.keep(c.round)
+	return h.keep(c.seen[0].round)
 }
 
 // keep keeps a round's recording and the report on it, once.

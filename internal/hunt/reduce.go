@@ -3,6 +3,7 @@ package hunt
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,38 +17,60 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// replays is how often a reduced scenario is played to say how surely it shows what it does.
-const replays = 10
-
-// patience bounds the reduction of one finding.
-const patience = 3 * time.Minute
-
-// atOnce is how many findings are reduced at the same time: a replay mostly waits.
-const atOnce = 4
+const (
+	// replays is how often a reduced scenario is played to say how surely it shows what it does, and surely how many of
+	// them should.
+	replays, surely = 10, 9
+	// few is how large a scenario is at most that is small enough.
+	fewTransactions, fewStatements = 3, 8
+	// patience bounds a stage of one reduction, stages how many there are as long as each makes it smaller.
+	patience, stages = 3 * time.Minute, 4
+	// atOnce is how many findings are reduced at the same time: a replay mostly waits.
+	atOnce = 4
+	// attempts is how many findings of a kind are looked at for each that is wanted.
+	attempts = 3
+)
 
 // reduceAll makes what was found small: so many of each anomaly, class and level as Options say, those of the fewest
-// transactions and statements.
+// transactions and statements that a replay shows.
 func (h *hunter) reduceAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)
-	taken := make(map[string]int)
+	kinds := make(map[string][]*Catch)
 	for _, c := range slices.SortedStableFunc(slices.Values(h.tally.Catches), func(a, b *Catch) int { return a.weight() - b.weight() }) {
 		kind := fmt.Sprint(c.Finding.Class, c.Finding.Anomaly, c.Level)
-		if taken[kind]++; taken[kind] > h.Reduce {
-			continue
-		}
+		kinds[kind] = append(kinds[kind], c)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			if err := h.reduce(ctx, c); err != nil {
-				cancel(fmt.Errorf("reduce %q: %w", c.Key, err))
+			if err := h.reduceSome(ctx, kinds[kind]); err != nil {
+				cancel(err)
 			}
 		})
 	}
 	all.Wait()
 	return context.Cause(ctx)
+}
+
+// reduceSome makes the first of some catches small, as many as Options say.
+func (h *hunter) reduceSome(ctx context.Context, catches []*Catch) error {
+	small := 0
+	for _, c := range catches[:min(len(catches), attempts*h.Reduce)] {
+		if small == h.Reduce {
+			break
+		}
+		if err := h.reduce(ctx, c); err != nil {
+			return fmt.Errorf("reduce %q: %w", c.Key, err)
+		}
+		if c.Scenario != nil {
+			small++
+		}
+	}
+	return nil
 }
 
 // say writes a line to the log.
@@ -57,57 +80,147 @@ func (h *hunter) say(format string, args ...any) {
 	fmt.Fprintf(h.Log, format+"\n", args...)
 }
 
-// reduce makes a catch's scenario, out of the first beginning that shows it: the same anomaly, by statements of the same
-// kinds.
+// reduce makes a catch's scenario, out of the first of its sightings that comes out small and sure: the same anomaly, by
+// statements of the same kinds.
 func (h *hunter) reduce(ctx context.Context, c *Catch) error {
-	shows := Shows(h.stage, c.Level.Level, func(f *analyzer.Finding) bool { return keyOf(f, c.Level) == c.Key })
-	for _, b := range c.round.beginnings(c.Finding) {
-		whole, err := h.shown(ctx, b, c.Level.Level, shows)
+	tried := 0
+	for _, seen := range c.seen {
+		whole, err := h.again(ctx, c, seen)
 		if err != nil {
 			return err
 		}
 		if whole == nil {
 			continue
 		}
-		small, tried, err := Reduce(ctx, whole, c.Level.Level, c.Finding.Anomaly, shows)
-		if err != nil {
+		small, n, err := h.small(ctx, c, whole)
+		if tried += n; err != nil {
 			return err
 		}
-		c.Scenario, c.Shown, c.Replays = small.Scenario, small.Shown, replays
-		h.say("%s (seed %d): %s after %d tries; shown %d times of %d", c.Key, c.Seed, c.size(), tried, c.Shown, replays)
-		if c.File == "" {
-			return nil
+		if c.Scenario == nil || small.better(&Reduced{c.Scenario, c.Shown}) {
+			c.Scenario, c.Shown, c.Replays = small.Scenario, small.Shown, replays
 		}
-		return write(c.File, c.Scenario)
+		if small.good() {
+			break
+		}
 	}
-	h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
-	return nil
+	if c.Scenario == nil {
+		h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
+		return nil
+	}
+	h.say("%s (seed %d): %s after %d tries; shown %d times of %d", c.Key, c.Seed, c.size(), tried, c.Shown, replays)
+	if c.File == "" {
+		return nil
+	}
+	return write(c.File, c.Scenario)
 }
 
-// shown gives a beginning's scenario if it shows what is looked for, the rows made in its set-up if that does as well; nil
-// if it does not.
-func (h *hunter) shown(ctx context.Context, b beginning, level history.Level, shows reduce.Shows) (*scenario.Scenario, error) {
-	if ok, err := shows(ctx, b.scenario); err != nil || !ok {
+// small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds may
+// come out small as another of its anomaly.
+func (h *hunter) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
+	level, anomaly := c.Level.Level, c.Finding.Anomaly
+	best, tried, err := Reduce(ctx, whole, level, anomaly, Shows(h.stage, level, c.is))
+	if err != nil || best.good() {
+		return best, tried, err
+	}
+	other, n, err := Reduce(ctx, best.Scenario, level, anomaly, Shows(h.stage, level, Like(anomaly, c.Finding.Class)))
+	if err == nil && other.better(best) {
+		best = other
+	}
+	return best, tried + n, err
+}
+
+// is says whether a finding is of a catch's kind.
+func (c *Catch) is(f *analyzer.Finding) bool { return keyOf(f, c.Level) == c.Key }
+
+// again gives a scenario that shows a catch as a round did, as small a one as there is; nil where none does.
+func (h *hunter) again(ctx context.Context, c *Catch, seen sighting) (*scenario.Scenario, error) {
+	a, rows := seen.round.account(h.stage.Server.Engine), h.rows(ctx, seen.round)
+	p, err := h.first(ctx, c, a.beginnings(seen.finding, rows))
+	if p == nil && err == nil {
+		p, err = h.first(ctx, c, a.until(seen.finding))
+	}
+	if p == nil || err != nil {
 		return nil, err
 	}
-	if b.before == 0 {
-		return b.scenario, nil
-	}
-	p, err := h.stage.Play(ctx, b.scenario.At(), level)
-	if err != nil {
-		return nil, err
-	}
-	inSetup := *b.scenario
-	inSetup.Setup, inSetup.Steps = slices.Clone(b.scenario.Setup), b.scenario.Steps[b.before:]
-	for _, r := range p.Trace.Results[:b.before] {
-		if r.Status != replay.Failed {
-			inSetup.Setup = append(inSetup.Setup, r.SQL)
+	if !isSmall(p.Scenario) {
+		// In a replay one statement follows the other: what it did is known better than what the round did.
+		f := p.Result.Findings[slices.IndexFunc(p.Result.Findings, c.is)]
+		less, err := h.first(ctx, c, accountOf(p).beginnings(f, rows))
+		if err != nil {
+			return nil, err
+		}
+		if less != nil {
+			p = less
 		}
 	}
-	if ok, err := shows(ctx, &inSetup); err != nil || ok {
-		return &inSetup, err
+	p.Scenario.Name = fmt.Sprintf("seed %d", seen.round.seed)
+	return p.Scenario, nil
+}
+
+// first plays scenarios until one shows a catch.
+func (h *hunter) first(ctx context.Context, c *Catch, all []*scenario.Scenario) (*stage.Performance, error) {
+	for _, s := range all {
+		p, err := play(ctx, h.stage, s, c.Level.Level)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && slices.ContainsFunc(p.Result.Findings, c.is) {
+			return p, nil
+		}
 	}
-	return b.scenario, nil
+	return nil, nil
+}
+
+// rows gives what makes a round's database as writes have left it: its set-up with the rows that are read there. It is nil
+// where that cannot be told.
+func (h *hunter) rows(ctx context.Context, r *round) func(*account, []string) []string {
+	return func(a *account, earlier []string) []string {
+		s := &scenario.Scenario{Setup: a.setup, Sessions: []scenario.Session{{Name: "before"}}}
+		for _, sql := range slices.Concat(earlier, r.generator.Sweep()) {
+			s.Steps = append(s.Steps, scenario.Step{Session: "before", SQL: sql})
+		}
+		p, err := play(ctx, h.stage, s, r.level.Level)
+		if err != nil || p == nil {
+			return nil
+		}
+		var tables [][][]*string
+		for _, swept := range p.Trace.Results[len(earlier):] {
+			if swept.Status != replay.OK {
+				return nil
+			}
+			tables = append(tables, texts(swept.Rows))
+		}
+		return r.generator.Refill(tables)
+	}
+}
+
+// texts are rows as texts; nil is NULL.
+func texts(rows [][]replay.Value) [][]*string {
+	all := make([][]*string, len(rows))
+	for i, row := range rows {
+		all[i] = make([]*string, len(row))
+		for j := range row {
+			if !row[j].Null {
+				all[i][j] = &row[j].Text
+			}
+		}
+	}
+	return all
+}
+
+// play plays a scenario at a level; it gives nil where that is not possible.
+func play(ctx context.Context, s *stage.Stage, sc *scenario.Scenario, level history.Level) (*stage.Performance, error) {
+	p, err := s.Play(ctx, sc.At(), level)
+	if err == nil {
+		return p, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if _, gone := engine.Identify(ctx, s.Target()); gone != nil {
+		return nil, fmt.Errorf("play a part of it: %w", gone)
+	}
+	return nil, nil // what was left out was needed: a table, a session's end
 }
 
 // Like says that a finding is of an anomaly and class.
@@ -118,49 +231,7 @@ func Like(anomaly analyzer.Anomaly, class analyzer.Class) func(*analyzer.Finding
 // Shows says whether a scenario's replay has a finding that is wanted.
 func Shows(s *stage.Stage, level history.Level, wanted func(*analyzer.Finding) bool) reduce.Shows {
 	return func(ctx context.Context, sc *scenario.Scenario) (bool, error) {
-		p, err := s.Play(ctx, sc.At(), level)
-		if err != nil {
-			if ctx.Err() != nil {
-				return false, context.Cause(ctx)
-			}
-			if _, gone := engine.Identify(ctx, s.Target()); gone != nil {
-				return false, fmt.Errorf("play a part of it: %w", gone)
-			}
-			return false, nil // what was left out was needed: a table, a session's end
-		}
-		return slices.ContainsFunc(p.Result.Findings, wanted), nil
+		p, err := play(ctx, s, sc, level)
+		return p != nil && slices.ContainsFunc(p.Result.Findings, wanted), err
 	}
-}
-
-// A Reduced is a scenario made small, and how surely it shows what it does.
-type Reduced struct {
-	Scenario *scenario.Scenario
-	Shown    int // of ten replays
-}
-
-// Reduce makes a scenario small that shows an anomaly at a level, with at most three minutes' work, and says how many were
-// tried.
-func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly, shows reduce.Shows) (*Reduced, int, error) {
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	small, tried, err := reduce.Reduce(limited, whole, shows)
-	if err != nil && limited.Err() == nil || ctx.Err() != nil {
-		return nil, tried, err
-	}
-	out := &Reduced{Scenario: small}
-	for range replays {
-		ok, err := shows(ctx, small)
-		if err != nil {
-			return nil, tried, err
-		}
-		if ok {
-			out.Shown++
-		}
-	}
-	small.Name, small.From = string(anomaly), whole.Name
-	for i := range small.Sessions {
-		small.Sessions[i].Level = level.String()
-	}
-	small.Expect = scenario.Outcome{Anomalies: []string{string(anomaly)}}
-	return out, tried, nil
 }

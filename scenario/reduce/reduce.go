@@ -140,7 +140,7 @@ func (r *reduction) minimize(n int, with func(left []int) *scenario.Scenario) {
 // transactions drops whole transactions.
 func (r *reduction) transactions() {
 	s := r.best
-	groups := transactionsOf(s.Steps)
+	groups := Transactions(s.Steps)
 	r.minimize(len(groups), func(left []int) *scenario.Scenario {
 		keep := make(map[int]bool)
 		for _, g := range left {
@@ -152,9 +152,9 @@ func (r *reduction) transactions() {
 	})
 }
 
-// transactionsOf groups the numbers of steps by the transactions that they belong to: what a session sends from one
+// Transactions groups the numbers of steps by the transactions that they belong to: what a session sends from one
 // BEGIN to the end of the transaction, and every statement that it sends outside of one.
-func transactionsOf(steps []scenario.Step) [][]int {
+func Transactions(steps []scenario.Step) [][]int {
 	var groups [][]int
 	open := make(map[string]int) // by session
 	for i, x := range steps {
@@ -167,7 +167,7 @@ func transactionsOf(steps []scenario.Step) [][]int {
 		switch word := command(x.SQL); {
 		case begins(word):
 			open[x.Session] = g
-		case word == "COMMIT", word == "ROLLBACK":
+		case ends(word):
 			delete(open, x.Session)
 		}
 	}
@@ -184,12 +184,20 @@ func begins(sql string) bool {
 	return word == "BEGIN" || strings.HasPrefix(word, "BEGIN ") || strings.HasPrefix(word, "START TRANSACTION")
 }
 
+// Bounds says whether a statement begins or ends a transaction.
+func Bounds(sql string) bool {
+	word := command(sql)
+	return begins(word) || ends(word)
+}
+
+func ends(word string) bool { return word == "COMMIT" || word == "ROLLBACK" }
+
 // Count gives how many transactions a scenario has, and how many statements beside those that begin and end them.
 func Count(s *scenario.Scenario) (transactions, statements int) {
-	for _, group := range transactionsOf(s.Steps) {
+	for _, group := range Transactions(s.Steps) {
 		n := 0
 		for _, i := range group {
-			if word := command(s.Steps[i].SQL); !begins(word) && word != "COMMIT" && word != "ROLLBACK" {
+			if !Bounds(s.Steps[i].SQL) {
 				n++
 			}
 		}
@@ -223,7 +231,7 @@ func (r *reduction) steps() {
 func (r *reduction) intoSetup() {
 	for {
 		s := r.best
-		if len(s.Steps) == 0 || len(transactionsOf(s.Steps)[0]) > 1 || begins(s.Steps[0].SQL) {
+		if len(s.Steps) == 0 || len(Transactions(s.Steps)[0]) > 1 || begins(s.Steps[0].SQL) {
 			return
 		}
 		c := *s

@@ -29,6 +29,7 @@ type session struct {
 // connection's own failure.
 type reply struct {
 	result Result
+	at     time.Time
 	err    error
 }
 
@@ -45,13 +46,14 @@ func (s *session) serve() {
 	defer close(s.ended)
 	for sql := range s.jobs {
 		r, err := s.conn.execute(sql, s.prepared)
-		s.replies <- reply{result: r, err: err}
+		s.replies <- reply{result: r, at: time.Now(), err: err}
 	}
 }
 
 // send starts a step. The session must be idle.
 func (s *session) send(r *Result) {
 	s.running, s.replied = r, false
+	r.Sent = time.Now()
 	s.jobs <- r.SQL
 }
 
@@ -68,6 +70,7 @@ func (s *session) receive(ctx context.Context, patience time.Duration) (bool, er
 			return false, fmt.Errorf("step %d (session %s): %w", s.running.N, s.name, got.err)
 		}
 		s.running.take(&got.result)
+		s.running.Ended = got.at
 		s.replied = true
 		return true, nil
 	case <-timer.C:
@@ -95,5 +98,5 @@ func (r *Result) take(outcome *Result) {
 	*r = *outcome
 	r.N, r.Session, r.SQL = place.N, place.Session, place.SQL
 	r.Blocked, r.DoneAfter, r.Queued, r.WaitedFor = place.Blocked, place.DoneAfter, place.Queued, place.WaitedFor
-	r.Held = place.Held
+	r.Held, r.Sent = place.Held, place.Sent
 }

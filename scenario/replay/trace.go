@@ -3,6 +3,7 @@ package replay
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -111,6 +112,8 @@ type Result struct {
 	Tag       string
 	Notices   []Notice
 	TxnFailed bool
+	// Sent and Ended are when the step was sent and when its reply was there; zero where it was not, or never.
+	Sent, Ended time.Time
 	// Sets are the result sets of all its statements, of which Columns and Rows are the last one's; a step that failed has
 	// those before the failure.
 	Sets []Set

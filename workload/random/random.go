@@ -144,6 +144,26 @@ func (g *Generator) Sweep() []string {
 	return all
 }
 
+// Refill gives the set-up with other rows: those that each statement of Sweep gave, as text; nil is NULL.
+func (g *Generator) Refill(rows [][][]*string) []string {
+	var all []string
+	for _, sql := range g.setup {
+		if !strings.HasPrefix(sql, "INSERT") {
+			all = append(all, sql)
+		}
+	}
+	for i, t := range g.tables {
+		inserts, next := t.refill(rows[i])
+		for j := range all {
+			if next > firstIdentity && strings.HasPrefix(all[j], "CREATE TABLE "+t.name+" ") {
+				all[j] = strings.Replace(all[j], identity(firstIdentity), identity(next), 1)
+			}
+		}
+		all = append(all, inserts...)
+	}
+	return all
+}
+
 // A source draws what one transaction, or the database, is made of.
 type source struct {
 	*rand.Rand

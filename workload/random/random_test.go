@@ -3,8 +3,10 @@ package random
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +83,81 @@ func TestBadProfilesAreRefused(t *testing.T) {
 	if err := (Profile{Weights: map[string]int{"delete": 0}}).Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestADatabaseIsRefilledWithTheRowsThatWereReadOfAnother(t *testing.T) {
+	for _, s := range servers(t) {
+		t.Run(s.engine.Name, func(t *testing.T) {
+			for seed := range uint64(3) {
+				g := New(s.engine, Profile{}, seed)
+				first, second := s.open(s.fresh()), s.open(s.fresh())
+				for _, text := range g.Setup() {
+					if _, err := first.Exec(text); err != nil {
+						t.Fatalf("seed %d: %s: %v", seed, text, err)
+					}
+				}
+				for n := range 10 {
+					for _, text := range g.Transaction(n + 1)[1:] {
+						_, _ = first.Exec(text) // each by itself: constraints refuse some
+					}
+				}
+				want := swept(t, g, first)
+				for _, text := range g.Refill(want) {
+					if _, err := second.Exec(text); err != nil {
+						t.Errorf("seed %d: %s: %v", seed, text, err)
+					}
+				}
+				if got := swept(t, g, second); !reflect.DeepEqual(got, want) {
+					t.Errorf("seed %d: other rows", seed)
+				}
+			}
+		})
+	}
+}
+
+// swept reads every table, its rows in the order of their texts.
+func swept(t *testing.T, g *Generator, db *sql.DB) [][][]*string {
+	t.Helper()
+	var tables [][][]*string
+	for _, text := range g.Sweep() {
+		rows, err := db.Query(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := rows.Columns()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all [][]*string
+		for rows.Next() {
+			row, places := make([]*string, len(columns)), make([]any, len(columns))
+			for i := range row {
+				places[i] = &row[i]
+			}
+			if err := rows.Scan(places...); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, row)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(all, func(a, b []*string) int { return strings.Compare(rowText(a), rowText(b)) })
+		tables = append(tables, all)
+	}
+	return tables
+}
+
+func rowText(row []*string) string {
+	var b strings.Builder
+	for _, v := range row {
+		if v == nil {
+			b.WriteString("NULL,")
+			continue
+		}
+		fmt.Fprintf(&b, "%q,", *v)
+	}
+	return b.String()
 }
 
 // IsoRel's statements are right by construction: but for constraints and each other's doings, they succeed.
