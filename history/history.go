@@ -135,6 +135,19 @@ type Matches struct {
 	Versions  []VersionRef
 }
 
+// A Definition is how a table or view was defined at some time of a run, as the server's catalog said: SQL as package
+// robust/footprint reads it. Of several for one name the last counts, also if the table has gone since.
+type Definition struct {
+	Database string // of PostgreSQL: as Session.Database; of the MySQL family: the schema
+	Name     string // as SQL spells it
+	At       int64  // when it was read; nanoseconds since the run's start
+	SQL      string // the table with its keys; empty for a view
+	// References is what names other tables, to be read once they are all there: foreign keys and triggers, or the view.
+	References string
+	// Missing says why the definitions of Database could not be read; Name, SQL and References are then empty.
+	Missing string
+}
+
 // Kind is a statement's verb, as far as the analysis cares.
 type Kind uint8
 

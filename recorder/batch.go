@@ -20,15 +20,16 @@ const (
 
 // A batch collects what goes to disk at once, all or nothing.
 type batch struct {
-	db      *badger.DB
-	dir     string
-	run     history.Run
-	minFree int64
-	enc     encoder
-	packer  packer
-	strings uint32 // of the dictionary, written or in the batch
-	matches uint32 // likewise
-	counted uint64 // transactions written or in the batch
+	db          *badger.DB
+	dir         string
+	run         history.Run
+	minFree     int64
+	enc         encoder
+	packer      packer
+	strings     uint32 // of the dictionary, written or in the batch
+	matches     uint32 // likewise
+	definitions uint32 // likewise
+	counted     uint64 // transactions written or in the batch
 
 	entries []entry
 	arena   []byte // the keys and values of entries

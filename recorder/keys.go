@@ -10,13 +10,14 @@ import (
 // The key spaces. All numbers in keys are big endian, so that keys sort by run, session and counter;
 // counters of one session grow with time.
 const (
-	keyRun     = 'r' // run: the run's Info, as JSON
-	keyCount   = 'n' // run: how many transactions of the run the recording holds
-	keySession = 's' // run, session: a session
-	keyTxn     = 't' // run, session, counter: a transaction
-	keyChunk   = 'c' // run, session, counter, number: a part of a transaction's value
-	keyString  = 'd' // run, number: a string of the run's dictionary
-	keyMatches = 'm' // run, number: history.Matches
+	keyRun        = 'r' // run: the run's Info, as JSON
+	keyCount      = 'n' // run: how many transactions of the run the recording holds
+	keySession    = 's' // run, session: a session
+	keyTxn        = 't' // run, session, counter: a transaction
+	keyChunk      = 'c' // run, session, counter, number: a part of a transaction's value
+	keyString     = 'd' // run, number: a string of the run's dictionary
+	keyMatches    = 'm' // run, number: history.Matches
+	keyDefinition = 'f' // run, number: history.Definition
 )
 
 func appendRunKey(b []byte, space byte, run history.Run) []byte {
@@ -74,6 +75,8 @@ func keyName(key []byte) string {
 		return fmt.Sprintf("string %d of run %s", numbers[1], run())
 	case key[0] == keyMatches && n == 2:
 		return fmt.Sprintf("matches %d of run %s", numbers[1], run())
+	case key[0] == keyDefinition && n == 2:
+		return fmt.Sprintf("definition %d of run %s", numbers[1], run())
 	case key[0] == keyRun && n == 1:
 		return fmt.Sprintf("description of run %s", run())
 	case key[0] == keyCount && n == 1:

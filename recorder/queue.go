@@ -8,13 +8,14 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An item waits in the queue to be written: a transaction, a session, what matches a predicate, or a request to flush.
+// An item waits in the queue to be written: a transaction, a session, what matches a predicate, how a table was defined, or a request to flush.
 type item struct {
-	txn     *history.Txn
-	session *history.Session
-	matches *history.Matches
-	flushed chan<- error // gets one answer once everything before the item is durable
-	size    int64
+	txn        *history.Txn
+	session    *history.Session
+	matches    *history.Matches
+	definition *history.Definition
+	flushed    chan<- error // gets one answer once everything before the item is durable
+	size       int64
 }
 
 // A queue hands items from many goroutines to one, in order, and bounds the memory that they take.

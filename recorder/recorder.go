@@ -22,7 +22,8 @@
 // Writing: writer.go takes events through queue.go, encode.go (with dictionary.go, rowid.go and place.go) makes
 // values of them, pack.go compresses these, batch.go puts them to disk under the keys of keys.go. store.go
 // opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space. Reading: reader.go streams and lookup.go
-// finds single transactions, both through decode.go; snapshot.go lets others read what is being written.
+// finds single transactions, both through decode.go; snapshot.go lets others read what is being written. matches.go and
+// definitions.go do both for what is there beside transactions.
 //
 // # Format
 //

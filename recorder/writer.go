@@ -385,6 +385,8 @@ func (w *Writer) addOne(it *item) error {
 		w.batch.session(it.session)
 	case it.matches != nil:
 		w.batch.addMatches(it.matches)
+	case it.definition != nil:
+		w.batch.addDefinition(it.definition)
 	}
 	w.bytes.Store(w.batch.written)
 	if w.batch.full() {

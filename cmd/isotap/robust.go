@@ -21,7 +21,7 @@ for each; and, where they are not safe, an execution that shows it (docs/robustn
 
 FILE is of programs in SQL (docs/robustness.md has the format); --schema names a file that defines their tables,
 --upstream a database that has them. With --recording the programs are those behind the transactions of a recording that
-has values (--record-values). --builtin takes the benchmarks of the literature: smallbank, tpcc, auction, or auction:N with N
+has values (--record-values), and which says how its tables were defined. --builtin takes the benchmarks of the literature: smallbank, tpcc, auction, or auction:N with N
 items.
 
 Exit status:
@@ -59,12 +59,12 @@ func robustCommand() *cobra.Command {
 		Use:     "robust [FILE...]",
 		Short:   "Say which transaction programs are safe at a weaker isolation level",
 		Long:    robustHelp,
-		Example: "  isotap robust programs.sql --schema schema.sql\n  isotap robust --recording ./rec --upstream postgres://postgres@127.0.0.1/shop\n  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n  isotap robust --builtin auction:100",
+		Example: "  isotap robust programs.sql --schema schema.sql\n  isotap robust --recording ./rec\n  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n  isotap robust --builtin auction:100",
 	}
 	f := c.Flags()
 	f.StringSliceVar(&o.from.Recordings, "recording", nil, "take the programs behind the transactions of this recording")
-	f.StringVar(&o.from.Schema, "schema", "", "file that defines the tables (CREATE TABLE, ALTER TABLE ... ADD); with --upstream: what it lacks, foreign keys for one")
-	f.StringVar(&o.upstream, "upstream", "", "database that has the tables, as a URL")
+	f.StringVar(&o.from.Schema, "schema", "", "file that defines the tables (CREATE TABLE, ALTER TABLE ... ADD); with --upstream or --recording: what these lack, foreign keys for one")
+	f.StringVar(&o.upstream, "upstream", "", "database that has the tables, as a URL; in place of what a recording says of them")
 	f.StringVar(&o.from.Dialect, "dialect", "", "of FILE: postgresql or mysql (default: that of --upstream, or the one that reads them)")
 	f.IntVar(&o.from.MinCalls, "min-calls", 1, "of a recording: leave out programs with fewer calls")
 	f.StringVar(&o.builtin, "builtin", "", "programs of the literature: smallbank, tpcc, auction or auction:N")

@@ -52,7 +52,9 @@ func workloadCommand() *cobra.Command {
 	f.DurationVar(&o.Config.Think, "think", workload.DefaultThink, "time between reading and writing, and up to as much again")
 	f.Uint64Var(&o.Config.Seed, "seed", 1, "chooses what the clients do")
 	f.IntVar(&o.Scale, "scale", o.Scale, "how much there is of everything")
+	f.StringVar(&o.Recording, "recording", "", "keep what is recorded in this directory, for isotap analyze and isotap robust")
 	f.BoolVar(&o.Plant, "plant", false, "plant a mistake in a workload that has none")
+	must(c.MarkFlagDirname("recording"))
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := out.check(); err != nil {
 			return err

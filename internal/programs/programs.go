@@ -1,5 +1,5 @@
 // Package programs is where `isotap robust` has its programs from: files (robust/program), or recordings (robust/mining),
-// with the definitions of their tables from a file, a live database (robust/definitions) or both. It says of either what is
+// with the definitions of their tables from a file, a live database (robust/definitions), a recording, or several of these. It says of either what is
 // not covered, and what of the algorithms' assumptions (5.4 of the paper) the engine does not keep.
 package programs
 
@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Files      []string // of programs
 	Recordings []string // directories, in place of files
-	// Schema is a file of definitions, added to those of Upstream where that is set.
+	// Schema is a file of definitions, added to those of Upstream where that is set, or else of the recordings.
 	Schema   string
 	Upstream *catalog.Target
 	// Dialect is postgresql or mysql; empty: that of the upstream or the recording, or the one that reads all files.
@@ -42,7 +42,7 @@ type Programs struct {
 
 // Load gives the programs, with notes on what is not covered.
 func Load(ctx context.Context, o Options) (*Programs, error) {
-	if o.Schema == "" && o.Upstream == nil {
+	if o.Schema == "" && o.Upstream == nil && len(o.Recordings) == 0 {
 		return nil, errors.New("the tables are not known: --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them")
 	}
 	if len(o.Recordings) > 0 {
@@ -79,7 +79,7 @@ func (o *Options) read(ctx context.Context) (*Programs, error) {
 }
 
 func (o *Options) compile(ctx context.Context, family footprint.Family, sources []program.Source) (*Programs, error) {
-	tables, err := o.tables(ctx, family)
+	tables, err := o.tables(ctx, family, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +113,12 @@ func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := o.tables(ctx, family)
+	tables, err := o.tables(ctx, family, readers)
 	if err != nil {
 		return nil, err
+	}
+	if len(tables.schema.Tables()) == 0 {
+		return nil, noTables(tables.remarks)
 	}
 	mined, err := mining.Mine(all(ctx, readers), mining.Options{Family: family, Schema: tables.schema, MinCalls: o.MinCalls})
 	if err != nil {
@@ -128,6 +131,15 @@ func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 	w.Name = strings.Join(o.Recordings, ", ")
 	w.Notes = append(append(tables.remarks, evidence(mined)...), Unkept(family, w)...)
 	return &Programs{w, family, tables.text}, nil
+}
+
+// noTables is the error of recordings whose tables are not known.
+func noTables(remarks []string) error {
+	why := ""
+	if len(remarks) > 0 {
+		why = " (" + remarks[0] + ")"
+	}
+	return fmt.Errorf("the recording does not say how its tables are defined%s: give --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them", why)
 }
 
 // familyOf gives the family of the recordings' server.

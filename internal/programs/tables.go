@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust/definitions"
 	"github.com/isotap/isotap/robust/footprint"
 )
@@ -33,8 +34,9 @@ func (o *Options) families() ([]footprint.Family, error) {
 	return nil, fmt.Errorf("--dialect: %q is none of postgresql, mysql", o.Dialect)
 }
 
-// tables reads the definitions of the tables: the database's, then the file's, which add to them.
-func (o *Options) tables(ctx context.Context, family footprint.Family) (*tables, error) {
+// tables reads the definitions of the tables: the database's, or where none is given those of the recordings, then the file's,
+// which add to them.
+func (o *Options) tables(ctx context.Context, family footprint.Family, recordings []*recorder.Reader) (*tables, error) {
 	t := &tables{schema: &footprint.Schema{}}
 	if o.Upstream != nil {
 		live, err := definitions.Read(ctx, *o.Upstream)
@@ -44,6 +46,8 @@ func (o *Options) tables(ctx context.Context, family footprint.Family) (*tables,
 		if err := t.add(family, "tables of "+o.Upstream.String(), live); err != nil {
 			return nil, err
 		}
+	} else if err := t.recorded(ctx, family, recordings); err != nil {
+		return nil, err
 	}
 	if o.Schema != "" {
 		text, err := os.ReadFile(o.Schema)

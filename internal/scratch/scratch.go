@@ -26,9 +26,11 @@ type Options struct {
 	Database string // its name; one that is there is made anew
 	// Recording is the directory of the recording, which stays; empty: it is a temporary one.
 	Recording  string
-	Columns    bool   // see tap.Options
-	Predicates bool   // see tap.Options
-	Version    string // isotap's own
+	Columns    bool // see tap.Options
+	Predicates bool // see tap.Options
+	// Definitions: see tap.Options.
+	Definitions bool
+	Version     string // isotap's own
 	// Patience is how long making and dropping the database may take; 0: a minute.
 	Patience time.Duration
 }
@@ -78,7 +80,7 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 		}
 	}()
 	target.Database = o.Database
-	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Version: o.Version})
+	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
 	if err != nil {
 		return run, err
 	}

@@ -15,28 +15,17 @@ import (
 // A matching recorder shows a matcher what it records.
 type matching struct {
 	proxy.Recorder
-	matcher *predicate.Matcher
-
-	mu        sync.Mutex
-	databases map[history.SessionID]string
+	matcher   *predicate.Matcher
+	databases databases
 }
 
 func (m *matching) Session(ctx context.Context, s history.Session) error {
-	m.mu.Lock()
-	if s.End == 0 {
-		m.databases[s.ID] = s.Database
-	} else {
-		delete(m.databases, s.ID)
-	}
-	m.mu.Unlock()
+	m.databases.note(s)
 	return m.Recorder.Session(ctx, s)
 }
 
 func (m *matching) Txn(ctx context.Context, t *history.Txn) error {
-	m.mu.Lock()
-	database := m.databases[t.Session]
-	m.mu.Unlock()
-	m.matcher.Add(database, t) // before its recorder owns it
+	m.matcher.Add(m.databases.of(t.Session), t) // before its recorder owns it
 	return m.Recorder.Txn(ctx, t)
 }
 
@@ -45,7 +34,7 @@ const lastMatches = 10 * time.Second
 
 // match begins to hold what is recorded against predicates, and gives the recorder to record with.
 func (t *Tap) match(tester predicate.Tester, log *zap.Logger, started time.Time) *matching {
-	m := &matching{Recorder: t.recorder, matcher: predicate.NewMatcher(tester, t.writer, log), databases: make(map[history.SessionID]string)}
+	m := &matching{Recorder: t.recorder, matcher: predicate.NewMatcher(tester, t.writer, log), databases: newDatabases()}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { m.matcher.Run(ctx, lastMatches, func() int64 { return int64(time.Since(started)) }) })

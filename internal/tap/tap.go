@@ -3,7 +3,8 @@
 //
 // tap.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
 // a tap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go and metrics.go answer on the admin address. environment.go tells
-// a client program where the tap is. analyze.go and recordings.go read what was recorded.
+// a client program where the tap is. definitions.go and predicates.go have the recording hold more than the proxy sees.
+// analyze.go and recordings.go read what was recorded.
 package tap
 
 import (
@@ -50,10 +51,12 @@ type Options struct {
 	// Predicates records by which conditions statements chose rows, and which versions match them. Not for TiDB.
 	Predicates bool
 	Recording  string // the recording's directory
-	Durability recorder.Durability
-	AllowLocal bool   // see proxy.Config
-	Version    string // isotap's own, for the recording
-	Logger     *zap.Logger
+	// Definitions records how the tables are defined that statements use.
+	Definitions bool
+	Durability  recorder.Durability
+	AllowLocal  bool   // see proxy.Config
+	Version     string // isotap's own, for the recording
+	Logger      *zap.Logger
 	// Admin is the address of the admin server (internal/admin); empty: there is none.
 	Admin      string
 	AdminPprof bool // serve profiles there
@@ -91,6 +94,7 @@ type Tap struct {
 	follow    *follow.Server // nil where nobody can follow the recording
 	result    *analyzer.Result
 	settle    func()  // ends the testing of predicates; nil where there is none
+	defined   func()  // ends the recording of definitions; nil where there is none
 	backend   backend // open; nil in mode off
 	proxy     *proxy.Proxy
 	watching  sync.WaitGroup
@@ -185,8 +189,11 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 	if o.Predicates {
 		t.recorder = t.match(tester, o.Logger, cfg.Started)
 	}
-	cfg.Recorder, cfg.Run = t.recorder, t.writer.Run()
 	cfg.Reload = b.reload
+	if o.Definitions {
+		t.define(&o, cfg)
+	}
+	cfg.Recorder, cfg.Run = t.recorder, t.writer.Run()
 	return nil
 }
 
@@ -248,6 +255,9 @@ func (t *Tap) closeRecording() error {
 	}
 	if t.settle != nil {
 		t.settle()
+	}
+	if t.defined != nil {
+		t.defined()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
 	rewritten := t.backend.rewritten(ctx)

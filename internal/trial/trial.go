@@ -22,8 +22,10 @@ const database = "isotap_workload"
 type Options struct {
 	Workload string // one of known.Kinds
 	known.Options
-	Config  workload.Config
-	Version string // isotap's own
+	Config workload.Config
+	// Recording is the directory that keeps what was recorded; empty: it is not kept.
+	Recording string
+	Version   string // isotap's own
 }
 
 // A Trial is a workload that has run.
@@ -41,7 +43,7 @@ func Run(ctx context.Context, target catalog.Target, o Options) (*Trial, error) 
 		return nil, err
 	}
 	t := &Trial{Workload: o.Workload}
-	t.Result, err = scratch.Run(ctx, target, scratch.Options{Database: database, Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
+	t.Result, err = scratch.Run(ctx, target, scratch.Options{Database: database, Recording: o.Recording, Definitions: o.Recording != "", Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
 		if err := setUp(ctx, dsn, w); err != nil {
 			return err
 		}

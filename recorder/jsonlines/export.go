@@ -63,6 +63,12 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 				}
 				e.Matches(&m)
 			}
+			for d, err := range r.Definitions(ctx, runs[0].Run) {
+				if err != nil {
+					return err
+				}
+				e.Definition(&d)
+			}
 			runs = runs[1:]
 		}
 		return e.err

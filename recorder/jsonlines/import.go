@@ -105,6 +105,9 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 		return errors.New("this is what isotap analyze --follow reads, of a part of a run: isotap export writes what can be imported")
 	case l.Session != nil:
 		return i.session(ctx, l.Session)
+	case l.Definition != nil:
+		i.counts.Definitions++
+		return i.writer.Definition(ctx, *l.Definition.read())
 	case l.Matches != nil:
 		m, err := readMatches(l.Matches, i.run)
 		if err != nil {

@@ -18,13 +18,14 @@ const Format = 1
 
 // A line is one line: exactly one field is set.
 type line struct {
-	Isotap  *header  `json:"isotap,omitempty"` // the first line
-	Run     *run     `json:"run,omitempty"`
-	Session *session `json:"session,omitempty"`
-	Matches *matches `json:"matches,omitempty"`
-	Txn     *txn     `json:"txn,omitempty"`
-	After   string   `json:"after,omitempty"` // in a stream only: see Encoder.After
-	End     *end     `json:"end,omitempty"`   // the last line
+	Isotap     *header     `json:"isotap,omitempty"` // the first line
+	Run        *run        `json:"run,omitempty"`
+	Session    *session    `json:"session,omitempty"`
+	Matches    *matches    `json:"matches,omitempty"`
+	Definition *definition `json:"definition,omitempty"`
+	Txn        *txn        `json:"txn,omitempty"`
+	After      string      `json:"after,omitempty"` // in a stream only: see Encoder.After
+	End        *end        `json:"end,omitempty"`   // the last line
 }
 
 type header struct {
@@ -33,10 +34,11 @@ type header struct {
 
 // end counts the lines before it, so that a file that was cut off is noticed.
 type end struct {
-	Runs     int `json:"runs"`
-	Sessions int `json:"sessions"`
-	Txns     int `json:"txns"`
-	Matches  int `json:"matches,omitempty"`
+	Runs        int `json:"runs"`
+	Sessions    int `json:"sessions"`
+	Txns        int `json:"txns"`
+	Matches     int `json:"matches,omitempty"`
+	Definitions int `json:"definitions,omitempty"`
 }
 
 type run struct {
@@ -121,6 +123,15 @@ type matches struct {
 type version struct {
 	Tag    string `json:"tag"`
 	Access int    `json:"access"`
+}
+
+type definition struct {
+	Database   text  `json:"database,omitempty"`
+	Name       text  `json:"name,omitempty"`
+	At         int64 `json:"at"`
+	SQL        text  `json:"sql,omitempty"`
+	References text  `json:"references,omitempty"`
+	Missing    text  `json:"missing,omitempty"`
 }
 
 type stmtError struct {

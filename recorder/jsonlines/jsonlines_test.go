@@ -21,7 +21,7 @@ import (
 )
 
 // save makes a recording of one run and its transactions.
-func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn, matches ...history.Matches) {
+func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn, matches []history.Matches, definitions ...history.Definition) {
 	t.Helper()
 	w, err := recorder.Restore(dir, info, recorder.Options{})
 	if err != nil {
@@ -39,6 +39,11 @@ func save(t *testing.T, dir string, info history.Info, sessions []history.Sessio
 	}
 	for _, m := range matches {
 		if err := w.Matches(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range definitions {
+		if err := w.Definition(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +82,7 @@ func TestRandomHistoriesComeBackAndGiveTheSameAnalysis(t *testing.T) {
 		info.Started, info.Ended = time.Unix(1_700_000_000, 5).UTC(), time.Unix(1_700_000_009, 0).UTC()
 		dir := t.TempDir()
 		was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
-		save(t, was, info, []history.Session{{ID: 1, Client: "c", User: "u", Start: 1, End: 2}}, histgen.Generate(rng, config))
+		save(t, was, info, []history.Session{{ID: 1, Client: "c", User: "u", Start: 1, End: 2}}, histgen.Generate(rng, config), nil)
 		text := export(t, was)
 		if err := jsonlines.Import(t.Context(), strings.NewReader(text), "x", is); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -139,6 +144,8 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	var session history.Session
 	var txn history.Txn
 	var matches history.Matches
+	var definition history.Definition
+	fill(reflect.ValueOf(&definition).Elem(), &n)
 	fill(reflect.ValueOf(&matches).Elem(), &n)
 	fill(reflect.ValueOf(&info).Elem(), &n)
 	fill(reflect.ValueOf(&session).Elem(), &n)
@@ -152,7 +159,7 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	dir := t.TempDir()
 	was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
 	want := txn // the recorder owns what it is given, but does not change it
-	save(t, was, info, []history.Session{session}, []*history.Txn{&txn}, matches)
+	save(t, was, info, []history.Session{session}, []*history.Txn{&txn}, []history.Matches{matches}, definition)
 	if err := jsonlines.Import(t.Context(), strings.NewReader(export(t, was)), "x", is); err != nil {
 		t.Fatal(err)
 	}
@@ -180,6 +187,11 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	for got, err := range r.Txns(t.Context()) {
 		if err != nil || !reflect.DeepEqual(*got, want) {
 			t.Errorf("transaction: %+v, %v; want %+v", got, err, want)
+		}
+	}
+	for got, err := range r.Definitions(t.Context(), info.Run) {
+		if err != nil || got != definition {
+			t.Errorf("definition: %+v, %v; want %+v", got, err, definition)
 		}
 	}
 	for got, err := range r.Matches(t.Context(), info.Run) {

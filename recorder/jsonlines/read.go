@@ -52,6 +52,10 @@ func readTxn(x *txn) (*history.Txn, error) {
 	return t, nil
 }
 
+func (d *definition) read() *history.Definition {
+	return &history.Definition{Database: string(d.Database), Name: string(d.Name), At: d.At, SQL: string(d.SQL), References: string(d.References), Missing: string(d.Missing)}
+}
+
 func readStmt(x *stmt) (s history.Stmt, err error) {
 	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: string(x.Reason), Shape: string(x.Shape), Origin: string(x.Origin), Start: x.Start, End: x.End,
 		Rows: x.Rows, Affected: x.Affected}

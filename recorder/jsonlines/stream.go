@@ -50,6 +50,12 @@ func (e *Encoder) Matches(m *history.Matches) error {
 	return e.line(line{Matches: writeMatches(m)})
 }
 
+// Definition writes how a table was defined, of the last run.
+func (e *Encoder) Definition(d *history.Definition) error {
+	e.counts.Definitions++
+	return e.line(line{Definition: &definition{text(d.Database), text(d.Name), d.At, text(d.SQL), text(d.References), text(d.Missing)}})
+}
+
 // After writes that the stream has none of the last run's transactions up to this one.
 func (e *Encoder) After(id history.TxnID) error { return e.line(line{After: id.String()}) }
 
@@ -81,12 +87,13 @@ func (e *Encoder) line(l line) error {
 
 // An Event is what a line says: one of its fields is set.
 type Event struct {
-	Run     *history.Info
-	Session *history.Session
-	Matches *history.Matches
-	Txn     *history.Txn
-	After   history.TxnID // see Encoder.After
-	End     bool          // it is the last line
+	Run        *history.Info
+	Session    *history.Session
+	Matches    *history.Matches
+	Definition *history.Definition
+	Txn        *history.Txn
+	After      history.TxnID // see Encoder.After
+	End        bool          // it is the last line
 }
 
 // A Decoder reads the lines of an Encoder. It is used by one goroutine.
@@ -145,6 +152,8 @@ func (d *Decoder) event(text []byte) (Event, bool, error) {
 		s := readSession(l.Session)
 		s.Run = d.run
 		return Event{Session: &s}, true, nil
+	case l.Definition != nil:
+		return Event{Definition: l.Definition.read()}, true, nil
 	case l.Matches != nil:
 		m, err := readMatches(l.Matches, d.run)
 		return Event{Matches: &m}, true, err
@@ -164,14 +173,14 @@ func parseLine(b []byte, n int) (l line, err error) {
 		return l, err
 	}
 	set := 0
-	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Txn != nil, l.After != "", l.End != nil} {
+	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Definition != nil, l.Txn != nil, l.After != "", l.End != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set != 1:
-		return l, errors.New("a line has one of isotap, run, session, matches, txn, after, end")
+		return l, errors.New("a line has one of isotap, run, session, matches, definition, txn, after, end")
 	case (n == 1) != (l.Isotap != nil):
 		return l, fmt.Errorf("the first line, and no other, says {\"isotap\":{\"format\":%d}}", Format)
 	case l.Isotap != nil && l.Isotap.Format != Format:

@@ -1,5 +1,5 @@
 // Package definitions reads how the tables of a live database are defined, and writes it as SQL that package footprint reads:
-// columns, keys, foreign keys, views. Columns of isotap's own are left out.
+// columns, keys, foreign keys, triggers, views. Columns of isotap's own are left out, and so are defaults and what triggers do.
 //
 // What the login may not see is not there. Types are spelled as far as it matters here.
 package definitions
@@ -22,29 +22,127 @@ func FamilyOf(target catalog.Target) footprint.Family {
 	return footprint.MySQL
 }
 
+// A Table is how a table or a view is defined.
+type Table struct {
+	Schema, Name string // as the catalog has them
+	Spelled      string // the name as SQL spells it
+	SQL          string // makes the table, with its keys; empty for a view
+	// References is what names other tables: foreign keys and triggers, or the view.
+	References string
+}
+
+// Views says how PostgreSQL's views are read.
+type Views uint8
+
+const (
+	// AsWritten gives their queries. The server locks the tables that they read for the moment (ACCESS SHARE).
+	AsWritten Views = iota
+	// AsUsed gives queries that read the same columns of the same tables. Nothing is locked.
+	AsUsed
+)
+
+// Tables gives the tables and views of the target's database.
+func Tables(ctx context.Context, target catalog.Target, views Views) ([]Table, error) {
+	var tables []Table
+	var err error
+	if target.Family == catalog.PostgreSQL {
+		tables, err = readPostgres(ctx, target, views)
+	} else {
+		tables, err = readMySQL(ctx, target)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the tables of %s: %w", target, err)
+	}
+	return tables, nil
+}
+
 // Read gives the definitions of the tables of the target's database.
 func Read(ctx context.Context, target catalog.Target) (string, error) {
-	read := readMySQL
-	if target.Family == catalog.PostgreSQL {
-		read = readPostgres
-	}
-	text, err := read(ctx, target)
+	tables, err := Tables(ctx, target, AsWritten)
 	if err != nil {
-		return "", fmt.Errorf("reading the tables of %s: %w", target, err)
+		return "", err
 	}
-	return text, nil
+	return Text(tables), nil
+}
+
+// Text writes definitions one after the other, so that each names only what stands before it.
+func Text(tables []Table) string {
+	var b strings.Builder
+	for _, t := range tables {
+		b.WriteString(t.SQL)
+	}
+	for _, t := range tables {
+		b.WriteString(t.References)
+	}
+	return b.String()
 }
 
 // own says whether a column is isotap's.
 func own(column string) bool { return column == rewrite.RowIDColumn || column == rewrite.WListColumn }
 
-// A definition is a CREATE TABLE in the making.
-type definition struct {
-	name     string
+// A reading gathers a database's definitions.
+type reading struct {
+	tables []*Table
+	named  map[string]*Table // the tables, without views, as SQL spells them
+	// elements are those of CREATE TABLE of the last table.
 	elements []string
 }
 
-// write ends it.
-func (d *definition) write(b *strings.Builder) {
-	fmt.Fprintf(b, "CREATE TABLE %s (\n  %s\n);\n", d.name, strings.Join(d.elements, ",\n  "))
+func newReading() reading { return reading{named: make(map[string]*Table)} }
+
+// column adds a column to a table, which is a new one if it is not the last.
+func (r *reading) column(schema, name, spelled, definition string) {
+	if last := r.last(); last == nil || last.Spelled != spelled {
+		r.end()
+		t := &Table{Schema: schema, Name: name, Spelled: spelled}
+		r.tables = append(r.tables, t)
+		r.named[spelled] = t
+	}
+	if definition != "" {
+		r.elements = append(r.elements, definition)
+	}
+}
+
+// end ends the last table.
+func (r *reading) end() {
+	if last := r.last(); last != nil && last.SQL == "" {
+		last.SQL = fmt.Sprintf("CREATE TABLE %s (\n  %s\n);\n", last.Spelled, strings.Join(r.elements, ",\n  "))
+	}
+	r.elements = nil
+}
+
+func (r *reading) last() *Table {
+	if len(r.tables) == 0 {
+		return nil
+	}
+	return r.tables[len(r.tables)-1]
+}
+
+// key adds a statement that makes a key of a table. The table may have gone since columns were read.
+func (r *reading) key(table, statement string) {
+	if t := r.named[table]; t != nil {
+		t.SQL += statement + ";\n"
+	}
+}
+
+// reference adds a statement that makes a foreign key or a trigger of a table, likewise.
+func (r *reading) reference(table, statement string) {
+	if t := r.named[table]; t != nil {
+		t.References += statement + ";\n"
+	}
+}
+
+// view adds a view.
+func (r *reading) view(schema, name, spelled, query string) {
+	r.tables = append(r.tables, &Table{Schema: schema, Name: name, Spelled: spelled,
+		References: fmt.Sprintf("CREATE VIEW %s AS %s;\n", spelled, strings.TrimSuffix(query, ";"))})
+}
+
+// done gives what was gathered.
+func (r *reading) done() []Table {
+	tables := make([]Table, len(r.tables))
+	for i, t := range r.tables {
+		tables[i] = *t
+	}
+	return tables
 }

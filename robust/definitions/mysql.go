@@ -19,32 +19,34 @@ const (
 		FROM information_schema.KEY_COLUMN_USAGE K JOIN information_schema.REFERENTIAL_CONSTRAINTS R
 			ON R.CONSTRAINT_SCHEMA = K.CONSTRAINT_SCHEMA AND R.TABLE_NAME = K.TABLE_NAME AND R.CONSTRAINT_NAME = K.CONSTRAINT_NAME
 		WHERE K.TABLE_SCHEMA = ? AND K.REFERENCED_TABLE_SCHEMA = K.TABLE_SCHEMA ORDER BY K.TABLE_NAME, K.CONSTRAINT_NAME, K.ORDINAL_POSITION`
+	mysqlTriggers = `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
+		WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME`
 	mysqlViews = `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`
 )
 
-// A mysqlReading gathers a database's definitions.
+// A mysqlReading reads a database's definitions.
 type mysqlReading struct {
+	reading
 	conn     *catalog.Conn
 	database string
-	b        strings.Builder
 }
 
-func readMySQL(ctx context.Context, target catalog.Target) (string, error) {
+func readMySQL(ctx context.Context, target catalog.Target) ([]Table, error) {
 	if target.Database == "" {
-		return "", errors.New("the address names no database: write it behind the last /")
+		return nil, errors.New("the address names no database: write it behind the last /")
 	}
 	conn, err := catalog.Connect(ctx, target)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer conn.Close()
-	r := mysqlReading{conn: conn, database: target.Database}
-	for _, part := range []func(context.Context) error{r.tables, r.keys, r.references, r.views} {
+	r := mysqlReading{reading: newReading(), conn: conn, database: target.Database}
+	for _, part := range []func(context.Context) error{r.columns, r.keys, r.foreignKeys, r.triggers, r.views} {
 		if err := part(ctx); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return r.b.String(), nil
+	return r.done(), nil
 }
 
 // rows asks for rows as text.
@@ -66,21 +68,17 @@ func (r *mysqlReading) rows(ctx context.Context, query string) ([][]string, erro
 	return rows, nil
 }
 
-func (r *mysqlReading) tables(ctx context.Context) error {
+func (r *mysqlReading) columns(ctx context.Context) error {
 	rows, err := r.rows(ctx, mysqlColumns)
-	if err != nil {
-		return err
-	}
-	for i := 0; i < len(rows); {
-		d := definition{name: quote(rows[i][0])}
-		for first := i; i < len(rows) && rows[i][0] == rows[first][0]; i++ {
-			if !own(rows[i][1]) {
-				d.elements = append(d.elements, column(rows[i]))
-			}
+	for _, row := range rows {
+		definition := ""
+		if !own(row[1]) {
+			definition = column(row)
 		}
-		d.write(&r.b)
+		r.column(r.database, row[0], quote(row[0]), definition)
 	}
-	return nil
+	r.end()
+	return err
 }
 
 // column defines a column, by what TiDB's parser knows of types.
@@ -106,9 +104,6 @@ func column(row []string) string {
 
 func (r *mysqlReading) keys(ctx context.Context) error {
 	rows, err := r.rows(ctx, mysqlKeys)
-	if err != nil {
-		return err
-	}
 	for i := 0; i < len(rows); {
 		var columns []string
 		whole := true
@@ -122,38 +117,44 @@ func (r *mysqlReading) keys(ctx context.Context) error {
 			kind = "PRIMARY KEY"
 		}
 		if whole {
-			fmt.Fprintf(&r.b, "ALTER TABLE %s ADD %s (%s);\n", quote(first[0]), kind, strings.Join(columns, ", "))
+			table := quote(first[0])
+			r.key(table, fmt.Sprintf("ALTER TABLE %s ADD %s (%s)", table, kind, strings.Join(columns, ", ")))
 		}
 	}
-	return nil
+	return err
 }
 
-func (r *mysqlReading) references(ctx context.Context) error {
+func (r *mysqlReading) foreignKeys(ctx context.Context) error {
 	rows, err := r.rows(ctx, mysqlReferences)
-	if err != nil {
-		return err
-	}
 	for i := 0; i < len(rows); {
 		var columns, references []string
 		first := rows[i]
 		for ; i < len(rows) && rows[i][0] == first[0] && rows[i][1] == first[1]; i++ {
 			columns, references = append(columns, quote(rows[i][2])), append(references, quote(rows[i][4]))
 		}
-		fmt.Fprintf(&r.b, "ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s;\n", quote(first[0]), quote(first[1]),
-			strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "), first[5], first[6])
+		table := quote(first[0])
+		r.reference(table, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s", table, quote(first[1]),
+			strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "), first[5], first[6]))
 	}
-	return nil
+	return err
+}
+
+// triggers tells that they are there, and not what they do.
+func (r *mysqlReading) triggers(ctx context.Context) error {
+	rows, err := r.rows(ctx, mysqlTriggers)
+	for _, row := range rows {
+		table := quote(row[0])
+		r.reference(table, fmt.Sprintf("CREATE TRIGGER %s %s %s ON %s FOR EACH ROW DO 0", quote(row[1]), row[2], row[3], table))
+	}
+	return err
 }
 
 func (r *mysqlReading) views(ctx context.Context) error {
 	rows, err := r.rows(ctx, mysqlViews)
-	if err != nil {
-		return err
-	}
 	for _, row := range rows {
-		fmt.Fprintf(&r.b, "CREATE VIEW %s AS %s;\n", quote(row[0]), row[1])
+		r.view(r.database, row[0], quote(row[0]), row[1])
 	}
-	return nil
+	return err
 }
 
 // quote quotes a name.

@@ -2,13 +2,24 @@ package footprint
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/mysql"
+
+	"github.com/isotap/isotap/robust/sqltoken"
 )
 
 // define takes a definition into the schema.
 func (mysqlReader) define(s *Schema, text string) error {
+	if schema, table, is := triggered(text); is {
+		t, err := s.alterable(schema, table)
+		if err != nil {
+			return err
+		}
+		t.Triggers = true
+		return nil
+	}
 	tree, err := parseMySQL(text)
 	if err != nil {
 		return err
@@ -38,6 +49,24 @@ func (mysqlReader) define(s *Schema, text string) error {
 		s.Add(&Table{Schema: n.ViewName.Schema.O, Name: n.ViewName.Name.O, View: true, definition: q})
 	}
 	return nil
+}
+
+// triggered gives the table of CREATE TRIGGER, which TiDB's grammar does not have. The word is reserved: it is in no other definition.
+func triggered(text string) (schema, table string, is bool) {
+	tokens, err := sqltoken.Scan(text, true)
+	if err != nil || !slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return t.Is("TRIGGER") }) {
+		return "", "", false
+	}
+	on := slices.IndexFunc(tokens, func(t sqltoken.Token) bool { return t.Is("ON") })
+	if on < 0 || on+1 >= len(tokens) {
+		return "", "", false
+	}
+	name := func(t sqltoken.Token) string { return strings.ReplaceAll(strings.Trim(t.Text, "`"), "``", "`") }
+	table = name(tokens[on+1])
+	if on+3 < len(tokens) && tokens[on+2].Is(".") {
+		schema, table = table, name(tokens[on+3])
+	}
+	return schema, table, true
 }
 
 func alterMySQL(s *Schema, n *ast.AlterTableStmt) error {

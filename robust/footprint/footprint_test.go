@@ -209,3 +209,18 @@ func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {
 		}
 	}
 }
+
+func TestTriggersAreKnownByTheirTable(t *testing.T) {
+	for family, trigger := range map[footprint.Family]string{
+		footprint.PostgreSQL: "CREATE TRIGGER audit AFTER UPDATE OR DELETE ON item FOR EACH ROW EXECUTE FUNCTION note();",
+		footprint.MySQL:      "CREATE DEFINER=`root`@`%` TRIGGER `audit` AFTER UPDATE ON `item` FOR EACH ROW DO 0;",
+	} {
+		s, remarks, err := footprint.ReadSchema(family, definitions+trigger)
+		if err != nil || len(remarks) > 0 {
+			t.Fatal(family, remarks, err)
+		}
+		if !s.Table("", "item").Triggers || s.Table("", "shop").Triggers {
+			t.Errorf("%s: the trigger is not that of its table alone", family)
+		}
+	}
+}
