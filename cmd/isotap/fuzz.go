@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -74,10 +75,22 @@ func fuzzCommand() *cobra.Command {
 			if len(o.Levels) == 0 {
 				return fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
 			}
-			if o.ServerLog = nil; on.started != nil {
-				o.ServerLog = on.started.Log
+			o.ServerLog, o.Restart = nil, nil
+			var others []*stage.Stage
+			if on.started != nil {
+				o.ServerLog = func() string { return on.started.Log() }
+				o.Restart = func(context.Context) (*stage.Stage, error) {
+					s, err := on.restart(c, onStage)
+					if err == nil {
+						others = append(others, s)
+					}
+					return s, err
+				}
 			}
 			tally, err := hunt.Run(c.Context(), s, o)
+			for _, s := range others {
+				_ = s.Close() // it fails where the server is gone
+			}
 			if tally == nil {
 				return err
 			}

@@ -44,7 +44,8 @@ func (o *observing) options() (stage.Options, error) {
 // places are the servers that isotap's own clients work on: throw-away ones, or those at URLs.
 type places struct {
 	engines, upstreams []string
-	started            engine.Server // what is being worked on; nil: somebody else's
+	engine             *engine.Engine // of started
+	started            engine.Server  // what is being worked on; nil: somebody else's
 }
 
 // flags adds the flags that say where to do something.
@@ -94,13 +95,29 @@ func (o *places) onThrowAway(c *cobra.Command, name string, do func(catalog.Targ
 	if err != nil {
 		return err
 	}
+	o.engine, o.started = e, s
 	target, err := catalog.ParseTarget(s.URL())
 	if err == nil {
-		o.started = s
 		err = do(target)
-		o.started = nil
 	}
-	return errors.Join(err, s.Stop())
+	err = errors.Join(err, o.started.Stop())
+	o.engine, o.started = nil, nil
+	return err
+}
+
+// restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a stage on another.
+func (o *places) restart(c *cobra.Command, options stage.Options) (*stage.Stage, error) {
+	_ = o.started.Stop() // how it ended is what the hunt tells
+	s, err := o.engine.Start(c.Context(), c.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	o.started = s
+	target, err := catalog.ParseTarget(s.URL())
+	if err != nil {
+		return nil, err
+	}
+	return stage.Open(c.Context(), target, options)
 }
 
 // one says what is wrong where one server is wanted.

@@ -20,7 +20,7 @@ type Abnormality struct {
 	random.Odd
 	Level workload.Isolation
 	Seed  uint64 // of the first round that met it
-	Seen  int    // how often
+	Seen  int    // how often; where the server was gone, in how many rounds
 	Files []string
 }
 
@@ -71,33 +71,38 @@ func (h *hunter) broken(ctx context.Context, r *round, err error) error {
 		odd = r.outcome.Odd
 	}
 	if end != nil {
-		h.over.Store(true)
+		if !h.over.Swap(true) {
+			h.tally.Crashes++ // once for all lanes
+		}
 		odd = append([]random.Odd{{Code: gone, Message: end.Error()}}, odd...)
 	}
 	return h.strange(r, odd)
 }
 
 // strange keeps what a round met that no healthy server does. The first time its schedule is written, its recording, and
-// what the server logged.
+// what the server logged; each time where the server is gone, since the reason may be another one.
 func (h *hunter) strange(r *round, all []random.Odd) error {
 	var files []string
 	for i := range all {
-		key := keyOfOdd(&all[i])
-		a := h.tally.odd[key]
-		if a == nil {
+		a := h.tally.odd[keyOfOdd(&all[i])]
+		known := a != nil
+		if !known {
 			a = &Abnormality{Odd: all[i], Level: r.level, Seed: r.seed}
-			h.tally.odd[key] = a
+			h.tally.odd[keyOfOdd(&all[i])] = a
 			h.tally.Abnormal = append(h.tally.Abnormal, a)
-			h.say("seed %d: ABNORMAL %s: %s", r.seed, a.Code, a.Message)
-			if files == nil && h.Dir != "" {
-				var err error
-				if files, err = h.evidence(r); err != nil {
-					return err
-				}
-			}
-			a.Files = files
 		}
 		a.Seen++
+		if known && a.Code != gone {
+			continue
+		}
+		h.say("seed %d: ABNORMAL %s: %s", r.seed, a.Code, all[i].Message)
+		if files == nil && h.Dir != "" {
+			var err error
+			if files, err = h.evidence(r); err != nil {
+				return err
+			}
+		}
+		a.Files = append(a.Files, files...)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package hunt
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -9,10 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
@@ -99,20 +102,43 @@ func throwAway(t *testing.T) (*testdb.Server, *sql.DB) {
 	return server, admin
 }
 
-func TestACrashedServerIsNoticedAndItsScheduleSaved(t *testing.T) {
-	server, admin := throwAway(t)
-	dir := t.TempDir()
+func TestACrashIsNoticedItsScheduleSavedAndTheHuntGoesOnOnAnotherServer(t *testing.T) {
+	first, admin := throwAway(t)
 	before := runtime.NumGoroutine()
-	tally, text := during(t, server.URL(), admin, Options{Dir: dir, Profile: endless, ServerLog: server.Log},
-		func(*testing.T, []string) { server.Signal(syscall.SIGKILL) })
-	if first := tally.Abnormal[0]; first.Code != gone || !strings.Contains(text, "ABNORMAL  the server is gone: ") {
-		t.Errorf("%+v", first)
+	var crashes sync.WaitGroup
+	crash := func(server *testdb.Server, admin *sql.DB) {
+		crashes.Go(func() {
+			if atWork(t, admin) != nil {
+				server.Signal(syscall.SIGKILL)
+			}
+		})
 	}
-	scheduleSaved(t, dir)
-	if _, err := os.Stat(filepath.Join(dir, "abnormal-1.log")); err != nil {
-		t.Error(err)
+	crash(first, admin)
+	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(), Profile: endless, ServerLog: first.Log}
+	o.Restart = func(context.Context) (*stage.Stage, error) {
+		server, admin := throwAway(t)
+		crash(server, admin)
+		return openStage(t, server.URL()), nil
 	}
-	noneStays(t, before)
+	tally, err := Run(t.Context(), openStage(t, first.URL()), o)
+	crashes.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tally.Crashes != 2 || tally.Rounds != 2 {
+		t.Errorf("%d crashes in %d rounds", tally.Crashes, tally.Rounds)
+	}
+	if a := tally.Abnormal[0]; a.Code != gone || a.Seen != 2 || !tally.Failed() {
+		t.Errorf("%+v", a)
+	}
+	scheduleSaved(t, o.Dir)
+	for _, name := range []string{"abnormal-1.log", "recording-1", "abnormal-2.yaml", "recording-2"} {
+		if _, err := os.Stat(filepath.Join(o.Dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	const another = 2 // of the server that was started
+	noneStays(t, before+another)
 }
 
 // noneStays waits until the round's goroutines have ended: a few are the stage's and the test's own.

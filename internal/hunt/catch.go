@@ -93,6 +93,9 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
 	h.tally.Levels[r.level].of(f).Unique++
+	for _, beyond := range h.tally.beyond(f) {
+		beyond.Unique++
+	}
 	h.say("seed %d: %s", r.seed, key)
 	if h.Dir == "" {
 		return nil

@@ -4,7 +4,7 @@
 // others), made small by scenario/reduce.
 //
 // hunt.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
-// small; abnormal.go is what no healthy server does.
+// small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
 package hunt
 
 import (
@@ -36,8 +36,11 @@ type Options struct {
 	Patience time.Duration
 	// ServerLog gives the end of what the server logged; nil where nobody knows.
 	ServerLog func() string
-	Version   string // isotap's own
-	Log       io.Writer
+	// Restart gives a stage on a server in the place of the one that is gone, when nothing works on that one any more. Its giver
+	// closes it, after Run. Nil: the hunt ends with its server.
+	Restart func(context.Context) (*stage.Stage, error)
+	Version string // isotap's own
+	Log     io.Writer
 	// Progress is called after each round, if it is not nil.
 	Progress func(*Tally)
 }
@@ -48,12 +51,13 @@ type hunter struct {
 	stage *stage.Stage
 	mu    sync.Mutex // for tally, and what it holds
 	tally *Tally
-	log   sync.Mutex  // for Log
-	over  atomic.Bool // there is no server any more
+	log   sync.Mutex   // for Log
+	over  atomic.Bool  // there is no server any more
+	next  atomic.Int64 // how many rounds have begun
 }
 
-// Run hunts on a stage's server until the duration is over, the rounds are, the server is gone, or ctx ends: all that is no
-// error.
+// Run hunts on a stage's server until the duration is over, the rounds are, the server is gone for good, or ctx ends: all that
+// is no error.
 func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
@@ -68,7 +72,7 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 		}
 	}
 	h := &hunter{Options: o, stage: s, tally: newTally(s.Server, o.Levels)}
-	err := h.rounds(ctx)
+	err := h.hunt(ctx)
 	if err == nil && o.Reduce > 0 && !h.over.Load() {
 		err = h.reduceAll(ctx)
 	}
@@ -78,36 +82,60 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 	return h.tally, err
 }
 
-// rounds runs rounds until there are enough, as many at once as there are lanes.
-func (h *hunter) rounds(ctx context.Context) error {
+// hunt runs rounds until there are enough, on one server after the other where they crash and can be started.
+func (h *hunter) hunt(ctx context.Context) error {
+	began := time.Now()
+	defer func() { h.tally.Hunted = time.Since(began) }()
+	hunting, cancel := ctx, context.CancelFunc(func() {})
 	if h.Duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.Duration)
-		defer cancel()
+		hunting, cancel = context.WithTimeout(ctx, h.Duration)
 	}
+	defer cancel()
+	for {
+		if err := h.rounds(hunting); err != nil || !h.over.Load() {
+			return err
+		}
+		if h.Restart == nil || ctx.Err() != nil || h.Reduce == 0 && (hunting.Err() != nil || !h.more()) {
+			return nil
+		}
+		s, err := h.Restart(ctx)
+		if err != nil {
+			return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
+		}
+		h.stage = s
+		h.over.Store(false)
+	}
+}
+
+// rounds runs rounds until there are enough or the server is gone, as many at once as there are lanes.
+func (h *hunter) rounds(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	began := time.Now()
-	var next atomic.Int64
 	var all sync.WaitGroup
 	for lane := range max(h.Lanes, 1) {
 		all.Go(func() {
-			if err := h.lane(ctx, lane, &next); err != nil {
+			if err := h.lane(ctx, lane); err != nil {
 				fail(err)
 			}
 		})
 	}
 	all.Wait()
-	h.tally.Hunted = time.Since(began)
 	if err := context.Cause(ctx); err != context.DeadlineExceeded {
 		return err
 	}
 	return nil
 }
 
-// lane runs one round after the other in a database of its own. next counts the rounds of all lanes.
-func (h *hunter) lane(ctx context.Context, lane int, next *atomic.Int64) error {
-	for n := int(next.Add(1) - 1); ctx.Err() == nil && !h.over.Load() && (h.Rounds == 0 || n < h.Rounds); n = int(next.Add(1) - 1) {
+// more says whether there are rounds to begin.
+func (h *hunter) more() bool { return h.Rounds == 0 || h.next.Load() < int64(h.Rounds) }
+
+// lane runs one round after the other in a database of its own.
+func (h *hunter) lane(ctx context.Context, lane int) error {
+	for ctx.Err() == nil && !h.over.Load() {
+		n := int(h.next.Add(1) - 1)
+		if h.Rounds > 0 && n >= h.Rounds {
+			return nil
+		}
 		seed := h.Seed + uint64(n)
 		r := h.newRound(seed, h.Levels[n%len(h.Levels)])
 		if err := h.round(ctx, r, databaseOf(lane)); err != nil {

@@ -17,14 +17,18 @@ type Tally struct {
 	Rounds int
 	Random random.Outcome // of all rounds; without steps
 	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed exactly.
-	Kinds    map[history.Kind]analyzer.Observed
-	Reasons  map[string]int
-	Levels   map[workload.Isolation]*LevelTally
-	Catches  []*Catch
-	Abnormal []*Abnormality // what no healthy server does
-	seen     map[string]*Catch
-	odd      map[string]*Abnormality
-	worked   time.Duration // the time in which sessions worked, of all lanes together
+	Kinds   map[history.Kind]analyzer.Observed
+	Reasons map[string]int
+	Levels  map[workload.Isolation]*LevelTally
+	// Aggregated are the findings whose cycle reads by an aggregate, Aborted those that rest on what was rolled back: both are
+	// among those of Levels.
+	Aggregated, Aborted Found
+	Catches             []*Catch
+	Abnormal            []*Abnormality // what no healthy server does
+	Crashes             int            // how often the server was gone
+	seen                map[string]*Catch
+	odd                 map[string]*Abnormality
+	worked              time.Duration // the time in which sessions worked, of all lanes together
 }
 
 // A LevelTally counts what was found at one level.
@@ -90,7 +94,22 @@ func (t *Tally) add(r *round) {
 	at := t.Levels[r.level]
 	for _, f := range r.result.Findings {
 		at.of(f).Times += f.Count
+		for _, beyond := range t.beyond(f) {
+			beyond.Times += f.Count
+		}
 	}
+}
+
+// beyond gives the counts of what a finding shows that is not seen where aggregates and aborted writes are not.
+func (t *Tally) beyond(f *analyzer.Finding) []*Found {
+	var all []*Found
+	if byAggregate(f) {
+		all = append(all, &t.Aggregated)
+	}
+	if byAborted(f) {
+		all = append(all, &t.Aborted)
+	}
+	return all
 }
 
 // transacted counts what a round's sessions did.

@@ -34,11 +34,17 @@ func (t *Tally) Text(w io.Writer) error {
 	t.run(b)
 	t.coverage(b)
 	t.table(b)
+	if t.Aggregated.Times+t.Aborted.Times > 0 {
+		fmt.Fprintf(b, "among them through aggregates: %s, by aborted writes: %s\n", &t.Aggregated, &t.Aborted)
+	}
 	if len(t.Catches) > 0 {
 		fmt.Fprintf(b, "%d unique findings:\n", len(t.Catches))
 	}
 	for _, c := range t.Catches {
 		fmt.Fprintf(b, "  %s; in %d rounds, first with seed %d%s\n", c.Key, c.Seen, c.Seed, c.reduced())
+	}
+	if t.Crashes > 0 {
+		fmt.Fprintf(b, "the server crashed or hung %d times\n", t.Crashes)
 	}
 	for _, a := range t.Abnormal {
 		a.write(b)
