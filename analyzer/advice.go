@@ -141,6 +141,8 @@ func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) str
 		return fmt.Sprintf("Nothing is known of what %s promises at %s.", engineName(s), l)
 	case p.forbids(t.f.Anomaly) && p.Together && t.allAt(l):
 		return fmt.Sprintf("%s forbids %s among its transactions, but others wrote what was not recorded, perhaps in between.", levelOf(s, p, l), t.f.Anomaly)
+	case p.forbids(t.f.Anomaly) && t.allAt(l):
+		return fmt.Sprintf("%s forbids %s, but it rests on a row that a statement did not find, and somebody whom nobody recorded may have taken that row away in the meantime.", levelOf(s, p, l), t.f.Anomaly)
 	case p.forbids(t.f.Anomaly):
 		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.", levelOf(s, p, l), t.f.Anomaly)
 	case p.Snapshot && !p.FirstCommitterWins && slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base()):

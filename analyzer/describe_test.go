@@ -52,6 +52,7 @@ T2 committed RR | u a.1 0 | u b.1 0`,
 		"lost-write":     "T1 committed RC | u x 0\nT2 committed RC | u x 0",
 		"no-level":       "T1 committed ?? | r x 0 | u x T2.1\nT2 committed ?? | u x 0",
 		"mixed":          "T1 committed SR | r x 0 | u x T2.1\nT2 committed ?? | u x 0",
+		"missed-row":     "T1 committed SR | m x 0 | u y 0\nT2 committed SR | m y 0 | u x 0",
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := script(t, text)
