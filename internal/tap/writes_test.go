@@ -102,6 +102,8 @@ type writer struct {
 type change struct {
 	writeCase
 	before, after map[string]string // wLists by "table id"
+	// values before and after it, likewise
+	valuesBefore, valuesAfter map[string]string
 }
 
 // run has both sides run a write on fresh tables.
@@ -113,7 +115,8 @@ func (w *writer) run(write writeCase, prepare bool) change {
 		}
 	}
 	m.b.exec(m.b.direct, "USE "+m.names[1])
-	c := change{writeCase: write, before: w.lists()}
+	c := change{writeCase: write}
+	c.before, c.valuesBefore = w.rows()
 	s := randomStatement{text: write.query, prepared: prepare || len(write.args) > 0}
 	for _, a := range write.args {
 		s.params = append(s.params, a)
@@ -133,15 +136,15 @@ func (w *writer) run(write writeCase, prepare bool) change {
 			t.Errorf("prepared %t, %s: then %s: %s", s.prepared, write.query, q, diff)
 		}
 	}
-	c.after = w.lists()
+	c.after, c.valuesAfter = w.rows()
 	return c
 }
 
-// lists gives the wList of each row.
-func (w *writer) lists() map[string]string {
-	lists := make(map[string]string)
-	for _, table := range []string{"t", "x", "trig"} {
-		rows, err := w.m.b.direct.Query("SELECT isotap_rowid, isotap_wlist FROM " + w.m.names[1] + "." + table)
+// rows gives the wList of each row, and its values.
+func (w *writer) rows() (lists, values map[string]string) {
+	lists, values = make(map[string]string), make(map[string]string)
+	for table, columns := range map[string]string{"t": "id, u, v, s", "x": "id, v", "trig": "id, v"} {
+		rows, err := w.m.b.direct.Query("SELECT isotap_rowid, isotap_wlist, JSON_ARRAY(" + columns + ") FROM " + w.m.names[1] + "." + table)
 		var refused *mysql.MySQLError
 		switch {
 		case errors.As(err, &refused) && refused.Number == 1054:
@@ -149,16 +152,16 @@ func (w *writer) lists() map[string]string {
 		case err != nil:
 			w.t.Fatal(err)
 		}
-		var id, list sql.NullString
+		var id, list, row sql.NullString
 		for rows.Next() {
-			if err := rows.Scan(&id, &list); err != nil {
+			if err := rows.Scan(&id, &list, &row); err != nil {
 				w.t.Fatal(err)
 			}
-			lists[table+" "+id.String] = list.String
+			lists[table+" "+id.String], values[table+" "+id.String] = list.String, row.String
 		}
 		rows.Close()
 	}
-	return lists
+	return lists, values
 }
 
 // check compares the recorded writes with what became of the rows. An exact statement names all of them; no
@@ -188,6 +191,8 @@ func (c *change) check(t *testing.T, txn *history.Txn) (certain int) {
 			if list != was+","+tag {
 				t.Errorf("%s: the list of %s was %s and is %s", c.query, row, was, list)
 			}
+		case c.valuesBefore[row] != c.valuesAfter[row] && st.Observation != history.Opaque:
+			t.Errorf("%s: %s was %s and is %s, and its list is %s still", c.query, row, c.valuesBefore[row], c.valuesAfter[row], list)
 		}
 	}
 	for row, was := range c.before {
@@ -310,6 +315,12 @@ var writes = []writeCase{
 	{query: "UPDATE x SET v = v + 1 WHERE v IN (SELECT id FROM t) OR id > 7", observed: "inexact: subquery"},
 	{query: "UPDATE t SET v = v / 3 WHERE id IN (SELECT v FROM x)", observed: "inexact: subquery", mysql: "opaque: subquery", mariaDB118: "opaque: subquery"},
 	{query: "UPDATE t SET v = v / 3 WHERE id = (SELECT MAX(v) - 6 FROM x)", observed: "inexact: subquery"},
+	{query: "UPDATE t SET v = 200 WHERE id IN (SELECT v FROM x) LIMIT 2", observed: "inexact: subquery", mariaDB118: "opaque: ORDER BY or LIMIT"},
+	{query: "UPDATE t SET v = 200 WHERE id IN (SELECT y.id FROM t y WHERE y.v > 100)", observed: "inexact: subquery", mysql: "-"},
+	{query: "UPDATE t SET v = 200 WHERE id = (SELECT MAX(y.id) FROM t y)", observed: "inexact: subquery", mysql: "-"},
+	{query: "UPDATE t SET v = v + 1 WHERE id <= (SELECT MAX(d.id) FROM (SELECT y.id FROM t y JOIN x ON x.id = y.id) d) AND s > 'a'", observed: "inexact: subquery", mysql: "-"},
+	{query: "UPDATE t SET v = (SELECT MAX(y.v) FROM t y) WHERE id = 2", observed: "opaque: subquery", mysql: "-"},
+	{query: "UPDATE t SET v = 200 WHERE id = (SELECT MAX(y.id) FROM t y WHERE y.v >= t.v) ORDER BY id LIMIT 2", observed: "opaque: ORDER BY or LIMIT", mysql: "-"},
 	{query: "DELETE FROM t WHERE id > 2", observed: "exact"},
 	{query: "DELETE FROM t WHERE v > 100 ORDER BY v DESC LIMIT 2", observed: "exact", mysql: "inexact: captured rows differ from the server's count"},
 	{query: "DELETE FROM t WHERE v > ? ORDER BY id DESC LIMIT 2", args: []int64{100}, observed: "exact"},

@@ -17,18 +17,66 @@ const (
 )
 
 // makesJoin says whether the server may make a join of an UPDATE of one table, which it then evaluates as
-// it does those of several.
+// it does those of several. MariaDB does so wherever a subquery reads that table (MDEV-12137), and otherwise, as MySQL
+// does, to make a semi-join of a subquery in its condition; MySQL leaves those with ORDER BY or LIMIT alone.
 func (pl *planner) makesJoin(n *ast.UpdateStmt) bool {
 	since := uint32(mySQLJoinsUpdate)
 	if pl.session.Dialect == MariaDB {
+		if pl.readsTarget(n) {
+			return true
+		}
 		since = mariaDBJoinsUpdate
+	} else if n.Order != nil || n.Limit != nil {
+		return false
 	}
-	if n.Where == nil || n.Order != nil || n.Limit != nil || pl.session.Version != 0 && pl.session.Version < since {
+	if n.Where == nil || pl.session.Version != 0 && pl.session.Version < since {
 		return false
 	}
 	var v semiJoins
 	n.Where.Accept(&v)
 	return v.found
+}
+
+// readsTarget says whether a subquery of an UPDATE of one table may read that table.
+func (pl *planner) readsTarget(n *ast.UpdateStmt) bool {
+	target, err := onlyTable(n.TableRefs, "")
+	if err != nil {
+		return true
+	}
+	t, _ := pl.table(target)
+	v := targetReads{planner: pl, target: t}
+	n.Accept(&v)
+	return v.found
+}
+
+// targetReads looks for a table in subqueries. One that is not known, such as a view, may be or read that table.
+type targetReads struct {
+	*planner
+	target *rewrite.Table
+	depth  int // of subqueries
+	found  bool
+}
+
+// Enter implements ast.Visitor.
+func (v *targetReads) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.SubqueryExpr:
+		v.depth++
+	case *ast.TableName:
+		if v.depth > 0 {
+			t, why := v.table(n)
+			v.found = v.found || t == v.target || why == "unknown table" || why == "view"
+		}
+	}
+	return n, v.found
+}
+
+// Leave implements ast.Visitor.
+func (v *targetReads) Leave(n ast.Node) (ast.Node, bool) {
+	if _, ok := n.(*ast.SubqueryExpr); ok {
+		v.depth--
+	}
+	return n, true
 }
 
 // semiJoins looks for subqueries of which a server may make a join.
