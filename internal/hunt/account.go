@@ -21,18 +21,28 @@ type account struct {
 	steps []random.Step // in the order in which they were sent
 	runs  []history.Info
 	level history.Level
-	// early says that a transaction's first statement, whatever it is, fixes what its plain reads see (PostgreSQL); of the
-	// others the first plain read does.
-	early bool
+	// fixes says whether a statement, if it is a transaction's first of the kind, fixes what the plain reads see.
+	fixes func(sql string) bool
 	txns  map[int][]int // places of steps by their transaction's number
 }
 
 func newAccount(setup []string, steps []random.Step, runs []history.Info, level history.Level, engine string) *account {
-	a := &account{setup: setup, steps: steps, runs: runs, level: level, early: engine == "postgresql", txns: make(map[int][]int)}
+	a := &account{setup: setup, steps: steps, runs: runs, level: level, fixes: snapshots(engine), txns: make(map[int][]int)}
 	for i := range steps {
 		a.txns[steps[i].Transaction] = append(a.txns[steps[i].Transaction], i)
 	}
 	return a
+}
+
+// snapshots says which statements take an engine's snapshots.
+func snapshots(engine string) func(sql string) bool {
+	switch engine {
+	case "tidb":
+		return func(string) bool { return true } // BEGIN, too
+	case "postgresql":
+		return func(sql string) bool { return !reduce.Bounds(sql) }
+	}
+	return func(sql string) bool { return strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH") }
 }
 
 // account is that of a round.
@@ -112,17 +122,12 @@ func (a *account) part(f *analyzer.Finding, all bool) *part {
 
 // essential says whether a step of a finding's transaction is on the cycle, or begins or ends the transaction.
 func (a *account) essential(f *analyzer.Finding, t *history.Txn, places []int, step int) bool {
-	if reduce.Bounds(a.steps[step].SQL) {
-		return true
+	for i := range t.Stmts {
+		if s := &t.Stmts[i]; places[s.Num-1] == step && onCycle(f, s) {
+			return true
+		}
 	}
-	return slices.ContainsFunc(t.Stmts, func(s history.Stmt) bool { return places[s.Num-1] == step && stmtOnCycle(f, t, s.Num) })
-}
-
-// stmtOnCycle says whether an edge of the witness leaves or enters by a transaction's statement of that number.
-func stmtOnCycle(f *analyzer.Finding, t *history.Txn, num uint32) bool {
-	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool {
-		return e.From == t && e.FromStmt != nil && e.FromStmt.Num == num || e.To == t && e.ToStmt != nil && e.ToStmt.Num == num
-	})
+	return reduce.Bounds(a.steps[step].SQL)
 }
 
 // bind has a part keep the order that an edge tells of: a version is written before it is read or overwritten, and
@@ -153,8 +158,7 @@ func (a *account) bind(p *part, e *analyzer.Edge, places map[*history.Txn][]int)
 // snapshot gives, of the places of a transaction, that of the statement that fixes what its plain reads see.
 func (a *account) snapshot(places []int) int {
 	for _, i := range places {
-		verb, _, _ := strings.Cut(a.steps[i].SQL, " ")
-		if a.early && !reduce.Bounds(a.steps[i].SQL) || verb == "SELECT" || verb == "WITH" {
+		if a.fixes(a.steps[i].SQL) {
 			return i
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,9 +116,8 @@ func readScenario(t *testing.T, name string) *scenario.Scenario {
 	return s
 }
 
-// A scenario with much that does not matter comes down to the read and the two writes.
-func TestAScenarioIsMadeSmall(t *testing.T) {
-	s := openStage(t, testdb.MariaDB(t).URL())
+// lostUpdate is a scenario with much that does not matter.
+func lostUpdate() *scenario.Scenario {
 	whole := &scenario.Scenario{Name: "whole", Sessions: []scenario.Session{{Name: "A"}, {Name: "B"}}, Setup: []string{
 		"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO t (id, v) VALUES (1, 10)", "INSERT INTO t (id, v) VALUES (2, 20)"}}
 	for _, line := range []string{"A: BEGIN", "B: SELECT * FROM u", "A: SELECT v FROM t WHERE id = 1 ORDER BY v", "B: BEGIN", "B: UPDATE t SET v = v + 1 WHERE id = 1", "B: UPDATE t SET v = 7 WHERE id = 2",
@@ -125,6 +125,42 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 		session, sql, _ := strings.Cut(line, ": ")
 		whole.Steps = append(whole.Steps, scenario.Step{Session: session, SQL: sql})
 	}
+	return whole
+}
+
+// Of a replay the cycle's statements alone are found, and show what it did.
+func TestAReplaysFindingIsShownByItsOwnStatements(t *testing.T) {
+	for name, url := range map[string]func(*testing.T) string{
+		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
+		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStage(t, url(t))
+			p, err := s.Play(t.Context(), lostUpdate(), history.ReadCommitted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			like := Like("lost update", "hazard")
+			at := slices.IndexFunc(p.Result.Findings, like)
+			if at < 0 {
+				t.Fatalf("found %v", p.Anomalies())
+			}
+			least := accountOf(p).beginnings(p.Result.Findings[at], func(*account, []string) []string { return nil })[0]
+			const want = "S1 BEGIN; S1 SELECT v FROM t WHERE id = 1 ORDER BY v; S2 BEGIN; S2 UPDATE t SET v = v + 1 WHERE id = 1; S2 COMMIT; S1 UPDATE t SET v = 9 WHERE id = 1 AND v > 0; S1 COMMIT"
+			if got := sent(least); got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if ok, err := Shows(s, history.ReadCommitted, like)(t.Context(), least); err != nil || !ok {
+				t.Errorf("it does not show it (%v)", err)
+			}
+		})
+	}
+}
+
+// A scenario with much that does not matter comes down to the read and the two writes.
+func TestAScenarioIsMadeSmall(t *testing.T) {
+	s := openStage(t, testdb.MariaDB(t).URL())
+	whole := lostUpdate()
 	small, tried, err := Reduce(t.Context(), whole, history.ReadCommitted, "lost update", Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
 	if err != nil {
 		t.Fatal(err)

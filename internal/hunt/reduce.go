@@ -96,6 +96,7 @@ func (h *hunter) reduce(ctx context.Context, c *Catch) error {
 		if tried += n; err != nil {
 			return err
 		}
+		small.Scenario = numbered(small.Scenario)
 		if c.Scenario == nil || small.better(&Reduced{c.Scenario, c.Shown}) {
 			c.Scenario, c.Shown, c.Replays = small.Scenario, small.Shown, replays
 		}
@@ -131,6 +132,22 @@ func (h *hunter) small(ctx context.Context, c *Catch, whole *scenario.Scenario) 
 
 // is says whether a finding is of a catch's kind.
 func (c *Catch) is(f *analyzer.Finding) bool { return keyOf(f, c.Level) == c.Key }
+
+// numbered is a scenario whose sessions are T1, T2 and so on, in the order of their first steps.
+func numbered(s *scenario.Scenario) *scenario.Scenario {
+	n := *s
+	n.Sessions, n.Steps = nil, slices.Clone(s.Steps)
+	names := make(map[string]string)
+	for i, x := range s.Steps {
+		if names[x.Session] == "" {
+			of := *s.Session(x.Session)
+			of.Name = fmt.Sprintf("T%d", len(names)+1)
+			names[x.Session], n.Sessions = of.Name, append(n.Sessions, of)
+		}
+		n.Steps[i].Session = names[x.Session]
+	}
+	return &n
+}
 
 // again gives a scenario that shows a catch as a round did, as small a one as there is; nil where none does.
 func (h *hunter) again(ctx context.Context, c *Catch, seen sighting) (*scenario.Scenario, error) {
