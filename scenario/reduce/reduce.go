@@ -153,18 +153,20 @@ func (r *reduction) transactions() {
 }
 
 // Transactions groups the numbers of steps by the transactions that they belong to: what a session sends from one
-// BEGIN to the end of the transaction, and every statement that it sends outside of one.
+// BEGIN to the end of the transaction, and every statement that it sends outside of one. In the MySQL family the next BEGIN
+// ends one, too.
 func Transactions(steps []scenario.Step) [][]int {
 	var groups [][]int
 	open := make(map[string]int) // by session
 	for i, x := range steps {
+		word := command(x.SQL)
 		g, ok := open[x.Session]
-		if !ok {
+		if !ok || begins(word) {
 			g = len(groups)
 			groups = append(groups, nil)
 		}
 		groups[g] = append(groups[g], i)
-		switch word := command(x.SQL); {
+		switch {
 		case begins(word):
 			open[x.Session] = g
 		case ends(word):

@@ -86,6 +86,16 @@ func TestWhatMakesRowsBecomesSetup(t *testing.T) {
 	}
 }
 
+func TestABeginEndsTheTransactionBeforeIt(t *testing.T) {
+	s := &scenario.Scenario{Sessions: []scenario.Session{{Name: "A"}}}
+	for _, sql := range []string{"BEGIN", "SELECT 1", "BEGIN", "SELECT 2", "COMMIT"} {
+		s.Steps = append(s.Steps, scenario.Step{Session: "A", SQL: sql})
+	}
+	if transactions, statements := Count(s); transactions != 2 || statements != 2 {
+		t.Errorf("%d transactions, %d statements", transactions, statements)
+	}
+}
+
 func TestBeginningAndEndingATransactionIsNoStatementOfIt(t *testing.T) {
 	if transactions, statements := Count(big()); transactions != 5 || statements != 6 {
 		t.Errorf("%d transactions, %d statements", transactions, statements)
