@@ -123,7 +123,8 @@ func (h *hunter) evidence(r *round) ([]string, error) {
 	if _, err := os.Stat(r.recording); errors.Is(err, os.ErrNotExist) {
 		return files, nil // the server was gone before there was anything to record
 	}
-	return files, h.keep(r)
+	err := h.keep(r)
+	return append(files, r.saved), err
 }
 
 // write writes an abnormality as text.
