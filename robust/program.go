@@ -13,9 +13,11 @@ type Program struct {
 	Body  Part
 	// ForeignKeys are the constraints between its statements.
 	ForeignKeys []Constraint
-	Origin      string   // where it comes from, for people: FILE:LINE, a recording
-	Summary     string   // what it does, for people, where its name does not tell
-	Notes       []string // what could not be decided about it, and was taken so that no dependency is missed
+	// Single are the variables that have one value in a whole run, loops or not. Schedules alone look at it.
+	Single  []string
+	Origin  string   // where it comes from, for people: FILE:LINE, a recording
+	Summary string   // what it does, for people, where its name does not tell
+	Notes   []string // what could not be decided about it, and was taken so that no dependency is missed
 }
 
 // A Part of a program: a [*Statement], [Sequence], [*Loop], [Choice] or [*Optional]. A nil Part does nothing.

@@ -69,8 +69,15 @@ type Statement struct {
 	// use the same one when they run in the same iterations of loops: a variable that gets another value needs another
 	// name. Empty: not known. Algorithms 1 and 2 do not look at it; [Snapshot], levels and schedules do.
 	Key []string
+	// Pinned is, of a statement with a predicate, what that says of the key in the same way; an empty expression where it says
+	// nothing of an attribute. None: it says nothing of all. Schedules alone look at it.
+	Pinned []string
 
-	SQL    string   // as the program has it, for people and for schedules; empty where there is none
+	SQL string // as the program has it, for people and for schedules; empty where there is none
+	// Text is SQL with the family's placeholders ($1, ?) in place of what Params names, in their order: variables as in Key, and
+	// constants; an empty name is a value of which nothing is known. Nothing here looks at them: they are for who runs the statement.
+	Text   string
+	Params []string
 	Origin string   // where it comes from, for people: FILE:LINE, or the shape of a recorded statement
 	Notes  []string // what could not be decided about it, and was taken so that no dependency is missed
 }
@@ -122,6 +129,8 @@ func (q *Statement) check(s *Schema) error {
 	switch {
 	case q.Type.ByKey() && len(r.Key) == 0:
 		return fmt.Errorf("it is %s, and relation %s has no key", q.Type, r.Name)
+	case len(q.Pinned) > 0 && len(q.Pinned) != len(r.Key):
+		return fmt.Errorf("it pins %d attributes of the key of %s, which has %d", len(q.Pinned), r.Name, len(r.Key))
 	case len(q.Key) > 0 && len(q.Key) != len(r.Key):
 		return fmt.Errorf("it gives %d expressions for the key of %s, which has %d attributes", len(q.Key), r.Name, len(r.Key))
 	case q.Lock != NoLock && q.Type != KeySel && q.Type != PredSel:

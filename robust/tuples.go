@@ -53,13 +53,34 @@ func (c *choice) named(run, at int) slot {
 	q := &c.runs[run].Program.Statements[at]
 	s := slot{relation: q.Relation}
 	for _, expression := range q.Key {
-		name := "=" + expression // a constant is the same for all
-		if !constant(expression) {
-			name = fmt.Sprintf("%d %v %s", run, c.runs[run].Program.scope(at, expression), expression)
-		}
-		s.values = append(s.values, name)
+		s.values = append(s.values, c.value(run, at, expression))
 	}
 	if len(q.Key) == 0 {
+		s.values = []string{c.unnamed()}
+	}
+	return s
+}
+
+// value names what an expression is at a place of a run.
+func (c *choice) value(run, at int, expression string) string {
+	if constant(expression) {
+		return "=" + expression // the same for all
+	}
+	return fmt.Sprintf("%d %s", run, c.runs[run].Program.Variable(at, expression))
+}
+
+// pinned gives a tuple that the predicate of a statement may find, as far as that names it.
+func (c *choice) pinned(run, at int) slot {
+	q := &c.runs[run].Program.Statements[at]
+	s := slot{relation: q.Relation}
+	for _, expression := range q.Pinned {
+		value := c.unnamed()
+		if expression != "" {
+			value = c.value(run, at, expression)
+		}
+		s.values = append(s.values, value)
+	}
+	if len(q.Pinned) == 0 {
 		s.values = []string{c.unnamed()}
 	}
 	return s
@@ -77,9 +98,17 @@ func constant(expression string) bool {
 	return err == nil || strings.HasPrefix(expression, "'")
 }
 
+// Variable names the value that a variable has for the statement at a place: the same for two places where it has the same one.
+func (l *LTP) Variable(at int, name string) string {
+	return fmt.Sprintf("%v %s", l.scope(at, name), name)
+}
+
 // scope gives the iterations in which an expression has one value: those of the outermost statement that uses it around the
 // one at a place.
 func (l *LTP) scope(at int, expression string) []iteration {
+	if slices.Contains(l.Program.Single, expression) {
+		return nil
+	}
 	in := l.Statements[at].in
 	for _, o := range l.Statements {
 		if slices.Contains(o.Key, expression) && within(in, o.in) {
@@ -103,15 +132,30 @@ func (c *choice) tie(i, fromAt, j, toAt int, at meeting) bool {
 	case !toMany:
 		common = to[0]
 	default:
-		common = slot{relation: c.runs[i].Program.Statements[fromAt].Relation, values: []string{c.unnamed()}}
+		common = c.pinned(i, fromAt)
+		if p := c.pinned(j, toAt); len(p.values) > len(common.values) {
+			common = p
+		}
 	}
 	if fromMany && at.from {
+		if !c.fits(&common, i, fromAt) {
+			return false
+		}
 		c.slots[i][fromAt] = append(from, common)
 	}
 	if toMany && at.to {
+		if !c.fits(&common, j, toAt) {
+			return false
+		}
 		c.slots[j][toAt] = append(to, common)
 	}
 	return true
+}
+
+// fits has a tuple be one that a predicate finds, and says whether it can.
+func (c *choice) fits(s *slot, run, at int) bool {
+	p := c.pinned(run, at)
+	return len(p.values) != len(s.values) || c.unite(p, *s)
 }
 
 // many says that a statement finds its tuples by a predicate.
@@ -208,13 +252,23 @@ func (c *choice) closeForeignKeys(all []reference) bool {
 // write gives the runs their tuples: small numbers for values that are no constants.
 func (c *choice) write(runs []Run) {
 	numbers := make(map[string]string)
+	taken := make(map[string]bool) // by constants
+	for _, run := range c.slots {
+		for _, s := range slices.Concat(run...) {
+			for _, v := range s.values {
+				if literal, ok := strings.CutPrefix(c.find(v), "="); ok {
+					taken[literal] = true
+				}
+			}
+		}
+	}
 	for i := range runs {
 		runs[i].Tuples = make([][]Tuple, len(c.slots[i]))
 		for at, slots := range c.slots[i] {
 			for _, s := range slots {
 				values := make([]string, len(s.values))
 				for k, v := range s.values {
-					values[k] = c.number(numbers, c.find(v))
+					values[k] = number(numbers, taken, c.find(v))
 				}
 				if t := (Tuple{Relation: s.relation, Key: strings.Join(values, ",")}); !slices.Contains(runs[i].Tuples[at], t) {
 					runs[i].Tuples[at] = append(runs[i].Tuples[at], t)
@@ -224,12 +278,15 @@ func (c *choice) write(runs []Run) {
 	}
 }
 
-func (c *choice) number(numbers map[string]string, value string) string {
+// number gives a value its number, which no constant is.
+func number(numbers map[string]string, taken map[string]bool, value string) string {
 	if literal, ok := strings.CutPrefix(value, "="); ok {
 		return literal
 	}
-	if numbers[value] == "" {
-		numbers[value] = strconv.Itoa(len(numbers) + 1)
+	for n := len(numbers) + 1; numbers[value] == ""; n++ {
+		if next := strconv.Itoa(n); !taken[next] {
+			numbers[value], taken[next] = next, true
+		}
 	}
 	return numbers[value]
 }

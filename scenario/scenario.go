@@ -104,6 +104,10 @@ type Outcome struct {
 	Settings Settings `yaml:"settings,omitempty,flow"`
 	// Anomalies are all that are found, by their names in isotap's reports.
 	Anomalies []string `yaml:"anomalies,omitempty"`
+	// Shown says that one of the scenario's Shows is found, whatever else is; Open, that nothing is expected of what is found. Anomalies
+	// do not count then.
+	Shown bool `yaml:"shown,omitempty"`
+	Open  bool `yaml:"open,omitempty"`
 	// Steps are the replies, by the number of the step from 1. Of others nothing is expected.
 	Steps map[int]Reply `yaml:"steps,omitempty"`
 }
@@ -132,7 +136,7 @@ func (s *Scenario) Expected(server history.Server, level history.Level, settings
 			return o
 		}
 	}
-	o := Outcome{Anomalies: s.Expect.Anomalies, Steps: make(map[int]Reply)}
+	o := Outcome{Anomalies: s.Expect.Anomalies, Shown: s.Expect.Shown, Open: s.Expect.Open, Steps: make(map[int]Reply)}
 	for i, x := range s.Steps {
 		if x.Waits || x.Rows != nil || x.Affected != nil || x.Error != "" || x.Values != nil {
 			o.Steps[i+1] = x.Reply

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,33 +9,16 @@ import (
 	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
-	"github.com/isotap/isotap/robust/footprint"
-	"github.com/isotap/isotap/robust/program"
 )
-
-// tables gives the definitions of the programs' tables for --scenarios.
-func (o *robustFlags) tables(p *programs.Programs) (*counterexample.Tables, error) {
-	if o.builtin != "" {
-		_, definitions, err := program.BenchmarkFiles(o.builtin)
-		if err != nil {
-			return nil, fmt.Errorf("--scenarios: %w", err)
-		}
-		return counterexample.NewTables(footprint.PostgreSQL, definitions.Text)
-	}
-	if o.from.Schema == "" || o.upstream != "" || len(o.from.Recordings) > 0 {
-		return nil, errors.New("--scenarios is for files of programs with --schema alone, and for --builtin")
-	}
-	return counterexample.NewTables(p.Family, p.Definitions)
-}
 
 // writeScenarios writes the executions of an answer to the directory of --scenarios, a file for each.
 func (o *robustFlags) writeScenarios(p *programs.Programs, answer *robust.Answer) error {
 	if o.scenarios == "" {
 		return nil
 	}
-	tables, err := o.tables(p)
+	tables, err := counterexample.NewTables(p.Family, p.Definitions)
 	if err != nil {
-		return err
+		return fmt.Errorf("--scenarios: %w", err)
 	}
 	if err := os.MkdirAll(o.scenarios, 0o755); err != nil {
 		return fmt.Errorf("--scenarios: %w", err)
@@ -51,7 +33,7 @@ func (o *robustFlags) writeScenarios(p *programs.Programs, answer *robust.Answer
 			for _, member := range of.Minimal[i] {
 				name += " " + p.Programs[member].Label()
 			}
-			s, err := counterexample.Scenario(name, p.Workload, tables, witness.Schedule)
+			s, err := counterexample.Scenario(name, p.Workload, tables, witness)
 			if err != nil {
 				return fmt.Errorf("--scenarios: %w", err)
 			}

@@ -13,6 +13,8 @@ import (
 	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/robust"
+	"github.com/isotap/isotap/robust/footprint"
+	"github.com/isotap/isotap/robust/program"
 )
 
 const robustHelp = `Says which transaction programs are safe together at READ COMMITTED and at SNAPSHOT ISOLATION (PostgreSQL's
@@ -105,8 +107,7 @@ func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 		return nil, errors.New("give one of: files of programs, --recording DIR, --builtin smallbank, tpcc, auction or auction:N")
 	}
 	if o.builtin != "" {
-		w, err := builtin(o.builtin)
-		return &programs.Programs{Workload: w}, err
+		return o.benchmark()
 	}
 	if o.upstream != "" {
 		target, err := parseUpstream(o.upstream)
@@ -149,6 +150,21 @@ func (o *robustFlags) run(c *cobra.Command) error {
 		return exitStatus(1)
 	}
 	return err
+}
+
+// benchmark gives the programs of --builtin; from their SQL where that is asked for.
+func (o *robustFlags) benchmark() (*programs.Programs, error) {
+	w, err := builtin(o.builtin)
+	if err != nil || o.scenarios == "" {
+		return &programs.Programs{Workload: w}, err
+	}
+	name := w.Name
+	if w, err = program.Benchmark(o.builtin); err != nil {
+		return nil, err
+	}
+	w.Name = name
+	_, definitions, err := program.BenchmarkFiles(o.builtin)
+	return &programs.Programs{Workload: w, Family: footprint.PostgreSQL, Definitions: definitions.Text}, err
 }
 
 // builtin gives a benchmark by the name that --builtin has for it.

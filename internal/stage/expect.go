@@ -18,10 +18,24 @@ func (p *Performance) Unexpected() []string {
 			all = append(all, unexpected(&p.Trace.Results[i], &reply)...)
 		}
 	}
-	if got, want := names(p.Anomalies()), names(want.Anomalies); p.Result != nil && got != want {
-		all = append(all, fmt.Sprintf("found %s, expected %s", got, want))
+	if p.Result != nil && !want.Open {
+		all = append(all, p.otherwise(&want)...)
 	}
 	return all
+}
+
+// otherwise lists in what the anomalies that were found are not the expected ones.
+func (p *Performance) otherwise(want *scenario.Outcome) []string {
+	expected, found := names(want.Anomalies), names(p.Anomalies())
+	as := found == expected
+	if want.Shown {
+		expected = "one of " + strings.Join(p.Scenario.Shows, ", ")
+		as = slices.ContainsFunc(p.Anomalies(), func(a string) bool { return slices.Contains(p.Scenario.Shows, a) })
+	}
+	if as {
+		return nil
+	}
+	return []string{fmt.Sprintf("found %s, expected %s", found, expected)}
 }
 
 // Anomalies are the names of what was found, each once.

@@ -1,83 +1,78 @@
 package counterexample
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
-// Bind gives a statement of a program as a server takes it: with the values of variables in their places, 1 for those that have
-// none, and without what puts columns into variables.
-func (t *Tables) Bind(sql string, values map[string]string) (string, error) {
-	toks, err := sqltoken.Scan(sql, t.family == footprint.MySQL)
+// Bind gives a statement of a program as a server takes it: with the values of variables, by their names in the program (:a), in
+// their places, 1 for those that have none.
+func (t *Tables) Bind(q *robust.Statement, values map[string]string) (string, error) {
+	places, err := t.values(q)
+	if err != nil {
+		return "", err
+	}
+	return t.bind(q, func(n int) string {
+		name, _, _ := strings.Cut(q.Params[n-1], "#") // #2 stands for a variable's second value
+		switch value, known := values[name]; {
+		case known:
+			return quoted(value, places.Params[n].Column)
+		case name != "" && name[0] != ':':
+			return quoted(name, places.Params[n].Column)
+		}
+		return literal(1, places.Params[n].Column)
+	})
+}
+
+// bind writes a statement with literals in the places of its parameters, which are counted from 1.
+func (t *Tables) bind(q *robust.Statement, literal func(n int) string) (string, error) {
+	if q.Text == "" {
+		return "", fmt.Errorf("%s has no SQL", q)
+	}
+	toks, err := sqltoken.Scan(q.Text, t.family == footprint.MySQL)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	last := 0 // the end of what was written
+	last, question := 0, 0 // the end of what was written, and the question marks there
 	for i := 0; i < len(toks); i++ {
-		end := receives(toks, i)
+		if asksForOld(toks[i:]) {
+			return strings.TrimSpace(b.String() + q.Text[last:toks[i].Start]), nil
+		}
+		n, of := 0, i
 		switch {
-		case end > i:
-			b.WriteString(strings.TrimSpace(sql[last:toks[i].Start]))
-		case toks[i].Kind == sqltoken.Param:
-			b.WriteString(sql[last:toks[i].Start])
-			b.WriteString(t.literal(values[toks[i].Text], toks, i))
-		default:
+		case t.family == footprint.MySQL && toks[i].Is("?"):
+			question++
+			n = question
+		case t.family == footprint.PostgreSQL && toks[i].Is("$") && i+1 < len(toks) && toks[i].End == toks[i+1].Start:
+			n, _ = strconv.Atoi(toks[i+1].Text)
+			i++
+		}
+		if n < 1 || n > len(q.Params) {
 			continue
 		}
-		last = toks[end].End
-		i = end
+		b.WriteString(q.Text[last:toks[of].Start])
+		b.WriteString(literal(n))
+		last = toks[i].End
 	}
-	b.WriteString(sql[last:])
-	return strings.TrimSpace(b.String()), nil
+	return strings.TrimSpace(b.String() + q.Text[last:]), nil
 }
 
-// receives gives the last token of INTO :a, :b, or of RETURNING … INTO :a, :b, that begins with token i; i where none does.
-func receives(toks []sqltoken.Token, i int) int {
-	into := i
-	if toks[i].Is("RETURNING") {
-		for into < len(toks) && !toks[into].Is("INTO") {
-			into++
-		}
+// asksForOld says that here begins a RETURNING that asks for rows as they were, which PostgreSQL refuses before 18. Nothing that is
+// played depends on what it gives.
+func asksForOld(toks []sqltoken.Token) bool {
+	if !toks[0].Is("RETURNING") {
+		return false
 	}
-	if into+1 >= len(toks) || !toks[into].Is("INTO") || toks[into+1].Kind != sqltoken.Param {
-		return i
-	}
-	end := into + 1
-	for end+2 < len(toks) && toks[end+1].Is(",") && toks[end+2].Kind == sqltoken.Param {
-		end += 2
-	}
-	return end
-}
-
-// literal writes the value of the variable that is token i: a text where it is compared with a column of texts.
-func (t *Tables) literal(value string, toks []sqltoken.Token, i int) string {
-	if value == "" {
-		value = "1"
-	}
-	if i >= 2 && toks[i-1].Kind == sqltoken.Mark && t.textual(toks[i-2].Text) {
-		return quote(value)
-	}
-	return value
-}
-
-// textual says that a column of this name holds texts.
-func (t *Tables) textual(name string) bool {
-	for _, table := range t.schema.Tables() {
-		for _, c := range table.Columns {
-			if c.Text && strings.EqualFold(c.Name, name) {
-				return true
-			}
+	for i := 1; i+1 < len(toks); i++ {
+		if toks[i].Is("old") && toks[i+1].Is(".") {
+			return true
 		}
 	}
 	return false
-}
-
-func quote(value string) string {
-	if strings.HasPrefix(value, "'") {
-		return value // a constant of the program
-	}
-	return "'" + value + "'"
 }

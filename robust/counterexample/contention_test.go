@@ -55,7 +55,7 @@ func (l *load) run(ctx context.Context, c *workload.Client, way *robust.LTP) err
 		":V": strconv.Itoa(c.Random.IntN(100)), ":T": strconv.Itoa(c.Random.IntN(100)), ":logId": strconv.FormatInt(l.unique.Add(1), 10)}
 	return c.Transaction(ctx, func(tx workload.Handle) error {
 		for _, q := range way.Statements {
-			sql, err := l.tables.Bind(q.SQL, values)
+			sql, err := l.tables.Bind(q.Statement, values)
 			if err != nil {
 				return err
 			}

@@ -1,131 +1,182 @@
 package counterexample
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/robust"
+	"github.com/isotap/isotap/robust/footprint"
 )
 
-// rows gives the statements that fill the tables with the tuples that an execution begins with, and those that they refer to.
-func rows(schema *robust.Schema, tables *Tables, s *robust.Schedule) ([]string, error) {
-	f := &filling{schema: schema, inserted: make(map[robust.Tuple]bool), columns: make(map[robust.Tuple]map[string]string)}
-	for i := range s.Runs {
-		if err := f.use(&s.Runs[i]); err != nil {
-			return nil, err
-		}
-	}
-	for i := 0; i < len(f.order); i++ { // grows
-		f.refer(f.order[i])
-	}
-	var all []string
-	for _, t := range tables.schema.Tables() {
-		r := f.relation(t.Name)
-		for _, tuple := range f.order {
-			if r == nil || tuple.Relation != r.Name || f.inserted[tuple] {
-				continue
-			}
-			var names, values []string
-			for _, c := range t.Columns {
-				value, known := f.columns[tuple][strings.ToLower(c.Name)]
-				if !known && !c.NotNull || c.Derived {
-					continue
-				}
-				if !known {
-					value = "1"
-				}
-				if c.Text {
-					value = quote(value)
-				}
-				names, values = append(names, c.Name), append(values, value)
-			}
-			all = append(all, fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", t.Name, strings.Join(names, ", "), strings.Join(values, ", ")))
-		}
-	}
-	return all, nil
-}
-
-// A filling is of tables with tuples.
+// A filling is of tables with the rows that an execution begins with: those that it uses, and those that they refer to.
 type filling struct {
-	schema   *robust.Schema
-	order    []robust.Tuple // all, as they are met
-	inserted map[robust.Tuple]bool
-	columns  map[robust.Tuple]map[string]string // values by the column's name in small letters
+	*solver
+	tables *Tables
+	rows   []*row // as they are met
+	byName map[robust.Tuple]*row
+	// literals are the constants that programs name tuples by; other values in the keys of tuples are numbers that stand for any.
+	literals map[string]bool
 }
 
-// relation finds a relation in any case.
-func (f *filling) relation(name string) *robust.Relation {
-	i := slices.IndexFunc(f.schema.Relations, func(r *robust.Relation) bool { return strings.EqualFold(r.Name, name) })
-	if i < 0 {
-		return nil
-	}
-	return f.schema.Relations[i]
+// A row is a tuple with its columns' cells.
+type row struct {
+	table    *footprint.Table
+	id       string
+	cells    map[string]string // by column; of others nothing is known
+	inserted bool              // by the execution: it is not there when that begins
 }
 
-// add adds a tuple, with the columns of its key.
-func (f *filling) add(t robust.Tuple) error {
-	if f.columns[t] != nil {
-		return nil
+// row gives a tuple's row.
+func (f *filling) row(t robust.Tuple) (*row, error) {
+	if r := f.byName[t]; r != nil {
+		return r, nil
 	}
-	r := f.relation(t.Relation)
+	table := f.tables.schema.Table("", t.Relation)
+	switch {
+	case table == nil:
+		return nil, fmt.Errorf("the table of %s is not known", t)
+	case table.Schema != "":
+		return nil, fmt.Errorf("%s is a table of schema %s: a scenario has tables of its own schema alone, so that it is played on no others", table.Name, table.Schema)
+	}
+	r := &row{table: table, id: t.String(), cells: map[string]string{}}
+	f.byName[t] = r
+	f.rows = append(f.rows, r)
+	var key []string
+	if len(table.Keys) > 0 {
+		key = table.Keys[0]
+	}
 	parts := strings.Split(t.Key, ",")
-	if r == nil || len(parts) != len(r.Key) {
-		return fmt.Errorf("the key of %s is not known", t)
-	}
-	f.order = append(f.order, t)
-	f.columns[t] = make(map[string]string)
-	for i, column := range r.Key {
-		f.columns[t][strings.ToLower(column)] = parts[i]
-	}
-	return nil
-}
-
-// use adds the tuples of a run, with the columns that refer to others of its tuples.
-func (f *filling) use(run *robust.Run) error {
-	for at, tuples := range run.Tuples {
-		for _, t := range tuples {
-			if err := f.add(t); err != nil {
-				return err
-			}
-			if run.Program.Statements[at].Type == robust.Ins {
-				f.inserted[t] = true
-			}
-			for _, p := range run.Program.Statements[at].Parents {
-				parent := run.Tuples[p.At][0]
-				if err := f.add(parent); err != nil {
-					return err
-				}
-				key := f.schema.ForeignKey(p.ForeignKey)
-				for i, column := range key.Columns {
-					f.columns[t][strings.ToLower(column)] = f.columns[parent][strings.ToLower(key.References[i])]
-				}
-			}
+	for i, column := range key {
+		cell := f.cell(r, column)
+		if len(parts) != len(key) {
+			continue // a tuple of which the execution knows no more than that it is there
+		}
+		if n, err := strconv.Atoi(parts[i]); err == nil && n > 0 && !f.literals[parts[i]] {
+			f.symbol(cell, n)
+		} else {
+			f.constant(cell, parts[i])
 		}
 	}
-	return nil
+	return r, nil
 }
 
-// refer adds what a tuple refers to by all foreign keys; 1 is the value of columns that have none.
-func (f *filling) refer(t robust.Tuple) {
-	for _, key := range f.schema.ForeignKeys {
-		parent := f.schema.Relation(key.Range)
-		if key.Domain != t.Relation || len(key.References) != len(parent.Key) {
+// cell gives the cell of a row's column.
+func (f *filling) cell(r *row, column string) string {
+	c := r.table.Column(column)
+	if r.cells[c.Name] == "" {
+		r.cells[c.Name] = r.id + "." + c.Name
+		f.of(r.cells[c.Name], c)
+	}
+	return r.cells[c.Name]
+}
+
+// complete gives rows cells for what they must have: columns that are never NULL, and what CHECK constraints look at.
+func (f *filling) complete(r *row) {
+	for _, c := range r.table.Columns {
+		if c.NotNull && !c.Derived && !c.Counts {
+			f.cell(r, c.Name)
+		}
+	}
+	for _, check := range r.table.Checks() {
+		f.demand(&check, r.cells[check.Column], func(o *footprint.Operand) string {
+			if o.Table != nil {
+				return r.cells[o.Column]
+			}
+			return f.constantCell(o.Constant)
+		})
+	}
+}
+
+// refer ties a row to those that it refers to, which are made where there are none.
+func (f *filling) refer(r *row) {
+	for _, key := range f.tables.schema.Functions() {
+		if key.Child != r.table || slices.ContainsFunc(key.ChildColumns, func(c string) bool { return r.cells[c] == "" || f.isNull(r.cells[c]) }) {
+			continue // NULL refers to nothing
+		}
+		if slices.ContainsFunc(f.rows, func(p *row) bool {
+			return p.table == key.Parent && !(p.inserted && !r.inserted) && f.refers(&key, r, p)
+		}) {
 			continue
 		}
-		values := make([]string, len(parent.Key))
-		for i, column := range key.Columns {
-			at := slices.Index(parent.Key, key.References[i])
-			if at < 0 {
-				return // to another key than the primary one
-			}
-			name := strings.ToLower(column)
-			if f.columns[t][name] == "" {
-				f.columns[t][name] = "1"
-			}
-			values[at] = f.columns[t][name]
+		parent := &row{table: key.Parent, id: fmt.Sprintf("%s of %s", key.Name, r.id), cells: map[string]string{}}
+		for i, column := range key.ParentColumns {
+			f.unite(f.cell(parent, column), r.cells[key.ChildColumns[i]])
 		}
-		// It has as many values as the relation has key columns.
-		_ = f.add(robust.Tuple{Relation: parent.Name, Key: strings.Join(values, ",")})
+		f.complete(parent)
+		f.rows = append(f.rows, parent)
 	}
+}
+
+// refers says that a row refers to another.
+func (f *filling) refers(key *footprint.Function, child, parent *row) bool {
+	for i, column := range key.ParentColumns {
+		to, from := parent.cells[column], child.cells[key.ChildColumns[i]]
+		if to == "" || from == "" || !f.equal(to, from) {
+			return false
+		}
+	}
+	return true
+}
+
+// inserts gives the statements that fill the tables.
+func (f *filling) inserts() []string {
+	var all []string
+	there := map[string]bool{} // by table and key
+	for _, t := range f.tables.ordered() {
+		for _, r := range f.rows {
+			if r.table != t || r.inserted || t.Schema != "" || there[f.key(r)] {
+				continue
+			}
+			if len(t.Keys) > 0 {
+				there[f.key(r)] = true
+			}
+			all = append(all, f.insert(r))
+		}
+	}
+	return all
+}
+
+// key writes a row's table and primary key.
+func (f *filling) key(r *row) string {
+	key := f.tables.tableName(r.table)
+	if len(r.table.Keys) > 0 {
+		for _, column := range r.table.Keys[0] {
+			key += " " + f.value(f.cell(r, column), nil)
+		}
+	}
+	return key
+}
+
+func (f *filling) insert(r *row) string {
+	var names, values []string
+	always := ""
+	for _, c := range r.table.Columns {
+		cell := r.cells[c.Name]
+		if cell == "" || c.Derived || f.isNull(cell) {
+			continue
+		}
+		names, values = append(names, f.tables.name(c.Name)), append(values, f.value(cell, &c))
+		if c.Always {
+			always = " OVERRIDING SYSTEM VALUE"
+		}
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s)%s VALUES (%s)", f.tables.tableName(r.table), strings.Join(names, ", "), always, strings.Join(values, ", "))
+}
+
+// ordered puts tables behind those that they refer to, as far as these do not refer to each other.
+func (t *Tables) ordered() []*footprint.Table {
+	depth := map[*footprint.Table]int{}
+	all := t.schema.Tables()
+	for range all {
+		for _, f := range t.schema.Functions() {
+			if f.Child != f.Parent && depth[f.Child] <= depth[f.Parent] && depth[f.Parent] < len(all) {
+				depth[f.Child] = depth[f.Parent] + 1
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *footprint.Table) int { return cmp.Compare(depth[a], depth[b]) })
+	return all
 }

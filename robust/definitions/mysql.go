@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/isotap/isotap/catalog"
 )
 
 const (
-	mysqlColumns = `SELECT C.TABLE_NAME, C.COLUMN_NAME, C.DATA_TYPE, C.IS_NULLABLE, C.EXTRA FROM information_schema.COLUMNS C
+	mysqlColumns = `SELECT C.TABLE_NAME, C.COLUMN_NAME, C.COLUMN_TYPE, C.IS_NULLABLE, C.EXTRA FROM information_schema.COLUMNS C
 		JOIN information_schema.TABLES T ON T.TABLE_SCHEMA = C.TABLE_SCHEMA AND T.TABLE_NAME = C.TABLE_NAME
 		WHERE C.TABLE_SCHEMA = ? AND T.TABLE_TYPE = 'BASE TABLE' ORDER BY C.TABLE_NAME, C.ORDINAL_POSITION`
 	mysqlKeys = `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
@@ -29,6 +30,7 @@ type mysqlReading struct {
 	reading
 	conn     *catalog.Conn
 	database string
+	counted  [][2]string // tables, and what has columns of theirs count up, once they are keys
 }
 
 func readMySQL(ctx context.Context, target catalog.Target) ([]Table, error) {
@@ -74,6 +76,9 @@ func (r *mysqlReading) columns(ctx context.Context) error {
 		definition := ""
 		if !own(row[1]) {
 			definition = column(row)
+			if strings.Contains(strings.ToLower(row[4]), "auto_increment") {
+				r.counted = append(r.counted, [2]string{quote(row[0]), fmt.Sprintf("ALTER TABLE %s MODIFY %s AUTO_INCREMENT", quote(row[0]), definition)})
+			}
 		}
 		r.column(r.database, row[0], quote(row[0]), definition)
 	}
@@ -81,13 +86,14 @@ func (r *mysqlReading) columns(ctx context.Context) error {
 	return err
 }
 
-// column defines a column, by what TiDB's parser knows of types.
+// readable are the types that TiDB's parser knows.
+var readable = regexp.MustCompile(`^((tiny|small|medium|big)?int|decimal|float|double|bit|(var)?(char|binary)|(tiny|medium|long)?(text|blob)|enum|set|date|time|datetime|timestamp|year|json)\b`)
+
+// column defines a column. What is of a type that cannot be read holds texts.
 func column(row []string) string {
-	typ := "INT"
-	for _, text := range []string{"char", "text", "enum", "set", "blob", "binary"} {
-		if strings.Contains(row[2], text) {
-			typ = "TEXT"
-		}
+	typ := row[2]
+	if !readable.MatchString(typ) {
+		typ = "VARCHAR(255)"
 	}
 	if row[3] == "NO" {
 		typ += " NOT NULL"
@@ -121,6 +127,9 @@ func (r *mysqlReading) keys(ctx context.Context) error {
 			r.key(table, fmt.Sprintf("ALTER TABLE %s ADD %s (%s)", table, kind, strings.Join(columns, ", ")))
 		}
 	}
+	for _, c := range r.counted {
+		r.key(c[0], c[1])
+	}
 	return err
 }
 
@@ -152,7 +161,7 @@ func (r *mysqlReading) triggers(ctx context.Context) error {
 func (r *mysqlReading) views(ctx context.Context) error {
 	rows, err := r.rows(ctx, mysqlViews)
 	for _, row := range rows {
-		r.view(r.database, row[0], quote(row[0]), row[1])
+		r.view(r.database, row[0], quote(row[0]), strings.ReplaceAll(row[1], quote(r.database)+".", ""))
 	}
 	return err
 }

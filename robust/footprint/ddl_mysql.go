@@ -99,6 +99,8 @@ func defineMySQL(t *Table, columns []*ast.ColumnDef, list []*ast.Constraint) {
 			keys.primary = keyColumns(c.Keys)
 		case ast.ConstraintUniq, ast.ConstraintUniqKey, ast.ConstraintUniqIndex:
 			keys.unique = append(keys.unique, keyColumns(c.Keys))
+		case ast.ConstraintCheck:
+			t.check(c.Expr)
 		case ast.ConstraintForeignKey:
 			t.refer(c.Name, keyColumns(c.Keys), c.Refer)
 		}
@@ -109,11 +111,17 @@ func defineMySQL(t *Table, columns []*ast.ColumnDef, list []*ast.Constraint) {
 func defineMySQLColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
 	column := Column{Name: c.Name.Name.O, Text: slices.Contains([]byte{mysql.TypeVarchar, mysql.TypeString, mysql.TypeVarString, mysql.TypeBlob, mysql.TypeTinyBlob, mysql.TypeMediumBlob,
 		mysql.TypeLongBlob, mysql.TypeEnum, mysql.TypeSet}, c.Tp.GetType())}
+	column.Type, _, _ = strings.Cut(c.Tp.CompactStr(), "(")
+	column.Size, column.Scale, column.Members = max(c.Tp.GetFlen(), 0), max(c.Tp.GetDecimal(), 0), c.Tp.GetElems()
 	of := []string{column.Name}
 	for _, o := range c.Options {
 		switch o.Tp {
 		case ast.ColumnOptionNotNull:
 			column.NotNull = true
+		case ast.ColumnOptionAutoIncrement:
+			column.Counts = true
+		case ast.ColumnOptionCheck:
+			t.check(o.Expr)
 		case ast.ColumnOptionPrimaryKey:
 			keys.primary = of
 		case ast.ColumnOptionUniqKey:
@@ -125,6 +133,14 @@ func defineMySQLColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
 		}
 	}
 	t.Columns = append(t.Columns, column)
+}
+
+// check adds a CHECK constraint.
+func (t *Table) check(n ast.ExprNode) {
+	r := mysqlQuery{}
+	if checks := r.conditions(n); r.err == nil {
+		t.checks = append(t.checks, checks...)
+	}
 }
 
 // refer adds a foreign key.

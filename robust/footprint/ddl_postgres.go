@@ -2,6 +2,7 @@ package footprint
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
@@ -16,8 +17,14 @@ func (postgresReader) define(s *Schema, text string) error {
 	switch n := tree.(type) {
 	case *ast.CreateStmt:
 		t := &Table{Schema: n.Relation.SchemaName, Name: n.Relation.RelName}
-		defineElements(t, append(items(n.TableElts), constraintNodes(n.Constraints)...))
+		s.definePostgres(t, append(items(n.TableElts), constraintNodes(n.Constraints)...))
 		s.Add(t)
+	case *ast.CreateEnumStmt:
+		if s.enums == nil {
+			s.enums = map[string][]string{}
+		}
+		names := texts(n.TypeName)
+		s.enums[names[len(names)-1]] = texts(n.Vals)
 	case *ast.AlterTableStmt:
 		return alterPostgres(s, n)
 	case *ast.IndexStmt:
@@ -69,16 +76,16 @@ func alterPostgres(s *Schema, n *ast.AlterTableStmt) error {
 			added = append(added, cmd.Def)
 		}
 	}
-	defineElements(t, added)
+	s.definePostgres(t, added)
 	return nil
 }
 
-// defineElements adds columns, and then the constraints, which name these.
-func defineElements(t *Table, elements []ast.Node) {
+// definePostgres adds columns, and then the constraints, which name these.
+func (s *Schema) definePostgres(t *Table, elements []ast.Node) {
 	var keys constraints
 	for _, e := range elements {
 		if c, ok := e.(*ast.ColumnDef); ok {
-			definePostgresColumn(t, &keys, c)
+			s.definePostgresColumn(t, &keys, c)
 		}
 	}
 	for _, e := range elements {
@@ -89,8 +96,12 @@ func defineElements(t *Table, elements []ast.Node) {
 	keys.apply(t)
 }
 
-func definePostgresColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
-	column := Column{Name: c.Colname, NotNull: c.IsNotNull, Derived: c.Generated != 0, Text: isText(typeName(c.TypeName))}
+func (s *Schema) definePostgresColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
+	column := Column{Name: c.Colname, NotNull: c.IsNotNull, Derived: c.Generated != 0}
+	column.setPostgresType(c.TypeName)
+	if column.Members = s.enums[column.Type]; column.Members != nil {
+		column.Text = true
+	}
 	for _, n := range items(c.Constraints) {
 		switch n, _ := n.(*ast.Constraint); {
 		case n == nil:
@@ -98,6 +109,8 @@ func definePostgresColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
 			column.NotNull = true
 		case n.Contype == ast.CONSTR_GENERATED:
 			column.Derived = true
+		case n.Contype == ast.CONSTR_IDENTITY:
+			column.Counts, column.Always = true, n.GeneratedWhen == 'a'
 		default:
 			constrainPostgres(t, keys, n, []string{c.Colname})
 		}
@@ -112,6 +125,11 @@ func constrainPostgres(t *Table, keys *constraints, c *ast.Constraint, column []
 		of = texts(c.Keys)
 	}
 	switch c.Contype {
+	case ast.CONSTR_CHECK:
+		r := postgresQuery{}
+		if checks := r.conditions(c.RawExpr); r.err == nil {
+			t.checks = append(t.checks, checks...)
+		}
 	case ast.CONSTR_PRIMARY:
 		keys.primary = of
 	case ast.CONSTR_UNIQUE:
@@ -135,6 +153,36 @@ func qualified(schema, name string) string {
 		return name
 	}
 	return schema + "." + name
+}
+
+// setPostgresType sets a column's type.
+func (c *Column) setPostgresType(n *ast.TypeName) {
+	c.Type = strings.ToLower(typeName(n))
+	c.Text = isText(c.Type)
+	if n == nil {
+		return
+	}
+	c.Array = len(items(n.ArrayBounds)) > 0
+	c.Counts = strings.Contains(c.Type, "serial")
+	for i, m := range items(n.Typmods) {
+		size, err := strconv.Atoi(trimSymbol(constantOf(m), '='))
+		switch {
+		case err != nil:
+		case i == 0:
+			c.Size = size
+		default:
+			c.Scale = size
+		}
+	}
+}
+
+// constantOf reads a constant.
+func constantOf(n ast.Node) *expr {
+	var e expr
+	if c, ok := n.(*ast.A_Const); ok {
+		e = constant(c)
+	}
+	return &e
 }
 
 // typeName is the last part of a type's name.

@@ -159,6 +159,7 @@ func (r *mysqlQuery) selects(n *ast.SelectStmt) *query {
 		q.computed = append(q.computed, r.leaves(&n.WindowSpecs[i]))
 	}
 	r.order(q, n.OrderBy)
+	q.limited = n.Limit != nil
 	if l := n.LockInfo; l != nil && len(l.Tables) == 0 {
 		switch l.LockType {
 		case ast.SelectLockForUpdate, ast.SelectLockForUpdateNoWait, ast.SelectLockForUpdateWaitN:
@@ -252,6 +253,10 @@ func (r *mysqlQuery) conditions(n ast.ExprNode) []expr {
 		return nil
 	case *ast.ParenthesesExpr:
 		return r.conditions(n.Expr)
+	case *ast.BetweenExpr:
+		if !n.Not {
+			return between(r.expr(n.Expr), r.expr(n.Left), r.expr(n.Right))
+		}
 	case *ast.BinaryOperationExpr:
 		if n.Op == opcode.LogicAnd {
 			return append(r.conditions(n.L), r.conditions(n.R)...)
@@ -286,7 +291,10 @@ func (r *mysqlQuery) exprs(list []ast.ExprNode) []expr {
 }
 
 // arithmetic are the operations whose value hangs on their operands alone, and is no condition.
-var arithmetic = []opcode.Op{opcode.Plus, opcode.Minus, opcode.Mul, opcode.Div, opcode.Mod, opcode.IntDiv}
+var arithmetic = map[opcode.Op]string{opcode.Plus: "+", opcode.Minus: "-", opcode.Mul: "*", opcode.Div: "/", opcode.Mod: "%", opcode.IntDiv: "div"}
+
+// comparisons are those that are told on.
+var comparisons = map[opcode.Op]string{opcode.LT: "<", opcode.LE: "<=", opcode.GT: ">", opcode.GE: ">=", opcode.NE: "<>"}
 
 func (r *mysqlQuery) expr(n ast.ExprNode) expr {
 	switch n := n.(type) {
@@ -306,12 +314,24 @@ func (r *mysqlQuery) expr(n ast.ExprNode) expr {
 		switch {
 		case n.Op == opcode.EQ:
 			return expr{kind: equal, args: args}
-		case slices.Contains(arithmetic, n.Op):
-			return fold(args)
+		case arithmetic[n.Op] != "":
+			return fold(arithmetic[n.Op], args)
 		}
-		return expr{kind: computed, args: args}
+		return expr{kind: computed, op: comparisons[n.Op], args: args}
 	case *ast.UnaryOperationExpr:
-		return fold([]expr{r.expr(n.V)})
+		return fold("", []expr{r.expr(n.V)})
+	case *ast.PatternInExpr:
+		if !n.Not && n.Sel == nil {
+			return expr{kind: computed, op: "in", args: append([]expr{r.expr(n.Expr)}, r.exprs(n.List)...)}
+		}
+	case *ast.PatternLikeOrIlikeExpr:
+		if !n.Not {
+			return expr{kind: computed, op: "like", args: []expr{r.expr(n.Expr), r.expr(n.Pattern)}}
+		}
+	case *ast.IsNullExpr:
+		if !n.Not {
+			return expr{kind: computed, op: "null", args: []expr{r.expr(n.Expr)}}
+		}
 	}
 	return r.leaves(n)
 }

@@ -116,6 +116,7 @@ func (r *postgresQuery) selects(n *ast.SelectStmt) *query {
 	for _, l := range []*ast.NodeList{n.SortClause, n.GroupClause, n.DistinctClause, n.WindowClause} {
 		q.computed = append(q.computed, r.exprs(l)...)
 	}
+	q.limited = !absent(n.LimitCount) || !absent(n.LimitOffset)
 	for _, l := range items(n.LockingClause) {
 		if c, ok := l.(*ast.LockingClause); ok {
 			q.skips = q.skips || c.WaitPolicy == ast.LockWaitSkip
@@ -230,6 +231,10 @@ func (r *postgresQuery) conditions(n ast.Node) []expr {
 			}
 			return all
 		}
+	case *ast.A_Expr:
+		if list, ok := n.Rexpr.(*ast.NodeList); ok && n.Kind == ast.AEXPR_BETWEEN && len(list.Items) == 2 {
+			return between(r.expr(n.Lexpr), r.expr(list.Items[0]), r.expr(list.Items[1]))
+		}
 	}
 	e := r.expr(n)
 	if e.kind == equal && len(e.args) == 2 && e.args[0].kind == computed && e.args[1].kind == computed && len(e.args[0].args) == len(e.args[1].args) && isRow(n) {
@@ -314,12 +319,19 @@ func (r *postgresQuery) expr(n ast.Node) expr {
 		return expr{kind: computed, args: r.exprs(n.Args)}
 	case *ast.A_Expr:
 		return r.operation(n)
+	case *ast.NullTest:
+		if n.Nulltesttype == ast.IS_NULL {
+			return expr{kind: computed, op: "null", args: []expr{r.expr(n.Arg)}}
+		}
 	}
 	return r.computed(n)
 }
 
-// operators are those of arithmetic and texts, whose value hangs on their operands alone.
-var operators = []string{"+", "-", "*", "/", "%", "||"}
+// operators are those of arithmetic and texts, whose value hangs on their operands alone; ordering are comparisons that are told on.
+var (
+	operators = []string{"+", "-", "*", "/", "%", "||"}
+	ordering  = []string{"<", "<=", ">", ">=", "<>"}
+)
 
 func (r *postgresQuery) operation(n *ast.A_Expr) expr {
 	op := strings.Join(texts(n.Name), ".")
@@ -327,11 +339,20 @@ func (r *postgresQuery) operation(n *ast.A_Expr) expr {
 	case n.Kind == ast.AEXPR_OP && op == "=" && n.Lexpr != nil:
 		return expr{kind: equal, args: []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)}}
 	case n.Kind == ast.AEXPR_OP && slices.Contains(operators, op):
-		args := []expr{r.expr(n.Rexpr)}
-		if !absent(n.Lexpr) {
-			args = append(args, r.expr(n.Lexpr))
+		if absent(n.Lexpr) {
+			return fold("", []expr{r.expr(n.Rexpr)})
 		}
-		return fold(args)
+		return fold(op, []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)})
+	case n.Kind == ast.AEXPR_OP && slices.Contains(ordering, op):
+		return expr{kind: computed, op: op, args: []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)}}
+	case n.Kind == ast.AEXPR_OP_ANY && op == "=":
+		return expr{kind: computed, op: "any", args: []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)}}
+	case n.Kind == ast.AEXPR_LIKE && op == "~~":
+		return expr{kind: computed, op: "like", args: []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)}}
+	case n.Kind == ast.AEXPR_IN && op == "=":
+		if list, ok := n.Rexpr.(*ast.NodeList); ok {
+			return expr{kind: computed, op: "in", args: append([]expr{r.expr(n.Lexpr)}, r.exprs(list)...)}
+		}
 	}
 	return r.computed(n)
 }

@@ -9,6 +9,7 @@ import (
 // A Schema is what must be known of the tables. The zero Schema has none.
 type Schema struct {
 	tables []*Table
+	enums  map[string][]string // types of PostgreSQL's, by name
 }
 
 // A Table is a relation, or a view over some.
@@ -25,6 +26,7 @@ type Table struct {
 	// View says that it is none; definition is its query, nil where that is not known.
 	View       bool
 	definition *query
+	checks     []expr // its CHECK constraints, cut at their ANDs
 }
 
 // A Column of a table.
@@ -35,6 +37,14 @@ type Column struct {
 	Text bool
 	// Derived says that the server works its value out anew on each UPDATE: a generated column, MySQL's ON UPDATE.
 	Derived bool
+	// Type is its type's name in small letters, with what stands in parentheses behind it: Size and Scale (0: nothing), or Members.
+	// Array says that its values are arrays of that. MySQL's UNSIGNED is left out.
+	Type        string
+	Size, Scale int
+	Members     []string
+	Array       bool
+	// Counts says that the server counts it up where an INSERT has no value for it; Always that it is refused one (PostgreSQL).
+	Counts, Always bool
 }
 
 // A Reference is a foreign key: a function from the rows of its table to those of Parent.

@@ -26,6 +26,7 @@ type query struct {
 	aggregates    bool
 	lock          robust.Lock
 	skips         bool // SKIP LOCKED
+	limited       bool // LIMIT
 	sets          []assignment
 	targets       []source // all tables of a DELETE of several
 	columns       []string // of an INSERT; nil: all
@@ -98,19 +99,27 @@ type expr struct {
 	// symbol is the same for equal values: "$n" for parameter n, "=" and a constant; empty for one of which nothing is known.
 	symbol  string
 	numeric bool // a constant that is a number
-	args    []expr
-	query   *query
-	old     bool // a column of the row as it was before
+	// op says what is made of args where package footprint tells it on, see [Values]: a comparison (<, <=, >, >=, <>, like, in, any,
+	// null), or + and - of values.
+	op    string
+	args  []expr
+	query *query
+	old   bool // a column of the row as it was before
 }
 
-// values gives the value that arithmetic of values has.
-func fold(args []expr) expr {
+// fold gives the value that arithmetic has.
+func fold(op string, args []expr) expr {
 	for _, a := range args {
 		if a.kind != value {
-			return expr{kind: computed, args: args}
+			return expr{kind: computed, op: op, args: args}
 		}
 	}
-	return expr{kind: value}
+	return expr{kind: value, op: op, args: args}
+}
+
+// between gives the two conditions that BETWEEN is.
+func between(of, low, high expr) []expr {
+	return []expr{{kind: computed, op: ">=", args: []expr{of, low}}, {kind: computed, op: "<=", args: []expr{of, high}}}
 }
 
 // each calls f for an expression and all that it is made of, but for what is in subqueries.

@@ -138,12 +138,16 @@ func (u *usage) statement(n *node, loops []*node) robust.Part {
 	if err != nil {
 		return u.unread(n, err)
 	}
-	st := program.Statement{SQL: s.shape, Origin: s.shape}
+	st := program.Statement{SQL: s.shape, Text: text, Origin: s.shape}
 	for _, seen := range u.found[n] {
 		st.Misses = st.Misses || seen.call.missed
 	}
 	for k := range params {
-		st.Params = append(st.Params, u.naming.add(u.slot(n, loops, k, params)))
+		s := u.slot(n, loops, k, params)
+		st.Params = append(st.Params, u.naming.add(s))
+		if len(s.loops) == 0 && s.name != "" && !slices.Contains(u.draft.Single, s.name) {
+			u.draft.Single = append(u.draft.Single, s.name)
+		}
 	}
 	return u.draft.Part(fp, st)
 }

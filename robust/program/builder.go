@@ -24,6 +24,7 @@ func NewBuilder(name string, schema *footprint.Schema) *Builder {
 // A Draft is a program in the making: its Body is made of the parts that it gave.
 type Draft struct {
 	Body    robust.Part
+	Single  []string // see robust.Program
 	Notes   []string
 	Summary string // see robust.Program
 	program robust.Program
@@ -40,6 +41,7 @@ type use struct {
 // A Statement is where a footprint comes from, and what is known of its values. Equal names stand for equal values.
 type Statement struct {
 	SQL, Origin string
+	Text        string   // SQL with placeholders in place of Params
 	Params      []string // the parameters' values, in order; an empty name: not known
 	Shown       []string // those that the client gets of a row, in order
 	// Misses says that a row that is looked for by its key may not be there.
@@ -92,7 +94,7 @@ func (d *Draft) use(a *footprint.Access, st *Statement, notes []string) *robust.
 		}
 	}
 	q := &robust.Statement{Type: a.Type, Relation: a.Table.Name, PRead: a.PRead, Read: a.Read, Write: a.Write, Lock: a.Lock,
-		SQL: strings.TrimSpace(st.SQL), Origin: st.Origin, Notes: slices.Clone(notes)}
+		SQL: strings.TrimSpace(st.SQL), Text: st.Text, Params: st.Params, Origin: st.Origin, Notes: slices.Clone(notes)}
 	d.uses = append(d.uses, use{q, a, values})
 	if st.Misses && q.Type.ByKey() {
 		byPredicate(q, a.Key, "its row may not be there")
@@ -140,6 +142,7 @@ func (b *Builder) Workload() (*robust.Workload, error) {
 		}
 		p := robust.NewProgram(d.program.Name, d.Body, d.links(functions)...)
 		p.Short, p.Origin, p.Summary, p.Notes = d.program.Short, d.program.Origin, d.Summary, d.Notes
+		p.Single = d.Single
 		w.Programs = append(w.Programs, p)
 	}
 	if err := w.Check(); err != nil {
@@ -154,16 +157,20 @@ func (u *use) settle(changed map[*footprint.Table]map[string]bool) {
 	if u.q.Type.ByKey() && slices.ContainsFunc(u.access.Key, func(name string) bool { return changed[t][name] }) {
 		byPredicate(u.q, u.access.Key, "a program changes the key of "+t.Name)
 	}
-	if len(t.Keys) == 0 || u.q.Type.ByPredicate() {
+	if len(t.Keys) == 0 {
 		return
 	}
-	var named []string
-	for _, name := range t.Keys[0] {
-		if v := u.values[name]; v != "" {
-			named = append(named, v)
+	known := 0
+	named := make([]string, len(t.Keys[0]))
+	for i, name := range t.Keys[0] {
+		if named[i] = u.values[name]; named[i] != "" {
+			known++
 		}
 	}
-	if len(named) == len(t.Keys[0]) {
+	switch {
+	case u.q.Type.ByPredicate() && known > 0:
+		u.q.Pinned = named
+	case !u.q.Type.ByPredicate() && known == len(named):
 		u.q.Key = named
 	}
 }

@@ -3,6 +3,9 @@ package program
 import (
 	"embed"
 	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
 
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
@@ -16,7 +19,7 @@ var builtin embed.FS
 // Benchmarks are the names of the benchmarks that are there as files.
 var Benchmarks = []string{"smallbank", "tpcc", "auction"}
 
-// Benchmark compiles a benchmark of [Benchmarks] from its SQL.
+// Benchmark compiles a benchmark of [Benchmarks] from its SQL, or auction:N, of N items.
 func Benchmark(name string) (*robust.Workload, error) {
 	programs, definitions, err := BenchmarkFiles(name)
 	if err != nil {
@@ -32,8 +35,9 @@ func Benchmark(name string) (*robust.Workload, error) {
 	return Compile(name, footprint.PostgreSQL, schema, programs)
 }
 
-// BenchmarkFiles gives the files of a benchmark: its programs, and the definitions of its tables.
+// BenchmarkFiles gives the files of a benchmark that [Benchmark] compiles: its programs, and the definitions of its tables.
 func BenchmarkFiles(name string) (programs, definitions Source, err error) {
+	kind, items, many := strings.Cut(name, ":")
 	read := func(file string) Source {
 		text, readErr := builtin.ReadFile("builtin/" + file)
 		if readErr != nil {
@@ -41,5 +45,29 @@ func BenchmarkFiles(name string) (programs, definitions Source, err error) {
 		}
 		return Source{Name: file, Text: string(text)}
 	}
-	return read(name + ".sql"), read(name + ".schema.sql"), err
+	programs, definitions = read(kind+".sql"), read(kind+".schema.sql")
+	if n, number := strconv.Atoi(items); many && (kind != "auction" || number != nil || n < 1) {
+		return programs, definitions, fmt.Errorf("there is no benchmark %s", name)
+	} else if many && n > 1 {
+		programs.Text, definitions.Text = forItems(programs.Text, "COMMIT;\n", n), forItems(definitions.Text, ");\n", n)
+	}
+	return programs, definitions, err
+}
+
+// ofItem are the names that an auction has for each of its items.
+var ofItem = regexp.MustCompile(`\b(Bids|BidsBuyer|FindBids|FB|PlaceBid|PB)\b`)
+
+// forItems has the parts of an auction's file that are of its item be there for n of them.
+func forItems(text, end string, n int) string {
+	var b strings.Builder
+	for _, part := range strings.SplitAfter(text, end) {
+		if !ofItem.MatchString(part) {
+			b.WriteString(part)
+			continue
+		}
+		for i := range n {
+			b.WriteString(ofItem.ReplaceAllString(part, fmt.Sprintf("${1}%d", i+1)))
+		}
+	}
+	return b.String()
 }

@@ -107,3 +107,23 @@ func TestBenchmarksFromSQLHaveTheRobustSubsetsOfThoseByHand(t *testing.T) {
 		}
 	}
 }
+
+// An auction of several items from its SQL is the one by hand.
+func TestAuctionsOfManyItemsFromSQLAreThoseByHand(t *testing.T) {
+	hand, err := robust.Auction(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sql := fromSQL(t, "auction:3")
+	for _, s := range robust.Settings {
+		want, have := robust.Summarize(robust.Unfold(hand.Programs...), s), robust.Summarize(robust.Unfold(sql.Programs...), s)
+		if len(want.Nodes) != len(have.Nodes) || len(want.Edges) != len(have.Edges) || want.Counterflows() != have.Counterflows() {
+			t.Errorf("%s: %d nodes, %d edges (%d), want %d, %d (%d)", s, len(have.Nodes), len(have.Edges), have.Counterflows(), len(want.Nodes), len(want.Edges), want.Counterflows())
+		}
+	}
+	for _, name := range []string{"auction:0", "auction:x", "tpcc:2"} {
+		if _, err := program.Benchmark(name); err == nil {
+			t.Errorf("there is a benchmark %s", name)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type compiler struct {
 	draft  *Draft
 	env    map[string]string
 	values map[string]int // how many a variable has had
+	loops  int            // around what is compiled
 }
 
 func compile(b *Builder, family footprint.Family, w *written) error {
@@ -54,12 +55,18 @@ func (c *compiler) renew(name string) {
 	if n := c.values[name]; n > 1 {
 		c.env[name] = name + "#" + strconv.Itoa(n)
 	}
+	if c.loops == 0 {
+		c.draft.Single = append(c.draft.Single, c.env[name])
+	}
 }
 
 // value names what a variable holds. One that was never given a value is a parameter that the header does not name.
 func (c *compiler) value(name string) string {
 	if c.env[name] == "" {
+		loops := c.loops
+		c.loops = 0
 		c.renew(name)
+		c.loops = loops
 	}
 	return c.env[name]
 }
@@ -99,7 +106,7 @@ func (c *compiler) statement(s *statement) (robust.Part, error) {
 	if err != nil {
 		return nil, &Error{c.file, s.line, err}
 	}
-	st := Statement{SQL: s.sql, Origin: fmt.Sprintf("%s:%d", c.file, s.line), Misses: s.misses}
+	st := Statement{SQL: s.sql, Text: s.text, Origin: fmt.Sprintf("%s:%d", c.file, s.line), Misses: s.misses}
 	for _, name := range s.params {
 		st.Params = append(st.Params, c.value(name))
 	}
@@ -145,8 +152,10 @@ func (c *compiler) loop(l *loop) (robust.Part, error) {
 	for _, name := range l.vars {
 		changed[name] = true
 	}
+	c.loops++
 	c.renewAll(changed)
 	body, _, err := c.sequence(l.body)
+	c.loops--
 	if err != nil {
 		return nil, err
 	}
