@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/internal/assume"
 	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/robust"
@@ -46,6 +47,7 @@ type robustFlags struct {
 	builtin      string
 	from         programs.Options
 	upstream     string
+	checkEngine  bool
 	settings     []string
 	json         bool
 	verbose      bool
@@ -67,6 +69,7 @@ func robustCommand() *cobra.Command {
 	f.StringSliceVar(&o.from.Recordings, "recording", nil, "take the programs behind the transactions of this recording")
 	f.StringVar(&o.from.Schema, "schema", "", "file that defines the tables (CREATE TABLE, ALTER TABLE ... ADD); with --upstream or --recording: what these lack, foreign keys for one")
 	f.StringVar(&o.upstream, "upstream", "", "database that has the tables, as a URL; in place of what a recording says of them")
+	f.BoolVar(&o.checkEngine, "check-engine", false, "ask the server at --upstream whether it keeps what the answers assume, in databases (PostgreSQL: schemas) that are made for it and dropped")
 	f.StringVar(&o.from.Dialect, "dialect", "", "of FILE: postgresql or mysql (default: that of --upstream, or the one that reads them)")
 	f.IntVar(&o.from.MinCalls, "min-calls", 1, "of a recording: leave out programs with fewer calls")
 	f.StringVar(&o.builtin, "builtin", "", "programs of the literature: smallbank, tpcc, auction or auction:N")
@@ -106,6 +109,9 @@ func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 	if given != 1 {
 		return nil, errors.New("give one of: files of programs, --recording DIR, --builtin smallbank, tpcc, auction or auction:N")
 	}
+	if o.checkEngine && (o.upstream == "" || o.builtin != "") {
+		return nil, errors.New("--check-engine is for programs of your own, and asks the server at --upstream")
+	}
 	if o.builtin != "" {
 		return o.benchmark()
 	}
@@ -115,6 +121,11 @@ func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 			return nil, err
 		}
 		o.from.Upstream = &target
+		if o.checkEngine {
+			if o.from.Answers, err = assume.Ask(c.Context(), target); err != nil {
+				return nil, fmt.Errorf("--check-engine: %w", err)
+			}
+		}
 	}
 	return programs.Load(c.Context(), o.from)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/assume"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
@@ -31,6 +32,8 @@ type Options struct {
 	// Dialect is postgresql or mysql; empty: that of the upstream or the recording, or the one that reads all files.
 	Dialect  string
 	MinCalls int // see mining.Options
+	// Answers are the server's, to whether it keeps the assumptions; nil: it was not asked.
+	Answers []assume.Answer
 }
 
 // Programs are those that were found, and what they were read with.
@@ -90,7 +93,7 @@ func (o *Options) compile(ctx context.Context, family footprint.Family, sources 
 		}
 		return nil, err
 	}
-	w.Notes = append(tables.remarks, Unkept(family, w)...)
+	w.Notes = append(tables.remarks, o.assumptions(family, w)...)
 	return &Programs{w, family, tables.text}, nil
 }
 
@@ -117,7 +120,7 @@ func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(tables.schema.Tables()) == 0 {
+	if o.Upstream == nil && len(tables.schema.Tables()) == 0 {
 		return nil, noTables(tables.remarks)
 	}
 	mined, err := mining.Mine(all(ctx, readers), mining.Options{Family: family, Schema: tables.schema, MinCalls: o.MinCalls})
@@ -129,7 +132,7 @@ func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 	}
 	w := mined.Workload
 	w.Name = strings.Join(o.Recordings, ", ")
-	w.Notes = append(append(tables.remarks, evidence(mined)...), Unkept(family, w)...)
+	w.Notes = append(append(tables.remarks, evidence(mined)...), o.assumptions(family, w)...)
 	return &Programs{w, family, tables.text}, nil
 }
 

@@ -13,13 +13,18 @@ import (
 
 // record makes a recording of one call of a program, with definitions.
 func record(t *testing.T, definitions ...history.Definition) string {
+	return recordOf(t, []history.Stmt{
+		{Num: 1, Kind: history.Update, Shape: "UPDATE account SET n = n + ? WHERE id = ?", Args: []string{"1", "7"}, Affected: 1,
+			Accesses: []history.Access{{Op: history.UpdateRow, Row: history.Row{Table: "public.account", ID: "7"}}}},
+	}, definitions...)
+}
+
+// recordOf makes a recording of one transaction.
+func recordOf(t *testing.T, statements []history.Stmt, definitions ...history.Definition) string {
 	dir := filepath.Join(t.TempDir(), "rec")
 	w, err := recorder.Create(dir, history.Info{Server: history.Server{Engine: "postgresql"}}, recorder.Options{})
 	require.NoError(t, err)
-	require.NoError(t, w.Txn(t.Context(), &history.Txn{ID: history.MakeTxnID(w.Run(), 1), Session: 1, Status: history.Committed, Stmts: []history.Stmt{
-		{Num: 1, Kind: history.Update, Shape: "UPDATE account SET n = n + ? WHERE id = ?", Args: []string{"1", "7"}, Affected: 1,
-			Accesses: []history.Access{{Op: history.UpdateRow, Row: history.Row{Table: "public.account", ID: "7"}}}},
-	}}))
+	require.NoError(t, w.Txn(t.Context(), &history.Txn{ID: history.MakeTxnID(w.Run(), 1), Session: 1, Status: history.Committed, Stmts: statements}))
 	for _, d := range definitions {
 		require.NoError(t, w.Definition(t.Context(), d))
 	}
@@ -71,6 +76,29 @@ func TestARecordingKnowsItsTables(t *testing.T) {
 			}
 			statements := p.Workload.Programs[0].Statements()
 			require.Equal(t, c.keyed, len(statements) > 0 && !statements[0].Type.ByPredicate())
+		})
+	}
+}
+
+func TestWhatTheRecordingKeepsIsSaid(t *testing.T) {
+	row := func(id string) history.Access {
+		return history.Access{Op: history.UpdateRow, Row: history.Row{Table: "public.account", ID: id}}
+	}
+	for _, c := range []struct {
+		name string
+		stmt history.Stmt
+		want string
+	}{
+		{"all", history.Stmt{Shape: "UPDATE account SET n = n + ? WHERE id = ?", Affected: 1, Accesses: []history.Access{row("7")}}, "statements by key use one row: kept"},
+		{"a row that is not there", history.Stmt{Shape: "UPDATE account SET n = n + ? WHERE id = ?"}, "statements by key find a row: NOT kept by P1 q1"},
+		{"several rows", history.Stmt{Shape: "UPDATE account SET n = n + ? WHERE id = ?", Affected: 2, Accesses: []history.Access{row("7"), row("8")}}, "statements by key use one row: NOT kept by P1 q1"},
+		{"a new key", history.Stmt{Shape: "UPDATE account SET id = ? WHERE id = ?", Affected: 1, Accesses: []history.Access{row("7")}}, "primary keys are never updated: NOT kept by P1 q1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.stmt.Num, c.stmt.Kind, c.stmt.Args = 1, history.Update, []string{"1", "7"}
+			p, err := Load(t.Context(), Options{Recordings: []string{recordOf(t, []history.Stmt{c.stmt}, defines("bank", account))}})
+			require.NoError(t, err)
+			require.Contains(t, strings.Join(p.Notes, "\n"), "checked in the recording: "+c.want)
 		})
 	}
 }

@@ -140,7 +140,7 @@ func (u *usage) statement(n *node, loops []*node) robust.Part {
 	}
 	st := program.Statement{SQL: s.shape, Text: text, Origin: s.shape}
 	for _, seen := range u.found[n] {
-		st.Misses = st.Misses || seen.call.missed
+		st.Misses, st.Several = st.Misses || seen.call.missed, st.Several || seen.call.several
 	}
 	for k := range params {
 		s := u.slot(n, loops, k, params)

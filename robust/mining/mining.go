@@ -56,10 +56,11 @@ const maxStatements = 2000
 
 // A call is a statement that ran.
 type call struct {
-	shape  int
-	args   []string
-	missed bool // it found no row
-	tables []string
+	shape   int
+	args    []string
+	missed  bool // it found no row
+	several bool // it used several rows of a table
+	tables  []string
 }
 
 // A trace is a transaction that was committed.
@@ -147,9 +148,14 @@ func (m *miner) call(s *history.Stmt) call {
 		m.shapes = append(m.shapes, key)
 	}
 	c := call{shape: n, args: s.Args, missed: s.Rows == 0 && s.Affected == 0 && len(s.Accesses) == 0}
+	var first []string // the row of each table
 	for i := range s.Accesses {
-		if t := tableName(s.Accesses[i].Row.Table); !slices.Contains(c.tables, t) {
-			c.tables = append(c.tables, t)
+		row := &s.Accesses[i].Row
+		t := tableName(row.Table)
+		if at := slices.Index(c.tables, t); at < 0 {
+			c.tables, first = append(c.tables, t), append(first, row.ID)
+		} else if first[at] != row.ID {
+			c.several = true
 		}
 	}
 	return c

@@ -46,6 +46,8 @@ type Statement struct {
 	Shown       []string // those that the client gets of a row, in order
 	// Misses says that a row that is looked for by its key may not be there.
 	Misses bool
+	// Several says that the key did not tell rows apart.
+	Several bool
 }
 
 // Program begins a program. It is nil when there is one of that name.
@@ -98,6 +100,9 @@ func (d *Draft) use(a *footprint.Access, st *Statement, notes []string) *robust.
 	d.uses = append(d.uses, use{q, a, values})
 	if st.Misses && q.Type.ByKey() {
 		byPredicate(q, a.Key, "its row may not be there")
+	}
+	if st.Several && q.Type.ByKey() {
+		byPredicate(q, a.Key, "it used several rows")
 	}
 	return q
 }
