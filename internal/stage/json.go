@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"strings"
 
@@ -105,8 +107,12 @@ func (p *Performance) json() jsonReplay {
 }
 
 func (p *Performance) findingJSON(f *analyzer.Finding) jsonFinding {
-	return jsonFinding{ID: f.ID, Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: p.unnamed(f.Summary)[0],
+	j := jsonFinding{Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: p.unnamed(f.Summary)[0],
 		Tables: p.unnamed(f.Tables...), Advice: p.unnamed(f.Advice...)}
+	// The analyzer's own goes by the tables' whole names.
+	sum := sha256.Sum256([]byte(strings.Join(append(j.Tables, j.Anomaly, j.Class, j.Summary), "\x00")))
+	j.ID = hex.EncodeToString(sum[:6])
+	return j
 }
 
 // unnamed takes the name of the run's database from texts: another run has another.
