@@ -29,6 +29,8 @@ var conditions = []mutants.Mutant{
 	{"an iteration's parents are its own", "unfold.go", "parent.Statement == c.Parent && within(child.in, parent.in)", "parent.Statement == c.Parent"},
 	{"ways that are the same are one", "unfold.go", "seen[id] = true", ""},
 	{"a flattened loop runs twice", "unfold.go", "slices.Concat(body.flatten(u, u.enter(in)), body.flatten(u, u.enter(in)))", "body.flatten(u, u.enter(in))"},
+	{"a flattened loop in another is no parent of others", "unfold.go", "return body.flatten(u, u.enter(in))", "return body.flatten(u, in)"},
+	{"the next loop runs twice, too", "unfold.go", "defer func() { u.inLoop = false }()", ""},
 	{"a flattened branch is no parent of others", "unfold.go", "Sequence{p}.flatten(u, u.enter(in))", "Sequence{p}.flatten(u, in)"},
 	{"a flattened option is no parent of others", "unfold.go", "return Sequence{o.Body}.flatten(u, u.enter(in))", "return Sequence{o.Body}.flatten(u, in)"},
 

@@ -42,9 +42,10 @@ type iteration int
 // edge that goes out (Proposition 6.1). A program that can run without any statement has an empty one among them.
 //
 // A program with more than 512 ways to run is flattened into one: every optional part runs, all branches of a choice run one
-// after the other, and every loop runs twice. What can happen with any of the ways can happen with this one, since it has all
-// their statements in their order, and what runs only at times is no parent of what runs without it; so the answer stays
-// sound. It may call programs not robust that are.
+// after the other, and every loop runs twice; one inside of another once in each iteration of that, so twice in all. What can happen
+// with any of the ways can happen with this one, since it has all their statements in their order, any two of them in either order
+// if they share a loop, and what runs only at times is no parent of what runs without it; so the answer stays sound. It may call
+// programs not robust that are.
 func Unfold(programs ...*Program) []*LTP {
 	var all []*LTP
 	for _, p := range programs {
@@ -122,7 +123,10 @@ func (l *LTP) String() string {
 }
 
 // An unfolding numbers the iterations.
-type unfolding struct{ last iteration }
+type unfolding struct {
+	last   iteration
+	inLoop bool // what is flattened is inside of a loop
+}
 
 // enter gives the iterations inside of one more.
 func (u *unfolding) enter(in []iteration) []iteration {
@@ -204,8 +208,14 @@ func (l *Loop) unfold(u *unfolding, in []iteration) [][]Occurrence {
 	return slices.Concat([][]Occurrence{nil}, once, twice)
 }
 
+// flatten has only the outermost loop run twice: else there were 2ⁿ iterations of n loops in each other.
 func (l *Loop) flatten(u *unfolding, in []iteration) []Occurrence {
 	body := Sequence{l.Body}
+	if u.inLoop {
+		return body.flatten(u, u.enter(in))
+	}
+	u.inLoop = true
+	defer func() { u.inLoop = false }()
 	return slices.Concat(body.flatten(u, u.enter(in)), body.flatten(u, u.enter(in)))
 }
 

@@ -63,6 +63,9 @@ func TestUnfoldingGivesAllWaysWithTwoIterationsAtMost(t *testing.T) {
 			want: []string{"a b<1" + strings.Repeat(" c d", 20)}},
 		{name: "too many ways, a parent in a branch", body: Sequence{Choice{a, c}, b, &Loop{Body: manyWays(d, nil)}}, foreign: true,
 			want: []string{"a c b" + strings.Repeat(" d", 20)}},
+		{name: "too many ways, loops in each other", body: loops(50, Sequence{a, &Loop{Body: b}}), foreign: true, want: []string{"a b<1 a b<3"}},
+		{name: "too many ways, a parent in a loop in another", body: loops(50, Sequence{&Loop{Body: a}, b}), foreign: true, want: []string{"a b a b"}},
+		{name: "too many ways, a loop behind others", body: Sequence{loops(50, a), &Loop{Body: b}}, foreign: true, want: []string{"a a b b"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &Program{Name: "P", Body: test.body}
@@ -78,6 +81,14 @@ func TestUnfoldingGivesAllWaysWithTwoIterationsAtMost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loops is a part in so many loops.
+func loops(n int, p Part) Part {
+	for range n {
+		p = &Loop{Body: p}
+	}
+	return p
 }
 
 // manyWays is ten choices, which no program would have of the same statements: 1024 ways.

@@ -168,15 +168,47 @@ func TestWhatCannotBeReadIsToldWhy(t *testing.T) {
 		{"UPDATE shop SET nothing = 1", "no column nothing"},
 		{"INSERT INTO shop (nothing) VALUES (1)", "no column nothing"},
 		{"TRUNCATE shop", "not known what it reads"},
+		{"SELECT n FROM twice30", "more than 2000 queries"},
 		{"SELECT FROM WHERE", "syntax"},
 	} {
 		for _, family := range footprint.Families {
-			_, err := footprint.Of(family, c.sql, schema(t, family))
+			s := schema(t, family)
+			for n := range 31 {
+				if _, err := s.Read(family, fmt.Sprintf("CREATE VIEW twice%d AS SELECT a.n FROM twice%d a, twice%d b", n+1, n, n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.Read(family, "CREATE VIEW twice0 AS SELECT 1 AS n"); err != nil {
+				t.Fatal(err)
+			}
+			_, err := footprint.Of(family, c.sql, s)
 			if err == nil || !strings.Contains(err.Error(), c.want) && c.want != "syntax" {
 				t.Errorf("%s: %s: %v, want %q", family, c.sql, err, c.want)
 			}
 		}
 	}
+}
+
+func FuzzOf(f *testing.F) {
+	for _, sql := range []string{"SELECT name FROM shop AS s WHERE s.id = $1 AND open IN (1, 2) FOR UPDATE", "UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?",
+		"INSERT INTO shop (id, open) VALUES ($1, 2) ON CONFLICT (id) DO UPDATE SET open = excluded.open RETURNING *", "DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0",
+		"WITH t AS (SELECT no FROM cheap UNION SELECT n FROM sale) SELECT COUNT(*) FROM shop, t WHERE id = no GROUP BY open HAVING open > (SELECT 1)"} {
+		for _, family := range footprint.Families {
+			f.Add(sql, family == footprint.MySQL)
+		}
+	}
+	schemas := map[bool]*footprint.Schema{false: schema(f, footprint.PostgreSQL), true: schema(f, footprint.MySQL)}
+	f.Fuzz(func(t *testing.T, sql string, mysql bool) {
+		family := footprint.PostgreSQL
+		if mysql {
+			family = footprint.MySQL
+		}
+		fp, err := footprint.Of(family, sql, schemas[mysql])
+		if (fp == nil) == (err == nil) {
+			t.Error("neither a footprint nor an error")
+		}
+		_, _ = footprint.ValuesOf(family, sql, schemas[mysql])
+	})
 }
 
 func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {
@@ -221,6 +253,36 @@ func TestTriggersAreKnownByTheirTable(t *testing.T) {
 		}
 		if !s.Table("", "item").Triggers || s.Table("", "shop").Triggers {
 			t.Errorf("%s: the trigger is not that of its table alone", family)
+		}
+	}
+}
+
+// What the server writes through foreign keys is found where these make circles, and once for each.
+func TestCascadesMayComeBack(t *testing.T) {
+	for _, c := range []struct{ name, definitions, sql, want string }{
+		{"a table that refers to itself", "CREATE TABLE t (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE);", "DELETE FROM t WHERE id = 1",
+			"key del t id:=1; pred del t P{up}; pred del t P{up}"},
+		{"a chain", "CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE u (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE);" +
+			"CREATE TABLE v (u INT, FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE);", "DELETE FROM t WHERE id = 1",
+			"key del t id:=1; pred del u P{t}; pred del v P{u}"},
+		{"two that refer to each other twice", "CREATE TABLE u (id INT PRIMARY KEY); CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES u (id) ON DELETE CASCADE, FOREIGN KEY (b) REFERENCES u (id) ON DELETE SET NULL);" +
+			"ALTER TABLE u ADD c INT; ALTER TABLE u ADD d INT; ALTER TABLE u ADD FOREIGN KEY (c) REFERENCES t (id) ON DELETE CASCADE; ALTER TABLE u ADD FOREIGN KEY (d) REFERENCES t (id) ON DELETE CASCADE;", "DELETE FROM t WHERE id = 1",
+			"key del t id:=1; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}"},
+	} {
+		for _, family := range footprint.Families {
+			t.Run(family.String()+"/"+c.name, func(t *testing.T) {
+				s, _, err := footprint.ReadSchema(family, c.definitions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fp, err := footprint.Of(family, c.sql, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if have := text(fp); have != c.want {
+					t.Errorf("have: %s\nwant: %s", have, c.want)
+				}
+			})
 		}
 	}
 }

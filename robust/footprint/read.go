@@ -15,11 +15,16 @@ type deriver struct {
 	steps  []Step
 	notes  []string
 	err    error
-	depth  int
+	// depth is how deep the query is inside of others, and queries how many there were.
+	depth, queries int
 }
 
-// maxDepth bounds how deep queries may be inside of others; views can make circles.
-const maxDepth = 100
+// Bounds of a statement's queries, with those of its views: how deep they may be inside of others, since views can make circles, and
+// how many they may be, since each view can use another one twice.
+const (
+	maxDepth   = 100
+	maxQueries = 2000
+)
 
 // A bound source is one that columns can be of.
 type bound struct {
@@ -53,6 +58,9 @@ func (d *deriver) query(q *query, outer *scope, top bool) {
 		d.fail("queries are nested too deep")
 	}
 	defer func() { d.depth-- }()
+	if d.queries++; d.queries > maxQueries {
+		d.fail("it has more than %d queries, those of its views counted", maxQueries)
+	}
 	if d.err != nil {
 		return
 	}

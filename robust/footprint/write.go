@@ -143,27 +143,45 @@ func (d *deriver) writeByPredicate(q *query, b *bound, written map[*bound]map[st
 	d.consequences(q.verb, b.table, columns)
 }
 
-// consequences adds what the server does when rows of a table are deleted, or get new values.
+// consequences adds what the server does when rows of a table are deleted, or get new values: what it writes through each foreign
+// key, one after the other; all of it twice where it can come back to one, so that each is written before and after the others.
 func (d *deriver) consequences(v verb, t *Table, columns map[string]bool) {
+	d.triggers(t)
+	through := d.cascading(v, t, columns)
+	times := 1
+	for i := 0; i < len(through); i++ {
+		d.note("%s makes the server write %s too", through[i].Name, through[i].Child.Name)
+		d.triggers(through[i].Child)
+		for _, f := range d.cascading(deletes, through[i].Child, nil) {
+			if slices.ContainsFunc(through, func(g Function) bool { return g.Child == f.Child && g.Name == f.Name }) {
+				times = 2
+			} else {
+				through = append(through, f)
+			}
+		}
+	}
+	for range times {
+		for _, f := range through {
+			b := bound{table: f.Child}
+			a := b.access(robust.PredDel)
+			a.PRead, a.Write = robust.Of(f.ChildColumns...), b.all()
+			d.step(a)
+		}
+	}
+}
+
+func (d *deriver) triggers(t *Table) {
 	if t.Triggers {
 		d.note("%s has triggers: what they read and write is not known", t.Name)
 	}
-	if d.depth++; d.depth > maxDepth {
-		return
-	}
-	defer func() { d.depth-- }()
-	for _, f := range d.schema.Functions() {
+}
+
+// cascading gives the foreign keys through which the server writes the rows that refer to those that are written.
+func (d *deriver) cascading(v verb, t *Table, columns map[string]bool) []Function {
+	return slices.DeleteFunc(d.schema.Functions(), func(f Function) bool {
 		changed := slices.ContainsFunc(f.ParentColumns, func(name string) bool { return columns[name] })
-		if f.Parent != t || f.Child == t || !(v == deletes && f.cascadesDelete || v == updates && f.cascadesUpdate && changed) {
-			continue
-		}
-		b := bound{table: f.Child}
-		a := b.access(robust.PredDel)
-		a.PRead, a.Write = robust.Of(f.ChildColumns...), b.all()
-		d.note("%s makes the server write %s too", f.Name, f.Child.Name)
-		d.step(a)
-		d.consequences(deletes, f.Child, nil)
-	}
+		return f.Parent != t || !(v == deletes && f.cascadesDelete || v == updates && f.cascadesUpdate && changed)
+	})
 }
 
 // insert derives an INSERT or REPLACE.
@@ -203,9 +221,7 @@ func (d *deriver) insert(q *query, s *scope, top bool) {
 	}
 	s.sources = append(s.sources, b)
 	d.insertion(q, s, b, a)
-	if b.table.Triggers {
-		d.note("%s has triggers: what they read and write is not known", b.table.Name)
-	}
+	d.triggers(b.table)
 }
 
 // insertion adds the insertion, and what comes of a key that is there.
