@@ -14,7 +14,7 @@
 //   - It is by predicate otherwise; always in joins (a statement for each relation), subqueries, aggregates, which give a row where there is none,
 //     with SKIP LOCKED, and where it changes the key itself.
 //   - INSERT … ON CONFLICT, ON DUPLICATE KEY UPDATE, INSERT IGNORE look for the key by a predicate, and then insert, or update, or neither.
-//     REPLACE deletes by a predicate and inserts.
+//     REPLACE deletes by a predicate and inserts. MERGE does all that it may do, by a predicate.
 //   - A foreign key with an action makes a statement over the table that refers.
 //
 // All functions are pure, and may be called from several goroutines.
@@ -58,7 +58,7 @@ type reader interface {
 
 var readers = map[Family]reader{PostgreSQL: postgresReader{}, MySQL: mysqlReader{}}
 
-// errNotRead is the error of statements of a kind whose accesses are not known: others than SELECT, INSERT, UPDATE, DELETE and REPLACE.
+// errNotRead is the error of statements of a kind whose accesses are not known: others than SELECT, INSERT, UPDATE, DELETE, REPLACE and MERGE.
 var errNotRead = errors.New("of this kind of statement it is not known what it reads and writes")
 
 // A Footprint is what a statement does, in order.

@@ -116,6 +116,21 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []footprint.Family{footprint.PostgreSQL}},
 		{sql: "DELETE FROM sale USING item WHERE sale.no = item.no RETURNING item.price", want: "pred del sale P{no}; pred sel item P{no} R{price}",
 			only: []footprint.Family{footprint.PostgreSQL}},
+		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = 1 RETURNING name, (SELECT MAX(n) FROM sale)",
+			want: "pred sel sale P{} R{n}; pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{name} W{open}", only: []footprint.Family{footprint.PostgreSQL}},
+		{sql: "MERGE INTO item AS i USING shop AS s ON i.shop_id = s.id AND i.no = ? WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = i.stock - 1 WHEN NOT MATCHED THEN INSERT (shop_id, no) VALUES (s.id, ?)",
+			want: "pred sel item P{no, shop_id} R{stock}; pred sel shop P{id, open} R{id}; pred upd item P{no, shop_id} R{stock} W{stock}; ins item *", only: []footprint.Family{footprint.PostgreSQL}},
+		{sql: "MERGE INTO item i USING (SELECT b FROM bare WHERE a = ?) AS u ON i.no = u.b WHEN MATCHED AND i.price < 1 THEN DELETE WHEN MATCHED THEN DO NOTHING RETURNING i.label",
+			want: "pred sel bare P{a} R{b} a:$1; pred sel item P{no, price} R{label}; pred del item P{no, price}; pred del sale P{no, shop_id}", only: []footprint.Family{footprint.PostgreSQL}},
+		{sql: "MERGE INTO shop USING bare ON id = a WHEN MATCHED THEN UPDATE SET id = b",
+			want: "pred sel shop P{id} R{}; pred sel bare P{a} R{b}; pred upd shop P{id} R{} W{id}", only: []footprint.Family{footprint.PostgreSQL}},
+		{sql: "DELETE FROM sale WHERE id = ? RETURNING n, id", want: "key del sale id:$1"},
+		{sql: "DELETE FROM item WHERE price < ? RETURNING label, (SELECT open FROM shop WHERE id = ?)", want: "pred sel shop P{id} R{open} id:$2; pred del item P{price}; pred del sale P{no, shop_id}"},
+		{sql: "INSERT INTO sale (id, n) VALUES (?, ?) RETURNING id", want: "ins sale id:$1 n:$2"},
+		{sql: "REPLACE INTO bare (a) SELECT id FROM shop WHERE open = ? RETURNING *", want: "pred sel shop P{open} R{id} open:$1; pred del bare P{a, b} *; ins bare *",
+			only: []footprint.Family{footprint.MySQL}},
+		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON DUPLICATE KEY UPDATE open = 1 RETURNING name",
+			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{name} W{open}", only: []footprint.Family{footprint.MySQL}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON DUPLICATE KEY UPDATE open = open + VALUES(open)",
 			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{open} W{open}", only: []footprint.Family{footprint.MySQL}},
 		{sql: "INSERT IGNORE INTO bare VALUES (?, ?)", want: "pred sel bare P{a, b} R{}; ins bare a:$1 b:$2 ?", only: []footprint.Family{footprint.MySQL}},
@@ -192,6 +207,8 @@ func TestWhatCannotBeReadIsToldWhy(t *testing.T) {
 func FuzzOf(f *testing.F) {
 	for _, sql := range []string{"SELECT name FROM shop AS s WHERE s.id = $1 AND open IN (1, 2) FOR UPDATE", "UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?",
 		"INSERT INTO shop (id, open) VALUES ($1, 2) ON CONFLICT (id) DO UPDATE SET open = excluded.open RETURNING *", "DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0",
+		"MERGE INTO item i USING shop s ON i.shop_id = s.id WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = 1 WHEN NOT MATCHED THEN INSERT VALUES (1)",
+		"REPLACE INTO sale (id, n) VALUES (?, 2) RETURNING n + ?, (SELECT 1)",
 		"WITH t AS (SELECT no FROM cheap UNION SELECT n FROM sale) SELECT COUNT(*) FROM shop, t WHERE id = no GROUP BY open HAVING open > (SELECT 1)"} {
 		for _, family := range footprint.Families {
 			f.Add(sql, family == footprint.MySQL)

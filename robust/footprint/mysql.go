@@ -30,7 +30,7 @@ func parseMySQL(text string) (tree ast.StmtNode, err error) {
 }
 
 func (mysqlReader) read(text string) (q *query, err error) {
-	tree, err := parseMySQL(text)
+	tree, returned, err := parseReturning(text)
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,15 @@ func (mysqlReader) read(text string) (q *query, err error) {
 	}()
 	r := mysqlQuery{}
 	tree.Accept(&r.params)
+	if returned != nil {
+		returned.Accept(&r.params)
+	}
 	slices.Sort(r.params.offsets)
 	q = r.read(tree)
+	if returned != nil {
+		r.fields(q, returned.Fields.Fields)
+		q.returns, q.aggregates = true, false
+	}
 	return q, r.err
 }
 

@@ -65,9 +65,31 @@ func (r *postgresQuery) read(n ast.Node) *query {
 		q := &query{verb: deletes, target: rangeVar(n.Relation), where: r.conditions(n.WhereClause)}
 		r.from(q, n.UsingClause)
 		return r.finish(q, n.ReturningList, n.WithClause)
+	case *ast.MergeStmt:
+		return r.merges(n)
 	}
 	r.err = errNotRead
 	return &query{}
+}
+
+func (r *postgresQuery) merges(n *ast.MergeStmt) *query {
+	q := &query{verb: merges, target: rangeVar(n.Relation), where: r.conditions(n.JoinCondition)}
+	r.source(q, n.SourceRelation, true)
+	for _, w := range items(n.MergeWhenClauses) {
+		when := w.(*ast.MergeWhenClause)
+		q.others = append(q.others, r.conditions(when.Condition)...)
+		switch when.CommandType {
+		case ast.CMD_UPDATE:
+			for _, t := range when.TargetList {
+				q.sets = append(q.sets, assignment{column: t.Name, value: r.expr(t.Val)})
+			}
+		case ast.CMD_DELETE:
+			q.removes = true
+		case ast.CMD_INSERT:
+			q.rows = append(q.rows, r.exprs(when.Values))
+		}
+	}
+	return r.finish(q, n.ReturningList, n.WithClause)
 }
 
 func rangeVar(n *ast.RangeVar) *source {

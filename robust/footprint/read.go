@@ -77,6 +77,8 @@ func (d *deriver) query(q *query, outer *scope, top bool) {
 		d.selects(q, s, top)
 	case inserts:
 		d.insert(q, s, top)
+	case merges:
+		d.merge(q, s)
 	default:
 		d.write(q, s, top)
 	}

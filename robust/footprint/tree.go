@@ -10,6 +10,7 @@ const (
 	inserts
 	updates
 	deletes
+	merges // any of these, of rows of its target
 )
 
 // A query is a statement, or a part of one that reads for itself, as far as both families have it.
@@ -31,6 +32,7 @@ type query struct {
 	targets       []source // all tables of a DELETE of several
 	columns       []string // of an INSERT; nil: all
 	rows          [][]expr
+	removes       bool // WHEN … THEN DELETE of MERGE
 	conflict      conflict
 	inner         []*query // what is read beside: the parts of a UNION, WITH, the source of INSERT … SELECT, subqueries outside of expressions
 	with          []named

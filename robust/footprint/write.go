@@ -220,6 +220,7 @@ func (d *deriver) insert(q *query, s *scope, top bool) {
 		a.Shows = b.shows(q.outputs)
 	}
 	s.sources = append(s.sources, b)
+	d.mark(s, q.outputs, false) // of a row that is there already, if the statement updates that
 	d.insertion(q, s, b, a)
 	d.triggers(b.table)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/sqltoken"
@@ -220,6 +221,9 @@ func (p *parser) item() ([]item, error) {
 	case p.toks[p.at].Kind == sqltoken.Param:
 		return p.assignment()
 	}
+	if write := instead[strings.ToUpper(p.toks[p.at].Text)]; write != "" {
+		return nil, p.errorf("of %s it is not known what it reads and writes: %s", strings.ToUpper(p.toks[p.at].Text), write)
+	}
 	s := p.statement(p.rest(), "")
 	if err := p.expect(";", "a statement"); err != nil {
 		return nil, err
@@ -229,6 +233,15 @@ func (p *parser) item() ([]item, error) {
 		p.into[name] = s
 	}
 	return []item{s}, nil
+}
+
+// instead says, of kinds of statements that are not read, what to write in their place.
+var instead = map[string]string{
+	"CALL":    "write the statements of the procedure in its place",
+	"DO":      "write the statements of its block in its place",
+	"EXECUTE": "write the statement that was prepared in its place",
+	"COPY":    "write INSERT INTO in a LOOP in the place of COPY FROM, and SELECT in that of COPY TO",
+	"LOAD":    "write INSERT INTO in a LOOP in its place",
 }
 
 // rest takes the tokens up to a semicolon.

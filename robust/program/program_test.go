@@ -128,6 +128,12 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		{"A (:a):\n SELECT 'v;\nCOMMIT;", 2, "a string is not closed"},
 		{"A (): COMMIT;\nA (): COMMIT;", 2, "program A is there twice"},
 		{"A (): ROLLBACK; COMMIT;", 1, "every way through it ends with ROLLBACK"},
+		{"A (:a):\n SELECT v FROM parent;\n CALL pay(:a);\nCOMMIT;", 3, "test.sql:3: of CALL it is not known what it reads and writes: write the statements of the procedure in its place"},
+		{"A ():\n\n copy parent FROM STDIN;\nCOMMIT;", 3, "test.sql:3: of COPY it is not known what it reads and writes: write INSERT INTO in a LOOP in the place of COPY FROM, and SELECT in that of COPY TO"},
+		{"A ():\n\n DO $$ BEGIN DELETE FROM child; END $$;\nCOMMIT;", 3, "test.sql:3: of DO "},
+		{"A ():\n\n LOAD DATA INFILE 'f' INTO TABLE parent;\nCOMMIT;", 3, "test.sql:3: of LOAD "},
+		{"A ():\n\n EXECUTE add(1);\nCOMMIT;", 3, "test.sql:3: of EXECUTE "},
+		{"A ():\n\n TRUNCATE parent;\nCOMMIT;", 3, "test.sql:3: of this kind of statement it is not known"},
 		{"A ():\n:x 1; COMMIT;", 2, "= is missing behind :x"},
 	} {
 		_, err := compile(t, footprint.PostgreSQL, c.text)
