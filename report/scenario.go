@@ -99,8 +99,8 @@ func commitsBehindReads(steps []step, f *analyzer.Finding) []step {
 
 func newStep(w *witness, steps []step, i int) scenario.Step {
 	x := steps[i]
-	out := scenario.Step{Session: w.name(x.txn), SQL: statementText(x.stmt)}
-	out.Incomplete = len(placeholders(x.stmt.Shape)) != len(x.stmt.Args)
+	text, whole := Statement(x.stmt)
+	out := scenario.Step{Session: w.name(x.txn), SQL: text, Incomplete: !whole}
 	for _, other := range steps {
 		out.Waits = out.Waits || x.waitsFor(&other)
 	}

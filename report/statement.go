@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -8,22 +9,32 @@ import (
 
 // statementText gives a statement as people want to read it: its shape with the arguments put back
 // where the question marks stand. Where their numbers differ (a shape folds lists such as IN (?) and
-// multi-row VALUES, and a recording may leave arguments out) the shape is followed by the arguments.
-// Arguments are used as recorded, quotes included.
+// multi-row VALUES, and a recording may leave arguments out) the shape is followed by the arguments, unless it is plain which
+// list was folded. Arguments are used as recorded, quotes included.
 func statementText(s *history.Stmt) string {
+	text, _ := Statement(s)
+	return text
+}
+
+// Statement gives a statement with its arguments in their places, and whether all of them are.
+func Statement(s *history.Stmt) (text string, whole bool) {
 	if s == nil {
-		return ""
+		return "", true
 	}
 	shape := s.Shape
 	if shape == "" {
 		shape = s.Kind.String()
 	}
-	if len(s.Args) == 0 {
-		return shape
-	}
 	marks := placeholders(shape)
+	if len(marks) < len(s.Args) {
+		shape = unfolded(shape, marks, len(s.Args))
+		marks = placeholders(shape)
+	}
+	if len(s.Args) == 0 {
+		return shape, len(marks) == 0
+	}
 	if len(marks) != len(s.Args) {
-		return shape + " -- with " + strings.Join(s.Args, ", ")
+		return shape + " -- with " + strings.Join(s.Args, ", "), false
 	}
 	var b strings.Builder
 	from := 0
@@ -33,7 +44,33 @@ func statementText(s *history.Stmt) string {
 		from = at + 1
 	}
 	b.WriteString(shape[from:])
-	return b.String()
+	return b.String(), true
+}
+
+// folded finds what a shape may have folded: the elements behind IN, the rows behind VALUES.
+var folded = regexp.MustCompile(`(?i)\b(?:IN\s*\(([^()]*\?[^()]*)\)|VALUES?\s*(\([^()]*\?[^()]*\)))`)
+
+// unfolded gives the shape with as many elements in its only list of one element as the arguments are for; the shape as
+// it is where there is not just one such list, or where they do not come out even.
+func unfolded(shape string, marks []int, arguments int) string {
+	lists := folded.FindAllStringSubmatchIndex(shape, 2)
+	if len(lists) != 1 {
+		return shape
+	}
+	from, to, row := lists[0][2], lists[0][3], false
+	if from < 0 {
+		from, to, row = lists[0][4], lists[0][5], true
+	}
+	element := shape[from:to]
+	if !row && strings.Contains(element, ",") || row && strings.HasPrefix(strings.TrimSpace(shape[to:]), ",") {
+		return shape
+	}
+	each := len(placeholders(element))
+	more := arguments - len(marks)
+	if each == 0 || more%each != 0 {
+		return shape
+	}
+	return shape[:to] + strings.Repeat(", "+element, more/each) + shape[to:]
 }
 
 // placeholders gives the offsets of the question marks that stand for a value: those outside quoted

@@ -1,80 +1,183 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/retrace"
 	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/scenario"
 )
 
 const reduceHelp = `Makes a scenario small: fewest transactions, then statements, rows and tables, then simpler SQL, as long as
 its replay on a server still shows the same anomaly. The smaller scenario goes to standard output.
 
-FILE is a scenario (docs/scenarios.md): of isotap fuzz, of isotap analyze --scenarios with its set-up
-written in, or of your own.`
+FILE is a scenario (docs/scenarios.md) of isotap fuzz or of your own. DIR is the directory of a hunt, whose findings are all
+made small, into that of --out; or a recording, of which a finding is played again (--finding, or the first): on the tables as
+the recording says they were defined, with the rows that earlier transactions wrote, or those of --rows.`
+
+// reducing is what isotap reduce is told.
+type reducing struct {
+	on                 places
+	seen               observing
+	isolation, anomaly string
+	finding, rows, out string
+	levels             asked[history.Level]
+}
 
 func reduceCommand() *cobra.Command {
-	var on places
-	seen := observing{predicatesMode, columnsIdentity}
-	var isolation, anomaly, out string
+	o := reducing{seen: observing{predicatesMode, columnsIdentity}}
 	c := &cobra.Command{
-		Use:     "reduce FILE",
+		Use:     "reduce FILE|DIR",
 		Short:   "Make a scenario small that shows an anomaly",
 		Long:    reduceHelp,
-		Example: "  isotap reduce --engine mariadb --anomaly 'lost update' found.yaml > small.yaml",
+		Example: "  isotap reduce --engine mariadb --anomaly 'lost update' found.yaml > small.yaml\n  isotap reduce --engine mariadb --out small isotap-fuzz\n  isotap reduce --engine postgres --finding 3980209713b2 ./rec > small.yaml",
 		Args:    needs("FILE", 1),
 	}
 	f := c.Flags()
-	on.flags(c, "play")
-	seen.flags(c)
-	f.StringVar(&isolation, "isolation", "", "the level to play at; the file's own when not set")
-	f.StringVar(&anomaly, "anomaly", "", "what must stay, by isotap's name; the first that the replay shows when not set")
-	f.StringVarP(&out, "out", "o", "", "write the smaller scenario to this file")
-	c.RunE = func(c *cobra.Command, files []string) (err error) {
-		scripts, err := readScripts(files)
-		if err != nil {
-			return err
+	o.on.flags(c, "play")
+	o.seen.flags(c)
+	f.StringVar(&o.isolation, "isolation", "", "the level to play at; the file's own when not set")
+	f.StringVar(&o.anomaly, "anomaly", "", "what must stay, by isotap's name; the first that the replay shows when not set")
+	f.StringVar(&o.finding, "finding", "", "of a recording: the finding's id, as isotap analyze prints it")
+	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, in place of what was written before")
+	f.StringVarP(&o.out, "out", "o", "", "write the smaller scenario to this file; of a hunt: all of them to this directory")
+	must(c.MarkFlagFilename("rows", "sql"))
+	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
+	return c
+}
+
+func (o *reducing) run(c *cobra.Command, path string) error {
+	from, err := o.read(c, path)
+	if err != nil {
+		return err
+	}
+	var oddLevels, oddMode error
+	var onStage stage.Options
+	o.levels, oddLevels = parseAsked(o.isolation, history.ParseLevel)
+	onStage, oddMode = o.seen.options()
+	if err := errors.Join(oddLevels, oddMode, o.on.one()); err != nil {
+		return err
+	}
+	if from.hunt {
+		if o.out == "" {
+			return fmt.Errorf("%s is a directory of %d findings: --out names one for what becomes of them", path, len(from.scenarios))
 		}
-		scenarios := scripts[0]
-		if len(scenarios) != 1 {
-			return fmt.Errorf("%s holds %d scenarios, and one is reduced: name one permutation", files[0], len(scenarios))
-		}
-		levels, err := parseAsked(isolation, history.ParseLevel)
-		onStage, oddMode := seen.options()
-		if err := errors.Join(err, oddMode, on.one()); err != nil {
-			return err
-		}
-		var small *scenario.Scenario
-		err = on.eachStage(c, onStage, func(s *stage.Stage) (err error) {
-			at, sc := levelsOf(s, scenarios[0], levels)
-			if len(at) != 1 {
-				return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", files[0], s.Server.Engine)
-			}
-			if small, err = reduceTo(c, s, sc, at[0], analyzer.Anomaly(anomaly)); err != nil {
-				return fmt.Errorf("%s: %w", files[0], err)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if out == "" {
-			return small.Write(c.OutOrStdout())
-		}
-		file, err := os.Create(out)
-		if err != nil {
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
-		return errors.Join(small.Write(file), file.Close())
 	}
-	return c
+	return o.on.eachStage(c, onStage, func(s *stage.Stage) (err error) {
+		for i, sc := range from.scenarios {
+			err = errors.Join(err, o.reduce(c, s, sc, from.names[i], from.hunt))
+			if c.Context().Err() != nil {
+				break
+			}
+		}
+		return err
+	})
+}
+
+// reduce makes one scenario small and writes what is left.
+func (o *reducing) reduce(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, name string, hunt bool) error {
+	at, sc := levelsOf(s, sc, o.levels)
+	if len(at) != 1 {
+		return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", name, s.Server.Engine)
+	}
+	small, err := reduceTo(c, s, sc, at[0], analyzer.Anomaly(o.anomaly))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	switch {
+	case hunt:
+		return writeFile(filepath.Join(o.out, filepath.Base(name)), small.Write)
+	case o.out != "":
+		return writeFile(o.out, small.Write)
+	}
+	return small.Write(c.OutOrStdout())
+}
+
+// reducible is what is to be made small.
+type reducible struct {
+	scenarios []*scenario.Scenario
+	names     []string
+	hunt      bool // they are the findings of a hunt
+}
+
+// read finds what a path names.
+func (o *reducing) read(c *cobra.Command, path string) (*reducible, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		r, err := recorder.Open(path)
+		if err == nil {
+			defer r.Close()
+			sc, err := o.recorded(c.Context(), path, r)
+			return &reducible{scenarios: []*scenario.Scenario{sc}, names: []string{path}}, err
+		}
+		if !errors.Is(err, recorder.ErrNotRecording) {
+			return nil, err
+		}
+	}
+	if o.finding != "" || o.rows != "" {
+		return nil, fmt.Errorf("--finding and --rows are for a recording, and %s is none", path)
+	}
+	scripts, err := readScripts([]string{path})
+	if err != nil {
+		return nil, err
+	}
+	from := &reducible{hunt: info != nil && info.IsDir()}
+	for _, script := range scripts {
+		name := script[0].File
+		switch {
+		case from.hunt && len(script[0].Expect.Anomalies) == 0:
+			continue // of something abnormal
+		case len(script) != 1:
+			return nil, fmt.Errorf("%s holds %d scenarios, and one is reduced: name one permutation", name, len(script))
+		}
+		from.scenarios, from.names = append(from.scenarios, script[0]), append(from.names, name)
+	}
+	if len(from.scenarios) == 0 {
+		return nil, fmt.Errorf("%s holds no finding's scenario", path)
+	}
+	return from, nil
+}
+
+// recorded makes a scenario of a recording's finding.
+func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader) (*scenario.Scenario, error) {
+	result, err := tap.Analyze(ctx, []string{dir}, analyzer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var rows []string
+	if o.rows != "" {
+		text, err := os.ReadFile(o.rows)
+		if err != nil {
+			return nil, fmt.Errorf("--rows: %w", err)
+		}
+		rows = slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+	}
+	for _, f := range result.Findings {
+		if o.finding != "" && f.ID != o.finding || o.anomaly != "" && string(f.Anomaly) != o.anomaly {
+			continue
+		}
+		if o.anomaly == "" {
+			o.anomaly = string(f.Anomaly)
+		}
+		return retrace.Scenario(ctx, r, f, rows)
+	}
+	return nil, fmt.Errorf("%s has no such finding: isotap analyze %s names %d", dir, dir, len(result.Findings))
 }
 
 // reduceTo makes a scenario small that shows an anomaly; with no name, the first that it shows.

@@ -1,0 +1,207 @@
+// Package retrace makes scenarios of what recordings hold, such as a server can play: the interleaving of a finding's
+// witness, on the tables as the recording says they were defined, with the rows that earlier transactions wrote.
+package retrace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/report"
+	"github.com/isotap/isotap/scenario"
+)
+
+// maxWrites is how many statements of earlier transactions a scenario begins with at most.
+const maxWrites = 2000
+
+// ErrTooMany is the error of a finding before which more was written than a scenario holds.
+var ErrTooMany = errors.New("too much was written before it")
+
+// Scenario gives the scenario of a finding in a recording. Of its set-up, rows are statements that make rows; without any, what
+// committed transactions of the same run wrote into the witness's tables before it is played again, in the order in which they ended.
+func Scenario(ctx context.Context, r *recorder.Reader, f *analyzer.Finding, rows []string) (*scenario.Scenario, error) {
+	s := report.Scenario(f, r.Runs())
+	if s == nil {
+		return nil, fmt.Errorf("finding %s has no transaction to play", f.ID)
+	}
+	t := newTables(f)
+	if err := t.define(ctx, r); err != nil {
+		return nil, err
+	}
+	if rows == nil {
+		var err error
+		if rows, err = t.writes(ctx, r, f.Txns()); err != nil {
+			return nil, fmt.Errorf("finding %s: %w: say with --rows which rows it needs", f.ID, err)
+		}
+	}
+	s.Setup = slices.Concat(t.made, rows, t.referring)
+	for _, sql := range s.Setup {
+		if err := t.stays(sql); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s.Steps {
+		if err := t.stays(s.Steps[i].SQL); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// tables are those of a witness, and those that they refer to.
+type tables struct {
+	run       history.Run
+	schemas   []string        // as texts may name them
+	wanted    map[string]bool // by their names without a schema
+	made      []string        // statements that make them
+	referring []string        // and that make foreign keys
+}
+
+func newTables(f *analyzer.Finding) *tables {
+	t := &tables{run: f.Txns()[0].ID.Run(), wanted: make(map[string]bool)}
+	for _, x := range f.Txns() {
+		for i := range x.Stmts {
+			for _, a := range x.Stmts[i].Accesses {
+				schema, name := split(a.Row.Table)
+				t.wanted[name] = true
+				if !slices.Contains(t.schemas, schema) {
+					t.schemas = append(t.schemas, schema)
+				}
+			}
+		}
+	}
+	return t
+}
+
+// split takes a row's table apart.
+func split(table string) (schema, name string) {
+	table, _, _ = strings.Cut(table, "@")
+	schema, name, _ = strings.Cut(table, ".")
+	return schema, name
+}
+
+// bare gives a name as SQL spells it without its quotes.
+func bare(spelled string) string { return strings.Trim(spelled, "`\"") }
+
+// define finds the last definitions of the tables.
+func (t *tables) define(ctx context.Context, r *recorder.Reader) error {
+	last := make(map[string]history.Definition)
+	var order []string
+	for d, err := range r.Definitions(ctx, t.run) {
+		if err != nil {
+			return fmt.Errorf("read the definitions of tables: %w", err)
+		}
+		name := bare(d.Name)
+		if _, known := last[name]; !known {
+			order = append(order, name)
+		}
+		last[name] = d
+	}
+	t.wantParents(last)
+	for _, name := range order {
+		if d := last[name]; t.wanted[name] && d.SQL != "" {
+			t.made = append(t.made, statements(d.SQL)...)
+			t.referring = append(t.referring, slices.DeleteFunc(statements(d.References), func(sql string) bool { return !strings.HasPrefix(sql, "ALTER TABLE") })...)
+		}
+	}
+	for name := range t.wanted {
+		if last[name].SQL == "" {
+			return fmt.Errorf("the recording does not say how table %s was defined", name)
+		}
+	}
+	return nil
+}
+
+// wantParents adds the tables that foreign keys of those wanted refer to.
+func (t *tables) wantParents(last map[string]history.Definition) {
+	for more := true; more; {
+		more = false
+		for name := range t.wanted {
+			for other, d := range last {
+				if !t.wanted[other] && strings.Contains(last[name].References, " REFERENCES "+d.Name) {
+					t.wanted[other], more = true, true
+				}
+			}
+		}
+	}
+}
+
+// statements takes a definition apart.
+func statements(text string) []string {
+	all := strings.Split(text, ";\n")
+	return slices.DeleteFunc(all, func(sql string) bool { return strings.TrimSpace(sql) == "" })
+}
+
+// writes gives what transactions that had ended before the witness began wrote into the tables.
+func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*history.Txn) ([]string, error) {
+	begins := slices.MinFunc(witness, func(a, b *history.Txn) int { return cmp.Compare(a.Start, b.Start) }).Start
+	type earlier struct {
+		end   int64
+		texts []string
+	}
+	var all []earlier
+	count := 0
+	for x, err := range r.Txns(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if x.ID.Run() != t.run || x.Status != history.Committed || x.End >= begins {
+			continue
+		}
+		e := earlier{end: x.End}
+		for i := range x.Stmts {
+			if s := &x.Stmts[i]; t.wrote(s) {
+				text, whole := report.Statement(s)
+				if !whole {
+					return nil, fmt.Errorf("the values of %q are not in its places", s.Shape)
+				}
+				e.texts = append(e.texts, text)
+			}
+		}
+		if count += len(e.texts); count > maxWrites {
+			return nil, fmt.Errorf("%w: more than %d statements", ErrTooMany, maxWrites)
+		}
+		all = append(all, e)
+	}
+	slices.SortStableFunc(all, func(a, b earlier) int { return cmp.Compare(a.end, b.end) })
+	var texts []string
+	for _, e := range all {
+		texts = append(texts, e.texts...)
+	}
+	return texts, nil
+}
+
+// wrote says whether a statement changed rows of the tables, as far as that is known: one that was not observed may have.
+func (t *tables) wrote(s *history.Stmt) bool {
+	if !slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace}, s.Kind) || s.Void || s.Error != (history.Error{}) {
+		return false
+	}
+	if len(s.Accesses) == 0 {
+		return s.Observation != history.Exact && slices.ContainsFunc(strings.FieldsFunc(s.Shape, apart), func(word string) bool { return t.wanted[word] })
+	}
+	return slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
+		_, name := split(a.Row.Table)
+		return t.wanted[name]
+	})
+}
+
+// apart says whether a character is none of a name.
+func apart(c rune) bool { return strings.ContainsRune(" \t\r\n(),;.=`\"", c) }
+
+// stays refuses a statement that names a schema of the recording: it would be played there, not in the scenario's own.
+func (t *tables) stays(sql string) error {
+	for _, schema := range t.schemas {
+		for _, quoted := range []string{schema + ".", "`" + schema + "`.", `"` + schema + `".`} {
+			if i := strings.Index(sql, quoted); i == 0 || i > 0 && apart(rune(sql[i-1])) && sql[i-1] != '.' {
+				return fmt.Errorf("%q names the schema %s: played again, it would use what is there", sql, schema)
+			}
+		}
+	}
+	return nil
+}
