@@ -56,14 +56,20 @@ func (h *hunter) reduceAll(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// reduceSome makes the first of some catches small, as many as Options say.
+// reduceSome makes the first of some catches small, as many as Options say. One whose replay fails though the server is there, as on a
+// machine too busy to connect in time, is passed over.
 func (h *hunter) reduceSome(ctx context.Context, catches []*Catch) error {
 	small := 0
 	for _, c := range catches[:min(len(catches), attempts*h.Reduce)] {
 		if small == h.Reduce {
 			break
 		}
-		if err := h.reduce(ctx, c); err != nil {
+		err := h.reduce(ctx, c)
+		switch {
+		case err == nil:
+		case ctx.Err() == nil && h.alive(ctx) == nil:
+			h.say("%s (seed %d): not made small: %v", c.Key, c.Seed, err)
+		default:
 			return fmt.Errorf("reduce %q: %w", c.Key, err)
 		}
 		if c.Scenario != nil {
