@@ -48,7 +48,7 @@ func fuzzCommand() *cobra.Command {
 	on.flags(c, "hunt")
 	seen.flags(c)
 	f.StringVar(&isolation, "isolation", "all", "levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
-	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt; reducing what was found takes its own time")
+	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt, whatever the profile says; reducing what was found takes its own time")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
 	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
@@ -63,6 +63,9 @@ func fuzzCommand() *cobra.Command {
 		}
 		if o.Profile, err = readProfile(profile); err != nil {
 			return err
+		}
+		if o.Profile.Duration > 0 && !c.Flags().Changed("duration") {
+			o.Duration = o.Profile.Duration
 		}
 		onStage, err := seen.options()
 		if err != nil {

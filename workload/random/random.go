@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 )
 
 // An Engine is the server that SQL is written for.
@@ -61,6 +62,10 @@ type Profile struct {
 	Keyed int `yaml:"keyed"`
 	// Depth is how far expressions and conditions are nested at most; 2.
 	Depth int `yaml:"depth"`
+	// Rate is how many transactions a second the sessions of a round begin together, at most; 0: as many as they can.
+	Rate int `yaml:"rate"`
+	// Duration is how long a hunt takes that is not told otherwise; 0: its usual time.
+	Duration time.Duration `yaml:"duration"`
 	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps its
 	// default. The kinds are those of [Kinds].
 	Weights map[string]int `yaml:"weights"`
@@ -81,10 +86,13 @@ func (p Profile) filled() Profile {
 // Check says what is wrong with a profile.
 func (p Profile) Check() error {
 	for name, n := range map[string]int{"tables": p.Tables, "columns": p.Columns, "rows": p.Rows, "statements": p.Statements,
-		"sessions": p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback, "depth": p.Depth} {
+		"sessions": p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback, "depth": p.Depth, "rate": p.Rate} {
 		if n < 0 {
 			return fmt.Errorf("%s is %d: it cannot be less than 0", name, n)
 		}
+	}
+	if p.Duration < 0 {
+		return fmt.Errorf("duration is %s: it cannot be less than 0", p.Duration)
 	}
 	if p.Rollback > 100 {
 		return fmt.Errorf("rollback is %d: it is a percentage", p.Rollback)

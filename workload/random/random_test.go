@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
@@ -75,6 +76,8 @@ func TestBadProfilesAreRefused(t *testing.T) {
 		"keyed is -2":              {Keyed: -2},
 		`there is no kind "merge"`: {Weights: map[string]int{"merge": 1}},
 		"weights: select is -2":    {Weights: map[string]int{"select": -2}},
+		"rate is -1":               {Rate: -1},
+		"duration is -1s":          {Duration: -time.Second},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", p, err, want)
@@ -82,6 +85,18 @@ func TestBadProfilesAreRefused(t *testing.T) {
 	}
 	if err := (Profile{Weights: map[string]int{"delete": 0}}).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTransactionsWaitForTheirTurn(t *testing.T) {
+	r := &run{g: New(Engine{Name: "mariadb"}, Profile{Rate: 50}, 1), began: time.Now()}
+	if err := r.due(t.Context(), 4); err != nil || time.Since(r.began) < 60*time.Millisecond {
+		t.Errorf("the fourth of 50 a second began after %s; %v", time.Since(r.began), err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if r.due(ended, 1_000_000) == nil {
+		t.Error("it waited on")
 	}
 }
 

@@ -77,6 +77,7 @@ func Run(ctx context.Context, g *Generator, level history.Level, patience time.D
 			}
 		}
 	}
+	r.began = time.Now()
 	for _, s := range sessions {
 		all.Go(func() { s.work(ctx) })
 	}
@@ -98,6 +99,7 @@ func (e Engine) session(level history.Level) []string {
 type run struct {
 	g        *Generator
 	patience time.Duration
+	began    time.Time
 	mu       sync.Mutex
 	out      *Outcome
 }
@@ -107,6 +109,15 @@ func (r *run) note(change func(*Outcome)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(r.out)
+}
+
+// due waits until a transaction's turn has come by the profile's rate.
+func (r *run) due(ctx context.Context, n int) error {
+	if r.g.profile.Rate == 0 {
+		return nil
+	}
+	at := time.Duration(n-1) * time.Second / time.Duration(r.g.profile.Rate)
+	return workload.Pause(ctx, time.Until(r.began.Add(at)))
 }
 
 // A session runs its share of the transactions. It belongs to one goroutine.
@@ -119,6 +130,9 @@ type session struct {
 
 func (s *session) work(ctx context.Context) {
 	for n := s.place + 1; n <= s.run.g.Transactions() && ctx.Err() == nil; n += s.run.g.sessions {
+		if s.run.due(ctx, n) != nil {
+			return
+		}
 		if s.number = n; !s.transaction(ctx, s.run.g.Transaction(n)) {
 			return
 		}
