@@ -21,6 +21,10 @@ const (
 	maxPredicates = 10_000
 )
 
+// few is how many images of a table are all held against each predicate. Of more it is those that a transaction may not have seen
+// when it began: what it did not find any more (Gone) is then told only of versions that it had found.
+const few = 200
+
 // testEvery is the time between two tests of what has come in.
 const testEvery = 100 * time.Millisecond
 
@@ -71,7 +75,7 @@ type image struct {
 }
 
 type test struct {
-	from   int   // images before this one are of transactions that had ended when the first that has the predicate began
+	from   int   // the first image that it is held against
 	tested int   // so many images, the dropped ones among them
 	last   int64 // when it was used
 	failed bool  // the server could not test it
@@ -112,7 +116,7 @@ func (m *Matcher) table(database, name string) *tests {
 	return t
 }
 
-// addPredicate takes in a predicate of a transaction. What had been committed when that began it has seen.
+// addPredicate takes in a predicate of a transaction.
 func (t *tests) addPredicate(p history.Predicate, start, end int64) {
 	from := t.since(start)
 	if known := t.predicates[p]; known != nil {
@@ -130,8 +134,12 @@ func (t *tests) addPredicate(p history.Predicate, start, end int64) {
 	}
 }
 
-// since gives the first image of a transaction that may have ended after a time.
+// since gives the first image that a predicate of a transaction is held against: of those that may have ended after it began, since what
+// had been committed then it has seen; of all that are kept, where they are few.
 func (t *tests) since(start int64) int {
+	if len(t.images) <= few {
+		return t.dropped
+	}
 	n, _ := slices.BinarySearchFunc(t.rounds, start, func(r round, start int64) int { return cmp.Or(cmp.Compare(r.at, start), -1) })
 	if n == 0 {
 		return t.dropped

@@ -96,7 +96,7 @@ func TestEachVersionIsHeldAgainstEachPredicateOnce(t *testing.T) {
 func TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt(t *testing.T) {
 	g, m := newGrep()
 	m.Add("", reads(1, "nothing"))
-	m.Add("", wrote(10, "(a)"))
+	m.Add("", wrote(10, append(slices.Repeat([]string{"(b)"}, few), "(a)")...))
 	for at := int64(20); at < 50; at += 10 {
 		m.round(t.Context(), at)
 	}
@@ -116,6 +116,23 @@ func TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt(t *testing.T) {
 	m.round(t.Context(), 80)
 	if got := g.found[where("a")]; len(got) != 2 {
 		t.Errorf("found %v, want both rows", got)
+	}
+}
+
+// TestFewVersionsAreHeldAgainstAllPredicates has a transaction choose rows long after one came: whether it knows that the row is gone
+// does not depend on when the rounds were.
+func TestFewVersionsAreHeldAgainstAllPredicates(t *testing.T) {
+	g, m := newGrep()
+	m.Add("", wrote(10, "(a)"))
+	for at := int64(20); at < 50; at += 10 {
+		m.round(t.Context(), at)
+	}
+	x := reads(60, "a")
+	x.Start = 55
+	m.Add("", x)
+	m.round(t.Context(), 70)
+	if got := g.found[where("a")]; len(got) != 1 {
+		t.Errorf("found %v, want the row", got)
 	}
 }
 
