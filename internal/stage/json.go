@@ -106,9 +106,18 @@ func (p *Performance) json() jsonReplay {
 	return r
 }
 
+// remainingCycle is how advice begins to tell of a cycle that it does not prevent.
+const remainingCycle = "another cycle remains"
+
 func (p *Performance) findingJSON(f *analyzer.Finding) jsonFinding {
 	j := jsonFinding{Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: p.unnamed(f.Summary)[0],
 		Tables: p.unnamed(f.Tables...), Advice: p.unnamed(f.Advice...)}
+	for i, text := range j.Advice {
+		// Which one it is names rows and versions, as another run does not.
+		if advice, _, remains := strings.Cut(text, remainingCycle+":"); remains {
+			j.Advice[i] = advice + remainingCycle + "."
+		}
+	}
 	// The analyzer's own goes by the tables' whole names.
 	sum := sha256.Sum256([]byte(strings.Join(append(j.Tables, j.Anomaly, j.Class, j.Summary), "\x00")))
 	j.ID = hex.EncodeToString(sum[:6])

@@ -21,7 +21,7 @@ func played() *Performance {
 			{N: 1, Session: "T1", SQL: "SELECT a < b", Status: replay.OK, Columns: []replay.Column{{Name: "a < b"}}, Rows: [][]replay.Value{{{Text: "1"}, {Null: true}}}},
 			{N: 2, Session: "T2", SQL: "COMMIT", Status: replay.Failed, Blocked: true, WaitedFor: []string{"T1"}, DoneAfter: replay.AtEnd, Code: 9007, State: "HY000", Message: "conflict", Notices: []replay.Notice{{Severity: "NOTICE", Code: "00000", Message: "x"}}},
 		}},
-		Result: &analyzer.Result{Findings: []*analyzer.Finding{{ID: "f", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Summary: "of isotap_replay_1.t", Tables: []string{"isotap_replay_1.t"}, Advice: []string{"isotap_replay_1.t: no"}}}},
+		Result: &analyzer.Result{Findings: []*analyzer.Finding{{ID: "f", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Summary: "of isotap_replay_1.t", Tables: []string{"isotap_replay_1.t"}, Advice: []string{"isotap_replay_1.t: no", "Lock. It is not enough here, another cycle remains: T1 read t row e1, and so on."}}}},
 	}
 }
 
@@ -30,7 +30,7 @@ func TestJSONSaysWhatHappened(t *testing.T) {
 	if err := JSON(&b, []*Performance{played()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]", `"done_after": 0`, `"summary": "of t"`, `"found lost update, expected write skew"`} {
+	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]", `"done_after": 0`, `"summary": "of t"`, `"Lock. It is not enough here, another cycle remains."`, `"found lost update, expected write skew"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
