@@ -50,7 +50,7 @@ func reduceCommand() *cobra.Command {
 	o.on.flags(c, "play")
 	o.seen.flags(c)
 	f.StringVar(&o.isolation, "isolation", "", "the level to play at; the file's own when not set")
-	f.StringVar(&o.anomaly, "anomaly", "", "what must stay, by isotap's name; the first that the replay shows when not set")
+	f.StringVar(&o.anomaly, "anomaly", "", "what must stay, by isotap's name; when not set the first that the file expects, or else that the replay shows")
 	f.StringVar(&o.finding, "finding", "", "of a recording: the finding's id, as isotap analyze prints it")
 	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, in place of what was written before")
 	f.StringVarP(&o.out, "out", "o", "", "write the smaller scenario to this file; of a hunt: all of them to this directory")
@@ -92,11 +92,15 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 
 // reduce makes one scenario small and writes what is left.
 func (o *reducing) reduce(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, name string, hunt bool) error {
+	anomaly := analyzer.Anomaly(o.anomaly)
+	if anomaly == "" && len(sc.Expect.Anomalies) > 0 {
+		anomaly = analyzer.Anomaly(sc.Expect.Anomalies[0])
+	}
 	at, sc := levelsOf(s, sc, o.levels)
 	if len(at) != 1 {
 		return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", name, s.Server.Engine)
 	}
-	small, err := reduceTo(c, s, sc, at[0], analyzer.Anomaly(o.anomaly))
+	small, err := reduceTo(c, s, sc, at[0], anomaly)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -171,9 +175,6 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 	for _, f := range result.Findings {
 		if o.finding != "" && f.ID != o.finding || o.anomaly != "" && string(f.Anomaly) != o.anomaly {
 			continue
-		}
-		if o.anomaly == "" {
-			o.anomaly = string(f.Anomaly)
 		}
 		return retrace.Scenario(ctx, r, f, rows)
 	}

@@ -5,7 +5,6 @@ package retrace
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,9 +18,6 @@ import (
 
 // maxWrites is how many statements of earlier transactions a scenario begins with at most.
 const maxWrites = 2000
-
-// ErrTooMany is the error of a finding before which more was written than a scenario holds.
-var ErrTooMany = errors.New("too much was written before it")
 
 // Scenario gives the scenario of a finding in a recording. Of its set-up, rows are statements that make rows; without any, what
 // committed transactions of the same run wrote into the witness's tables before it is played again, in the order in which they ended.
@@ -165,7 +161,7 @@ func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*hist
 			}
 		}
 		if count += len(e.texts); count > maxWrites {
-			return nil, fmt.Errorf("%w: more than %d statements", ErrTooMany, maxWrites)
+			return nil, fmt.Errorf("more than %d statements wrote before it", maxWrites)
 		}
 		all = append(all, e)
 	}
