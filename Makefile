@@ -51,6 +51,7 @@ bench: mariadb postgresql ## run the benchmarks (QUICK=-quick: fewer and shorter
 	@(for tool in $(BENCH_TOOLS); do PATH="$$PATH:/usr/sbin" command -v $$tool >/dev/null || exit 1; done) || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends $(BENCH_TOOLS)
 	$(GO) run ./internal/bench/curve $(QUICK)
 	$(GO) run ./internal/bench $(QUICK)
+	$(GO) run ./internal/bench -load ddl $(QUICK)
 
 lint: ## check format and style
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi

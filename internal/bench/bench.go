@@ -123,7 +123,12 @@ func medianOf(turns []turn, figure func(i int) float64) float64 {
 	for i := range v {
 		v[i] = figure(i)
 	}
-	slices.Sort(v)
+	return median(v)
+}
+
+// median returns the median of figures, which it leaves as they are.
+func median(figures []float64) float64 {
+	v := slices.Sorted(slices.Values(figures))
 	n := len(v)
 	return (v[(n-1)/2] + v[n/2]) / 2
 }

@@ -96,3 +96,37 @@ func TestCopyPassesBytesBothWays(t *testing.T) {
 		t.Errorf("%q came back, %v", echo, err)
 	}
 }
+
+func TestDDLRatiosAreMediansOfRounds(t *testing.T) {
+	m := ddlMeter{took: make(map[string][]map[string]float64)}
+	for _, round := range [][2]float64{{2, 3}, {10, 40}, {1, 2}} {
+		m.note("CREATE TABLE", map[string]float64{pathDirect: round[0], pathItems: round[1]})
+	}
+	report := ddlReport{Server: "server", Rounds: 3, Results: m.results(500)}
+	if got := report.Results[0].Ratio[pathItems]; got != (ddlRatio{Median: 2, Least: 1.5, Greatest: 4}) {
+		t.Errorf("the ratio is %+v", got)
+	}
+	table := strings.Join(strings.Fields(report.table()), " ")
+	for _, row := range []string{"500 tables on the server direct ms items", "CREATE TABLE 2.00 2.00 (1.50 to 4.00)"} {
+		if !strings.Contains(table, row) {
+			t.Errorf("%q is not in\n%s", row, table)
+		}
+	}
+}
+
+func TestDDLProgramsLeaveNothingBehind(t *testing.T) {
+	for _, e := range engines {
+		for _, p := range ddlPrograms {
+			all := p.statements(e.ddl, "schema1")
+			if first, last := all[0], all[len(all)-1]; !strings.HasPrefix(first, "CREATE ") || !strings.HasPrefix(last, "DROP ") ||
+				!strings.Contains(first, " schema1") || !strings.Contains(last, " schema1") {
+				t.Errorf("%s, %s begins with %q and ends with %q", e.name, p.name, first, last)
+			}
+			for _, text := range all {
+				if strings.Contains(text, "%") {
+					t.Errorf("%s, %s: %q has a hole", e.name, p.name, text)
+				}
+			}
+		}
+	}
+}

@@ -4,9 +4,10 @@
 //
 //	go run ./internal/bench [-engine mariadb|postgresql|all] [-quick] [-json]
 //	go run ./internal/bench -load fuzz [-seconds N] [-cpuprofile FILE]
+//	go run ./internal/bench -load ddl [-engine ...] [-tables 0,500,2000] [-quick] [-json]
 //
 // The second compares the random generator of isotap fuzz with sysbench's oltp_read_write, both through isotap
-// that records.
+// that records. The third measures statements that define tables, among many tables that nobody touches.
 //
 // The servers are a throw-away MariaDB under sysbench's oltp_point_select and oltp_read_write, with text and
 // with prepared statements, and a throw-away PostgreSQL under pgbench's select-only, simple-update and
@@ -44,6 +45,7 @@ type settings struct {
 	against string // another isotap to compare with
 	json    bool
 	profile string // file for the processor profile of the hunts
+	tables  []int  // with -load ddl: numbers of tables that the server has beside those of the load
 }
 
 func main() {
@@ -76,7 +78,8 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.seconds, "seconds", 1, "how long a turn lasts")
 	clients := f.String("clients", "1,16", "numbers of clients, separated by commas")
 	engine := f.String("engine", allEngines, "mariadb, postgresql or all")
-	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'; fuzz: the random generator beside sysbench")
+	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'; fuzz: the random generator beside sysbench; ddl: statements that define tables")
+	tables := f.String("tables", "0,500,2000", "with -load ddl: numbers of tables on the server, separated by commas")
 	paths := f.String("paths", "", "only these paths, separated by commas, of "+strings.Join(pathOrder, ","))
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")
 	f.StringVar(&s.profile, "cpuprofile", "", "with -load fuzz: file for the processor profile of the hunts, clients and isotap in one")
@@ -85,10 +88,15 @@ func parse(args []string) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
+	var err error
+	if s.clients, err = parseNumbers("-clients", *clients, 1); err == nil {
+		s.tables, err = parseNumbers("-tables", *tables, 0)
+	}
 	if s.quick {
 		s.rounds = 2
+		s.tables = s.tables[:min(len(s.tables), 2)]
 	}
-	err := errors.Join(s.takeClients(*clients), s.takeEngine(*engine), s.takePaths(*paths))
+	err = errors.Join(err, s.takeEngine(*engine), s.takePaths(*paths))
 	if s.rounds < 1 || s.seconds < 1 {
 		err = errors.Join(err, errors.New("-rounds and -seconds begin at 1"))
 	}
@@ -98,15 +106,16 @@ func parse(args []string) (settings, error) {
 	return s, err
 }
 
-func (s *settings) takeClients(list string) error {
-	for n := range strings.SplitSeq(list, ",") {
-		c, err := strconv.Atoi(n)
-		if err != nil || c < 1 {
-			return fmt.Errorf("-clients: %q is not a number of clients", n)
+// parseNumbers reads a list of numbers that are separated by commas; none may be below least.
+func parseNumbers(flag, list string, least int) (numbers []int, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least {
+			return nil, fmt.Errorf("%s: %q is not a number from %d on", flag, text, least)
 		}
-		s.clients = append(s.clients, c)
+		numbers = append(numbers, n)
 	}
-	return nil
+	return numbers, nil
 }
 
 // allEngines is the value of -engine for all of them.
@@ -150,6 +159,9 @@ func (s *settings) wants(path string) bool {
 func run(ctx context.Context, s settings, out, progress io.Writer) error {
 	if s.load == fuzzLoad {
 		return runFuzz(ctx, s, out, progress)
+	}
+	if s.load == ddlLoad {
+		return runDDL(ctx, s, out, progress)
 	}
 	var reports []report
 	for _, e := range s.engines {

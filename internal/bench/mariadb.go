@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 
 	"github.com/isotap/isotap/catalog"
@@ -31,13 +30,8 @@ func startMariaDB(ctx context.Context) (target, error) {
 }
 
 func (m mariadb) fill(ctx context.Context) error {
-	db, err := m.DB("")
-	if err != nil {
+	if err := createDatabase(ctx, m); err != nil {
 		return err
-	}
-	_, err = db.ExecContext(ctx, "CREATE DATABASE "+database)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("make a database: %w", err)
 	}
 	if _, err := m.readWrite(ctx, m.Addr(), "prepare"); err != nil {
 		return err

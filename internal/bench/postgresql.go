@@ -43,14 +43,10 @@ func startPostgreSQL(ctx context.Context) (target, error) {
 
 // fill makes the database and pgbench's tables.
 func (p *postgresql) fill(ctx context.Context) error {
-	db, err := p.DB("")
-	if err != nil {
+	if err := createDatabase(ctx, p); err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "CREATE DATABASE "+database)
-	if err := errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("make a database: %w", err)
-	}
+	var err error
 	if p.db, err = p.DB(database); err != nil {
 		return err
 	}

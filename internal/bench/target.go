@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -49,9 +51,10 @@ type starter func(context.Context) (target, error)
 type engine struct {
 	name  string
 	start starter
+	ddl   ddlEngine
 }
 
-var engines = []engine{{"mariadb", startMariaDB}, {"postgresql", startPostgreSQL}}
+var engines = []engine{{"mariadb", startMariaDB, mariadbDDL}, {"postgresql", startPostgreSQL, postgresqlDDL}}
 
 // loadName is how all loads are called.
 func loadName(words, how string, clients int) string {
@@ -60,4 +63,19 @@ func loadName(words, how string, clients int) string {
 		s = ""
 	}
 	return fmt.Sprintf("%s, %s, %d client%s", words, how, clients, s)
+}
+
+// createDatabase makes the database that a target's loads use.
+func createDatabase(ctx context.Context, on interface {
+	DB(name string) (*sql.DB, error)
+}) error {
+	db, err := on.DB("")
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "CREATE DATABASE "+database)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("make a database: %w", err)
+	}
+	return nil
 }
