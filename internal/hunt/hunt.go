@@ -112,9 +112,9 @@ func (h *hunter) rounds(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var all sync.WaitGroup
-	for lane := range max(h.Lanes, 1) {
+	for range max(h.Lanes, 1) {
 		all.Go(func() {
-			if err := h.lane(ctx, lane); err != nil {
+			if err := h.lane(ctx); err != nil {
 				fail(err)
 			}
 		})
@@ -129,8 +129,8 @@ func (h *hunter) rounds(ctx context.Context) error {
 // more says whether there are rounds to begin.
 func (h *hunter) more() bool { return h.Rounds == 0 || h.next.Load() < int64(h.Rounds) }
 
-// lane runs one round after the other in a database of its own.
-func (h *hunter) lane(ctx context.Context, lane int) error {
+// lane runs one round after the other, each in a database of its own.
+func (h *hunter) lane(ctx context.Context) error {
 	for ctx.Err() == nil && !h.over.Load() {
 		n := int(h.next.Add(1) - 1)
 		if h.Rounds > 0 && n >= h.Rounds {
@@ -138,7 +138,7 @@ func (h *hunter) lane(ctx context.Context, lane int) error {
 		}
 		seed := h.Seed + uint64(n)
 		r := h.newRound(seed, h.Levels[n%len(h.Levels)])
-		if err := h.round(ctx, r, databaseOf(lane)); err != nil {
+		if err := h.round(ctx, r); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

@@ -15,13 +15,8 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// databaseOf names the database in which a lane has its rounds.
-func databaseOf(lane int) string {
-	if lane == 0 {
-		return "isotap_fuzz"
-	}
-	return fmt.Sprintf("isotap_fuzz_%d", lane+1)
-}
+// database is where a round has its tables; several rounds at once have numbers behind it (see scratch.Options).
+const database = "isotap_fuzz"
 
 // A round is one random database at one level.
 type round struct {
@@ -40,7 +35,7 @@ func (h *hunter) newRound(seed uint64, level workload.Isolation) *round {
 }
 
 // round runs one round and takes stock of it.
-func (h *hunter) round(ctx context.Context, r *round, database string) (err error) {
+func (h *hunter) round(ctx context.Context, r *round) (err error) {
 	dir, err := os.MkdirTemp("", "isotap-fuzz-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the recording: %w", err)
@@ -48,7 +43,8 @@ func (h *hunter) round(ctx context.Context, r *round, database string) (err erro
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r.recording = filepath.Join(dir, "recording")
 	seen := h.stage.Options()
-	o := scratch.Options{Database: database, Recording: r.recording, Patience: h.Patience, Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
+	o := scratch.Options{Database: database, Recording: r.recording, Patience: h.Patience,
+		Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
 	if r.result, err = scratch.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		if ctx.Err() != nil {
 			return err

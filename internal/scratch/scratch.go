@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
@@ -23,7 +24,9 @@ import (
 
 // Options of a piece of work.
 type Options struct {
-	Database string // its name; one that is there is made anew
+	// Database is its name. Where a database of that name is there already, a number is appended: what this run did not
+	// make may be another run's, or the user's.
+	Database string
 	// Recording is the directory of the recording, which stays; empty: it is a temporary one.
 	Recording  string
 	Columns    bool // see tap.Options
@@ -69,23 +72,25 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 	patience := cmp.Or(o.Patience, time.Minute)
 	making, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := remake(making, admin, target.Family, o.Database); err != nil {
+	database, err := create(making, admin, o.Database)
+	if err != nil {
 		return run, fmt.Errorf("make the database %s: %w", o.Database, err)
 	}
 	defer func() {
 		dropping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		if dropErr := drop(dropping, admin, target.Family, o.Database); err == nil && dropErr != nil {
-			err = fmt.Errorf("drop the database %s: %w", o.Database, dropErr)
+		if dropErr := drop(dropping, admin, target.Family, database); err == nil && dropErr != nil {
+			err = fmt.Errorf("drop the database %s: %w", database, dropErr)
 		}
 	}()
-	target.Database = o.Database
-	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true, Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
+	target.Database = database
+	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,
+		Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
 	if err != nil {
 		return run, err
 	}
 	defer func() { err = errors.Join(err, t.Stop()) }()
-	return t.Run(), work(ctx, t.DSN(o.Database))
+	return t.Run(), work(ctx, t.DSN(database))
 }
 
 // open gives a pool of connections to the server itself.
@@ -108,13 +113,46 @@ func open(target catalog.Target) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// remake makes the database anew.
-func remake(ctx context.Context, admin *sql.DB, f catalog.Family, name string) error {
-	if err := drop(ctx, admin, f, name); err != nil {
-		return err
+// mostNames bounds how many names are tried for a database. Who has so many left over wants to know.
+const mostNames = 1000
+
+// create makes a database of the given name or, where that is taken, of the name with the first number from 2 on that is
+// free, and returns its name. The server decides whether a name is free, so several runs may ask at the same time.
+func create(ctx context.Context, admin *sql.DB, name string) (string, error) {
+	for n := range mostNames {
+		database := name
+		if n > 0 {
+			database = fmt.Sprintf("%s_%d", name, n+1)
+		}
+		_, err := admin.ExecContext(ctx, "CREATE DATABASE "+database)
+		if err == nil {
+			return database, nil
+		}
+		if !nameTaken(err) {
+			return "", err
+		}
 	}
-	_, err := admin.ExecContext(ctx, "CREATE DATABASE "+name)
-	return err
+	return "", fmt.Errorf("it is there already, and so are %[1]s_2 to %[1]s_%[2]d: drop those that no run works in", name, mostNames)
+}
+
+// PostgreSQL's SQLSTATEs for a database whose name is taken: by one that is there, and by one that another session is
+// just making.
+const (
+	duplicateDatabase = "42P04"
+	uniqueViolation   = "23505"
+)
+
+// databaseExists is the MySQL family's error number for a database whose name is taken, ER_DB_CREATE_EXISTS.
+const databaseExists = 1007
+
+// nameTaken reports whether CREATE DATABASE failed because there is a database of that name.
+func nameTaken(err error) bool {
+	var my *mysql.MySQLError
+	if errors.As(err, &my) {
+		return my.Number == databaseExists
+	}
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == duplicateDatabase || pg.Code == uniqueViolation)
 }
 
 // drop removes the database if it is there.

@@ -15,7 +15,7 @@ import (
 	"github.com/isotap/isotap/workload/known"
 )
 
-// database is where the workload's tables are.
+// database is where the workload's tables are; several workloads at once on a server have numbers behind it.
 const database = "isotap_workload"
 
 // Options of a trial.
