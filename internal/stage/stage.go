@@ -51,8 +51,8 @@ type Performance struct {
 	Result   *analyzer.Result // nil when it was played directly
 }
 
-// Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. There may
-// be one Stage at a time on a server: see [replay.Runner]. The caller closes it.
+// Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. The
+// caller closes it.
 func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error) {
 	s := &Stage{target: target, options: o}
 	s.direct = replay.Server{Family: replay.MySQL, Addr: target.Address, User: target.User, Password: target.Password}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,8 +17,14 @@ import (
 // anew (CACHE_MIN_IDLE_TIME_NS in its trx0i_s.cc, 0.1 s), and a little more.
 const cacheAge = 105 * time.Millisecond
 
-// A monitor is the MySQL family's watcher. There must be only one of them on a server: readers of
-// INNODB_TRX that do not share keep it from being filled anew.
+// turn is the server's named lock (GET_LOCK) under which monitors read INNODB_TRX: any reader that does not take turns
+// keeps it from being filled anew for all others.
+const turn = "isotap_innodb_trx"
+
+// turnPatience is how long a monitor waits for its turn. One takes 0.1 to 0.3 s.
+const turnPatience = 20 * time.Second
+
+// A monitor is the MySQL family's watcher. Those of several Runners on a server, in several processes as well, take turns.
 type monitor struct {
 	mu      sync.Mutex
 	conn    *client.Conn
@@ -48,19 +55,46 @@ func newMonitor(conn *client.Conn) (*monitor, error) {
 	return &monitor{conn: conn}, nil
 }
 
-// waits takes up to cacheAge.
+// waits takes up to cacheAge, and as long again for each other monitor on the server.
 func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32, after time.Time) (waits, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.asked.After(after) {
-		if err := m.pause(ctx); err != nil {
-			return false, false, err
-		}
-		if err := m.poll(); err != nil {
-			return false, false, fmt.Errorf("asking the server who waits for a lock: %w", err)
+		if err := m.inTurn(func() error { return m.refresh(ctx, after) }); err != nil {
+			return false, false, fmt.Errorf("ask the server who waits for a lock: %w", err)
 		}
 	}
 	return slices.Contains(m.waiting, connection), m.asked.After(after), nil
+}
+
+// refresh polls once or, where somebody else has read INNODB_TRX less than cacheAge ago, twice.
+func (m *monitor) refresh(ctx context.Context, after time.Time) error {
+	for range 2 {
+		if err := m.pause(ctx); err != nil {
+			return err
+		}
+		if err := m.poll(); err != nil || m.asked.After(after) {
+			return err
+		}
+	}
+	return nil
+}
+
+// inTurn calls a function while no other monitor on the server reads INNODB_TRX. TiDB's list needs no turns.
+func (m *monitor) inTurn(do func() error) error {
+	if m.tidb {
+		return do()
+	}
+	r, err := m.conn.Execute(fmt.Sprintf("SELECT GET_LOCK('%s', %d)", turn, int(turnPatience.Seconds())))
+	if err != nil {
+		return err
+	}
+	if got, err := r.GetInt(0, 0); err != nil || got != 1 {
+		return fmt.Errorf("no turn within %v: another connection holds the server's lock %q", turnPatience, turn)
+	}
+	err = do()
+	_, released := m.conn.Execute("DO RELEASE_LOCK('" + turn + "')")
+	return errors.Join(err, released)
 }
 
 func (m *monitor) pause(ctx context.Context) error {
@@ -137,10 +171,14 @@ func (m *monitor) blockers(_ context.Context, connection uint32) ([]uint32, erro
 	case !strings.Contains(version, "MariaDB") && !strings.HasPrefix(version, "5."):
 		query = sysLockWaits
 	}
-	r, err := m.conn.Execute(query)
-	m.last = time.Now()
+	var r *mysql.Result
+	err := m.inTurn(func() (err error) {
+		r, err = m.conn.Execute(query)
+		m.last = time.Now()
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("asking the server who waits for whom: %w", err)
+		return nil, fmt.Errorf("ask the server who waits for whom: %w", err)
 	}
 	var blockers []uint32
 	for _, row := range r.Values {

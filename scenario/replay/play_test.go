@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -347,4 +348,35 @@ func leftBehind(t *testing.T, server Server) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Several processes may play scenarios on a server. InnoDB fills the list of waits anew only when nobody has read it for a
+// while, so readers that do not take turns learn nothing.
+func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
+	const runners, plays = 8, 4
+	first, server := newRunner(t, MySQL)
+	all := []*Runner{first}
+	for range runners - 1 {
+		r, _ := newRunner(t, MySQL)
+		all = append(all, r)
+	}
+	waits := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1", "A: COMMIT")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var done sync.WaitGroup
+	for _, r := range all {
+		done.Go(func() {
+			for range plays {
+				trace, err := r.Run(ctx, server, waits, history.ReadCommitted, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if got, want := outline(trace), "ok ok ok+blocked(A)@4 ok"; got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+		})
+	}
+	done.Wait()
 }

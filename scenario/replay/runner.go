@@ -43,9 +43,8 @@ type Options struct {
 }
 
 // A Runner runs scenarios, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe for
-// concurrent use. There must be only one at a time on a server of the MySQL family, because two would
-// keep each other from learning who waits (InnoDB renews INNODB_TRX only when nobody has read it for
-// 0.1 s): run the direct and the proxied half of a comparison on the same one.
+// concurrent use. Several of them on a server of the MySQL family take turns to learn who waits, so one that both halves of
+// a comparison share is faster.
 type Runner struct {
 	control Server
 	dialect dialect
