@@ -26,7 +26,7 @@ A seed gives the same databases and transactions each time; how the sessions' st
 each other is the server's.
 
 The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops databases
-named isotap_fuzz.
+named isotap_fuzz, isotap_fuzz_2 and so on: those names that are free when a round begins.
 
 Exit status:
   0   no violation was found: nothing that the level, as the server documents it, forbids

@@ -19,7 +19,8 @@ const workloadHelp = `Runs a workload that is well known, through isotap, and ho
 workload's own books, with the invariants that its authors hold to be so, and isotap's report.
 
 The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops the database
-isotap_workload. With several levels or servers, files of reports hold the last run.
+isotap_workload; where there is one of that name already, isotap_workload_2, and so on: it drops only what it
+made. With several levels or servers, files of reports hold the last run.
 
 Exit status:
   0   the workload ran
