@@ -10,6 +10,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 VERSION ?=
 # What "make bench" passes on.
 QUICK ?=
+# What "make campaign" passes on; without it every campaign goes on for a minute on each engine in each durability.
+CAMPAIGN ?=
 # Where the random tests begin: the same each time, for a failure to be of the change that it shows with. SEED=0 begins elsewhere
 # each time.
 SEED ?= 1
@@ -24,7 +26,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-engines mutants bench lint mariadb postgresql tidb
+.PHONY: help build demo test test-engines mutants campaign bench lint mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +47,9 @@ test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, 
 mutants: ## take out each rule of the analyzer and of robust in turn: a test must fail each time (some 15 minutes)
 	$(GO) test ./analyzer -run TestEveryRuleIsTested -timeout 2h -mutants
 	$(GO) test ./robust -run TestEveryConditionIsTested -timeout 2h -mutants
+
+campaign: mariadb postgresql ## break things under load for hours (CAMPAIGN="-run kills -times 1000"): docs/reliability.md
+	$(GO) run ./internal/campaign $(CAMPAIGN)
 
 bench: mariadb postgresql ## run the benchmarks (QUICK=-quick: fewer and shorter ones)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -23,9 +22,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(doomedRecording); dir != "" {
-		os.Exit(serveUntilKilled(dir))
-	}
 	testdb.Main(m, append([]testdb.Engine{testdb.MySQL, testdb.MariaDB118}, testdb.PostgreSQLs...)...)
 }
 

@@ -19,6 +19,7 @@ import (
 type instance struct {
 	dir     string
 	process *process
+	again   func(context.Context) error // launches the server once more, for Restart
 	stop    sync.Once
 	stopErr error
 
@@ -67,6 +68,30 @@ func (i *instance) Stop() error {
 		}
 	})
 	return i.stopErr
+}
+
+// Restart starts a server that this process started, and that has ended (see Signal), once more, on the same data and the
+// same port, and waits until it answers. No other method may be called meanwhile. TiDB keeps nothing and is not started again.
+func (i *instance) Restart(ctx context.Context) error {
+	if i.again == nil {
+		return errors.New("restart a throw-away server: this one keeps its data in memory, or is not ours")
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		err := i.again(ctx)
+		if err == nil {
+			return nil
+		}
+		// What the killed server left may be in use for a moment: PostgreSQL's sessions, and the memory that they share.
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("restart a throw-away server: %w\n%s", err, i.Log())
+		case <-tick.C:
+		}
+	}
 }
 
 // Log gives the end of what a server logged that this process started.

@@ -92,16 +92,21 @@ func launchPostgreSQL(ctx context.Context, at place, port int, o PostgreSQLOptio
 	if o.Authority != nil {
 		args = append(args, "-c", "ssl=on", "-c", "ssl_ca_file=root.crt")
 	}
-	// SIGQUIT is the immediate shutdown. After a SIGKILL the shared memory would stay, and sessions that
-	// compute, which are in no group of the postmaster's.
-	p, err := at.start(syscall.SIGQUIT, append(args, o.Args...)...)
-	if err != nil {
-		return nil, err
+	s := &PostgreSQLServer{instance: instance{dir: at.dir, host: "127.0.0.1", port: port, user: "postgres"}}
+	s.again = func(ctx context.Context) (err error) {
+		// SIGQUIT is the immediate shutdown. After a SIGKILL the shared memory would stay, and sessions that
+		// compute, which are in no group of the postmaster's.
+		if s.process, err = at.start(syscall.SIGQUIT, append(args, o.Args...)...); err != nil {
+			return err
+		}
+		// Over the socket: on the port another server might answer.
+		if err := s.awaitReady(ctx); err != nil {
+			s.process.kill()
+			return err
+		}
+		return nil
 	}
-	s := &PostgreSQLServer{instance: instance{dir: at.dir, process: p, host: "127.0.0.1", port: port, user: "postgres"}}
-	// Over the socket: on the port another server might answer.
-	if err := s.awaitReady(ctx); err != nil {
-		p.kill()
+	if err := s.again(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil

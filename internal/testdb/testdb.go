@@ -89,14 +89,19 @@ func launchWith(ctx context.Context, at place, port int, options []string) (*Ser
 		"--bind-address=127.0.0.1",
 		"--port=" + strconv.Itoa(port),
 	}, options...)
-	p, err := at.start(syscall.SIGKILL, args...)
-	if err != nil {
-		return nil, err
+	s := &Server{instance{dir: at.dir, host: "127.0.0.1", port: port, user: "root"}}
+	s.again = func(ctx context.Context) (err error) {
+		if s.process, err = at.start(syscall.SIGKILL, args...); err != nil {
+			return err
+		}
+		// Over the socket: on the port another server might answer.
+		if err := s.awaitReady(ctx, s.config("unix", s.Socket(), "")); err != nil {
+			s.process.kill()
+			return err
+		}
+		return nil
 	}
-	s := &Server{instance{dir: at.dir, process: p, host: "127.0.0.1", port: port, user: "root"}}
-	// Over the socket: on the port another server might answer.
-	if err := s.awaitReady(ctx, s.config("unix", s.Socket(), "")); err != nil {
-		p.kill()
+	if err := s.again(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil

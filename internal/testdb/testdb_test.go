@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -25,6 +26,8 @@ type server interface {
 	Version() string
 	URL() string
 	DB(database string) (*sql.DB, error)
+	Signal(syscall.Signal)
+	Restart(context.Context) error
 }
 
 // families say how each is started and what its server says of itself.
@@ -83,6 +86,39 @@ func TestServersAnswerAndLeaveNothingBehind(t *testing.T) {
 				c.Close()
 			}
 			stopTwice(t, s)
+		})
+	}
+}
+
+func TestKilledServersAreRestartedOnTheirDataAndPort(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			s, err := f.start(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop()
+			addr := s.Addr()
+			db, err := s.DB(map[string]string{"MariaDB": "mysql"}[f.name])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.Exec("CREATE TABLE kept (id INT PRIMARY KEY)"); err != nil {
+				t.Fatal(err)
+			}
+			s.Signal(syscall.SIGKILL)
+			<-s.Done()
+			if err := s.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if s.Addr() != addr {
+				t.Errorf("restarted on %s, not %s", s.Addr(), addr)
+			}
+			var rows int
+			if err := db.QueryRow("SELECT COUNT(*) FROM kept").Scan(&rows); err != nil {
+				t.Errorf("after the restart: %v", err)
+			}
 		})
 	}
 }

@@ -1,0 +1,12 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+)
+
+// TestKillsLoseNothingAcknowledged is the campaign of that name, a few rounds long.
+func TestKillsLoseNothingAcknowledged(t *testing.T) {
+	try(t, "-run", "kills", "-times", "3", "-slack", "1s")
+}
