@@ -362,13 +362,12 @@ type Plan struct {
 	Created []string
 	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
 	Open bool
-	// Shadows are the temporary tables that the statement creates, "schema.table" in lower case, each
-	// but the last followed by a newline: from then on these names may not mean the base tables. PostgreSQL's
-	// are folded names without a schema.
-	Shadows string
+	// Shadows are the temporary tables that the statement creates, in lower case: from then on these names may
+	// not mean the base tables. PostgreSQL's are folded names without a schema.
+	Shadows []TableName
 	// Reveals are the tables that the statement drops, as in Shadows: if it succeeds, no temporary table
 	// has such a name any more. On PostgreSQL a rollback may bring it back.
-	Reveals string
+	Reveals []TableName
 }
 
 // A Prepared is a statement that SQL prepares (PREPARE) or runs (EXECUTE).

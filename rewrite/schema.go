@@ -16,6 +16,9 @@ type Schema interface {
 // A TableName names a table or view as a statement spells it.
 type TableName struct{ Schema, Table string }
 
+// Key returns what stands for the name in a [List]. No other name has the same.
+func (n TableName) Key() string { return string(ListOf(n.Schema, n.Table)) }
+
 // A Table is what the rewriter must know of one table or view.
 type Table struct {
 	Name         string   // history.Row.Table: "schema.table"

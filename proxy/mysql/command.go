@@ -3,7 +3,6 @@ package mysql
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -361,13 +360,9 @@ func (s *Session) effects(o *observed, x *exchange) {
 		s.stale = true
 	}
 	s.followNext(o, x)
-	if plan.Shadows != "" && !strings.Contains("\n"+s.shadowed, "\n"+plan.Shadows+"\n") {
-		s.shadowed += plan.Shadows + "\n"
-	}
-	if plan.Reveals != "" && s.shadowed != "" && !x.failed {
-		for name := range strings.SplitSeq(plan.Reveals, "\n") {
-			s.shadowed = strings.ReplaceAll("\n"+s.shadowed, "\n"+name+"\n", "\n")[1:]
-		}
+	s.shadowed = sqlmysql.Shadow(s.shadowed, plan.Shadows)
+	if !x.failed {
+		s.shadowed = sqlmysql.Reveal(s.shadowed, plan.Reveals)
 	}
 	s.env.Shadowed = s.shadowed
 	if plan.ChangesSchema {

@@ -8,6 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -24,7 +25,7 @@ type settings struct {
 	selectLimit bool
 	literals    literalSettings
 	// shadowed names the session's temporary tables, as sqlmysql.Session has it.
-	shadowed string
+	shadowed rewrite.List
 }
 
 // askSettings asks the server for the session's settings.

@@ -219,7 +219,7 @@ func (s *Session) follow(p *rewrite.Plan) {
 	if p.ChangesSession {
 		s.stale = true
 	}
-	if p.ChangesSchema || p.Shadows != "" {
+	if p.ChangesSchema || len(p.Shadows) > 0 {
 		s.unsettle(p)
 	}
 	switch {

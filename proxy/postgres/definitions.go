@@ -6,6 +6,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // defines notes that tables were defined anew; nil: perhaps any.
@@ -35,10 +36,10 @@ func (s *Session) definitionsEnd(status history.Status) {
 	}
 }
 
-// A temporaries is what a session knows of its temporary tables, each name followed by a newline.
+// A temporaries is what a session knows of its temporary tables: lists like sqlpostgres.Session.Shadowed.
 type temporaries struct {
-	names string // once the open transaction has ended as expected
-	kept  string // as the last transaction left them
+	names rewrite.List // once the open transaction has ended as expected
+	kept  rewrite.List // as the last transaction left them
 }
 
 // take notes what a statement that succeeded did to the temporary tables. What it took away may come back where there
@@ -48,14 +49,12 @@ func (t *temporaries) take(p *rewrite.Plan, tag string, savepoints bool) {
 	case savepoints:
 	case tag == "DISCARD TEMP", tag == "DISCARD ALL":
 		t.names = ""
-	case p.Reveals != "":
-		for name := range strings.SplitSeq(p.Reveals, "\n") {
-			t.names = strings.TrimPrefix(strings.ReplaceAll("\n"+t.names, "\n"+name+"\n", "\n"), "\n")
+	default:
+		for _, dropped := range p.Reveals {
+			t.names = t.names.Without(dropped.Table)
 		}
 	}
-	if p.Shadows != "" && !strings.Contains("\n"+t.names, "\n"+p.Shadows+"\n") {
-		t.names += p.Shadows + "\n"
-	}
+	t.names = sqlpostgres.Shadow(t.names, p)
 }
 
 // end ends the transaction: a rollback takes back what it did.
@@ -87,19 +86,6 @@ func (s *Session) located() []rewrite.TableName {
 // catalog says.
 func (s *Session) unsettle(p *rewrite.Plan) {
 	s.env.Create(p)
-	names := p.Shadows
-	if names != "" && !strings.Contains("\n"+s.env.Shadowed, "\n"+names+"\n") {
-		s.env.Shadowed += names + "\n"
-	}
-	for _, t := range p.Changed {
-		names += "\n" + t.Table
-	}
-	if len(p.Changed) == 0 && p.ChangesSchema {
-		names = "*"
-	}
-	for name := range strings.SplitSeq(names, "\n") {
-		if name != "" && !strings.Contains("\n"+s.env.Unsettled, "\n"+name+"\n") {
-			s.env.Unsettled += name + "\n"
-		}
-	}
+	s.env.Shadowed = sqlpostgres.Shadow(s.env.Shadowed, p)
+	s.env.Unsettle(p)
 }

@@ -335,7 +335,7 @@ func (s *Session) ready(x *owed, m message) error {
 		if s.block {
 			s.ahead.level = s.blockLevel
 		} else {
-			s.env.Unsettled, s.env.Created, s.env.Shadowed = "", "", s.temporaries.kept
+			s.env.Unsettled, s.env.AllUnsettled, s.env.Created, s.env.Shadowed = "", false, "", s.temporaries.kept
 		}
 	}
 	if s.replay.on && len(s.queue) == 0 {

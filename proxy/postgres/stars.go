@@ -36,7 +36,7 @@ func (s *Session) tryStars(m message, b *bound, st *statement) {
 	switch {
 	case script == nil:
 		return
-	case script.Plain == nil && s.env.Unsettled == "": // the table has isotap's columns no more
+	case script.Plain == nil && s.env.Unsettled == "" && !s.env.AllUnsettled: // the table has isotap's columns no more
 		return
 	case script.Plain != nil && slices.Equal(script.Plain.Pieces, st.form.script.Plain.Pieces):
 		return

@@ -50,10 +50,10 @@ func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
 // leaves a template for those that follow.
 func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *rewrite.Plan {
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
-	var room [512]byte
-	likes := room[:0]
+	var room [1 << 10]byte
+	var likes []byte
 	if st.repeats(&s) {
-		likes = st.skeleton(likes)
+		likes = st.skeleton(room[:0])
 		if t, ok := c.Template(likes, s); ok {
 			p := t.fill(st, &s)
 			c.PutRepeated(text, s, p, planSize(p)+len(text), epoch)

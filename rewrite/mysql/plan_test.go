@@ -81,7 +81,8 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 		case "schema":
 			s.Schema = value
 		case "shadowed":
-			s.Shadowed = value + "\n"
+			schema, table, _ := strings.Cut(value, ".")
+			s.Shadowed = Shadow("", []rewrite.TableName{{Schema: schema, Table: table}})
 		case "packet":
 			n, err := strconv.Atoi(value)
 			if err != nil {
@@ -223,10 +224,10 @@ func flags(p *rewrite.Plan) string {
 	if p.Savepoint != "" {
 		fmt.Fprintf(&b, " savepoint=%q", p.Savepoint)
 	}
-	if p.Shadows != "" {
+	if p.Shadows != nil {
 		fmt.Fprintf(&b, " shadows=%q", p.Shadows)
 	}
-	if p.Reveals != "" {
+	if p.Reveals != nil {
 		fmt.Fprintf(&b, " reveals=%q", p.Reveals)
 	}
 	return strings.Replace(b.String(), " ", " | ", 1)

@@ -3,6 +3,8 @@ package mysql
 import (
 	"slices"
 	"strings"
+
+	"github.com/isotap/isotap/rewrite"
 )
 
 // A Dialect is the SQL of one server of the family.
@@ -29,9 +31,9 @@ type Session struct {
 	MaxPacket int
 	// GroupConcatMax is group_concat_max_len in bytes. 0: not known, MariaDB's default is assumed.
 	GroupConcatMax int
-	// Shadowed names the session's temporary tables, which hide base tables: [rewrite.Plan].Shadows
-	// of each CREATE TEMPORARY TABLE, each followed by a newline.
-	Shadowed string
+	// Shadowed names the session's temporary tables, which hide base tables: the keys of
+	// [rewrite.Plan].Shadows of each CREATE TEMPORARY TABLE. See [Session.Shadow].
+	Shadowed rewrite.List
 
 	// The parts of sql_mode that change what a text means; see [Session.SetSQLMode].
 	ANSIQuotes             bool
@@ -67,14 +69,39 @@ func (s *Session) maxPacket() int {
 	return assumedPacket
 }
 
-// shadows says whether a temporary table of the session hides the table.
-func (s *Session) shadows(schema, table string) bool {
-	return s.Shadowed != "" && strings.Contains("\n"+s.Shadowed, "\n"+shadowName(schema, table)+"\n")
+// maxShadowed bounds Session.Shadowed, in bytes: all tables of a session with more temporary ones are hidden.
+const maxShadowed = 16 << 10
+
+// Shadow returns Session.Shadowed with some more temporary tables, within its bound.
+func Shadow(shadowed rewrite.List, tables []rewrite.TableName) rewrite.List {
+	for _, t := range tables {
+		if t.Table != "" && len(shadowed) < maxShadowed {
+			shadowed = shadowed.Add(t.Key())
+		}
+	}
+	return shadowed
 }
 
-// shadowName is a table's name as Session.Shadowed lists it. It folds case: to hide too much only
+// Reveal returns Session.Shadowed without tables that were dropped. One that has reached its bound stays as it is.
+func Reveal(shadowed rewrite.List, tables []rewrite.TableName) rewrite.List {
+	for _, t := range tables {
+		if len(shadowed) < maxShadowed {
+			shadowed = shadowed.Without(t.Key())
+		}
+	}
+	return shadowed
+}
+
+// shadows reports whether a temporary table of the session hides the table.
+func (s *Session) shadows(schema, table string) bool {
+	return s.Shadowed != "" && (len(s.Shadowed) >= maxShadowed || s.Shadowed.Has(shadowName(schema, table).Key()))
+}
+
+// shadowName returns a table's name as Session.Shadowed lists it. It folds case: to hide too much only
 // costs an observation.
-func shadowName(schema, table string) string { return strings.ToLower(schema + "." + table) }
+func shadowName(schema, table string) rewrite.TableName {
+	return rewrite.TableName{Schema: strings.ToLower(schema), Table: strings.ToLower(table)}
+}
 
 // utf8 says whether the client's statements are UTF-8.
 func (s *Session) utf8() bool { return strings.HasPrefix(strings.ToLower(s.Charset), "utf8") }

@@ -93,10 +93,10 @@ func (st *statement) place(a anchor) int {
 	return st.toks[a.token].end + a.bytes
 }
 
-// skeleton appends the statement with a mark in the place of every plain literal. Statements with the
-// same skeleton have the same plan but for Args and for the client's text in Pieces.
-func (st *statement) skeleton(b []byte) []byte {
-	pos, by := 0, false
+// skeleton returns the key of the statement's skeleton, in the memory of room. Statements with the same
+// skeleton have the same plan but for Args and for the client's text in Pieces.
+func (st *statement) skeleton(room []byte) []byte {
+	k, by := shape.NewSkeleton(room), false
 	for i, t := range st.toks {
 		by = by || st.is(i, "BY")
 		// The number in ORDER BY 2 is not a value but the name of a column.
@@ -104,11 +104,10 @@ func (st *statement) skeleton(b []byte) []byte {
 			continue
 		}
 		if mark := st.literalMark(i); mark != shape.NoMark {
-			b = append(append(b, st.text[pos:t.start]...), byte(mark))
-			pos = t.end
+			k.Leave(st.text, t.start, t.end, mark)
 		}
 	}
-	return append(b, st.text[pos:]...)
+	return k.Key(st.text)
 }
 
 func (st *statement) literalMark(i int) shape.Mark {

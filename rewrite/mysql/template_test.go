@@ -65,6 +65,25 @@ func TestStatementsOfOneSkeletonShareATemplate(t *testing.T) {
 	}
 }
 
+// What a text is cut into may hang on a byte that a literal could stand for, were literals told by a byte.
+func TestNoByteOfATextLooksLikeALiteral(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"SELECT id FROM item WHERE id = 5--1", "SELECT id FROM item WHERE id = 5--\x01"},
+		{"SELECT id FROM item WHERE id = 5--\x01", "SELECT id FROM item WHERE id = 5--1"},
+		{"SELECT id FROM item WHERE id = 5--1.5 AND name = 'a'", "SELECT id FROM item WHERE id = 5--\x02 AND name = \x03"},
+		{"UPDATE item SET stock = 5--'1' WHERE id = 7", "UPDATE item SET stock = 5--\x03 WHERE id = \x01"},
+		{"DELETE FROM item WHERE id = 5--1 /* \x01 */", "DELETE FROM item WHERE id = 5--\x01 /* 1 */"},
+	} {
+		r := New(testSchema(), Options{})
+		c := NewCache(r, 10, 1<<20)
+		for _, text := range pair {
+			if got, want := c.Plan([]byte(text), testSession()), r.Plan(text, testSession()); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q after %q is planned as\n%+v, want\n%+v", text, pair[0], got, want)
+			}
+		}
+	}
+}
+
 func TestSkeletonKeepsWhatThePlanDependsOn(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"SELECT id FROM item ORDER BY 1", "SELECT id FROM item ORDER BY 2"},
@@ -74,6 +93,8 @@ func TestSkeletonKeepsWhatThePlanDependsOn(t *testing.T) {
 		{"SELECT id FROM item WHERE id IN (1, 2)", "SELECT id FROM item WHERE id IN (1, 2, 3)"},
 		{"SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE  id = 1"},
 		{"SELECT id FROM item /* 1 */", "SELECT id FROM item /* 2 */"},
+		{"SELECT id FROM item WHERE id = 5--1", "SELECT id FROM item WHERE id = 5--\x01"},
+		{"SELECT id, 1 FROM item /*  */", "SELECT id,  FROM item /* 1 */"},
 	} {
 		var skeletons [2]string
 		for i, text := range pair {

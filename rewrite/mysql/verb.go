@@ -89,10 +89,10 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 			*p = one
 			continue
 		}
-		p.Kind, p.Savepoint, p.Reveals = history.Other, "", ""
+		p.Kind, p.Savepoint, p.Reveals = history.Other, "", nil
 		p.SetsNext = p.SetsNext || one.SetsNext || p.NextLevel != history.LevelUnknown || one.NextLevel != history.LevelUnknown
 		p.Commits, p.NextLevel = false, history.LevelUnknown
-		p.Shadows = strings.Trim(p.Shadows+"\n"+one.Shadows, "\n")
+		p.Shadows = append(p.Shadows, one.Shadows...)
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
 		p.MayRestart = p.EndsTxn
 		p.ChangesSession = true
@@ -281,7 +281,7 @@ func (v verb) ddl() {
 	}
 	if v.is(object, "TEMPORARY") {
 		if v.is(0, "CREATE") {
-			p.Shadows = v.temporaryName(object + 1)
+			p.Shadows = []rewrite.TableName{v.temporaryName(object + 1)}
 			v.opaque("temporary table") // it may read tables
 		}
 		return
@@ -303,32 +303,32 @@ func (v verb) ddl() {
 }
 
 // droppedNames gives the names behind DROP [TEMPORARY] TABLE, as Plan.Reveals lists them.
-func (v verb) droppedNames() string {
+func (v verb) droppedNames() []rewrite.TableName {
 	i := 1
 	if v.is(i, "TEMPORARY") {
 		i++
 	}
 	if !v.is(i, "TABLE", "TABLES") {
-		return ""
+		return nil
 	}
-	names := []string{v.temporaryName(i + 1)}
+	names := []rewrite.TableName{v.temporaryName(i + 1)}
 	for i += v.from; i < v.to; i++ {
 		if v.st.mark(i, ",") {
 			names = append(names, v.temporaryName(i+1-v.from))
 		}
 	}
-	return strings.Join(names, "\n")
+	return names
 }
 
 // temporaryName gives the name behind [TABLE] [IF NOT EXISTS], as Session.Shadowed lists it.
-func (v verb) temporaryName(i int) string {
+func (v verb) temporaryName(i int) rewrite.TableName {
 	for v.is(i, "TABLE", "SEQUENCE", "IF", "NOT", "EXISTS") {
 		i++
 	}
 	i += v.from
 	switch {
 	case i >= v.to:
-		return ""
+		return rewrite.TableName{}
 	case v.st.mark(i+1, ".") && i+2 < v.to:
 		return shadowName(unquoted(v.st.tok(i)), unquoted(v.st.tok(i+2)))
 	}

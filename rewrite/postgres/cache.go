@@ -1,14 +1,12 @@
 package postgres
 
 import (
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/plancache"
-	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // A Cache keeps the scripts of the texts that were planned last, by their text and their session's settings,
@@ -62,10 +60,10 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 		d = new(draft)
 	}
 	d.read(text, &s)
-	var room [512]byte
-	likes := room[:0]
+	var room [1 << 10]byte
+	var likes []byte
 	if c.templates(d) {
-		likes = skeleton(likes, text, d.statements)
+		likes = skeleton(room[:0], text, d.statements)
 		if t, ok := c.Template(likes, s); ok {
 			script := t.fill(d)
 			c.reuse(d)
@@ -86,7 +84,7 @@ func (c *Cache) templates(d *draft) bool {
 	if c.rewriter.Load().options.Predicates { // which hold literals
 		return false
 	}
-	return d.unreadable == "" && len(d.text) <= maxTemplated && !strings.ContainsAny(d.text, shape.Marks)
+	return d.unreadable == "" && len(d.text) <= maxTemplated
 }
 
 // maxReused bounds the tokens that a draft keeps memory for.

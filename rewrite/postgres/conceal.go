@@ -106,7 +106,7 @@ func (c *concealment) look() (found bool) {
 	}, nil)
 	if _, copies := c.tree.(*ast.CopyStmt); copies {
 		// Nothing is taken out of the rows of a COPY later. What may have been changed most likely was not.
-		c.session.Unsettled = c.session.named()
+		c.session.AllUnsettled = c.session.manyNames()
 	}
 	c.statement()
 	ast.Rewrite(c.tree, c.enter, c.leave)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -12,24 +11,23 @@ import (
 // The schema does not have the tables that an open transaction has created. Of those to which isotap has added its
 // columns the session keeps what the client gave them, so that they stay hidden.
 
-// Create takes what a statement that was sent creates or changes: tables and their columns, each table followed by a
-// newline, names separated by NULs.
+// Create takes what a statement that was sent creates or changes.
 func (s *Session) Create(p *rewrite.Plan) {
 	if s.Created != "" && p.ChangesSchema {
 		s.Created = s.without(p.Changed)
 	}
-	if len(p.Created) > 0 {
-		s.Created += strings.Join(p.Created, "\x00") + "\n"
+	if len(p.Created) > 0 && len(s.Created) <= maxNames {
+		s.Created = s.Created.Append(string(rewrite.ListOf(p.Created...)))
 	}
 }
 
 // without are the created tables without those of some names; of none: without all.
-func (s *Session) without(changed []rewrite.TableName) string {
-	var kept string
-	for entry := range strings.Lines(s.Created) {
-		name, _, _ := strings.Cut(entry, "\x00")
-		if len(changed) > 0 && !slices.ContainsFunc(changed, func(t rewrite.TableName) bool { return t.Table == strings.TrimSuffix(name, "\n") }) {
-			kept += entry
+func (s *Session) without(changed []rewrite.TableName) rewrite.List {
+	var kept rewrite.List
+	for entry := range s.Created.All() {
+		name := rewrite.List(entry).Texts()[0]
+		if len(changed) > 0 && !slices.ContainsFunc(changed, func(t rewrite.TableName) bool { return t.Table == name }) {
+			kept = kept.Append(entry)
 		}
 	}
 	return kept
@@ -37,8 +35,8 @@ func (s *Session) without(changed []rewrite.TableName) string {
 
 // created gives a table that the transaction has created; nil where it is not known.
 func (s *Session) created(n *ast.RangeVar) *rewrite.Table {
-	for entry := range strings.Lines(s.Created) {
-		names := strings.Split(strings.TrimSuffix(entry, "\n"), "\x00")
+	for entry := range s.Created.All() {
+		names := rewrite.List(entry).Texts()
 		if names[0] != n.RelName || n.CatalogName != "" || n.SchemaName != "" {
 			continue
 		}

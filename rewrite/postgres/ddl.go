@@ -45,7 +45,7 @@ func (v verb) definition(object int, temporary bool) {
 	switch {
 	case create && v.is(object, "TABLE", "VIEW", "SEQUENCE"):
 		if temporary {
-			p.Shadows, p.ChangesSession = v.nameBehind(object).Table, true // pg_temp comes into the search path
+			p.Shadows, p.ChangesSession = []rewrite.TableName{{Table: v.nameBehind(object).Table}}, true // pg_temp comes into the search path
 		}
 		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 && v.mentions("SELECT", "TABLE", "VALUES", "EXECUTE", "WITH") {
 			v.opaque("CREATE TABLE AS")
@@ -108,14 +108,14 @@ func (v verb) names(i int, skip ...string) []rewrite.TableName {
 }
 
 // dropped gives the tables and views of a DROP that may be temporary ones, as [rewrite.Plan].Reveals has them.
-func (v verb) dropped(object int) string {
-	var names []string
+func (v verb) dropped(object int) []rewrite.TableName {
+	var names []rewrite.TableName
 	for _, n := range v.names(object, "TABLE", "VIEW", "IF", "EXISTS") {
 		if n.Schema == "" {
-			names = append(names, n.Table)
+			names = append(names, n)
 		}
 	}
-	return strings.Join(names, "\n")
+	return names
 }
 
 // nameBehind gives the name behind a keyword and what may stand between.

@@ -161,7 +161,7 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 		case "path":
 			s.Path = strings.Join(a.Vals, "\x00")
 		case "unsettled":
-			s.Unsettled = value + "\n"
+			s.Unsettled, s.AllUnsettled = rewrite.ListOf(value), value == "*"
 		case "serializable":
 			s.Serializable = true
 		case "nested":
@@ -288,7 +288,10 @@ func flags(p *rewrite.Plan) string {
 	if p.TxnLevel != history.LevelUnknown {
 		fmt.Fprintf(&b, " | level=%q", p.TxnLevel)
 	}
-	for _, s := range []struct{ name, value string }{{"savepoint", p.Savepoint}, {"global", p.Global}, {"shadows", p.Shadows}} {
+	for _, t := range p.Shadows {
+		fmt.Fprintf(&b, " | shadows=%q", t.Table)
+	}
+	for _, s := range []struct{ name, value string }{{"savepoint", p.Savepoint}, {"global", p.Global}} {
 		if s.value != "" {
 			fmt.Fprintf(&b, " | %s=%q", s.name, s.value)
 		}

@@ -44,14 +44,15 @@ type Session struct {
 	// Encoding is client_encoding as the server spells it; empty stands for UTF8.
 	Encoding string
 	// Unsettled names tables that the session may see otherwise than the [Schema] has them, because its open
-	// transaction created or changed them: folded names without a schema, each followed by a newline
-	// ([rewrite.Plan].Shadows and Changed). The name * stands for all.
-	Unsettled string
-	// Shadowed names, likewise, what the session made temporary tables of, which hide tables of other schemas.
-	Shadowed string
+	// transaction created or changed them: folded names without a schema ([rewrite.Plan].Shadows and Changed).
+	Unsettled rewrite.List
+	// AllUnsettled says that it may see any table otherwise.
+	AllUnsettled bool
+	// Shadowed names, like Unsettled, what the session made temporary tables of, which hide tables of other schemas.
+	Shadowed rewrite.List
 	// Created tells of tables among these that carry isotap's columns, and which columns the client gave them
-	// ([Session.Create]).
-	Created string
+	// ([Session.Create]): of each table the list of its name and theirs.
+	Created rewrite.List
 	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
 	// locks: one that an index alone might answer goes unchanged (reason "plan").
 	Serializable bool

@@ -118,12 +118,7 @@ func (d *draft) take(pl *planner, reason string) {
 // reason why these cannot be looked at; empty when they can.
 func (s *Session) follow(p *rewrite.Plan) string {
 	s.Create(p)
-	for _, t := range p.Changed {
-		s.Unsettled += t.Table + "\n"
-	}
-	if p.ChangesSchema && len(p.Changed) == 0 {
-		s.Unsettled += "*\n"
-	}
+	s.Unsettle(p)
 	switch {
 	case p.ChangesSession, p.ChangesSchema && len(p.Changed) == 0:
 		return severalStatements

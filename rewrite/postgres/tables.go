@@ -88,22 +88,44 @@ func (pl *planner) holdsForeign(t *rewrite.Table) bool {
 
 // unsettled says whether the session may see a table otherwise than the schema has it.
 func (s *Session) unsettled(table string) bool {
-	for n := range strings.SplitSeq(s.Unsettled, "\n") {
-		if n == "*" || n != "" && n == table {
-			return true
-		}
-	}
-	return false
+	return s.AllUnsettled || s.Unsettled.Has(table)
 }
 
-// named are the unsettled tables that are known by name.
-func (s *Session) named() string {
-	return strings.TrimPrefix(strings.ReplaceAll("\n"+s.Unsettled, "\n*\n", "\n"), "\n")
+// maxNames bounds each of the session's lists of names, in bytes: of more tables nothing is known.
+const maxNames = 16 << 10
+
+// Unsettle adds what a statement that is sent creates or changes to the tables that are not as the schema has them.
+func (s *Session) Unsettle(p *rewrite.Plan) {
+	s.AllUnsettled = s.AllUnsettled || p.ChangesSchema && len(p.Changed) == 0 || s.manyNames()
+	if s.manyNames() {
+		return
+	}
+	for _, tables := range [][]rewrite.TableName{p.Shadows, p.Changed} {
+		for _, t := range tables {
+			if t.Table != "" {
+				s.Unsettled = s.Unsettled.Add(t.Table)
+			}
+		}
+	}
+}
+
+// manyNames reports whether a list has reached its bound.
+func (s *Session) manyNames() bool { return max(len(s.Unsettled), len(s.Created)) > maxNames }
+
+// Shadow adds the temporary tables that a statement creates to those of the session, or to a list like
+// Session.Shadowed.
+func Shadow(shadowed rewrite.List, p *rewrite.Plan) rewrite.List {
+	for _, t := range p.Shadows {
+		if t.Table != "" && len(shadowed) <= maxNames {
+			shadowed = shadowed.Add(t.Table)
+		}
+	}
+	return shadowed
 }
 
 // shadows says whether the session made a temporary table of that name.
 func (s *Session) shadows(table string) bool {
-	return s.Shadowed != "" && strings.Contains("\n"+s.Shadowed, "\n"+table+"\n")
+	return s.Shadowed != "" && (len(s.Shadowed) > maxNames || s.Shadowed.Has(table))
 }
 
 // written finds the table that a statement writes, which is never one that WITH defines. Catalogs and what has

@@ -99,10 +99,10 @@ func (a anchor) place(toks []token) int {
 	return toks[a.token].end + a.bytes
 }
 
-// skeleton appends the text with a mark in the place of every plain literal in its queries. Texts with the same
-// skeleton have the same script but for Args and for the client's text in Pieces.
-func skeleton(b []byte, text string, statements []statement) []byte {
-	pos := 0
+// skeleton returns the key of a text's skeleton, in the memory of room. Texts with the same skeleton have the same
+// script but for Args and for the client's text in Pieces.
+func skeleton(room []byte, text string, statements []statement) []byte {
+	k := shape.NewSkeleton(room)
 	for i := range statements {
 		st := &statements[i]
 		if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "DECLARE") {
@@ -116,12 +116,11 @@ func skeleton(b []byte, text string, statements []statement) []byte {
 				continue
 			}
 			if mark := st.literalMark(i); mark != shape.NoMark {
-				b = append(append(b, text[pos:t.start]...), byte(mark))
-				pos = t.end
+				k.Leave(text, t.start, t.end, mark)
 			}
 		}
 	}
-	return append(b, text[pos:]...)
+	return k.Key(text)
 }
 
 // literalMark gives the mark of a plain literal; NoMark for every other token.

@@ -137,7 +137,7 @@ func (v verb) into(i int) {
 	}
 	n, _ := v.tableName(i)
 	if v.p.ChangesSession {
-		v.p.Shadows = n.Table
+		v.p.Shadows = []rewrite.TableName{{Table: n.Table}}
 	}
 	v.p.Changed = []rewrite.TableName{n}
 }

@@ -1,8 +1,7 @@
 package shape
 
-// A Mark stands for a plain literal in a skeleton: the text of a statement whose plain literals are marks. Statements of
-// one skeleton are planned alike, and so by one template. No token of a statement begins with such a byte, but in one that
-// is broken.
+// A Mark is the kind of a plain literal in a [Skeleton]. Statements of one skeleton are planned alike, and so by one
+// template.
 type Mark byte
 
 // The marks.
@@ -12,9 +11,6 @@ const (
 	DecimalMark Mark = 0x02
 	StringMark  Mark = 0x03
 )
-
-// Marks are all marks of plain literals.
-const Marks = "\x01\x02\x03"
 
 // maxPlainNumber is how many bytes a plain number has at most: such a number fits every type that a
 // parser gives it.
