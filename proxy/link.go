@@ -84,9 +84,17 @@ func (l *link) finish(ctx context.Context) {
 // survive ends the link alone when its session panicked: a fault of isotap's on the bytes of one client is
 // no reason to hang up on all others.
 func (l *link) survive() {
-	if fault := recover(); fault != nil {
-		l.log().Error("isotap failed in this session, which ends: please report it", zap.Any("fault", fault), zap.Stack("stack"))
+	if fault := wire.Caught(recover()); fault != nil {
+		l.fault(fault, "isotap failed in this session, which ends: please report it")
 		l.close()
+	}
+}
+
+// fault counts a fault, and logs it if the last one was logged long enough ago: what a client can cause it can cause
+// again and again.
+func (l *link) fault(f *wire.Fault, message string) {
+	if n, log := l.proxy.meter.fault(time.Now()); log {
+		l.log().Error(message, zap.String("fault", f.What), zap.Uint64("faults", n), zap.String("stack", f.Stack))
 	}
 }
 
@@ -214,6 +222,8 @@ func (l *link) record(ctx context.Context) error {
 	cfg := &l.proxy.cfg
 	for _, e := range l.session.Events() {
 		switch {
+		case e.Fault != nil:
+			l.fault(e.Fault, "isotap failed on a statement, which goes unobserved: please report it")
 		case cfg.Off && e.Note == "":
 		case e.Txn != nil:
 			l.proxy.meter.count(e.Txn)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/isotap/isotap/history"
 )
@@ -16,6 +17,7 @@ type Stats struct {
 	Accepted    uint64
 	TooMany     uint64 // clients refused for Live.MaxConns
 	Unreachable uint64 // clients refused because the server did not take a connection
+	Faults      uint64 // panics of isotap's own, each of which cost a statement's observation or a session
 	Txns        map[history.Status]uint64
 	Stmts       map[StmtClass]uint64
 	// Reasons says why statements were observed inexactly or not at all.
@@ -52,10 +54,11 @@ const refusedPrefix = "refused with error "
 // A meter counts. Nothing in it allocates once a reason has been seen, and nothing is counted per
 // packet: a transaction that ended is counted as a whole.
 type meter struct {
-	accepted, tooMany, unreachable atomic.Uint64
+	accepted, tooMany, unreachable, faults atomic.Uint64
 
-	down atomic.Pointer[error] // why the last connection to the server failed; nil when it did not
-	txns [3]atomic.Uint64
+	faultLogged atomic.Int64          // when a fault was logged last, in nanoseconds since 1970
+	down        atomic.Pointer[error] // why the last connection to the server failed; nil when it did not
+	txns        [3]atomic.Uint64
 	// The last kind and observation stand for all that there may be beyond.
 	stmts [kinds][observations]atomic.Uint64
 
@@ -96,6 +99,16 @@ func (m *meter) because(o history.Observation, reason string) {
 	m.reasons[r]++
 }
 
+// faultInterval is how long faults are counted only, once one was logged.
+const faultInterval = time.Second
+
+// fault counts a fault, and reports how many there were and whether to log it.
+func (m *meter) fault(now time.Time) (n uint64, log bool) {
+	last := m.faultLogged.Load()
+	log = now.UnixNano()-last >= int64(faultInterval) && m.faultLogged.CompareAndSwap(last, now.UnixNano())
+	return m.faults.Add(1), log
+}
+
 // dialed notes how a connection to the server went.
 func (m *meter) dialed(err error) {
 	if err == nil {
@@ -118,7 +131,7 @@ func (p *Proxy) Down() error {
 // Stats gives the Proxy's counters.
 func (p *Proxy) Stats() Stats {
 	m := &p.meter
-	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(),
+	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(),
 		Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
 	for status := range m.txns {
 		s.Txns[history.Status(status)] = m.txns[status].Load()

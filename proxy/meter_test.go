@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/history"
 )
@@ -39,5 +41,19 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	m.count(txn)
 	if n := testing.AllocsPerRun(100, func() { m.count(txn) }); n != 0 {
 		t.Errorf("%v allocations a transaction, want none", n)
+	}
+}
+
+func TestFaultsAreLoggedOnceASecond(t *testing.T) {
+	var m meter
+	start := time.Now()
+	var logged []uint64
+	for i := range 25 {
+		if n, log := m.fault(start.Add(time.Duration(i) * 100 * time.Millisecond)); log {
+			logged = append(logged, n)
+		}
+	}
+	if !slices.Equal(logged, []uint64{1, 11, 21}) {
+		t.Errorf("logged were %v of 25 faults", logged)
 	}
 }

@@ -48,6 +48,7 @@ func connectionMetrics(p *admin.Page, s *proxy.Stats) {
 	const name, help = "isotap_connections_refused_total", "Clients that were turned away."
 	p.Counter(name, help, float64(s.TooMany), "reason", "max_connections")
 	p.Counter(name, help, float64(s.Unreachable), "reason", "server_unreachable")
+	p.Counter("isotap_faults_total", "Failures of isotap's own on what a client or the server sent; each is in the log, at most one a second.", float64(s.Faults))
 }
 
 func trafficMetrics(p *admin.Page, s *proxy.Stats) {

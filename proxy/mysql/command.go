@@ -173,6 +173,21 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 	if !s.known {
 		return unknownSettings
 	}
+	return s.planSafely(text)
+}
+
+// faulty is the plan for a statement on which isotap's planner panicked. It may be anything.
+var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: "fault", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+
+// planSafely asks the planner. A panic there is isotap's fault and must not be the client's: the statement goes
+// as it is, unobserved.
+func (s *Session) planSafely(text []byte) (p *rewrite.Plan) {
+	defer func() {
+		if fault := wire.Caught(recover()); fault != nil {
+			s.events = append(s.events, wire.Event{Fault: fault})
+			p = faulty
+		}
+	}()
 	return s.cfg.Planner.Plan(text, s.env)
 }
 

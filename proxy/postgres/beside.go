@@ -32,7 +32,7 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 	p.plan = p.form.plan(0)
 	script, env := st.form.script, s.planEnv(true)
 	if s.planner != nil && s.known && !s.stale {
-		script = s.planner.Plan(st.text, env)
+		script, _ = s.planSafely(st.text, env)
 	}
 	p.reason = s.obstacle(st, script, long)
 	switch {
@@ -71,8 +71,11 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 // adapts says whether a statement gets another form for its transaction's level, or its role: its tables are what
 // they were when it was prepared.
 func (s *Session) adapts(st *statement, env sqlpostgres.Session) bool {
-	return (env != st.env && alike(env, st.env) || env.Role != st.env.Role && st.form.rewritten) &&
-		sameForm(s.planner.Plan(st.text, st.env), st.form.script)
+	if env == st.env || !alike(env, st.env) && (env.Role == st.env.Role || !st.form.rewritten) {
+		return false
+	}
+	script, ok := s.planSafely(st.text, st.env)
+	return ok && sameForm(script, st.form.script)
 }
 
 // alike says whether two environments differ at most in what lasts as long as a transaction.

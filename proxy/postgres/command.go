@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -177,7 +178,12 @@ func (s *Session) plan(text []byte, extended bool) form {
 		return form{}
 	}
 	env := s.planEnv(extended)
-	f := form{script: s.planner.Plan(text, env)}
+	script, ok := s.planSafely(text, env)
+	f := form{script: script}
+	if !ok {
+		f.reason = "fault"
+		s.anything()
+	}
 	if f.script == nil {
 		return f
 	}
@@ -196,6 +202,18 @@ func (s *Session) plan(text []byte, extended bool) form {
 	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(hiddenPrefix))
 	s.try(f.upstream())
 	return f
+}
+
+// planSafely asks the planner. A panic there is isotap's fault and must not be the client's: ok is then false, there
+// is no script, and the text goes as it is, unobserved.
+func (s *Session) planSafely(text []byte, env sqlpostgres.Session) (script *sqlpostgres.Script, ok bool) {
+	defer func() {
+		if fault := wire.Caught(recover()); fault != nil {
+			s.events = append(s.events, wire.Event{Fault: fault})
+			script, ok = nil, false
+		}
+	}()
+	return s.planner.Plan(text, env), true
 }
 
 // planEnv is what a text is read under that is sent next.

@@ -74,7 +74,7 @@ func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
 		return
 	}
 	made := &preparation{text: []byte(p.Prepared.Text), types: p.Prepared.Types, env: s.env, executions: make(map[execution]*sqlpostgres.Script)}
-	script := s.planner.Plan(made.text, s.planEnv(true))
+	script, _ := s.planSafely(made.text, s.planEnv(true))
 	if script == nil || len(script.Statements) != 1 {
 		return
 	}
@@ -146,7 +146,7 @@ func (s *Session) executing(f form, text []byte) form {
 	case s.env.Backslashes != p.env.Backslashes, s.env.Encoding != p.env.Encoding:
 		return f // it was read otherwise
 	}
-	script := s.planner.Plan(p.text, s.planEnv(true))
+	script, _ := s.planSafely(p.text, s.planEnv(true))
 	switch {
 	case script == nil, script.Pieces == nil:
 		return f

@@ -32,7 +32,7 @@ func (s *Session) tryStars(m message, b *bound, st *statement) {
 	if at < 0 || m.more > 0 || s.planner == nil || s.status == 'E' || s.env.Shadowed != "" {
 		return // a temporary table does not have isotap's columns, and may have all others
 	}
-	script := s.planner.Plan(st.text, s.planEnv(true))
+	script, _ := s.planSafely(st.text, s.planEnv(true))
 	switch {
 	case script == nil:
 		return

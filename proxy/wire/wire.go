@@ -27,6 +27,8 @@ type Event struct {
 	User *string
 	// Schema says that what the session's plans rest on must be read again before the session goes on.
 	Schema *Schema
+	// Fault is a panic that cost no more than an observation.
+	Fault *Fault
 	// Note is something an operator should know, such as a session that went on unobserved.
 	Note string
 }
