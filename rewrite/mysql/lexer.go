@@ -110,10 +110,16 @@ func (l *lexer) emit(kind tokenKind, end int) {
 	l.pos = end
 }
 
-// dashComment says whether two dashes begin a comment: they do before white space, a control
-// character or the end.
+// dashComment reports whether two dashes begin a comment: they do before white space, a control
+// character or the end. Which bytes beyond ASCII are white space hangs on the character set: a text with two
+// dashes before one is broken.
 func (l *lexer) dashComment() bool {
-	return l.at(1) == '-' && (l.pos+2 >= len(l.st.text) || l.at(2) <= ' ')
+	if l.at(1) != '-' {
+		return false
+	}
+	c := l.at(2)
+	l.st.broken = l.st.broken || c >= 0x80
+	return c <= ' ' || c == 0x7f
 }
 
 func (l *lexer) lineComment() {

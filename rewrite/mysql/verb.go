@@ -49,10 +49,10 @@ const severalStatements = "multi-statement"
 // maxParts is how many statements a text may have that is cut into them.
 const maxParts = 1000
 
-// parts gives the ends of the statements of the text, as Plan.Parts has them. A text with empty statements
-// is not cut: they are errors. Nor is one that asks for files, or runs statements that are not in it: their
-// errors may be those of syntax, though the statement has been at work. TiDB reads all of a text
-// before it runs any of it.
+// parts returns the ends of the statements of the text, as Plan.Parts has them. From the first one on of which it is
+// not certain that it means alone what it means in the text, the rest is one part; nil where that is all. A text with empty statements is not cut: they are errors. Nor is one
+// that asks for files, or runs statements that are not in it: their errors may be those of syntax, though the
+// statement has been at work. TiDB reads all of a text before it runs any of it.
 func (st *statement) parts(s *Session) []int {
 	if s.Dialect == TiDB || st.placeholders > 0 || st.find(0, len(st.toks), -1, "LOAD", "CALL", "EXECUTE") >= 0 {
 		return nil
@@ -71,7 +71,58 @@ func (st *statement) parts(s *Session) []int {
 	if last+1 < len(st.toks) && strings.Trim(st.text[st.toks[last+1].start:], "; \t\r\n\v\f") != "" {
 		return nil // a comment behind the last semicolon is an empty statement
 	}
-	return append(ends, len(st.text))
+	ends = append(ends, len(st.text))
+	tok, from := 0, 0
+	for i, end := range ends {
+		n, same := st.meansTheSame(tok, from, end, s)
+		switch {
+		case !same && i == 0:
+			return nil
+		case !same:
+			return append(ends[:i], len(st.text))
+		}
+		tok, from = tok+n+1, end+1
+	}
+	return ends
+}
+
+// meansTheSame reports whether text[from:end], which begins with the token tok and is followed by a semicolon or
+// nothing, means alone what it means here, and how many tokens it has: it is of a kind that a semicolon ends, and is
+// cut into the same tokens. What ends a text is not what a semicolon is: two dashes before it begin a comment.
+func (st *statement) meansTheSame(tok, from, end int, s *Session) (n int, same bool) {
+	alone := scan(st.text[from:end], s.ANSIQuotes, s.NoBackslashEscapes)
+	n = len(alone.toks)
+	if alone.broken || !st.semicolonEnds(tok) || n > len(st.toks)-tok {
+		return n, false
+	}
+	for i, a := range alone.toks {
+		t := st.toks[tok+i]
+		if a.start+from != t.start || a.end+from != t.end || a.kind != t.kind {
+			return n, false
+		}
+	}
+	return n, end == len(st.text) || tok+n < len(st.toks) && st.toks[tok+n].start == end
+}
+
+// semicolonEnds reports whether the statement that begins at token i is of a kind that ends with the first semicolon:
+// no compound statement, whose body holds others, and nothing that holds any statement.
+func (st *statement) semicolonEnds(i int) bool {
+	next := i + 1
+	if st.is(next, "OR") && st.is(next+1, "REPLACE") {
+		next += 2
+	}
+	switch {
+	case st.is(i, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "TABLE", "USE", "SHOW", "DO", "START", "COMMIT", "ROLLBACK",
+		"SAVEPOINT", "RELEASE", "TRUNCATE", "LOCK", "UNLOCK"), st.mark(i, "("):
+		return true
+	case st.is(i, "BEGIN"):
+		return next == len(st.toks) || st.mark(next, ";") || st.is(next, "WORK")
+	case st.is(i, "SET"):
+		return !st.is(next, "STATEMENT")
+	case st.is(i, "CREATE", "ALTER", "DROP", "RENAME"):
+		return st.is(next, "TABLE", "TABLES", "TEMPORARY", "INDEX", "UNIQUE", "DATABASE", "SCHEMA", "VIEW")
+	}
+	return false
 }
 
 // classify sets what the verb says: kind, boundaries, what changes. A statement whose Observation is
