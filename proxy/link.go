@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,8 +35,10 @@ type link struct {
 	ahead      []byte    // what the client sent and the session does not take yet
 	loginBy    time.Time // when the client must have logged in
 	clientGone bool
-	catchingUp bool
-	closed     bool
+	// serverReset says that the server's connection ended with RST, as the client's is to.
+	serverReset bool
+	catchingUp  bool
+	closed      bool
 
 	draining atomic.Bool
 }
@@ -136,6 +139,7 @@ func (l *link) fromServer(ctx context.Context, h heard) {
 		l.step(ctx, l.session.FromServer(l.proxy.now(), h.bytes))
 	}
 	if h.ended && !l.closed && conn == l.server.conn {
+		l.serverReset = h.reset
 		l.session.ServerClosed(l.proxy.now())
 		l.step(ctx, nil)
 	}
@@ -266,7 +270,7 @@ func (l *link) drain() {
 // close ends the link, by its own goroutine.
 func (l *link) close() {
 	l.closed = true
-	l.client.stream().Close()
+	l.client.closeAs(l.serverReset)
 	l.server.stream().Close()
 }
 
@@ -293,7 +297,11 @@ func (l *link) copy() {
 
 // copyHalf copies one direction, and passes its end on.
 func copyHalf(dst, src net.Conn) {
-	io.Copy(dst, src)
+	if _, err := io.Copy(dst, src); errors.Is(err, syscall.ECONNRESET) {
+		to := side{conn: dst}
+		to.closeAs(true)
+		return
+	}
 	if half, ok := dst.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite()
 		return

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/isotap/isotap/proxy/wire"
@@ -31,6 +32,7 @@ type side struct {
 type heard struct {
 	bytes []byte
 	ended bool
+	reset bool // the other side ended it with RST
 }
 
 func (h heard) something() bool { return len(h.bytes) > 0 || h.ended }
@@ -57,7 +59,17 @@ func (s *side) write(b []byte) error {
 
 func (s *side) read() heard {
 	n, err := s.stream().Read(s.buf)
-	return heard{s.buf[:n], err != nil && !errors.Is(err, os.ErrDeadlineExceeded)}
+	return heard{bytes: s.buf[:n], ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded), reset: errors.Is(err, syscall.ECONNRESET)}
+}
+
+// closeAs closes the side as the other one ended: with FIN, or with RST.
+func (s *side) closeAs(reset bool) {
+	if tcp, ok := s.conn.(*net.TCPConn); ok && reset {
+		tcp.SetLinger(0) // fails on a closed socket only
+		tcp.Close()
+		return
+	}
+	s.stream().Close()
 }
 
 // readSoon reads, and gives up after quiet to twice quiet: to set a deadline for each read would cost

@@ -145,3 +145,53 @@ func TestServerLostAfterAnErrorThatMayHaveCommittedIsIndeterminate(t *testing.T)
 		t.Fatalf("recorded: %+v", txns)
 	}
 }
+
+// TestServersLastWordsReachTheClient has a server end the connection by an error that answers what the client does not
+// know of: isotap's own reading of what an UPDATE collected.
+func TestServersLastWordsReachTheClient(t *testing.T) {
+	killed := serverError{1927, "70100", "Connection was killed"}
+	for _, tt := range []struct {
+		name string
+		last string // what the client sends before the server's words
+		seq  byte   // under which they reach it
+	}{
+		{"while it is idle", "", 0},
+		{"while it waits", "COMMIT", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := begin(t)
+			c.query("UPDATE t SET v = 2")
+			c.session.Idle(0)
+			if tt.last != "" {
+				c.session.exchanges[0].visible = false
+				c.session.wait(append([]byte{gomysql.COM_QUERY}, tt.last...))
+			}
+			c.session.Output()
+			words, _ := appendPacket(nil, 1, appendErr(nil, killed))
+			if err := c.session.FromServer(0, words); err != nil {
+				t.Fatal(err)
+			}
+			c.session.ServerClosed(0)
+			want, _ := appendPacket(nil, tt.seq, appendErr(nil, killed))
+			if got, _ := c.session.Output(); !bytes.Equal(got, want) {
+				t.Errorf("the client got %q, not %q", got, want)
+			}
+		})
+	}
+}
+
+func TestWordsOfAnotherDayAreNoFarewell(t *testing.T) {
+	c := begin(t)
+	c.query("UPDATE t SET v = 2")
+	c.session.Idle(0)
+	c.session.Output()
+	words, _ := appendPacket(nil, 1, appendErr(nil, serverError{1317, "70100", "Query execution was interrupted"}))
+	if err := c.session.FromServer(0, words); err != nil {
+		t.Fatal(err)
+	}
+	c.query("DO 1")
+	c.session.ServerClosed(0)
+	if got, _ := c.session.Output(); len(got) > 0 {
+		t.Errorf("the client got %q", got)
+	}
+}

@@ -119,6 +119,7 @@ func (s *Session) replyPacket(seq byte, payload []byte) error {
 	if err != nil || !done {
 		return err
 	}
+	s.takeFarewell(x, payload)
 	s.exchanges = s.exchanges[1:]
 	if x.done != nil {
 		if err := x.done(s, x); err != nil {

@@ -1,33 +1,61 @@
 package mysql
 
-import gomysql "github.com/go-mysql-org/go-mysql/mysql"
+import (
+	"bytes"
 
-// tellLoss tells a client that waits for a reply that the server is gone. The error is what a server
-// says that is shut down, 1053: all clients take its SQL state for a lost connection, and none retries a
-// statement of which it is not known whether it ran. The clients' own errors, such as 2013, are malformed
-// to some of them when they come over the wire.
-func (s *Session) tellLoss() {
-	lost := serverError{gomysql.ER_SERVER_SHUTDOWN, "08S01", "isotap lost its connection to the server"}
-	switch s.phase {
-	case phaseGreeting:
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "the server ended isotap's connection before its greeting")
-	case phaseAuth:
-		s.sendClient(appendErr(nil, lost))
-	case phaseCommand:
-		if s.owesReply() {
-			s.toClient, _ = appendPacket(s.toClient, 1, appendErr(nil, lost))
-		}
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// A client whose server goes away sees its connection end, as it would without isotap: clients tell a lost connection by
+// that (their error 2013), and some take an error packet for one statement's failure, on a connection that lives. Words
+// come from the server alone.
+
+// takeFarewell keeps the error by which the server ends the connection where it answers an exchange that the client does not
+// know of.
+func (s *Session) takeFarewell(x *exchange, payload []byte) {
+	s.farewell = nil
+	if x.failed && !x.visible && endsConnection(x.err.code) {
+		s.farewell = bytes.Clone(payload)
 	}
 }
 
-// owesReply says whether the client waits for a reply of which it has seen nothing.
-func (s *Session) owesReply() bool {
+// Errors by which servers end a connection, with the names of their own sources.
+const (
+	erConnectionKilled   = 1927 // MariaDB: KILL, and wait_timeout
+	erClientInteraction  = 4031 // MySQL: wait_timeout
+	erSessionWasKilled   = 3169 // MySQL: by the group replication, say
+	erServerOfflineMode  = 3032 // MySQL: offline_mode
+	erQueryInterruptedBy = 1317 // a KILL of the connection may come as that of the statement
+)
+
+// endsConnection reports whether a server that sends the error may close the connection behind it.
+func endsConnection(code uint16) bool {
+	switch code {
+	case gomysql.ER_SERVER_SHUTDOWN, erConnectionKilled, erClientInteraction, erSessionWasKilled, erServerOfflineMode, erQueryInterruptedBy:
+		return true
+	}
+	return false
+}
+
+// sayFarewell gives the client the server's last words where the connection ends behind them: as the reply that it waits for,
+// or, as servers do, unasked.
+func (s *Session) sayFarewell() {
+	if s.farewell == nil || s.phase != phaseCommand {
+		return
+	}
+	seq := byte(0)
 	for _, x := range s.exchanges {
+		if x.visible && x.begun {
+			return
+		}
 		if x.visible {
-			return !x.begun
+			seq = max(x.first, 1)
 		}
 	}
-	return s.command != nil && s.command[0] != gomysql.COM_QUIT && s.command[0] != gomysql.COM_STMT_SEND_LONG_DATA
+	if s.command != nil {
+		seq = packets(len(s.command))
+	}
+	s.toClient, _ = appendPacket(s.toClient, seq, s.farewell)
 }
 
 // LoggedIn says whether the client's first login is over.

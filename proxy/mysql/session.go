@@ -133,6 +133,8 @@ type Session struct {
 	lastPrepared uint32
 	// refused holds the plans that the server did not take as rewritten, and why.
 	refused map[*rewrite.Plan]string
+	// farewell is an error that ends the connection, and that an exchange got which the client does not know of.
+	farewell []byte
 	// resumed is a statement whose rewritten form was refused and that is to run again.
 	resumed *observed
 
@@ -327,7 +329,7 @@ func (s *Session) ClientClosed(now int64) {
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
 	if s.phase != phaseClosed {
-		s.tellLoss()
+		s.sayFarewell()
 		s.lostServer()
 		s.phase = phaseClosed
 	}

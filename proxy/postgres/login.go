@@ -31,8 +31,8 @@ type login struct {
 	// startupMessage is what the client asks of the server: it goes there once the leg is made, and again if
 	// the leg has to be made anew.
 	startupMessage []byte
-	// answered says that the server has begun to authenticate, explained that it has said why it does not.
-	answered, explained bool
+	// answered says that the server has begun to authenticate.
+	answered bool
 	legs
 	binding
 }
@@ -165,7 +165,6 @@ func (s *Session) authFromServer(m message) error {
 		if again, err := s.retries(m); again || err != nil {
 			return err
 		}
-		s.explained = true
 	}
 	s.toClient = append(s.toClient, m.raw...)
 	return nil
@@ -192,11 +191,4 @@ func (s *Session) LoginOverdue(now int64) {
 		s.turnAway("57014", "canceling authentication due to timeout", "")
 	}
 	s.phase = phaseClosed
-}
-
-// loginLost tells a client whose server is gone amid the login.
-func (s *Session) loginLost() {
-	if !s.explained {
-		s.turnAway(connectionFailure, "isotap lost its connection to the server during the login", "")
-	}
 }

@@ -315,11 +315,12 @@ func (s *Session) ClientClosed(now int64) {
 }
 
 // ServerClosed tells the session that the server is gone. Transactions that it may or may not have committed
-// become indeterminate.
+// become indeterminate. The client sees its connection end, as it would without isotap; words come from the server alone,
+// but for where isotap must begin TLS on its own account, of which the client knows nothing.
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
-	if s.phase == phaseLeg || s.phase == phaseAuth || s.phase == phaseAsk {
-		s.loginLost()
+	if s.phase == phaseLeg && s.cfg.ServerTLS == wire.MustTLS {
+		s.turnAway(connectionFailure, "isotap lost its connection to the server during the login", "")
 	}
 	if s.phase != phaseClosed {
 		s.release()
