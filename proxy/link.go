@@ -33,7 +33,11 @@ type link struct {
 	session    Session
 	info       history.Session
 	ahead      []byte    // what the client sent and the session does not take yet
+	begun      time.Time // when the client connected
 	loginBy    time.Time // when the client must have logged in
+	login      *login
+	loggedIn   bool // as far as the login is counted
+	lends      bool // see Proxy.dial
 	clientGone bool
 	// serverReset says that the server's connection ended with RST, as the client's is to.
 	serverReset bool
@@ -47,8 +51,6 @@ type link struct {
 func (l *link) run(ctx context.Context) {
 	defer l.finish(ctx)
 	defer l.survive()
-	l.client.buf, l.server.buf = make([]byte, readBytes), make([]byte, readBytes)
-	l.server.out = newOutlet(l.server.conn)
 	for !l.closed {
 		client, server := l.read()
 		switch {
@@ -74,8 +76,8 @@ func (l *link) finish(ctx context.Context) {
 	defer l.survive()
 	ctx = context.WithoutCancel(ctx)
 	l.session.ServerClosed(l.proxy.now())
-	if l.proxy.cfg.Off {
-		return
+	if l.proxy.cfg.Off || l.server.conn == nil {
+		return // no session of the server's has begun
 	}
 	err := l.record(ctx)
 	l.info.End = l.proxy.now()
@@ -149,13 +151,14 @@ func (l *link) fromServer(ctx context.Context, h heard) {
 // entries are read, and a link that drains ends with its transaction.
 func (l *link) idle(ctx context.Context) {
 	switch {
-	case l.draining.Load() && !l.session.InTransaction():
+	case l.leaving() && !l.session.InTransaction():
 		if l.session.Unread() {
 			l.clientClosed(ctx)
 			return
 		}
 		l.dismiss()
 	case !l.session.LoggedIn() && !time.Now().Before(l.loginBy):
+		l.proxy.meter.overdue.Add(1)
 		l.session.LoginOverdue(l.proxy.now())
 		l.step(ctx, nil)
 	case l.session.Unread():
@@ -184,14 +187,32 @@ func (l *link) step(ctx context.Context, failed error) {
 		l.session.Upgraded(l.proxy.now(), with, err)
 		l.send()
 	}
+	if !l.loggedIn && l.session.LoggedIn() && !l.session.Done() {
+		l.noteLogin()
+	}
 	l.catchUp(ctx)
 	switch {
 	case l.session.Done():
 		l.close()
-	case l.draining.Load() && !l.session.InTransaction() && !l.session.Unread():
+	case l.leaving() && !l.session.InTransaction() && !l.session.Unread():
 		l.dismiss()
 	}
 }
+
+// noteLogin counts a login that went well, and gives its place to the next.
+func (l *link) noteLogin() {
+	l.loggedIn = true
+	l.login.leave(l.proxy.loginLimit())
+	client, server := l.client.safety(), l.server.safety()
+	l.proxy.meter.logins[client][server].Add(1)
+	if l.proxy.cfg.TLS.ClientUse == wire.MustTLS && server == Plain {
+		l.log().Warn("a client logged in over TLS, and isotap's connection to the server is not encrypted (--upstream-tls)",
+			zap.String("client", l.info.Client), zap.String("user", l.info.User))
+	}
+}
+
+// leaving reports whether the link is to end as soon as its client has no transaction open.
+func (l *link) leaving() bool { return l.draining.Load() }
 
 // dismiss ends a link that has nothing under way.
 func (l *link) dismiss() {
@@ -228,6 +249,10 @@ func (l *link) record(ctx context.Context) error {
 		switch {
 		case e.Fault != nil:
 			l.fault(e.Fault, "isotap failed on a statement, which goes unobserved: please report it")
+		case e.Downgraded != "":
+			l.proxy.meter.downgrades.Add(1)
+			l.log().Warn("the connection to the server is not encrypted, although TLS is preferred (--upstream-tls require or verify-full would refuse)",
+				zap.String("client", l.info.Client), zap.String("reason", e.Downgraded))
 		case cfg.Off && e.Note == "":
 		case e.Txn != nil:
 			l.proxy.meter.count(e.Txn)
@@ -246,7 +271,7 @@ func (l *link) record(ctx context.Context) error {
 			if err := l.inDatabase(ctx, e.Schema.Database); err != nil {
 				return err
 			}
-			if err := cfg.Reload(ctx, *e.Schema); err != nil {
+			if err := l.reload(ctx, *e.Schema); err != nil {
 				l.log().Warn("cannot read the schema again: changed tables may go unobserved", zap.Error(err))
 			}
 		case e.Note != "":
@@ -254,6 +279,13 @@ func (l *link) record(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// reload has the schema read again, for as long as the link is served.
+func (l *link) reload(ctx context.Context, changed wire.Schema) error {
+	ctx, cancel := l.proxy.untilClosing(ctx)
+	defer cancel()
+	return l.proxy.cfg.Reload(ctx, changed)
 }
 
 // drain ends the link as soon as its client has no transaction open: now, or after the step that is
@@ -271,7 +303,9 @@ func (l *link) drain() {
 func (l *link) close() {
 	l.closed = true
 	l.client.closeAs(l.serverReset)
-	l.server.stream().Close()
+	if l.server.conn != nil {
+		l.server.stream().Close()
+	}
 }
 
 // disconnect closes both sockets, which ends the link. It may be called while the link runs.
@@ -279,7 +313,44 @@ func (l *link) disconnect() {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
 	l.client.conn.Close()
-	l.server.conn.Close()
+	if l.server.conn != nil {
+		l.server.conn.Close()
+	}
+}
+
+// reach makes the link's connection to the server. If there can be none, the client is told and reach returns false.
+func (l *link) reach(ctx context.Context) bool {
+	err := l.dial(ctx)
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, wire.ErrTooManyLogins):
+		l.proxy.turnAway(l.unread(), TooMany, "too many logins")
+	case !errors.Is(err, io.EOF):
+		l.proxy.turnAway(l.unread(), Unreachable, err.Error())
+	}
+	return false
+}
+
+// unread is the client's connection with what was read of it ahead.
+func (l *link) unread() net.Conn { return &resumed{Conn: l.client.conn, ahead: l.ahead} }
+
+// pass copies bytes both ways without a session. That a client has logged in is not seen: it counts as logging in until
+// it has spoken.
+func (l *link) pass(ctx context.Context) {
+	if first := l.proxy.cfg.Protocol.FirstMessage; first != nil {
+		l.client.setDeadline(l.loginBy)
+		if l.ahead = first(l.client.conn); l.ahead == nil {
+			return
+		}
+	}
+	if !l.reach(ctx) {
+		return
+	}
+	if l.proxy.cfg.Protocol.FirstMessage != nil {
+		l.login.leave(l.proxy.loginLimit())
+	}
+	l.copy()
 }
 
 // copy moves bytes both ways until both sides have said all they had to.
@@ -290,9 +361,33 @@ func (l *link) copy() {
 	if l.server.out != nil {
 		l.server.out.patient = true
 	}
-	both.Go(func() { copyHalf(l.server.stream(), l.client.stream()) })
+	both.Go(func() {
+		l.copyFirst()
+		copyHalf(l.server.stream(), l.client.stream())
+	})
 	both.Go(func() { copyHalf(l.client.stream(), l.server.stream()) })
 	both.Wait()
+}
+
+// copyFirst passes on what was read of the client ahead, or else, of one whose login isotap does not see, what it says first
+// and in time.
+func (l *link) copyFirst() {
+	if l.session != nil {
+		return
+	}
+	if len(l.ahead) == 0 {
+		l.client.setDeadline(l.loginBy)
+		said := l.client.read()
+		if !said.something() { // the server has waited as long
+			l.proxy.meter.overdue.Add(1)
+			l.disconnect()
+			return
+		}
+		l.client.setDeadline(time.Time{})
+		l.ahead = said.bytes
+	}
+	l.login.leave(l.proxy.loginLimit())
+	l.server.stream().Write(l.ahead) // if it fails, so does what follows
 }
 
 // copyHalf copies one direction, and passes its end on.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"io"
 	"net"
 	"time"
@@ -18,6 +19,9 @@ type Live struct {
 	Drain time.Duration
 	// MaxConns bounds the clients that are connected at once; 0: no bound. Those who are connected stay.
 	MaxConns int
+	// MaxLogins bounds the clients that have a connection to the server and are not logged in, MaxLoginsPerAddress those of
+	// one client address (of IPv6: of a /64); 0: no bound. Others wait for their turn.
+	MaxLogins, MaxLoginsPerAddress int
 	// LogSQL says what of the statements is logged.
 	LogSQL LogSQL
 }
@@ -50,21 +54,39 @@ func (p *Proxy) admit() bool {
 }
 
 // refuse tells a client that there are too many, as a server does.
-func (p *Proxy) refuse(client net.Conn) {
+func (p *Proxy) refuse(client net.Conn, lends bool) {
 	defer client.Close()
 	if request := p.turnAway(client, TooMany, "too many clients"); len(request) > 0 {
 		p.meter.tooMany.Add(^uint64(0)) // it was none
-		p.hand(request)
+		p.hand(request, lends)
 		return
 	}
-	p.cfg.Logger.Warn("too many clients: one was refused", zap.Int("max_connections", p.live.Load().MaxConns))
+	p.seldom.Warn("too many clients: one was refused", zap.Int("max_connections", p.live.Load().MaxConns))
+}
+
+// refuseLogin tells a client that there are too many that have not logged in.
+func (p *Proxy) refuseLogin(client net.Conn, why string, lends bool) {
+	if request := p.turnAway(client, TooMany, "too many logins"); len(request) > 0 {
+		p.hand(request, lends)
+		return
+	}
+	p.meter.tooManyLogins.Add(1)
+	p.sayTooManyLogins(client.RemoteAddr(), why)
+}
+
+func (p *Proxy) sayTooManyLogins(client net.Addr, why string) {
+	limit := p.loginLimit()
+	p.seldom.Warn("too many logins at once: a client was refused", zap.Stringer("client", client), zap.String("why", why),
+		zap.Int("max_logins", limit.most), zap.Int("max_logins_per_address", limit.each))
 }
 
 // hand gives the server a request that needs no session, and returns when the server has taken it.
-func (p *Proxy) hand(request []byte) {
-	server, err := net.DialTimeout(p.cfg.Network, p.cfg.Address, refusalPatience)
+func (p *Proxy) hand(request []byte, lends bool) {
+	ctx, cancel := context.WithTimeout(p.closing, refusalPatience)
+	defer cancel()
+	server, err := p.dial(ctx, lends)
 	if err != nil {
-		p.cfg.Logger.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
+		p.cannotReach(err)
 		return
 	}
 	defer server.Close()

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -18,14 +19,42 @@ type Stats struct {
 	TooMany     uint64 // clients refused for Live.MaxConns
 	Unreachable uint64 // clients refused because the server did not take a connection
 	Faults      uint64 // panics of isotap's own, each of which cost a statement's observation or a session
-	Txns        map[history.Status]uint64
-	Stmts       map[StmtClass]uint64
+	// TooManyLogins counts clients refused because too many others had not logged in, LocalUpstream those refused because the
+	// server turned out to be on this host, Overdue those that took too long to log in.
+	TooManyLogins, LocalUpstream, Overdue uint64
+	// LoggingIn is the clients that have not logged in now, LoginsWaiting those of them that wait for a connection to the server.
+	LoggingIn, LoginsWaiting int
+	// Logins counts those that went well, by how their connections are encrypted.
+	Logins map[LegSafety]uint64
+	// Downgrades counts connections to the server that are plain although TLS was preferred.
+	Downgrades uint64
+	Txns       map[history.Status]uint64
+	Stmts      map[StmtClass]uint64
 	// Reasons says why statements were observed inexactly or not at all.
 	Reasons map[StmtReason]uint64
 	// Refusals counts statements that ran as the client wrote them because the server had refused
 	// their rewritten form, by its error.
 	Refusals map[string]uint64
 }
+
+// A Safety says who could read along on a connection.
+type Safety uint8
+
+const (
+	// Plain: whoever is on the network between.
+	Plain Safety = iota
+	// Encrypted: nobody.
+	Encrypted
+	// Local: nobody on a network; it is a unix socket.
+	Local
+	safeties
+)
+
+// String returns "plain", "tls" or "local".
+func (s Safety) String() string { return [...]string{"plain", "tls", "local"}[s] }
+
+// A LegSafety is that of a client's two connections.
+type LegSafety struct{ Client, Server Safety }
 
 // A StmtClass is what statements are counted by.
 type StmtClass struct {
@@ -54,7 +83,10 @@ const refusedPrefix = "refused with error "
 // A meter counts. Nothing in it allocates once a reason has been seen, and nothing is counted per
 // packet: a transaction that ended is counted as a whole.
 type meter struct {
-	accepted, tooMany, unreachable, faults atomic.Uint64
+	accepted, tooMany, unreachable, faults            atomic.Uint64
+	tooManyLogins, localUpstream, overdue, downgrades atomic.Uint64
+
+	logins [safeties][safeties]atomic.Uint64 // by the client's leg and the server's
 
 	faultLogged atomic.Int64          // when a fault was logged last, in nanoseconds since 1970
 	down        atomic.Pointer[error] // why the last connection to the server failed; nil when it did not
@@ -115,7 +147,11 @@ func (m *meter) dialed(err error) {
 		m.down.Store(nil)
 		return
 	}
-	m.unreachable.Add(1)
+	if errors.Is(err, ErrLocalUpstream) {
+		m.localUpstream.Add(1)
+	} else {
+		m.unreachable.Add(1)
+	}
 	m.down.Store(&err)
 }
 
@@ -132,7 +168,14 @@ func (p *Proxy) Down() error {
 func (p *Proxy) Stats() Stats {
 	m := &p.meter
 	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(),
-		Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
+		TooManyLogins: m.tooManyLogins.Load(), LocalUpstream: m.localUpstream.Load(), Overdue: m.overdue.Load(), Downgrades: m.downgrades.Load(),
+		Logins: map[LegSafety]uint64{}, Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
+	s.LoggingIn, s.LoginsWaiting = p.logins.counts()
+	for client := range m.logins {
+		for server := range m.logins[client] {
+			s.Logins[LegSafety{Safety(client), Safety(server)}] = m.logins[client][server].Load()
+		}
+	}
 	for status := range m.txns {
 		s.Txns[history.Status(status)] = m.txns[status].Load()
 	}

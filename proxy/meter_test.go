@@ -10,7 +10,7 @@ import (
 )
 
 func TestMeterFoldsRefusalsAndBoundsWhatItKeeps(t *testing.T) {
-	m := &Proxy{}
+	m := New(Config{})
 	m.Reconfigure(Live{})
 	for i := range 1000 {
 		m.meter.count(&history.Txn{Status: history.Committed, Stmts: []history.Stmt{

@@ -119,8 +119,9 @@ func throughLink(t *testing.T, r road, turn wire.Turn, serve func(c net.Conn)) n
 	}
 	client, ours := socket(t)
 	p := New(Config{Off: true, TLS: TLS{Server: &tls.Config{InsecureSkipVerify: true}}})
-	link := &link{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{}, loginBy: time.Now().Add(time.Minute)}
-	link.client.conn, link.server.conn = client, server
+	link := &link{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{}, loginBy: time.Now().Add(time.Minute),
+		login: p.logins.enter(client.RemoteAddr()), client: side{conn: client, buf: make([]byte, readBytes)},
+		server: side{conn: server, buf: make([]byte, readBytes), out: newOutlet(server)}}
 	var both sync.WaitGroup
 	both.Go(func() { link.run(t.Context()) })
 	both.Go(func() {

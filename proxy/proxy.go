@@ -4,9 +4,10 @@
 //
 // The protocol sessions own no socket. The driver here gives each connection one goroutine, which reads
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
-// link.go runs a connection, turns.go reads from the side that speaks next, outlet.go writes to a server
+// local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
+// not logged in, link.go runs a connection, turns.go reads from the side that speaks next, outlet.go writes to a server
 // that may not read, tls.go begins TLS on a side, meter.go counts, live.go changes settings while the
-// proxy runs.
+// proxy runs, drain.go ends it.
 package proxy
 
 import (
@@ -15,6 +16,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -22,6 +24,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
@@ -77,6 +80,10 @@ type Protocol struct {
 	Refuse func(client net.Conn, r Refusal, why string) (request []byte)
 	// LoginTimeout is how long its servers give a client to log in, where Config does not say.
 	LoginTimeout time.Duration
+	// FirstMessage is set where the client speaks first. It reads what a client says first, or the part of it that shows that it
+	// has spoken; nil where that is nothing the protocol knows. Sessions of such a protocol ask for their connection to the server
+	// (wire.ServerDial), which is made before the client is heard where it is nil.
+	FirstMessage func(client io.Reader) []byte
 }
 
 // A Refusal is why a client is not served.
@@ -85,7 +92,7 @@ type Refusal uint8
 const (
 	// Unreachable: the server does not take a connection.
 	Unreachable Refusal = iota
-	// TooMany: there are as many clients as Live.MaxConns allows.
+	// TooMany: there are as many clients as Live.MaxConns allows, or as may be logging in.
 	TooMany
 )
 
@@ -117,24 +124,13 @@ type Config struct {
 	// Protocol's.
 	LoginTimeout time.Duration
 	// Drain bounds how long Serve waits for open transactions when its context ends.
-	Drain    time.Duration
-	MaxConns int    // see Live
-	LogSQL   LogSQL // see Live
-	Logger   *zap.Logger
+	Drain               time.Duration
+	MaxConns            int    // see Live
+	MaxLogins           int    // see Live
+	MaxLoginsPerAddress int    // see Live
+	LogSQL              LogSQL // see Live
+	Logger              *zap.Logger
 }
-
-// Permits says whether clients may be served that connect to the address listener: nil or
-// ErrLocalUpstream.
-func (c *Config) Permits(listener net.Addr) error {
-	if !c.AllowLocal && reachable(listener) && isLocal(c.Network, c.Address) {
-		return fmt.Errorf("serve on %s: %w", listener, ErrLocalUpstream)
-	}
-	return nil
-}
-
-// ErrLocalUpstream is returned when a listener beyond loopback would lend its clients a local login.
-var ErrLocalUpstream = errors.New("the listener can be reached from other hosts, and the server would take their logins for local ones: " +
-	"listen on a loopback address, or allow it with --allow-local-upstream")
 
 // A Proxy serves clients of one server.
 type Proxy struct {
@@ -144,13 +140,23 @@ type Proxy struct {
 	txns  atomic.Uint32
 	ids   atomic.Uint32
 	meter meter
+	// logins are those of the clients that are connected and not logged in.
+	logins *logins
+	// seldom is the log for what clients can make happen as often as they like: each message once in seldomEvery.
+	seldom *zap.Logger
 
 	unrecorded sync.Once
 
 	mu     sync.Mutex
 	links  map[*link]struct{}
 	closed bool // no link is begun any more
+	// closing ends when closed is set: nobody waits for the server any more.
+	closing context.Context
+	close   context.CancelFunc
 }
+
+// seldomEvery is how often a message is logged that clients can cause.
+const seldomEvery = 10 * time.Second
 
 // New gives a proxy that is ready to [Proxy.Serve].
 func New(cfg Config) *Proxy {
@@ -163,17 +169,28 @@ func New(cfg Config) *Proxy {
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
 	}
-	p := &Proxy{cfg: cfg, links: make(map[*link]struct{})}
-	p.Reconfigure(Live{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, LogSQL: cfg.LogSQL})
+	p := &Proxy{cfg: cfg, links: make(map[*link]struct{}), logins: newLogins()}
+	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0) }))
+	p.closing, p.close = context.WithCancel(context.Background())
+	p.Reconfigure(Live{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, MaxLogins: cfg.MaxLogins,
+		MaxLoginsPerAddress: cfg.MaxLoginsPerAddress, LogSQL: cfg.LogSQL})
 	return p
 }
 
+// A Resigner is a listener whose address another process may listen on too.
+type Resigner interface {
+	net.Listener
+	// Resign has the other processes get the clients that are still to come, and returns when Accept has returned those that
+	// were on their way here, or when ctx ends.
+	Resign(ctx context.Context)
+}
+
 // Serve accepts clients from the listeners until ctx ends or one of them fails, then lets open
-// transactions finish for as long as Config.Drain says, and closes what is left. It returns when every
+// transactions finish for as long as Live.Drain says, and closes what is left. It returns when every
 // connection is closed. The error is nil when ctx ended it.
 func (p *Proxy) Serve(ctx context.Context, listeners ...net.Listener) error {
 	for _, l := range listeners {
-		if err := p.cfg.Permits(l.Addr()); err != nil {
+		if err := p.cfg.Permits(ctx, l.Addr()); err != nil {
 			return err
 		}
 	}
@@ -184,36 +201,46 @@ func (p *Proxy) Serve(ctx context.Context, listeners ...net.Listener) error {
 	defer cancel()
 	accepting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	resigning, end := context.WithCancel(work)
+	defer end()
 	var accepts sync.WaitGroup
 	for _, l := range listeners {
-		defer context.AfterFunc(accepting, func() { l.Close() })()
+		accepts.Go(func() {
+			<-accepting.Done()
+			if r, ok := l.(Resigner); ok && ctx.Err() != nil {
+				r.Resign(resigning)
+			}
+			l.Close()
+		})
 		accepts.Go(func() { stop(p.accept(accepting, work, l, &conns)) })
 	}
-	accepts.Wait()
+	<-accepting.Done()
 	if ctx.Err() != nil {
-		p.drain()
+		p.drain(&accepts, end)
 		return nil
 	}
 	p.closeAll()
+	accepts.Wait()
 	return context.Cause(accepting)
 }
 
-// accept takes clients from one listener until ctx ends.
+// accept takes clients from one listener until it is closed.
 func (p *Proxy) accept(ctx, work context.Context, l net.Listener, conns *sync.WaitGroup) error {
+	lends := !p.cfg.AllowLocal && reachable(l.Addr())
 	for {
 		client, err := l.Accept()
 		switch {
 		case err == nil && !p.admit():
-			conns.Go(func() { p.refuse(client) })
+			conns.Go(func() { p.refuse(client, lends) })
 		case err == nil:
 			conns.Go(func() {
 				defer p.conns.Add(-1)
-				p.serve(work, client)
+				p.serve(work, client, lends)
 			})
 		case ctx.Err() != nil:
 			return nil
 		case passes(err):
-			p.cfg.Logger.Warn("cannot accept a client now", zap.Error(err))
+			p.seldom.Warn("cannot accept a client now", zap.Error(err))
 			time.Sleep(acceptPause)
 		default:
 			return fmt.Errorf("accept: %w", err)
@@ -235,28 +262,28 @@ func passes(err error) bool {
 	return false
 }
 
-// serve dials the server for a client and moves bytes until either is gone.
-func (p *Proxy) serve(ctx context.Context, client net.Conn) {
+// serve moves a client's bytes until it or its server is gone. See dial for lends.
+func (p *Proxy) serve(ctx context.Context, client net.Conn, lends bool) {
 	defer client.Close()
-	d := net.Dialer{Timeout: p.cfg.LoginTimeout}
-	server, err := d.DialContext(ctx, p.cfg.Network, p.cfg.Address)
-	p.meter.dialed(err)
-	if err != nil {
-		p.cfg.Logger.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
-		p.turnAway(client, Unreachable, "isotap cannot reach the server at "+p.cfg.Address)
+	login := p.logins.enter(client.RemoteAddr())
+	if login == nil {
+		p.refuseLogin(client, "as many clients are connected without having logged in as may be", lends)
 		return
 	}
-	l := p.newLink(client, server)
+	defer func() { login.leave(p.loginLimit()) }()
+	l := p.newLink(client)
+	l.login, l.lends = login, lends
 	defer l.disconnect()
 	if !p.begin(l) {
 		return
 	}
 	defer p.end(l)
-	if l.session == nil {
-		l.copy()
-		return
+	switch {
+	case l.session == nil:
+		l.pass(ctx)
+	case p.cfg.Protocol.FirstMessage != nil || l.reach(ctx):
+		l.run(ctx)
 	}
-	l.run(ctx)
 }
 
 // begin says whether the link may serve its client: not when all links are being closed.
@@ -275,13 +302,13 @@ func (p *Proxy) end(l *link) {
 	delete(p.links, l)
 }
 
-func (p *Proxy) newLink(client, server net.Conn) *link {
-	l := &link{proxy: p, client: side{conn: client}, server: side{conn: server}}
+func (p *Proxy) newLink(client net.Conn) *link {
+	l := &link{proxy: p, client: side{conn: client, buf: make([]byte, readBytes)}, begun: time.Now()}
+	l.loginBy = l.begun.Add(p.cfg.LoginTimeout)
 	clientLocal, serverLocal := client.LocalAddr().Network() == "unix", p.cfg.Network == "unix"
 	if p.cfg.Off && p.cfg.TLS.none() && clientLocal == serverLocal {
 		return l // neither leg is safer for passwords than the other
 	}
-	l.loginBy = time.Now().Add(p.cfg.LoginTimeout)
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
 	l.session = p.cfg.Protocol.NewSession(wire.Link{
 		ID:          l.info.ID,
@@ -304,22 +331,10 @@ func (p *Proxy) notRecording(err error) {
 // now is the time since the run's start, on the monotonic clock.
 func (p *Proxy) now() int64 { return int64(time.Since(p.cfg.Started)) }
 
-// drain asks every connection to end after its transaction, and ends those that have not when
-// Live.Drain is over. Plain copies have no transactions that isotap knows of: they end at once.
-func (p *Proxy) drain() {
-	deadline := time.Now().Add(p.live.Load().Drain)
-	for time.Now().Before(deadline) && len(p.all()) > 0 {
-		for _, l := range p.all() {
-			l.drain()
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	p.closeAll()
-}
-
 func (p *Proxy) closeAll() {
 	p.mu.Lock()
 	p.closed = true
+	p.close()
 	p.mu.Unlock()
 	for _, l := range p.all() {
 		l.disconnect()
@@ -334,23 +349,4 @@ func (p *Proxy) all() []*link {
 		links = append(links, l)
 	}
 	return links
-}
-
-// reachable says whether clients on other hosts can connect to a listener.
-func reachable(a net.Addr) bool {
-	tcp, ok := a.(*net.TCPAddr)
-	return ok && !tcp.IP.IsLoopback()
-}
-
-// isLocal says whether the server sees a connection to the address as one from its own host.
-func isLocal(network, address string) bool {
-	if network == "unix" {
-		return true
-	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

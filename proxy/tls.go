@@ -8,6 +8,8 @@ import (
 	"net"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/isotap/isotap/proxy/wire"
 )
 
@@ -31,8 +33,11 @@ const DefaultLoginTimeout = 10 * time.Second
 func (l *link) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState, error) {
 	ctx, cancel := context.WithDeadline(ctx, l.loginBy)
 	defer cancel()
-	if leg == wire.ServerAgain {
-		return nil, l.redial(ctx)
+	switch leg {
+	case wire.ServerDial:
+		return nil, l.dial(ctx)
+	case wire.ServerAgain:
+		return nil, l.connect(ctx)
 	}
 	cfg := &l.proxy.cfg.TLS
 	s, begin := &l.client, func(c net.Conn) *tls.Conn { return tls.Server(c, cfg.Client) }
@@ -60,10 +65,43 @@ func (l *link) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState,
 	return &state, nil
 }
 
-// redial takes another connection to the server in the place of the link's.
-func (l *link) redial(ctx context.Context) error {
+// dial makes the link's first connection to the server, in its turn. The error is for the client to read: why it cannot be
+// made is logged.
+func (l *link) dial(ctx context.Context) error {
 	p := l.proxy
-	conn, err := (&net.Dialer{}).DialContext(ctx, p.cfg.Network, p.cfg.Address)
+	err := l.awaitTurn()
+	if err == nil && !time.Now().Before(l.loginBy) {
+		err = wire.ErrTooManyLogins
+	}
+	switch {
+	case errors.Is(err, wire.ErrTooManyLogins):
+		p.meter.tooManyLogins.Add(1)
+		p.sayTooManyLogins(l.client.conn.RemoteAddr(), "it was not its turn in time")
+		return err
+	case err != nil:
+		return err
+	}
+	if err = l.connect(ctx); err == nil {
+		return nil
+	}
+	p.cannotReach(err)
+	if errors.Is(err, ErrLocalUpstream) {
+		return errors.New("isotap does not lend a login of its own host to clients of a listener that others can reach (--allow-local-upstream)")
+	}
+	return fmt.Errorf("isotap cannot reach the server at %s", p.cfg.Address)
+}
+
+// cannotReach logs why there is no connection to the server.
+func (p *Proxy) cannotReach(err error) {
+	p.seldom.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
+}
+
+// connect makes a connection to the server, in the place of the link's if it has one.
+func (l *link) connect(ctx context.Context) error {
+	p := l.proxy
+	ctx, cancel := p.untilClosing(ctx)
+	defer cancel()
+	conn, err := p.dial(ctx, l.lends)
 	if err != nil {
 		return err
 	}
@@ -72,9 +110,25 @@ func (l *link) redial(ctx context.Context) error {
 	if p.closed {
 		return errors.Join(net.ErrClosed, conn.Close())
 	}
-	l.server.conn.Close()
-	l.server = side{conn: conn, buf: l.server.buf, out: newOutlet(conn)}
+	buf := l.server.buf
+	if l.server.conn != nil {
+		l.server.conn.Close()
+	}
+	if buf == nil && l.session != nil {
+		buf = make([]byte, readBytes)
+	}
+	l.server = side{conn: conn, buf: buf, out: newOutlet(conn)}
 	return nil
+}
+
+// untilClosing returns a context that also ends when all links are closed.
+func (p *Proxy) untilClosing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(p.closing, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // A resumed connection gives bytes first that were read of it before.

@@ -20,7 +20,7 @@ const (
 
 // A side is a socket as a link reads it.
 type side struct {
-	conn     net.Conn  // the socket
+	conn     net.Conn  // the socket; nil for a server that is not connected to yet
 	secure   *tls.Conn // over it; nil on a plain leg
 	out      *outlet   // how the server's socket is written to; nil where a write may wait
 	buf      []byte
@@ -43,6 +43,17 @@ func (s *side) stream() net.Conn {
 		return s.secure
 	}
 	return s.conn
+}
+
+// safety says who could read along.
+func (s *side) safety() Safety {
+	switch {
+	case s.secure != nil:
+		return Encrypted
+	case s.conn.RemoteAddr().Network() == "unix":
+		return Local
+	}
+	return Plain
 }
 
 func (s *side) write(b []byte) error {
@@ -83,6 +94,9 @@ func (s *side) readSoon() heard {
 
 func (s *side) setDeadline(t time.Time) {
 	s.deadline = t
+	if s.conn == nil {
+		return
+	}
 	s.conn.SetReadDeadline(t) // fails on a closed socket only, and then so does the read
 }
 
@@ -95,6 +109,9 @@ func (s *side) wake() { s.conn.SetReadDeadline(time.Unix(1, 0)) }
 // while: the other may end the connection at any time.
 func (l *link) read() (client, server heard) {
 	switch {
+	case l.server.conn == nil:
+		l.client.setDeadline(l.loginBy)
+		return l.client.read(), heard{}
 	case l.clientGone:
 		return heard{}, l.server.read()
 	case len(l.ahead) > 0:

@@ -38,6 +38,8 @@ type Settings struct {
 	RecordValues       bool
 	StrictPlans        bool
 	MaxConnections     int
+	MaxLogins          int
+	MaxLoginsAddress   int
 	AllowLocalUpstream bool
 	Drain              time.Duration
 	Admin              string
@@ -49,7 +51,7 @@ type Settings struct {
 // Default gives the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
-		LogLevel: "info", LogSQL: "none", SocketMode: "0600"}
+		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32}
 }
 
 // An Option describes one setting.
@@ -107,6 +109,10 @@ var Options = []Option{
 		Usage: "leave a SELECT alone when a wider select list could make the server choose other rows or another order"},
 	{Name: "max_connections", Reloads: true, value: func(s *Settings) any { return &s.MaxConnections },
 		Usage: "how many clients may be connected at once; 0: as many as the server takes"},
+	{Name: "max_logins", Reloads: true, value: func(s *Settings) any { return &s.MaxLogins },
+		Usage: "how many clients may be logging in to the server at once; others wait for their turn; 0: no bound"},
+	{Name: "max_logins_per_address", Reloads: true, value: func(s *Settings) any { return &s.MaxLoginsAddress },
+		Usage: "how many clients of one address may be logging in to the server at once; 0: no bound"},
 	{Name: "allow_local_upstream", value: func(s *Settings) any { return &s.AllowLocalUpstream },
 		Usage: "permit a server on this host behind a listener that others can reach"},
 	{Name: "drain", Reloads: true, value: func(s *Settings) any { return &s.Drain },

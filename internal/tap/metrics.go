@@ -47,8 +47,21 @@ func connectionMetrics(p *admin.Page, s *proxy.Stats) {
 	p.Counter("isotap_connections_accepted_total", "Clients that connected.", float64(s.Accepted))
 	const name, help = "isotap_connections_refused_total", "Clients that were turned away."
 	p.Counter(name, help, float64(s.TooMany), "reason", "max_connections")
+	p.Counter(name, help, float64(s.TooManyLogins), "reason", "max_logins")
 	p.Counter(name, help, float64(s.Unreachable), "reason", "server_unreachable")
+	p.Counter(name, help, float64(s.LocalUpstream), "reason", "local_upstream")
 	p.Counter("isotap_faults_total", "Failures of isotap's own on what a client or the server sent; each is in the log, at most one a second.", float64(s.Faults))
+	p.Gauge("isotap_logins_open", "Clients that have not logged in now.", float64(s.LoggingIn))
+	p.Gauge("isotap_logins_waiting", "Those of them that wait for a connection to the server.", float64(s.LoginsWaiting))
+	p.Counter("isotap_logins_overdue_total", "Clients that took too long to log in.", float64(s.Overdue))
+	byLegs := func(a, b proxy.LegSafety) int {
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Server, b.Server))
+	}
+	for _, legs := range slices.SortedFunc(maps.Keys(s.Logins), byLegs) {
+		p.Counter("isotap_logins_total", "Clients that logged in, by how their connection and isotap's to the server are encrypted.",
+			float64(s.Logins[legs]), "client", legs.Client.String(), "server", legs.Server.String())
+	}
+	p.Counter("isotap_tls_downgrades_total", "Connections to the server that are not encrypted although TLS is preferred.", float64(s.Downgrades))
 }
 
 func trafficMetrics(p *admin.Page, s *proxy.Stats) {

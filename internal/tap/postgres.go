@@ -93,6 +93,7 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol 
 			return postgresproxy.Refuse(client, why)
 		},
 		LoginTimeout: postgresproxy.LoginTimeout,
+		FirstMessage: postgresproxy.FirstMessage,
 	}
 }
 

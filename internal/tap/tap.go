@@ -64,11 +64,12 @@ type Options struct {
 	Watch *live.Options
 
 	// What [Tap.Reconfigure] changes: see Live.
-	Args        bool
-	Drain       time.Duration
-	MaxConns    int
-	LogSQL      proxy.LogSQL
-	StrictPlans bool
+	Args                           bool
+	Drain                          time.Duration
+	MaxConns                       int
+	MaxLogins, MaxLoginsPerAddress int
+	LogSQL                         proxy.LogSQL
+	StrictPlans                    bool
 }
 
 // Live is what of a tap's options may change while it runs: see [Tap.Reconfigure].
@@ -79,7 +80,7 @@ type Live struct {
 
 // Live is the part of the options that a running tap takes.
 func (o *Options) Live() Live {
-	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, LogSQL: o.LogSQL}, o.StrictPlans}
+	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, LogSQL: o.LogSQL}, o.StrictPlans}
 }
 
 // A Tap is a running proxy.
@@ -129,7 +130,7 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	}
 	// An address that will not do is found before a recording is begun for it.
 	for _, l := range t.listeners {
-		if err := cfg.Permits(l.Addr()); err != nil {
+		if err := cfg.Permits(ctx, l.Addr()); err != nil {
 			return nil, errors.Join(err, closeAll(t.listeners))
 		}
 	}

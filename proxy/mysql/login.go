@@ -57,6 +57,9 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 		return nil
 	}
 	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != wire.NoTLS
+	if s.cfg.ServerTLS == wire.MayTLS && !s.server.safe() {
+		s.events = append(s.events, wire.Event{Downgraded: "the server does not offer it"})
+	}
 	caps &^= maskedCaps
 	s.caps = caps
 	if s.cfg.ClientTLS != wire.NoTLS {

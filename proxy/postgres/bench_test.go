@@ -133,6 +133,9 @@ func (d *dialogue) exchange(client []byte) (reply []byte) {
 	if _, err := d.session.FromClient(1, client); err != nil {
 		d.b.Fatal(err)
 	}
+	if d.session.Upgrade() == wire.ServerDial {
+		d.session.Upgraded(1, nil, nil)
+	}
 	buf := make([]byte, 64<<10)
 	var heard []byte // by the client
 	for {

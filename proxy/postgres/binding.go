@@ -77,7 +77,7 @@ func (s *Session) chosen(m message) bool {
 		return true
 	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
 		s.choice = append(s.choice, m.raw...)
-		s.tryAgain()
+		s.tryAgain("the login would be bound to TLS, which cannot be passed on")
 	default:
 		s.cannotBind()
 	}

@@ -114,7 +114,8 @@ func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config))
 		NewSession: func(l wire.Link) proxy.Session {
 			return postgres.NewSession(postgres.Config{Link: l, ClientTLS: r.client, ServerTLS: r.server, DirectTLS: r.direct, Certificate: r.pair.Certificate[0]})
 		},
-		Refuse: func(client net.Conn, _ proxy.Refusal, why string) []byte { return postgres.Refuse(client, why) },
+		Refuse:       func(client net.Conn, _ proxy.Refusal, why string) []byte { return postgres.Refuse(client, why) },
+		FirstMessage: postgres.FirstMessage,
 	}
 	for _, f := range change {
 		f(&cfg)

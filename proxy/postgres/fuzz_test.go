@@ -84,6 +84,7 @@ func loggedIn(t testing.TB) *Session {
 	if _, err := s.FromClient(0, startupMessage); err != nil {
 		t.Fatal(err)
 	}
+	s.Upgraded(0, nil, nil) // connected
 	server := appendMessage(nil, 'R', 0, 0, 0, 0)
 	server = append(appendMessage(server, 'Z', 'I'), settledAnswer("read committed")...)
 	if err := s.FromServer(0, server); err != nil {

@@ -102,6 +102,9 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 
 // sendStartup begins the login, or the cancelling, on a leg to the server that is as it should be.
 func (s *Session) sendStartup() {
+	if s.cfg.ServerTLS == wire.MayTLS && !s.serverLeg.tls {
+		s.events = append(s.events, wire.Event{Downgraded: s.plainBecause})
+	}
 	s.toServer = append(s.toServer, s.startupMessage...)
 	switch s.phase = phaseAuth; {
 	case s.cancels:

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io"
 )
@@ -24,6 +25,20 @@ func Refuse(client io.ReadWriter, why string) (cancel []byte) {
 // RefuseTooMany is [Refuse] for a client that is one too many.
 func RefuseTooMany(client io.ReadWriter) (cancel []byte) {
 	return refuse(client, tooManyConnections, "sorry, too many clients already")
+}
+
+// FirstMessage reads what a client says first: a message without a type, or of TLS that it begins without asking the first byte. It
+// returns nil where that is neither.
+func FirstMessage(client io.Reader) []byte {
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(client, first); err != nil {
+		return nil
+	}
+	if first[0] == handshakeByte {
+		return first
+	}
+	_, startup := readStartup(io.MultiReader(bytes.NewReader(first), client))
+	return startup
 }
 
 // refuse waits for the client's startup message: only to that does every client take an error for an answer.

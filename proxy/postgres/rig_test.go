@@ -84,7 +84,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	p := proxy.New(proxy.Config{
 		Network: "tcp", Address: r.direct, Recorder: r, Run: 7, Args: true, Durable: cfg.Durable, Reload: r.reload,
 		Logger: zaptest.NewLogger(t),
-		Protocol: proxy.Protocol{NewSession: func(l wire.Link) proxy.Session {
+		Protocol: proxy.Protocol{FirstMessage: FirstMessage, NewSession: func(l wire.Link) proxy.Session {
 			cfg := cfg
 			cfg.Link = l
 			return NewSession(cfg)

@@ -83,6 +83,9 @@ func (c *conversation) offer() {
 		c.t.Fatal(err)
 	}
 	c.ahead = c.ahead[n:]
+	if c.session.Upgrade() == wire.ServerDial {
+		c.session.Upgraded(0, nil, nil)
+	}
 }
 
 // replay gives a new session the same turns in pieces of the given size, and all that it answered.

@@ -34,6 +34,8 @@ type legs struct {
 	// encrypts says whether the server is asked for TLS in this attempt, attempts how many there were.
 	encrypts bool
 	attempts int
+	// plainBecause is why an attempt is not encrypted that could be.
+	plainBecause string
 }
 
 // Upgrade says which leg is to begin TLS once the output is sent, or to be made anew. Bytes of the client
@@ -50,6 +52,8 @@ func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 		s.clientUpgraded(with, failed)
 	case wire.ServerLeg:
 		s.serverUpgraded(with, failed)
+	case wire.ServerDial:
+		s.serverDialed(failed)
 	case wire.ServerAgain:
 		s.server = inlet{}
 		s.serverLeg.tls = false
@@ -107,8 +111,22 @@ func (s *Session) clientUpgraded(with *tls.ConnectionState, failed error) {
 	s.clientLeg.tls = failed == nil
 }
 
-// reachServer makes the server's leg what it should be, and goes on with the client's request.
+// reachServer asks for the connection to the server: the client has said what it wants.
 func (s *Session) reachServer() {
+	s.phase = phaseLeg
+	s.upgrade = wire.ServerDial
+}
+
+// serverDialed makes the server's leg what it should be, and goes on with the client's request.
+func (s *Session) serverDialed(failed error) {
+	switch {
+	case errors.Is(failed, wire.ErrTooManyLogins):
+		s.turnAway(tooManyConnections, "sorry, too many clients already", "")
+		return
+	case failed != nil:
+		s.turnAway(cannotConnectNow, failed.Error(), "")
+		return
+	}
 	if s.serverLeg.local {
 		s.cfg.ServerTLS = wire.NoTLS // as libpq has it
 	}
@@ -141,10 +159,10 @@ func (s *Session) legFromServer(p []byte) {
 		s.turnAway(connectionFailure, "the server does not support TLS, but isotap is to use it",
 			"Allow a connection without: sslmode=prefer in the address that --upstream gives.")
 	case p[0] == 'N':
-		s.encrypts = false
+		s.encrypts, s.plainBecause = false, "the server does not offer it"
 		s.sendStartup()
 	default:
-		s.tryAgain() // a server that knows of no TLS, or cannot serve
+		s.tryAgain("the server answers the request for it with an error") // one that knows of no TLS, or cannot serve
 	}
 }
 
@@ -158,7 +176,7 @@ func (s *Session) serverUpgraded(with *tls.ConnectionState, failed error) {
 		s.compareCertificates(with)
 		s.sendStartup()
 	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
-		s.tryAgain()
+		s.tryAgain(fmt.Sprintf("it cannot begin: %v", failed))
 	default:
 		s.turnAway(connectionFailure, fmt.Sprintf("isotap cannot use TLS with the server: %v", failed),
 			"See sslmode and sslrootcert in the address that --upstream gives.")
@@ -166,9 +184,9 @@ func (s *Session) serverUpgraded(with *tls.ConnectionState, failed error) {
 }
 
 // tryAgain makes the other attempt that libpq makes with sslmode=prefer and allow: it needs a connection of its
-// own.
-func (s *Session) tryAgain() {
-	s.encrypts = !s.encrypts
+// own. why is for a connection that is plain then.
+func (s *Session) tryAgain(why string) {
+	s.encrypts, s.plainBecause = !s.encrypts, why
 	s.upgrade = wire.ServerAgain
 }
 
@@ -180,6 +198,6 @@ func (s *Session) retries(m message) (bool, error) {
 	if !either || s.answered || s.attempts > 1 || e.code != "28000" {
 		return false, err
 	}
-	s.tryAgain()
+	s.tryAgain("the server refuses the login over it: " + e.message)
 	return true, err
 }

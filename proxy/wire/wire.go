@@ -5,6 +5,8 @@
 package wire
 
 import (
+	"errors"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -31,6 +33,9 @@ type Event struct {
 	Fault *Fault
 	// Note is something an operator should know, such as a session that went on unobserved.
 	Note string
+	// Downgraded is why the connection to the server is plain although TLS was preferred. It comes before the client's
+	// login goes over that connection.
+	Downgraded string
 }
 
 // A Schema is the tables that may look different from what isotap knows of them.
@@ -83,4 +88,9 @@ const (
 	ServerLeg
 	// ServerAgain is a new connection to the server in the place of the one there is, without TLS.
 	ServerAgain
+	// ServerDial is the first connection to the server, of a session whose client has said what it wants.
+	ServerDial
 )
+
+// ErrTooManyLogins is why a session gets no connection to the server while too many other clients are logging in.
+var ErrTooManyLogins = errors.New("too many clients are logging in")
