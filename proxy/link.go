@@ -326,7 +326,7 @@ func (l *link) reach(ctx context.Context) bool {
 		return true
 	case errors.Is(err, wire.ErrTooManyLogins):
 		l.proxy.turnAway(l.unread(), TooMany, "too many logins")
-	case !errors.Is(err, io.EOF):
+	case !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed):
 		l.proxy.turnAway(l.unread(), Unreachable, err.Error())
 	}
 	return false

@@ -163,10 +163,10 @@ func (s *logins) counts() (clients, waiting int) {
 
 // awaitTurn returns when the link may connect to the server. The error is wire.ErrTooManyLogins when that took longer
 // than a login may. What the client says meanwhile is kept.
-func (l *link) awaitTurn() error {
+func (l *link) awaitTurn() (waited bool, err error) {
 	turn := l.login.ask(l.proxy.loginLimit())
 	if turn == nil {
-		return nil
+		return false, nil
 	}
 	overdue := time.NewTimer(time.Until(l.loginBy))
 	defer overdue.Stop()
@@ -176,13 +176,13 @@ func (l *link) awaitTurn() error {
 		l.ahead = append(l.ahead, said.bytes...)
 		switch {
 		case said.ended:
-			return io.EOF
+			return true, io.EOF
 		case err != nil || closed(turn):
-			return err
+			return true, err
 		case said.something():
-			return l.waitUntil(turn, overdue.C) // not to read without end
+			return true, l.waitUntil(turn, overdue.C) // not to read without end
 		case l.leaving():
-			return net.ErrClosed
+			return true, net.ErrClosed
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -69,20 +70,22 @@ func (l *link) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState,
 // made is logged.
 func (l *link) dial(ctx context.Context) error {
 	p := l.proxy
-	err := l.awaitTurn()
-	if err == nil && !time.Now().Before(l.loginBy) {
-		err = wire.ErrTooManyLogins
+	waited, err := l.awaitTurn()
+	if err == nil {
+		if err = l.connect(ctx); err == nil {
+			return nil
+		}
+		if waited && !time.Now().Before(l.loginBy) {
+			err = wire.ErrTooManyLogins // its turn came too late to be of use
+		}
 	}
 	switch {
 	case errors.Is(err, wire.ErrTooManyLogins):
 		p.meter.tooManyLogins.Add(1)
 		p.sayTooManyLogins(l.client.conn.RemoteAddr(), "it was not its turn in time")
 		return err
-	case err != nil:
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		return err
-	}
-	if err = l.connect(ctx); err == nil {
-		return nil
 	}
 	p.cannotReach(err)
 	if errors.Is(err, ErrLocalUpstream) {
