@@ -132,7 +132,8 @@ func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
 	}
 	counts := endings(conns, map[string][]byte{
 		"too many": fmt.Appendf([]byte{0xff, byte(gomysql.ER_CON_COUNT_ERROR & 0xff), byte(gomysql.ER_CON_COUNT_ERROR >> 8)}, "Too many connections"),
-		"too late": []byte("Got timeout reading communication packets")})
+		"too late": []byte("Got timeout reading communication packets"), "ungreeted": []byte("the server did not greet isotap in time")})
+	counts["too late"] += counts["ungreeted"] // those whose turn came in the last moment
 	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < clients/2 {
 		t.Errorf("the clients ended like this: %v", counts)
 	}
