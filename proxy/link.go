@@ -246,6 +246,9 @@ func (l *link) inDatabase(ctx context.Context, database string) error {
 func (l *link) record(ctx context.Context) error {
 	cfg := &l.proxy.cfg
 	for _, e := range l.session.Events() {
+		if e.Misplanned {
+			l.proxy.meter.misplanned.Add(1)
+		}
 		switch {
 		case e.Fault != nil:
 			l.fault(e.Fault, "isotap failed on a statement, which goes unobserved: please report it")

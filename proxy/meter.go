@@ -35,6 +35,8 @@ type Stats struct {
 	// Refusals counts statements that ran as the client wrote them because the server had refused
 	// their rewritten form, by its error.
 	Refusals map[string]uint64
+	// Misplanned counts results out of which columns of isotap's were taken that their plans did not know of.
+	Misplanned uint64
 }
 
 // A Safety says who could read along on a connection.
@@ -83,8 +85,8 @@ const refusedPrefix = "refused with error "
 // A meter counts. Nothing in it allocates once a reason has been seen, and nothing is counted per
 // packet: a transaction that ended is counted as a whole.
 type meter struct {
-	accepted, tooMany, unreachable, faults            atomic.Uint64
-	tooManyLogins, localUpstream, overdue, downgrades atomic.Uint64
+	accepted, tooMany, unreachable, faults, misplanned atomic.Uint64
+	tooManyLogins, localUpstream, overdue, downgrades  atomic.Uint64
 
 	logins [safeties][safeties]atomic.Uint64 // by the client's leg and the server's
 
@@ -167,7 +169,7 @@ func (p *Proxy) Down() error {
 // Stats gives the Proxy's counters.
 func (p *Proxy) Stats() Stats {
 	m := &p.meter
-	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(),
+	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(), Misplanned: m.misplanned.Load(),
 		TooManyLogins: m.tooManyLogins.Load(), LocalUpstream: m.localUpstream.Load(), Overdue: m.overdue.Load(), Downgrades: m.downgrades.Load(),
 		Logins: map[LegSafety]uint64{}, Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
 	s.LoggingIn, s.LoginsWaiting = p.logins.counts()

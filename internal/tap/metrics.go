@@ -86,6 +86,8 @@ func trafficMetrics(p *admin.Page, s *proxy.Stats) {
 		p.Counter("isotap_rewrites_refused_total", "Statements left as they were because the server refused their rewritten form.",
 			float64(s.Refusals[code]), "error", code)
 	}
+	p.Counter("isotap_results_misplanned_total", "Results out of which columns of isotap's were taken that their plans did not know of.",
+		float64(s.Misplanned))
 }
 
 func (t *Tap) recorderMetrics(p *admin.Page) {

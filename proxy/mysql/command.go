@@ -263,6 +263,9 @@ func (s *Session) leavesAlone(plan *rewrite.Plan) string {
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan) {
 		return largeAggregate
 	}
+	if s.cfg.Planner.IsMisplanned(plan) {
+		return misplanned
+	}
 	return s.refused[plan]
 }
 
@@ -318,8 +321,8 @@ func (s *Session) statementDone(x *exchange) error {
 	}
 	if x.opens(x.ok) {
 		o.lower(history.Inexact, "cursor") // the client need not fetch all of it, nor in this transaction
-		if x.hidden > 0 {
-			x.prepared.cursor = &cursor{o, x.types, x.fields, x.conceal}
+		if x.hidden+len(x.conceal.columns) > 0 {
+			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.conceal}
 		}
 	}
 	if x.failed {
@@ -332,6 +335,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.countReply(x)
 	s.leaveConditions(x)
 	s.access(o, x)
+	o.doubt(x)
 	s.record(o)
 	s.await(o, x)
 	s.effects(o, x)

@@ -1,9 +1,9 @@
 package mysql
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -14,7 +14,8 @@ import (
 // A server without invisible columns (TiDB) would show isotap's to the client. The rewriter takes the
 // stars out of statements (rewrite.Plan.Plain); what it cannot read, the text that EXECUTE runs for one,
 // may show the columns all the same, and then they are cut out of the result by their names. So are, on
-// every server, the identities that a star of a rewritten statement carries (rewrite.Plan.Carried).
+// every server, the identities that a star of a rewritten statement carries (rewrite.Plan.Carried), and whatever a
+// plan that is wrong would show (misplanned.go).
 
 // plain gives a statement's command in the form that stands for the client's own text. It is valid until
 // the next command.
@@ -41,60 +42,83 @@ func (s *Session) outlived(p *prepared) bool {
 	return p.plain != "" && s.plan(p.text).Plain != p.plain
 }
 
-// A concealment keeps the head of a result set until it is known which of its columns are isotap's.
+// A concealment is which columns of a result are isotap's, beyond those at its end that the plan hides. The head of the
+// result, the number of columns and their definitions, is held back until that is known.
 type concealment struct {
-	head    [][]byte
+	from    int    // where the head begins in the session's output
 	columns []int  // that the client does not see, in ascending order
 	types   []byte // of all columns, for binary rows
+	// wrong says that the plan does not know of some of them, shifted that those at the end are not where it has them.
+	wrong, shifted bool
 }
 
-// conceals says whether isotap's columns can be among those of the exchange's result.
+// conceals reports whether isotap's columns can be among those of the exchange's result which the client is to see.
 func (s *Session) conceals(x *exchange) bool {
-	return (s.dialect == sqlmysql.TiDB || x.carries > 0) && x.visible && !x.swallow
+	return x.visible && !x.swallow && (s.dialect == sqlmysql.TiDB || x.stmt != nil && x.stmt.rewritten)
 }
 
-// keepHead keeps a packet of the result set's head: the number of columns, then the definitions of those
-// that the rewriter did not ask for.
-func (s *Session) keepHead(x *exchange, payload []byte) {
-	if isColumn := len(x.conceal.head) > 0; isColumn && s.exposed(payload) {
-		x.conceal.columns = append(x.conceal.columns, len(x.conceal.head)-1)
-	}
-	x.conceal.head = append(x.conceal.head, append([]byte(nil), payload...))
+// holdHead keeps the output back from here on, until releaseHead or dropHead.
+func (s *Session) holdHead(x *exchange) {
+	x.conceal = concealment{from: len(s.toClient)}
+	s.holdingHead = true
 }
 
-// exposed says whether a column definition is that of an auxiliary column that the server should not show,
-// or of one that a star carries. Its original name may be missing: TiDB leaves it out when it reads a row
-// by its key.
-func (s *Session) exposed(definition []byte) bool {
-	r := reader{b: definition}
-	for range 4 { // catalog, schema, table, original table
-		r.lenencBytes()
-	}
-	name := string(r.lenencBytes())
-	return strings.HasPrefix(name, rewrite.CarriedPrefix) ||
-		s.dialect == sqlmysql.TiDB && (name == rewrite.RowIDColumn || name == rewrite.WListColumn)
-}
-
-// releaseHead sends the head on once it is complete, less isotap's columns.
-func (s *Session) releaseHead(x *exchange, seq byte) {
+// look takes a column definition into the concealment, and reports whether it goes into the head.
+func (s *Session) look(x *exchange, definition []byte) bool {
 	c := &x.conceal
-	first := seq - byte(x.fields) // the number of the packet that counts the columns
-	if !x.renumber && x.hidden+len(c.columns) > 0 {
-		x.renumber, x.seq = true, first
+	atEnd := x.left <= x.hidden
+	if !atEnd && s.isOwn(x, definition) {
+		c.columns = append(c.columns, x.fields-x.left)
+		c.wrong = c.wrong || len(c.columns) > x.carries && s.dialect != sqlmysql.TiDB
 	}
-	for i, packet := range c.head {
+	if !atEnd || !c.wrong {
+		return !atEnd
+	}
+	// Where the plan is wrong, its columns need not be those at the end.
+	if s.isOwn(x, definition) {
+		c.columns = append(c.columns, x.fields-x.left)
+	} else {
+		c.shifted = true
+	}
+	return true
+}
+
+// releaseHead lets the head go on once it is complete, less isotap's columns.
+func (s *Session) releaseHead(x *exchange) {
+	s.holdingHead = false
+	c := &x.conceal
+	if c.wrong && !c.shifted { // the columns at the end are where the plan has them
+		c.columns = slices.DeleteFunc(c.columns, func(i int) bool { return i >= x.fields-x.hidden })
+	} else if c.shifted {
+		x.hidden = 0
+	}
+	if len(c.columns) > 0 {
+		s.cutHead(x)
+	}
+	if c.wrong {
+		s.misplanned(x.stmt.plan)
+	}
+}
+
+// cutHead writes the head anew, without the columns that the client does not see.
+func (s *Session) cutHead(x *exchange) {
+	c := &x.conceal
+	head := bytes.Clone(s.toClient[c.from:])
+	s.toClient = s.toClient[:c.from]
+	seq := head[headerBytes-1]
+	for i := -1; len(head) >= headerBytes; i++ {
+		size := headerBytes + payloadLen(head)
+		payload := head[headerBytes:size]
+		head = head[size:]
 		switch {
-		case i == 0:
-			packet = appendLenenc(nil, uint64(len(c.head)-1-len(c.columns)))
-		case c.drops(i - 1):
+		case i < 0:
+			payload = appendLenenc(nil, uint64(x.fields-x.hidden-len(c.columns)))
+		case c.drops(i) || i >= x.fields-x.hidden:
 			continue
 		}
-		s.forward(x, first+byte(i), packet)
+		s.toClient, seq = appendPacket(s.toClient, seq, payload)
 	}
-	c.head = nil
-	if len(c.columns) == 0 {
-		return
-	}
+	x.renumber, x.seq = true, seq
 	x.fields -= len(c.columns)
 	c.types, x.types = x.types, nil
 	for i, t := range c.types {
@@ -102,6 +126,14 @@ func (s *Session) releaseHead(x *exchange, seq byte) {
 			x.types = append(x.types, t)
 		}
 	}
+}
+
+// dropHead forgets a head that is not complete, of a session that ends: isotap's columns may stand in it.
+func (s *Session) dropHead() {
+	if s.holdingHead && len(s.exchanges) > 0 {
+		s.toClient = s.toClient[:s.exchanges[0].conceal.from]
+	}
+	s.holdingHead = false
 }
 
 func (c *concealment) drops(column int) bool { return slices.Contains(c.columns, column) }

@@ -5,6 +5,7 @@ type cursor struct {
 	stmt   *observed
 	types  []byte // of the columns
 	fields int
+	hidden int // of these, at the end
 	// conceal tells the columns that a row has beside those.
 	conceal concealment
 }
@@ -16,7 +17,7 @@ func (s *Session) fetch(payload []byte) {
 		payload = s.readdressed(payload, p)
 		if c := p.cursor; c != nil {
 			x.stmt, x.prepared, x.done = &observed{plan: p.plan, rewritten: true}, p, (*Session).fetchDone
-			x.hidden, x.types, x.fields = p.plan.HiddenColumns(), c.types, c.fields
+			x.hidden, x.types, x.fields = c.hidden, c.types, c.fields
 			x.conceal = c.conceal
 			x.renumber, x.seq, x.begun = true, 1, true
 		}
@@ -29,7 +30,7 @@ func (s *Session) fetch(payload []byte) {
 func (s *Session) fetchDone(x *exchange) error {
 	defer s.seen.forget()
 	opened := x.prepared.cursor.stmt
-	if s.txn == nil || opened.txn != s.txn {
+	if x.conceal.wrong || s.txn == nil || opened.txn != s.txn {
 		return nil
 	}
 	s.judgeArrays(x.stmt, x.ok.warnings > 0)

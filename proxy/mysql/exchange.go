@@ -32,6 +32,7 @@ type exchange struct {
 	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
 	disguise rewrite.Reply
 	conceal  concealment
+	exposed  int    // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
 	swallow  bool   // the client gets an OK packet in place of the result set
 	binary   bool   // rows are binary
 	types    []byte // column types, where rows are trimmed

@@ -20,6 +20,9 @@ type plans struct{}
 func (plans) TooLarge(*rewrite.Plan)        {}
 func (plans) IsTooLarge(*rewrite.Plan) bool { return false }
 
+func (plans) Misplanned(*rewrite.Plan) bool   { return true }
+func (plans) IsMisplanned(*rewrite.Plan) bool { return false }
+
 func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	word, _, _ := strings.Cut(string(text), " ")
 	spliced := []rewrite.Piece{{Text: string(text)}, {Hole: rewrite.TagHole}}

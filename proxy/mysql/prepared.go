@@ -98,20 +98,30 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		}
 		return x.columnsNext(), nil
 	case stateFields:
-		if x.left > x.hidden && !(x.carries > 0 && s.exposed(payload)) {
+		if x.left > x.hidden && !s.exposed(x, payload) {
 			s.forward(x, 0, payload)
 		}
 		if x.left--; x.left > 0 {
 			return false, nil
 		}
+		s.releasePrepared(x)
 		x.state = stateFieldsEnd
 		return deprecated, nil
 	default:
-		if x.fields > x.hidden+x.carries {
+		if x.fields > x.hidden+x.exposed {
 			s.forward(x, 0, x.endWithoutAdded(payload))
 		}
 		return true, nil
 	}
+}
+
+// releasePrepared lets the reply of COM_STMT_PREPARE go on once its columns are known, with their number.
+func (s *Session) releasePrepared(x *exchange) {
+	if s.holdingHead {
+		shown := s.toClient[x.conceal.from+headerBytes+5:]
+		binary.LittleEndian.PutUint16(shown, uint16(x.columns-x.hidden-x.exposed))
+	}
+	s.holdingHead = false
 }
 
 // hides says whether the parameter at that index is one of isotap's.
@@ -165,13 +175,16 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params, x.columns)
 	}
 	p.long = make([]bool, p.params)
-	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden-x.carries))
+	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
 	x.added = s.addedWarnings(p.plan, p.rewritten)
 	x.ok.warnings = binary.LittleEndian.Uint16(b[10:])
 	x.ok.warnings -= min(uint16(x.added), x.ok.warnings)
 	binary.LittleEndian.PutUint16(b[10:], x.ok.warnings)
 	x.renumber, x.seq = true, x.first
+	if x.visible && p.rewritten && x.columns > 0 {
+		s.holdHead(x)
+	}
 	s.forward(x, 0, b)
 	if params > 0 {
 		x.fields, x.left, x.state = params, params, stateParams

@@ -137,22 +137,24 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 	}
 	x.fields, x.left, x.state, x.types = int(n), int(n), stateFields, x.types[:0]
 	x.conceal = concealment{}
-	switch count := appendLenenc(nil, n-uint64(x.hidden)); {
-	case s.conceals(x):
-		s.keepHead(x, count)
-	case !x.swallow:
-		s.forward(x, seq, count)
+	if s.conceals(x) {
+		s.holdHead(x)
+	}
+	if !x.swallow {
+		s.forward(x, seq, appendLenenc(nil, n-uint64(x.hidden)))
 	}
 	return false, nil
 }
 
 func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, error) {
 	conceals := s.conceals(x)
+	shown := x.left > x.hidden
+	if conceals {
+		shown = s.look(x, payload)
+	}
 	switch {
-	case x.left <= x.hidden:
-		x.renumber = x.renumber || !conceals
-	case conceals:
-		s.keepHead(x, payload)
+	case !shown:
+		x.renumber = true
 	case !x.swallow:
 		s.forward(x, seq, payload)
 		if !x.renumber {
@@ -170,7 +172,7 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		return false, nil
 	}
 	if conceals {
-		s.releaseHead(x, seq)
+		s.releaseHead(x)
 	}
 	x.state = stateFieldsEnd
 	if s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 {

@@ -23,7 +23,8 @@
 //     beside.go what is prepared beside them without the client's knowledge, cursor.go what they leave open.
 //   - Replies: exchange.go and reply.go read them, row.go takes the identities out of rows, array.go
 //     out of the arrays of aggregates, into.go out of variables; disguise.go takes isotap's columns out
-//     of descriptions, conceal.go out of results where the server has no invisible columns.
+//     of descriptions, conceal.go out of results where the server has no invisible columns, and misplanned.go where a
+//     plan is wrong.
 //   - After the reply: met.go compares the server's counts with the rows that were seen, capture.go
 //     reads what writes collected, predicate.go what they left and by what rows were chosen, companion.go runs a second statement for what the first could not
 //     show. counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
@@ -53,6 +54,10 @@ type Planner interface {
 	// identities in its reply, and IsTooLarge asks for that.
 	TooLarge(*rewrite.Plan)
 	IsTooLarge(*rewrite.Plan) bool
+	// Misplanned takes note that a statement of the plan's shape has shown columns of isotap's that the plan does not
+	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
+	Misplanned(*rewrite.Plan) bool
+	IsMisplanned(*rewrite.Plan) bool
 }
 
 // Config is what a Session needs of the world around it.
@@ -109,7 +114,9 @@ type Session struct {
 	toClient []byte
 	toServer []byte
 	holding  bool // output to the client waits for the recording
-	events   []wire.Event
+	// holdingHead says that output waits until it is known which columns of a result are isotap's.
+	holdingHead bool
+	events      []wire.Event
 
 	loggedIn bool
 
@@ -271,7 +278,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 // given bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, wire.Reusable(s.toServer)
-	if !s.holding {
+	if !s.holding && !s.holdingHead {
 		toClient, s.toClient = s.toClient, wire.Reusable(s.toClient)
 	}
 	return toClient, toServer
@@ -329,6 +336,7 @@ func (s *Session) ClientClosed(now int64) {
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
 	if s.phase != phaseClosed {
+		s.dropHead()
 		s.sayFarewell()
 		s.lostServer()
 		s.phase = phaseClosed

@@ -36,6 +36,8 @@ type Event struct {
 	// Downgraded is why the connection to the server is plain although TLS was preferred. It comes before the client's
 	// login goes over that connection.
 	Downgraded string
+	// Misplanned says that columns of isotap's were taken out of a result where its plan had none.
+	Misplanned bool
 }
 
 // A Schema is the tables that may look different from what isotap knows of them.

@@ -22,16 +22,17 @@ type Cache[S comparable, P, T any] struct {
 	maxEntries int
 	maxBytes   int
 
-	mu        sync.Mutex
-	plans     map[key[S]]*list.Element // of *entry[S, P]
-	recent    list.List                // of *entry[S, P], the last used first
-	bytes     int
-	templates map[key[S]]T // by skeleton
-	met       doorkeeper
-	epoch     Epoch
-	hits      uint64
-	lookups   uint64
-	large     map[string]struct{} // shapes
+	mu         sync.Mutex
+	plans      map[key[S]]*list.Element // of *entry[S, P]
+	recent     list.List                // of *entry[S, P], the last used first
+	bytes      int
+	templates  map[key[S]]T // by skeleton
+	met        doorkeeper
+	epoch      Epoch
+	hits       uint64
+	lookups    uint64
+	large      map[string]struct{} // shapes
+	misplanned map[string]struct{} // shapes
 }
 
 // An Epoch numbers the states of what plans rest on.
@@ -176,6 +177,38 @@ func (c *Cache[S, P, T]) IsTooLarge(p *rewrite.Plan) bool {
 	defer c.mu.Unlock()
 	_, large := c.large[p.Shape]
 	return large
+}
+
+// maxMisplanned is how many shapes the cache remembers as misplanned.
+const maxMisplanned = 10_000
+
+// Misplanned takes note that a statement of the plan's shape, as it was rewritten, has shown columns of isotap's where
+// none were expected. It holds as long as the cache does. It reports whether this is the first that is told of the shape.
+func (c *Cache[S, P, T]) Misplanned(p *rewrite.Plan) (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.misplanned[p.Shape]; known {
+		return false
+	}
+	if c.misplanned == nil {
+		c.misplanned = make(map[string]struct{})
+	}
+	if len(c.misplanned) >= maxMisplanned {
+		clear(c.misplanned)
+	}
+	c.misplanned[p.Shape] = struct{}{}
+	return true
+}
+
+// IsMisplanned reports whether Misplanned was told of a plan of the same shape.
+func (c *Cache[S, P, T]) IsMisplanned(p *rewrite.Plan) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.misplanned) == 0 {
+		return false
+	}
+	_, misplanned := c.misplanned[p.Shape]
+	return misplanned
 }
 
 // Stats gives how many plans were asked for so far and how many of them were found.
