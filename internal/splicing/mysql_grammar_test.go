@@ -2,6 +2,10 @@ package splicing
 
 // mysqlGrammar is what texts of the MySQL family are made of.
 var mysqlGrammar = grammar{
+	found: []string{
+		"UPDATE canary SET n=100 WHERE id=1 --; DELETE FROM canary", "SELECT id FROM a WHERE id = 5--1", "SELECT id FROM a WHERE id = 5--\x01",
+		"UPDATE a JOIN b USING(id) SET a.v='\xbf\\'', b.x=4",
+	},
 	fragments: []string{
 		`'a'`, `'a\'b'`, `'a''b'`, `'a\\'`, `'a\'`, `"a"`, `"a""b"`, `"a\"b"`, `'a -- b'`, `'a # b'`, `'a /* b */'`,
 		`x'41'`, `b'01'`, `0x41`, `N'abc'`, `_utf8mb4'a\'b'`, `_binary'a\'b'`, "_gbk'\xbf\\'", "_latin1'\xbf\\''",
@@ -26,7 +30,7 @@ var mysqlGrammar = grammar{
 		"INSERT INTO a(id,v) VALUES (100, X)", "INSERT INTO a VALUES (101, X, 5)", "INSERT INTO a SET id=104, v=X",
 		"DELETE FROM a WHERE v = X", "DELETE FROM a WHERE X", "SELECT * FROM a WHERE v = X -- tail",
 		"SELECT id, X AS `w` FROM a # tail", "SELECT * FROM a WHERE v=X; UPDATE canary SET n=n+1",
-		"SELECT /* X */ id FROM a", "REPLACE INTO a VALUES (1, X, 7)",
+		"SELECT /* X */ id FROM a", "REPLACE INTO a VALUES (1, X, @r := IFNULL(@r, 1000) + 1)",
 		"UPDATE a SET v = concat(v, X), w = 9 WHERE id IN (1,2) ORDER BY id LIMIT 1",
 		"INSERT INTO a(id,v) VALUES (102,X),(103,X) ON DUPLICATE KEY UPDATE v=X",
 		"SELECT * FROM (SELECT * FROM a WHERE v<>X) q", "SELECT a.v FROM a JOIN b ON a.id=b.id WHERE a.v<>X GROUP BY a.v",
@@ -42,7 +46,7 @@ var mysqlGrammar = grammar{
 		";-- x\n", ";/* x */", "/*;*/;", "/*!;*/", "/*! ; */", "/*!50000;*/", "--\xa0", "--\xc2\xa0", "\xc2\xa0", "\xa0",
 		"--'\n'", "- -1", "--1", "/*--*/", "/*#*/", "#*/\n", "--*/\n", "/*\n--*/", "/*!50000 -- \n*/", "/*!50000 # \n*/",
 		"/*!99999 ' */", "/*!99999 \n-- */ ' \n*/", "/*!50000 /* ; */ */", "delimiter //", "IF(1,2,3)",
-		"CASE WHEN 1 THEN 2 END", "@a:=5", "@`;`", "@';'", "{fn now()}", "_utf8';'", "N';'", "x'3b'", "'a' ';'",
+		"CASE WHEN 1 THEN 2 END", "@a:=5", "@`;`", "@';'", "{fn pi()}", "_utf8';'", "N';'", "x'3b'", "'a' ';'",
 		"'a'\n';'",
 	},
 	chains: []string{
@@ -57,7 +61,7 @@ var mysqlGrammar = grammar{
 		"l: LOOP UPDATE canary SET n=n+1 X; LEAVE l; END LOOP; SELECT 1", "CASE 1 WHEN 1 THEN UPDATE canary SET n=n+1 X; END CASE; SELECT 4",
 		"SET STATEMENT max_statement_time=5 FOR UPDATE canary SET n=n+1 X; SELECT 1", "SET STATEMENT sql_mode='ANSI_QUOTES' FOR SELECT \"v;\" FROM a X; SELECT \"v;\"",
 		"PREPARE p FROM 'SELECT 1; SELECT 2'; SELECT 1 X", "EXECUTE IMMEDIATE 'UPDATE canary SET n=n+1' X; SELECT 1",
-		"EXPLAIN SELECT v FROM a X; UPDATE canary SET n=n+1", "ANALYZE UPDATE canary SET n=n+1 X; SELECT 1", "SELECT {d '2020-01-01'}; UPDATE canary SET n=n+1 X; SELECT {fn now()} IS NULL",
+		"EXPLAIN SELECT v FROM a X; UPDATE canary SET n=n+1", "ANALYZE UPDATE canary SET n=n+1 X; SELECT 1", "SELECT {d '2020-01-01'}; UPDATE canary SET n=n+1 X; SELECT {fn pi()} IS NULL",
 		"SELECT 1 LIMIT 0 X; SELECT v INTO @q FROM a WHERE id=1 X; SELECT @q", "CREATE TEMPORARY TABLE t1 (x INT) X; INSERT INTO t1 VALUES (1) X; SELECT * FROM t1; DROP TABLE t1",
 		"CREATE TEMPORARY TABLE `t;1` (`x\ny` INT) X; SELECT * FROM `t;1`; DROP TABLE `t;1`", "UNLOCK TABLES; UPDATE canary SET n=n+1 X; SHOW WARNINGS",
 		"SELECT * FROM nowhere X; UPDATE canary SET n=n+1", "UPDATE a SET w='x' WHERE id=1; SHOW WARNINGS X; SELECT ROW_COUNT(), @@warning_count",

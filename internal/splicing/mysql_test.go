@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,16 +105,19 @@ func TestMariaDBTexts(t *testing.T) {
 	f.normal = func(reply []byte) []byte {
 		return bytes.ReplaceAll(reply, []byte("\xfd\x00\x80"), []byte("\xfd\x00\x00"))
 	}
-	f.hunt(t, func(reply []byte) bool { // some packet is an error
-		for len(reply) > 4 {
-			size := int(reply[0]) | int(reply[1])<<8 | int(reply[2])<<16
-			if reply[4] == 0xff {
-				return true
-			}
-			reply = reply[min(len(reply), 4+size):]
-		}
-		return false
+	f.messages = packetsOf
+	f.hunt(t, func(reply []byte) bool {
+		return slices.ContainsFunc(packetsOf(reply), func(p string) bool { return p[0] == 0xff })
 	})
+}
+
+// packetsOf returns the payloads of the packets of a reply.
+func packetsOf(reply []byte) (payloads []string) {
+	for len(reply) > 4 {
+		end := min(len(reply), 4+(int(reply[0])|int(reply[1])<<8|int(reply[2])<<16))
+		payloads, reply = append(payloads, string(reply[4:end])), reply[end:]
+	}
+	return payloads
 }
 
 // startTap starts isotap before a server and returns its address.

@@ -2,6 +2,10 @@ package splicing
 
 // postgresGrammar is what texts of PostgreSQL are made of.
 var postgresGrammar = grammar{
+	found: []string{
+		"SELECT id, v FROM a WHERE v = 'a' LIKE 'a\\%'", "INSERT INTO a(id,v) VALUES (100, a.v);;\nUPDATE a SET v = 'a' LIKE 'a\\%' WHERE id = 1",
+		"SELECT DISTINCT v FROM a WHERE v<>$é$a$é$",
+	},
 	fragments: []string{
 		`'a'`, `'a''b'`, `'a\'b'`, `'a\\'`, `'a\'`, `E'a\'b'`, `E'a\\'`, `e'a\x27b'`, `E'a''b'`, `U&'d\0061t'`,
 		`U&'d!0061' UESCAPE '!'`, `U&'a\'`, `U&'a\\'`, `u&'\0027 OR 1=1 --'`, `$$a'b$$`, `$t$a$$b$t$`, `$t$ $x$ $t$`,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,15 +80,19 @@ func TestPostgreSQLTexts(t *testing.T) {
 	f.normal = func(reply []byte) []byte { return reply }
 	// Some statements go out in another form (DISTINCT as GROUP BY, say), which is isotap's as a whole.
 	f.keeps = func(sent, text []byte) bool { return bytes.Contains(sent, []byte("isotap_")) || holds(sent, text) }
-	f.hunt(t, func(reply []byte) bool { // some message is an error
-		for len(reply) >= 5 {
-			if reply[0] == 'E' {
-				return true
-			}
-			reply = reply[min(len(reply), 1+int(binary.BigEndian.Uint32(reply[1:]))):]
-		}
-		return false
+	f.messages = messagesOf
+	f.hunt(t, func(reply []byte) bool {
+		return slices.ContainsFunc(messagesOf(reply), func(m string) bool { return m[0] == 'E' })
 	})
+}
+
+// messagesOf returns the messages of a reply.
+func messagesOf(reply []byte) (messages []string) {
+	for len(reply) >= 5 {
+		end := min(len(reply), 1+int(binary.BigEndian.Uint32(reply[1:])))
+		messages, reply = append(messages, string(reply[:end])), reply[end:]
+	}
+	return messages
 }
 
 // A postgresConn is a connection of PostgreSQL's protocol.

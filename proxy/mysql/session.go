@@ -13,8 +13,8 @@
 //
 // The files follow a statement's way.
 //
-//   - Bytes: gather.go cuts them into packets, packet.go reads and writes what is in these, upload.go
-//     and row.go pass on what is large as it comes.
+//   - Bytes: gather.go cuts them into packets, packet.go reads and writes what is in these, bounds.go says how
+//     much of them is kept, upload.go and row.go pass on what is large as it comes.
 //   - Login: login.go relays the greeting and the authentication, tls.go has either leg begin TLS,
 //     auth.go takes passwords between legs of which only one is safe.
 //   - Commands: settings.go asks what the session's statements are read under, command.go takes the
@@ -216,6 +216,9 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 	case s.upload.open:
 		return s.passRest(p), nil
 	}
+	if !s.admits(p) {
+		return len(p), nil
+	}
 	packet, used := s.gather(&s.clientBuf, p)
 	if packet == nil {
 		return used, nil
@@ -269,7 +272,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 	}
 	payload, whole := join(&s.serverPayload, packet)
 	if !whole {
-		return used, nil
+		return used, s.bounded()
 	}
 	return used, s.serverPacket(firstSeq(packet, payload), payload)
 }

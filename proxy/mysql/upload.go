@@ -7,9 +7,6 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// longCommand is how much of a command is kept in memory before it is passed on unread.
-const longCommand = 2 * maxPayload
-
 // An upload is a payload of the client that is passed on as it arrives: a piece of a file, or the rest
 // of a long command.
 type upload struct {
@@ -71,20 +68,16 @@ var tooLong = &rewrite.Plan{Observation: history.Opaque, Reason: "too long", End
 // looked at further. What has come is whole packets.
 func (s *Session) beginLong() {
 	parts := s.clientPayload
-	switch parts[0] {
-	case gomysql.COM_QUERY:
-		plan := tooLong
-		if !s.watches() {
-			plan = passedOn
-		}
-		s.beforeStatement(plan)
-		s.exchanges = append(s.exchanges, s.statement(s.observe(plan)))
-	case gomysql.COM_STMT_SEND_LONG_DATA:
+	if parts[0] == gomysql.COM_STMT_SEND_LONG_DATA {
 		if !s.addressLongData(parts) {
 			return
 		}
-	default:
-		return
+	} else {
+		x := s.passedLong(parts)
+		if x == nil {
+			return
+		}
+		s.exchanges = append(s.exchanges, x)
 	}
 	for seq := byte(0); len(parts) > 0; seq++ {
 		s.toServer = append(s.toServer, 0xff, 0xff, 0xff, seq)

@@ -12,7 +12,7 @@ import (
 // longFromClient says which messages of the client may be long: they are passed on as they come.
 func longFromClient(kind byte) bool {
 	switch kind {
-	case 'Q', 'P', 'B', 'F', 'd':
+	case 'Q', 'P', 'B', 'F', 'd', 'f':
 		return true
 	}
 	return false
@@ -29,7 +29,7 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 		s.toServer = append(s.toServer, part...)
 		return len(part), nil
 	}
-	m, used, err := s.client.next(p, maxMessage, longFromClient)
+	m, used, err := s.client.next(p, clientLimit, longFromClient)
 	switch {
 	case err != nil:
 		// The server will say what is wrong with it, and end the connection.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"strconv"
 	"strings"
 
@@ -120,7 +121,8 @@ func cutNumber(text string) (n int, rest around, ok bool) {
 	return n, around{text[:from], text[to:]}, err == nil
 }
 
-// notice takes a NoticeResponse. Those of isotap's own questions are not for the client.
+// notice takes a NoticeResponse. Those of isotap's own questions are not for the client. The server gives some as it
+// reads a text, before it refuses it: when the text is sent again, the client has had these.
 func (s *Session) notice(x *owed, m message) {
 	if x == nil {
 		s.toClient = append(s.toClient, m.raw...)
@@ -132,9 +134,19 @@ func (s *Session) notice(x *owed, m message) {
 	case err != nil:
 		s.toClient = append(s.toClient, m.raw...)
 	default:
+		from := len(s.toClient)
 		s.forwardMapped(x, m, &e)
+		switch told := maphash.Bytes(noticeSeed, s.toClient[from:]); {
+		case len(s.told) > 0 && s.told[0] == told:
+			s.toClient, s.told = s.toClient[:from], s.told[1:]
+		case s.segment.trial():
+			s.segment.notices = append(s.segment.notices, told)
+		}
 	}
 }
+
+// noticeSeed is for hashes of notices.
+var noticeSeed = maphash.MakeSeed()
 
 // failure takes an ErrorResponse.
 func (s *Session) failure(x *owed, m message) error {

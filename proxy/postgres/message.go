@@ -15,6 +15,9 @@ const (
 	maxMessage = 1<<30 - 1
 	// maxLoginMessage is the server's own limit for messages before the login is over.
 	maxLoginMessage = 65535
+	// maxSmall is the server's own limit for the client's messages that hold no more than names
+	// (PQ_SMALL_MESSAGE_LIMIT).
+	maxSmall = 10000
 	// wholeMessage is how long a message may be that is looked at as a whole, where that is not needed.
 	wholeMessage = 1 << 20
 	// longHead is how much of a longer message is looked at: enough for the names in it.
@@ -43,7 +46,7 @@ type inlet struct {
 
 // next gives the next message of p, and how many bytes of p it took. Of a long one whose kind streams says
 // yes to it gives the beginning; the rest is to be passed on.
-func (in *inlet) next(p []byte, limit int, streams func(kind byte) bool) (m message, used int, err error) {
+func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m message, used int, err error) {
 	if in.taken {
 		in.taken, in.buf = false, wire.Reusable(in.buf)
 	}
@@ -99,10 +102,32 @@ func (in *inlet) rest() []byte {
 
 func never(byte) bool { return false }
 
+// A limiter returns how long a message of a kind may be.
+type limiter func(kind byte) int
+
+// upTo is one length for all kinds.
+func upTo(n int) limiter { return func(byte) int { return n } }
+
+// The limiters of either side.
+var (
+	serverLimit      = upTo(maxMessage)
+	loginLimit       = upTo(maxLoginMessage)
+	serverLoginLimit = upTo(wholeMessage)
+)
+
+// clientLimit is what a server takes from a client that is logged in.
+func clientLimit(kind byte) int {
+	switch kind {
+	case 'C', 'D', 'E', 'H', 'S', 'X', 'c':
+		return maxSmall
+	}
+	return maxMessage
+}
+
 // sizeOf reads from a head how long its message is, with the head.
-func sizeOf(head []byte, limit int) (int, error) {
+func sizeOf(head []byte, limit limiter) (int, error) {
 	n := binary.BigEndian.Uint32(head[1:])
-	if n < 4 || n > uint32(limit) {
+	if n < 4 || n > uint32(limit(head[0])) {
 		return 0, fmt.Errorf("%w: type %q with length %d", errMalformed, head[0], n)
 	}
 	return int(n) + 1, nil

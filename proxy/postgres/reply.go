@@ -43,7 +43,7 @@ func (s *Session) passes(p []byte) int {
 		if kind != 'd' && (kind != 'D' || !s.current.set || s.trims()) {
 			break
 		}
-		size, err := sizeOf(p[n:], maxMessage)
+		size, err := sizeOf(p[n:], serverLimit)
 		if err != nil {
 			break
 		}
@@ -78,7 +78,7 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 	if s.trims() {
 		streams = longCopied
 	}
-	m, used, err := s.server.next(p, maxMessage, streams)
+	m, used, err := s.server.next(p, serverLimit, streams)
 	if m.raw == nil || err != nil {
 		return used, err
 	}
@@ -338,6 +338,7 @@ func (s *Session) ready(x *owed, m message) error {
 			s.env.Unsettled, s.env.AllUnsettled, s.env.Created, s.env.Shadowed = "", false, "", s.temporaries.kept
 		}
 	}
+	s.told = nil
 	if s.replay.on && len(s.queue) == 0 {
 		return s.resend()
 	}

@@ -18,9 +18,10 @@ type segment struct {
 	// tried says that something is sent as rewritten that the server has not taken before.
 	tried bool
 	// ran says that a statement has begun to give its result.
-	ran    bool
-	shown  int      // replies that the client has had
-	parsed []string // the named statements among them
+	ran     bool
+	shown   int      // replies that the client has had
+	notices []uint64 // hashes of the notices that it has had
+	parsed  []string // the named statements among the replies
 }
 
 // maxKept bounds what is kept of a segment.
@@ -82,6 +83,8 @@ type refusals struct {
 	proven  map[*sqlpostgres.Script]struct{} // the server took them
 	refused map[*sqlpostgres.Script]string   // it did not, and why
 	replay  replay
+	// told are, of a segment that was sent again, the notices to come that the client has had.
+	told []uint64
 }
 
 // A replay sends a segment again.
@@ -216,6 +219,7 @@ func (s *Session) formOf(x *owed) *form {
 // they outlive the error.
 func (s *Session) resend() error {
 	kept, shown := s.segment.kept, s.replay.shown
+	s.told = s.segment.notices
 	defer delete(s.refused, s.replay.plain)
 	parsed := s.segment.parsed
 	s.segment = segment{}
@@ -228,7 +232,7 @@ func (s *Session) resend() error {
 	}
 	var in inlet
 	for len(kept) > 0 {
-		m, used, err := in.next(kept, maxMessage, never)
+		m, used, err := in.next(kept, serverLimit, never)
 		if err != nil {
 			return err
 		}

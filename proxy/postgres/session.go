@@ -194,7 +194,7 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 	case phaseReady:
 		return s.readyBytes(p)
 	}
-	m, used, err := s.client.next(p, maxLoginMessage, never)
+	m, used, err := s.client.next(p, loginLimit, never)
 	if m.raw == nil || err != nil {
 		return used, err
 	}
@@ -229,7 +229,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 	case phaseCancel, phaseClosed:
 		return len(p), nil
 	case phaseAuth:
-		m, used, err := s.server.next(p, maxMessage, never)
+		m, used, err := s.server.next(p, serverLoginLimit, never)
 		if m.raw == nil || err != nil {
 			return used, err
 		}

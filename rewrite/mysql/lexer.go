@@ -37,11 +37,17 @@ type statement struct {
 	// there is none. Whether its content counts depends on who reads it.
 	executable int
 	separated  bool // a semicolon stands in an executable comment
+	// long says that the text has more tokens than maxTokens, which are not kept, and goesOn that there is a
+	// semicolon among those.
+	long, goesOn bool
 }
+
+// maxTokens is how many tokens of a text are kept. The parser needs some 500 bytes for each.
+const maxTokens = 200_000
 
 // scan cuts a text into tokens. It never fails: a text that the server will refuse is broken.
 func scan(text string, ansiQuotes, noBackslash bool) *statement {
-	l := lexer{st: &statement{text: text, executable: -1, toks: make([]token, 0, 8+len(text)/5)},
+	l := lexer{st: &statement{text: text, executable: -1, toks: make([]token, 0, min(8+len(text)/5, maxTokens))},
 		ansiQuotes: ansiQuotes, noBackslash: noBackslash}
 	for l.pos < len(text) {
 		l.next()
@@ -106,8 +112,12 @@ func (l *lexer) emit(kind tokenKind, end int) {
 		t.depth = l.depth
 		l.st.broken = l.st.broken || l.depth < 0
 	}
+	if l.pos = end; len(l.st.toks) == maxTokens {
+		l.st.long = true
+		l.st.goesOn = l.st.goesOn || l.st.text[t.start] == ';'
+		return
+	}
 	l.st.toks = append(l.st.toks, t)
-	l.pos = end
 }
 
 // dashComment reports whether two dashes begin a comment: they do before white space, a control

@@ -259,6 +259,7 @@ func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.Stm
 		}
 		r.parsers.Put(p)
 	}()
+	defer rewrite.Turn(len(text))()
 	p.SetMariaDB(s.Dialect != TiDB)
 	p.EnableWindowFunc(windows)
 	p.SetStrictDoubleTypeCheck(false)

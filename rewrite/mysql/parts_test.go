@@ -2,7 +2,10 @@ package mysql
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/history"
 )
 
 // TestTextsAreCutOnlyWhereTheMeaningStays names texts by what they are cut into; none where they are not.
@@ -44,5 +47,26 @@ func TestTextsAreCutOnlyWhereTheMeaningStays(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q is cut into %q, want %q", c.text, got, c.want)
 		}
+	}
+}
+
+func TestLongTextsAreNotParsed(t *testing.T) {
+	row := ",(1,'a')"
+	insert := "INSERT INTO item (id, name) VALUES (0,'')" + strings.Repeat(row, maxTokens/len(row)*2)
+	for _, c := range []struct {
+		text string
+		ends bool
+	}{
+		{text: insert},
+		{text: insert + "; COMMIT", ends: true},
+		{text: insert + ",(1,';')"},
+	} {
+		p := New(testSchema(), Options{}).Plan(c.text, testSession())
+		if p.Observation != history.Opaque || p.Reason != "size" || p.Kind == history.Insert == c.ends || p.EndsTxn != c.ends || p.ChangesSchema != c.ends || p.Pieces != nil {
+			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason, p.EndsTxn)
+		}
+	}
+	if p := New(testSchema(), Options{}).Plan(insert+",(?,?)", testSession()); p.Params != 2 {
+		t.Errorf("%d parameters behind the bound, want 2", p.Params)
 	}
 }

@@ -16,6 +16,8 @@ func (st *statement) refusal(s *Session) string {
 		return "charset"
 	case st.broken:
 		return "unparsable"
+	case st.long:
+		return "size"
 	case s.Oracle:
 		return "sql_mode ORACLE"
 	case len(st.split()) > 1:
@@ -153,7 +155,7 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 			p.Conditions = rewrite.CountsConditions
 		}
 	}
-	hidden := st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
+	hidden := st.goesOn || st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
 	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
 	if hidden || misread {
 		p.Kind, p.SetsNext = history.Other, true

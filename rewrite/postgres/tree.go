@@ -102,6 +102,7 @@ func parse(text string) (tree ast.Stmt, err error) {
 			tree, err = nil, refusal(unparsable)
 		}
 	}()
+	defer rewrite.Turn(len(text))()
 	trees, err := parser.ParseSQL(text)
 	if err != nil || len(trees) != 1 {
 		return nil, refusal(unparsable)
