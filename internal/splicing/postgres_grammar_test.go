@@ -16,7 +16,7 @@ var postgresGrammar = grammar{
 		"'\x95\\'", "E'\x95\\'", "E'\x95\\' OR 1=1 --'", "'\xa5\\'", "E'\xa5\\'", "'\x81\x5c', w='7'",
 		"E'\x81\x5c', w='7'", "'\xe4\xb8\xad'", "'\x82\xa0'", `"v"`, `U&"\0076"`, `U&"v"`, `"v""`, `'a'::text`,
 		`CAST('a' AS text)`, `text 'a'`, `'a' || 'b'`, `'a' COLLATE "C"`, `(SELECT 'a')`,
-		`(SELECT v FROM a JOIN b USING(id) LIMIT 1)`, `'a' OR true`, `'a' FOR UPDATE`, `'a' LIMIT 1`,
+		`(SELECT v FROM a JOIN b USING(id) ORDER BY 1 LIMIT 1)`, `'a' OR true`, `'a' FOR UPDATE`, `'a' ORDER BY id LIMIT 1`,
 		`'a' UNION SELECT 1,'2'`, `'a' LIKE 'a\%'`, `'a%' ESCAPE '\'`, `NULL`, `:a`, `?`, `'a' RETURNING *`,
 		`'a' ORDER BY 1`, `v`, `a.v`, `a.*`, `pg_typeof('a')::text`, `'a'/*;*/`, `'a'--;` + "\n", `''`, `''''`, `'a`,
 		`E'a`, `$$a`, `"a`, `$t$a$T$`, `'a'$$b$$`, `1`, `1e`, `0x1F`, `1_000`, `.5`, `1.`, `1..2`, `'a'!='b'`, `'a'@'b'`,
