@@ -48,6 +48,10 @@ type campaign struct {
 
 var campaigns = []campaign{
 	{"kills", "kill -9 of the proxy, the server, or both, under load", true, true, runKills},
+	{"chaos", "networks that break, before the proxy and behind it", true, true, runChaos},
+	{"peers", "hostile clients and a hostile server, beside clients that must not notice", true, true, runPeers},
+	{"fuzz", "the fuzz targets in turn, with a corpus that is kept", false, false, runFuzz},
+	{"splicing", "hostile texts, directly and through isotap", true, false, runSplicing},
 }
 
 // settings are what the command line says.
@@ -62,6 +66,7 @@ type settings struct {
 	directory    string        // for recordings and logs
 	victims      []victim
 	slack        time.Duration
+	memory       int64 // MiB
 }
 
 func main() {
@@ -99,6 +104,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.StringVar(&s.directory, "directory", "", "where recordings and logs go, and stay if something is wrong (default a temporary one)")
 	f.StringVar(&victims, "victims", "", "kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
 	f.DurationVar(&s.slack, "slack", 500*time.Millisecond, "how much later than promised a thing may happen because the machine is busy")
+	f.Int64Var(&s.memory, "memory", 600, "how many MiB hostile peers may make the proxy take")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}

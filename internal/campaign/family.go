@@ -25,12 +25,16 @@ type family struct {
 	start func(ctx context.Context, clients int) (server, error)
 	// open opens a pool of connections to the campaigns' database at an address, with parameters of the driver.
 	open func(address, parameters string) (*sql.DB, error)
+	// timeouts are further parameters of a driver whose ROLLBACK would wait for an answer forever.
+	timeouts string
 	// tables makes those of the works.
 	tables []string
 	// slots and entries are the queries of readStored.
 	slots, entries string
 	// session is a query for the process on the server that runs the present session; empty where it is a thread.
 	session string
+	// length has a packet say that it has n bytes.
+	length func(p []byte, n uint32)
 }
 
 // A server is a throw-away server of either family.
@@ -50,14 +54,14 @@ type server interface {
 const database = "campaign"
 
 var families = []family{
-	{"mariadb", works, startMariaDB, openMySQL, []string{
+	{"mariadb", works, startMariaDB, openMySQL, "&timeout=2s&readTimeout=2s&writeTimeout=2s", []string{
 		"CREATE TABLE slot (id INT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 		"CREATE TABLE entry (id INT AUTO_INCREMENT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
-	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", ""},
-	{"postgresql", postgresWorks, startPostgreSQL, openPgx, []string{
+	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "", mysqlLength},
+	{"postgresql", postgresWorks, startPostgreSQL, openPgx, "", []string{
 		"CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)",
 		"CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
-	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()"},
+	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()", postgresLength},
 }
 
 // mysql reports whether the engine is of the MySQL family, whose tables carry isotap's columns.

@@ -30,7 +30,9 @@ type job struct {
 	told  time.Time // when progress was last written
 	begun time.Time
 	seed  uint64 // of the present round
-	dir   string // of the job's files
+	// interrupted reports whether somebody ended the campaign.
+	interrupted func() bool
+	dir         string // of the job's files
 }
 
 // jobs are the runs of a campaign that the settings ask for.
@@ -66,9 +68,10 @@ func (j *job) do(ctx context.Context) (err error) {
 		j.row.durability = j.durability.String()
 	}
 	j.begun, j.told = time.Now(), time.Now()
+	j.interrupted = func() bool { return ctx.Err() != nil }
 	j.dir = filepath.Join(j.directory, strings.ReplaceAll(j.title(), " ", "-"))
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
-		return fmt.Errorf("make a directory for recordings: %w", err)
+	if err := errors.Join(os.MkdirAll(j.directory, 0o700), os.Mkdir(j.dir, 0o700)); err != nil {
+		return fmt.Errorf("make a directory for recordings, which an earlier run may have left: %w", err)
 	}
 	err = j.campaign.run(ctx, j)
 	j.row.took = time.Since(j.begun)
@@ -139,6 +142,9 @@ func (j *job) lost(format string, args ...any) { j.bad(&j.row.lost, format, args
 func (j *job) bad(number *int64, format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.interrupted() {
+		return // whatever failed, failed for that
+	}
 	*number++
 	if j.row.lost+j.row.wrong+j.row.panics <= maxTold {
 		fmt.Fprintf(j.progress, "%s: WRONG in round %d: %s\n  repeat it with: %s\n  files: %s\n", j.title(), j.row.rounds, fmt.Sprintf(format, args...), j.command(j.seed, 1), j.dir)

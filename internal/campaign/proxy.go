@@ -157,7 +157,7 @@ func panics(log string) (n int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the proxy's log: %w", err)
 	}
-	for _, sign := range []string{"panic: ", "fatal error: ", "isotap failed in this session", "DATA RACE"} {
+	for _, sign := range []string{"panic: ", "fatal error: ", "isotap failed", "DATA RACE"} {
 		n += int64(bytes.Count(text, []byte(sign)))
 	}
 	return n, nil

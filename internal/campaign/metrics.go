@@ -1,0 +1,107 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A sample is what a proxy holds at one time.
+type sample struct {
+	memory     int64 // resident, in bytes
+	sockets    int64
+	files      int64 // open descriptors, with the sockets
+	goroutines int64 // by its metrics, as are connections; 0 where it has none
+	clients    int64
+}
+
+// sample looks at the process.
+func (p *proxy) sample(ctx context.Context) (s sample, err error) {
+	dir := fmt.Sprintf("/proc/%d/", p.cmd.Process.Pid)
+	status, err := os.ReadFile(dir + "status")
+	if err != nil {
+		return s, fmt.Errorf("look at the proxy: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err != nil {
+				return s, fmt.Errorf("read the proxy's memory: %w", err)
+			}
+			s.memory = kilobytes << 10
+		}
+	}
+	files, err := os.ReadDir(dir + "fd")
+	if err != nil {
+		return s, fmt.Errorf("look at the proxy's files: %w", err)
+	}
+	for _, f := range files {
+		s.files++
+		if to, err := os.Readlink(filepath.Join(dir, "fd", f.Name())); err == nil && strings.HasPrefix(to, "socket:") {
+			s.sockets++
+		}
+	}
+	if p.metrics == "" {
+		return s, nil
+	}
+	all, err := p.readMetrics(ctx)
+	s.goroutines, s.clients = int64(all["go_goroutines"]), int64(all["isotap_connections_open"])
+	return s, err
+}
+
+// readMetrics reads the metrics that have no labels, and the sums of those that have.
+func (p *proxy) readMetrics(ctx context.Context) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask for metrics: %w", err)
+	}
+	request.Close = true // a connection that stays would count
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask for metrics: %w", err)
+	}
+	defer reply.Body.Close()
+	values := make(map[string]float64)
+	lines := bufio.NewScanner(reply.Body)
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), " ")
+		if i := strings.LastIndexByte(lines.Text(), ' '); strings.Contains(name, "{") && i > 0 {
+			value = lines.Text()[i+1:]
+		}
+		if n, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			name, _, _ = strings.Cut(name, "{")
+			values[name] += n
+		}
+	}
+	return values, lines.Err()
+}
+
+// returnsTo waits until the proxy holds no more than before, but for so many descriptors and goroutines, and says what it holds
+// too much of when that does not come.
+func (p *proxy) returnsTo(ctx context.Context, before sample, spare int64, limit time.Duration) error {
+	deadline := time.Now().Add(limit)
+	for {
+		now, err := p.sample(ctx)
+		if err != nil {
+			return err
+		}
+		if now.clients == 0 && now.sockets <= before.sockets+spare && now.goroutines <= before.goroutines+spare {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%v after its clients left it has %d clients, %d sockets (before them %d) and %d goroutines (%d)", limit, now.clients, now.sockets, before.sockets,
+				now.goroutines, before.goroutines)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

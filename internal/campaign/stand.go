@@ -1,0 +1,157 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/tap"
+)
+
+// roundsPerProxy is how many rounds one proxy of a stand lives through.
+const roundsPerProxy = 10
+
+// A stand is a proxy with a relay before it and one behind it, and what its clients were told.
+type stand struct {
+	*job
+	site      *site
+	near, far *relay // between clients and the proxy, and between the proxy and its server
+	proxy     *proxy // nil: none runs
+	log       string
+	recording string
+	first     int // round of the proxy
+	before    sample
+	truth     *truth
+}
+
+// newStand starts a server.
+func (j *job) newStand(ctx context.Context) (*stand, error) {
+	site, err := j.family.newSite(ctx, 2000)
+	return &stand{job: j, site: site}, err
+}
+
+// close ends the proxy, with a last look, and the server.
+func (s *stand) close(ctx context.Context, look func(context.Context) error) (err error) {
+	if s.proxy != nil {
+		err = s.finish(ctx, look)
+	}
+	return errors.Join(err, s.site.close())
+}
+
+// ready sees to it that a proxy runs: a new one on new tables where there is none, or the present one has had its rounds. look is for
+// what that one recorded. Changes are for the bytes that the relays pass on while they do harm; nil: they do other harm.
+func (s *stand) ready(ctx context.Context, near, far mutation, look func(context.Context) error) (err error) {
+	if s.proxy != nil {
+		if s.row.rounds-s.first < roundsPerProxy {
+			return nil
+		}
+		if err := s.finish(ctx, look); err != nil {
+			return err
+		}
+	}
+	if err := s.site.run(ctx, "DROP TABLE IF EXISTS "+tokenTables, makeTokens, makePrey); err != nil {
+		return err
+	}
+	if err := s.site.makeTables(ctx); err != nil {
+		return err
+	}
+	s.first, s.truth = s.row.rounds, newTruth(s.job)
+	s.recording = filepath.Join(s.dir, fmt.Sprintf("recording-%d", s.first))
+	s.log = s.recording + ".log"
+	if s.far, err = newRelay(s.site.Addr(), far); err != nil {
+		return err
+	}
+	s.proxy, err = startProxy(ctx, s.isotap, s.log, "--upstream", s.family.upstream(s.far.address()), "--recording", s.recording,
+		"--durability", s.durability.String(), "--admin", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if s.near, err = newRelay(s.proxy.address, near); err != nil {
+		return err
+	}
+	if err := s.family.answers(ctx, s.near.address(), patience); err != nil {
+		return err
+	}
+	s.before, err = s.proxy.sample(ctx)
+	return err
+}
+
+// heal ends the harm, and looks whether the proxy is as it was before.
+func (s *stand) heal(ctx context.Context) error {
+	// First the far network heals: what clients left is then let go by the server's side, too.
+	faults := s.far.calm() + s.near.calm()
+	s.count(func(r *row) { r.faults += faults })
+	if !s.proxy.alive() {
+		s.wrong("the proxy ended: %v", s.proxy.err)
+		return nil
+	}
+	if err := s.proxy.returnsTo(ctx, s.before, 4, patience); err != nil {
+		s.wrong("%v", err)
+	}
+	if err := s.family.answers(ctx, s.near.address(), patience); err != nil {
+		s.wrong("after the harm: %v", err)
+	}
+	return nil
+}
+
+// finish ends the proxy in order and holds database and recording against what clients were told.
+func (s *stand) finish(ctx context.Context, look func(context.Context) error) error {
+	p := s.proxy
+	s.proxy = nil
+	defer p.end(syscall.SIGKILL, patience)
+	if err := p.stop(patience); err != nil {
+		s.wrong("the proxy at its end: %v", err)
+	}
+	s.near.close()
+	s.far.close()
+	found, err := panics(s.log)
+	if err != nil {
+		return err
+	}
+	s.count(func(r *row) { r.panics += found })
+	if err := s.truth.compare(ctx, s.site); err != nil {
+		return err
+	}
+	if err := look(ctx); err != nil {
+		s.wrong("%v", err)
+	}
+	if s.row.bad() {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(s.recording), os.Remove(s.log))
+}
+
+// compareRecording looks for everything acknowledged in the recording.
+func (s *stand) compareRecording(ctx context.Context) error {
+	recorded, _, err := recordedTxns(ctx, s.recording)
+	if err != nil {
+		return err
+	}
+	for marker := range s.truth.acknowledged {
+		if txn := recorded[marker]; txn == nil {
+			s.lost("%s was acknowledged, and is not in the recording", marker)
+		} else if txn.Status != history.Committed {
+			s.wrong("%s was acknowledged, and is recorded as %v", marker, txn.Status)
+		}
+	}
+	return nil
+}
+
+// findNothing has a recording analysed, of clients between whom there was no anomaly.
+func (j *job) findNothing(ctx context.Context, recording string) error {
+	result, err := tap.Analyze(ctx, []string{recording}, analyzer.Options{})
+	if err != nil {
+		return err
+	}
+	for _, f := range result.Findings {
+		j.wrong("a false alarm: %s %v: %s", f.Class, f.Anomaly, f.Summary)
+	}
+	return nil
+}
