@@ -104,7 +104,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.StringVar(&s.directory, "directory", "", "where recordings and logs go, and stay if something is wrong (default a temporary one)")
 	f.StringVar(&victims, "victims", "", "kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
 	f.DurationVar(&s.slack, "slack", 500*time.Millisecond, "how much later than promised a thing may happen because the machine is busy")
-	f.Int64Var(&s.memory, "memory", 600, "how many MiB hostile peers may make the proxy take")
+	f.Int64Var(&s.memory, "memory", 1024, "how many MiB hostile peers may make the proxy take")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}

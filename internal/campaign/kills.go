@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -158,7 +159,7 @@ func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand, v victim)
 					close(first)
 				}
 			})
-			if limited.Err() != nil && ctx.Err() == nil {
+			if errors.Is(limited.Err(), context.DeadlineExceeded) {
 				k.wrong("%s: the client did not notice the kill of %v: %v", w.name, v, err)
 			}
 		})
@@ -170,7 +171,9 @@ func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand, v victim)
 	}
 	time.Sleep(time.Duration(random.Int64N(int64(k.loadFor()))))
 	killed = time.Now()
-	err = k.kill(ctx, p, random, v)
+	if err = k.kill(ctx, p, random, v); err != nil {
+		cancel()
+	}
 	clients.Wait()
 	return acks, killed, err
 }
@@ -203,19 +206,23 @@ func (k *kills) killServer(ctx context.Context, random *rand.Rand) error {
 		<-k.site.Done()
 		return nil
 	}
-	witness, err := k.site.db.Conn(ctx) // the server ends it when it notices
-	if err != nil {
-		return fmt.Errorf("look for a session of the server's: %w", err)
+	var conns [2]*sql.Conn // the one that is killed, and a witness: the server ends it when it notices
+	for i := range conns {
+		c, err := k.site.db.Conn(ctx)
+		if err != nil {
+			return fmt.Errorf("begin a session on the server: %w", err)
+		}
+		defer c.Close()
+		conns[i] = c
 	}
-	defer witness.Close()
 	var pid int
-	if err := k.site.db.QueryRowContext(ctx, k.family.session).Scan(&pid); err != nil {
-		return fmt.Errorf("look for a session of the server's: %w", err)
+	if err := conns[0].QueryRowContext(ctx, k.family.session).Scan(&pid); err != nil {
+		return fmt.Errorf("ask for the process of a session: %w", err)
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill a session of the server's: %w", err)
 	}
-	for witness.PingContext(ctx) == nil {
+	for conns[1].PingContext(ctx) == nil {
 		time.Sleep(time.Millisecond)
 	}
 	return nil
