@@ -50,6 +50,8 @@ var campaigns = []campaign{
 	{"kills", "kill -9 of the proxy, the server, or both, under load", true, true, runKills},
 	{"chaos", "networks that break, before the proxy and behind it", true, true, runChaos},
 	{"peers", "hostile clients and a hostile server, beside clients that must not notice", true, true, runPeers},
+	{"disk", "a disk that is full, stands still, or fails, and recovers (root)", true, true, runDisk},
+	{"crowd", "many idle clients, then clients that come and go", true, true, runCrowd},
 	{"fuzz", "the fuzz targets in turn, with a corpus that is kept", false, false, runFuzz},
 	{"splicing", "hostile texts, directly and through isotap", true, false, runSplicing},
 }
@@ -67,6 +69,8 @@ type settings struct {
 	victims      []victim
 	slack        time.Duration
 	memory       int64 // MiB
+	clients      int   // 0: as many as the engine takes
+	rate         int   // connections a second
 }
 
 func main() {
@@ -105,6 +109,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.StringVar(&victims, "victims", "", "kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
 	f.DurationVar(&s.slack, "slack", 500*time.Millisecond, "how much later than promised a thing may happen because the machine is busy")
 	f.Int64Var(&s.memory, "memory", 1024, "how many MiB hostile peers may make the proxy take")
+	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, on PostgreSQL 2000, whose processes take memory)")
+	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
@@ -116,8 +122,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	if f.NArg() > 0 {
 		err = errors.Join(err, fmt.Errorf("unexpected argument %q", f.Arg(0)))
 	}
-	if s.duration < 0 || s.times < 0 {
-		err = errors.Join(err, errors.New("-duration and -times are not negative"))
+	if s.duration < 0 || s.times < 0 || s.clients < 0 || s.rate < 1 {
+		err = errors.Join(err, errors.New("-duration, -times and -clients are not negative, -rate begins at 1"))
 	}
 	if err != nil {
 		fmt.Fprintln(out, err)

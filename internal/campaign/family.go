@@ -35,6 +35,7 @@ type family struct {
 	session string
 	// length has a packet say that it has n bytes.
 	length func(p []byte, n uint32)
+	crowd  int // how many clients it takes on a machine of some GiB
 }
 
 // A server is a throw-away server of either family.
@@ -57,11 +58,11 @@ var families = []family{
 	{"mariadb", works, startMariaDB, openMySQL, "&timeout=2s&readTimeout=2s&writeTimeout=2s", []string{
 		"CREATE TABLE slot (id INT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 		"CREATE TABLE entry (id INT AUTO_INCREMENT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
-	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "", mysqlLength},
+	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "", mysqlLength, 10_000},
 	{"postgresql", postgresWorks, startPostgreSQL, openPgx, "", []string{
 		"CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)",
 		"CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
-	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()", postgresLength},
+	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()", postgresLength, 2_000},
 }
 
 // mysql reports whether the engine is of the MySQL family, whose tables carry isotap's columns.
@@ -79,7 +80,7 @@ func startMariaDB(ctx context.Context, clients int) (server, error) {
 	// A log that is written at each commit is in the kernel's hands when the server dies, and so are pages; those that were being
 	// written when it died come from the doublewrite buffer.
 	return testdb.Start(ctx, testdb.Options{Args: []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=ON",
-		fmt.Sprintf("--max-connections=%d", clients), fmt.Sprintf("--open-files-limit=%d", 4*clients+1000), "--back-log=1000"}})
+		fmt.Sprintf("--max-connections=%d", clients), "--back-log=1000"}})
 }
 
 func startPostgreSQL(ctx context.Context, clients int) (server, error) {

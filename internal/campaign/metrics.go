@@ -17,6 +17,7 @@ import (
 // A sample is what a proxy holds at one time.
 type sample struct {
 	memory     int64 // resident, in bytes
+	private    int64 // of it what is no file's, as the recording's are
 	sockets    int64
 	files      int64 // open descriptors, with the sockets
 	goroutines int64 // by its metrics, as are connections; 0 where it has none
@@ -31,12 +32,16 @@ func (p *proxy) sample(ctx context.Context) (s sample, err error) {
 		return s, fmt.Errorf("look at the proxy: %w", err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			if err != nil {
-				return s, fmt.Errorf("read the proxy's memory: %w", err)
-			}
+		name, value, _ := strings.Cut(line, ":")
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch {
+		case name != "VmRSS" && name != "RssAnon":
+		case err != nil:
+			return s, fmt.Errorf("read the proxy's memory: %w", err)
+		case name == "VmRSS":
 			s.memory = kilobytes << 10
+		default:
+			s.private = kilobytes << 10
 		}
 	}
 	files, err := os.ReadDir(dir + "fd")

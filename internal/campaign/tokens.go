@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isotap/isotap/history"
 )
 
 // The tables that clients of tokens write to: no two write the same row, so that none waits for another. Those whose statements are
@@ -32,16 +34,22 @@ const (
 type truth struct {
 	job *job
 	mu  sync.Mutex
-	// acknowledged are the markers of committed transactions, by what n must be at least.
-	acknowledged map[string]int
+	// acknowledged are committed transactions by their markers.
+	acknowledged map[string]told
 }
 
-func newTruth(j *job) *truth { return &truth{job: j, acknowledged: make(map[string]int)} }
+// told is what a client was told: that a row with n is there, and when.
+type told struct {
+	n  int
+	at time.Time
+}
+
+func newTruth(j *job) *truth { return &truth{job: j, acknowledged: make(map[string]told)} }
 
 // committed notes that a client was told that a transaction committed.
 func (t *truth) committed(marker string, n int) {
 	t.mu.Lock()
-	t.acknowledged[marker] = n
+	t.acknowledged[marker] = told{n, time.Now()}
 	t.mu.Unlock()
 	t.job.count(func(r *row) { r.acknowledged++ })
 }
@@ -59,9 +67,27 @@ func (t *truth) compare(ctx context.Context, s *site) error {
 	if err != nil {
 		return err
 	}
-	for marker, n := range t.acknowledged {
-		if got, ok := found[marker]; !ok || got != n {
-			t.job.lost("%s was acknowledged with %d, and the database has it: %t, with %d", marker, n, ok, got)
+	for marker, told := range t.acknowledged {
+		if got, ok := found[marker]; !ok || got != told.n {
+			t.job.lost("%s was acknowledged with %d, and the database has it: %t, with %d", marker, told.n, ok, got)
+		}
+	}
+	return nil
+}
+
+// compareRecording looks for what was acknowledged in a recording, if that is sure to be there by the time at which it was.
+func (t *truth) compareRecording(ctx context.Context, recording string, sure func(at time.Time) bool) error {
+	recorded, _, err := recordedTxns(ctx, recording)
+	if err != nil {
+		return err
+	}
+	for marker, told := range t.acknowledged {
+		if txn := recorded[marker]; txn == nil {
+			if sure(told.at) {
+				t.job.lost("%s was acknowledged at %v, and is not in the recording", marker, told.at)
+			}
+		} else if txn.Status != history.Committed {
+			t.job.wrong("%s was acknowledged, and is recorded as %v", marker, txn.Status)
 		}
 	}
 	return nil
