@@ -71,6 +71,8 @@ type settings struct {
 	memory       int64 // MiB
 	clients      int   // 0: as many as the engine takes
 	rate         int   // connections a second
+	corpus       string
+	texts        int // a round
 }
 
 func main() {
@@ -111,6 +113,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.Int64Var(&s.memory, "memory", 1024, "how many MiB hostile peers may make the proxy take")
 	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
+	f.StringVar(&s.corpus, "corpus", "", "fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
+	f.IntVar(&s.texts, "texts", 10_000, "splicing: how many texts a round has")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}

@@ -27,7 +27,7 @@ func (t fuzzTarget) String() string {
 }
 
 // fuzzing is the campaign that runs the fuzz targets in turn, each for a share of the time. Inputs that reach new code are kept in
-// the cache directory, and with them how often each target has run in all.
+// a directory, and with them how often each target has run in all.
 type fuzzing struct {
 	*job
 	cache    string
@@ -40,11 +40,14 @@ type fuzzing struct {
 const fuzzFor = 10 * time.Second
 
 func runFuzz(ctx context.Context, j *job) error {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return fmt.Errorf("look for the cache directory: %w", err)
+	f := &fuzzing{job: j, programs: make(map[string]string), executions: make(map[string]int64)}
+	if f.cache = j.corpus; f.cache == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("look for the cache directory: %w", err)
+		}
+		f.cache = filepath.Join(cache, "isotap", "campaign")
 	}
-	f := &fuzzing{job: j, cache: filepath.Join(cache, "isotap", "campaign"), programs: make(map[string]string), executions: make(map[string]int64)}
 	if err := f.load(); err != nil {
 		return err
 	}

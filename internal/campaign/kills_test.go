@@ -8,5 +8,5 @@ import (
 
 // TestKillsLoseNothingAcknowledged is the campaign of that name, a few rounds long.
 func TestKillsLoseNothingAcknowledged(t *testing.T) {
-	try(t, "-run", "kills", "-times", "3", "-slack", "1s")
+	try(t, "-run", "kills", "-times", "2", "-slack", "1s")
 }

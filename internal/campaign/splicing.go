@@ -10,9 +10,6 @@ import (
 	"strconv"
 )
 
-// textsPerRound is how many hostile texts a round of splicing has.
-const textsPerRound = 10_000
-
 var (
 	splicedTexts   = regexp.MustCompile(`(\d+) texts, -seed`)
 	splicedDiffers = regexp.MustCompile(`(\d+) sessions, (\d+) differ`)
@@ -24,7 +21,7 @@ func runSplicing(ctx context.Context, j *job) error {
 	test := map[string]string{"mariadb": "^TestMariaDBTexts$", "postgresql": "^TestPostgreSQLTexts$"}[j.family.name]
 	for _, ok := j.next(ctx); ok && !j.row.bad(); _, ok = j.next(ctx) {
 		out, err := exec.CommandContext(ctx, "go", "test", "github.com/isotap/isotap/internal/splicing", "-run", test, "-count=1", "-timeout", "4h", "-v",
-			"-texts", strconv.Itoa(textsPerRound), "-seed", strconv.FormatUint(j.seed, 10)).CombinedOutput()
+			"-texts", strconv.Itoa(j.texts), "-seed", strconv.FormatUint(j.seed, 10)).CombinedOutput()
 		texts, differs := splicedTexts.FindSubmatch(out), splicedDiffers.FindSubmatch(out)
 		if texts != nil {
 			n, _ := strconv.ParseInt(string(texts[1]), 10, 64)

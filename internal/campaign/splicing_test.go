@@ -1,0 +1,10 @@
+//go:build linux
+
+package main
+
+import "testing"
+
+// TestHostileTextsAreCounted is the campaign splicing, with a few texts.
+func TestHostileTextsAreCounted(t *testing.T) {
+	try(t, "-run", "splicing", "-engine", "postgresql", "-times", "1", "-texts", "60")
+}
