@@ -23,7 +23,7 @@ type comparison struct {
 
 	ways []way
 	took []time.Duration
-	// results of a test, one for each way; "absent" where it did not run.
+	// results of a test, one for each way; absent where it did not run.
 	results map[string][]outcome
 	// unsteady are tests whose outcomes once differed and no longer did when they were tried again.
 	unsteady []string
@@ -36,13 +36,13 @@ func (c *comparison) add(w way, outcomes map[string]outcome, took time.Duration)
 	c.ways, c.took = append(c.ways, w), append(c.took, took)
 	for test := range outcomes {
 		if c.results[test] == nil {
-			c.results[test] = slices.Repeat([]outcome{{result: "absent"}}, len(c.ways)-1)
+			c.results[test] = slices.Repeat([]outcome{{result: absent}}, len(c.ways)-1)
 		}
 	}
 	for test, results := range c.results {
 		o, ok := outcomes[test]
 		if !ok {
-			o.result = "absent"
+			o.result = absent
 		}
 		c.results[test] = append(results, o)
 	}
@@ -70,11 +70,10 @@ func (c *comparison) tryAgain(ctx context.Context, s *suite, progress io.Writer)
 	if len(tests) == 0 {
 		return nil
 	}
-	chosen := selectTests(tests)
 	fmt.Fprintf(progress, "again: %s ...\n", strings.Join(tests, ", "))
 	retried := comparison{}
 	for _, w := range c.ways {
-		outcomes, err := s.run(ctx, w, chosen)
+		outcomes, err := s.run(ctx, w, selection{tests: tests})
 		if err != nil {
 			return fmt.Errorf("%s: %w", w, err)
 		}
@@ -89,37 +88,21 @@ func (c *comparison) tryAgain(ctx context.Context, s *suite, progress io.Writer)
 	return nil
 }
 
-// selectTests selects tests by their names, each with all its subtests.
-func selectTests(tests []string) selection {
-	names := make(map[string][]string)
-	for _, name := range tests {
-		title, test := splitName(name)
-		if !slices.Contains(names[title], test) {
-			names[title] = append(names[title], test)
-		}
-	}
-	chosen := make(selection)
-	for title, tests := range names {
-		chosen[title] = "^(" + strings.Join(slices.Sorted(slices.Values(tests)), "|") + ")$"
-	}
-	return chosen
-}
-
-// print writes the counts of each way and every difference, and gives the number of those that are not
+// print writes the counts of each way and every difference, and returns the number of those that are not
 // explained.
 func (c *comparison) print(out io.Writer, verbose bool) (int, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "tests of %s on %s %s\n", c.driver.module, c.engine, c.version)
+	fmt.Fprintf(&b, "tests of %s on %s %s\n", c.driver.name, c.engine, c.version)
 	for i, w := range c.ways {
 		counts := make(map[string]int)
 		for _, results := range c.results {
 			counts[results[i].result]++
 		}
 		fmt.Fprintf(&b, "  %-6s  %3d passed, %d failed, %d skipped, %d did not run (%.1f s)\n", w,
-			counts["pass"], counts["fail"], counts["skip"], counts["absent"], c.took[i].Seconds())
+			counts[passed], counts[failed], counts[skipped], counts[absent], c.took[i].Seconds())
 	}
 	for _, test := range slices.Sorted(maps.Keys(c.results)) {
-		if results := c.results[test]; results[0].result == "fail" && !differ(results) {
+		if results := c.results[test]; results[0].result == failed && !differ(results) {
 			fmt.Fprintf(&b, "  fails on every way: %s\n", test)
 		}
 	}
@@ -140,7 +123,7 @@ func (c *comparison) print(out io.Writer, verbose bool) (int, error) {
 		}
 		b.WriteString("\n")
 		for i, o := range c.results[test] {
-			if verbose && o.result != "pass" {
+			if verbose && o.result != passed {
 				fmt.Fprintf(&b, "    %s said:\n%s", c.ways[i], o.said)
 			}
 		}

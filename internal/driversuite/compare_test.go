@@ -22,7 +22,7 @@ func TestDifferencesAreListedByTestAndWay(t *testing.T) {
 		if w == items {
 			result = "fail"
 		}
-		outcomes, err := parseOutcomes([]byte(strings.Replace(said, "%s", result, 1)))
+		outcomes, err := parseTest2json([]byte(strings.Replace(said, "%s", result, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,8 @@ func TestDifferencesAreListedByTestAndWay(t *testing.T) {
 }
 
 func TestTestsAreTriedAgainByPackage(t *testing.T) {
-	got := selectTests([]string{"pgconn.TestB/one.two", "pgconn.TestA", "pgconn.TestB", "TestC/x"})
-	want := selection{"pgconn": "^(TestA|TestB)$", "": "^(TestC)$"}
+	got := patternsOf([]string{"pgconn.TestB/one.two", "pgconn.TestA", "pgconn.TestB", "TestC/x"})
+	want := map[string]string{"pgconn": "^(TestA|TestB)$", "": "^(TestC)$"}
 	if !maps.Equal(got, want) {
 		t.Errorf("selected %v, want %v", got, want)
 	}
@@ -68,7 +68,7 @@ func TestTheServerChoosesTheDriver(t *testing.T) {
 			t.Errorf("-driver %q -server %q: %+v, %v; want %s", tt.name, tt.server, d, err, tt.want)
 		}
 	}
-	if _, err := chooseDriver("odbc", ""); err == nil || !strings.Contains(err.Error(), "mysql, pgx, pq") {
+	if _, err := chooseDriver("odbc", ""); err == nil || !strings.Contains(err.Error(), "mysql, pgx, pq, ") {
 		t.Errorf("an unknown driver: %v", err)
 	}
 }

@@ -9,25 +9,16 @@ import (
 	"github.com/isotap/isotap/internal/tap"
 )
 
-// A driver is a module with a test suite.
+// A driver has a test suite.
 type driver struct {
-	name    string // as -driver has it
-	module  string
-	version string // empty: that of isotap's own go.mod
+	name string // as -driver has it
 	// database is where the suite makes its tables.
 	database string
-	packages []pkg
-	// skipped are tests that need something else than the server, as a pattern; empty: none.
-	skipped string
-	// open gives the server at the URL, or a throw-away one, and how it is connected to.
+	// setUp are statements that make what else the suite expects: each on the database, in autocommit.
+	setUp   []string
+	program program
+	// open returns the server at the URL, or a throw-away one, and how it is connected to.
 	open func(ctx context.Context, url, database string, over road) (host, error)
-}
-
-// A pkg is a package of a module and what its tests find in their environment.
-type pkg struct {
-	title string // begins the names of its tests; empty: they have only their own
-	dir   string // in the module
-	env   []string
 }
 
 // A road is how the suite's connections are made, through isotap as directly. MySQL's suite has tests of its own
@@ -48,8 +39,8 @@ type host interface {
 	clients() tap.ClientTLS
 	listen(dir string) string
 	facts(ctx context.Context) (engine, version string, err error)
-	// renew gives the suite an empty database.
-	renew(ctx context.Context) error
+	// renew makes the suite's database anew and runs statements on it.
+	renew(ctx context.Context, setUp []string) error
 	// environment tells the tests where the server is, or isotap in front of it.
 	environment(network, address string) []string
 	close() error
@@ -57,24 +48,36 @@ type host interface {
 
 var drivers = []*driver{
 	{
-		name: "mysql", module: "github.com/go-sql-driver/mysql", database: "gotest", packages: []pkg{{dir: "."}},
-		// An address in the Internet that must not answer.
-		skipped: "TestConnectorReturnsTimeout",
-		open:    openMySQL,
+		name: "mysql", database: "gotest", open: openMySQL,
+		program: &goTests{module: "github.com/go-sql-driver/mysql", packages: []pkg{{dir: "."}},
+			// An address in the Internet that must not answer.
+			skipped: "TestConnectorReturnsTimeout"},
 	},
 	{
-		name: "pgx", module: "github.com/jackc/pgx/v5", database: "pgx_test", open: openPostgreSQL,
-		packages: []pkg{
+		name: "pgx", database: "pgx_test", open: openPostgreSQL, setUp: pgxSetUp,
+		program: &goTests{module: "github.com/jackc/pgx/v5", packages: []pkg{
 			{title: "pgx", dir: "."}, {title: "pgconn", dir: "pgconn"}, {title: "pgtype", dir: "pgtype"}, {title: "zeronull", dir: "pgtype/zeronull"},
 			{title: "pgxpool", dir: "pgxpool"}, {title: "stdlib", dir: "stdlib"}, {title: "tracelog", dir: "tracelog"},
-		},
+		}},
 	},
 	{
-		name: "pq", module: "github.com/lib/pq", version: "v1.10.9", database: "pqgotest", open: openPostgreSQL,
-		packages: []pkg{
+		name: "pq", database: "pqgotest", open: openPostgreSQL, setUp: pgxSetUp,
+		program: &goTests{module: "github.com/lib/pq", version: "v1.10.9", packages: []pkg{
 			{title: "pq", dir: "."}, {title: "pq-binary", dir: ".", env: []string{"PQTEST_BINARY_PARAMETERS=yes"}}, {title: "hstore", dir: "hstore"},
-		},
+		}},
 	},
+	{name: "pymysql", database: "test1", open: openMySQL, setUp: []string{"CREATE DATABASE IF NOT EXISTS test2"}, program: pyMySQL},
+	{name: "mysql2", database: "test", open: openMySQL, program: mysql2},
+	{name: "mariadb-nodejs", database: "testn", open: openMySQL, program: mariadbNodeJS},
+	{name: "django-mysql", database: "django_default", open: openMySQL, setUp: []string{"CREATE DATABASE IF NOT EXISTS django_other"}, program: django()},
+	{name: "sqlalchemy-mysql", database: "test", open: openMySQL, program: sqlAlchemy(),
+		setUp: []string{"CREATE DATABASE IF NOT EXISTS test_schema", "CREATE DATABASE IF NOT EXISTS test_schema_2"}},
+	{name: "pg_regress", database: "regress_test", open: openPostgreSQLWith("-c", "max_prepared_transactions=2"), program: &regressTests{major: "15"}},
+	{name: "psycopg", database: "psycopg_test", open: openPostgreSQL, program: psycopg},
+	{name: "node-postgres", database: "node_test", open: openPostgreSQL, program: nodePostgres},
+	{name: "django", database: "django_default", open: openPostgreSQL, program: django()},
+	{name: "sqlalchemy", database: "sqlalchemy_test", open: openPostgreSQL, program: sqlAlchemy(),
+		setUp: []string{"CREATE SCHEMA test_schema", "CREATE SCHEMA test_schema_2", "CREATE EXTENSION hstore", "CREATE EXTENSION citext"}},
 }
 
 func driverNames() []string {

@@ -1,18 +1,21 @@
-// Command driversuite runs the test suites of Go's drivers three times over (directly, through isotap
-// that is off, and through isotap that records) and lists every test whose outcome differs. The drivers
-// look at everything that a server says, so their suites witness that no client can tell.
+// Command driversuite runs the test suites of drivers and of the frameworks on them three times over (directly,
+// through isotap that is off, and through isotap that records) and lists every test whose outcome differs. The suites
+// look at everything that a server says, so they witness that no client can tell.
 //
 //	go run ./internal/driversuite [-driver mysql] [-server mysql://root@127.0.0.1:3306/] [-run REGEXP]
 //	go run ./internal/driversuite -driver pgx [-server postgres://postgres@127.0.0.1:5432/]
 //	go run ./internal/driversuite -driver pq -over tls
+//	go run ./internal/driversuite -driver django
+//	go run ./internal/driversuite -driver psycopg -source ~/src/psycopg
 //
 // Without -server it starts a throw-away MariaDB or PostgreSQL. The user needs every privilege: the suite's
-// database (gotest, pgx_test or pqgotest) is dropped and made anew for each run, on the MySQL family
-// local_infile is switched on, on PostgreSQL the roles of pgx's suite are made. The program exits with 1
+// database is dropped and made anew for each run, on the MySQL family local_infile is switched on, on PostgreSQL the
+// roles of pgx's suite are made. Suites of Go come from their modules, Django's and PostgreSQL's from Debian's source packages; those that
+// no package has are taken from a checkout. What else they need is installed by package name. The program exits with 1
 // when a test's outcome differs.
 //
-// drivers.go lists the suites, suite.go runs one, compare.go compares; mysql.go and postgresql.go have what
-// the suites need of a server.
+// drivers.go lists the suites, foreign.go those in other languages; suite.go runs one, of which gotests.go, python.go,
+// node.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need of a server.
 package main
 
 import (
@@ -21,6 +24,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -32,6 +36,7 @@ import (
 type settings struct {
 	driver  string
 	server  string
+	source  string
 	run     string
 	ways    string
 	over    string
@@ -43,7 +48,8 @@ func main() {
 	var s settings
 	flag.StringVar(&s.driver, "driver", "", "whose suite: "+strings.Join(driverNames(), ", ")+" (default: mysql, or with a PostgreSQL as -server pgx)")
 	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away one of the driver's family")
-	flag.StringVar(&s.run, "run", "", "run only the tests that match, as go test -run does")
+	flag.StringVar(&s.source, "source", "", "a checkout of the suite's repository; empty: the suite is had from a package manager")
+	flag.StringVar(&s.run, "run", "", "run only the tests that match: as go test -run, pytest -k, Django's labels, a part of a file's name")
 	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
 	flag.StringVar(&s.over, "over", string(tcp), "how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
 	flag.BoolVar(&s.verbose, "v", false, "print what differing tests say")
@@ -82,9 +88,9 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	su := suite{dir: dir, driver: d, host: h}
-	fmt.Fprintln(progress, "compiling the driver's tests ...")
-	if err := su.compile(ctx); err != nil {
-		return 0, err
+	fmt.Fprintln(progress, "preparing the suite ...")
+	if err := d.program.prepare(ctx, dir, s.source); err != nil {
+		return 0, fmt.Errorf("prepare the suite of %s: %w", d.name, err)
 	}
 	c := comparison{driver: d}
 	if c.engine, c.version, err = h.facts(ctx); err != nil {
@@ -93,9 +99,12 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	for _, w := range ways {
 		fmt.Fprintf(progress, "%s ...\n", w)
 		started := time.Now()
-		outcomes, err := su.run(ctx, w, su.everything(s.run))
+		outcomes, err := su.run(ctx, w, selection{pattern: s.run})
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", w, err)
+		}
+		if err := usable(outcomes); w == direct && err != nil {
+			return 0, err
 		}
 		c.add(w, outcomes, time.Since(started))
 	}
@@ -105,6 +114,20 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 		}
 	}
 	return c.print(out, s.verbose)
+}
+
+// usable returns an error if so many tests fail directly that the suite says nothing: something that it needs is missing.
+func usable(outcomes map[string]outcome) error {
+	var fails []string
+	for _, name := range slices.Sorted(maps.Keys(outcomes)) {
+		if outcomes[name].result == failed {
+			fails = append(fails, name)
+		}
+	}
+	if 2*len(fails) <= len(outcomes) {
+		return nil
+	}
+	return fmt.Errorf("%d of %d tests fail on the server itself; %s says:\n%s", len(fails), len(outcomes), fails[0], outcomes[fails[0]].said)
 }
 
 // A way is how the suite reaches the server.

@@ -78,13 +78,14 @@ func (h *mysqlHost) facts(ctx context.Context) (engine, version string, err erro
 	return facts.Engine, facts.Version, err
 }
 
-func (h *mysqlHost) renew(ctx context.Context) error {
+func (h *mysqlHost) renew(ctx context.Context, setUp []string) error {
 	conn, err := catalog.Connect(ctx, h.at)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	for _, sql := range []string{"DROP DATABASE IF EXISTS " + h.database, "CREATE DATABASE " + h.database, "SET GLOBAL local_infile = 1"} {
+	statements := []string{"DROP DATABASE IF EXISTS " + h.database, "CREATE DATABASE " + h.database, "SET GLOBAL local_infile = 1"}
+	for _, sql := range append(statements, setUp...) {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)
 		}

@@ -22,19 +22,34 @@ type postgresqlHost struct {
 	at        catalog.Target
 	database  string
 	over      road
+	args      []string          // of a throw-away server
 	authority *testdb.Authority // of the server's certificate; nil: it has none
 	stop      func() error
 }
 
 func openPostgreSQL(ctx context.Context, url, database string, over road) (host, error) {
-	h := &postgresqlHost{database: database, over: over, stop: func() error { return nil }}
-	var err error
+	return openPostgreSQLWith()(ctx, url, database, over)
+}
+
+// openPostgreSQLWith is openPostgreSQL, with options for the command line of a throw-away server.
+func openPostgreSQLWith(args ...string) func(ctx context.Context, url, database string, over road) (host, error) {
+	return func(ctx context.Context, url, database string, over road) (host, error) {
+		h := &postgresqlHost{database: database, over: over, args: args, stop: func() error { return nil }}
+		if err := h.open(ctx, url); err != nil {
+			return nil, errors.Join(err, h.stop())
+		}
+		return h, nil
+	}
+}
+
+// open finds the server at the URL, or starts one.
+func (h *postgresqlHost) open(ctx context.Context, url string) (err error) {
 	switch {
-	case !slices.Contains([]road{tcp, overTLS, socket}, over):
-		err = fmt.Errorf("-over: there is no %q: tcp, tls or socket", over)
+	case !slices.Contains([]road{tcp, overTLS, socket}, h.over):
+		err = fmt.Errorf("-over: there is no %q: tcp, tls or socket", h.over)
 	case url == "":
 		err = h.start(ctx)
-	case over != tcp:
+	case h.over != tcp:
 		err = errors.New("-over needs a throw-away server: leave -server out")
 	default:
 		h.at, err = catalog.ParseTarget(url)
@@ -42,17 +57,14 @@ func openPostgreSQL(ctx context.Context, url, database string, over road) (host,
 	if err == nil && (h.at.Family != catalog.PostgreSQL || url != "" && h.at.Network != "tcp") {
 		err = errors.New("-server: the suite needs a PostgreSQL over TCP: write postgres://postgres@127.0.0.1:5432/")
 	}
-	if err != nil {
-		return nil, errors.Join(err, h.stop())
-	}
-	h.at.Database = database
-	return h, nil
+	h.at.Database = h.database
+	return err
 }
 
 // start starts a throw-away server. Over TLS isotap shows clients the server's own certificate, so that logins
 // can be bound to it.
 func (h *postgresqlHost) start(ctx context.Context) (err error) {
-	options := testdb.PostgreSQLOptions{HBA: askForPasswords}
+	options := testdb.PostgreSQLOptions{Args: h.args, HBA: askForPasswords}
 	if h.over == overTLS {
 		if h.authority, err = testdb.NewAuthority(); err != nil {
 			return err
@@ -122,22 +134,25 @@ func (h *postgresqlHost) facts(ctx context.Context) (engine, version string, err
 	return "postgresql", version, err
 }
 
-// renew makes the database with the extensions, types and roles that the suites expect.
-func (h *postgresqlHost) renew(ctx context.Context) error {
-	setUp := []string{
+// pgxSetUp makes the extensions and types that the suites of pgx and pq expect.
+var pgxSetUp = []string{"CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)"}
+
+// renew makes the roles of pgx's suite, too.
+func (h *postgresqlHost) renew(ctx context.Context, setUp []string) error {
+	anew := []string{
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + h.database + "'",
 		"DROP DATABASE IF EXISTS " + h.database,
 		"CREATE DATABASE " + h.database,
 	}
 	for _, r := range roles {
 		name := pgx.Identifier{r.name}.Sanitize()
-		setUp = append(setUp, "SET password_encryption = '"+r.encryption+"'", "DROP ROLE IF EXISTS "+name,
+		anew = append(anew, "SET password_encryption = '"+r.encryption+"'", "DROP ROLE IF EXISTS "+name,
 			"CREATE ROLE "+name+" SUPERUSER LOGIN PASSWORD '"+rolePassword+"'")
 	}
-	if err := h.execute(ctx, "postgres", setUp...); err != nil {
+	if err := h.execute(ctx, "postgres", anew...); err != nil {
 		return err
 	}
-	return h.execute(ctx, h.database, "CREATE EXTENSION hstore", "CREATE EXTENSION ltree", "CREATE DOMAIN uint64 AS numeric(20,0)")
+	return h.execute(ctx, h.database, setUp...)
 }
 
 // execute runs statements in a database.
