@@ -353,6 +353,9 @@ type Plan struct {
 	// alone when it names any tables.
 	ChangesSchema bool
 	Changed       []TableName
+	// Change is what there is to be read again once the statement's transaction has ended; nil: perhaps anything. PostgreSQL
+	// only, where Changed is what the transaction itself may see otherwise until then.
+	Change *SchemaChange
 	// Substitutes says that Pieces give ROW_COUNT() and FOUND_ROWS() as values. They are for a text
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.

@@ -19,6 +19,21 @@ type TableName struct{ Schema, Table string }
 // Key returns what stands for the name in a [List]. No other name has the same.
 func (n TableName) Key() string { return string(ListOf(n.Schema, n.Table)) }
 
+// A SchemaChange is what a definition may have left otherwise than the [Schema] has it. PostgreSQL only.
+type SchemaChange struct {
+	// Made are the tables, views and functions that have a name since that they may not have had. One without a table's name
+	// stands for all of a schema.
+	Made []TableName
+	// Named are the statement's other names: of these, what is a relation or a function.
+	Named []TableName
+	// Indexes says that names may be those of indexes.
+	Indexes bool
+	// Cascades says that what depends on these may have changed, too.
+	Cascades bool
+	// Rewrites says that the rows may have come into other files; Empties, that this is all.
+	Rewrites, Empties bool
+}
+
 // A Table is what the rewriter must know of one table or view.
 type Table struct {
 	Name         string   // history.Row.Table: "schema.table"
@@ -41,7 +56,9 @@ type Table struct {
 
 	// What follows is PostgreSQL's.
 
-	OID uint32
+	// Unread says that nothing is known of the table: it was changed, and could not be read since.
+	Unread bool
+	OID    uint32
 	// Stored are all columns in the server's order, isotap's with them; nil where there are none of isotap's.
 	Stored []string
 	// Spelled is the table's name as the server reads it wherever it stands: "public"."item".

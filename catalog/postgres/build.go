@@ -1,26 +1,32 @@
 package postgres
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A builder makes the rewriter's tables of a reading.
+// A builder makes the rewriter's tables of a reading, each with what others make of it: where its rows are, what a statement
+// that names it fires.
 type builder struct {
 	*reading
 	children map[uint32][]uint32
 }
 
-// tables gives the reading's tables by name, each with what others make of it: where its rows are, what a
-// statement that names it fires.
-func (r *reading) tables() map[name]*rewrite.Table {
+func newBuilder(r *reading) *builder {
 	b := &builder{reading: r, children: map[uint32][]uint32{}}
-	for child, parents := range r.parents {
-		for _, parent := range parents {
+	for _, child := range slices.Sorted(maps.Keys(r.parents)) {
+		for _, parent := range r.parents[child] {
 			b.children[parent] = append(b.children[parent], child)
 		}
 	}
+	return b
+}
+
+// tables gives the reading's tables by name.
+func (r *reading) tables() map[name]*rewrite.Table {
+	b := newBuilder(r)
 	tables := make(map[name]*rewrite.Table, len(r.relations))
 	for oid, relation := range r.relations {
 		tables[relation.name] = b.table(oid, relation)

@@ -26,11 +26,19 @@ import (
 // condition does not count as one.
 type Cache struct {
 	conn    *Conn
-	mu      sync.Mutex      // taken by whoever replaces current
-	began   time.Time       // when the last reading of the whole catalog did
-	took    time.Duration   // how long it took
-	moved   map[string]bool // tables that were seen to be in another file than before, by history.Row.Table
+	mu      sync.Mutex    // taken by whoever reads, to replace current
+	began   time.Time     // when the whole catalog was last looked at
+	took    time.Duration // how long that took
+	failure error         // of the last reading of what is pending
+	failed  time.Time     // when that was
+
+	// marks is taken, behind mu, by whoever replaces current or pending. What is read stands in current before it is
+	// taken out of pending: they are looked at the other way round.
+	marks   sync.Mutex
+	moved   moving
 	current atomic.Pointer[snapshot]
+	pending atomic.Pointer[pending] // nil: nothing
+	changed atomic.Pointer[func()]
 }
 
 var _ sqlpostgres.Schema = (*Cache)(nil)
@@ -42,10 +50,12 @@ type name struct{ schema, table string }
 type snapshot struct {
 	epoch  uint64
 	read   *reading
+	graph  *graph // of read
 	tables map[name]*rewrite.Table
 	rights map[string]rights // by role
 	// exposes says that some tables have columns of isotap's.
 	exposes bool
+	since   difference // from the snapshot before
 }
 
 // Load reads the whole catalog of a database. The cache closes with [Cache.Close].
@@ -54,28 +64,50 @@ func Load(ctx context.Context, target catalog.Target, database string) (*Cache, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache{conn: conn, moved: map[string]bool{}}
-	c.current.Store(&snapshot{read: &reading{}})
+	c := &Cache{conn: conn, moved: moving{}}
+	c.current.Store(&snapshot{read: &reading{}, graph: newGraph(&reading{})})
 	if err := c.Reload(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
+// Changed has a function called whenever what was worked out from lookups may be outdated. It must not ask the cache.
+func (c *Cache) Changed(f func()) { c.changed.Store(&f) }
+
+func (c *Cache) tell() {
+	if f := c.changed.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// unread is what a table is that could not be read since it was touched.
+var unread = &rewrite.Table{Unread: true}
+
 // Table finds a table or view by the names that the catalog has; nil when there is none. It is
 // [rewrite.Schema]'s.
 func (c *Cache) Table(schema, table string) *rewrite.Table {
-	return c.current.Load().tables[name{schema, table}]
+	n := name{schema, table}
+	if c.settle(func(p *pending) bool { return p.touches(n) }) != nil {
+		return unread
+	}
+	return c.current.Load().tables[n]
 }
 
 // Functions says what the functions of a name are that the server does not bring along. It is
 // [sqlpostgres.Schema]'s.
 func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {
+	if c.settle(func(p *pending) bool { return p.calls(name) }) != nil {
+		return sqlpostgres.MixedFunction
+	}
 	return c.current.Load().read.functions[name]
 }
 
-// Exposes says whether any table or view has columns of isotap's. It is [sqlpostgres.Schema]'s.
-func (c *Cache) Exposes() bool { return c.current.Load().exposes }
+// Exposes says whether any table or view may have columns of isotap's. It is [sqlpostgres.Schema]'s.
+func (c *Cache) Exposes() bool {
+	p := c.pending.Load()
+	return p != nil && p.exposes || c.current.Load().exposes
+}
 
 // Epoch numbers the states of the catalog: it grows whenever a table or function looks different from before, or a
 // role may read others, so what was worked out from an earlier epoch may be outdated.
@@ -110,81 +142,241 @@ func (c *Cache) freshen(ctx context.Context) error {
 // reload needs c.mu.
 func (c *Cache) reload(ctx context.Context) error {
 	began := time.Now()
-	if err := c.readAnew(ctx); err != nil {
+	p := c.pending.Load()
+	next, err := c.readAnew(ctx)
+	if err != nil {
 		return err
 	}
+	c.replace(next, p)
 	c.began, c.took = began, time.Since(began)
 	return nil
 }
 
-// readAnew needs c.mu.
-func (c *Cache) readAnew(ctx context.Context) error {
+// readAnew gives what the catalog has come to be: the current snapshot where nothing has changed. It needs c.mu.
+func (c *Cache) readAnew(ctx context.Context) (next *snapshot, err error) {
 	old := c.current.Load()
 	roles, waiting := old.roles()
-	if old.read.fingerprint != "" && !waiting {
-		results, err := c.conn.read(ctx, query{text: readFingerprint})
+	if old.read.prints == nil || waiting {
+		read, err := readAll(ctx, c.conn, roles)
+		if err != nil {
+			return nil, err
+		}
+		return old.followedBy(read), nil
+	}
+	err = c.conn.transact(ctx, func(t *transaction) error {
+		results, err := t.ask(query{text: readFingerprint})
 		if err != nil {
 			return err
 		}
-		if results[0][0][0] == old.read.fingerprint {
-			return nil
+		if r := results[0][0]; (print{r[0], r[1]}) == total(old.read.prints) {
+			next = old
+			_, err := t.last()
+			return err
+		}
+		next, err = t.readChanges(old, roles)
+		return err
+	})
+	return next, err
+}
+
+// readChanges reads what has another print than before.
+func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, error) {
+	results, err := t.ask(query{text: readPrints})
+	if err != nil {
+		return nil, err
+	}
+	prints := printsOf(results[0])
+	var changed []uint32
+	what := scope{roles: roles}
+	for _, of := range []map[uint32]print{old.read.prints, prints} {
+		for oid := range of {
+			switch {
+			case prints[oid] == old.read.prints[oid]:
+			case oid == ofRoles:
+				what.allRights = true
+			case oid == ofFunctions:
+				what.allFunctions = true
+			case old.read.relations[oid] != nil:
+				changed = slices.AppendSeq(changed, maps.Keys(old.graph.affected(oid)))
+			default:
+				changed = append(changed, oid)
+			}
 		}
 	}
-	read, err := readAll(ctx, c.conn, roles)
+	slices.Sort(changed)
+	part, err := t.readScope(query{text: readTouched, args: []string{"{}", "{}", "{}", "{}", numbers(slices.Compact(changed))}}, &what)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.replace(read)
-	return nil
+	next := old.over(part, &what)
+	next.read.prints = prints
+	return next, nil
 }
 
 // Refresh reads some tables or views anew, which may be gone or new, with those that belong to them as
 // partitions or by inheritance. A name without a schema stands for the tables of that name in all schemas.
-func (c *Cache) Refresh(ctx context.Context, tables []rewrite.TableName) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old := c.current.Load()
-	roles, _ := old.roles()
-	read, err := readSome(ctx, c.conn, tables, old.read, roles)
-	if err != nil {
-		return err
-	}
-	c.replace(read.over(old.read, tables))
-	return nil
+func (c *Cache) Refresh(tables []rewrite.TableName) error {
+	c.touch([]rewrite.SchemaChange{{Made: tables}})
+	return c.settle(func(p *pending) bool { return p != nil })
 }
 
-// replace makes what was read the current snapshot. It needs c.mu.
-func (c *Cache) replace(read *reading) {
-	old := c.current.Load()
-	next := &snapshot{epoch: old.epoch, read: read, tables: read.tables(), rights: read.rights}
-	for _, t := range next.tables {
-		next.exposes = next.exposes || t.Exposed
+// A difference is what a snapshot has otherwise than the one before.
+type difference struct {
+	whole     bool // anything
+	tables    []name
+	functions []string
+	touched   map[uint32]bool // the relations that were read; nil: all
+}
+
+// any says whether there is any difference.
+func (d *difference) any() bool { return d.whole || len(d.tables) > 0 || len(d.functions) > 0 }
+
+// among says whether all that differs was pending.
+func (d *difference) among(p *pending) bool {
+	if p == nil || d.whole {
+		return !d.any() || p != nil && p.any
 	}
-	for oid, before := range old.read.relations {
-		if after := read.relations[oid]; after != nil && after.filenode != before.filenode {
-			c.note(next.tables[after.name])
+	return !slices.ContainsFunc(d.tables, func(n name) bool { return !p.touches(n) }) &&
+		!slices.ContainsFunc(d.functions, func(f string) bool { return !p.calls(f) })
+}
+
+// followedBy gives the snapshot of a reading of everything.
+func (old *snapshot) followedBy(read *reading) *snapshot {
+	next := &snapshot{read: read, graph: newGraph(read), tables: read.tables(), rights: read.rights}
+	next.since.whole = !reflect.DeepEqual(next.tables, old.tables) || !reflect.DeepEqual(next.rights, old.rights) || !maps.Equal(read.functions, old.read.functions)
+	return next.after(old)
+}
+
+// over gives the snapshot once some of it was read anew.
+func (old *snapshot) over(part *reading, what *scope) *snapshot {
+	touched := make(map[uint32]bool, len(what.relations))
+	for _, oid := range what.relations {
+		touched[oid] = true
+	}
+	read := part.over(old.read, touched, what)
+	next := &snapshot{read: read, graph: newGraph(read), tables: maps.Clone(old.tables), rights: maps.Clone(old.rights), since: difference{touched: touched}}
+	next.rebuild(old)
+	for role, r := range part.rights {
+		if next.rights[role] = r; !what.allRights {
+			next.rights[role] = r.over(old.rights[role], touched)
 		}
 	}
-	if !reflect.DeepEqual(next.tables, old.tables) || !reflect.DeepEqual(next.rights, old.rights) ||
-		!maps.Equal(read.functions, old.read.functions) {
-		next.epoch++
+	next.since.whole = what.allRights && !maps.EqualFunc(next.rights, old.rights, maps.Equal)
+	next.since.tables = append(next.since.tables, next.regranted(old)...)
+	if what.allFunctions {
+		what.functions = slices.Concat(slices.Collect(maps.Keys(read.functions)), slices.Collect(maps.Keys(old.read.functions)))
 	}
-	c.current.Store(next)
+	next.since.functions = slices.DeleteFunc(slices.Clone(what.functions), func(f string) bool { return read.functions[f] == old.read.functions[f] })
+	return next.after(old)
 }
 
-// note takes note that a table's rows are in another file than before. It needs c.mu.
-func (c *Cache) note(t *rewrite.Table) {
-	if t.Root != "" {
-		c.moved[t.Root] = true
+// rebuild makes the tables anew that were touched, and those that look different because of them.
+func (s *snapshot) rebuild(old *snapshot) {
+	rebuilt := map[uint32]bool{}
+	for oid := range s.since.touched {
+		if r := old.read.relations[oid]; r != nil {
+			delete(s.tables, r.name)
+			maps.Copy(rebuilt, old.graph.affected(oid))
+		}
+		maps.Copy(rebuilt, s.graph.affected(oid))
 	}
-	c.moved[t.Name] = true
+	for oid := range rebuilt {
+		r := s.read.relations[oid]
+		if r == nil {
+			continue
+		}
+		t := s.graph.table(oid, r)
+		if was := old.tables[r.name]; was != nil && reflect.DeepEqual(was, t) {
+			t = was
+		}
+		s.tables[r.name] = t
+	}
+	for oid := range rebuilt {
+		for _, read := range []*reading{old.read, s.read} {
+			if r := read.relations[oid]; r != nil && s.tables[r.name] != old.tables[r.name] {
+				s.since.tables = append(s.since.tables, r.name)
+			}
+		}
+	}
+}
+
+// regranted gives the tables touched that roles may do other things with.
+func (s *snapshot) regranted(old *snapshot) (tables []name) {
+	for oid := range s.since.touched {
+		r := s.read.relations[oid]
+		if r == nil {
+			continue
+		}
+		for role, known := range s.rights {
+			before, read := old.rights[role][oid]
+			if after, reads := known[oid]; before != after || read != reads {
+				tables = append(tables, r.name)
+			}
+		}
+	}
+	return tables
+}
+
+// after numbers the snapshot behind another one.
+func (s *snapshot) after(old *snapshot) *snapshot {
+	for _, t := range s.tables {
+		s.exposes = s.exposes || t.Exposed
+	}
+	if s.epoch = old.epoch; s.since.any() {
+		s.epoch++
+	}
+	return s
+}
+
+// replace makes a snapshot the current one, in which all has been read that was pending. It needs c.mu.
+func (c *Cache) replace(next *snapshot, p *pending) {
+	old := c.current.Load()
+	c.marks.Lock()
+	if next != old {
+		c.moved.compare(old, next, p)
+	}
+	c.current.Store(next)
+	c.pending.CompareAndSwap(p, nil)
+	c.marks.Unlock()
+	if next.epoch != old.epoch && !next.since.among(p) {
+		c.tell()
+	}
+}
+
+// A moving is a set of tables, by history.Row.Table, that were seen to be in another file than before.
+type moving map[string]bool
+
+// compare adds what is in another file, and what is gone that may have been.
+func (m moving) compare(old, next *snapshot, p *pending) {
+	touched := maps.Keys(next.since.touched)
+	if next.since.touched == nil {
+		touched = maps.Keys(old.read.relations)
+	}
+	for oid := range touched {
+		before, after := old.read.relations[oid], next.read.relations[oid]
+		switch {
+		case before == nil:
+		case after != nil && after.filenode != before.filenode:
+			m.note(next.tables[after.name])
+		case after == nil && p != nil && p.rewrites[oid]:
+			m.note(old.tables[before.name])
+		}
+	}
+}
+
+// note adds a table.
+func (m moving) note(t *rewrite.Table) {
+	if t.Root != "" {
+		m[t.Root] = true
+	}
+	m[t.Name] = true
 }
 
 // Rewritten gives the tables, by history.Row.Table, that were written anew as a whole between two readings:
 // places in them are those of other versions since.
 func (c *Cache) Rewritten() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.marks.Lock()
+	defer c.marks.Unlock()
 	return slices.Sorted(maps.Keys(c.moved))
 }
 

@@ -65,7 +65,7 @@ func TestReloadAndRefreshSeeEachChangeOfTheSchema(t *testing.T) {
 		for _, n := range s.tables {
 			names = append(names, rewrite.TableName{Schema: []string{"public", ""}[i%2], Table: n})
 		}
-		if err := refreshed.Refresh(t.Context(), names); err != nil {
+		if err := refreshed.Refresh(names); err != nil {
 			t.Fatal(err)
 		}
 		anew := load(t, database)
@@ -130,7 +130,7 @@ func TestChangesOfATransactionThatIsOpenAreNotSeen(t *testing.T) {
 	}
 	// The table is locked against everybody: reading the catalog waits for nobody all the same.
 	reload(t, c)
-	if err := c.Refresh(t.Context(), []rewrite.TableName{{Schema: "public", Table: "plain"}}); err != nil {
+	if err := c.Refresh([]rewrite.TableName{{Schema: "public", Table: "plain"}}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(table(t, c, "plain").Columns); n != 1 {

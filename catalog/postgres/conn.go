@@ -29,9 +29,11 @@ type Conn struct {
 	target catalog.Target
 	config *pgconn.Config
 
-	mu    sync.Mutex
-	pg    *pgconn.PgConn // nil while not connected
-	leave *time.Timer    // closes pg; nil while not connected
+	mu       sync.Mutex
+	pg       *pgconn.PgConn    // nil while not connected
+	leave    *time.Timer       // closes pg; nil while not connected
+	prepared map[string]string // the names of queries that were prepared on pg
+	prepares bool              // the server keeps what is prepared
 }
 
 // NewConn gives the way to a database with the target's login. It does not connect yet. An empty name means
@@ -51,7 +53,7 @@ func NewConn(target catalog.Target, database string) (*Conn, error) {
 	// Settings of the environment's are for its programs' sessions.
 	config.RuntimeParams = map[string]string{"application_name": "isotap", "client_encoding": "UTF8"}
 	config.ConnectTimeout = connectTimeout
-	return &Conn{target: target, config: config}, nil
+	return &Conn{target: target, config: config, prepares: true}, nil
 }
 
 // cause is what the library found wrong with an address. It quotes the address before that, which it may fail
@@ -71,6 +73,7 @@ func (c *Conn) Target() catalog.Target { return c.target }
 type query struct {
 	text string
 	args []string
+	once bool // it will not come again
 }
 
 // A row of a result as text, empty for NULL.
@@ -82,28 +85,22 @@ func (r row) oid(i int) uint32 {
 }
 
 // begin begins a transaction that sees one state of the catalog. It waits neither long nor for anybody's
-// lock, and names are the system's whatever the login's settings say.
+// lock, names are the system's whatever the login's settings say, and a query is planned once, whatever it is asked with.
 var begin = []query{
 	{text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
-	{text: "SET LOCAL statement_timeout = '30s'"},
-	{text: "SET LOCAL lock_timeout = '1s'"},
-	{text: "SET LOCAL search_path = pg_catalog, pg_temp"},
-	{text: "SET LOCAL jit = off"},
+	{text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
+		"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), pg_catalog.set_config('jit', 'off', true), " +
+		"pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)"},
 }
 
 // read runs queries in one transaction and gives their rows. When the server turns out to have closed the
 // connection, it connects anew and asks again. An error of the server's own is a *pgconn.PgError.
-func (c *Conn) read(ctx context.Context, queries ...query) ([][]row, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	again := c.pg != nil
-	for {
-		results, err := c.transact(ctx, queries)
-		if err == nil || !again || c.pg != nil || ctx.Err() != nil {
-			return results, err
-		}
-		again = false
-	}
+func (c *Conn) read(ctx context.Context, queries ...query) (rows [][]row, err error) {
+	err = c.transact(ctx, func(t *transaction) error {
+		rows, err = t.last(queries...)
+		return err
+	})
+	return rows, err
 }
 
 // Ping has the server answer.
@@ -112,38 +109,115 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// transact needs c.mu. After an error c.pg is nil.
-func (c *Conn) transact(ctx context.Context, queries []query) ([][]row, error) {
+// transact does work in one transaction, whose last questions are asked by [transaction.last]. It may do it twice: when the
+// server turns out to have closed the connection, or keeps no prepared statements.
+func (c *Conn) transact(ctx context.Context, work func(*transaction) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := c.pg != nil
+	for {
+		err := c.try(ctx, work)
+		keepsNone := c.losesPrepared(err)
+		if err == nil || !(again || keepsNone) || c.pg != nil || ctx.Err() != nil {
+			return err
+		}
+		again = false
+	}
+}
+
+// try needs c.mu. After an error c.pg is nil.
+func (c *Conn) try(ctx context.Context, work func(*transaction) error) error {
 	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	if err := work(&transaction{ctx: ctx, conn: c, unsent: begin}); err != nil {
+		c.close()
+		return fmt.Errorf("reading the catalog of %s: %w", c.target, err)
+	}
+	c.leave.Reset(linger)
+	return nil
+}
+
+// losesPrepared says whether an error is about a prepared statement that is not there, or was: a pooler before the server has
+// another connection for each transaction. From then on none are prepared. It needs c.mu.
+func (c *Conn) losesPrepared(err error) bool {
+	const noSuchStatement, suchStatement = "26000", "42P05"
+	var e *pgconn.PgError
+	if c.prepares && errors.As(err, &e) && (e.Code == noSuchStatement || e.Code == suchStatement) {
+		c.prepares = false
+		return true
+	}
+	return false
+}
+
+// A transaction is one that reads.
+type transaction struct {
+	ctx    context.Context
+	conn   *Conn
+	unsent []query // that go before the next ones
+}
+
+// ask runs queries and gives their rows.
+func (t *transaction) ask(queries ...query) ([][]row, error) {
+	sent := append(slices.Clip(t.unsent), queries...)
+	results, err := t.conn.exchange(t.ctx, sent)
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if c.pg != nil {
-			c.leave.Reset(linger)
-		}
-	}()
-	var batch pgconn.Batch
-	for _, q := range begin {
-		batch.ExecParams(q.text, nil, nil, nil, nil)
+	rows := make([][]row, len(queries))
+	for i := range queries {
+		rows[i] = texts(results[len(t.unsent)+i])
 	}
+	t.unsent = nil
+	return rows, nil
+}
+
+// last is ask with the transaction's end.
+func (t *transaction) last(queries ...query) ([][]row, error) {
+	rows, err := t.ask(append(slices.Clip(queries), query{text: "COMMIT"})...)
+	if err != nil {
+		return nil, err
+	}
+	return rows[:len(queries)], nil
+}
+
+// exchange sends queries at once. Those that come again are prepared: the server takes longer to plan them than to answer.
+// It needs c.mu.
+func (c *Conn) exchange(ctx context.Context, queries []query) ([]*pgconn.Result, error) {
+	p := c.pg.StartPipeline(ctx)
+	var results []*pgconn.Result
 	for _, q := range queries {
 		args := make([][]byte, len(q.args))
 		for i, a := range q.args {
 			args[i] = []byte(a)
 		}
-		batch.ExecParams(q.text, args, nil, nil, nil)
+		name, there := c.prepared[q.text]
+		switch {
+		case !c.prepares || q.once:
+			p.SendQueryParams(q.text, args, nil, nil, nil)
+			continue
+		case !there:
+			name = "isotap_catalog_" + strconv.Itoa(len(c.prepared))
+			c.prepared[q.text] = name
+			p.SendPrepare(name, q.text, nil)
+		}
+		p.SendQueryPrepared(name, args, nil, nil)
 	}
-	batch.ExecParams("COMMIT", nil, nil, nil, nil)
-	results, err := c.pg.ExecBatch(ctx, &batch).ReadAll()
-	if err != nil {
-		c.close()
-		return nil, fmt.Errorf("reading the catalog of %s: %w", c.target, err)
+	err := p.Sync()
+	for err == nil {
+		var got any
+		if got, err = p.GetResults(); err != nil {
+			break
+		}
+		switch got := got.(type) {
+		case *pgconn.ResultReader:
+			r := got.Read()
+			results, err = append(results, r), r.Err
+		case *pgconn.PipelineSync:
+			return results, p.Close()
+		}
 	}
-	rows := make([][]row, len(queries))
-	for i := range queries {
-		rows[i] = texts(results[len(begin)+i])
-	}
-	return rows, nil
+	return nil, errors.Join(err, p.Close())
 }
 
 func texts(r *pgconn.Result) []row {
@@ -169,7 +243,7 @@ func (c *Conn) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, reason(err))
 	}
-	c.pg = pg
+	c.pg, c.prepared = pg, make(map[string]string)
 	c.leave = time.AfterFunc(linger, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

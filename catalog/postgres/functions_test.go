@@ -38,7 +38,7 @@ CREATE FUNCTION "Other".mingled(text) RETURNS int LANGUAGE sql AS 'SELECT 1'
 	epochs := [2]uint64{reloaded.Epoch(), refreshed.Epoch()}
 	run(t, db, "CREATE AGGREGATE plain(float8) (SFUNC = float8pl, STYPE = float8);\nDROP FUNCTION \"Other\".mingled(text)")
 	reload(t, reloaded)
-	if err := refreshed.Refresh(t.Context(), []rewrite.TableName{{Table: "plain"}}); err != nil {
+	if err := refreshed.Refresh([]rewrite.TableName{{Table: "plain"}, {Schema: "Other", Table: "mingled"}}); err != nil {
 		t.Fatal(err)
 	}
 	holds(map[string]sqlpostgres.FunctionKind{"plain": sqlpostgres.MixedFunction, "mingled": sqlpostgres.AggregateFunction})

@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"context"
-	"iter"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +26,7 @@ type relation struct {
 	unique             []unique
 	filenode           uint32  // of the file that holds its rows; 0: none does
 	query              *stored // of a view
+	typed              bool    // it has columns of types that the server does not bring along
 	// stored are the names of all columns, and ours the defaults of those that are isotap's.
 	stored []string
 	ours   map[string]string
@@ -64,74 +65,94 @@ func (a actions) or(b actions) actions {
 	return a
 }
 
-// A reading is the catalog's tables and views, or some of them, and how all of them are related.
+// A reading is the catalog's tables and views, or some of them, and how these are related to others.
 type reading struct {
 	relations map[uint32]*relation
 	parents   map[uint32][]uint32
 	// actions are what foreign keys do to other tables' rows when a row of this one is written.
-	actions     map[uint32]actions
-	fingerprint string
-	rights      map[string]rights // of the roles asked about
-	functions   map[string]sqlpostgres.FunctionKind
+	actions    map[uint32]actions
+	references map[reference]bool
+	// prints are those of versions, by relation: what differs from them was changed since.
+	prints    map[uint32]print
+	rights    map[string]rights // of the roles asked about
+	functions map[string]sqlpostgres.FunctionKind
+}
+
+// A reference is that of a foreign key, from a table to another.
+type reference struct{ from, to uint32 }
+
+// A scope is what is read of the catalog: all of it, or what belongs to some relations and functions.
+type scope struct {
+	all                     bool
+	relations               []uint32
+	functions               []string
+	roles                   []string // whose rights are read
+	allRights, allFunctions bool
 }
 
 // readAll asks for everything, and what the roles may do.
-func readAll(ctx context.Context, c *Conn, roles []string) (*reading, error) {
-	return readWhere(ctx, c, "true", nil, roles, query{text: readFingerprint})
-}
-
-// readSome asks for the named tables and views, those that belong to them and those that had their names in
-// before, and what the roles may do. It gives no fingerprint: other tables may have changed.
-func readSome(ctx context.Context, c *Conn, tables []rewrite.TableName, before *reading, roles []string) (*reading, error) {
-	var schemas, names, oids []string
-	for _, t := range tables {
-		schemas, names = append(schemas, t.Schema), append(names, t.Table)
-	}
-	for oid := range before.named(tables) {
-		oids = append(oids, strconv.FormatUint(uint64(oid), 10))
-	}
-	return readWhere(ctx, c, named, []string{array(schemas), array(names), array(oids)}, roles)
-}
-
-// named gives the relations that have one of the names; one without a schema is a name in every schema.
-func (r *reading) named(tables []rewrite.TableName) iter.Seq2[uint32, *relation] {
-	wanted := make(map[name]bool, len(tables))
-	for _, t := range tables {
-		wanted[name{t.Schema, t.Table}] = true
-	}
-	return func(yield func(uint32, *relation) bool) {
-		for oid, relation := range r.relations {
-			if (wanted[relation.name] || wanted[name{table: relation.name.table}]) && !yield(oid, relation) {
-				return
-			}
+func readAll(ctx context.Context, c *Conn, roles []string) (r *reading, err error) {
+	err = c.transact(ctx, func(t *transaction) error {
+		queries := scope{all: true, roles: roles}.queries()
+		results, err := t.last(append(queries, query{text: readPrints})...)
+		if err != nil {
+			return err
 		}
-	}
+		r = readingOf(results, roles)
+		r.prints = printsOf(results[len(queries)])
+		return nil
+	})
+	return r, err
 }
 
-// readWhere asks for what meets the condition on pg_class c, and last for a fingerprint if it is to.
-func readWhere(ctx context.Context, c *Conn, condition string, args []string, roles []string, fingerprint ...query) (*reading, error) {
-	r := &reading{relations: map[uint32]*relation{}, parents: map[uint32][]uint32{}, actions: map[uint32]actions{}}
-	parts := []struct {
-		query string
-		add   func(*relation, row)
-	}{
-		{readColumns, addColumn},
-		{readIndexes, addIndexPart},
-		{readTriggers, addTrigger},
-		{readRules, func(r *relation, _ row) { r.table.Rules = true }},
-		{readViews, func(r *relation, row row) { r.query = storedOf(row[1]) }},
+// queries are those that [readingOf] makes a reading of.
+func (s scope) queries() []query {
+	oids := numbers(s.relations)
+	of := func(text, condition string, args ...string) query {
+		if s.all || s.allFunctions && condition == someFunctions {
+			return query{text: strings.Replace(text, "%s", "true", 1)}
+		}
+		return query{text: strings.Replace(text, "%s", condition, 1), args: args}
 	}
-	of := func(text string) query { return query{strings.Replace(text, "%s", condition, 1), args} }
-	queries := []query{of(readRelations)}
+	queries := []query{of(readRelations, some, oids)}
 	for _, p := range parts {
-		queries = append(queries, of(p.query))
+		queries = append(queries, of(p.query, some, oids))
 	}
-	queries = append(queries, query{text: readParents}, query{text: readActions}, query{readRights, []string{array(roles)}}, query{text: readFunctions})
-	queries = append(queries, fingerprint...)
-	results, err := c.read(ctx, queries...)
-	if err != nil {
-		return nil, err
+	references := of(readReferences, "("+someReferring+" OR "+someReferred+")", oids)
+	return append(queries, of(readParents, someParents, oids), of(readActions, someReferred, oids), references, s.rights(), of(readFunctions, someFunctions, array(s.functions)))
+}
+
+// rights is the query about what the roles may do.
+func (s scope) rights() query {
+	if s.all || s.allRights {
+		return query{text: strings.Replace(readRights, "%s", "true", 1), args: []string{array(s.roles)}}
 	}
+	return query{text: strings.Replace(readRights, "%s", someRights, 1), args: []string{array(s.roles), numbers(s.relations)}}
+}
+
+// numbers gives oids as an array's literal.
+func numbers(oids []uint32) string {
+	texts := make([]string, len(oids))
+	for i, oid := range oids {
+		texts[i] = strconv.FormatUint(uint64(oid), 10)
+	}
+	return "{" + strings.Join(texts, ",") + "}"
+}
+
+// parts are the queries about what belongs to a relation, and what becomes of their rows.
+var parts = []struct {
+	query string
+	add   func(*relation, row)
+}{
+	{readColumns, addColumn},
+	{readIndexes, addIndexPart},
+	{readTriggers, addTrigger},
+	{readRules, func(r *relation, _ row) { r.table.Rules = true }},
+	{readViews, func(r *relation, row row) { r.query = storedOf(row[1]) }},
+}
+
+func readingOf(results [][]row, roles []string) *reading {
+	r := &reading{relations: map[uint32]*relation{}, parents: map[uint32][]uint32{}, actions: map[uint32]actions{}, references: map[reference]bool{}}
 	for _, row := range results[0] {
 		r.addRelation(row)
 	}
@@ -145,11 +166,37 @@ func readWhere(ctx context.Context, c *Conn, condition string, args []string, ro
 	}
 	results = results[len(parts):]
 	r.relate(results[0], results[1])
-	r.rights, r.functions = rightsOf(roles, results[2]), functionsOf(results[3])
-	if len(fingerprint) > 0 {
-		r.fingerprint = results[4][0][0]
+	for _, row := range results[2] {
+		r.references[reference{row.oid(0), row.oid(1)}] = true
 	}
-	return r, nil
+	r.rights, r.functions = rightsOf(roles, results[3]), functionsOf(results[4])
+	return r
+}
+
+// A print is a sum over the rows that versions has of something.
+type print struct{ rows, sum string }
+
+func printsOf(rows []row) map[uint32]print {
+	of := make(map[uint32]print, len(rows))
+	for _, r := range rows {
+		of[r.oid(0)] = print{r[1], r[2]}
+	}
+	return of
+}
+
+// total is the print of everything.
+func total(prints map[uint32]print) print {
+	var rows, sum, n big.Int
+	add := func(to *big.Int, text string) {
+		if _, ok := n.SetString(text, 10); ok {
+			to.Add(to, &n)
+		}
+	}
+	for _, p := range prints {
+		add(&rows, p.rows)
+		add(&sum, p.sum)
+	}
+	return print{rows.String(), sum.String()}
 }
 
 func (r *reading) addRelation(row row) {
@@ -194,6 +241,7 @@ func addColumn(r *relation, row row) {
 	number, _ := strconv.Atoi(row[7]) // the server's number
 	r.numbers = append(r.numbers, number)
 	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")
+	r.typed = r.typed || row[11] == "t"
 	r.table.Columns = append(r.table.Columns, rewrite.Column{
 		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t", Custom: row[11] == "t"})
 }
@@ -228,12 +276,27 @@ func addTrigger(r *relation, row row) {
 	}
 }
 
-// over gives what is known when r was read anew of the tables, and the rest of before.
-func (r *reading) over(before *reading, tables []rewrite.TableName) *reading {
-	next := &reading{relations: maps.Clone(before.relations), parents: r.parents, actions: r.actions, rights: r.rights, functions: r.functions}
-	for oid := range before.named(tables) {
+// over gives what is known when r was read anew: of the relations touched, and of functions; the rest is that of before.
+func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *reading {
+	next := &reading{relations: maps.Clone(before.relations), parents: maps.Clone(before.parents), actions: maps.Clone(before.actions),
+		references: maps.Clone(before.references), prints: before.prints}
+	for oid := range touched {
 		delete(next.relations, oid)
+		delete(next.parents, oid)
+		delete(next.actions, oid)
 	}
+	maps.DeleteFunc(next.references, func(f reference, _ bool) bool { return touched[f.from] || touched[f.to] })
 	maps.Copy(next.relations, r.relations)
+	maps.Copy(next.parents, r.parents)
+	maps.Copy(next.actions, r.actions)
+	maps.Copy(next.references, r.references)
+	next.functions = r.functions
+	if !what.allFunctions {
+		next.functions = maps.Clone(before.functions)
+		for _, name := range what.functions {
+			delete(next.functions, name)
+		}
+		maps.Copy(next.functions, r.functions)
+	}
 	return next
 }

@@ -9,18 +9,23 @@ const kinds = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 // session's own; no other session reaches them.
 const observed = kinds + ` AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')`
 
-// named is the condition on pg_class c for the tables whose schemas and names $1 and $2 list, and for what
-// belongs to them as partitions or by inheritance. No schema means any. $3 lists the oids that had these names
-// before: they may have others.
-const named = `c.oid = ANY (ARRAY(
-	WITH RECURSIVE family AS (
-		SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-		JOIN unnest($1::text[], $2::text[]) AS wanted (schema, name) ON wanted.schema IN (n.nspname, '') AND wanted.name = c.relname
-		UNION
-		SELECT unnest($3::oid[])
+// some is the condition on pg_class c for the relations whose oids $1 lists.
+const some = `c.oid = ANY ($1::oid[])`
+
+// readTouched gives the oids of the relations that have one of the names that $1 (schemas) and $2 list, one of the names of
+// $3 in any schema, or are in one of the schemas $4; of those that $5 lists; and of what belongs to all these as partitions or
+// by inheritance. Last come the tables that foreign keys of these refer to.
+const readTouched = `WITH RECURSIVE family AS (
+		(SELECT c.oid FROM unnest($1::text[], $2::text[]) AS w (schema, name) JOIN pg_namespace n ON n.nspname = w.schema::name
+			JOIN pg_class c ON c.relname = w.name::name AND c.relnamespace = n.oid
+		UNION SELECT c.oid FROM unnest($3::text[]) AS w (name) JOIN pg_class c ON c.relname = w.name::name
+		UNION SELECT c.oid FROM pg_class c WHERE cardinality($4::text[]) > 0
+			AND c.relnamespace = ANY (ARRAY(SELECT n.oid FROM pg_namespace n WHERE n.nspname = ANY ($4::text[]::name[])))
+		UNION SELECT unnest($5::oid[]))
 		UNION
 		SELECT i.inhrelid FROM pg_inherits i JOIN family ON family.oid = i.inhparent)
-	SELECT oid FROM family))`
+	SELECT oid FROM family
+	UNION SELECT k.confrelid FROM pg_constraint k JOIN family ON k.conrelid = family.oid WHERE k.contype = 'f'`
 
 // isIsotaps is the condition on pg_attribute a for columns that have the names of isotap's.
 const isIsotaps = `a.attname IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WListColumn + `')`
@@ -32,18 +37,21 @@ const (
 			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap'), c.relpersistence
 		FROM pg_class c LEFT JOIN pg_am am ON am.oid = c.relam AND c.relkind IN ('r', 'm') JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND %s`
 	// A domain's values travel as those of the type beneath it.
-	readColumns = `WITH RECURSIVE base AS (
-			SELECT oid, oid AS type FROM pg_type WHERE typtype <> 'd'
-			UNION ALL
-			SELECT d.oid, base.type FROM pg_type d JOIN base ON d.typtype = 'd' AND d.typbasetype = base.oid)
-		SELECT c.oid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
+	readColumns = `SELECT c.oid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
 			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum,
 			t.typtype = 'e', coalesce(l.collisdeterministic, true),
 			CASE WHEN ` + isIsotaps + ` AND a.attgenerated = '' THEN
 				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END,
 			a.atttypid <> t.oid OR t.typtype <> 'e' AND (t.oid >= 16384 OR t.typtype = 'c')
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		JOIN base ON base.oid = a.atttypid JOIN pg_type t ON t.oid = base.type JOIN pg_namespace tn ON tn.oid = t.typnamespace
+		JOIN pg_type d ON d.oid = a.atttypid
+		JOIN pg_type t ON t.oid = CASE WHEN d.typtype <> 'd' THEN d.oid ELSE (
+			WITH RECURSIVE beneath AS (
+				SELECT d.typbasetype AS oid
+				UNION ALL
+				SELECT u.typbasetype FROM beneath JOIN pg_type u ON u.oid = beneath.oid AND u.typtype = 'd')
+			SELECT u.oid FROM beneath JOIN pg_type u ON u.oid = beneath.oid AND u.typtype <> 'd') END
+		JOIN pg_namespace tn ON tn.oid = t.typnamespace
 		LEFT JOIN pg_collation l ON l.oid = a.attcollation
 		WHERE ` + observed + ` AND a.attnum > 0 AND NOT a.attisdropped AND %s ORDER BY c.oid, a.attnum`
 	// Operator classes that are their types' own take for equal what = does.
@@ -70,34 +78,59 @@ const (
 		WHERE ` + observed + ` AND c.relkind = 'v' AND r.rulename = '_RETURN' AND %s`
 	// An aggregate with a sort operator may be answered from an end of an index.
 	readFunctions = `SELECT p.proname, CASE WHEN NOT bool_or(p.prokind = 'a') THEN 'f' WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
-		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 GROUP BY p.proname`
-	readParents = `SELECT inhrelid, inhparent FROM pg_inherits ORDER BY inhrelid, inhseqno`
+		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 AND %s GROUP BY p.proname`
+	readParents = `SELECT c.inhrelid, c.inhparent FROM pg_inherits c WHERE %s ORDER BY c.inhrelid, c.inhseqno`
 	// What a generated column is changes with any other.
 	readActions = `SELECT k.confrelid, CASE WHEN a.attgenerated = '' THEN a.attname ELSE '' END,
 			bool_or(k.confupdtype IN ('c', 'n', 'd')), bool_or(k.confdeltype IN ('c', 'n', 'd'))
 		FROM pg_constraint k JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey)
-		WHERE k.contype = 'f' AND (k.confupdtype IN ('c', 'n', 'd') OR k.confdeltype IN ('c', 'n', 'd')) GROUP BY 1, 2 ORDER BY 1, 2`
+		WHERE k.contype = 'f' AND (k.confupdtype IN ('c', 'n', 'd') OR k.confdeltype IN ('c', 'n', 'd')) AND %s GROUP BY 1, 2 ORDER BY 1, 2`
+	readReferences = `SELECT k.conrelid, k.confrelid FROM pg_constraint k WHERE k.contype = 'f' AND %s`
 )
 
-// readFingerprint gives a text that differs whenever a reading would. A row of a system catalog that changed
-// has another xmin; what vacuuming and analysing note in one, they write in place. Of this the number of a table's
-// rows matters where it is large, by its magnitude.
-const readFingerprint = `WITH observed AS (
-		SELECT c.oid, c.xmin, c.reltuples FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `),
-	versions (kind, oid, xmin) AS (
-		SELECT 1, oid, xmin FROM observed
-		UNION ALL SELECT 2, o.oid, a.xmin FROM pg_attribute a JOIN observed o ON o.oid = a.attrelid WHERE a.attnum > 0
-		UNION ALL SELECT 3, o.oid, i.xmin FROM pg_index i JOIN observed o ON o.oid = i.indrelid
-		UNION ALL SELECT 4, t.oid, t.xmin FROM pg_trigger t
-		UNION ALL SELECT 5, r.oid, r.xmin FROM pg_rewrite r WHERE r.oid >= 16384
-		UNION ALL SELECT 6, inhrelid, xmin FROM pg_inherits
-		UNION ALL SELECT 7, oid, xmin FROM pg_constraint WHERE oid >= 16384
-		UNION ALL SELECT 8, oid, xmin FROM pg_namespace WHERE nspname NOT LIKE 'pg\_%temp\_%'
-		UNION ALL SELECT 9, member, xmin FROM pg_auth_members
-		UNION ALL SELECT 10, oid, xmin FROM pg_proc WHERE oid >= 16384
-		UNION ALL SELECT 11, oid, length(reltuples::bigint::text)::text::xid FROM observed WHERE reltuples >= 10000)
-	SELECT (SELECT count(*) || ' ' || sum(hashtextextended(xmin::text, kind * 4294967296 + oid::bigint)) FROM versions) || ' ' ||
-		(SELECT count(*) || ' ' || coalesce(sum(hashtextextended(rolname || rolsuper || rolinherit || rolbypassrls, oid::bigint)), 0) FROM pg_roles)`
+// The conditions of queries that have no pg_class c, for the relations whose oids $1 lists. pg_constraint has no index on
+// confrelid, but a foreign key depends on the columns that it refers to.
+const (
+	someParents   = `c.inhrelid = ANY ($1::oid[])`
+	someReferred  = `k.oid = ANY (ARRAY(SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY ($1::oid[]) AND d.classid = 'pg_constraint'::regclass))`
+	someReferring = `k.conrelid = ANY ($1::oid[])`
+	someFunctions = `p.proname = ANY ($1::text[]::name[])`
+	someRights    = `c.oid = ANY ($2::oid[])`
+)
+
+// versions relates each relation that a reading rests on (rel) to the rows of the system catalogs that tell of it. A row of
+// these that changed has another xmin; what vacuuming and analysing note in one, they write in place. Of this the number of a
+// table's rows matters where it is large, by its magnitude. What roles may do is under ofRoles, functions under ofFunctions.
+const versions = `WITH observed AS (
+		SELECT c.oid, c.xmin, c.reltuples, n.oid AS schema, n.xmin AS schemas FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `),
+	versions (rel, kind, oid, was) AS (
+		SELECT oid, 1, oid, xmin::text FROM observed
+		UNION ALL SELECT o.oid, 2, o.oid, a.xmin::text FROM pg_attribute a JOIN observed o ON o.oid = a.attrelid WHERE a.attnum > 0
+		UNION ALL SELECT o.oid, 3, o.oid, i.xmin::text FROM pg_index i JOIN observed o ON o.oid = i.indrelid
+		UNION ALL SELECT t.tgrelid, 4, t.oid, t.xmin::text FROM pg_trigger t
+		UNION ALL SELECT r.ev_class, 5, r.oid, r.xmin::text FROM pg_rewrite r WHERE r.oid >= 16384
+		UNION ALL SELECT inhrelid, 6, inhrelid, xmin::text FROM pg_inherits
+		UNION ALL SELECT conrelid, 7, oid, xmin::text FROM pg_constraint WHERE oid >= 16384 AND conrelid <> 0
+		UNION ALL SELECT confrelid, 8, oid, xmin::text FROM pg_constraint WHERE oid >= 16384 AND confrelid <> 0
+		UNION ALL SELECT oid, 9, schema, schemas::text FROM observed
+		UNION ALL SELECT oid, 10, oid, length(reltuples::bigint::text)::text FROM observed WHERE reltuples >= 10000
+		UNION ALL SELECT 0, 11, member, xmin::text FROM pg_auth_members
+		UNION ALL SELECT 0, 12, oid, rolname || rolsuper || rolinherit || rolbypassrls FROM pg_roles
+		UNION ALL SELECT 1, 13, oid, xmin::text FROM pg_proc WHERE oid >= 16384)
+	SELECT `
+
+// What in versions belongs to no relation.
+const (
+	ofRoles     = 0
+	ofFunctions = 1
+)
+
+const (
+	count = `count(*), sum(hashtextextended(was, kind * 4294967296 + oid::bigint)) FROM versions`
+	// readFingerprint gives what differs whenever a reading would, readPrints the same of each relation: the sums of these.
+	readFingerprint = versions + count
+	readPrints      = versions + `rel, ` + count + ` GROUP BY rel`
+)
 
 // readRights gives the tables that the roles of $1 may read every column of, by their full names and without row
 // security between: its rules are those of check_enable_rls in the server's source. Last it says whether the role may write
@@ -105,5 +138,5 @@ const readFingerprint = `WITH observed AS (
 const readRights = `SELECT r.rolname, c.oid, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
 		AND a.attname = '` + rewrite.WListColumn + `' AND has_column_privilege(r.oid, c.oid, a.attnum, 'UPDATE'))
 	FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE r.rolname = ANY ($1::text[]) AND ` + observed + ` AND has_table_privilege(r.oid, c.oid, 'SELECT') AND has_schema_privilege(r.oid, n.oid, 'USAGE')
+	WHERE r.rolname = ANY ($1::text[]) AND ` + observed + ` AND has_table_privilege(r.oid, c.oid, 'SELECT') AND %s AND has_schema_privilege(r.oid, n.oid, 'USAGE')
 	AND (NOT c.relrowsecurity OR r.rolsuper OR r.rolbypassrls OR NOT c.relforcerowsecurity AND pg_has_role(r.oid, c.relowner, 'USAGE'))`

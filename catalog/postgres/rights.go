@@ -23,6 +23,19 @@ func rightsOf(roles []string, rows []row) map[string]rights {
 	return of
 }
 
+// over gives what is known when r was read anew of the relations touched. What the server was not to be asked stays so.
+func (r rights) over(before rights, touched map[uint32]bool) rights {
+	if before == nil {
+		return nil
+	}
+	next := maps.Clone(before)
+	for oid := range touched {
+		delete(next, oid)
+	}
+	maps.Copy(next, r)
+	return next
+}
+
 // maxRoles bounds the roles whose rights are kept.
 const maxRoles = 1000
 
@@ -64,9 +77,11 @@ func (c *Cache) ask(role string) rights {
 	defer cancel()
 	// A role without an answer is asked about when the catalog is read next, and makes a new epoch then.
 	var known rights
-	if results, err := c.conn.read(ctx, query{readRights, []string{array([]string{role})}}); err == nil {
+	if results, err := c.conn.read(ctx, scope{all: true, roles: []string{role}}.rights()); err == nil {
 		known = rightsOf([]string{role}, results[0])[role]
 	}
+	c.marks.Lock()
+	defer c.marks.Unlock()
 	next := *old
 	next.rights = map[string]rights{role: known}
 	if len(old.rights) < maxRoles {

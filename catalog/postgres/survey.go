@@ -113,9 +113,9 @@ func survey(ctx context.Context, c *Conn, schemas []string) ([]*subject, error) 
 		}},
 	}
 	args := []string{array(schemas)}
-	queries := []query{{surveyTables, args}}
+	queries := []query{{text: surveyTables, args: args}}
 	for _, p := range parts {
-		queries = append(queries, query{p.query, args})
+		queries = append(queries, query{text: p.query, args: args})
 	}
 	results, err := c.read(ctx, queries...)
 	if err != nil {

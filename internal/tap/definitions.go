@@ -2,6 +2,7 @@ package tap
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/isotap/isotap/internal/defined"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/robust/definitions"
 )
 
@@ -46,7 +48,7 @@ func (d *defining) reload(reload func(context.Context, wire.Schema) error) func(
 			for _, t := range s.Tables {
 				d.keeper.Change(t.Schema)
 			}
-		default:
+		case len(s.Changes) == 0 || slices.ContainsFunc(s.Changes, func(c rewrite.SchemaChange) bool { return !c.Empties }):
 			d.keeper.Change(s.Database)
 		}
 		return err

@@ -40,7 +40,6 @@ type postgresBackend struct {
 type planned struct {
 	catalog *catalogpostgres.Cache
 	planner *sqlpostgres.Cache
-	epoch   uint64 // of the catalog when the planner last forgot its plans
 }
 
 // maintenance is the database that every server has, for a login whose own is not there, or not there yet.
@@ -112,45 +111,60 @@ func (b *postgresBackend) describe(info *history.Info) {
 	info.Columns = b.options.Columns
 }
 
-// reload reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
-// of the database if anything changed.
+// reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only: it is
+// read when a statement asks for it.
 func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
+	if cache := b.catalogOf(changed.Database); cache != nil && !changed.Begins {
+		cache.Touch(changed.Changes)
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, reloadLimit)
 	defer cancel()
-	database := changed.Database
-	cache, err := b.databases.Open(ctx, database)
-	if err == nil && !changed.Begins && b.plannerOf(database) != nil {
-		if len(changed.Tables) == 0 {
-			err = cache.Reload(ctx)
-		} else {
-			err = cache.Refresh(ctx, changed.Tables)
-		}
-	}
+	cache, err := b.databases.Open(ctx, changed.Database)
 	if cache != nil {
-		b.follow(database, cache)
+		b.follow(changed.Database, cache)
 	}
 	return err
 }
 
-// follow sees that a database's planner knows its catalog as it is.
+// catalogOf gives the catalog that a database's statements are planned by; nil when it was not read.
+func (b *postgresBackend) catalogOf(database string) *catalogpostgres.Cache {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.planners[database]; p != nil {
+		return p.catalog
+	}
+	return nil
+}
+
+// follow sees that a database's planner knows its catalog.
 func (b *postgresBackend) follow(database string, cache *catalogpostgres.Cache) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.note(database, cache)
+	p := b.planners[database]
+	if p != nil && p.catalog == cache {
+		return
+	}
+	if p != nil { // perhaps the database was made anew
+		b.drop(database, p)
+	}
+	planner := sqlpostgres.NewCache(sqlpostgres.New(cache, b.options), planEntries, planBytes)
+	cache.Changed(planner.Invalidate)
+	b.planners[database] = &planned{cache, planner}
+}
+
+// note takes note of what was written anew as a whole. It needs b.mu.
+func (b *postgresBackend) note(database string, cache *catalogpostgres.Cache) {
 	for _, table := range cache.Rewritten() {
 		b.moved[table+"@"+database] = true
 	}
-	p, epoch := b.planners[database], cache.Epoch()
-	switch {
-	case p == nil || p.catalog != cache: // perhaps the database was made anew
-		if p != nil {
-			b.count(p)
-		}
-		planner := sqlpostgres.NewCache(sqlpostgres.New(cache, b.options), planEntries, planBytes)
-		b.planners[database] = &planned{cache, planner, epoch}
-	case p.epoch != epoch:
-		p.planner.Invalidate()
-		p.epoch = epoch
-	}
+}
+
+// drop keeps what is known of a planned database that goes. It needs b.mu.
+func (b *postgresBackend) drop(database string, p *planned) {
+	b.note(database, p.catalog)
+	b.count(p)
 }
 
 // count keeps what a planner counted that goes. It needs b.mu.
@@ -174,7 +188,7 @@ func (b *postgresBackend) reloadAll(ctx context.Context) error {
 	defer b.mu.Unlock()
 	for name, p := range b.planners {
 		if open[name] == nil {
-			b.count(p)
+			b.drop(name, p)
 			delete(b.planners, name)
 		}
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -9,11 +10,14 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// defines notes that tables were defined anew; nil: perhaps any.
-func (s *Session) defines(tables []rewrite.TableName) {
-	s.changes = true
-	s.any = s.any || len(tables) == 0
-	s.changed = append(s.changed, tables...)
+// defines notes that something was defined anew; nil: perhaps anything.
+func (s *Session) defines(c *rewrite.SchemaChange) {
+	switch {
+	case c == nil:
+		s.any = true
+	case len(c.Made)+len(c.Named) > 0:
+		s.changed = append(s.changed, s.located(c))
+	}
 }
 
 // definitionsEnd has the schema read again, if the transaction changed it, and the settings, if a rollback
@@ -23,14 +27,14 @@ func (s *Session) definitionsEnd(status history.Status) {
 	if s.resets {
 		s.stale, s.unsure, s.resets = true, true, false
 	}
-	if !s.changes {
+	if !s.any && len(s.changed) == 0 {
 		return
 	}
 	changed := wire.Schema{Database: s.database}
 	if !s.any {
-		changed.Tables = s.located()
+		changed.Changes = s.changed
 	}
-	s.changes, s.any, s.changed = false, false, nil
+	s.any, s.changed = false, nil
 	if status != history.Aborted {
 		s.events = append(s.events, wire.Event{Schema: &changed})
 	}
@@ -65,21 +69,37 @@ func (t *temporaries) end(status history.Status) {
 	t.kept = t.names
 }
 
-// located gives the tables changed, with every schema that a name without one can mean.
-func (s *Session) located() []rewrite.TableName {
-	var tables []rewrite.TableName
-	for _, t := range s.changed {
-		if t.Schema != "" {
-			tables = append(tables, t)
-			continue
-		}
-		for schema := range strings.SplitSeq(s.env.Path, "\x00") {
-			if schema != "pg_catalog" {
-				tables = append(tables, rewrite.TableName{Schema: schema, Table: t.Table})
+// located gives a change with every schema that a name without one can mean: those of the search path, and those that the
+// statement names beside it. Where the path is not known, it may be any.
+func (s *Session) located(c *rewrite.SchemaChange) rewrite.SchemaChange {
+	schemas := []string{""}
+	if s.known && !s.unsure {
+		schemas = slices.DeleteFunc(strings.Split(s.env.Path, "\x00"), func(schema string) bool { return schema == "pg_catalog" })
+		for _, names := range [][]rewrite.TableName{c.Made, c.Named} {
+			for _, t := range names {
+				if t.Schema != "" && !slices.Contains(schemas, t.Schema) {
+					schemas = append(schemas, t.Schema)
+				}
 			}
 		}
 	}
-	return tables
+	located := *c
+	located.Made, located.Named = in(schemas, c.Made), in(schemas, c.Named)
+	return located
+}
+
+// in gives names with each of the schemas that they may be in.
+func in(schemas []string, names []rewrite.TableName) (located []rewrite.TableName) {
+	for _, t := range names {
+		if t.Schema != "" {
+			located = append(located, t)
+			continue
+		}
+		for _, schema := range schemas {
+			located = append(located, rewrite.TableName{Schema: schema, Table: t.Table})
+		}
+	}
+	return located
 }
 
 // unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the

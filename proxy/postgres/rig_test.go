@@ -48,12 +48,11 @@ func (r *rig) recorded() []*history.Txn {
 	return txns
 }
 
-func (r *rig) reload(ctx context.Context, changed wire.Schema) error {
-	defer r.planner.Invalidate()
-	if len(changed.Tables) == 0 {
-		return r.catalog.Reload(ctx)
+func (r *rig) reload(_ context.Context, changed wire.Schema) error {
+	if !changed.Begins {
+		r.catalog.Touch(changed.Changes)
 	}
-	return r.catalog.Refresh(ctx, changed.Tables)
+	return nil
 }
 
 // newRig starts a proxy in front of a new database in which the statements have run.
@@ -77,6 +76,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	}
 	t.Cleanup(func() { r.catalog.Close() })
 	r.planner = sqlpostgres.NewCache(sqlpostgres.New(r.catalog, sqlpostgres.Options{}), 1000, 1<<20)
+	r.catalog.Changed(r.planner.Invalidate)
 	cfg := Config{Prepared: &Prepared{}, Planners: func(string) Planner { return r.planner }}
 	if change != nil {
 		change(&cfg)

@@ -27,9 +27,8 @@ type transactions struct {
 	savepoints wire.Savepoints
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
 	beyond      bool
-	changed     []rewrite.TableName // by the transaction's definitions
-	changes     bool                // it has made any
-	any         bool                // they may be of any table
+	changed     []rewrite.SchemaChange // by the transaction's definitions
+	any         bool                   // they may be of any table
 	temporaries temporaries
 	// resets says that settings were changed, which a rollback takes back.
 	resets bool
@@ -170,7 +169,7 @@ func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
 	s.record(st)
 	s.temporaries.take(p, tag, len(s.savepoints) > 0)
 	if p.ChangesSchema {
-		s.defines(p.Changed)
+		s.defines(p.Change)
 	}
 }
 

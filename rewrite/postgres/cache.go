@@ -37,8 +37,8 @@ func (c *Cache) SetStrictPlans(on bool) {
 	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
-// Exposes says whether any table has columns of isotap's.
-func (c *Cache) Exposes() bool { return c.rewriter.Load().schema.Exposes() }
+// Exposes says whether any table may have columns of isotap's.
+func (c *Cache) Exposes() bool { return c.rewriter.Load().exposes() }
 
 // Plan gives the script of a text, and does not keep text. One that is found costs no allocation.
 func (c *Cache) Plan(text []byte, s Session) *Script {

@@ -75,7 +75,7 @@ func (pl *planner) takesColumns() bool {
 	if st.is(0, "CREATE") && pl.createsTagged() {
 		return true
 	}
-	if !pl.rewriter.schema.Exposes() && pl.session.Created == "" {
+	if !pl.rewriter.exposes() && pl.session.Created == "" {
 		return false
 	}
 	switch {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -36,6 +37,7 @@ func (v verb) ddl() {
 	v.definition(object, temporary)
 	if p.ChangesSchema {
 		p.Changed = v.changed(object)
+		p.Change = v.change(object, temporary)
 	}
 }
 
@@ -83,6 +85,113 @@ func (v verb) changed(object int) []rewrite.TableName {
 		}
 	}
 	return nil
+}
+
+// change says what is to be read again after the statement; nil: perhaps anything. What it changes beside what it makes
+// it names, but for what is related to that.
+func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
+	named := v.namesAll()
+	c := &rewrite.SchemaChange{Named: named, Cascades: v.mentions("CASCADE")}
+	create, alter, drop := v.is(0, "CREATE"), v.is(0, "ALTER"), v.is(0, "DROP")
+	switch {
+	case named == nil:
+		return nil
+	case v.is(0, "TRUNCATE"):
+		c.Empties = true
+	case v.is(0, "GRANT", "REVOKE"):
+		return v.granted(c)
+	case v.is(0, "REFRESH"), v.is(0, "CLUSTER", "REPACK") && len(v.toks) > 2:
+		c.Rewrites, c.Indexes = true, true
+	case v.is(object, "SCHEMA"):
+		if create && len(v.toks) > 1 && v.find(object, "CREATE", "GRANT") < 0 {
+			return &rewrite.SchemaChange{}
+		}
+		c.Made = schemas(named)
+	case create && v.is(object, "TYPE", "DOMAIN"):
+		return &rewrite.SchemaChange{}
+	case create && v.is(object, "FUNCTION", "AGGREGATE"):
+		c = &rewrite.SchemaChange{Made: []rewrite.TableName{v.nameBehind(object)}}
+	case create && v.is(object, "TABLE", "VIEW"):
+		if !temporary {
+			c.Made = []rewrite.TableName{v.nameBehind(object)}
+		}
+	case create && v.is(object, "INDEX", "TRIGGER", "POLICY", "RULE"):
+	case alter && v.is(object, "TABLE", "VIEW", "INDEX", "TRIGGER", "POLICY", "RULE", "FUNCTION", "AGGREGATE") && !v.is(object+1, "ALL"):
+		v.altered(c, object)
+	case drop && v.is(object, "TABLE", "VIEW", "INDEX", "TRIGGER", "POLICY", "RULE"),
+		drop && v.is(object, "FUNCTION", "AGGREGATE") && !c.Cascades:
+		c.Indexes = v.is(object, "INDEX")
+	default:
+		return nil
+	}
+	if slices.ContainsFunc(c.Made, func(t rewrite.TableName) bool { return t == rewrite.TableName{} }) {
+		return nil
+	}
+	return c
+}
+
+// altered adds what an ALTER does: other names, and rows in other files.
+func (v verb) altered(c *rewrite.SchemaChange, object int) {
+	c.Indexes = v.is(object, "INDEX") || v.mentions("RENAME")
+	c.Rewrites = v.mentions("TYPE", "DEFAULT", "GENERATED", "IDENTITY", "SERIAL", "SMALLSERIAL", "BIGSERIAL", "SERIAL2", "SERIAL4", "SERIAL8",
+		"LOGGED", "UNLOGGED", "TABLESPACE", "METHOD")
+	name := v.nameBehind(object)
+	for i := range v.toks {
+		to, ok := v.ident(i + 1)
+		switch {
+		case !ok:
+		case v.is(i, "TO"):
+			c.Made = append(c.Made, rewrite.TableName{Schema: name.Schema, Table: to})
+		case v.is(i, "SCHEMA"):
+			c.Made = append(c.Made, rewrite.TableName{Schema: to, Table: name.Table})
+		}
+	}
+}
+
+// granted says what GRANT and REVOKE change: who may do what with tables and schemas. Roles may be granted, too.
+func (v verb) granted(c *rewrite.SchemaChange) *rewrite.SchemaChange {
+	if v.find(0, "ON") < 0 {
+		return nil
+	}
+	if v.mentions("SCHEMA") {
+		c.Made = schemas(c.Named)
+	}
+	c.Cascades = false // to what others were granted on the same
+	return c
+}
+
+// namesAll gives whatever in the statement can be a name, qualified or not; nil where it cannot be read.
+func (v verb) namesAll() []rewrite.TableName {
+	named := []rewrite.TableName{}
+	seen := make(map[rewrite.TableName]bool)
+	for i := range v.toks {
+		n, ok := v.ident(i)
+		switch {
+		case !ok && v.toks[i].kind == name: // U&"..."
+			return nil
+		case !ok:
+			continue
+		}
+		t := rewrite.TableName{Table: n}
+		if v.mark(i-1, ".") {
+			t.Schema, _ = v.ident(i - 2)
+		}
+		if !seen[t] {
+			seen[t] = true
+			named = append(named, t)
+		}
+	}
+	return named
+}
+
+// schemas gives all that is in schemas of the names.
+func schemas(names []rewrite.TableName) (all []rewrite.TableName) {
+	for _, n := range names {
+		if n.Schema == "" {
+			all = append(all, rewrite.TableName{Schema: n.Table})
+		}
+	}
+	return all
 }
 
 // names gives the names behind token i, separated by commas.

@@ -48,6 +48,9 @@ func (r *Rewriter) Plan(text string, s Session) *Script {
 	return r.decide(read(text, &s), s).script(nil)
 }
 
+// exposes says whether any table may have columns of isotap's: CREATE TABLE may be giving them to the first one.
+func (r *Rewriter) exposes() bool { return r.options.Columns || r.schema.Exposes() }
+
 // A draft is a text on its way to a script.
 type draft struct {
 	text       string

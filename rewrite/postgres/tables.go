@@ -52,7 +52,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 	case pl.session.unsettled(n.RelName):
 		return nil, unsettled
 	case n.SchemaName != "":
-		if t := pl.rewriter.schema.Table(n.SchemaName, n.RelName); t != nil {
+		if t := pl.rewriter.schema.Table(n.SchemaName, n.RelName); t != nil && !t.Unread {
 			return t, ""
 		}
 		return nil, unknown
@@ -62,7 +62,9 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 		if shadowed && !strings.HasPrefix(schema, "pg_temp_") {
 			continue
 		}
-		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil {
+		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil && t.Unread {
+			return nil, unknown
+		} else if t != nil {
 			return t, ""
 		}
 	}
@@ -79,7 +81,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 func (pl *planner) holdsForeign(t *rewrite.Table) bool {
 	for _, leaf := range t.Leaves {
 		schema, name, _ := strings.Cut(leaf, ".")
-		if l := pl.rewriter.schema.Table(schema, name); l != nil && l.Foreign {
+		if l := pl.rewriter.schema.Table(schema, name); l != nil && (l.Foreign || l.Unread) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 )
 
 // transaction classifies what begins and ends transactions, and what stands in them.
@@ -114,5 +115,7 @@ func (v verb) reset() {
 	}
 	all := v.is(1, "ALL")
 	v.p.ChangesSession = all
-	v.p.ChangesSchema = all || v.is(1, "TEMP", "TEMPORARY")
+	if v.p.ChangesSchema = all || v.is(1, "TEMP", "TEMPORARY"); v.p.ChangesSchema {
+		v.p.Change = &rewrite.SchemaChange{} // temporary tables are nobody else's
+	}
 }

@@ -140,6 +140,7 @@ func (v verb) into(i int) {
 		v.p.Shadows = []rewrite.TableName{{Table: n.Table}}
 	}
 	v.p.Changed = []rewrite.TableName{n}
+	v.p.Change = &rewrite.SchemaChange{Made: v.p.Changed}
 }
 
 // locking finds the strongest locking clause.

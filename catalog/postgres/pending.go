@@ -1,0 +1,226 @@
+package postgres
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A pending is what may look different from the current snapshot: it is read when it is asked for. It is never changed once
+// it is stored.
+type pending struct {
+	any bool // whatever there is
+	// tables are names of tables and views: without a table all of a schema, without a schema those in any.
+	tables map[name]bool
+	// plain are the names of these without a schema, which may also be functions'.
+	plain map[string]bool
+	// rewrites are the tables whose rows may have been written anew as a whole.
+	rewrites map[uint32]bool
+	// exposes says that there may be columns of isotap's where there were none.
+	exposes bool
+}
+
+// touches says whether a table or view is among them. A nil pending is none.
+func (p *pending) touches(n name) bool {
+	return p != nil && (p.any || p.tables[n] || p.tables[name{table: n.table}] || p.tables[name{schema: n.schema}])
+}
+
+// calls says whether a function is among them.
+func (p *pending) calls(function string) bool { return p != nil && (p.any || p.plain[function]) }
+
+// clone gives a copy to change, which begins with what p has.
+func (p *pending) clone() *pending {
+	if p == nil {
+		return &pending{tables: map[name]bool{}, plain: map[string]bool{}, rewrites: map[uint32]bool{}}
+	}
+	next := *p
+	next.tables, next.plain, next.rewrites = maps.Clone(p.tables), maps.Clone(p.plain), maps.Clone(p.rewrites)
+	return &next
+}
+
+func (p *pending) add(n name) {
+	p.tables[n] = true
+	if n.table != "" {
+		p.plain[n.table] = true
+	}
+}
+
+// Touch takes note that definitions were changed: what they touched is read when it is asked for. Nil: perhaps anything was.
+// It asks the server nothing, and waits for no reading.
+func (c *Cache) Touch(changes []rewrite.SchemaChange) {
+	if c.touch(changes) {
+		c.tell()
+	}
+}
+
+// touch says whether there is anything to be read.
+func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
+	c.marks.Lock()
+	defer c.marks.Unlock()
+	p, s := c.pending.Load().clone(), c.current.Load()
+	if changes == nil {
+		p.any, p.exposes, touched = true, true, true
+	}
+	for i := range changes {
+		if ch := &changes[i]; ch.Empties {
+			for oid := range s.graph.emptied(s.relations(ch), ch.Cascades) {
+				c.moved.note(s.tables[s.read.relations[oid].name])
+			}
+		} else {
+			touched = p.take(s, ch) || touched
+		}
+	}
+	if touched {
+		c.pending.Store(p) // another one than before, also if it has the same names: a reading may have begun
+	}
+	return touched
+}
+
+// take adds what a change touches. It says whether there is anything.
+func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
+	relations := s.relations(ch)
+	if ch.Cascades {
+		relations = append(relations, s.graph.uses(ch)...)
+	}
+	for _, oid := range relations {
+		touched = true
+		for other := range s.graph.affected(oid) {
+			p.add(s.read.relations[other].name)
+		}
+		if ch.Rewrites {
+			for _, member := range s.graph.family(oid) {
+				p.rewrites[member] = true
+			}
+		}
+	}
+	for _, t := range ch.Made {
+		touched = true
+		p.add(name{t.Schema, t.Table})
+	}
+	for _, t := range ch.Named {
+		n := name{t.Schema, t.Table}
+		p.exposes = p.exposes || isotapsTypes[t.Table] != ""
+		if s.read.functions[t.Table] != sqlpostgres.NoFunction || p.touches(n) || n.schema == "" && p.plain[n.table] {
+			touched = true
+			p.add(n)
+		}
+	}
+	return touched
+}
+
+// relations gives the relations of the snapshot that a change names, and the tables of the indexes that it names.
+func (s *snapshot) relations(ch *rewrite.SchemaChange) (oids []uint32) {
+	for _, names := range [][]rewrite.TableName{ch.Made, ch.Named} {
+		for _, t := range names {
+			n := name{t.Schema, t.Table}
+			oids = append(oids, s.named(n)...)
+			if ch.Indexes {
+				oids = append(oids, s.graph.indexed(n)...)
+			}
+		}
+	}
+	return oids
+}
+
+// named gives the relations that a name means as [pending] has it.
+func (s *snapshot) named(n name) []uint32 {
+	switch {
+	case n.schema != "" && n.table != "":
+		if t := s.tables[n]; t != nil {
+			return []uint32{t.OID}
+		}
+		return nil
+	case n.table != "":
+		return s.graph.plain()[n.table]
+	}
+	var oids []uint32
+	for oid, r := range s.read.relations {
+		if r.name.schema == n.schema {
+			oids = append(oids, oid)
+		}
+	}
+	return oids
+}
+
+const (
+	// settleLimit bounds how long a statement waits for the tables to be read that it names.
+	settleLimit = 5 * time.Second
+	// settleAgain is how long a reading that failed is not tried again.
+	settleAgain = time.Second
+)
+
+// settle sees that what is pending has been read, if it is as the condition says. An error: it has not.
+func (c *Cache) settle(matters func(*pending) bool) error {
+	if !matters(c.pending.Load()) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pending.Load()
+	switch {
+	case !matters(p): // somebody else has read it
+		return nil
+	case c.failure != nil && time.Since(c.failed) < settleAgain:
+		return c.failure
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	if p.any {
+		c.failure = c.reload(ctx)
+	} else {
+		c.failure = c.readPending(ctx, p)
+	}
+	c.failed = time.Now()
+	return c.failure
+}
+
+// readPending reads what is known to have been touched. It needs c.mu.
+func (c *Cache) readPending(ctx context.Context, p *pending) error {
+	old := c.current.Load()
+	roles, _ := old.roles()
+	var schemas, tables, anywhere, whole []string
+	var before []uint32
+	for n := range p.tables {
+		before = append(before, old.named(n)...)
+		switch {
+		case n.table == "":
+			whole = append(whole, n.schema)
+		case n.schema == "":
+			anywhere = append(anywhere, n.table)
+		default:
+			schemas, tables = append(schemas, n.schema), append(tables, n.table)
+		}
+	}
+	what := scope{roles: roles, functions: slices.Collect(maps.Keys(p.plain))}
+	var part *reading
+	err := c.conn.transact(ctx, func(t *transaction) (err error) {
+		args := []string{array(schemas), array(tables), array(anywhere), array(whole), numbers(before)}
+		part, err = t.readScope(query{text: readTouched, args: args}, &what)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.replace(old.over(part, &what), p)
+	return nil
+}
+
+// readScope reads what belongs to the relations that a query gives, which become those of the scope.
+func (t *transaction) readScope(relations query, s *scope) (*reading, error) {
+	results, err := t.ask(relations)
+	if err != nil {
+		return nil, err
+	}
+	s.relations = nil
+	for _, row := range results[0] {
+		s.relations = append(s.relations, row.oid(0))
+	}
+	if results, err = t.last(s.queries()...); err != nil {
+		return nil, err
+	}
+	return readingOf(results, s.roles), nil
+}
