@@ -34,6 +34,36 @@ type SchemaChange struct {
 	Rewrites, Empties bool
 }
 
+// In returns the change with every schema that a name without one can mean: those given, and those that the statement names
+// beside it. Without any, such a name stays as it is: it may be in any schema.
+func (c *SchemaChange) In(schemas []string) SchemaChange {
+	if len(schemas) > 0 {
+		for _, names := range [][]TableName{c.Made, c.Named} {
+			for _, t := range names {
+				if t.Schema != "" && !slices.Contains(schemas, t.Schema) {
+					schemas = append(slices.Clip(schemas), t.Schema)
+				}
+			}
+		}
+	}
+	located := *c
+	located.Made, located.Named = namesIn(schemas, c.Made), namesIn(schemas, c.Named)
+	return located
+}
+
+func namesIn(schemas []string, names []TableName) (located []TableName) {
+	for _, t := range names {
+		if t.Schema != "" || len(schemas) == 0 {
+			located = append(located, t)
+			continue
+		}
+		for _, schema := range schemas {
+			located = append(located, TableName{Schema: schema, Table: t.Table})
+		}
+	}
+	return located
+}
+
 // A Table is what the rewriter must know of one table or view.
 type Table struct {
 	Name         string   // history.Row.Table: "schema.table"

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -163,15 +164,17 @@ func (c *Cache) readAnew(ctx context.Context) (next *snapshot, err error) {
 		}
 		return old.followedBy(read), nil
 	}
-	err = c.conn.transact(ctx, func(t *transaction) error {
-		results, err := t.ask(query{text: readFingerprint})
-		if err != nil {
-			return err
-		}
-		if r := results[0][0]; (print{r[0], r[1]}) == total(old.read.prints) {
-			next = old
-			_, err := t.last()
-			return err
+	err = c.conn.transact(ctx, func(t *transaction) (err error) {
+		if len(old.read.unprinted) == 0 {
+			results, err := t.ask(query{text: readFingerprint})
+			if err != nil {
+				return err
+			}
+			if r := results[0][0]; (print{r[0], r[1]}) == total(old.read.prints) {
+				next = old
+				_, err := t.last()
+				return err
+			}
 		}
 		next, err = t.readChanges(old, roles)
 		return err
@@ -187,11 +190,11 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 	}
 	prints := printsOf(results[0])
 	var changed []uint32
-	what := scope{roles: roles}
-	for _, of := range []map[uint32]print{old.read.prints, prints} {
-		for oid := range of {
+	what := scope{roles: roles, allFunctions: old.read.unprinted[ofFunctions]}
+	for _, oids := range []iter.Seq[uint32]{maps.Keys(old.read.prints), maps.Keys(prints), maps.Keys(old.read.unprinted)} {
+		for oid := range oids {
 			switch {
-			case prints[oid] == old.read.prints[oid]:
+			case prints[oid] == old.read.prints[oid] && !old.read.unprinted[oid]:
 			case oid == ofRoles:
 				what.allRights = true
 			case oid == ofFunctions:
@@ -209,7 +212,7 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 		return nil, err
 	}
 	next := old.over(part, &what)
-	next.read.prints = prints
+	next.read.prints, next.read.unprinted = prints, nil
 	return next, nil
 }
 

@@ -73,7 +73,9 @@ type reading struct {
 	actions    map[uint32]actions
 	references map[reference]bool
 	// prints are those of versions, by relation: what differs from them was changed since.
-	prints    map[uint32]print
+	prints map[uint32]print
+	// unprinted are those that were read since: their prints tell nothing.
+	unprinted map[uint32]bool
 	rights    map[string]rights // of the roles asked about
 	functions map[string]sqlpostgres.FunctionKind
 }
@@ -279,7 +281,9 @@ func addTrigger(r *relation, row row) {
 // over gives what is known when r was read anew: of the relations touched, and of functions; the rest is that of before.
 func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *reading {
 	next := &reading{relations: maps.Clone(before.relations), parents: maps.Clone(before.parents), actions: maps.Clone(before.actions),
-		references: maps.Clone(before.references), prints: before.prints}
+		references: maps.Clone(before.references), prints: before.prints, unprinted: map[uint32]bool{ofFunctions: true}}
+	maps.Copy(next.unprinted, before.unprinted)
+	maps.Copy(next.unprinted, touched)
 	for oid := range touched {
 		delete(next.relations, oid)
 		delete(next.parents, oid)

@@ -18,6 +18,8 @@ type pending struct {
 	tables map[name]bool
 	// plain are the names of these without a schema, which may also be functions'.
 	plain map[string]bool
+	// functions says that any function may be gone, or be in another schema.
+	functions bool
 	// rewrites are the tables whose rows may have been written anew as a whole.
 	rewrites map[uint32]bool
 	// exposes says that there may be columns of isotap's where there were none.
@@ -30,7 +32,9 @@ func (p *pending) touches(n name) bool {
 }
 
 // calls says whether a function is among them.
-func (p *pending) calls(function string) bool { return p != nil && (p.any || p.plain[function]) }
+func (p *pending) calls(function string) bool {
+	return p != nil && (p.any || p.functions || p.plain[function])
+}
 
 // clone gives a copy to change, which begins with what p has.
 func (p *pending) clone() *pending {
@@ -83,6 +87,7 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 // take adds what a change touches. It says whether there is anything.
 func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
 	relations := s.relations(ch)
+	p.functions = p.functions || ch.Cascades || slices.ContainsFunc(ch.Made, func(t rewrite.TableName) bool { return t.Table == "" })
 	if ch.Cascades {
 		relations = append(relations, s.graph.uses(ch)...)
 	}
@@ -195,7 +200,7 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 			schemas, tables = append(schemas, n.schema), append(tables, n.table)
 		}
 	}
-	what := scope{roles: roles, functions: slices.Collect(maps.Keys(p.plain))}
+	what := scope{roles: roles, functions: slices.Collect(maps.Keys(p.plain)), allFunctions: p.functions}
 	var part *reading
 	err := c.conn.transact(ctx, func(t *transaction) (err error) {
 		args := []string{array(schemas), array(tables), array(anywhere), array(whole), numbers(before)}
@@ -209,14 +214,18 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 	return nil
 }
 
+// byIndexes has the server look up what is asked for: a plan is made once, when it is not known of how little.
+const byIndexes = "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true), pg_catalog.set_config('enable_mergejoin', 'off', true), " +
+	"pg_catalog.set_config('enable_seqscan', 'off', true)"
+
 // readScope reads what belongs to the relations that a query gives, which become those of the scope.
 func (t *transaction) readScope(relations query, s *scope) (*reading, error) {
-	results, err := t.ask(relations)
+	results, err := t.ask(query{text: byIndexes}, relations)
 	if err != nil {
 		return nil, err
 	}
 	s.relations = nil
-	for _, row := range results[0] {
+	for _, row := range results[1] {
 		s.relations = append(s.relations, row.oid(0))
 	}
 	if results, err = t.last(s.queries()...); err != nil {

@@ -69,37 +69,13 @@ func (t *temporaries) end(status history.Status) {
 	t.kept = t.names
 }
 
-// located gives a change with every schema that a name without one can mean: those of the search path, and those that the
-// statement names beside it. Where the path is not known, it may be any.
+// located gives a change with the schemas that its names can mean. Where the search path is not known, these may be any.
 func (s *Session) located(c *rewrite.SchemaChange) rewrite.SchemaChange {
-	schemas := []string{""}
-	if s.known && !s.unsure {
-		schemas = slices.DeleteFunc(strings.Split(s.env.Path, "\x00"), func(schema string) bool { return schema == "pg_catalog" })
-		for _, names := range [][]rewrite.TableName{c.Made, c.Named} {
-			for _, t := range names {
-				if t.Schema != "" && !slices.Contains(schemas, t.Schema) {
-					schemas = append(schemas, t.Schema)
-				}
-			}
-		}
+	if !s.known || s.unsure {
+		return c.In(nil)
 	}
-	located := *c
-	located.Made, located.Named = in(schemas, c.Made), in(schemas, c.Named)
-	return located
-}
-
-// in gives names with each of the schemas that they may be in.
-func in(schemas []string, names []rewrite.TableName) (located []rewrite.TableName) {
-	for _, t := range names {
-		if t.Schema != "" {
-			located = append(located, t)
-			continue
-		}
-		for _, schema := range schemas {
-			located = append(located, rewrite.TableName{Schema: schema, Table: t.Table})
-		}
-	}
-	return located
+	path := slices.DeleteFunc(strings.Split(s.env.Path, "\x00"), func(schema string) bool { return schema == "pg_catalog" })
+	return c.In(path)
 }
 
 // unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the

@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// touching tells a cache of a statement as a session that ran it does.
+func touching(c *Cache, planner *sqlpostgres.Rewriter, statement string, path ...string) {
+	for _, p := range planner.Plan(statement, sqlpostgres.Session{Version: 15, Path: strings.Join(path, "\x00")}).Statements {
+		switch {
+		case !p.ChangesSchema:
+		case p.Change == nil:
+			c.Touch(nil)
+		default:
+			c.Touch([]rewrite.SchemaChange{p.Change.In(path)})
+		}
+	}
+}
+
+// A define is a statement about things of a few names: % is one of them.
+var defines = []string{
+	"CREATE TABLE %t (id int PRIMARY KEY, name varchar(10), v int)", "CREATE TABLE %t (id int, %c text UNIQUE NOT NULL)",
+	"CREATE TABLE %t (id int REFERENCES %t ON DELETE CASCADE, %c int)", "CREATE TABLE %t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)",
+	"CREATE TABLE %t PARTITION OF %t FOR VALUES FROM (%n) TO (%n)", "CREATE TABLE %t () INHERITS (%t)", "CREATE TABLE %t (LIKE %t INCLUDING ALL)",
+	"CREATE TABLE %t AS SELECT * FROM %t", "SELECT * INTO %t FROM %t", "CREATE UNLOGGED TABLE %t (id int PRIMARY KEY)", "CREATE TABLE %t (id mood, row %t)",
+	"CREATE TABLE %t (id aside.feeling PRIMARY KEY)",
+	"ALTER TABLE %t ADD COLUMN %c int", "ALTER TABLE %t DROP COLUMN %c", "ALTER TABLE %t DROP COLUMN %c CASCADE", "ALTER TABLE %t RENAME COLUMN %c TO %c",
+	"ALTER TABLE %t RENAME TO %u", "ALTER TABLE %t SET SCHEMA %s", "ALTER TABLE %t ALTER %c TYPE text", "ALTER TABLE %t ALTER id TYPE bigint",
+	"ALTER TABLE %t ALTER %c SET NOT NULL", "ALTER TABLE %t ADD PRIMARY KEY (id)", "ALTER TABLE %t DROP CONSTRAINT %u_pkey CASCADE",
+	"ALTER TABLE %t ADD FOREIGN KEY (id) REFERENCES %t (id) ON UPDATE CASCADE", "ALTER TABLE %t ATTACH PARTITION %t FOR VALUES FROM (%n) TO (%n)",
+	"ALTER TABLE %t DETACH PARTITION %t", "ALTER TABLE %t INHERIT %t", "ALTER TABLE %t NO INHERIT %t", "ALTER TABLE %t ENABLE ROW LEVEL SECURITY",
+	"ALTER TABLE %t SET UNLOGGED", "ALTER TABLE %t OWNER TO %r", "ALTER TABLE %t DISABLE TRIGGER ALL", "ALTER INDEX %u_pkey RENAME TO %u_key",
+	"CREATE INDEX %u_key ON %t (id)", "CREATE UNIQUE INDEX ON %t (%c)", "DROP INDEX %u_key", "DROP INDEX IF EXISTS %u_pkey, %u_key CASCADE",
+	"CREATE VIEW %t AS SELECT * FROM %t", "CREATE VIEW %t AS SELECT a.id FROM %t a JOIN %t b ON a.id = b.id", "CREATE OR REPLACE VIEW %t AS SELECT id FROM %t",
+	"CREATE MATERIALIZED VIEW %t AS SELECT * FROM %t", "REFRESH MATERIALIZED VIEW %t", "ALTER VIEW %t RENAME TO %u", "DROP VIEW %t CASCADE",
+	"DROP TABLE %t", "DROP TABLE %t CASCADE", "DROP TABLE %t, %t CASCADE", "DROP TABLE IF EXISTS %t", "TRUNCATE %t", "TRUNCATE %t CASCADE",
+	"CREATE TRIGGER g AFTER INSERT ON %t FOR EACH ROW EXECUTE FUNCTION fires()", "CREATE TRIGGER g BEFORE DELETE ON %t EXECUTE FUNCTION fires()", "DROP TRIGGER g ON %t",
+	"CREATE RULE l AS ON DELETE TO %t DO INSTEAD NOTHING", "DROP RULE l ON %t", "CREATE POLICY y ON %t USING (true)",
+	"GRANT SELECT ON %t TO %r", "REVOKE ALL ON %t FROM %r", "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %r", "REVOKE USAGE ON SCHEMA %s FROM %r",
+	"GRANT USAGE ON SCHEMA %s TO PUBLIC", "ALTER ROLE %r BYPASSRLS", "ALTER ROLE %r NOBYPASSRLS",
+	"CREATE FUNCTION %f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP FUNCTION %f()", "ALTER FUNCTION %f() RENAME TO other", "DROP FUNCTION IF EXISTS other()",
+	"CREATE AGGREGATE %f(int) (SFUNC = int4pl, STYPE = int)", "DROP FUNCTION fires() CASCADE", "CREATE OR REPLACE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+	"CREATE SCHEMA %s", "DROP SCHEMA %s CASCADE", "ALTER SCHEMA %s RENAME TO moved", "ALTER SCHEMA moved RENAME TO %s", "CREATE SCHEMA %s CREATE TABLE b (id int PRIMARY KEY) CREATE VIEW v AS SELECT * FROM b",
+	"CREATE TYPE mood AS ENUM ('sad')", "DROP TYPE mood CASCADE", "CREATE DOMAIN aside.feeling AS int", "ALTER TYPE mood ADD VALUE 'happy'", "ALTER TYPE mood RENAME TO temper",
+	"VACUUM FULL %t", "CLUSTER %t USING %u_pkey", "DO $$ BEGIN DROP TABLE IF EXISTS a, aside.b CASCADE; CREATE TABLE a (id int PRIMARY KEY); END $$", "COMMENT ON TABLE %t IS 'c'",
+	"CREATE TEMPORARY TABLE %u (id int)", "DISCARD TEMP", "REASSIGN OWNED BY %r TO postgres", "DROP OWNED BY %r",
+}
+
+// A chooser fills statements in.
+type chooser struct {
+	*rand.Rand
+	role string
+}
+
+func (r chooser) one(of ...string) string { return of[r.IntN(len(of))] }
+
+func (r chooser) statement() string {
+	text := r.one(defines...)
+	for _, x := range []struct {
+		mark string
+		of   []string
+	}{
+		{"%t", []string{"a", "b", "c", "d", "e", "a", "b", "public.a", "aside.a", "aside.b", "beside.b", `"a"`, "v"}}, {"%u", []string{"a", "b", "c", "d", "v"}},
+		{"%c", []string{"id", "v", "w", "name"}}, {"%s", []string{"aside", "beside", "public"}}, {"%f", []string{"f", "aside.f", "g"}}, {"%r", []string{r.role}}} {
+		for strings.Contains(text, x.mark) {
+			text = strings.Replace(text, x.mark, r.one(x.of...), 1)
+		}
+	}
+	for n := r.IntN(3); strings.Contains(text, "%n"); n++ {
+		text = strings.Replace(text, "%n", fmt.Sprint(n*10), 1)
+	}
+	return text
+}
+
+// What the names in a definition tell, and what is known of the tables, is all that has to be read again.
+func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
+	const rounds, statements = 4, 150
+	for round := range rounds {
+		seed := uint64(time.Now().UnixNano())
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			database, db := newDatabase(t, "CREATE SCHEMA aside;\nCREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';\n"+
+				"CREATE DOMAIN aside.feeling AS int;\nCREATE TYPE mood AS ENUM ('sad')")
+			db.SetMaxOpenConns(1)
+			run(t, db, "SET client_min_messages = error")
+			some := "r_" + database
+			run(t, db, "CREATE ROLE "+some)
+			t.Cleanup(func() { run(t, testdb.OpenPostgreSQL(t, database), "DROP OWNED BY "+some+" CASCADE;\nDROP ROLE "+some) })
+			c := load(t, database)
+			c.Reads(some, &rewrite.Table{OID: 1})
+			planner := sqlpostgres.New(c, sqlpostgres.Options{})
+			r := chooser{rand.New(rand.NewPCG(seed, 0)), some}
+			var since []string
+			failed := 0
+			for range statements {
+				statement := r.statement()
+				if _, err := db.Exec(statement); err != nil {
+					failed++
+					continue
+				}
+				touching(c, planner, statement, "pg_catalog", "public")
+				since = append(since, statement)
+				if r.IntN(3) > 0 {
+					continue
+				}
+				if differences := compared(t, c, database, some, r); differences != "" {
+					t.Fatalf("seed %d: after\n%s\n%s", seed, strings.Join(since, ";\n"), differences)
+				}
+			}
+			t.Logf("%d of %d statements failed", failed, statements)
+		})
+	}
+}
+
+// compared tells what a cache knows otherwise than one that has just been loaded, asked in any order.
+func compared(t *testing.T, c *Cache, database, role string, r chooser) string {
+	t.Helper()
+	fresh, err := Load(t.Context(), target(t), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	fresh.Reads(role, &rewrite.Table{OID: 1})
+	var names []name
+	for _, schema := range []string{"public", "aside", "beside", "moved"} {
+		for _, table := range []string{"a", "b", "c", "d", "e", "v"} {
+			names = append(names, name{schema, table})
+		}
+	}
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var b strings.Builder
+	for _, n := range names[:r.IntN(len(names))] {
+		got, want := c.Table(n.schema, n.table), fresh.Table(n.schema, n.table)
+		if !reflect.DeepEqual(got, want) {
+			fmt.Fprintf(&b, "%s is known as\n%+v\nnot\n%+v\n", n, got, want)
+		} else if got != nil && c.Reads(role, got) != fresh.Reads(role, want) {
+			fmt.Fprintf(&b, "%s is read by the role: %v\n", n, c.Reads(role, got))
+		}
+	}
+	for _, f := range []string{"f", "g", "other", "fires"} {
+		if got, want := c.Functions(f), fresh.Functions(f); got != want {
+			fmt.Fprintf(&b, "%s is of kind %d, not %d\n", f, got, want)
+		}
+	}
+	return b.String()
+}
+
+func TestWhoDefinesDoesNotWaitForAReading(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE a (id int);\nCREATE TABLE b (id int)")
+	c := load(t, database)
+	planner := sqlpostgres.New(c, sqlpostgres.Options{})
+	run(t, db, "ALTER TABLE a ADD v int")
+	before := c.current.Load()
+	c.mu.Lock() // as somebody does who reads
+	touching(c, planner, "ALTER TABLE a ADD v int", "public")
+	if c.Table("public", "b") == nil || c.current.Load() != before {
+		t.Error("a table that was not touched is read again")
+	}
+	c.mu.Unlock()
+	if n := len(table(t, c, "a").Columns); n != 2 {
+		t.Errorf("%d columns", n)
+	}
+	if p := c.pending.Load(); p != nil {
+		t.Errorf("still to be read: %+v", p)
+	}
+}
+
+func TestATableThatCannotBeReadIsNotTakenForWhatItWas(t *testing.T) {
+	database, _ := newDatabase(t, "CREATE TABLE a (id int)")
+	c := load(t, database)
+	good := *c.conn.config
+	c.conn.config.Port, c.conn.config.Fallbacks = 1, nil
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Touch([]rewrite.SchemaChange{{Made: []rewrite.TableName{{Schema: "public", Table: "a"}}}})
+	for range 2 {
+		if got := c.Table("public", "a"); !got.Unread {
+			t.Errorf("%+v", got)
+		}
+	}
+	*c.conn.config = good
+	c.failed = time.Time{}
+	if got := c.Table("public", "a"); got.Unread || got.Name != "public.a" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTruncatedTablesAreToldWithoutReading(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE b (id int REFERENCES a);\nCREATE TABLE c (id int);\n"+
+		"CREATE TABLE p (id int) PARTITION BY LIST (id);\nCREATE TABLE p1 PARTITION OF p DEFAULT")
+	c := load(t, database)
+	planner := sqlpostgres.New(c, sqlpostgres.Options{})
+	before := c.current.Load()
+	for _, statement := range []string{"TRUNCATE a CASCADE", "TRUNCATE public.p"} {
+		run(t, db, statement)
+		touching(c, planner, statement, "public")
+	}
+	c.Table("public", "a")
+	if got, want := c.Rewritten(), []string{"public.a", "public.b", "public.p", "public.p1"}; !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+	if c.current.Load() != before {
+		t.Error("they were read")
+	}
+}
+
+func TestATableDroppedAfterItMayHaveBeenRewrittenIsTold(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE b (id int)")
+	c := load(t, database)
+	planner := sqlpostgres.New(c, sqlpostgres.Options{})
+	for _, statement := range []string{"ALTER TABLE a ALTER id TYPE text", "ALTER TABLE b ADD v int", "DROP TABLE a", "DROP TABLE b"} {
+		run(t, db, statement)
+		touching(c, planner, statement, "public")
+	}
+	reload(t, c)
+	if got := c.Rewritten(); !slices.Equal(got, []string{"public.a"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Sessions that define and look up at once see each definition that came before their question.
+func TestDefinitionsAndLookupsAtOnce(t *testing.T) {
+	database, _ := newDatabase(t, "CREATE TABLE shared (id int)")
+	c := load(t, database)
+	var sessions sync.WaitGroup
+	for i := range 4 {
+		sessions.Go(func() {
+			db := testdb.OpenPostgreSQL(t, database)
+			own := fmt.Sprintf("own%d", i)
+			exec(t, db, c, "CREATE TABLE "+own+" (id int)")
+			for n := 1; n < 12; n++ {
+				if got := len(table(t, c, own).Columns); got != n {
+					t.Errorf("%s has %d columns, not %d", own, got, n)
+				}
+				exec(t, db, c, fmt.Sprintf("ALTER TABLE %s ADD c%d int", own, n))
+				table(t, c, "shared")
+				c.Reads("postgres", table(t, c, own))
+			}
+		})
+	}
+	sessions.Wait()
+}
+
+func exec(t *testing.T, db *sql.DB, c *Cache, statement string) {
+	if _, err := db.Exec(statement); err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+	touching(c, sqlpostgres.New(c, sqlpostgres.Options{}), statement, "public")
+}
