@@ -244,33 +244,33 @@ func (d *difference) among(p *pending) bool {
 }
 
 // followedBy gives the snapshot of a reading of everything.
-func (old *snapshot) followedBy(read *reading) *snapshot {
+func (s *snapshot) followedBy(read *reading) *snapshot {
 	next := &snapshot{read: read, graph: newGraph(read), tables: read.tables(), rights: read.rights}
-	next.since.whole = !reflect.DeepEqual(next.tables, old.tables) || !reflect.DeepEqual(next.rights, old.rights) || !maps.Equal(read.functions, old.read.functions)
-	return next.after(old)
+	next.since.whole = !reflect.DeepEqual(next.tables, s.tables) || !reflect.DeepEqual(next.rights, s.rights) || !maps.Equal(read.functions, s.read.functions)
+	return next.after(s)
 }
 
 // over gives the snapshot once some of it was read anew.
-func (old *snapshot) over(part *reading, what *scope) *snapshot {
+func (s *snapshot) over(part *reading, what *scope) *snapshot {
 	touched := make(map[uint32]bool, len(what.relations))
 	for _, oid := range what.relations {
 		touched[oid] = true
 	}
-	read := part.over(old.read, touched, what)
-	next := &snapshot{read: read, graph: newGraph(read), tables: maps.Clone(old.tables), rights: maps.Clone(old.rights), since: difference{touched: touched}}
-	next.rebuild(old)
+	read := part.over(s.read, touched, what)
+	next := &snapshot{read: read, graph: newGraph(read), tables: maps.Clone(s.tables), rights: maps.Clone(s.rights), since: difference{touched: touched}}
+	next.rebuild(s)
 	for role, r := range part.rights {
 		if next.rights[role] = r; !what.allRights {
-			next.rights[role] = r.over(old.rights[role], touched)
+			next.rights[role] = r.over(s.rights[role], touched)
 		}
 	}
-	next.since.whole = what.allRights && !maps.EqualFunc(next.rights, old.rights, maps.Equal)
-	next.since.tables = append(next.since.tables, next.regranted(old)...)
+	next.since.whole = what.allRights && !maps.EqualFunc(next.rights, s.rights, maps.Equal)
+	next.since.tables = append(next.since.tables, next.regranted(s)...)
 	if what.allFunctions {
-		what.functions = slices.Concat(slices.Collect(maps.Keys(read.functions)), slices.Collect(maps.Keys(old.read.functions)))
+		what.functions = slices.Concat(slices.Collect(maps.Keys(read.functions)), slices.Collect(maps.Keys(s.read.functions)))
 	}
-	next.since.functions = slices.DeleteFunc(slices.Clone(what.functions), func(f string) bool { return read.functions[f] == old.read.functions[f] })
-	return next.after(old)
+	next.since.functions = slices.DeleteFunc(slices.Clone(what.functions), func(f string) bool { return read.functions[f] == s.read.functions[f] })
+	return next.after(s)
 }
 
 // rebuild makes the tables anew that were touched, and those that look different because of them.
