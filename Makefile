@@ -6,6 +6,7 @@
 GO ?= go
 # An exact version: module proxies that refuse lists of versions still have it.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # The version that "isotap version" prints; when empty, what Go knows of the checkout.
 VERSION ?=
 # What "make bench" passes on.
@@ -26,7 +27,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-engines mutants campaign bench lint mariadb postgresql tidb
+.PHONY: help build demo test test-engines mutants campaign bench lint vuln mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +63,10 @@ lint: ## check format and style
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+
+vuln: ## ask Go's database of vulnerabilities about isotap and what it is made of
+	@$(GO) run $(GOVULNCHECK) ./... || { status=$$?; \
+		echo "make vuln: govulncheck ended with status $$status: it found something (above), or its database (https://vuln.go.dev) could not be reached, and then nothing was checked" >&2; exit $$status; }
 
 mariadb postgresql:
 	$(GO) run ./internal/testdb/install $@

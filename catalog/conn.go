@@ -13,8 +13,12 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// connectTimeout bounds how long a server may take to accept a connection and a login.
-const connectTimeout = 10 * time.Second
+const (
+	// connectTimeout bounds how long a server may take to accept a connection and a login.
+	connectTimeout = 10 * time.Second
+	// killTimeout bounds how long a server may take to end a statement that nobody waits for: whoever gave it up is waiting.
+	killTimeout = time.Second
+)
 
 // A Conn is isotap's own connection to the server, for what no client asked. It connects anew when
 // the server has closed it. It is safe for concurrent use: statements wait for each other.
@@ -127,8 +131,8 @@ func (c *Conn) execute(ctx context.Context, text string, args ...any) (*mysql.Re
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(interrupted)
-		c.kill(conn.GetConnectionID())
 		_ = conn.SetDeadline(time.Unix(1, 0)) // ends the wait for the reply
+		c.kill(conn.GetConnectionID())
 	})
 	r, err := conn.Execute(text, args...)
 	if !stop() {
@@ -148,7 +152,7 @@ func (c *Conn) execute(ctx context.Context, text string, args ...any) (*mysql.Re
 // kill ends the session that runs a statement nobody waits for any more: the server would not
 // notice before the statement's end. It is a courtesy; that it fails changes nothing.
 func (c *Conn) kill(id uint32) {
-	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	killer := &Conn{target: c.target}
 	if _, err := killer.Exec(ctx, fmt.Sprintf("KILL %d", id)); err == nil {

@@ -175,9 +175,9 @@ func (t *tests) forget(now int64) {
 	}
 }
 
-// Run tests what comes in until ctx ends, and then what is left, for as long as rest allows. now is the run's clock.
-func (m *Matcher) Run(ctx context.Context, rest time.Duration, now func() int64) {
-	work, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+// Run tests what comes in until ctx ends, and then what is left, for as long as rest allows and work goes on. now is the run's clock.
+func (m *Matcher) Run(ctx, work context.Context, rest time.Duration, now func() int64) {
+	work, giveUp := context.WithCancel(work)
 	defer giveUp()
 	defer context.AfterFunc(ctx, func() {
 		patience := time.AfterFunc(rest, giveUp)

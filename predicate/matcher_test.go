@@ -170,7 +170,7 @@ func TestWhatIsLeftAtTheEndIsTested(t *testing.T) {
 	m.Add("", wrote(1, "(a)"))
 	m.Add("", reads(2, "a"))
 	stop()
-	m.Run(ctx, time.Minute, func() int64 { return 3 })
+	m.Run(ctx, t.Context(), time.Minute, func() int64 { return 3 })
 	if len(g.found[where("a")]) != 1 {
 		t.Error("what came last was not tested")
 	}

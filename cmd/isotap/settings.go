@@ -34,7 +34,7 @@ func settingsFlag(c *cobra.Command) func() string {
 
 // options turns the settings into those of a tap.
 func options(s *config.Settings) (tap.Options, error) {
-	o := tap.Options{URL: s.Upstream, Listen: s.Listen, Recording: s.Recording, Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates", Version: isotapVersion(),
+	o := tap.Options{URL: s.Upstream, Listen: s.Listen, ReusePort: s.ReusePort, Recording: s.Recording, Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates", Version: isotapVersion(),
 		Admin: s.Admin, AdminPprof: s.AdminPprof,
 		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, MaxLogins: s.MaxLogins, MaxLoginsPerAddress: s.MaxLoginsAddress, LogSQL: logSQL[s.LogSQL], StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
 	var err error

@@ -25,6 +25,7 @@ type Settings struct {
 	UpstreamCert       string
 	UpstreamKey        string
 	Listen             string
+	ReusePort          bool
 	SocketMode         string
 	LoginTimeout       time.Duration
 	TLS                string
@@ -82,7 +83,9 @@ var Options = []Option{
 	{Name: "upstream_key", value: func(s *Settings) any { return &s.UpstreamKey },
 		Usage: "PEM file with the key of that certificate"},
 	{Name: "listen", value: func(s *Settings) any { return &s.Listen },
-		Usage: "where clients connect: host:port or unix:/path; several are separated by commas"},
+		Usage: "where clients connect: host:port, unix:/path, or systemd for sockets that systemd opened; several are separated by commas"},
+	{Name: "reuse_port", value: func(s *Settings) any { return &s.ReusePort },
+		Usage: "let another isotap of the same user listen on the same TCP addresses, to take over without a refused connection (Linux)"},
 	{Name: "socket_mode", value: func(s *Settings) any { return &s.SocketMode },
 		Usage: "permissions of unix sockets, as an octal number"},
 	{Name: "login_timeout", value: func(s *Settings) any { return &s.LoginTimeout },

@@ -75,7 +75,7 @@ func (t *Tap) define(o *Options, cfg *proxy.Config) {
 	t.defined = func() {
 		stop()
 		running.Wait()
-		last, cancel := context.WithTimeout(context.Background(), lastDefinitions)
+		last, cancel := context.WithTimeout(t.asking, lastDefinitions)
 		defer cancel()
 		k.Finish(last)
 	}

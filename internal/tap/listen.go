@@ -9,29 +9,77 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
 )
 
 // defaultSocketMode lets only isotap's own user connect to a unix socket: servers that go by who connects
 // take isotap's clients for isotap.
 const defaultSocketMode fs.FileMode = 0o600
 
-// listen opens the addresses of a list: "host:port" or "unix:/path", separated by commas.
-func listen(addresses string, mode fs.FileMode) ([]net.Listener, error) {
+// systemdAddress is the address of the sockets that systemd opened, all of them or, behind a colon, those of one name.
+const systemdAddress = "systemd"
+
+// listen opens the addresses of a list: "host:port", "unix:/path", "systemd" or "systemd:name", separated by commas. A TCP address is
+// shared with other processes if share is set.
+func listen(addresses string, mode fs.FileMode, share bool) ([]net.Listener, error) {
 	var all []net.Listener
 	for address := range strings.SplitSeq(addresses, ",") {
-		l, err := listenAt(strings.TrimSpace(address), mode)
+		some, err := listenAt(strings.TrimSpace(address), mode, share)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for clients: %w", err), closeAll(all))
 		}
-		all = append(all, l)
+		all = append(all, some...)
 	}
 	return all, nil
 }
 
-func listenAt(address string, mode fs.FileMode) (net.Listener, error) {
-	path, ok := strings.CutPrefix(address, "unix:")
-	if !ok {
-		return net.Listen("tcp", address)
+func listenAt(address string, mode fs.FileMode, share bool) ([]net.Listener, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	var l net.Listener
+	var err error
+	switch {
+	case scheme == systemdAddress:
+		return inherited(rest)
+	case scheme == "unix":
+		l, err = listenUnix(rest, mode)
+	case share:
+		l, err = listenShared(address)
+	default:
+		l, err = net.Listen("tcp", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []net.Listener{l}, nil
+}
+
+// inherited returns the sockets that systemd opened for this process (sd_listen_fds(3)), all of them or those of one name
+// (FileDescriptorName=). They stay open in systemd when they are closed here.
+func inherited(name string) ([]net.Listener, error) {
+	named, err := activation.ListenersWithNames()
+	if err != nil {
+		return nil, fmt.Errorf("take over systemd's sockets: %w", err)
+	}
+	var taken, left []net.Listener
+	for n, listeners := range named {
+		if name == "" || n == name {
+			taken = append(taken, listeners...)
+		} else {
+			left = append(left, listeners...)
+		}
+	}
+	if len(taken) == 0 {
+		return nil, errors.Join(fmt.Errorf("%s: systemd has passed no such socket on to this process (LISTEN_FDS, LISTEN_FDNAMES)",
+			strings.TrimSuffix(systemdAddress+":"+name, ":")), closeAll(left))
+	}
+	return taken, closeAll(left)
+}
+
+// listenUnix listens on a socket at path. One in the abstract namespace has no permissions.
+func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
+	if strings.HasPrefix(path, "@") {
+		return nil, fmt.Errorf("unix:%s: a socket in the abstract namespace has no permissions, so that every user could connect: give a path", path)
 	}
 	if err := replaceStale(path); err != nil {
 		return nil, err

@@ -217,12 +217,12 @@ func TestStaleSocketIsReplacedAndNothingElse(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, err := listen("unix:"+stale, defaultSocketMode)
+	all, err := listen("unix:"+stale, defaultSocketMode, false)
 	if err != nil {
 		t.Fatalf("a stale socket: %v", err)
 	}
 	closeAll(all)
-	if _, err := listen("unix:"+file, defaultSocketMode); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := listen("unix:"+file, defaultSocketMode, false); err == nil || !strings.Contains(err.Error(), "no socket") {
 		t.Errorf("a file: %v", err)
 	}
 	if text, err := os.ReadFile(file); string(text) != "precious" {

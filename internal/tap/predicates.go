@@ -37,7 +37,7 @@ func (t *Tap) match(tester predicate.Tester, log *zap.Logger, started time.Time)
 	m := &matching{Recorder: t.recorder, matcher: predicate.NewMatcher(tester, t.writer, log), databases: newDatabases()}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { m.matcher.Run(ctx, lastMatches, func() int64 { return int64(time.Since(started)) }) })
+	running.Go(func() { m.matcher.Run(ctx, t.asking, lastMatches, func() int64 { return int64(time.Since(started)) }) })
 	t.settle = func() { stop(); running.Wait() }
 	return m
 }

@@ -36,8 +36,10 @@ type Options struct {
 	// URL is what Upstream was read from, for the address that clients get; empty: one is made.
 	URL string
 	// Listen are the addresses for clients, separated by commas: "host:port", port 0 for a free one, or
-	// "unix:/path".
+	// "unix:/path", or "systemd" for the sockets that systemd opened.
 	Listen string
+	// ReusePort lets other processes of the same user listen on the TCP addresses too.
+	ReusePort bool
 	// SocketMode is that of unix sockets; 0 is 0600: isotap's own user.
 	SocketMode fs.FileMode
 	// LoginTimeout: see proxy.Config.
@@ -104,7 +106,10 @@ type Tap struct {
 	version   string
 	started   time.Time
 	serving   context.Context // ends when no more clients are taken
-	admin     *admin.Server   // nil when there is none
+	asking    context.Context // ends when the server is asked nothing more
+	giveUp    context.CancelFunc
+	log       *zap.Logger
+	admin     *admin.Server // nil when there is none
 	probe     probe
 	tls       wire.TLSUse // of clients
 }
@@ -115,17 +120,19 @@ func Start(ctx context.Context, o Options) (*Tap, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now(), tls: o.ClientTLS.Use}
+	t := &Tap{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger}
+	t.asking, t.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	legs, err := o.legs()
 	if err != nil {
 		return nil, err
 	}
+	o.warnOfPlainLegs()
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout, Logger: o.Logger}
 	if o.SocketMode == 0 {
 		o.SocketMode = defaultSocketMode
 	}
-	if t.listeners, err = listen(o.Listen, o.SocketMode); err != nil {
+	if t.listeners, err = listen(o.Listen, o.SocketMode, o.ReusePort); err != nil {
 		return nil, err
 	}
 	// An address that will not do is found before a recording is begun for it.
@@ -227,8 +234,12 @@ func (t *Tap) Stop() error {
 	return t.Wait()
 }
 
-// lastLook is how long the server has to say what became of its tables when a run ends.
-const lastLook = 5 * time.Second
+const (
+	// lastLook is how long the server has to say what became of its tables when a run ends.
+	lastLook = 5 * time.Second
+	// lastWord is how long a server may take to show that it answers at all. One that does not is not asked any more.
+	lastWord = time.Second
+)
 
 func (t *Tap) close() error {
 	var errs []error
@@ -239,8 +250,15 @@ func (t *Tap) close() error {
 		errs = append(errs, t.admin.Close())
 	}
 	if t.writer != nil {
+		ctx, cancel := context.WithTimeout(t.asking, lastWord)
+		if err := t.ask(ctx); err != nil {
+			t.log.Warn("the server does not answer: what it was to tell for the end of the recording is left out", zap.Error(err))
+			t.giveUp()
+		}
+		cancel()
 		errs = append(errs, t.closeRecording())
 	}
+	t.giveUp()
 	t.watching.Wait()
 	if t.backend != nil {
 		errs = append(errs, t.backend.close())
@@ -260,7 +278,7 @@ func (t *Tap) closeRecording() error {
 	if t.defined != nil {
 		t.defined()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lastLook)
+	ctx, cancel := context.WithTimeout(t.asking, lastLook)
 	rewritten := t.backend.rewritten(ctx)
 	cancel()
 	t.writer.Rewritten(rewritten)

@@ -107,6 +107,20 @@ func selfSigned() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
+// warnOfPlainLegs logs where passwords may go unencrypted although TLS is asked for.
+func (o *Options) warnOfPlainLegs() {
+	if o.Upstream.Network == "unix" {
+		return
+	}
+	switch mode := o.Upstream.TLS.Mode; {
+	case mode == catalog.TLSPrefer:
+		o.Logger.Warn("TLS with the server is preferred, not required: the server, or somebody on the way to it, can have connections go without " +
+			"(--upstream-tls require, verify-full)")
+	case o.ClientTLS.Use == wire.MustTLS && mode < catalog.TLSPrefer:
+		o.Logger.Warn("clients must use TLS, and isotap's connections to the server are not encrypted: what they send can be read there (--upstream-tls)")
+	}
+}
+
 // legs puts the TLS of a proxy's legs together.
 func (o *Options) legs() (proxy.TLS, error) {
 	t := proxy.TLS{ClientUse: o.ClientTLS.Use}
