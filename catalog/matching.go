@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-mysql-org/go-mysql/mysql"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -115,6 +117,15 @@ func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history
 	return err
 }
 
+// lacksTemporaryTables says of an error which privilege is missing: the server's words name only the database.
+func lacksTemporaryTables(err error) error {
+	var e *mysql.MyError
+	if errors.As(err, &e) && e.Code == mysql.ER_DBACCESS_DENIED_ERROR {
+		return fmt.Errorf("isotap's login lacks the privilege CREATE TEMPORARY TABLES: %w", err)
+	}
+	return err
+}
+
 // groupPredicates gives the places of predicates that one query can test: they refer to the table by the same name, and
 // their literals are read alike.
 func groupPredicates(predicates []history.Predicate) (groups [][]int) {
@@ -188,7 +199,7 @@ func (m *Matching) fill(ctx context.Context, rows string, t *rewrite.Table, g *g
 	for _, statement := range []string{fillSettings, "DROP TEMPORARY TABLE IF EXISTS " + rows,
 		"CREATE TEMPORARY TABLE " + rows + " (" + matchedNumber + " INT NOT NULL" + columns.String() + ") ENGINE = InnoDB"} {
 		if _, err := m.conn.Exec(ctx, statement); err != nil {
-			return err
+			return lacksTemporaryTables(err)
 		}
 	}
 	head := "INSERT INTO " + rows + " (" + matchedNumber + ", " + g.columns[1:] + " VALUES "
