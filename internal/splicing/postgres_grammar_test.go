@@ -4,7 +4,7 @@ package splicing
 var postgresGrammar = grammar{
 	found: []string{
 		"SELECT id, v FROM a WHERE v = 'a' LIKE 'a\\%'", "INSERT INTO a(id,v) VALUES (100, a.v);;\nUPDATE a SET v = 'a' LIKE 'a\\%' WHERE id = 1",
-		"SELECT DISTINCT v FROM a WHERE v<>$é$a$é$",
+		"SELECT DISTINCT v FROM a WHERE v<>$é$a$é$", "UPDATE a SET w = 8 WHERE v = '\xef'/*;*/",
 	},
 	fragments: []string{
 		`'a'`, `'a''b'`, `'a\'b'`, `'a\\'`, `'a\'`, `E'a\'b'`, `E'a\\'`, `e'a\x27b'`, `E'a''b'`, `U&'d\0061t'`,

@@ -192,6 +192,31 @@ func corpus(f testing.TB) []string {
 	return all
 }
 
+// FuzzPlanAfterAnother checks, for two texts of which one is the other with some bytes changed, that the plan of the
+// second is what it would be without the first: no byte is taken for what isotap writes in its place.
+func FuzzPlanAfterAnother(f *testing.F) {
+	for _, s := range corpus(f) {
+		f.Add(s, uint16(len(s)/2), "\x01", uint8(0))
+	}
+	f.Add("SELECT id FROM item WHERE id = 5--1", uint16(34), "\x01", uint8(0))
+	f.Add("SELECT id FROM item WHERE id = 5--'a'", uint16(34), "\x03", uint8(2))
+	f.Add("SELECT id FROM item WHERE name = 'a' 'b'", uint16(36), "", uint8(1))
+	r := New(testSchema(), Options{})
+	f.Fuzz(func(t *testing.T, text string, at uint16, with string, modes uint8) {
+		s := testSession()
+		s.ANSIQuotes, s.NoBackslashEscapes, s.PipesAsConcat = modes&1 != 0, modes&2 != 0, modes&4 != 0
+		from := min(int(at), len(text))
+		other := text[:from] + with + text[min(from+1, len(text)):]
+		for _, pair := range [][2]string{{text, other}, {other, text}} {
+			c := NewCache(r, 10, 1<<20)
+			c.Plan([]byte(pair[0]), s)
+			if got, want := c.Plan([]byte(pair[1]), s), r.Plan(pair[1], s); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q after %q:\n%+v\nwant\n%+v", pair[1], pair[0], got, want)
+			}
+		}
+	})
+}
+
 // FuzzParseCapture checks that any bytes are read or refused, and that what was read says the same
 // when it is written again.
 func FuzzParseCapture(f *testing.F) {

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -404,29 +405,16 @@ func (st *statement) mentionsCapture() bool {
 	return false
 }
 
-// How far a statement may nest: the parser's tree is visited recursively, and a stack overflow would
-// end the process. Chains of operators nest as parentheses do.
-const (
-	maxDepth = 2000
-	maxWords = 200_000 // words and operators
-)
+// maxDepth is how far a statement may nest: the parser's tree is visited recursively, and a stack overflow would
+// end the process. Chains of operators nest as parentheses do; maxTokens bounds them.
+const maxDepth = 2000
 
 // deep says whether the parser's tree might be too deep to visit.
 func (st *statement) deep() bool {
 	if len(st.toks) < maxDepth {
 		return false
 	}
-	words := 0
-	for i, t := range st.toks {
-		switch {
-		case t.depth > maxDepth:
-			return true
-		case t.kind == punct && strings.IndexByte(",.();", st.text[t.start]) < 0,
-			t.kind == word && !st.is(i, "NULL", "DEFAULT"):
-			words++
-		}
-	}
-	return words > maxWords
+	return slices.ContainsFunc(st.toks, func(t token) bool { return t.depth > maxDepth })
 }
 
 // parserText gives the text for TiDB's parser: of the same length, with the bytes of strings and

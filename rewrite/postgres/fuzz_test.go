@@ -36,6 +36,30 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
+// FuzzPlanAfterAnother checks, for two texts of which one is the other with some bytes changed, that the script of the
+// second is what it would be without the first: no byte is taken for what isotap writes in its place.
+func FuzzPlanAfterAnother(f *testing.F) {
+	for _, text := range goldenTexts(f) {
+		f.Add(text, uint16(len(text)/2), "\x01", false)
+	}
+	f.Add("SELECT name FROM item WHERE id = 5 - 1", uint16(37), "\x01", false)
+	f.Add("SELECT name FROM item WHERE name = 'a' 'b'", uint16(38), "", true)
+	r := New(testSchema(), Options{})
+	f.Fuzz(func(t *testing.T, text string, at uint16, with string, backslashes bool) {
+		s := testSession()
+		s.Backslashes = backslashes
+		from := min(int(at), len(text))
+		other := text[:from] + with + text[min(from+1, len(text)):]
+		for _, pair := range [][2]string{{text, other}, {other, text}} {
+			c := NewCache(r, 10, 1<<20)
+			c.Plan([]byte(pair[0]), s)
+			if got, want := withoutModel(c.Plan([]byte(pair[1]), s)), withoutModel(r.Plan(pair[1], s)); !reflect.DeepEqual(got, want) {
+				t.Errorf("%q after %q:\n%+v\nwant\n%+v", pair[1], pair[0], got, want)
+			}
+		}
+	})
+}
+
 // FuzzPosition checks that every place of the client's text is found again, and none outside of it.
 func FuzzPosition(f *testing.F) {
 	for _, text := range goldenTexts(f) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -151,8 +152,8 @@ func (s *Session) unreadable(text string, toks []token, whole bool) string {
 		}
 	}
 	switch {
-	case !s.lexable():
-		return "charset"
+	case !s.lexable(), (s.utf8() || s.Encoding == "SQL_ASCII") && !utf8.ValidString(text):
+		return "charset" // the server's error about an invalid character quotes the bytes behind it
 	case !whole, strings.IndexByte(text, 0) >= 0:
 		return unparsable
 	case len(toks) > maxTokens, deepest > maxDepth:
