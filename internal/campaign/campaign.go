@@ -13,7 +13,7 @@
 // the one after the round's before, so that "-seed N -times 1" repeats one. What hangs on the time at which bytes arrive
 // repeats only nearly.
 //
-// It runs on Linux: it reads /proc and, as root, makes mounts and network namespaces.
+// It runs on Linux: it reads /proc and, as root, mounts disks.
 //
 // campaign.go reads the command line, job.go is one run of a campaign and row.go what it prints; family.go has what the
 // engines differ in, proxy.go the proxy as a process, works.go the transactions that clients run and recorded.go what is
@@ -68,9 +68,10 @@ type settings struct {
 	directory    string        // for recordings and logs
 	victims      []victim
 	slack        time.Duration
-	memory       int64 // MiB
-	clients      int   // 0: as many as the engine takes
-	rate         int   // connections a second
+	others       string // the flags that were given beside those that a job's command names
+	memory       int64  // MiB
+	clients      int    // 0: as many as the engine takes
+	rate         int    // connections a second
 	corpus       string
 	texts        int // a round
 }
@@ -110,7 +111,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.StringVar(&s.directory, "directory", "", "where recordings and logs go, and stay if something is wrong (default a temporary one)")
 	f.StringVar(&victims, "victims", "", "kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
 	f.DurationVar(&s.slack, "slack", 500*time.Millisecond, "how much later than promised a thing may happen because the machine is busy")
-	f.Int64Var(&s.memory, "memory", 1024, "how many MiB hostile peers may make the proxy take")
+	f.Int64Var(&s.memory, "memory", 1536, "how many MiB hostile peers may make the proxy take")
 	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
 	f.StringVar(&s.corpus, "corpus", "", "fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
@@ -118,6 +119,11 @@ func parse(args []string, out io.Writer) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
+	f.Visit(func(given *flag.Flag) {
+		if !slices.Contains([]string{"run", "engine", "durability", "duration", "times", "seed", "isotap", "directory", "corpus"}, given.Name) {
+			s.others += fmt.Sprintf(" -%s %s", given.Name, given.Value)
+		}
+	})
 	err := errors.Join(
 		choose(names, campaigns, func(c *campaign) string { return c.name }, &s.campaigns),
 		choose(engines, families, func(f *family) string { return f.name }, &s.families),

@@ -25,8 +25,8 @@ type family struct {
 	start func(ctx context.Context, clients int) (server, error)
 	// open opens a pool of connections to the campaigns' database at an address, with parameters of the driver.
 	open func(address, parameters string) (*sql.DB, error)
-	// timeouts are further parameters of a driver whose ROLLBACK would wait for an answer forever.
-	timeouts string
+	// timeouts are further parameters, for a driver whose ROLLBACK would wait for an answer forever.
+	timeouts func(limit time.Duration) string
 	// tables makes those of the works.
 	tables []string
 	// slots and entries are the queries of readStored.
@@ -55,11 +55,11 @@ type server interface {
 const database = "campaign"
 
 var families = []family{
-	{"mariadb", works, startMariaDB, openMySQL, "&timeout=2s&readTimeout=2s&writeTimeout=2s", []string{
+	{"mariadb", works, startMariaDB, openMySQL, mysqlTimeouts, []string{
 		"CREATE TABLE slot (id INT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 		"CREATE TABLE entry (id INT AUTO_INCREMENT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "", mysqlLength, 10_000},
-	{"postgresql", postgresWorks, startPostgreSQL, openPgx, "", []string{
+	{"postgresql", postgresWorks, startPostgreSQL, openPgx, func(time.Duration) string { return "" }, []string{
 		"CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)",
 		"CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
 	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()", postgresLength, 2_000},
@@ -85,6 +85,10 @@ func startMariaDB(ctx context.Context, clients int) (server, error) {
 
 func startPostgreSQL(ctx context.Context, clients int) (server, error) {
 	return testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{Args: []string{"-c", "full_page_writes=on", "-c", fmt.Sprintf("max_connections=%d", clients)}})
+}
+
+func mysqlTimeouts(limit time.Duration) string {
+	return fmt.Sprintf("&timeout=%v&readTimeout=%[1]v&writeTimeout=%[1]v", limit)
 }
 
 func openMySQL(address, parameters string) (*sql.DB, error) {

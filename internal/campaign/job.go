@@ -100,7 +100,7 @@ func (j *job) command(seed uint64, times int) string {
 	if times > 0 {
 		c += fmt.Sprintf(" -times %d", times)
 	}
-	return c + fmt.Sprintf(" -seed %d", seed)
+	return c + fmt.Sprintf(" -seed %d", seed) + j.others
 }
 
 // next begins a round and reports whether there is to be one; random is what the round is made of.

@@ -10,7 +10,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -70,7 +73,7 @@ func (p *peers) round(ctx context.Context, random *rand.Rand) error {
 	for range clients {
 		own := rand.New(rand.NewPCG(random.Uint64(), 0))
 		others.Go(func() {
-			for hostile.Err() == nil {
+			for hostile.Err() == nil && p.proxy.alive() {
 				if own.IntN(4) == 0 {
 					p.intrude(hostile, own)
 				} else {
@@ -174,7 +177,7 @@ func (p *peers) bystander(ctx context.Context, name string, random *rand.Rand, c
 func (p *peers) intrude(ctx context.Context, random *rand.Rand) {
 	c, err := net.Dial("tcp", p.proxy.address)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && p.proxy.alive() {
 			p.wrong("the proxy takes no connection: %v", err)
 		}
 		return
@@ -195,10 +198,33 @@ func (p *peers) watchMemory(ctx context.Context) {
 		if err == nil {
 			p.peak = max(p.peak, s.memory-p.before.memory)
 			if p.peak > p.memory<<20 {
-				p.wrong("the proxy has %d MiB more than it began with", p.peak>>20)
+				p.wrong("the proxy has %d MiB more than it began with: heap.pprof says what", p.peak>>20)
+				if err := p.saveHeap(ctx); err != nil && ctx.Err() == nil {
+					p.wrong("%v", err)
+				}
 				return
 			}
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// saveHeap leaves a profile of the proxy's memory among the job's files.
+func (p *peers) saveHeap(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.proxy.metrics, "/metrics")+"/debug/pprof/heap", nil)
+	if err != nil {
+		return fmt.Errorf("ask for a heap profile: %w", err)
+	}
+	request.Close = true
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask for a heap profile: %w", err)
+	}
+	defer reply.Body.Close()
+	f, err := os.Create(filepath.Join(p.dir, "heap.pprof"))
+	if err != nil {
+		return fmt.Errorf("keep a heap profile: %w", err)
+	}
+	_, err = io.Copy(f, reply.Body)
+	return errors.Join(err, f.Close())
 }

@@ -69,7 +69,7 @@ func (s *stand) ready(ctx context.Context, near, far mutation, look func(context
 		return err
 	}
 	s.proxy, err = startProxy(ctx, s.isotap, s.log, "--upstream", s.family.upstream(s.far.address()), "--recording", s.recording,
-		"--durability", s.durability.String(), "--admin", "127.0.0.1:0")
+		"--durability", s.durability.String(), "--admin", "127.0.0.1:0", "--admin-pprof")
 	if err != nil {
 		return err
 	}

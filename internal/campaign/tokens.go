@@ -115,7 +115,7 @@ func (c *client) ask(ctx context.Context, address string, questions int) error {
 // askWhile connects, and asks until something fails, more says that it is enough, or ctx ends.
 func (c *client) askWhile(ctx context.Context, address string, more func() bool) error {
 	w := &c.family.works[c.random.IntN(len(c.family.works))]
-	db, err := c.family.open(address, w.parameters+c.family.timeouts) // as text, or prepared
+	db, err := c.family.open(address, w.parameters+c.family.timeouts(c.limit)) // as text, or prepared
 	if err != nil {
 		return err
 	}
