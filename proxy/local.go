@@ -20,7 +20,7 @@ const resolving = 5 * time.Second
 // judged again.
 func (c *Config) Permits(ctx context.Context, listener net.Addr) error {
 	if !c.AllowLocal && reachable(listener) && leadsHere(ctx, c.Network, c.Address) {
-		return fmt.Errorf("serve on %s with the server %s: %w", listener, c.Address, ErrLocalUpstream)
+		return fmt.Errorf("serve on %s: %w", listener, ErrLocalUpstream)
 	}
 	return nil
 }
