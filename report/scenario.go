@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,13 +10,14 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/scenario"
 )
 
 // Scenarios writes the interleaving of each finding's witness into a directory, which it makes: one file for
 // each, named by the anomaly and the finding's id. Findings without a transaction have none.
 func Scenarios(dir string, r *analyzer.Result) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := private.MkdirAll(dir); err != nil {
 		return fmt.Errorf("write the scenarios: %w", err)
 	}
 	clock := newClock(r.Runs)
@@ -26,7 +26,7 @@ func Scenarios(dir string, r *analyzer.Result) error {
 		if len(s.Steps) == 0 {
 			continue
 		}
-		file, err := os.Create(filepath.Join(dir, scenarioName(f)))
+		file, err := private.Create(filepath.Join(dir, scenarioName(f)))
 		if err != nil {
 			return fmt.Errorf("write the scenarios: %w", err)
 		}

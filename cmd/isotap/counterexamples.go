@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
@@ -20,7 +20,7 @@ func (o *robustFlags) writeScenarios(p *programs.Programs, answer *robust.Answer
 	if err != nil {
 		return fmt.Errorf("--scenarios: %w", err)
 	}
-	if err := os.MkdirAll(o.scenarios, 0o755); err != nil {
+	if err := private.MkdirAll(o.scenarios); err != nil {
 		return fmt.Errorf("--scenarios: %w", err)
 	}
 	for _, test := range []robust.Test{robust.TypeII, robust.Snapshot} {

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/baseline"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/report"
 )
 
@@ -133,7 +133,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
 	}
-	f, err := os.Create(name)
+	f, err := private.Create(name)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/retrace"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/tap"
@@ -75,7 +76,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 		if o.out == "" {
 			return fmt.Errorf("%s is a directory of %d findings: --out names one for what becomes of them", path, len(from.scenarios))
 		}
-		if err := os.MkdirAll(o.out, 0o755); err != nil {
+		if err := private.MkdirAll(o.out); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}

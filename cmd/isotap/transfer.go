@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/foreign"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder/jsonlines"
 )
@@ -43,7 +44,7 @@ func exportCommand() *cobra.Command {
 		if file == "" {
 			return export(c.OutOrStdout())
 		}
-		f, err := os.Create(file)
+		f, err := private.Create(file)
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}

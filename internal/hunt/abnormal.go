@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/engine"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -116,7 +117,7 @@ func (h *hunter) evidence(r *round) ([]string, error) {
 	}
 	if h.ServerLog != nil {
 		files = append(files, name+".log")
-		if err := os.WriteFile(name+".log", []byte(h.ServerLog()+"\n"), 0o644); err != nil {
+		if err := private.WriteFile(name+".log", []byte(h.ServerLog()+"\n")); err != nil {
 			return nil, fmt.Errorf("write what the server logged: %w", err)
 		}
 	}

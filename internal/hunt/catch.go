@@ -10,6 +10,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/workload"
@@ -127,7 +128,7 @@ func (h *hunter) keep(r *round) error {
 	if r.result == nil { // there was no server any more
 		return nil
 	}
-	page, err := os.Create(filepath.Join(h.Dir, fmt.Sprintf("report-%d.html", r.seed)))
+	page, err := private.Create(filepath.Join(h.Dir, fmt.Sprintf("report-%d.html", r.seed)))
 	if err != nil {
 		return fmt.Errorf("write what was found: %w", err)
 	}
@@ -135,7 +136,7 @@ func (h *hunter) keep(r *round) error {
 }
 
 func write(name string, s *scenario.Scenario) error {
-	file, err := os.Create(name)
+	file, err := private.Create(name)
 	if err != nil {
 		return fmt.Errorf("write what was found: %w", err)
 	}

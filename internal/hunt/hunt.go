@@ -12,11 +12,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
@@ -67,7 +67,7 @@ func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
 		o.Levels = workload.Isolations(s.Server.Engine)
 	}
 	if o.Dir != "" {
-		if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		if err := private.MkdirAll(o.Dir); err != nil {
 			return nil, fmt.Errorf("make the directory for what is found: %w", err)
 		}
 	}
