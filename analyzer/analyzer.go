@@ -169,6 +169,15 @@ func (a *Analyzer) Add(info history.Info) error {
 	return nil
 }
 
+// Damaged says that a run's recording is damaged, and so many of its transactions cannot be read, as far as that is known.
+func (a *Analyzer) Damaged(run history.Run, unreadable uint64) error {
+	r, err := a.store.run(run)
+	if err == nil {
+		a.store.runs[r].info.Damaged, a.store.runs[r].info.Unreadable = true, unreadable
+	}
+	return err
+}
+
 // AddSession adds a session. Sessions without a transaction count in the coverage only; a session
 // need not be added for its transactions to be.
 func (a *Analyzer) AddSession(s history.Session) error {
@@ -215,7 +224,7 @@ func (a *Analyzer) Finish() (*Result, error) {
 		return nil, err
 	}
 	a.census.Sessions = len(a.store.sessions)
-	return &Result{Runs: a.store.infos(), Coverage: a.census.coverage(), Findings: findings, Levels: levels}, nil
+	return &Result{Runs: a.store.infos(), Coverage: a.census.coverage(a.store.infos()), Findings: findings, Levels: levels}, nil
 }
 
 // load gives the whole transaction behind an index of the store.

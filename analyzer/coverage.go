@@ -13,9 +13,16 @@ func newCensus() *census {
 	return &census{Coverage: Coverage{Reasons: make(map[string]int), Causes: make(map[string]Observed)}}
 }
 
-// coverage gives what was counted.
-func (c *census) coverage() Coverage {
+// coverage returns what was counted of the runs' transactions, and what is known to be missing.
+func (c *census) coverage(infos []history.Info) Coverage {
 	all := c.Coverage
+	for i := range infos {
+		for _, g := range infos[i].Gaps {
+			all.Unrecorded += int(g.Txns)
+		}
+		all.Unreadable += int(infos[i].Unreadable)
+		all.Damaged = all.Damaged || infos[i].Damaged
+	}
 	all.Kinds, all.Levels = make(map[history.Kind]Observed), make(map[history.Level]int)
 	for kind, n := range c.kinds {
 		if n.Statements() > 0 {

@@ -53,6 +53,9 @@ func (j *judge) findBeside() bool {
 	if slices.ContainsFunc(j.o.extra, func(e extraVersion) bool { return j.o.runs[e.tag.run].info.Run == history.Unrecorded }) {
 		return true
 	}
+	if slices.ContainsFunc(j.o.runs, func(r run) bool { return r.info.Holed() }) {
+		return true
+	}
 	for t := range j.o.txns {
 		if j.o.txns[t].cloud > 0 && !j.promise(int32(t)).Together {
 			return true

@@ -189,7 +189,7 @@ func (l *Live) Finish() (*Result, error) {
 	}
 	b.close(l)
 	findings := b.findings(a, l)
-	return &Result{Runs: slices.Clone(l.infos), Coverage: l.census.coverage(), Findings: findings, Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
+	return &Result{Runs: slices.Clone(l.infos), Coverage: l.census.coverage(l.infos), Findings: findings, Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
 }
 
 // analyze puts what is kept in order.

@@ -118,7 +118,7 @@ var rules = []mutants.Mutant{
 	{"others show that an indeterminate transaction committed", "order.go", "o.txns[owner].installed = true", ""},
 	{"at READ UNCOMMITTED a plain read shows nothing of that", "order.go", "a.write() || a.is(locked) || o.txns[a.txn].level >= history.ReadCommitted", "true"},
 	{"a tag that no run handed out is garbage", "order.go", "garbage: o.impossible(owner, t)", "garbage: false"},
-	{"a run that did not end cleanly lost its last tags", "order.go", "if !r.analysed || r.info.Ended.IsZero() {", "if !r.analysed {"},
+	{"a run that did not end cleanly lost its last tags", "order.go", "if !r.analysed || !r.info.Whole() {", "if !r.analysed {"},
 	{"a version that was written again is intermediate", "order.go", "e.intermediate = o.writtenLater(owner, t.stmt, row)", ""},
 	{"an exact list corrects an inexact write", "lists.go", "!o.sure(v) && (exact || known < 0):", "!o.sure(v) && known < 0:"},
 	{"lists leave undone versions out", "lists.go", "if below == above || o.state(below) == undone {", "if below == above {"},

@@ -238,11 +238,11 @@ func (o *order) addExtra(e extraVersion) (int32, error) {
 	return int32(len(o.accesses) + len(o.extra) - 1), nil
 }
 
-// impossible says that a run handed no such tag out: it is recorded to its end, and the tag is not
+// impossible says that a run handed no such tag out: it is recorded to its end without a gap, and the tag is not
 // in it.
 func (o *order) impossible(owner int32, t tag) bool {
 	r := &o.runs[t.run]
-	if !r.analysed || r.info.Ended.IsZero() {
+	if !r.analysed || !r.info.Whole() {
 		return false
 	}
 	if owner < 0 {

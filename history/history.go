@@ -45,6 +45,25 @@ type Info struct {
 	// CLUSTER, TRUNCATE), so that a place in them may be that of another version: [Row].Table, an @ and the
 	// database. It is known once the run has ended cleanly.
 	Rewritten []string
+	// Gaps are the stretches in which transactions ended that were not recorded.
+	Gaps []Gap
+	// Damaged says that the recording is damaged, and Unreadable how many of the run's transactions are known to be missing
+	// for that.
+	Damaged    bool
+	Unreadable uint64
+}
+
+// Whole reports whether every transaction of the run is there, and nobody can be missing between two that are.
+func (i *Info) Whole() bool { return !i.Ended.IsZero() && !i.Holed() }
+
+// Holed reports whether transactions may be missing between others.
+func (i *Info) Holed() bool { return len(i.Gaps) > 0 || i.Damaged }
+
+// A Gap is a stretch of a run in which transactions ended that the recording does not have.
+type Gap struct {
+	From, To int64  // when the first of them began and the last one ended; nanoseconds since the run's start
+	Txns     uint64 // how many they were
+	Reason   string // why, as "disk is full"
 }
 
 // Recent says which of PostgreSQL's transactions had ended when a run began: those with an id in [From, To), but for

@@ -26,6 +26,7 @@ package predicate
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/isotap/isotap/history"
@@ -98,11 +99,25 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 	}
 }
 
-// AddRun takes in a run.
+// AddRun takes in a run, or more of what is known of it; both before [Resolver.Settle].
 func (r *Resolver) AddRun(i history.Info) {
 	r.runs[i.Run] = i
 	r.snapshots[i.Run] = i.Server.Engine == "postgresql"
 	r.wanted = r.wanted || i.Mode == "predicates"
+	for _, g := range i.Gaps {
+		r.unknown(i.Run, g.From, g.To)
+	}
+	if i.Damaged {
+		r.unknown(i.Run, math.MinInt64, math.MaxInt64)
+	}
+}
+
+// unknown notes that rows may have been taken away in a stretch of a run without a trace.
+func (r *Resolver) unknown(run history.Run, from, to int64) {
+	if r.unsure[run] == nil {
+		r.unsure[run] = &stretches{}
+	}
+	r.unsure[run].add(from, to)
 }
 
 // AddSession takes in a session.
@@ -123,11 +138,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if mayRemove(s) {
-			run := t.ID.Run()
-			if r.unsure[run] == nil {
-				r.unsure[run] = &stretches{}
-			}
-			r.unsure[run].add(s.Start, t.End)
+			r.unknown(t.ID.Run(), s.Start, t.End)
 		}
 		for j := range s.Accesses {
 			if a := &s.Accesses[j]; a.Op != history.Read && !s.Void {

@@ -144,9 +144,16 @@ func drawTxn(t *rapid.T, id history.TxnID) *history.Txn {
 	return txn
 }
 
+func dictOf(strings []string) (d dict) {
+	for i := range strings {
+		d = append(d, &strings[i])
+	}
+	return d
+}
+
 // decodeAlone decodes a record as a reader would that has loaded the dictionary.
 func decodeAlone(dict []string, like *history.Txn, record []byte) (*history.Txn, error) {
-	d := decoder{dict: dict, intern: newInterner(16)}
+	d := decoder{dict: dictOf(dict), intern: newInterner(16)}
 	t := &history.Txn{ID: like.ID, Session: like.Session}
 	return t, d.txn(t, new(Arena), record)
 }
@@ -331,7 +338,7 @@ func FuzzDecodeTxn(f *testing.F) {
 	f.Add(append([]byte{packPlain}, e.txn(nil, &history.Txn{ID: 1})...))
 	f.Add([]byte{packParts, 2, 0xff, 0xff, 0x3f})
 	f.Add([]byte{packPlain, 1, 3, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xff, 0xff, 0xff, 0xff, 0x0f})
-	dict := e.dict.fresh
+	dict := dictOf(e.dict.fresh)
 	u, err := newUnpacker()
 	if err != nil {
 		f.Fatal(err)

@@ -20,7 +20,7 @@ const (
 
 // A decoder turns values of one run back into sessions and transactions. It is for one goroutine.
 type decoder struct {
-	dict     []string
+	dict     dict
 	outline  bool          // leave out what Reader.Outlines does not give
 	arena    func() *Arena // gives what the next transaction is read into; nil: an arena of its own
 	own      Arena
@@ -272,7 +272,11 @@ func (d *decoder) ref() string {
 	case word == refInline:
 		return string(d.in.text())
 	case word-refFirst < uint64(len(d.dict)):
-		return d.dict[word-refFirst]
+		if text := d.dict[word-refFirst]; text != nil {
+			return *text
+		}
+		d.in.fail(fmt.Errorf("refers to string %d, which is missing", word-refFirst))
+		return ""
 	default:
 		d.in.fail(fmt.Errorf("refers to string %d of a dictionary of %d", word-refFirst, len(d.dict)))
 		return ""

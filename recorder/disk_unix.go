@@ -9,13 +9,17 @@ import (
 	"syscall"
 )
 
-// freeBytes is what an ordinary user may still write where dir is kept.
-func freeBytes(dir string) (int64, error) {
+// statfsReadOnly is the flag of a file system that takes no writes, the same on both systems.
+const statfsReadOnly = 1
+
+// diskSpace returns what an ordinary user may still write where dir is kept, and reports whether its file system has become
+// read-only.
+func diskSpace(dir string) (free int64, readOnly bool, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
-		return 0, fmt.Errorf("free space of %s: %w", dir, err)
+		return 0, false, fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail) * int64(s.Bsize), uint64(s.Flags)&statfsReadOnly != 0, nil
 }
 
 // probeLock says whether nobody writes to the recording (shared) or nobody has it open at all. Badger

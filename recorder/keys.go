@@ -18,6 +18,7 @@ const (
 	keyString     = 'd' // run, number: a string of the run's dictionary
 	keyMatches    = 'm' // run, number: history.Matches
 	keyDefinition = 'f' // run, number: history.Definition
+	keyGap        = 'g' // run, number: history.Gap
 )
 
 func appendRunKey(b []byte, space byte, run history.Run) []byte {
@@ -77,6 +78,8 @@ func keyName(key []byte) string {
 		return fmt.Sprintf("matches %d of run %s", numbers[1], run())
 	case key[0] == keyDefinition && n == 2:
 		return fmt.Sprintf("definition %d of run %s", numbers[1], run())
+	case key[0] == keyGap && n == 2:
+		return fmt.Sprintf("gap %d of run %s", numbers[1], run())
 	case key[0] == keyRun && n == 1:
 		return fmt.Sprintf("description of run %s", run())
 	case key[0] == keyCount && n == 1:

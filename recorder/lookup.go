@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/isotap/isotap/history"
@@ -47,7 +48,7 @@ func (l *Lookup) decoder(ctx context.Context, run history.Run) (*decoder, error)
 		return d, nil
 	}
 	dict, err := l.r.dictionary(ctx, run)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrCorrupt) { // what refers to a string that is missing says so
 		return nil, err
 	}
 	d := &decoder{dict: dict, intern: newInterner(1), unpacker: l.unpacker}

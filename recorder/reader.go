@@ -7,128 +7,174 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/dgraph-io/badger/v4"
-	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
 )
 
-// A Reader reads a recording that nobody writes to, or what a Writer has put to disk (see [Writer.Snapshot]). Its methods may be called from several
-// goroutines, but not after Close; each iterator is for one.
+// A Reader reads a recording: what had reached its files when it was opened, whether or not somebody writes to it, or what a Writer
+// has put to disk (see [Writer.Snapshot]). Its methods may be called from several goroutines, but not after Close; each
+// iterator is for one.
+//
+// What is damaged is left out: the iterators yield an error for it that is ErrCorrupt and go on if the consumer does,
+// [Reader.Damage] returns what was met so far, and a [MissingError] ends the transactions of a run that has fewer than were
+// written.
 type Reader struct {
-	dir  string
-	db   *badger.DB
-	runs []history.Info
-	view *badger.Txn // what a [Writer.Snapshot] reads in; nil for a recording that nobody writes to
+	dir    string
+	store  store
+	runs   []history.Info
+	sealed map[history.Run]bool // runs whose values have a seal: all since format 4
+	marks  map[uint32]totals
+	own    []Damage // found by the Reader itself, when it was opened
 }
 
-// Open opens a recording. One whose writer was killed is first brought into order, which replays the
-// writer's log. Several Readers may share a recording, but not with a Writer. The directory must be
-// writable, for Badger keeps files there. The errors are ErrNotRecording, ErrFormat, ErrInUse,
-// ErrCorrupt or the system's.
+// A store is where a Reader finds entries.
+type store interface {
+	// entries streams what stands under a prefix, in the order of the keys. Key and value are valid until the next ones
+	// are asked for. What cannot be read is left out, and found.
+	entries(prefix []byte, yield func(key, value []byte) bool) error
+	// find returns the value of a key. The error is errNoKey where there is none.
+	find(key []byte) ([]byte, error)
+	found() []Damage
+	close() error
+}
+
+// A MissingError says that transactions of a run cannot be read. It is ErrCorrupt.
+type MissingError struct {
+	Dir           string
+	Run           history.Run
+	Written, Read uint64
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%v: %s: run %s has %d readable transactions of %d that were written", ErrCorrupt, e.Dir, e.Run, e.Read, e.Written)
+}
+
+// Unwrap returns ErrCorrupt.
+func (e *MissingError) Unwrap() error { return ErrCorrupt }
+
+// Missing returns the MissingErrors in a tree of errors.
+func Missing(err error) (all []*MissingError) {
+	switch e := err.(type) {
+	case *MissingError:
+		return []*MissingError{e}
+	case interface{ Unwrap() error }:
+		return Missing(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			all = append(all, Missing(err)...)
+		}
+	}
+	return all
+}
+
+// Open opens a recording for reading. It changes nothing in the directory, which may be read-only. The recording may be one
+// whose writer was killed, or is still writing: then it is read as far as it had reached the files. The errors are
+// ErrNotRecording, ErrFormat, ErrCorrupt (no run can be read) or the system's.
 func Open(dir string) (*Reader, error) {
 	if err := checkMarker(dir); err != nil {
 		return nil, err
 	}
-	if err := probeLock(dir, true); err != nil {
-		return nil, err
-	}
-	o := badgerOptions(dir, zap.NewNop())
-	clean, err := checkFiles(dir, o)
+	// The marks come first: whatever is written from here on, the files have at least as much.
+	marks, damage := checkMarks(dir)
+	f, err := openFiles(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, badger.ManifestFilename)); err != nil {
-		return nil, fmt.Errorf("%w: %s holds no run: %w", ErrCorrupt, dir, err)
-	}
-	if err := checkWritable(dir); err != nil {
-		return nil, err
-	}
-	if !clean {
-		if err := replayLog(dir, o); err != nil {
-			return nil, err
-		}
-	}
-	db, err := openBadger(dir, o.WithReadOnly(true))
-	if err != nil {
-		return nil, err
-	}
-	r := &Reader{dir: dir, db: db}
+	r := &Reader{dir: dir, store: f, marks: marks, own: damage}
 	if err := r.loadRuns(); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, f.close())
 	}
+	r.own = append(r.own, r.lostEnds(f)...)
 	return r, nil
 }
 
-// checkWritable finds out what Badger would end the process for: it opens this file for writing even
-// in a database that it only reads.
-func checkWritable(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "DISCARD"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("open recording: its directory must be writable: %w", err)
+// lostEnds returns the ends of logs that the marks tell to have been more, and the marks that are missing themselves.
+func (r *Reader) lostEnds(f *files) (lost []Damage) {
+	for run, mark := range r.marks {
+		if total, err := r.totals(history.Run(run)); err != nil && mark.entries > 0 || total.entries < mark.entries || total.txns < mark.txns {
+			lost = append(lost, f.torn...)
+			lost = append(lost, Damage{marksName, -1, fmt.Sprintf("of run %s, %d entries were written and %d are counted", history.Run(run), mark.entries, total.entries)})
+		}
 	}
-	return f.Close()
-}
-
-// replayLog turns what a killed writer left in its write-ahead log into a table.
-func replayLog(dir string, o badger.Options) error {
-	if err := probeLock(dir, false); err != nil {
-		return err
+	for _, info := range r.runs {
+		if _, ok := r.marks[uint32(info.Run)]; r.sealed[info.Run] && !ok {
+			lost = append(lost, Damage{marksName, -1, fmt.Sprintf("the mark of run %s is missing", info.Run)})
+		}
 	}
-	// Without compaction, which nobody needs for reading, no number of tables may make it wait.
-	o = o.WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 21)
-	db, err := openBadger(dir, o)
-	if err != nil {
-		return err
-	}
-	if err := db.Close(); err != nil {
-		return fmt.Errorf("recover recording %s: %w", dir, err)
-	}
-	return nil
+	return lost
 }
 
 // Close closes the recording.
 func (r *Reader) Close() error {
-	if r.view != nil {
-		r.view.Discard()
-		return nil
-	}
-	if err := r.db.Close(); err != nil {
+	if err := r.store.close(); err != nil {
 		return fmt.Errorf("close recording %s: %w", r.dir, err)
 	}
 	return nil
 }
+
+// Damage returns what of the files could not be read up to now.
+func (r *Reader) Damage() []Damage { return append(slices.Clone(r.own), r.store.found()...) }
 
 // Runs gives the recording's runs in the order in which they started. A zero Ended says that the run
 // did not end cleanly: what it did after its last transaction in the recording is not known.
 func (r *Reader) Runs() []history.Info { return slices.Clone(r.runs) }
 
 func (r *Reader) loadRuns() error {
+	r.sealed = make(map[history.Run]bool)
+	var failed error
 	for key, value := range r.values(context.Background(), []byte{keyRun}) {
-		if value.err != nil {
-			return value.err
-		}
-		numbers, err := keyNumbers(key, 1)
+		info, sealed, err := r.describe(key, value)
 		if err != nil {
-			return r.corrupt(key, err)
+			failed = errors.Join(failed, err)
+			r.own = append(r.own, Damage{keyName(key), -1, err.Error()})
+			continue
 		}
-		info, err := decodeInfo(history.Run(numbers[0]), value.bytes)
-		if err != nil {
-			return r.corrupt(key, err)
-		}
+		r.sealed[info.Run] = sealed
 		r.runs = append(r.runs, info)
 	}
+	for i := range r.runs {
+		r.loadGaps(&r.runs[i])
+	}
 	if len(r.runs) == 0 {
-		return fmt.Errorf("%w: %s holds no run", ErrCorrupt, r.dir)
+		for _, d := range r.Damage() {
+			failed = errors.Join(failed, errors.New(d.String()))
+		}
+		if failed == nil {
+			failed = fmt.Errorf("it has no %s", badger.ManifestFilename)
+		}
+		return fmt.Errorf("%w: %s holds no run: %w", ErrCorrupt, r.dir, failed)
 	}
 	slices.SortStableFunc(r.runs, func(a, b history.Info) int {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
 	})
 	return nil
+}
+
+// sealedRun begins the description of a run whose values have seals. Until format 3 it began with a brace.
+const sealedRun = formatVersion
+
+// describe decodes the description of a run.
+func (r *Reader) describe(key []byte, v value) (info history.Info, isSealed bool, err error) {
+	if v.err != nil {
+		return info, false, v.err
+	}
+	numbers, err := keyNumbers(key, 1)
+	text := v.bytes
+	if isSealed = len(text) > 0 && text[0] == sealedRun; err == nil && isSealed {
+		if text, err = unseal(key, text); err == nil {
+			text = text[1:]
+		}
+	}
+	if err == nil {
+		info, err = decodeInfo(history.Run(numbers[0]), text)
+	}
+	if err != nil {
+		return info, false, r.corrupt(key, err)
+	}
+	return info, isSealed, nil
 }
 
 // Sessions streams the sessions, by run and number. After an error the stream goes on with what
@@ -192,7 +238,27 @@ func (r *Reader) stream(ctx context.Context, d decoder) iter.Seq2[*history.Txn, 
 				return
 			}
 		}
+		if err := r.rest(); err != nil {
+			yield(nil, err)
+		}
 	}
+}
+
+// errDamage is the ErrCorrupt of what [Reader.Damage] returns.
+var errDamage = fmt.Errorf("%w", ErrCorrupt)
+
+// rest is the error of what is damaged beside the transactions of the runs that can be read.
+func (r *Reader) rest() error {
+	var errs []error
+	for run, mark := range r.marks {
+		if _, ok := r.sealed[history.Run(run)]; !ok && mark.entries > 0 {
+			errs = append(errs, &MissingError{r.dir, history.Run(run), mark.txns, 0})
+		}
+	}
+	if damage := r.Damage(); len(damage) > 0 {
+		errs = append(errs, fmt.Errorf("%w: %s: %s (and %d places more)", errDamage, r.dir, damage[0], len(damage)-1))
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Reader) runsByNumber() []history.Info {
@@ -204,8 +270,8 @@ func (r *Reader) runsByNumber() []history.Info {
 // runTxns streams a run's transactions; false ends the stream.
 func (r *Reader) runTxns(ctx context.Context, d *decoder, run history.Run, yield func(*history.Txn, error) bool) bool {
 	var err error
-	if d.dict, err = r.dictionary(ctx, run); err != nil {
-		return yield(nil, err) && ctx.Err() == nil
+	if d.dict, err = r.dictionary(ctx, run); err != nil && (!yield(nil, err) || ctx.Err() != nil) {
+		return false
 	}
 	read := uint64(0)
 	for key, value := range r.values(ctx, appendRunKey(nil, keyTxn, run)) {
@@ -271,37 +337,59 @@ func (r *Reader) whole(u *unpacker, t *history.Txn, value []byte) ([]byte, error
 	return record, nil
 }
 
-// dictionary loads the strings of a run. The writer bounds them to a few megabytes.
-func (r *Reader) dictionary(ctx context.Context, run history.Run) ([]string, error) {
-	var dict []string
+// A dict is the strings of a run by their numbers. Those that are missing are nil.
+type dict []*string
+
+// dictionary loads the strings of a run. The writer bounds them to a few megabytes. Of strings that are missing it returns
+// an error, and the others.
+func (r *Reader) dictionary(ctx context.Context, run history.Run) (d dict, failed error) {
 	for key, value := range r.values(ctx, appendRunKey(nil, keyString, run)) {
+		if ctx.Err() != nil {
+			return d, ctx.Err()
+		}
 		if value.err != nil {
-			return nil, value.err
+			failed = errors.Join(failed, value.err)
+			continue
 		}
 		numbers, err := keyNumbers(key, 2)
-		if err == nil && numbers[1] != uint32(len(dict)) {
-			err = fmt.Errorf("string %d is missing", len(dict))
+		if err == nil && numbers[1] >= maxDictEntries {
+			err = fmt.Errorf("there are no more than %d", maxDictEntries)
 		}
 		if err != nil {
-			return nil, r.corrupt(key, err)
+			failed = errors.Join(failed, r.corrupt(key, err))
+			continue
 		}
-		dict = append(dict, string(value.bytes))
+		for len(d) < int(numbers[1]) {
+			failed = errors.Join(failed, r.corrupt(key, fmt.Errorf("string %d is missing", len(d))))
+			d = append(d, nil)
+		}
+		text := string(value.bytes)
+		d = append(d, &text)
 	}
-	return dict, nil
+	return d, failed
 }
 
-// Count gives the number of a run's transactions, as its writer counted them.
+// Count returns the number of a run's transactions, as its writer counted them.
 func (r *Reader) Count(run history.Run) (uint64, error) {
+	total, err := r.totals(run)
+	mark, ok := r.marks[uint32(run)]
+	if err != nil && !ok {
+		return 0, err
+	}
+	return max(total.txns, mark.txns), nil
+}
+
+// totals returns the writer's counts as the database has them.
+func (r *Reader) totals(run history.Run) (t totals, err error) {
 	key := appendRunKey(nil, keyCount, run)
 	value, err := r.get(key)
+	if err == nil {
+		t, err = decodeTotals(value)
+	}
 	if err != nil {
-		return 0, r.corrupt(key, err)
+		return totals{}, r.corrupt(key, err)
 	}
-	written, n := binary.Uvarint(value)
-	if n <= 0 || n != len(value) {
-		return 0, r.corrupt(key, errShort)
-	}
-	return written, nil
+	return t, nil
 }
 
 // checkCount compares what was read of a run with what its writer counted.
@@ -311,7 +399,7 @@ func (r *Reader) checkCount(run history.Run, read uint64) error {
 		return err
 	}
 	if read != written {
-		return fmt.Errorf("%w: %s: run %s has %d readable transactions of %d that were written", ErrCorrupt, r.dir, run, read, written)
+		return &MissingError{r.dir, run, written, read}
 	}
 	return nil
 }
@@ -327,62 +415,60 @@ type value struct {
 	err   error
 }
 
-// values streams the entries under a prefix, in order. Badger may panic on damaged blocks; that ends
-// the stream with an error.
+// values streams the entries under a prefix, in order. One that does not have its seal comes with an error; the end of ctx is the
+// last.
 func (r *Reader) values(ctx context.Context, prefix []byte) iter.Seq2[[]byte, value] {
 	return func(yield func([]byte, value) bool) {
-		txn, end := r.begin()
-		defer end()
-		o := badger.DefaultIteratorOptions
-		o.Prefix = prefix
-		// Values lie beside their keys: fetching them ahead would only cost a goroutine each.
-		o.PrefetchValues = false
-		it := txn.NewIterator(o)
-		defer it.Close()
-		var buf []byte
-		advance := it.Rewind
-		for {
-			var key []byte
-			err := ctx.Err()
-			if err == nil {
-				err = r.guard(prefix, func() (err error) {
-					advance()
-					if it.ValidForPrefix(prefix) {
-						key = it.Item().Key()
-						buf, err = it.Item().ValueCopy(buf)
-					}
-					return err
-				})
-			}
-			if err != nil {
-				yield(key, value{err: err})
-				return
-			}
-			if key == nil || !yield(key, value{bytes: buf}) {
-				return
-			}
-			advance = it.Next
+		if err := ctx.Err(); err != nil {
+			yield(nil, value{err: err})
+			return
+		}
+		stopped := false
+		failed := r.guard(prefix, func() error {
+			return r.store.entries(prefix, func(key, bytes []byte) bool {
+				v := value{err: ctx.Err()}
+				if v.err == nil {
+					v.bytes, v.err = r.unsealed(key, bytes)
+				}
+				stopped = !yield(key, v) || ctx.Err() != nil
+				return !stopped
+			})
+		})
+		if failed != nil && !stopped {
+			yield(prefix, value{err: failed})
 		}
 	}
+}
+
+// unsealed returns a value without its seal, if it has one.
+func (r *Reader) unsealed(key, bytes []byte) ([]byte, error) {
+	if key[0] == keyRun || len(key) < 5 || !r.sealed[history.Run(binary.BigEndian.Uint32(key[1:]))] {
+		return bytes, nil
+	}
+	bytes, err := unseal(key, bytes)
+	if err != nil {
+		return nil, r.corrupt(key, err)
+	}
+	return bytes, nil
 }
 
 // get reads one value.
 func (r *Reader) get(key []byte) (value []byte, err error) {
 	err = r.guard(key, func() error {
-		txn, end := r.begin()
-		defer end()
-		item, err := txn.Get(key)
-		if err != nil {
-			return err
+		found, err := r.store.find(key)
+		if err == nil {
+			value, err = r.unsealed(key, found)
 		}
-		value, err = item.ValueCopy(nil)
 		return err
 	})
 	return value, err
 }
 
-// guard runs a call to Badger and turns its panic into an error.
+// guard runs a call to the store. Badger may panic on damaged blocks; that becomes an error.
 func (r *Reader) guard(key []byte, call func() error) (err error) {
+	if _, ours := r.store.(*files); ours {
+		return call()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = r.corrupt(key, fmt.Errorf("badger: %v", p))

@@ -10,20 +10,22 @@
 // One value is one whole transaction, and a batch reaches the disk whole or not at all: after a
 // crash or kill -9 a recording opens and holds whole transactions only. What the queue held then is
 // missing, and so is every transaction that had not ended. That shows: the run's [history.Info] has
-// a zero Ended, so tags past the run's last transaction are unrecorded rather than garbage
-// (DESIGN 6.1). How much a crash can lose is stated by [Options.SyncEvery]; [Writer.Flush] makes
-// everything before it durable.
+// a zero Ended, so tags past the run's last transaction are unrecorded rather than garbage. How much a crash can lose is
+// stated by [Options.SyncEvery]; [Writer.Flush] makes everything before it durable.
 //
-// Every batch also carries the number of transactions written so far, so a reader notices when the
-// recording holds fewer than were written, whether or not the run ended cleanly.
+// Every value has a checksum, and every batch is counted beside the database: a reader gives the transactions that are intact
+// and says how many are missing, whatever was damaged. While the disk takes nothing, transactions wait or are lost; those make a
+// [history.Gap].
 //
 // # The files
 //
 // Writing: writer.go takes events through queue.go, encode.go (with dictionary.go, rowid.go and place.go) makes
-// values of them, pack.go compresses these, batch.go puts them to disk under the keys of keys.go. store.go
-// opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space. Reading: reader.go streams and lookup.go
-// finds single transactions, both through decode.go; snapshot.go lets others read what is being written. matches.go and
-// definitions.go do both for what is there beside transactions.
+// values of them, pack.go compresses these, seal.go gives them checksums, batch.go puts them to disk under the keys of keys.go and
+// counts them in marks.go. halt.go waits for a disk that takes nothing, gap.go notes what is lost for that. store.go
+// opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space, private.go keeps others out. Reading:
+// files.go and tablefile.go read Badger's files without it and without changing them; reader.go streams and lookup.go
+// finds single transactions, both through decode.go; check.go says what is damaged; snapshot.go lets the process that writes read
+// through Badger. matches.go and definitions.go do both for what is there beside transactions.
 //
 // # Format
 //
@@ -36,6 +38,7 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -48,15 +51,23 @@ var (
 	ErrNotRecording = errors.New("not a recording")
 	// ErrFormat: the recording has a format version that this isotap does not read.
 	ErrFormat = errors.New("unsupported recording format")
-	// ErrInUse: another process, or another Writer or Reader of this one, has the recording open.
+	// ErrInUse: another process, or another Writer of this one, writes the recording.
 	ErrInUse = errors.New("recording is in use")
 	// ErrCorrupt: files or values of the recording are missing, cut or damaged.
 	ErrCorrupt = errors.New("recording is damaged")
 	// ErrClosed: the Writer was closed before the call.
 	ErrClosed = errors.New("recording is closed")
 	// ErrDiskFull: less than Options.MinFree is left where the recording is kept.
-	ErrDiskFull = errors.New("disk is full")
+	ErrDiskFull error = diskFull{}
+	// ErrHalted: the disk does not take what is written. The Writer goes on when it does.
+	ErrHalted = errors.New("not recorded")
 )
+
+// diskFull is the error of a disk on which too little is left. It is [syscall.ENOSPC] as well, for those who do not know this package.
+type diskFull struct{}
+
+func (diskFull) Error() string        { return "disk is full" }
+func (diskFull) Is(target error) bool { return target == syscall.ENOSPC }
 
 // Durability says when a transaction is safe from a crash of the machine.
 type Durability uint8
@@ -90,7 +101,7 @@ func (d Durability) String() string {
 
 // The defaults of Options.
 const (
-	DefaultSyncEvery  = 200 * time.Millisecond
+	DefaultSyncEvery  = 100 * time.Millisecond
 	DefaultQueueBytes = 32 << 20
 	DefaultMinFree    = 256 << 20
 )
@@ -104,11 +115,13 @@ type Options struct {
 	// QueueBytes bounds the memory, as estimated, of what waits to be written. Callers of a full
 	// queue wait.
 	QueueBytes int64
-	// MinFree is the space in bytes to leave free on the disk. Recording stops with ErrDiskFull
+	// MinFree is the space in bytes to leave free on the disk. Recording halts with ErrDiskFull
 	// before it is used up: Badger writes through memory maps, and a full disk would kill the
 	// process (SIGBUS) rather than give an error.
 	MinFree int64
-	// Logger receives Badger's messages: its errors as errors, all others at level debug.
+	// WhenFull says what becomes of transactions then, and while the disk takes nothing for other reasons.
+	WhenFull WhenFull
+	// Logger receives that recording stops and goes on, and Badger's messages: its errors as errors, all others at level debug.
 	Logger *zap.Logger
 }
 

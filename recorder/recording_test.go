@@ -347,31 +347,6 @@ func TestFullQueueBlocksUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestFailureToWriteIsFinal(t *testing.T) {
-	dir := t.TempDir()
-	w := create(t, dir, Options{})
-	record(t, w, plainTxn(w.Run(), 1, 1))
-	flush(t, w)
-	w.batch.minFree = 1 << 60 // more than any disk has
-	record(t, w, plainTxn(w.Run(), 1, 2))
-	if err := w.Flush(t.Context()); !errors.Is(err, ErrDiskFull) {
-		t.Fatalf("Flush gave %v", err)
-	}
-	<-w.done
-	for name, err := range map[string]error{
-		"Txn": w.Txn(t.Context(), plainTxn(w.Run(), 1, 3)), "Session": w.Session(t.Context(), history.Session{}),
-		"Flush": w.Flush(t.Context()), "Err": w.Err(), "Close": w.Close(), "second Close": w.Close(),
-	} {
-		if !errors.Is(err, ErrDiskFull) {
-			t.Errorf("%s gave %v", name, err)
-		}
-	}
-	infos, txns := readAll(t, dir)
-	if len(txns) != 1 || !infos[0].Ended.IsZero() {
-		t.Errorf("%d transactions, ended %v; want the one that was flushed, in a run without an end", len(txns), infos[0].Ended)
-	}
-}
-
 func TestClosedWriterSaysSo(t *testing.T) {
 	w := create(t, t.TempDir(), Options{})
 	closed(t, w)
@@ -439,11 +414,16 @@ func TestManySmallValuesAreRecorded(t *testing.T) {
 	}
 }
 
-func TestRecordingInUseIsRefused(t *testing.T) {
+func TestRecordingInUseIsReadButNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{})
-	if _, err := Open(dir); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "process") {
-		t.Errorf("Open beside a Writer gave %v", err)
+	if err := InUse(dir); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "process") {
+		t.Errorf("InUse beside a Writer gave %v", err)
+	}
+	record(t, w, plainTxn(w.Run(), 1, 1))
+	flush(t, w)
+	if infos, txns := readAll(t, dir); len(txns) != 1 || !infos[0].Ended.IsZero() {
+		t.Errorf("a Reader beside a Writer gave %d transactions, ended %v", len(txns), infos[0].Ended)
 	}
 	if _, err := Create(dir, history.Info{}, Options{}); !errors.Is(err, ErrInUse) {
 		t.Errorf("Create beside a Writer gave %v", err)
@@ -457,8 +437,14 @@ func TestRecordingInUseIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a second Reader: %v", err)
 	}
-	if _, err := Create(dir, history.Info{}, Options{}); !errors.Is(err, ErrInUse) {
-		t.Errorf("Create beside Readers gave %v", err)
+	closed(t, create(t, dir, Options{}))
+	for _, err := range a.Txns(t.Context()) {
+		if err != nil {
+			t.Errorf("a Reader beside whom a run was added: %v", err)
+		}
+	}
+	if err := InUse(dir); err != nil {
+		t.Errorf("InUse of a closed recording gave %v", err)
 	}
 	closed(t, a)
 	closed(t, b)

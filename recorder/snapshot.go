@@ -3,6 +3,7 @@ package recorder
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -11,29 +12,65 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Snapshot gives a Reader of what is on disk now: of the Writer's own run, and of those before it. (See [Writer.Flush] for
+// Snapshot returns a Reader of what is on disk now: of the Writer's own run, and of those before it. (See [Writer.Flush] for
 // what is not on disk yet.) It is used by one goroutine, and closed before the Writer is.
 func (w *Writer) Snapshot() (*Reader, error) {
-	r := &Reader{dir: w.batch.dir, db: w.batch.db, view: w.batch.db.NewTransaction(false)}
+	w.views.RLock()
+	r := &Reader{dir: w.batch.dir, store: view{w.batch.db.NewTransaction(false), w.views.RUnlock}}
 	if err := r.loadRuns(); err != nil {
-		r.view.Discard()
-		return nil, err
+		return nil, errors.Join(err, r.store.close())
 	}
 	return r, nil
+}
+
+// A view is what a transaction of Badger's sees.
+type view struct {
+	txn  *badger.Txn
+	done func()
+}
+
+func (v view) entries(prefix []byte, yield func(key, value []byte) bool) error {
+	o := badger.DefaultIteratorOptions
+	o.Prefix = prefix
+	// Values lie beside their keys: fetching them ahead would only cost a goroutine each.
+	o.PrefetchValues = false
+	it := v.txn.NewIterator(o)
+	defer it.Close()
+	var buf []byte
+	for it.Rewind(); it.ValidForPrefix(prefix); it.Next() {
+		var err error
+		if buf, err = it.Item().ValueCopy(buf); err != nil {
+			return err
+		}
+		if !yield(it.Item().Key(), buf) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v view) find(key []byte) ([]byte, error) {
+	item, err := v.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, errNoKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	return item.ValueCopy(nil)
+}
+
+func (v view) found() []Damage { return nil }
+
+func (v view) close() error {
+	v.txn.Discard()
+	v.done()
+	return nil
 }
 
 // Info describes the Writer's run. It is called before the Writer is given anything, or once it is closed: then it says how the run
 // ended, too.
 func (w *Writer) Info() history.Info { return w.info }
-
-// begin gives a transaction of Badger's to read in, and what ends it.
-func (r *Reader) begin() (txn *badger.Txn, end func()) {
-	if r.view != nil {
-		return r.view, func() {}
-	}
-	txn = r.db.NewTransaction(false)
-	return txn, txn.Discard
-}
 
 // InOrder streams a run's transactions in the order in which they began, but for those whose counters skip accepts.
 // They are the consumer's to keep. It keeps 8 bytes for each, and looks them up one by one. The first error ends it.

@@ -15,7 +15,7 @@ import (
 )
 
 // formatVersion is the version of FORMAT.md that this package writes.
-const formatVersion = 3
+const formatVersion = 4
 
 // oldestVersion is the oldest version that it reads. A Writer makes its own version of what it adds to.
 const oldestVersion = 1
@@ -70,6 +70,9 @@ func openBadger(dir string, o badger.Options) (*badger.DB, error) {
 	return nil, fmt.Errorf("open recording %s: %w", dir, err)
 }
 
+// InUse returns ErrInUse, with the process, where a Writer has the recording open; nil where none has. Readers may be beside one.
+func InUse(dir string) error { return probeLock(dir, true) }
+
 func inUse(dir string) error {
 	by := ""
 	if pid, err := os.ReadFile(filepath.Join(dir, "LOCK")); err == nil {
@@ -80,7 +83,7 @@ func inUse(dir string) error {
 
 // createMarker makes dir a recording. It must not exist, be empty, or be one already.
 func createMarker(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, privateDir); err != nil {
 		return fmt.Errorf("create recording: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, markerName)); err == nil {
@@ -121,7 +124,7 @@ func raiseMarker(dir string) error {
 }
 
 func writeSynced(path, text string) error {
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, privateFile)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,33 @@ func checkFiles(dir string, o badger.Options) (clean bool, err error) {
 	return clean, nil
 }
 
+// checkLogs refuses a recording whose write-ahead logs are damaged: Badger would go on and cut off what stands behind the
+// damage.
+func checkLogs(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, badger.ManifestFilename)); errors.Is(err, os.ErrNotExist) {
+		return nil // there is no run yet, or checkFiles will say so
+	}
+	r, err := Open(dir)
+	if errors.Is(err, ErrCorrupt) {
+		return nil // the first run was never written; or checkFiles says so
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range r.Damage() {
+		if d.isLog() {
+			err = fmt.Errorf("%w: %s: %s: isotap recordings --check says what can be read; nothing is added", ErrCorrupt, dir, d)
+		}
+	}
+	return errors.Join(err, r.Close())
+}
+
+// isLog reports whether the damage is in a write-ahead log.
+func (d Damage) isLog() bool { return strings.HasSuffix(d.File, logSuffix) }
+
+// logSuffix ends the names of write-ahead logs.
+const logSuffix = ".mem"
+
 // listFiles gives the numbers of the tables and the names of the write-ahead logs.
 func listFiles(dir string) (tables map[uint64]bool, logs []string, err error) {
 	entries, err := os.ReadDir(dir)
@@ -67,7 +94,7 @@ func listFiles(dir string) (tables map[uint64]bool, logs []string, err error) {
 		if id, ok := table.ParseFileID(e.Name()); ok {
 			tables[id] = true
 		}
-		if strings.HasSuffix(e.Name(), ".mem") {
+		if strings.HasSuffix(e.Name(), logSuffix) {
 			logs = append(logs, e.Name())
 		}
 	}

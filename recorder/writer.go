@@ -19,8 +19,8 @@ import (
 // A Writer adds one run to a recording. Its methods may be called from several goroutines; calls for
 // one session are written in the order in which they were made.
 //
-// One goroutine encodes and writes. A failure to write is final: it ends the Writer's work, and every
-// later call reports it.
+// One goroutine encodes and writes. Where the disk does not take what is written it keeps trying (halt.go): [Writer.Err] says so
+// until it does.
 type Writer struct {
 	opts  Options
 	run   history.Run
@@ -29,9 +29,12 @@ type Writer struct {
 	owned bool      // the run is the Writer's own: it ends when the Writer is closed
 	batch *batch
 	queue *queue
+	halt  halt
+	// views is held by those who read the database, and by the Writer while it opens it anew.
+	views sync.RWMutex
 
-	txns, stmts, bytes, syncs atomic.Uint64
-	lastSync                  atomic.Int64 // Unix time in nanoseconds; 0: none yet
+	txns, stmts, bytes, syncs, lost atomic.Uint64
+	lastSync                        atomic.Int64 // Unix time in nanoseconds; 0: none yet
 
 	done      chan struct{} // closed when the writing goroutine has ended
 	err       atomic.Pointer[error]
@@ -50,17 +53,18 @@ type Stats struct {
 	Queued  int64         // bytes, as estimated, that they take
 	Stalls  uint64        // calls that found the queue full
 	Stalled time.Duration // the time that such calls waited, in sum
+	Lost    uint64        // transactions that were not recorded, as the disk took nothing
 }
 
 // Create opens the recording in dir for a new run, and makes the recording if dir does not exist or is
 // empty. It draws the run's number: info.Run and info.Ended are ignored, and info.Started is now
 // unless it is set. The errors are ErrNotRecording, ErrFormat, ErrInUse, ErrCorrupt or the system's.
 func Create(dir string, info history.Info, opts Options) (*Writer, error) {
-	info.Run, info.Ended = 0, time.Time{}
+	info.Run, info.Ended, info.Gaps = 0, time.Time{}, nil
 	return open(dir, info, opts)
 }
 
-// Restore is Create for a run that was recorded before, elsewhere: it keeps info.Run, info.Started and
+// Restore is Create for a run that was recorded before, elsewhere: it keeps info.Run, info.Started, info.Gaps and
 // info.Ended, also a zero one. A run that the recording has already is an error.
 func Restore(dir string, info history.Info, opts Options) (*Writer, error) {
 	if info.Run == 0 || info.Run >= history.MaxRun {
@@ -78,9 +82,13 @@ func open(dir string, info history.Info, opts Options) (*Writer, error) {
 	if err := probeLock(dir, false); err != nil {
 		return nil, err
 	}
-	// SyncWrites rather than DB.Sync after writing: Sync reaches only the write-ahead log that is
-	// current, not one that a batch before it has filled and that is not a table yet.
-	o := badgerOptions(dir, opts.Logger).WithSyncWrites(true)
+	if err := makePrivate(dir); err != nil {
+		return nil, err
+	}
+	if err := checkLogs(dir); err != nil {
+		return nil, err
+	}
+	o := writingOptions(dir, &opts)
 	if _, err := checkFiles(dir, o); err != nil {
 		return nil, err
 	}
@@ -97,6 +105,12 @@ func open(dir string, info history.Info, opts Options) (*Writer, error) {
 	}
 	go w.write()
 	return w, nil
+}
+
+// writingOptions are Badger's. SyncWrites rather than DB.Sync after writing: Sync reaches only the write-ahead log that is
+// current, not one that a batch before it has filled and that is not a table yet.
+func writingOptions(dir string, opts *Options) badger.Options {
+	return badgerOptions(dir, opts.Logger).WithSyncWrites(true)
 }
 
 func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Writer, error) {
@@ -118,16 +132,30 @@ func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Wri
 		run:  run,
 		info: info, ended: ended, owned: owned,
 		batch: &batch{
-			db: db, dir: dir, run: run, minFree: opts.MinFree,
+			db: db, dir: dir, run: run,
 			enc: encoder{priors: newPriorSet()}, packer: packer,
 		},
 		queue: newQueue(opts.QueueBytes),
 		done:  make(chan struct{}),
 	}
-	if err := w.batch.info(&w.info); err != nil {
+	for i := range w.info.Gaps {
+		w.batch.addGap(&w.info.Gaps[i])
+	}
+	w.halt.gaps = w.info.Gaps
+	if w.batch.mark, err = openMark(dir, uint32(run)); err != nil {
 		return nil, err
 	}
-	return w, w.batch.commit()
+	err = w.batch.info(&w.info)
+	if err == nil {
+		err = w.batch.commit(opts.MinFree)
+	}
+	if err == nil {
+		err = makePrivate(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.batch.mark.file.Close())
+	}
+	return w, nil
 }
 
 // runFor draws a run, or sees to it that the recording does not have the given one yet.
@@ -188,7 +216,10 @@ func (w *Writer) Session(ctx context.Context, s history.Session) error {
 //
 // With durability commit, Txn returns for a committed transaction only when it is on disk, unless it
 // is an autocommitted statement that cannot have written anything. If ctx ends during that wait, the
-// transaction is recorded all the same.
+// transaction is recorded all the same. An error that is ErrHalted says that it is not on disk; it may still get there.
+//
+// With durability relaxed a transaction that is not recorded, since the disk takes nothing, is no error: it is part of a
+// [history.Gap].
 func (w *Writer) Txn(ctx context.Context, t *history.Txn) error {
 	if t.ID.Run() != w.run || t.ID.Seq() == 0 {
 		return fmt.Errorf("record transaction %s: it is not of run %s", t.ID, w.run)
@@ -233,7 +264,7 @@ func (w *Writer) Flush(ctx context.Context) error {
 	}
 }
 
-// Err gives the failure that ended the Writer's work; nil as long as it works or was closed in order.
+// Err returns why transactions that begin now are not recorded; nil as long as they are. It is ErrHalted.
 func (w *Writer) Err() error {
 	if err := w.err.Load(); err != nil {
 		return *err
@@ -243,7 +274,7 @@ func (w *Writer) Err() error {
 
 // Stats gives the Writer's counters.
 func (w *Writer) Stats() Stats {
-	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load()}
+	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(), Lost: w.lost.Load()}
 	if at := w.lastSync.Load(); at != 0 {
 		s.Synced = time.Unix(0, at)
 	}
@@ -258,19 +289,14 @@ func (w *Writer) Stats() Stats {
 func (w *Writer) Rewritten(tables []string) { w.info.Rewritten = tables }
 
 // Close writes what is queued, marks the run's clean end and closes the recording. Calls that come
-// after it give ErrClosed. It gives the failure that ended the Writer's work, if any; the run then
-// has no clean end. Further calls give the same answer.
+// after it give ErrClosed. Where the disk takes nothing it returns why; the run then
+// has no clean end. Further calls return the same.
 func (w *Writer) Close() error {
 	w.closeOnce.Do(func() {
 		w.queue.stop(ErrClosed)
 		<-w.done
-		w.closeErr = w.Err()
-		if w.closeErr == nil {
-			w.closeErr = w.end()
-		}
-		if err := w.batch.db.Close(); err != nil {
-			w.closeErr = errors.Join(w.closeErr, fmt.Errorf("close recording: %w", err))
-		}
+		w.closeErr = w.end()
+		w.closeErr = errors.Join(w.closeErr, w.closeFiles())
 		if w.closeErr != nil {
 			w.info.Ended = time.Time{}
 		}
@@ -278,7 +304,13 @@ func (w *Writer) Close() error {
 	return w.closeErr
 }
 
+// end writes what is left, and the run's end.
 func (w *Writer) end() error {
+	if w.halt.broken {
+		return w.Err()
+	}
+	w.halt.note(w.batch, w.Err())
+	w.info.Gaps = w.halt.gaps
 	w.info.Ended = w.ended
 	if w.owned {
 		w.info.Ended = time.Now()
@@ -286,15 +318,20 @@ func (w *Writer) end() error {
 	if err := w.batch.info(&w.info); err != nil {
 		return err
 	}
-	return w.batch.commit()
+	if err := w.batch.commit(w.opts.lastFree()); err != nil {
+		return err
+	}
+	return w.batch.mark.file.Sync()
 }
 
-// write is the writing goroutine. It ends when the queue is stopped or the disk fails.
+// write is the writing goroutine. It ends when the queue is stopped.
 func (w *Writer) write() {
 	defer close(w.done)
 	linger := time.NewTimer(w.opts.SyncEvery)
 	linger.Stop()
 	defer linger.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	var items []item
 	var waiting []chan<- error
 	for {
@@ -303,6 +340,8 @@ func (w *Writer) write() {
 		case <-w.queue.ready:
 		case <-linger.C:
 			due = true
+		case <-look.C:
+			w.lookAtDisk()
 		}
 		empty := w.batch.empty()
 		var stopped bool
@@ -313,19 +352,13 @@ func (w *Writer) write() {
 			}
 		}
 		err := w.add(items)
-		if err == nil && (due || stopped || len(waiting) > 0) {
+		if due || stopped || len(waiting) > 0 {
 			err = w.commit()
 			linger.Stop()
 		} else if empty && !w.batch.empty() {
 			linger.Reset(w.opts.SyncEvery)
 		}
-		if err != nil || stopped || len(waiting) > 0 {
-			waiting = answer(waiting, err)
-		}
-		if err != nil {
-			w.fail(err)
-			return
-		}
+		waiting = answer(waiting, err)
 		if stopped {
 			return
 		}
@@ -340,24 +373,14 @@ func answer(waiting []chan<- error, err error) []chan<- error {
 	return waiting[:0]
 }
 
-// fail makes every later call report err, and answers those that were queued meanwhile.
-func (w *Writer) fail(err error) {
-	w.err.Store(&err)
-	w.queue.stop(err)
-	items, _ := w.queue.take(nil)
-	for i := range items {
-		if items[i].flushed != nil {
-			items[i].flushed <- err
-		}
-	}
-}
-
-// add encodes items into the batch, writing it whenever it is full, and lets go of them.
-func (w *Writer) add(items []item) error {
+// add encodes items into the batch, writing it whenever it is full, and lets go of them. The error is that of the last
+// writing: what could not be written stays in the batch.
+func (w *Writer) add(items []item) (err error) {
 	var size int64
 	for i := range items {
-		if err := w.addOne(&items[i]); err != nil {
-			return err
+		w.addOne(&items[i])
+		if w.batch.full() {
+			err = w.commit()
 		}
 		size += items[i].size
 		items[i] = item{}
@@ -370,15 +393,16 @@ func (w *Writer) add(items []item) error {
 	if size > 0 {
 		w.queue.release(size)
 	}
-	return nil
+	return err
 }
 
-func (w *Writer) addOne(it *item) error {
+func (w *Writer) addOne(it *item) {
+	if w.halt.err != nil && w.leave(it) {
+		return
+	}
 	switch {
 	case it.txn != nil:
-		if err := w.batch.txn(it.txn); err != nil {
-			return err
-		}
+		w.batch.txn(it.txn)
 		w.txns.Add(1)
 		w.stmts.Add(uint64(len(it.txn.Stmts)))
 	case it.session != nil:
@@ -389,18 +413,18 @@ func (w *Writer) addOne(it *item) error {
 		w.batch.addDefinition(it.definition)
 	}
 	w.bytes.Store(w.batch.written)
-	if w.batch.full() {
-		return w.commit()
-	}
-	return nil
 }
 
+// commit writes the batch, unless that failed and the disk has not been seen to be better since.
 func (w *Writer) commit() error {
+	if w.halt.err != nil {
+		return w.halt.err
+	}
 	if w.batch.empty() {
 		return nil
 	}
-	if err := w.batch.commit(); err != nil {
-		return err
+	if err := w.batch.commit(w.opts.commitFree()); err != nil {
+		return w.stop(err)
 	}
 	w.syncs.Add(1)
 	w.lastSync.Store(time.Now().UnixNano())
@@ -423,6 +447,8 @@ type runInfo struct {
 	Running           []uint64   `json:"running,omitempty"`
 	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []string   `json:"rewritten,omitempty"`
+	Damaged           bool       `json:"damaged,omitempty"`    // when it was restored
+	Unreadable        uint64     `json:"unreadable,omitempty"` // likewise
 }
 
 func encodeInfo(info *history.Info) ([]byte, error) {
@@ -430,6 +456,7 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
 		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
+		Damaged: info.Damaged, Unreadable: info.Unreadable,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -448,6 +475,7 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 	}
 	info := history.Info{
 		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns, Rewritten: r.Rewritten,
+		Damaged: r.Damaged, Unreadable: r.Unreadable,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation, System: r.System},
 	}
 	if r.Ended != nil {

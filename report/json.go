@@ -67,6 +67,13 @@ type (
 		Isotap  string     `json:"isotap"`
 		Mode    string     `json:"mode"`
 		Server  jsonServer `json:"server"`
+		Gaps    []jsonGap  `json:"gaps"`
+	}
+	jsonGap struct {
+		FromNS       int64  `json:"from_ns"`
+		ToNS         int64  `json:"to_ns"`
+		Transactions uint64 `json:"transactions"`
+		Reason       string `json:"reason"`
 	}
 	jsonServer struct {
 		Engine            string `json:"engine"`
@@ -88,6 +95,9 @@ type (
 		RowWrites     int          `json:"row_writes"`
 		Levels        []jsonLevel  `json:"levels"`
 		Kinds         []jsonKind   `json:"kinds"`
+		Unrecorded    int          `json:"unrecorded"`
+		Unreadable    int          `json:"unreadable"`
+		Damaged       bool         `json:"damaged"`
 	}
 	jsonReason struct {
 		Reason     string `json:"reason"`
@@ -243,6 +253,10 @@ func newJSONRun(info *history.Info) jsonRun {
 	run := jsonRun{
 		ID: info.Run.String(), Started: info.Started.UTC(), Isotap: info.Isotap, Mode: info.Mode,
 		Server: jsonServer{info.Server.Engine, info.Server.Version, info.Server.SnapshotIsolation},
+		Gaps:   make([]jsonGap, 0, len(info.Gaps)),
+	}
+	for _, g := range info.Gaps {
+		run.Gaps = append(run.Gaps, jsonGap{g.From, g.To, g.Txns, g.Reason})
 	}
 	if !info.Ended.IsZero() {
 		ended := info.Ended.UTC()
@@ -256,6 +270,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Sessions: c.Sessions, Transactions: c.Txns, Committed: c.Committed, Aborted: c.Aborted, Indeterminate: c.Indeterminate,
 		Statements: c.Statements, Exact: c.Exact, Inexact: c.Inexact, Opaque: c.Opaque,
 		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0), Kinds: make([]jsonKind, 0),
+		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
 	}
 	for _, why := range sortedReasons(c) {
 		o := c.Causes[why.Name]

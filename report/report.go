@@ -54,7 +54,7 @@ func gradeOf(c *analyzer.Coverage) grade {
 	switch {
 	case c.Statements == 0:
 		return gradeNone
-	case float64(c.Exact) < lowCoverage*float64(c.Statements):
+	case float64(c.Exact) < lowCoverage*float64(c.Statements), float64(c.Txns) < lowCoverage*float64(c.Txns+c.Unrecorded+c.Unreadable):
 		return gradeLow
 	}
 	return gradeGood
@@ -74,6 +74,25 @@ func verdict(r *analyzer.Result) string {
 
 // caution says why the verdict must not be trusted on its own; empty when it may be.
 func caution(c *analyzer.Coverage) string {
+	return strings.TrimSpace(missing(c) + cautionOfKept(c))
+}
+
+// missing says how many transactions the recording does not have, with a space behind.
+func missing(c *analyzer.Coverage) (text string) {
+	if c.Unrecorded > 0 {
+		text = plural(c.Unrecorded, "transaction") + " went unrecorded, as the disk took nothing: what is wrong with these goes unseen. "
+	}
+	switch {
+	case c.Unreadable > 0:
+		text += plural(c.Unreadable, "transaction") + " were unreadable: the recording is damaged, `isotap recordings --check` says where. "
+	case c.Damaged:
+		text += "The recording is damaged, `isotap recordings --check` says where. "
+	}
+	return text
+}
+
+// cautionOfKept is caution for the statements that the recording has.
+func cautionOfKept(c *analyzer.Coverage) string {
 	switch gradeOf(c) {
 	case gradeNone:
 		return "No statement that reads or writes rows was recorded, so there was nothing to find. " +
@@ -82,6 +101,9 @@ func caution(c *analyzer.Coverage) string {
 		if c.Exact == 0 {
 			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. The most frequent reason is %q: %s",
 				plural(c.Statements, "statement"), clip(oneLine(sortedReasons(c)[0].Name), 60), hint(sortedReasons(c)[0].Name))
+		}
+		if float64(c.Exact) >= lowCoverage*float64(c.Statements) {
+			return "" // what is missing has been told
 		}
 		return fmt.Sprintf("Only %s of the statements were observed exactly. "+
 			"Anomalies between the others go unseen: the absence of a finding means little here.", percent(c.Exact, c.Statements))

@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/foreign"
 	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/recorder"
 )
 
 func analyzeCommand() *cobra.Command {
@@ -59,6 +60,11 @@ func analyzeCommand() *cobra.Command {
 		if other.meant(args) {
 			result, err = other.analyze(c, args, opts)
 		} else {
+			for _, dir := range args {
+				if errors.Is(recorder.InUse(dir), recorder.ErrInUse) {
+					fmt.Fprintf(c.ErrOrStderr(), "isotap: %s is being written: what is analyzed had been recorded by now\n", dir)
+				}
+			}
 			result, err = tap.Analyze(c.Context(), args, opts)
 		}
 		if err != nil {

@@ -114,9 +114,8 @@ func (f *following) reread(ctx context.Context, dir string, opts analyzer.Option
 	f.batch = true
 	deadline := time.Now().Add(closing)
 	for {
-		result, err := tap.Analyze(ctx, []string{dir}, opts)
-		if !errors.Is(err, recorder.ErrInUse) || time.Now().After(deadline) {
-			return result, err
+		if recorder.InUse(dir) == nil || time.Now().After(deadline) {
+			return tap.Analyze(ctx, []string{dir}, opts)
 		}
 		select {
 		case <-ctx.Done():

@@ -60,6 +60,12 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
 		}
 	}
+	for i := range s.list {
+		x := &s.list[i]
+		if err := x.tell(a.Damaged); err != nil {
+			return nil, fmt.Errorf("analyze %s: %w", x.dir, err)
+		}
+	}
 	result, err := a.Finish()
 	if err == nil && then != nil {
 		err = then(a)
@@ -124,6 +130,9 @@ func (s *sources) findPredicates(ctx context.Context) error {
 		for _, run := range s.list[i].runs {
 			found.AddRun(run)
 			for m, err := range s.list[i].reader.Matches(ctx, run.Run) {
+				if s.list[i].damaged(err) {
+					continue
+				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", s.list[i].dir, err)
 				}
@@ -137,6 +146,9 @@ func (s *sources) findPredicates(ctx context.Context) error {
 	for i := range s.list {
 		x := &s.list[i]
 		for session, err := range x.reader.Sessions(ctx) {
+			if x.damaged(err) {
+				continue
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", x.dir, err)
 			}
@@ -144,6 +156,11 @@ func (s *sources) findPredicates(ctx context.Context) error {
 		}
 		if err := s.each(ctx, x, s.resolve, found.Collect); err != nil {
 			return fmt.Errorf("%s: %w", x.dir, err)
+		}
+		for _, run := range x.runs {
+			if run.Damaged = x.hurt; run.Damaged {
+				found.AddRun(run)
+			}
 		}
 	}
 	found.Settle()
@@ -156,6 +173,46 @@ type source struct {
 	reader *recorder.Reader
 	lookup *recorder.Lookup
 	runs   []history.Info // those that are wanted
+	// hurt says that something of it could not be read, and missing how many transactions of its runs.
+	hurt    bool
+	missing map[history.Run]uint64
+}
+
+// damaged reports whether an error is of what cannot be read, and takes note of it. What can be is analysed.
+func (x *source) damaged(err error) bool {
+	if !errors.Is(err, recorder.ErrCorrupt) {
+		return false
+	}
+	x.hurt = true
+	for _, m := range recorder.Missing(err) {
+		if x.missing == nil {
+			x.missing = make(map[history.Run]uint64)
+		}
+		x.missing[m.Run] = m.Written - m.Read
+	}
+	return true
+}
+
+// tell gives what is missing of the runs that are analysed.
+func (x *source) tell(damaged func(run history.Run, unreadable uint64) error) error {
+	if !x.hurt {
+		return nil
+	}
+	for i, run := range x.runs {
+		unreadable := x.missing[run.Run]
+		if i == 0 {
+			// Nothing else is known of runs whose description is damaged.
+			for other, n := range x.missing {
+				if !slices.ContainsFunc(x.reader.Runs(), func(r history.Info) bool { return r.Run == other }) {
+					unreadable += n
+				}
+			}
+		}
+		if err := damaged(run.Run, unreadable); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare opens the recordings, and finds what their versions are called.
@@ -221,6 +278,9 @@ func (s *sources) collect(ctx context.Context, x *source, v *versions.Resolver) 
 		v.Add(run)
 	}
 	for session, err := range x.reader.Sessions(ctx) {
+		if x.damaged(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -239,13 +299,16 @@ func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) erro
 			return err
 		}
 		n, err := x.reader.Count(run.Run)
-		if err != nil {
+		if err != nil && !x.damaged(err) {
 			return err
 		}
 		txns += int(min(n, math.MaxInt32))
 	}
 	a.Grow(txns)
 	for session, err := range x.reader.Sessions(ctx) {
+		if x.damaged(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -313,6 +376,9 @@ func (s *sources) read(ctx context.Context, x *source, resolve func(*history.Txn
 		}
 	}
 	for t, err := range x.reader.Outlines(ctx, func() *recorder.Arena { return &b.arena }) {
+		if x.damaged(err) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

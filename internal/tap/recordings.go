@@ -15,6 +15,8 @@ type RunSummary struct {
 	Info      history.Info
 	Sessions  int
 	Txns      int
+	// Unrecorded are transactions that ended while the disk took nothing, and Unreadable those that are damaged.
+	Unrecorded, Unreadable uint64
 	// Statements that read or wrote rows, by how well they were observed.
 	Exact, Inexact, Opaque int
 }
@@ -33,7 +35,20 @@ func Summaries(ctx context.Context, dir string) (runs []RunSummary, err error) {
 		runs[i] = RunSummary{Recording: dir, Info: info}
 		of[info.Run] = &runs[i]
 	}
+	checked, err := r.Check(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", dir, err)
+	}
+	for i := range runs {
+		for _, g := range runs[i].Info.Gaps {
+			runs[i].Unrecorded += g.Txns
+		}
+		runs[i].Unreadable = runs[i].Info.Unreadable + checked.Of(runs[i].Info.Run)
+	}
 	for s, err := range r.Sessions(ctx) {
+		if errors.Is(err, recorder.ErrCorrupt) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
 		}
@@ -42,6 +57,9 @@ func Summaries(ctx context.Context, dir string) (runs []RunSummary, err error) {
 		}
 	}
 	for t, err := range r.Txns(ctx) {
+		if errors.Is(err, recorder.ErrCorrupt) {
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", dir, err)
 		}
@@ -64,4 +82,14 @@ func (r *RunSummary) add(t *history.Txn) {
 			r.Opaque++
 		}
 	}
+}
+
+// Check reads all of a recording and returns what of it is damaged.
+func Check(ctx context.Context, dir string) (c *recorder.Checked, err error) {
+	r, err := recorder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return r.Check(ctx)
 }

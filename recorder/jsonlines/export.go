@@ -45,12 +45,23 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	sessions := map[history.Run][]history.Session{}
 	for s, err := range r.Sessions(ctx) {
+		if errors.Is(err, recorder.ErrCorrupt) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		sessions[s.Run] = append(sessions[s.Run], s)
 	}
+	checked, err := r.Check(ctx)
+	if err != nil {
+		return err
+	}
 	runs := r.Runs()
+	for i := range runs {
+		runs[i].Damaged = runs[i].Damaged || !checked.Sound()
+		runs[i].Unreadable += checked.Of(runs[i].Run)
+	}
 	slices.SortFunc(runs, func(a, b history.Info) int { return cmp.Compare(a.Run, b.Run) })
 	upTo := func(last history.Run) error {
 		for len(runs) > 0 && runs[0].Run <= last {
@@ -58,12 +69,18 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 				return err
 			}
 			for m, err := range r.Matches(ctx, runs[0].Run) {
+				if errors.Is(err, recorder.ErrCorrupt) {
+					continue // the run says that it is damaged
+				}
 				if err != nil {
 					return err
 				}
 				e.Matches(&m)
 			}
 			for d, err := range r.Definitions(ctx, runs[0].Run) {
+				if errors.Is(err, recorder.ErrCorrupt) {
+					continue // the run says that it is damaged
+				}
 				if err != nil {
 					return err
 				}
@@ -74,6 +91,9 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 		return e.err
 	}
 	for t, err := range r.Txns(ctx) {
+		if errors.Is(err, recorder.ErrCorrupt) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -100,7 +120,10 @@ func (e *exporter) run(info *history.Info, sessions []history.Session) error {
 func writeRun(info *history.Info) *run {
 	r := &run{Run: info.Run.String(), Started: info.Started, Isotap: text(info.Isotap), Mode: text(info.Mode),
 		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns}
+		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Damaged: info.Damaged, Unreadable: info.Unreadable}
+	for _, g := range info.Gaps {
+		r.Gaps = append(r.Gaps, gap{g.From, g.To, g.Txns, text(g.Reason)})
+	}
 	for _, table := range info.Rewritten {
 		r.Rewritten = append(r.Rewritten, text(table))
 	}

@@ -57,6 +57,17 @@ type run struct {
 	Running           []uint64   `json:"running,omitempty"`
 	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []text     `json:"rewritten,omitempty"`
+	Gaps              []gap      `json:"gaps,omitempty"`
+	Damaged           bool       `json:"damaged,omitempty"`
+	Unreadable        uint64     `json:"unreadable,omitempty"`
+}
+
+// A gap is a stretch in which transactions were not recorded.
+type gap struct {
+	From   int64  `json:"from"`
+	To     int64  `json:"to"`
+	Txns   uint64 `json:"txns"`
+	Reason text   `json:"reason"`
 }
 
 type session struct {

@@ -11,13 +11,16 @@ func readRun(r *run) (history.Info, error) {
 	if err != nil {
 		return history.Info{}, err
 	}
-	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns,
+	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns, Damaged: r.Damaged, Unreadable: r.Unreadable,
 		Server: history.Server{Engine: string(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
 	if r.Started.IsZero() {
 		return info, fmt.Errorf("run %s does not say when it started", number)
 	}
 	for _, table := range r.Rewritten {
 		info.Rewritten = append(info.Rewritten, string(table))
+	}
+	for _, g := range r.Gaps {
+		info.Gaps = append(info.Gaps, history.Gap{From: g.From, To: g.To, Txns: g.Txns, Reason: string(g.Reason)})
 	}
 	if r.Ended != nil {
 		info.Ended = *r.Ended

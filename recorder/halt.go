@@ -1,0 +1,248 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/history"
+)
+
+// WhenFull says what becomes of transactions while the disk takes nothing.
+type WhenFull uint8
+
+const (
+	// Refuse: those who ask [Writer.Err] begin no transaction while there is less than Options.MinFree; half of that is for those
+	// that are under way, and what finds no room is kept in memory until there is.
+	Refuse WhenFull = iota
+	// Pass: transactions go on without being recorded. What is missing is noted as a [history.Gap].
+	Pass
+)
+
+// ParseWhenFull reads the words of the configuration: "refuse" or "pass".
+func ParseWhenFull(s string) (WhenFull, error) {
+	switch s {
+	case "refuse":
+		return Refuse, nil
+	case "pass":
+		return Pass, nil
+	}
+	return Refuse, fmt.Errorf("when_full %q is neither refuse nor pass", s)
+}
+
+// String returns the word that ParseWhenFull reads.
+func (f WhenFull) String() string {
+	if f == Pass {
+		return "pass"
+	}
+	return "refuse"
+}
+
+const (
+	// lookEvery is how often the disk is looked at, traffic or not.
+	lookEvery = 250 * time.Millisecond
+	// logEvery bounds how often the log tells that recording stops and goes on.
+	logEvery = 10 * time.Second
+	// closePatience is how long a database may take to close on a disk that fails.
+	closePatience = 5 * time.Second
+)
+
+// commitFree is how much must stay free when a batch is written, and lastFree when a run ends.
+func (o *Options) commitFree() int64 {
+	if o.WhenFull == Pass {
+		return o.MinFree
+	}
+	return o.lastFree()
+}
+
+func (o *Options) lastFree() int64 { return o.MinFree / 2 }
+
+// goOnFree is how much must be free again before transactions are recorded again: more than what stopped them, so that it does not
+// go back and forth.
+func (o *Options) goOnFree() int64 { return o.MinFree + o.MinFree/8 }
+
+// A halt is what a Writer knows of a disk that does not take what is written. It is the writing goroutine's.
+type halt struct {
+	err    error // why nothing is written; nil while it is
+	broken bool  // the database failed, and is opened anew before it is used again
+	closed chan error
+	gap    history.Gap // what was not recorded since
+	gaps   []history.Gap
+	logged time.Time
+	quiet  int // what the log did not tell since
+}
+
+// stop notes that the disk does not take the batch, which stays.
+func (w *Writer) stop(err error) error {
+	w.halt.err = fmt.Errorf("%w: %w", ErrHalted, err)
+	w.tell(w.halt.err)
+	if !errors.Is(err, ErrDiskFull) {
+		_, readOnly, failed := diskSpace(w.batch.dir)
+		w.halt.broken = failed == nil && !readOnly // what was found before the database was asked leaves it whole
+	}
+	return w.halt.err
+}
+
+// tell changes what Err returns, and logs it.
+func (w *Writer) tell(err error) {
+	was := w.err.Load()
+	if err == nil {
+		w.err.Store(nil)
+	} else {
+		w.err.Store(&err)
+	}
+	if (was == nil) == (err == nil) {
+		return
+	}
+	h := &w.halt
+	if time.Since(h.logged) < logEvery {
+		h.quiet++
+		return
+	}
+	h.logged = time.Now()
+	fields := []zap.Field{zap.Uint64("transactions_not_recorded", w.lost.Load()), zap.Int("changes_not_logged", h.quiet), zap.Stringer("when_full", w.opts.WhenFull)}
+	h.quiet = 0
+	if err != nil {
+		w.opts.Logger.Error("recording stops until the disk takes what is written", append(fields, zap.Error(err))...)
+		return
+	}
+	w.opts.Logger.Warn("recording goes on", fields...)
+}
+
+// leave decides what becomes of an item while nothing is written, and reports whether it is done with. Sessions and definitions
+// stay, for what comes later rests on them; transactions as long as there is memory for them, unless they may pass.
+func (w *Writer) leave(it *item) (done bool) {
+	room := int64(len(w.batch.arena)) < w.opts.QueueBytes
+	switch {
+	case it.txn != nil && (w.opts.WhenFull == Pass || !room):
+		w.halt.lose(it.txn)
+		w.lost.Add(1)
+		return true
+	case it.matches != nil, it.definition != nil:
+		return !room
+	}
+	return false
+}
+
+// lose takes in a transaction that is not recorded.
+func (h *halt) lose(t *history.Txn) {
+	if h.gap.Txns == 0 {
+		h.gap.From, h.gap.To = t.Start, t.End
+	}
+	h.gap.From, h.gap.To = min(h.gap.From, t.Start), max(h.gap.To, t.End)
+	h.gap.Txns++
+}
+
+// note adds what was not recorded to the batch.
+func (h *halt) note(b *batch, why error) {
+	if h.gap.Txns == 0 {
+		return
+	}
+	h.gap.Reason = "write error"
+	if errors.Is(why, syscall.ENOSPC) {
+		h.gap.Reason = ErrDiskFull.Error()
+	}
+	b.addGap(&h.gap)
+	h.gaps, h.gap = append(h.gaps, h.gap), history.Gap{}
+}
+
+// lookAtDisk notices that the disk fills up although nothing is written, and goes on recording when it is well again.
+func (w *Writer) lookAtDisk() {
+	if w.Err() == nil {
+		if err := w.batch.checkSpace(w.opts.MinFree); err != nil {
+			w.tell(fmt.Errorf("%w: %w", ErrHalted, err))
+		}
+		return
+	}
+	if w.batch.checkSpace(w.opts.goOnFree()) != nil {
+		return
+	}
+	if w.halt.broken {
+		if err := w.reopen(); err != nil {
+			w.opts.Logger.Debug("the recording cannot be opened again", zap.Error(err))
+			return
+		}
+		w.halt.broken = false
+	}
+	why := w.Err()
+	w.halt.note(w.batch, why)
+	w.halt.err = nil
+	if w.commit() == nil {
+		w.tell(nil)
+	}
+}
+
+// reopen opens the database anew after it has failed: what state it is in nobody knows, but what reached its files is there. It
+// is tried again and again.
+func (w *Writer) reopen() error {
+	if err := tryDisk(w.batch.dir); err != nil {
+		return err
+	}
+	w.views.Lock() // those who read have a few seconds for it
+	defer w.views.Unlock()
+	if err := w.closeDatabase(); err != nil {
+		return err
+	}
+	o := writingOptions(w.batch.dir, &w.opts)
+	if _, err := checkFiles(w.batch.dir, o); err != nil {
+		return err
+	}
+	db, err := openBadger(w.batch.dir, o)
+	if err != nil {
+		return err
+	}
+	w.batch.db, w.halt.closed = db, nil
+	return nil
+}
+
+// tryDisk writes a file as large as those that a database begins with, and takes it away.
+func tryDisk(dir string) error {
+	path := filepath.Join(dir, markerName+".try")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, privateFile)
+	if err != nil {
+		return fmt.Errorf("try the disk: %w", err)
+	}
+	err = f.Truncate(2 * memTableSize)
+	for at := int64(0); at < 2*memTableSize && err == nil; at += 1 << 20 {
+		_, err = f.WriteAt(make([]byte, 1<<20), at)
+	}
+	err = errors.Join(err, f.Sync(), f.Close(), os.Remove(path))
+	if err != nil {
+		return fmt.Errorf("try the disk: %w", err)
+	}
+	return nil
+}
+
+// closeDatabase closes the database, which may take long where the disk does not take what it has in memory. What it
+// returned once it returns again.
+func (w *Writer) closeDatabase() error {
+	if w.halt.closed == nil {
+		closed := make(chan error, 1)
+		w.halt.closed = closed
+		go func(db interface{ Close() error }) { closed <- db.Close() }(w.batch.db)
+	}
+	select {
+	case err := <-w.halt.closed:
+		w.halt.closed <- err
+		if w.halt.broken {
+			return nil // what it could not write is lost with it, and counted by the marks
+		}
+		return err
+	case <-time.After(closePatience):
+		return errors.New("the database does not close: the disk takes nothing")
+	}
+}
+
+// closeFiles closes all that the Writer has open.
+func (w *Writer) closeFiles() error {
+	err := w.closeDatabase()
+	if err != nil {
+		err = fmt.Errorf("close recording: %w", err)
+	}
+	return errors.Join(err, w.batch.mark.file.Close(), makePrivate(w.batch.dir))
+}
