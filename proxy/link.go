@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -19,7 +18,7 @@ import (
 
 const (
 	// idleRead is how long a client is quiet before isotap reads what its last write captured.
-	idleRead = 200 * time.Millisecond
+	idleRead = 50 * time.Millisecond
 	// lastReply is how long a link waits for the server's last replies when its client is gone.
 	lastReply = 10 * time.Second
 )
@@ -82,7 +81,7 @@ func (l *link) finish(ctx context.Context) {
 	err := l.record(ctx)
 	l.info.End = l.proxy.now()
 	if err := errors.Join(err, l.proxy.cfg.Recorder.Session(ctx, l.info)); err != nil {
-		l.log().Error("the recording failed", zap.Error(err))
+		l.proxy.notRecording(err)
 	}
 }
 
@@ -172,8 +171,9 @@ func (l *link) idle(ctx context.Context) {
 func (l *link) step(ctx context.Context, failed error) {
 	if err := l.record(ctx); err != nil {
 		l.proxy.notRecording(err)
-		if l.proxy.cfg.Durable {
-			failed = errors.Join(failed, fmt.Errorf("record: %w", err))
+		if l.proxy.cfg.Durable && !l.proxy.cfg.Passes && failed == nil {
+			l.session.Unrecorded(l.proxy.now(), err)
+			l.proxy.meter.unrecorded.Add(1)
 		}
 	}
 	if failed != nil {

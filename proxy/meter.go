@@ -28,6 +28,8 @@ type Stats struct {
 	Logins map[LegSafety]uint64
 	// Downgrades counts connections to the server that are plain although TLS was preferred.
 	Downgrades uint64
+	Refused    uint64 // transactions refused since they could not be recorded
+	Unrecorded uint64 // sessions ended with an error since a transaction that the server had committed was not recorded
 	Txns       map[history.Status]uint64
 	Stmts      map[StmtClass]uint64
 	// Reasons says why statements were observed inexactly or not at all.
@@ -87,6 +89,7 @@ const refusedPrefix = "refused with error "
 type meter struct {
 	accepted, tooMany, unreachable, faults, misplanned atomic.Uint64
 	tooManyLogins, localUpstream, overdue, downgrades  atomic.Uint64
+	refused, unrecorded                                atomic.Uint64
 
 	logins [safeties][safeties]atomic.Uint64 // by the client's leg and the server's
 
@@ -170,6 +173,7 @@ func (p *Proxy) Down() error {
 func (p *Proxy) Stats() Stats {
 	m := &p.meter
 	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(), Misplanned: m.misplanned.Load(),
+		Refused: m.refused.Load(), Unrecorded: m.unrecorded.Load(),
 		TooManyLogins: m.tooManyLogins.Load(), LocalUpstream: m.localUpstream.Load(), Overdue: m.overdue.Load(), Downgrades: m.downgrades.Load(),
 		Logins: map[LegSafety]uint64{}, Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
 	s.LoggingIn, s.LoginsWaiting = p.logins.counts()

@@ -62,6 +62,9 @@ type Session interface {
 	// Unread says that Idle has something to do when both sides stay quiet.
 	Unread() bool
 	Idle(now int64)
+	// Unrecorded says that a transaction among the last Events was not stored, which the client must not take for stored: in the place
+	// of the reply that would acknowledge it the client gets an error, and the session is Done.
+	Unrecorded(now int64, why error)
 	// Dismiss has the client told that its connection ends now, where the protocol has words for that.
 	Dismiss(now int64)
 	ClientClosed(now int64)
@@ -111,8 +114,11 @@ type Config struct {
 	// Reload brings the schema that the sessions plan by up to date when one of them asks for it. Its client waits, so that
 	// Reload must give up in time.
 	Reload func(ctx context.Context, s wire.Schema) error
-	// Durable holds a transaction's end back from the client until the Recorder has taken it.
-	Durable bool
+	// Durable holds a transaction's end back from the client until the Recorder has taken it. What the Recorder does not take
+	// ends the session with an error, unless Passes has it go on as without Durable.
+	Durable, Passes bool
+	// Halted returns why transactions that begin now could not be recorded: they are refused then. Nil: none is.
+	Halted func() error
 	// Args records the values of literals and parameters.
 	Args bool
 	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
@@ -314,17 +320,31 @@ func (p *Proxy) newLink(client net.Conn) *link {
 		ID:          l.info.ID,
 		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
 		Args:        p.live.Load().Args,
+		Halted:      p.halted(),
 		ClientLocal: clientLocal,
 		ServerLocal: serverLocal,
 	})
 	return l
 }
 
-// notRecording says once that the recording has failed. Clients go on unobserved: isotap is not the
-// cause of a failure, unless Config.Durable promised that nothing goes unrecorded.
+// halted is Config.Halted, and counts what is refused for it.
+func (p *Proxy) halted() func() error {
+	if p.cfg.Halted == nil {
+		return nil
+	}
+	return func() error {
+		err := p.cfg.Halted()
+		if err != nil {
+			p.meter.refused.Add(1)
+		}
+		return err
+	}
+}
+
+// notRecording logs, once, that something was not recorded: the Recorder logs when it stops and goes on.
 func (p *Proxy) notRecording(err error) {
 	p.unrecorded.Do(func() {
-		p.cfg.Logger.Error("the recording failed: what clients do from here on is not recorded", zap.Error(err))
+		p.cfg.Logger.Error("what a client did was not recorded (this is said once)", zap.Error(err))
 	})
 }
 

@@ -55,6 +55,15 @@ func options(s *config.Settings) (tap.Options, error) {
 	if o.Durability, err = recorder.ParseDurability(s.Durability); err != nil {
 		return o, err
 	}
+	o.WhenFull = recorder.Pass
+	if o.Durability == recorder.Commit {
+		o.WhenFull = recorder.Refuse
+	}
+	if s.WhenFull != "auto" {
+		if o.WhenFull, err = recorder.ParseWhenFull(s.WhenFull); err != nil {
+			return o, err
+		}
+	}
 	if !o.Off && o.Recording == "" {
 		return o, errors.New("no directory given for the recording: use --recording DIR")
 	}

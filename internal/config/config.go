@@ -36,6 +36,7 @@ type Settings struct {
 	RowIdentity        string
 	Recording          string
 	Durability         string
+	WhenFull           string
 	RecordValues       bool
 	StrictPlans        bool
 	MaxConnections     int
@@ -51,7 +52,7 @@ type Settings struct {
 
 // Default gives the settings of somebody who set none.
 func Default() Settings {
-	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", RecordValues: true, Drain: 10 * time.Second,
+	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
 		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32}
 }
 
@@ -106,6 +107,8 @@ var Options = []Option{
 		Usage: "the recording's directory"},
 	{Name: "durability", Choices: []string{"relaxed", "commit"}, value: func(s *Settings) any { return &s.Durability },
 		Usage: "commit stores a transaction before its end is acknowledged, relaxed within 200 ms"},
+	{Name: "when_full", Choices: []string{"auto", "refuse", "pass"}, value: func(s *Settings) any { return &s.WhenFull },
+		Usage: "while the disk takes nothing: refuse answers new transactions with an error, pass lets them go on unrecorded; auto: refuse with durability commit, pass with relaxed"},
 	{Name: "record_values", Reloads: true, value: func(s *Settings) any { return &s.RecordValues },
 		Usage: "record the values of literals and parameters"},
 	{Name: "strict_plans", Reloads: true, value: func(s *Settings) any { return &s.StrictPlans },

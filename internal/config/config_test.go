@@ -70,7 +70,7 @@ func tableRow(text, name string) [2]string {
 func TestEverySettingMayComeFromAnywhereAndTheNearestWins(t *testing.T) {
 	samples := map[string][3]string{ // in the file, the environment, on the command line
 		"upstream": {"mysql://a@f/", "mysql://a@e/", "mysql://a@c/"}, "listen": {"f:1", "e:1", "c:1"}, "mode": {"off", "items", "off"},
-		"recording": {"f", "e", "c"}, "login_timeout": {"1s", "2s", "3s"}, "durability": {"commit", "relaxed", "commit"}, "drain": {"1s", "2s", "3s"},
+		"recording": {"f", "e", "c"}, "login_timeout": {"1s", "2s", "3s"}, "durability": {"commit", "relaxed", "commit"}, "when_full": {"refuse", "pass", "auto"}, "drain": {"1s", "2s", "3s"},
 		"row_identity": {"columns", "system", "columns"}, "log_level": {"debug", "warn", "error"}, "log_sql": {"shape", "full", "shape"},
 	}
 	for i := range Options {

@@ -41,22 +41,23 @@ func (t *Tap) AdminAddr() net.Addr {
 	return t.admin.Addr()
 }
 
-// Healthy says why the tap cannot do its work; nil when it can: the recording is written, and the server
-// is there.
+// Healthy returns why the tap cannot serve; nil when it can: the server is there. Whether what it serves is recorded is up to
+// [Tap.Ready].
 func (t *Tap) Healthy(ctx context.Context) error {
-	if t.writer != nil && t.writer.Err() != nil {
-		return fmt.Errorf("the recording failed: %w", t.writer.Err())
-	}
 	if err := t.reachable(ctx); err != nil {
 		return fmt.Errorf("the server does not answer: %w", err)
 	}
 	return nil
 }
 
-// Ready says why the tap takes no new clients; nil when it does.
+// Ready returns why new clients had better go elsewhere: the tap takes none any more, what they do is not recorded, or the tap
+// cannot serve them. Nil when they are welcome.
 func (t *Tap) Ready(ctx context.Context) error {
 	if t.draining() {
 		return errors.New("draining: no new clients are taken")
+	}
+	if t.writer != nil && t.writer.Err() != nil {
+		return fmt.Errorf("recording stands still: %w", t.writer.Err())
 	}
 	return t.Healthy(ctx)
 }

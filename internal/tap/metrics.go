@@ -100,6 +100,11 @@ func (t *Tap) recorderMetrics(p *admin.Page) {
 	p.Gauge("isotap_recorder_last_sync_seconds", "When the last batch was on disk, in Unix time; 0: none yet.", unixSeconds(s.Synced))
 	p.Gauge("isotap_recorder_queue_length", "Transactions and sessions that wait to be written.", float64(s.Waiting))
 	p.Gauge("isotap_recorder_queue_bytes", "Memory that they take.", float64(s.Queued))
+	p.Gauge("isotap_recorder_halted", "1 while transactions that begin are not recorded, since the disk takes nothing.", number(t.writer.Err() != nil))
+	p.Counter("isotap_recorder_lost_transactions_total", "Transactions that were not recorded for that.", float64(s.Lost))
+	proxied := t.proxy.Stats()
+	p.Counter("isotap_refused_transactions_total", "Transactions that were refused for that.", float64(proxied.Refused))
+	p.Counter("isotap_unrecorded_commits_total", "Sessions ended with an error since a transaction that the server had committed was not recorded.", float64(proxied.Unrecorded))
 	p.Counter("isotap_recorder_full_waits_total", "Times that a client had to wait because the queue was full.", float64(s.Stalls))
 	p.Counter("isotap_recorder_full_wait_seconds_total", "How long clients waited for that.", s.Stalled.Seconds())
 }

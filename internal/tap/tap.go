@@ -56,6 +56,8 @@ type Options struct {
 	// Definitions records how the tables are defined that statements use.
 	Definitions bool
 	Durability  recorder.Durability
+	WhenFull    recorder.WhenFull
+	MinFree     int64  // see recorder.Options
 	AllowLocal  bool   // see proxy.Config
 	Version     string // isotap's own, for the recording
 	Logger      *zap.Logger
@@ -183,7 +185,7 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 	}
 	b.describe(&info)
 	var err error
-	if t.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, Logger: o.Logger}); err != nil {
+	if t.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, WhenFull: o.WhenFull, MinFree: o.MinFree, Logger: o.Logger}); err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
 	t.recorder = t.writer
@@ -196,6 +198,10 @@ func (t *Tap) observe(ctx context.Context, o Options, b backend, cfg *proxy.Conf
 	}
 	if o.Predicates {
 		t.recorder = t.match(tester, o.Logger, cfg.Started)
+	}
+	cfg.Passes = o.WhenFull == recorder.Pass
+	if !cfg.Passes {
+		cfg.Halted = t.writer.Err
 	}
 	cfg.Reload = b.reload
 	if o.Definitions {

@@ -206,6 +206,15 @@ func (s *Session) query(payload []byte) {
 // run sends a statement of the text protocol by its plan.
 func (s *Session) run(plan *rewrite.Plan, payload []byte) {
 	asked := len(payload)
+	if why := s.halted(plan); why != nil {
+		seq := packets(asked)
+		if s.chain != nil {
+			seq = s.chain.seq
+		}
+		s.chain = nil
+		s.refuseTxn(seq, why)
+		return
+	}
 	s.beforeStatement(plan)
 	listed := s.listed(plan, payload[1:], false)
 	o := s.observe(plan)

@@ -173,7 +173,9 @@ func (s *Session) forward(x *exchange, seq byte, payload []byte) {
 		return
 	}
 	x.begun = true
+	s.final = finalPacket{at: len(s.toClient), seq: seq, set: true}
 	if x.renumber {
+		s.final.seq = x.seq
 		s.toClient, x.seq = appendPacket(s.toClient, x.seq, payload)
 		return
 	}

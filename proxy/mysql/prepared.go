@@ -255,6 +255,11 @@ func (s *Session) execute(payload []byte) error {
 	o := s.resumed
 	s.resumed = nil
 	if o == nil {
+		if why := s.halted(p.plan); why != nil {
+			s.refuseTxn(packets(len(payload)), why)
+			p.executed = nil
+			return nil
+		}
 		s.beforeStatement(p.plan)
 		o = s.observe(p.plan)
 	}

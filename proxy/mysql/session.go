@@ -116,6 +116,7 @@ type Session struct {
 	holding  bool // output to the client waits for the recording
 	// holdingHead says that output waits until it is known which columns of a result are isotap's.
 	holdingHead bool
+	final       finalPacket
 	events      []wire.Event
 
 	loggedIn bool
@@ -283,6 +284,7 @@ func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, wire.Reusable(s.toServer)
 	if !s.holding && !s.holdingHead {
 		toClient, s.toClient = s.toClient, wire.Reusable(s.toClient)
+		s.final = finalPacket{}
 	}
 	return toClient, toServer
 }

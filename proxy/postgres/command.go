@@ -159,6 +159,12 @@ func (s *Session) query(m message) {
 	case end >= 0 && m.body[end] == 0:
 		*x.form = s.executing(s.plan(m.body[:end], false), m.body[:end])
 	}
+	if x.halted = s.halted(x.form); x.halted != nil {
+		x.form = &form{}
+		s.owe(x)
+		s.toServer = appendMessage(s.toServer, 'Q', append([]byte(noSuchPortal), 0)...)
+		return
+	}
 	s.owe(x)
 	if sent := x.form.upstream(); sent == nil {
 		s.toServer = append(s.toServer, m.raw...)

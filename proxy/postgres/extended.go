@@ -211,6 +211,11 @@ func (s *Session) execute(m message) {
 	s.runs(x.name)
 	p := s.names.sent.portals[x.name]
 	if p != nil {
+		if x.halted = s.halted(&p.form); x.halted != nil {
+			s.owe(x)
+			s.toServer = appendMessage(s.toServer, 'E', append([]byte(noSuchPortal), 0, 0, 0, 0, 0)...)
+			return
+		}
 		if rows != 0 {
 			p = s.rebind(x.name, rowLimit)
 		}

@@ -162,6 +162,13 @@ func (s *Session) failure(x *owed, m message) error {
 		x.answer.failed = &e
 		return nil
 	}
+	if x.halted != nil {
+		m = haltedError(x.halted)
+		s.erred = true
+		s.toClient = append(s.toClient, m.raw...)
+		s.endOfFailure(x)
+		return nil
+	}
 	if s.refuse(x, &e) {
 		return nil
 	}
@@ -174,11 +181,16 @@ func (s *Session) failure(x *owed, m message) error {
 		m, e = asExecuted(x.form, m, e)
 	}
 	s.forwardMapped(x, s.named(x, m, &e), &e)
+	s.endOfFailure(x)
+	return nil
+}
+
+// endOfFailure takes what the server does after an error.
+func (s *Session) endOfFailure(x *owed) {
 	switch x.kind {
 	case owesQuery, owesCall, owesSync: // ReadyForQuery follows
 		s.current = current{}
 	default:
 		s.skip()
 	}
-	return nil
 }

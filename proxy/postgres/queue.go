@@ -48,6 +48,8 @@ type owed struct {
 	at   int
 	// copies is how many ends of data the client had sent before the message.
 	copies int
+	// halted is why the server was not sent what the client wrote, but something that it refuses; nil: it was.
+	halted error
 	// answer takes the rows of isotap's own question; nil for everything else.
 	answer *answer
 }

@@ -81,9 +81,12 @@ func readStartup(client io.Reader) (code uint32, startup []byte) {
 }
 
 // fatal is an ErrorResponse of isotap's own that ends the session. The hint may be empty.
-func fatal(state, why, hint string) []byte {
+func fatal(state, why, hint string) []byte { return errorResponse("FATAL", state, why, hint) }
+
+// errorResponse is an ErrorResponse of isotap's own. The hint may be empty.
+func errorResponse(severity, state, why, hint string) []byte {
 	b, start := beginMessage(nil, 'E')
-	fields := []string{"SFATAL", "VFATAL", "C" + state, "M" + why}
+	fields := []string{"S" + severity, "V" + severity, "C" + state, "M" + why}
 	if hint != "" {
 		fields = append(fields, "H"+hint)
 	}

@@ -83,6 +83,7 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 		return used, err
 	}
 	s.release()
+	s.replyAt = len(s.toClient)
 	if err := s.reply(m); err != nil {
 		return used, err
 	}

@@ -94,7 +94,10 @@ type Session struct {
 	toClient []byte
 	toServer []byte
 	withheld bool // output to the client waits for the server's next message
-	events   []wire.Event
+	// replyAt is where in the output to the client the reply to the server's message in hand begins, and ackAt that of the first
+	// one that ended a transaction among the events.
+	replyAt, ackAt int
+	events         []wire.Event
 
 	client, server inlet
 	// misread says that the client's bytes are no messages any more: they are passed on.

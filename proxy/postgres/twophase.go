@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -73,5 +72,5 @@ func (s *Session) endPrepared(plan *rewrite.Plan, tag string) {
 	if tag == "ROLLBACK PREPARED" {
 		t.Status = history.Aborted
 	}
-	s.events = append(s.events, wire.Event{Txn: t})
+	s.ended(t)
 }

@@ -368,7 +368,7 @@ func wrote(st *history.Stmt) bool {
 func (s *Session) endOpen(status history.Status) {
 	s.holdCursors(status)
 	if t := s.takeOpen(status); t != nil {
-		s.events = append(s.events, wire.Event{Txn: t})
+		s.ended(t)
 	}
 	s.endCursors(status)
 	s.definitionsEnd(status)

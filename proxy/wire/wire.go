@@ -18,6 +18,9 @@ type Link struct {
 	NextTxn func() history.TxnID
 	// Args records the values of a statement's literals and parameters.
 	Args bool
+	// Halted returns why no transaction may begin now, as it could not be recorded; nil: one may. The field is nil where transactions
+	// may always begin. It is asked when one would.
+	Halted func() error
 	// ClientLocal and ServerLocal say which leg is a unix socket.
 	ClientLocal, ServerLocal bool
 }

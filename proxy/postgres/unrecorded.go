@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
+)
+
+// The SQLSTATEs of what cannot be recorded, from PostgreSQL's appendix "PostgreSQL Error Codes".
+const (
+	diskFull                     = "53100"
+	ioError                      = "58030"
+	transactionResolutionUnknown = "08007"
+)
+
+// noSuchPortal is what the server gets in the place of a statement that is refused: as a text it has an error in its syntax, and no portal
+// has such a name. So the server itself goes on as after any error, with what the client sent ahead, and the client gets the error in
+// its place in the order of replies.
+const noSuchPortal = "isotap: not recorded"
+
+// halted returns why a text or portal is refused: it would begin a transaction that could not be recorded. What touches no row is not
+// refused, so that clients can connect and look around. What follows messages whose outcome is not known yet may be in a
+// transaction of theirs.
+func (s *Session) halted(f *form) error {
+	if s.cfg.Halted == nil || s.status != 'I' || s.block || s.txn != nil || s.ahead.block || !s.watches() || slices.ContainsFunc(s.queue, runsSomething) {
+		return nil
+	}
+	for at := 0; ; at++ {
+		plan := f.plan(at)
+		if plan == nil {
+			return nil
+		}
+		if plan.Kind == history.Begin || plan.Observation != history.Nothing {
+			return s.cfg.Halted()
+		}
+	}
+}
+
+// runsSomething reports whether a reply is owed for a statement or function that runs.
+func runsSomething(x owed) bool {
+	return x.kind == owesQuery || x.kind == owesExecute || x.kind == owesCall
+}
+
+// haltedError is the ErrorResponse of a statement that is refused.
+func haltedError(why error) message {
+	state := ioError
+	if errors.Is(why, syscall.ENOSPC) {
+		state = diskFull
+	}
+	raw := errorResponse("ERROR", state, "isotap begins no transaction that it cannot record: "+why.Error(), "")
+	return message{kind: 'E', body: raw[headBytes:], raw: raw}
+}
+
+// ended hands over a transaction that has ended.
+func (s *Session) ended(t *history.Txn) {
+	if !slices.ContainsFunc(s.events, func(e wire.Event) bool { return e.Txn != nil }) {
+		s.ackAt = s.replyAt
+	}
+	s.events = append(s.events, wire.Event{Txn: t})
+}
+
+// Unrecorded puts an error in the place of what would acknowledge a transaction that was not stored, and ends the session: the server
+// has committed it, so it is neither told to be done nor to have failed.
+func (s *Session) Unrecorded(now int64, why error) {
+	s.now = now
+	if s.ackAt <= len(s.toClient) {
+		s.toClient = append(s.toClient[:s.ackAt], fatal(transactionResolutionUnknown,
+			"the server has committed the transaction, but isotap has not recorded it, and ends the connection", why.Error())...)
+	}
+	s.release()
+	s.close()
+}
