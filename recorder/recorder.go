@@ -106,6 +106,10 @@ const (
 	DefaultMinFree    = 256 << 20
 )
 
+// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed: what is left of
+// SyncEvery is for the proxy, which learns what a statement wrote when its client goes on or falls quiet.
+const RelaxedLoss = 200 * time.Millisecond
+
 // Options of a Writer. The zero value of a field means its default.
 type Options struct {
 	Durability Durability

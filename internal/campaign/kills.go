@@ -50,7 +50,7 @@ type kills struct {
 func runKills(ctx context.Context, j *job) (err error) {
 	k := kills{job: j, struck: make(map[int]victim)}
 	if j.durability == recorder.Relaxed {
-		k.sureToBe = recorder.DefaultSyncEvery + j.slack
+		k.sureToBe = recorder.RelaxedLoss + j.slack
 	}
 	if k.site, err = j.family.newSite(ctx, 200); err != nil {
 		return err
