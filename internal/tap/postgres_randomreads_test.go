@@ -1,5 +1,7 @@
 package tap
 
+import "strings"
+
 func (w *postgresWriter) where1(t string) string {
 	if w.n(8) == 0 {
 		return t + ".a IS DISTINCT FROM " + w.int()
@@ -35,7 +37,9 @@ func (w *postgresWriter) simpleSelect() string {
 
 func (w *postgresWriter) join() string {
 	join := w.oneOf("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
-	switch w.n(8) {
+	switch w.n(10) {
+	case 8, 9:
+		return w.lateral()
 	case 0:
 		return "SELECT * FROM t1 " + join + " t2 ON t2.k1 = t1.id"
 	case 1:
@@ -52,6 +56,28 @@ func (w *postgresWriter) join() string {
 		return "SELECT j.* FROM (t1 " + join + " t2 ON k1 = id) AS j"
 	}
 	return "SELECT t1.id, l.s FROM t1 " + w.oneOf(", LATERAL", "CROSS JOIN LATERAL", "LEFT JOIN LATERAL") + " (SELECT k2 AS s FROM t2 WHERE k1 = t1.id) l" + w.maybe(2, " ON true")
+}
+
+// lateral writes a join with a query that shows columns of what stands around it, by stars too: such a star stands for
+// the columns that the relation has there.
+func (w *postgresWriter) lateral() string {
+	with := w.oneOf("", "WITH q AS (SELECT id, b FROM t1) ", "WITH q AS MATERIALIZED (SELECT k1 AS id, max(v) AS b FROM t2 GROUP BY k1) ")
+	left := w.oneOf("t1", "kid", "(SELECT id, b FROM t1)", "(SELECT id FROM t1 WHERE "+w.where1("t1")+")", "(SELECT * FROM t1)", "(SELECT p.id, q.* FROM t1 p JOIN t2 q ON q.k1 = p.id)")
+	if with != "" {
+		left = w.oneOf("q", "(SELECT * FROM q)")
+	}
+	list := w.oneOf("l.*", "l.*, r.k2", "r.v, l.*", "l.*, r.*", "l.id, (l.*)::text IS NULL AS n")
+	inner := "SELECT " + list + " FROM t2 r" + w.maybe(2, " WHERE r.k1 = l.id") + w.maybe(4, " ORDER BY k1, k2 LIMIT 1")
+	switch w.n(5) {
+	case 0:
+		inner = "SELECT i.* FROM LATERAL (" + inner + ") i"
+	case 1:
+		inner = "SELECT i.* FROM (SELECT x FROM t3) o, LATERAL (" + strings.Replace(inner, "SELECT ", "SELECT o.*, ", 1) + ") i"
+	case 2:
+		inner = "SELECT l.* UNION ALL SELECT l.*"
+	}
+	return with + "SELECT " + w.oneOf("s.*", "*", "s.*, l.id", "l.*, s.*", "count(*)", "s.id") + " FROM " + left + " l " +
+		w.oneOf(", LATERAL ("+inner+") s", "CROSS JOIN LATERAL ("+inner+") s", "LEFT JOIN LATERAL ("+inner+") s ON true")
 }
 
 func (w *postgresWriter) aggregate() string {

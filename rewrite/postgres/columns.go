@@ -6,6 +6,26 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
+// held gives the relations whose columns a star of the block's select list holds: the block's own, or, where its
+// qualifier names none of these, one of a block around, whose columns a star of a LATERAL query shows.
+func (b *block) held(star *ast.ColumnRef) []*relation {
+	within := func(rels []*relation) []*relation {
+		return slices.DeleteFunc(slices.Clone(rels), func(rel *relation) bool { return !rel.within(star) })
+	}
+	if own := within(b.rels); len(own) > 0 || len(fields(star)) == 1 {
+		return own
+	}
+	if around := within(b.outer); len(around) > 0 {
+		return around[:1]
+	}
+	return nil
+}
+
+// expands reports whether a star of the block's select list is of the block's own relations.
+func (b *block) expands(star *ast.ColumnRef) bool {
+	return len(fields(star)) == 1 || slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.within(star) })
+}
+
 // columns is how many columns the client's select list surely has.
 func (b *block) columns() int {
 	if slices.ContainsFunc(nodes(b.n.FromClause), merges) {
@@ -13,9 +33,9 @@ func (b *block) columns() int {
 	}
 	n := 0
 	for _, item := range nodes(b.n.TargetList) {
-		ref, held := star(item), 0
-		for _, rel := range b.rels {
-			if ref != nil && rel.within(ref) {
+		held := 0
+		if ref := star(item); ref != nil {
+			for _, rel := range b.held(ref) {
 				held += rel.count
 			}
 		}
@@ -24,12 +44,16 @@ func (b *block) columns() int {
 	return n
 }
 
-// counted says whether the client's select list surely has no more columns than that.
+// counted reports whether the client's select list surely has no more columns than that.
 func (b *block) counted() bool {
 	return len(nodes(b.n.ValuesLists)) == 0 && !slices.ContainsFunc(nodes(b.n.TargetList), func(item ast.Node) bool {
 		ref := star(item)
-		return ref != nil && (slices.ContainsFunc(nodes(b.n.FromClause), merges) ||
-			slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.within(ref) && !rel.counted }))
+		if ref == nil {
+			return false
+		}
+		held := b.held(ref)
+		return len(held) == 0 || slices.ContainsFunc(nodes(b.n.FromClause), merges) ||
+			slices.ContainsFunc(held, func(rel *relation) bool { return !rel.counted })
 	})
 }
 
@@ -46,11 +70,11 @@ func (b *block) outputs() (names []string, open bool) {
 	}
 	for _, item := range nodes(b.n.TargetList) {
 		if ref := star(item); ref != nil {
-			for _, rel := range b.rels {
-				if rel.within(ref) {
-					open = open || rel.open
-					names = append(names, rel.columnNames()...)
-				}
+			held := b.held(ref)
+			open = open || len(held) == 0
+			for _, rel := range held {
+				open = open || rel.open
+				names = append(names, rel.columnNames()...)
 			}
 			continue
 		}

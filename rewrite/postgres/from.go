@@ -214,7 +214,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		w.lateral++
 		defer func() { w.lateral-- }()
 	}
-	blocks, err := w.query(query, w.sc)
+	blocks, err := w.beside(n.Lateral, query)
 	if err != nil {
 		return err
 	}
@@ -230,6 +230,17 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	}
 	w.take(rel, shows, nullable)
 	return nil
+}
+
+// beside looks at a query in the FROM clause. A LATERAL one may name the relations that stand before it; any may name
+// what the block itself may name around.
+func (w *walker) beside(lateral bool, query *ast.SelectStmt) ([]*block, error) {
+	outer := w.outer
+	defer func() { w.outer = outer }()
+	if lateral {
+		w.outer = append(slices.Clone(w.rels[:len(w.rels)-1]), outer...)
+	}
+	return w.query(query, w.sc)
 }
 
 // renamed takes the column names of an alias into account. Too many of them are an error as long as isotap

@@ -26,11 +26,12 @@ type sight struct {
 type block struct {
 	n       *ast.SelectStmt
 	rels    []*relation
-	grouped bool     // its rows stand for several
-	unique  bool     // DISTINCT, to become GROUP BY
-	lateral bool     // it may be computed anew for each row of what stands before it
-	fixed   string   // why nothing can be added to its columns
-	union   []*block // those of a UNION, to become a grouping
+	outer   []*relation // those of the blocks around that it can name, innermost first: what a LATERAL query refers to
+	grouped bool        // its rows stand for several
+	unique  bool        // DISTINCT, to become GROUP BY
+	lateral bool        // it may be computed anew for each row of what stands before it
+	fixed   string      // why nothing can be added to its columns
+	union   []*block    // those of a UNION, to become a grouping
 	sights  []*sight
 }
 
@@ -156,7 +157,7 @@ func (r *reading) missBeside(u *usage) {
 
 // block looks at a query without set operators.
 func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
-	b := &block{n: n, lateral: r.lateral > 0}
+	b := &block{n: n, outer: r.outer, lateral: r.lateral > 0}
 	if len(nodes(n.ValuesLists)) > 0 {
 		u, err := r.inspect(n.ValuesLists, n.SortClause, n.LimitCount, n.LimitOffset)
 		if err == nil {
@@ -319,6 +320,9 @@ func (r *reading) starred(b *block) error {
 			continue
 		}
 		names := fields(ref)
+		if !b.expands(ref) {
+			continue // it shows a relation of a block around: see wholeRow
+		}
 		r.stars[ref] = true
 		for k, rel := range b.rels {
 			if len(rel.sights) == 0 || rel.base != nil || !rel.within(ref) {

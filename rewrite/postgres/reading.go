@@ -19,6 +19,7 @@ type reading struct {
 	unseen  string              // why not all that is read is seen; the first reason stays
 	columns int                 // names given to columns that queries pass outwards
 	lateral int                 // LATERAL queries around the one that is looked at
+	outer   []*relation         // what these may name of the blocks around, innermost first
 	atOnce  bool                // all rows must be fetched at once
 	// uses are the names in FROM clauses that were taken for common table expressions, stars those of select lists that
 	// were taken into account, known the queries that were.

@@ -26,6 +26,21 @@ SELECT row_to_json(d)::text FROM (SELECT id, name FROM item) d ORDER BY 1
 SELECT ROW(d.*) FROM (SELECT id, name FROM item) d ORDER BY d.id
 SELECT i.id, o.* FROM item i, LATERAL (SELECT qty FROM orders o WHERE o.item_id = i.id ORDER BY qty DESC LIMIT 1) o ORDER BY i.id
 SELECT i.id, o.qty FROM item i LEFT JOIN LATERAL (SELECT qty FROM orders o WHERE o.item_id = i.id ORDER BY qty DESC LIMIT 1) o ON true ORDER BY i.id
+SELECT s2.* FROM (SELECT id AS c1 FROM item) s1, LATERAL (SELECT s1.*, o.qty FROM orders o WHERE o.item_id = s1.c1) s2 ORDER BY 1, 2
+SELECT * FROM (SELECT id AS c1 FROM item) s1, LATERAL (SELECT s1.*, o.qty FROM orders o WHERE o.item_id = s1.c1) s2 ORDER BY 1, 3
+SELECT s2.* FROM (SELECT id AS c1 FROM item) s1 LEFT JOIN LATERAL (SELECT s1.*, o.qty FROM orders o WHERE o.item_id = s1.c1) s2 ON true ORDER BY 1, 2
+WITH w AS (SELECT id, name FROM item) SELECT x.* FROM w, LATERAL (SELECT w.* FROM orders LIMIT 1) x ORDER BY 1
+SELECT x.* FROM (SELECT id FROM item) a, LATERAL (SELECT y.* FROM LATERAL (SELECT a.*, o.qty FROM orders o WHERE o.item_id = a.id) y) x ORDER BY 1, 2
+SELECT x.* FROM (SELECT id FROM item) a, LATERAL (SELECT y.qty, y.* FROM (SELECT a.*, o.qty FROM orders o WHERE o.item_id = a.id) y) x ORDER BY 1, 2
+SELECT x.* FROM item a, LATERAL (SELECT a.*, o.qty FROM orders o WHERE o.item_id = a.id) x ORDER BY 1, 5
+SELECT x.* FROM item a, LATERAL (SELECT a.*, o.qty FROM (SELECT * FROM orders) o WHERE o.item_id = a.id) x ORDER BY 1, 5
+SELECT x.* FROM (SELECT id FROM item) a, LATERAL (SELECT a.* UNION ALL SELECT o.qty FROM orders o WHERE o.item_id = a.id) x ORDER BY 1
+SELECT x.* FROM item a, LATERAL (SELECT a.* UNION ALL SELECT o.qty, 'x', 1, 1 FROM orders o WHERE o.item_id = a.id) x ORDER BY 1, 4
+SELECT a.id, (SELECT count(y) FROM (SELECT a.*) y) FROM (SELECT id FROM item) a ORDER BY 1
+SELECT x.c, a.id FROM (SELECT id FROM item) a, LATERAL (SELECT count(*) AS c FROM (SELECT a.*, o.id FROM orders o) y) x ORDER BY 2
+SELECT x FROM (SELECT id FROM item) a, LATERAL (SELECT a.*, o.qty FROM orders o WHERE o.item_id = a.id) x ORDER BY 1
+SELECT x.p, x.q FROM (SELECT id FROM item) a, LATERAL (SELECT a.*, o.qty FROM orders o WHERE o.item_id = a.id) x (p, q) ORDER BY 1, 2
+SELECT x.* FROM (SELECT id FROM item) a, LATERAL (SELECT a.* FROM (SELECT qty AS z FROM orders) a) x ORDER BY 1, 2
 SELECT * FROM ((SELECT id FROM item)) AS d ORDER BY 1
 SELECT a.id, b.id FROM ((SELECT id FROM item) AS a CROSS JOIN (SELECT id FROM orders) AS b) ORDER BY 1, 2
 SELECT a.id FROM item a FULL JOIN orders b ON a.id = b.item_id ORDER BY a.id, b.id
