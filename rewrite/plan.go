@@ -344,6 +344,9 @@ type Plan struct {
 	// Cursor is what the statement does with a cursor; nil: nothing. PostgreSQL only. Of a DECLARE, Reply and
 	// Sources are those of what is fetched.
 	Cursor *Cursor
+	// ReadsCursors reports whether the statement, or a function that it makes, may read a cursor by its name on the server.
+	// PostgreSQL only.
+	ReadsCursors bool
 	// Prepared is what the statement prepares or executes by SQL; nil: nothing, or it cannot be told. PostgreSQL only.
 	Prepared *Prepared
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind

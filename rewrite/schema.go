@@ -78,6 +78,9 @@ type Table struct {
 	WListBytes int
 	// Triggers by the event that they fire on.
 	InsertTrigger, UpdateTrigger, DeleteTrigger bool
+	// TellsText reports whether a trigger, a column's default or a view's query may ask for the text of the statement that
+	// runs (PostgreSQL).
+	TellsText bool
 	// CascadesUpdate and CascadesDelete say to what a foreign key of another table reacts with an action
 	// (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names. Of updates it is
 	// those of some columns; an empty name stands for any, where it is not known which, or the server computes it.
@@ -153,6 +156,8 @@ type Index struct {
 	Columns []string // a prefix or functional part appears as ""
 	Primary bool
 	Unique  bool
+	// Orders are the operators by whose results the index gives rows in order, as a distance (PostgreSQL).
+	Orders []string
 }
 
 // CascadesFrom says whether a foreign key of another table reacts when the column gets another value. Names that differ

@@ -44,6 +44,7 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 		if relation := b.relations[member]; relation != nil {
 			// Rows of a member that a statement reaches through its parent fire the member's row triggers.
 			on = on.or(relation.onRow)
+			t.TellsText = t.TellsText || relation.table.TellsText
 			if relation.kind != "p" && len(family) > 1 {
 				if t.Leaves == nil {
 					t.Leaves = map[uint32]string{}

@@ -95,6 +95,20 @@ func (c *Cache) Table(schema, table string) *rewrite.Table {
 	return c.current.Load().tables[n]
 }
 
+// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name: one that
+// fetches, or asks for what runs. It is [sqlpostgres.Schema]'s.
+func (c *Cache) ReadsCursors() bool {
+	if c.settle(func(p *pending) bool { return p != nil }) != nil {
+		return true
+	}
+	for _, kind := range c.current.Load().read.functions {
+		if kind == sqlpostgres.FetchingFunction || kind == sqlpostgres.TellingFunction {
+			return true
+		}
+	}
+	return false
+}
+
 // Functions says what the functions of a name are that the server does not bring along. It is
 // [sqlpostgres.Schema]'s.
 func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,7 +151,7 @@ var parts = []struct {
 	{readIndexes, addIndexPart},
 	{readTriggers, addTrigger},
 	{readRules, func(r *relation, _ row) { r.table.Rules = true }},
-	{readViews, func(r *relation, row row) { r.query = storedOf(row[1]) }},
+	{readViews, addView},
 }
 
 func readingOf(results [][]row, roles []string) *reading {
@@ -223,7 +224,7 @@ func (r *reading) relate(parents, reactions []row) {
 
 // functionsOf sorts the rows of readFunctions by name.
 func functionsOf(rows []row) map[string]sqlpostgres.FunctionKind {
-	kinds := map[string]sqlpostgres.FunctionKind{"f": sqlpostgres.PlainFunction, "a": sqlpostgres.AggregateFunction, "": sqlpostgres.MixedFunction}
+	kinds := map[string]sqlpostgres.FunctionKind{"t": sqlpostgres.TellingFunction, "r": sqlpostgres.FetchingFunction, "f": sqlpostgres.PlainFunction, "a": sqlpostgres.AggregateFunction, "": sqlpostgres.MixedFunction}
 	of := make(map[string]sqlpostgres.FunctionKind, len(rows))
 	for _, r := range rows {
 		of[r[0]] = kinds[r[1]]
@@ -232,6 +233,7 @@ func functionsOf(rows []row) map[string]sqlpostgres.FunctionKind {
 }
 
 func addColumn(r *relation, row row) {
+	r.table.TellsText = r.table.TellsText || row[12] == "t"
 	r.stored = append(r.stored, row[1])
 	if isotapsTypes[row[1]] == row[2] {
 		if r.ours == nil {
@@ -251,13 +253,21 @@ func addColumn(r *relation, row row) {
 func addIndexPart(r *relation, row row) {
 	index, primary, column := row[1], row[2] == "t", row[5]
 	if last := len(r.table.Indexes) - 1; last < 0 || r.table.Indexes[last].Name != index {
-		r.table.Indexes = append(r.table.Indexes, rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t"})
+		r.table.Indexes = append(r.table.Indexes, rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t", Orders: operators(row[7])})
 	}
 	i := &r.table.Indexes[len(r.table.Indexes)-1]
 	i.Columns = append(i.Columns, column)
 	if isKey, always := row[4] == "t", row[6] == "t"; always && isKey {
 		r.addUnique(index, primary, column)
 	}
+}
+
+// operators reads a list of names with blanks between them; nil where there are none.
+func operators(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Fields(list)
 }
 
 // The bits of pg_trigger.tgtype, from the server's catalog/pg_trigger.h.
@@ -268,7 +278,14 @@ const (
 	triggerUpdate = 1 << 4
 )
 
+var telling = regexp.MustCompile(tellingCall)
+
+func addView(r *relation, row row) {
+	r.query, r.table.TellsText = storedOf(row[1]), telling.MatchString(row[1])
+}
+
 func addTrigger(r *relation, row row) {
+	r.table.TellsText = r.table.TellsText || row[2] == "t"
 	bits, _ := strconv.Atoi(row[1]) // the server's number
 	on := events{bits&triggerInsert != 0, bits&triggerUpdate != 0, bits&triggerDelete != 0}
 	if bits&triggerRow != 0 {

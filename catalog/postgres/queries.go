@@ -30,6 +30,16 @@ const readTouched = `WITH RECURSIVE family AS (
 // isIsotaps is the condition on pg_attribute a for columns that have the names of isotap's.
 const isIsotaps = `a.attname IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WListColumn + `')`
 
+// noDistances are the access methods of which it is known that they give no rows by a distance: btree, hash, brin, gin.
+const noDistances = `403, 405, 3580, 2742`
+
+// Who tells the text of the statement that runs: a function by its source, which may be a body in SQL or a procedural
+// language, and a stored expression by its calls of current_query and pg_stat_get_activity.
+const (
+	tellingSource = `current_query|pg_stat_activity|pg_stat_get_(backend_)?activity`
+	tellingCall   = `:funcid (817|2022|1940) `
+)
+
 // The parts of a reading. %s stands for a further condition on pg_class c. Where
 // there is one, the first column is the table's oid.
 const (
@@ -42,7 +52,8 @@ const (
 			t.typtype = 'e', coalesce(l.collisdeterministic, true),
 			CASE WHEN ` + isIsotaps + ` AND a.attgenerated = '' THEN
 				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END,
-			a.atttypid <> t.oid OR t.typtype <> 'e' AND (t.oid >= 16384 OR t.typtype = 'c')
+			a.atttypid <> t.oid OR t.typtype <> 'e' AND (t.oid >= 16384 OR t.typtype = 'c'),
+			a.atthasdef AND EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND d.adbin::text ~ '` + tellingCall + `')
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN pg_type d ON d.oid = a.atttypid
 		JOIN pg_type t ON t.oid = CASE WHEN d.typtype <> 'd' THEN d.oid ELSE (
@@ -57,7 +68,10 @@ const (
 	// Operator classes that are their types' own take for equal what = does.
 	readIndexes = `SELECT c.oid, x.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL, k.place <= i.indnkeyatts, coalesce(a.attname, ''),
 			i.indisunique AND i.indimmediate AND i.indpred IS NULL
-				AND NOT EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY (i.indclass::oid[]) AND NOT o.opcdefault)
+				AND NOT EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY (i.indclass::oid[]) AND NOT o.opcdefault),
+			CASE WHEN x.relam NOT IN (` + noDistances + `) THEN (SELECT string_agg(DISTINCT p.oprname, ' ') FROM pg_opclass o
+				JOIN pg_amop d ON d.amopfamily = o.opcfamily AND d.amoppurpose = 'o' JOIN pg_operator p ON p.oid = d.amopopr
+				WHERE o.oid = ANY (i.indclass::oid[])) END
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN pg_class x ON x.oid = i.indexrelid
 		CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
@@ -65,8 +79,8 @@ const (
 		WHERE ` + observed + ` AND i.indisvalid AND %s ORDER BY c.oid, x.relname, k.place`
 	// Internal triggers belong to constraints, save those that before PostgreSQL 13 a partition has from its
 	// parent.
-	readTriggers = `SELECT DISTINCT c.oid, t.tgtype
-		FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+	readTriggers = `SELECT DISTINCT c.oid, t.tgtype, f.prosrc ~* '` + tellingSource + `'
+		FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		LEFT JOIN pg_constraint k ON k.oid = t.tgconstraint
 		WHERE ` + observed + ` AND t.tgenabled <> 'D' AND (NOT t.tgisinternal OR t.tgconstraint = 0 OR k.contype = 't') AND %s`
 	readRules = `SELECT DISTINCT c.oid
@@ -77,7 +91,7 @@ const (
 		FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE ` + observed + ` AND c.relkind = 'v' AND r.rulename = '_RETURN' AND %s`
 	// An aggregate with a sort operator may be answered from an end of an index.
-	readFunctions = `SELECT p.proname, CASE WHEN NOT bool_or(p.prokind = 'a') THEN 'f' WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
+	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource + `') THEN 't' WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
 		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 AND %s GROUP BY p.proname`
 	readParents = `SELECT c.inhrelid, c.inhparent FROM pg_inherits c WHERE %s ORDER BY c.inhrelid, c.inhseqno`
 	// What a generated column is changes with any other.

@@ -62,6 +62,10 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 		return "settings not known"
 	case long && st.form.hidden(st.form.plan(0)) > 0: // what stands behind its parameters would have to change
 		return "size"
+	case st.form.rewritten && s.isMisplanned(script.Statements):
+		return misplanned
+	case st.form.rewritten && s.mayBeRead(script.Statements):
+		return readOnServer
 	case st.form.rewritten && s.tooLarge(script.Statements):
 		return largeAggregate
 	}

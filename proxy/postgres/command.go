@@ -98,6 +98,9 @@ func (s *Session) clientMessage(m message) error {
 	if m.kind == 'Q' || m.kind == 'F' {
 		s.runsAlone()
 	}
+	if m.kind == 'Q' || m.kind == 'P' {
+		s.mayList(m.body)
+	}
 	if begins(m.kind) {
 		s.beginSegment()
 		s.closeOrphans()
@@ -199,13 +202,17 @@ func (s *Session) plan(text []byte, extended bool) form {
 		f.reason = "settings not known"
 	case s.refused[f.script.Model()] != "":
 		f.reason = s.refused[f.script.Model()]
+	case s.isMisplanned(f.script.Statements):
+		f.reason = misplanned
+	case s.mayBeRead(f.script.Statements):
+		f.reason = readOnServer
 	case s.tooLarge(f.script.Statements):
 		f.reason = largeAggregate
 	default:
 		f.rewritten = true
 	}
 	f.bare = !f.rewritten && s.refused[f.script.Plain.Model()] != ""
-	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(hiddenPrefix))
+	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(rewrite.NamePrefix))
 	s.try(f.upstream())
 	return f
 }
@@ -240,8 +247,11 @@ type ahead struct {
 
 // follow takes what a statement that is sent will change for those after it.
 func (s *Session) follow(p *rewrite.Plan) {
-	if p.ChangesSession {
+	if p.ChangesSession || p.ChangesSchema && s.env.Path == noSchemas { // it may have made the temporary schema
 		s.stale = true
+	}
+	if p.ReadsCursors && s.planner != nil {
+		s.planner.ReadCursors()
 	}
 	if p.ChangesSchema || len(p.Shadows) > 0 {
 		s.unsettle(p)

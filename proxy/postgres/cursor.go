@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
@@ -68,6 +69,18 @@ func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
 	return plan, f.hidden(plan)
 }
 
+// readOnServer is the reason of cursors that the server may read itself, which shows all of their columns.
+const readOnServer = "cursor read on the server"
+
+// mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show to
+// the client in pg_cursors.
+func (s *Session) mayBeRead(plans []*rewrite.Plan) bool {
+	if !slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.Cursor != nil && p.Cursor.Verb == rewrite.DeclareCursor }) {
+		return false
+	}
+	return s.names.cursorsListed || s.planner.CursorsAreRead() || slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.ReadsCursors })
+}
+
 // end forgets portals with the transaction that they were made in, but for cursors that outlive it.
 func (n namespace) end() {
 	maps.DeleteFunc(n.portals, func(_ string, p *portal) bool { return p.cursor == nil || !p.cursor.hold })
@@ -84,6 +97,7 @@ func (s *Session) fetches(x *owed, c *current) {
 	}
 	p := c.cursor
 	c.plan, c.hidden = p.plan, p.form.hidden(p.form.plan(0))
+	c.lay(p.layout)
 	if x.kind == owesQuery && p.cursor.binary {
 		c.format = 1
 	}
@@ -92,7 +106,10 @@ func (s *Session) fetches(x *owed, c *current) {
 // compare says whether a description has the hidden columns of the cursor that is read. A function may have
 // opened another one under its name.
 func (s *Session) compare(c *current, description []byte) {
-	if n := s.leaked(description); n != c.hidden {
+	if c.hidden == 0 { // a column so named is the client's own
+		return
+	}
+	if n := s.leaked(c.plan, description); n != c.hidden {
 		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "cursor", Shape: c.plan.Shape}
 	}
 }

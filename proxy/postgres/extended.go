@@ -187,6 +187,9 @@ func (s *Session) describe(m message) {
 	if st := s.describes(&x); st != nil {
 		st.asked = true
 	}
+	if p := s.names.sent.portals[x.name]; x.kind == owesPortal && p != nil {
+		p.asked = true
+	}
 	on := x.name
 	if st := s.names.sent.statements[x.name]; x.kind == owesStatement && st != nil && st.form.rewritten {
 		p := portal{form: st.form}

@@ -15,7 +15,8 @@ type serverError struct {
 	fatal    bool
 	code     string
 	message  string
-	position int // in the text that went upstream, in characters from 1; 0: none
+	routine  string // of the server's source, in any language
+	position int    // in the text that went upstream, in characters from 1; 0: none
 	// places of the position's digits in the body
 	from, to int
 }
@@ -38,6 +39,8 @@ func readError(body []byte) (serverError, error) {
 			e.code = string(value)
 		case 'M':
 			e.message = string(value)
+		case 'R':
+			e.routine = string(value)
 		case 'P':
 			e.position, _ = strconv.Atoi(string(value))
 			e.from, e.to = from, from+len(value)
@@ -79,7 +82,7 @@ func (s *Session) asBound(x *owed, m message, e *serverError) message {
 	if x.portal.on != x.from {
 		text = strings.Replace(text, x.portal.on, x.from, 1)
 	}
-	if bytes.Contains(m.body, []byte("PortalSetResultFormat")) {
+	if e.routine == resultFormats {
 		text = s.uncounted(x, text)
 	}
 	if text == e.message {
@@ -88,6 +91,9 @@ func (s *Session) asBound(x *owed, m message, e *serverError) message {
 	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
 }
+
+// resultFormats is the routine of the server that refuses a Bind with the wrong number of format codes.
+const resultFormats = "PortalSetResultFormat"
 
 // uncounted gives the text of an error about a Bind with the wrong number of format codes without the hidden columns.
 func (s *Session) uncounted(x *owed, text string) string {

@@ -14,10 +14,14 @@ import (
 // every kind of reply without knowing SQL.
 type plans struct{}
 
-func (plans) TooLarge(*rewrite.Plan)        {}
-func (plans) IsTooLarge(*rewrite.Plan) bool { return false }
+func (plans) TooLarge(*rewrite.Plan)          {}
+func (plans) IsTooLarge(*rewrite.Plan) bool   { return false }
+func (plans) Misplanned(*rewrite.Plan) bool   { return true }
+func (plans) IsMisplanned(*rewrite.Plan) bool { return false }
 
-func (plans) Exposes() bool { return true }
+func (plans) Exposes() bool        { return true }
+func (plans) CursorsAreRead() bool { return false }
+func (plans) ReadCursors()         {}
 
 func (plans) Plan(text []byte, _ sqlpostgres.Session) *sqlpostgres.Script {
 	script := &sqlpostgres.Script{Pieces: []rewrite.Piece{{Text: string(text) + "+"}}}
@@ -236,13 +240,17 @@ func FuzzDescription(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, hidden int) {
 		s := newTestSession(nil)
 		s.names.real.statements["s"] = &statement{}
-		if n := s.leaked(body); n < 0 {
+		if n := s.leaked(nil, body); n < 0 {
 			t.Fatal(n)
 		}
 		if hidden < 0 {
 			return
 		}
-		if err := s.trimDescription(&owed{}, message{kind: 'T', body: body}, hidden, exposed(body, 3)); err == nil && len(s.toClient) > len(body)+headBytes {
+		l := layoutOf(body, hidden)
+		if l.hidden > hidden || len(l.cut) > len(body) || l.wrong != (len(l.cut) > 0) {
+			t.Fatalf("%+v of %d", l, hidden)
+		}
+		if err := s.trimDescription(&owed{}, message{kind: 'T', body: body}, hidden, l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
 			t.Fatalf("a description of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 	})

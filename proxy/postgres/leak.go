@@ -117,10 +117,11 @@ func (s *Session) unfolded(f *form) bool {
 	return false
 }
 
-// looks has the server describe a portal that may show isotap's columns and that the client has not asked about,
-// before its rows come.
+// looks has the server describe a portal that may show isotap's columns, or whose plan no description has borne out
+// yet, and that the client has not asked about, before its rows come.
 func (s *Session) looks(name string, p *portal) {
-	if !p.sent && p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form) {
+	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
+	if unseen := s.status != 'E' && !p.describesRows() && !s.isCleared(s.sentBy(p)); !p.sent && (exposes || unseen) {
 		s.owe(owed{kind: owesPortal, own: true, silent: true, name: name})
 		s.toServer = appendNamed(s.toServer, 'D', 'P', name)
 	}

@@ -17,8 +17,9 @@ type statement struct {
 	// parameters is the server's ParameterDescription; nil where the client has not asked for it.
 	parameters []byte
 	// cut are the columns of isotap's that the client does not see of its rows, as the last description had them.
-	cut   []int
-	asked bool // the client has asked for a description
+	cut    []int
+	layout layout // of the rows of what stands under its name
+	asked  bool   // the client has asked for a description
 	// looked says that isotap has asked for one, shown that it, or the client, has had it.
 	looked, shown bool
 	// beside are other forms of the text that stand on the server under names of isotap's own.
@@ -32,6 +33,8 @@ type portal struct {
 	on     string        // the name of what was bound on the server
 	plan   *rewrite.Plan // by which its rows are understood; nil: by none
 	format byte          // of the hidden columns: 0 text, 1 binary
+	layout layout        // of its rows, as they were described
+	asked  bool          // the client has asked for a description
 	wider  int           // how many format codes its Bind got for columns that are cut
 	args   []string
 	kept   []byte // the body of its Bind, where it may have to be bound anew
@@ -68,7 +71,9 @@ type names struct {
 	real namespace // as the server's replies tell
 	// unsure says that some of what was sent was not done: sent is to become real when nothing is owed.
 	unsure bool
-	made   int // names of isotap's own that were given
+	// cursorsListed says that the client may look at pg_cursors.
+	cursorsListed bool
+	made          int // names of isotap's own that were given
 	// rebindable are the portals whose Bind is kept.
 	rebindable []string
 	// orphans stand beside statements that SQL took away.
@@ -88,7 +93,7 @@ func (n *names) deallocated(tag, shape string) {
 	switch tag {
 	case "DEALLOCATE ALL", "DISCARD ALL":
 		clear(n.real.statements)
-		n.preparations = preparations{}
+		n.preparations = preparations{listed: n.listed}
 		if tag == "DISCARD ALL" {
 			clear(n.real.portals)
 		}

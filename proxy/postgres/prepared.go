@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -41,6 +42,8 @@ type wish struct {
 type preparations struct {
 	bySQL  map[string]*preparation
 	wishes []wish
+	// listed says that the client may look at what is prepared: isotap prepares nothing beside SQL's own.
+	listed bool
 }
 
 // The most of each that is kept.
@@ -89,11 +92,45 @@ func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
 // wish has isotap prepare a form when it can.
 func (s *Session) wish(p *preparation, script *sqlpostgres.Script) {
 	pending := func(w wish) bool { return w.of == p && sameForm(w.form.form.script, script) }
-	if script.Pieces == nil || len(p.forms) >= maxForms || slices.ContainsFunc(s.names.wishes, pending) {
+	if script.Pieces == nil || s.names.listed || len(p.forms) >= maxForms || slices.ContainsFunc(s.names.wishes, pending) {
 		return
 	}
 	s.names.made++
 	s.names.wishes = append(s.names.wishes, wish{p, beside{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
+}
+
+// preparedStatements is the view that lists what a session has prepared.
+const preparedStatements = "pg_prepared_statements"
+
+// mayList takes a text of the client's that may look at what is prepared: what isotap has prepared beside SQL's own is
+// gone before it runs, and nothing is prepared so again in the session.
+func (s *Session) mayList(text []byte) {
+	s.names.cursorsListed = s.names.cursorsListed || containsFold(text, "pg_cursors")
+	if s.names.listed || !containsFold(text, preparedStatements) {
+		return
+	}
+	s.names.listed, s.names.wishes = true, nil
+	for _, name := range slices.Sorted(maps.Keys(s.names.bySQL)) {
+		p := s.names.bySQL[name]
+		for _, f := range p.forms {
+			s.names.orphans = append(s.names.orphans, f.name)
+		}
+		p.forms = nil
+	}
+}
+
+// containsFold reports whether a text holds a name that begins with pg_, in any case, without an allocation.
+func containsFold(text []byte, name string) bool {
+	for rest := text; ; {
+		at := bytes.IndexByte(rest, '_')
+		if at < 0 {
+			return false
+		}
+		if from := at - len("pg"); from >= 0 && len(rest)-from >= len(name) && strings.EqualFold(string(rest[from:from+len(name)]), name) {
+			return true
+		}
+		rest = rest[at+1:]
+	}
 }
 
 // hurried has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something else
@@ -152,6 +189,9 @@ func (s *Session) executing(f form, text []byte) form {
 		return f
 	case s.refused[script.Model()] != "":
 		f.reason = s.refused[script.Model()]
+		return f
+	case s.isMisplanned(script.Statements):
+		f.reason = misplanned
 		return f
 	case s.tooLarge(script.Statements):
 		f.reason = largeAggregate

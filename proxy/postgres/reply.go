@@ -23,6 +23,7 @@ type current struct {
 	hidden  int   // columns at the end that the client does not see
 	swallow bool  // the client gets no rows at all
 	cut     []int // columns before the hidden ones that are isotap's, and that the client does not see either
+	wrong   bool  // its plan does not know of some of isotap's columns
 	format  byte  // of the hidden columns
 	rows    uint64
 	started int64
@@ -182,18 +183,18 @@ func (s *Session) description(x *owed, m message) error {
 		}
 		hidden := f.hiddenOrNone(plan)
 		if hidden == 0 || plan.Cursor != nil {
-			hidden = s.leaked(m.body)
+			hidden = s.leaked(plan, m.body)
 		}
-		cut := s.describedCut(x, m.body, hidden)
-		switch {
-		case hidden == 0 && len(cut) == 0:
-			s.forward(x, m)
-		case hidden > 0 && plan != nil && plan.Reply == rewrite.Returning:
+		if hidden > 0 && plan != nil && plan.Reply == rewrite.Returning {
 			s.forward(x, message{raw: noData})
-		default:
-			if err := s.trimDescription(x, m, hidden, cut); err != nil {
-				return err
-			}
+			break
+		}
+		c := current{hidden: hidden, cut: s.describedCut(x, m.body, hidden)}
+		c.lay(s.laidOut(x, f, plan, m.body, hidden))
+		if c.hidden == 0 && len(c.cut) == 0 {
+			s.forward(x, m)
+		} else if err := s.trimDescription(x, m, c.hidden, c.cut); err != nil {
+			return err
 		}
 	default:
 		return unexpected(m, x)
@@ -232,6 +233,7 @@ func (s *Session) begin(x *owed) {
 			c.swallow = c.hidden > 0 && f.plan(0).Reply == rewrite.Returning
 			return
 		}
+		c.lay(c.portal.layoutOf())
 	}
 	c.swallow = c.hidden > 0 && c.form.plan(x.at).Reply == rewrite.Returning
 	s.fetches(x, c)
@@ -246,6 +248,10 @@ func (s *Session) result(x *owed, m message) error {
 		s.findLeaked(c, m.body)
 		if s.exposes(c.form) && len(m.body) > 1 {
 			c.cut = exposed(m.body, int(binary.BigEndian.Uint16(m.body))-c.hidden)
+		}
+		if !c.swallow {
+			f, plan := s.shows(c.form, c.form.plan(x.at))
+			c.lay(s.defend(f, plan, m.body, c.hidden))
 		}
 		switch {
 		case c.swallow:

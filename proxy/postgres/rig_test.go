@@ -25,6 +25,7 @@ type rig struct {
 	direct, tapped string // addresses
 	catalog        *catalogpostgres.Cache
 	planner        *sqlpostgres.Cache
+	proxy          *proxy.Proxy
 
 	mu   sync.Mutex
 	txns []*history.Txn
@@ -81,7 +82,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	p := proxy.New(proxy.Config{
+	r.proxy = proxy.New(proxy.Config{
 		Network: "tcp", Address: r.direct, Recorder: r, Run: 7, Args: true, Durable: cfg.Durable, Reload: r.reload,
 		Logger: zaptest.NewLogger(t),
 		Protocol: proxy.Protocol{FirstMessage: FirstMessage, NewSession: func(l wire.Link) proxy.Session {
@@ -97,7 +98,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	r.tapped = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- p.Serve(ctx, l) }()
+	go func() { done <- r.proxy.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

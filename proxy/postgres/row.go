@@ -72,29 +72,26 @@ func (s *Session) trimRow(x *owed, m message) error {
 }
 
 // leaked says how many of the last fields of a description are hidden columns of a statement that the client
-// prepared by the protocol and runs by EXECUTE, or FETCHes from.
-func (s *Session) leaked(description []byte) int {
-	if len(s.names.real.statements) == 0 && len(s.names.real.portals) == 0 {
+// prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
+func (s *Session) leaked(p *rewrite.Plan, description []byte) int {
+	switch {
+	case p != nil && p.Prepared == nil && p.Cursor == nil && p.Reason != "EXECUTE":
+		return 0
+	case p != nil && p.Prepared != nil && s.names.bySQL[p.Prepared.Name] != nil: // the client's own text
+		return 0
+	case len(s.names.real.statements) == 0 && len(s.names.real.portals) == 0:
 		return 0
 	}
 	r := reader{b: description}
 	n := 0
 	for range r.uint16() {
-		if n++; !isHidden(string(r.cString())) {
+		if n++; !rewrite.IsColumn(string(r.cString())) {
 			n = 0
 		}
 		r.bytes(fieldBytes)
 	}
 	return n
 }
-
-// isHidden says whether a column of that name is one that isotap asked for.
-func isHidden(name string) bool {
-	return strings.HasPrefix(name, hiddenPrefix) && name != rewrite.RowIDColumn && name != rewrite.WListColumn
-}
-
-// hiddenPrefix begins the names of hidden columns.
-const hiddenPrefix = "isotap_"
 
 // findLeaked looks for such columns in the result of a statement that was sent as the client wrote it.
 func (s *Session) findLeaked(c *current, description []byte) {
@@ -108,7 +105,7 @@ func (s *Session) findLeaked(c *current, description []byte) {
 	if f := s.executed(c.plan); f != nil {
 		c.hidden = f.hidden(f.plan(0))
 	} else {
-		c.hidden = s.leaked(description)
+		c.hidden = s.leaked(c.plan, description)
 	}
 	if c.hidden > 0 {
 		c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))

@@ -82,6 +82,7 @@ type refusals struct {
 	// Both by [sqlpostgres.Script.Model].
 	proven  map[*sqlpostgres.Script]struct{} // the server took them
 	refused map[*sqlpostgres.Script]string   // it did not, and why
+	cleared map[*sqlpostgres.Script]struct{} // a description bore them out
 	replay  replay
 	// told are, of a segment that was sent again, the notices to come that the client has had.
 	told []uint64
@@ -100,7 +101,7 @@ type replay struct {
 // rewritten again. It says whether the segment is sent again as the client wrote it, unseen by the client.
 func (s *Session) refuse(x *owed, e *serverError) bool {
 	f := s.formOf(x)
-	if f == nil || f.upstream() == nil || !doubtful(e.code) {
+	if f == nil || f.upstream() == nil || !doubtful(e.code) && !(e.routine == resultFormats && !s.isCleared(f)) {
 		return false
 	}
 	sent := f.upstream().Model()

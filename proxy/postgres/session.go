@@ -18,7 +18,7 @@
 //     protocol, beside.go chooses among the forms of a prepared statement, names.go knows what the names of
 //     statements and portals mean, cursor.go those of SQL's cursors, args.go prints parameters. queue.go
 //     notes what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
-//   - Replies: reply.go reads them, row.go takes hidden columns out of rows, identity.go and array.go read the
+//   - Replies: reply.go reads them, row.go takes hidden columns out of rows, misplanned.go those that a wrong plan shows, identity.go and array.go read the
 //     identities in these, failure.go maps errors back to the client's text.
 //   - After the reply: access.go makes accesses of identities, txn.go keeps the transaction that they belong
 //     to, definitions.go what it changed of the tables; twophase.go has those that have left their session,
@@ -45,6 +45,14 @@ type Planner interface {
 	// in its reply, and IsTooLarge asks for that.
 	TooLarge(*rewrite.Plan)
 	IsTooLarge(*rewrite.Plan) bool
+	// Misplanned takes note that a statement of the plan's shape has shown columns of isotap's that the plan does not
+	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
+	Misplanned(*rewrite.Plan) bool
+	IsMisplanned(*rewrite.Plan) bool
+	// CursorsAreRead reports whether the server itself may read cursors by their names, ReadCursors notes that a client has
+	// it do so.
+	CursorsAreRead() bool
+	ReadCursors()
 	// Exposes says whether tables have columns of isotap's that clients would see.
 	Exposes() bool
 }

@@ -37,10 +37,25 @@ type answer struct {
 
 // question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
 // reads no table.
-const question = "SELECT pg_catalog.current_database(), current_user, pg_catalog.current_schemas(true), " +
+const question = "SELECT pg_catalog.current_database(), current_user, " + schemas + ", " +
 	"pg_catalog.current_setting('default_transaction_isolation'), pg_catalog.current_setting('transaction_isolation'), " +
 	"pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('standard_conforming_strings'), " +
 	"pg_catalog.current_setting('client_encoding')"
+
+// schemas are those that unqualified names are looked for in. Where pg_temp is the one that tables are created in, and is
+// not there yet, current_schemas would create it: the session's transaction could then not be prepared, as one that has
+// operated on temporary objects. So it is asked only where there is such a schema, where the path has no pg_temp, or where
+// it names another schema before it that the role may use. Otherwise names are looked for in none (noSchemas).
+const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " + searchPath + " OPERATOR(pg_catalog.!~*) 'pg_temp' OR " +
+	"EXISTS (SELECT FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.regexp_replace(" + searchPath + ", 'pg_temp.*$', '', 'i'), ',')) AS item " +
+	"WHERE CASE WHEN item OPERATOR(pg_catalog.~*) '^ *(\"[^\"]+\"|[a-z_$][a-z0-9_$]*) *$' THEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace(" +
+	"CASE WHEN item OPERATOR(pg_catalog.~) '[$]user' THEN pg_catalog.quote_ident(current_user) ELSE pg_catalog.btrim(item) END)::pg_catalog.oid, 'USAGE') END) " +
+	"THEN pg_catalog.current_schemas(true) ELSE '{" + noSchemas + "}' END"
+
+const searchPath = "pg_catalog.current_setting('search_path')"
+
+// noSchemas is the path of a session whose temporary schema is not there yet: nobody's tables are in it.
+const noSchemas = "pg_catalog"
 
 const answers = 8
 

@@ -58,6 +58,7 @@ func (s *Session) completed(x *owed, tag string) {
 	part := piecesOf(c)
 	part.before(&s.seen, c, &st)
 	s.takeSightings(c, &st, false)
+	c.doubt(&st)
 	s.snapshot = s.snapshot || st.Observation != history.Nothing
 	s.lastEnd = s.now
 	s.fetched(c, &st)
@@ -252,6 +253,7 @@ func (s *Session) failed(x *owed, e *serverError) {
 		st.Error.Message = e.message
 	}
 	s.takeSightings(&s.current, &st, true)
+	s.current.doubt(&st)
 	s.lastEnd = s.now
 	s.fetched(&s.current, &st)
 	s.record(st)
@@ -271,6 +273,7 @@ func (s *Session) suspended() {
 	}
 	part.before(&s.seen, c, &st)
 	s.takeSightings(c, &st, false)
+	c.doubt(&st)
 	s.snapshot, s.lastEnd = true, s.now
 	s.fetched(c, &st)
 	if !s.piece(part, c.plan, &st, false) {

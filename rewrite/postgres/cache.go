@@ -15,6 +15,8 @@ type Cache struct {
 	*plancache.Cache[Session, *Script, *template]
 	rewriter atomic.Pointer[Rewriter]
 	drafts   sync.Pool // of *draft, whose memory is used again
+	// read says that a client has had the server read cursors.
+	read atomic.Bool
 }
 
 // NewCache gives a cache of the rewriter's scripts that holds at most so many of them and about so many
@@ -39,6 +41,15 @@ func (c *Cache) SetStrictPlans(on bool) {
 
 // Exposes says whether any table may have columns of isotap's.
 func (c *Cache) Exposes() bool { return c.rewriter.Load().exposes() }
+
+// CursorsAreRead reports whether the server itself may read cursors of clients by their names: a function may, or a client
+// has had it do so. ReadCursors notes the latter.
+func (c *Cache) CursorsAreRead() bool {
+	return c.read.Load() || c.rewriter.Load().schema.ReadsCursors()
+}
+
+// ReadCursors: see [Cache.CursorsAreRead].
+func (c *Cache) ReadCursors() { c.read.Store(true) }
 
 // Plan gives the script of a text, and does not keep text. One that is found costs no allocation.
 func (c *Cache) Plan(text []byte, s Session) *Script {

@@ -1,6 +1,10 @@
 package postgres
 
 import (
+	"regexp"
+	"slices"
+	"strings"
+
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
@@ -89,4 +93,23 @@ func (pl *planner) declare(n *ast.SelectStmt) error {
 		}
 	}
 	return nil
+}
+
+// fetching finds FETCH in a function's body.
+var fetching = regexp.MustCompile(`(?i)\bfetch\b`)
+
+// readsCursors reports whether the statement may have the server itself read a cursor by its name: by a function of the
+// server's own, in a block of a procedural language, or in a function that it creates.
+func (st *statement) readsCursors() bool {
+	for i := range st.toks {
+		if name, ok := st.ident(i); ok && strings.HasPrefix(name, "cursor_to_xml") {
+			return true
+		}
+	}
+	if !st.is(0, "DO", "CREATE") || len(st.toks) < 2 {
+		return false
+	}
+	language := st.is(0, "DO") || slices.ContainsFunc([]int{1, 2, 3}, func(i int) bool { return st.is(i, "FUNCTION", "PROCEDURE") })
+	start, end := st.span()
+	return language && fetching.MatchString(st.text[start:end])
 }

@@ -56,7 +56,7 @@ func (r *reading) append(blocks []*block, shown []*sight) error {
 		s.names = nil
 		for range s.exprs {
 			count++
-			s.names = append(s.names, "isotap_"+strconv.Itoa(count))
+			s.names = append(s.names, rewrite.NamePrefix+strconv.Itoa(count))
 		}
 		r.plan.Sources = append(r.plan.Sources, s.source)
 	}

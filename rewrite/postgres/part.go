@@ -32,7 +32,7 @@ type part struct {
 const (
 	partName      = "isotap_part_"
 	partColumn    = "isotap_column_"
-	partWritten   = "isotap_written"
+	partWritten   = rewrite.WrittenColumn
 	partWrittenAs = " AS " + partWritten
 )
 

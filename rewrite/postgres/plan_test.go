@@ -35,6 +35,8 @@ func (ts tables) Exposes() bool {
 	return false
 }
 
+func (ts tables) ReadsCursors() bool { return false }
+
 // Functions are few in tests.
 func (ts tables) Functions(name string) FunctionKind {
 	return map[string]FunctionKind{"price_of": PlainFunction, "total": AggregateFunction, "largest": MixedFunction,

@@ -17,13 +17,14 @@
 //   - Reading: lexer.go cuts the text into tokens, statement.go these into statements; verb.go tells what each
 //     is, transaction.go what it does to the transaction and the session's settings, ddl.go which tables a
 //     definition changes; shape.go leaves the literals out. tree.go has the grammar's side.
-//   - rewriter.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
+//   - rewriter.go decides, and takes a refusal (the reason for being opaque) from wherever it arises;
+//     owntext.go has those that the server may show their text.
 //   - tables.go finds the tables that names mean, sources.go those of a FROM clause, identity.go spells what
 //     identifies their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, place.go finds the queries in the text, query.go and from.go go down into
 //     them, with.go into common table expressions, view.go beside views; columns.go counts their columns, extend.go adds to them;
 //     aggregate.go, nested.go, distinct.go and union.go see to rows that stand for several, select.go, serializable.go and early.go
-//     to what the server might not have read.
+//     to what the server might not have read, distance.go to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: insert.go, insertselect.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
 //     the versions.
@@ -76,6 +77,8 @@ type Schema interface {
 	Tags(role string, t *rewrite.Table) bool
 	// Exposes says whether any table or view has columns of isotap's.
 	Exposes() bool
+	// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name.
+	ReadsCursors() bool
 	// Functions says what the functions of a name are that the server does not bring along, in any schema.
 	Functions(name string) FunctionKind
 }
@@ -89,6 +92,8 @@ const (
 	PlainFunction                         // none aggregates
 	AggregateFunction                     // all aggregate, and none is answered from an end of an index
 	MixedFunction                         // neither is so
+	TellingFunction                       // one may ask for the text of the statement that runs
+	FetchingFunction                      // none aggregates, and one may read a cursor by its name
 )
 
 // A Script is the plan of one text. Scripts are shared and must not be changed.

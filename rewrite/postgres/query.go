@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/rewrite"
@@ -239,7 +241,8 @@ func (r *reading) hindrance(b *block, u *usage) (string, error) {
 		return "ORDER BY position", nil
 	case wide > maxTargets:
 		return "columns", nil
-	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Cursor != nil):
+	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Cursor != nil),
+		b.n.LockingClause == nil && slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.base != nil && r.byDistance(b, rel.base, u) }):
 		return "plan", nil
 	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Cursor != nil:
 		if reason, err := r.otherPlan(b, u); reason != "" || err != nil {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
@@ -238,18 +239,26 @@ func (w *write) returning() error {
 	if width+len(exprs)+len(w.columns) > maxTargets {
 		return refusal("columns")
 	}
-	added, lead := strings.Join(exprs, ", "), " RETURNING "
+	lead, name := " RETURNING ", func(int) string { return "" }
 	w.plan.Reply = rewrite.Returning
-	if len(w.client) > 0 {
-		lead = ", "
+	if len(w.client) > 0 { // the client gets some of the columns: isotap's are known by their names
+		if err := w.st.reserved(); err != nil {
+			return err
+		}
+		lead, name = ", ", func(i int) string { return " AS " + rewrite.NamePrefix + strconv.Itoa(i+1) }
 		w.plan.Reply = rewrite.Trimmed
 	}
+	named := make([]string, len(exprs))
+	for i, e := range exprs {
+		named[i] = e + name(i)
+	}
+	added := strings.Join(named, ", ")
 	w.insertAfter(len(w.st.toks)-1, lead+added)
 	at := w.st.toks[len(w.st.toks)-1].end
-	for _, c := range w.columns {
-		added += ", " + c.text
+	for i, c := range w.columns {
+		added += ", " + c.text + name(len(exprs)+i)
 		w.edits = append(w.edits, edit{start: at, end: at, text: ", "})
-		for _, e := range c.edits {
+		for _, e := range append(slices.Clone(c.edits), edit{text: name(len(exprs) + i)}) {
 			e.start, e.end = at, at
 			w.edits = append(w.edits, e)
 		}

@@ -195,6 +195,8 @@ type planner struct {
 	of *ast.SelectStmt
 	// concealed says that the text is not the client's any more: isotap's columns were taken out of it.
 	concealed bool
+	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
+	whole refusal
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
@@ -211,17 +213,27 @@ func (pl *planner) decide(written *statement, reason string) {
 	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()
 	p.Calls = !p.ChangesSession && pl.st.calls()
+	p.ReadsCursors = pl.st.readsCursors()
 	switch {
 	case p.Observation == history.Opaque:
 	case reason != "" && (p.Observation == history.Exact || reason != severalStatements):
 		opaque(p, reason)
+	case p.Observation == history.Exact && pl.tellsItsText():
+		opaque(p, ownText)
 	case p.Observation == history.Exact:
-		if err := pl.rewrite(); err != nil {
+		err := pl.rewrite()
+		if err == nil && pl.whole != "" {
+			err = pl.whole
+		}
+		if err != nil {
 			opaque(p, err.Error())
 			pl.edits = nil
 		}
 	}
 }
+
+// nameTaken is the reason of what has a name in it of the kind that isotap gives.
+const nameTaken = "name"
 
 // opaque makes p the plan of a statement that goes as it is and is not observed.
 func opaque(p *rewrite.Plan, reason string) {

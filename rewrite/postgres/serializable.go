@@ -140,7 +140,11 @@ func (r *reading) askedOf(b *block) (list []ast.Node) {
 		if !ok {
 			continue
 		}
-		if star(item) != nil {
+		if ref := star(item); ref != nil {
+			if !b.expands(ref) { // it shows columns of a block around
+				list = append(list, t)
+				continue
+			}
 			for name := range asked {
 				list = append(list, ast.NewColumnRef(ast.NewString(name)))
 			}

@@ -14,6 +14,12 @@ import (
 // is one of the server's own catalogs, whose rows are nobody's.
 func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, string) {
 	t, reason := pl.lookup(n)
+	if t != nil && slices.ContainsFunc(t.Columns, func(c rewrite.Column) bool { return rewrite.IsColumn(c.Name) }) {
+		pl.whole = nameTaken // a star may show it
+	}
+	if t != nil && t.View && t.TellsText {
+		pl.whole = ownText
+	}
 	switch {
 	case t == nil:
 		return nil, reason
@@ -144,6 +150,8 @@ func (pl *planner) written(n *ast.RangeVar) (*rewrite.Table, error) {
 		return nil, refusal(reason)
 	case t.Rules:
 		return nil, refusal("rule")
+	case t.TellsText:
+		pl.whole = ownText
 	}
 	pl.plan.Target = cmp.Or(t.Root, t.Name)
 	return t, nil

@@ -135,9 +135,9 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 	switch {
 	case !own || !known:
 		u.function = true
-		u.unsure = u.unsure || kind == NoFunction || kind == MixedFunction
+		u.unsure = u.unsure || kind == NoFunction || kind == MixedFunction || kind == TellingFunction
 		aggregate = kind == AggregateFunction
-	case len(names) == 1 && (kind == MixedFunction || kind == PlainFunction && aggregate || kind == AggregateFunction && !aggregate):
+	case len(names) == 1 && (kind == MixedFunction || kind == TellingFunction || kind == PlainFunction && aggregate || kind == AggregateFunction && !aggregate):
 		u.function, u.unsure = true, true // the arguments' types decide which one it is
 		return
 	}
@@ -151,7 +151,10 @@ func (pl *planner) functions(name string) FunctionKind {
 	if pl.session.unsettled(name) {
 		return MixedFunction
 	}
-	return pl.rewriter.schema.Functions(name)
+	if kind := pl.rewriter.schema.Functions(name); kind != FetchingFunction {
+		return kind
+	}
+	return PlainFunction
 }
 
 // aggregates takes note of an aggregate.

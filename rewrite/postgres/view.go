@@ -53,6 +53,9 @@ func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
 	if t == nil {
 		return nil, refusal(cmp.Or(reason, viewed))
 	}
+	if slices.ContainsFunc(w.indexesOf(t), w.orders) {
+		return nil, refusal("plan")
+	}
 	s, err := w.sourceOf(t, name)
 	if err != nil {
 		return nil, err

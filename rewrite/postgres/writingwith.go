@@ -22,8 +22,8 @@ import (
 const (
 	mainName    = "isotap_main"
 	mainRows    = "isotap_rows"
-	presentName = "isotap_present"
-	partsName   = "isotap_parts"
+	presentName = rewrite.PresentColumn
+	partsName   = rewrite.PartsColumn
 )
 
 // withNames are those of a WITH clause that a statement sees: of queries that read tables, and of all others.
@@ -294,8 +294,8 @@ func (pl *planner) partsOf(with *ast.WithClause) (ctes []ast.Node, err error) {
 // reserved refuses names that could mean a column of isotap's.
 func (st *statement) reserved() error {
 	for i := range st.toks {
-		if n, ok := st.ident(i); ok && strings.HasPrefix(n, "isotap_") {
-			return refusal("name")
+		if n, ok := st.ident(i); ok && strings.HasPrefix(n, rewrite.NamePrefix) {
+			return refusal(nameTaken)
 		}
 	}
 	return nil
