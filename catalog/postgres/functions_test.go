@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/isotap/isotap/rewrite"
@@ -44,5 +45,44 @@ CREATE FUNCTION "Other".mingled(text) RETURNS int LANGUAGE sql AS 'SELECT 1'
 	holds(map[string]sqlpostgres.FunctionKind{"plain": sqlpostgres.MixedFunction, "mingled": sqlpostgres.AggregateFunction})
 	if reloaded.Epoch() == epochs[0] || refreshed.Epoch() == epochs[1] {
 		t.Errorf("no epoch begins: %d, %d after %v", reloaded.Epoch(), refreshed.Epoch(), epochs)
+	}
+}
+
+// TestCacheKnowsWhoTellsTextsAndReadsCursors has functions, triggers, defaults and views ask for the text that runs, and one
+// fetch from a cursor.
+func TestCacheKnowsWhoTellsTextsAndReadsCursors(t *testing.T) {
+	database, db := newDatabase(t, `
+CREATE TABLE plain (id int PRIMARY KEY, p point);
+CREATE INDEX near ON plain USING gist (p);
+CREATE TABLE defaulted (id int PRIMARY KEY, q text DEFAULT current_query());
+CREATE TABLE audited (id int PRIMARY KEY);
+CREATE TABLE family (id int) PARTITION BY RANGE (id);
+CREATE TABLE member PARTITION OF family (id DEFAULT length(current_query())) FOR VALUES FROM (0) TO (10);
+CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''%'', Current_Query(); RETURN NULL; END';
+CREATE TRIGGER audit AFTER UPDATE ON audited FOR EACH STATEMENT EXECUTE FUNCTION audit();
+CREATE FUNCTION asks() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM pg_stat_activity';
+CREATE VIEW asking AS SELECT current_query() AS q
+`)
+	c := load(t, database)
+	for name, want := range map[string]bool{"plain": false, "defaulted": true, "audited": true, "family": true, "member": true, "asking": true} {
+		if got := c.Table("public", name).TellsText; got != want {
+			t.Errorf("%s tells the text: %v", name, got)
+		}
+	}
+	if kind := c.Functions("asks"); kind != sqlpostgres.TellingFunction {
+		t.Errorf("a function that asks is of kind %d", kind)
+	}
+	for _, x := range c.Table("public", "plain").Indexes {
+		if want := x.Name == "near"; slices.Equal(x.Orders, []string{"<->"}) != want || !want && x.Orders != nil {
+			t.Errorf("%s gives rows in the order of %q", x.Name, x.Orders)
+		}
+	}
+	if c.ReadsCursors() {
+		t.Error("a function reads cursors before there is one")
+	}
+	run(t, db, "CREATE FUNCTION reads(c refcursor) RETURNS text LANGUAGE plpgsql AS 'DECLARE r record; BEGIN Fetch c INTO r; RETURN r::text; END'")
+	epoch := c.Epoch()
+	if reload(t, c); !c.ReadsCursors() || c.Epoch() == epoch {
+		t.Error("a function that reads cursors is not known")
 	}
 }

@@ -25,7 +25,7 @@ var traces = map[string][]step{
 	"the text in a function":   queries("SELECT id, asked() FROM t WHERE id = 1", "SELECT * FROM asking WHERE id = 1"),
 	"what SQL has prepared":    append(queries("PREPARE q AS SELECT s FROM t WHERE id = 1", "EXECUTE q", "EXECUTE q"), queries("SELECT name, statement FROM pg_prepared_statements", "EXECUTE q", "PREPARE r AS SELECT n FROM t", "EXECUTE r", "SELECT name, statement FROM pg_prepared_statements ORDER BY 1", "DEALLOCATE ALL")...),
 	"a cursor in a function":   queries("BEGIN", "DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id < 4 ORDER BY id", "FETCH c", "SELECT fetches('c')", "FETCH c", "COMMIT"),
-	"a cursor once it is seen": queries("BEGIN", "DO $$ DECLARE r record; c refcursor := 'd'; BEGIN FETCH c INTO r; EXCEPTION WHEN OTHERS THEN NULL; END $$", "DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id < 4 ORDER BY id", "SELECT cursor_to_xml('c', 2, false, true, '')", "SELECT statement FROM pg_cursors", "FETCH c", "COMMIT"),
+	"a cursor once it is seen": queries("SELECT cursor_to_xml('c', 2, false, true, '')", "BEGIN", "DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id < 4 ORDER BY id", "SELECT cursor_to_xml('c', 2, false, true, '')", "SELECT statement FROM pg_cursors", "FETCH c", "COMMIT"),
 }
 
 // tracing makes what the traces look at.
