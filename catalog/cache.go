@@ -3,133 +3,533 @@ package catalog
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A Cache holds what the rewriter must know of the server's tables and views. Lookups take no lock
-// and do no input or output; [Cache.Reload] and [Cache.Refresh] ask the server again. It is safe for
-// concurrent use.
+// A Cache holds what the rewriter must know of the server's tables and views. It is safe for concurrent use.
 //
-// isotap's user must see what the cache is to know: information_schema leaves out tables without a
-// privilege and, without the TRIGGER privilege, triggers.
+// [Load] reads the whole catalog. Of a change ([Cache.Changed]) only the names are noted: a table is read again, by its name
+// alone, when it is asked for the next time, over a connection of the Cache's own. Whoever asks for other tables does not wait.
+// Only a change of which nobody knows what it was about has the whole catalog read again. Changes that pass by isotap are found by
+// [Cache.Reload].
+//
+// A table is never described as it was before a change that the Cache was told of: what cannot be read is not known.
+//
+// isotap's user must see what the Cache is to know: information_schema leaves out tables without a privilege and, without the
+// TRIGGER privilege, triggers.
 type Cache struct {
 	folds   bool
-	quotes  bool       // defaults are spelled as SQL has them
-	mu      sync.Mutex // taken by whoever replaces current
-	current atomic.Pointer[snapshot]
+	quotes  bool // defaults are spelled as SQL has them
+	readers readers
+	options CacheOptions
+	epoch   atomic.Uint64
+
+	mu      sync.RWMutex
+	schemas map[string]*schema
+	// children are the tables that may have foreign keys to a table: those that have, and perhaps others.
+	children map[name]map[name]bool
+	clock    uint64 // numbers changes and readings
+	unknown  uint64 // the last change of which nobody knows what it was about
+	whole    uint64 // when the reading of the whole catalog began that the Cache rests on
+	all      entry  // the whole catalog, as far as it is waited for
+	untold   bool   // somebody was told that there is no table where it could not be read
 }
 
 var _ rewrite.Schema = (*Cache)(nil)
 
+// CacheOptions are what a [Cache] does for those that rest on it.
+type CacheOptions struct {
+	// Patience bounds the reading of what somebody asks for; 0: defaultPatience.
+	Patience time.Duration
+	// Invalidate is called when tables may look different from before, so that what was worked out of them is outdated. It may
+	// be called by [Cache.Table].
+	Invalidate func()
+	// Failed is called when what somebody asked for cannot be read: its table is not known then.
+	Failed func(error)
+}
+
+const defaultPatience = 5 * time.Second
+
 // A name of a table or view, folded where the server's names do not differ by case.
 type name struct{ schema, table string }
 
-// A snapshot is one state of the catalog. It is never changed once current.
-type snapshot struct {
-	epoch       uint64
-	tables      map[name]*rewrite.Table
-	foreignKeys []foreignKey
+// A schema holds its tables by name.
+type schema struct {
+	tables map[string]*entry
+	// partial says that there may be tables that are not among them: somebody changed the schema as a whole at since.
+	partial bool
+	since   uint64
 }
 
-// Load reads the whole catalog of the server, apart from its own schemas.
+// An entry is what is known of a name.
+type entry struct {
+	since   uint64 // when it was changed, or read
+	known   bool
+	table   *rewrite.Table // nil: there is none of that name. Without what foreign keys of others do
+	keys    []foreignKey   // its own; those that it had, as long as it is not known
+	learned *rewrite.Table // what a definition told of it, until it is known
+	reading chan struct{}  // closed when the reading that is under way ends
+	retry   time.Time      // it is not read before
+
+	full atomic.Pointer[rewrite.Table] // table with what foreign keys of others do; nil: to be worked out
+}
+
+// Load reads the whole catalog of the server, apart from its own schemas. The caller closes the Cache, and keeps the connection.
 func Load(ctx context.Context, c *Conn) (*Cache, error) {
 	server, err := ServerFacts(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == "mariadb"}
-	cache.current.Store(&snapshot{})
+	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == "mariadb", readers: readers{target: c.Target()}}
+	cache.Configure(CacheOptions{})
 	return cache, cache.Reload(ctx, c)
 }
 
-// Table finds a table or view; nil when there is none. It is [rewrite.Schema]'s.
-func (c *Cache) Table(schema, table string) *rewrite.Table {
-	return c.current.Load().tables[c.name(schema, table)]
+// Configure sets the options. It is called before the Cache is shared.
+func (c *Cache) Configure(o CacheOptions) {
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
+	if o.Invalidate == nil {
+		o.Invalidate = func() {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
+	}
+	c.options = o
 }
 
-// Epoch numbers the states of the catalog: it grows whenever a table looks different from before,
+// Close ends the connections that the Cache opened.
+func (c *Cache) Close() error { return c.readers.close() }
+
+// Ping has the server answer over one of the Cache's connections.
+func (c *Cache) Ping(ctx context.Context) error {
+	return c.readers.use(ctx, func(conn *Conn) error {
+		_, err := conn.Query(ctx, "SELECT 1")
+		return err
+	})
+}
+
+// Epoch numbers the states of the catalog: it grows whenever a table may look different from before,
 // so what was worked out from an earlier epoch may be outdated.
-func (c *Cache) Epoch() uint64 { return c.current.Load().epoch }
+func (c *Cache) Epoch() uint64 { return c.epoch.Load() }
 
-// Reload reads the whole catalog anew.
-func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	read, err := c.read(ctx, conn, nil)
-	if err != nil {
-		return fmt.Errorf("reading the catalog: %w", err)
-	}
-	c.replace(&snapshot{tables: read.tables, foreignKeys: read.foreignKeys})
-	return nil
+func (c *Cache) outdate() {
+	c.epoch.Add(1)
+	c.options.Invalidate()
 }
 
-// Refresh reads one table or view anew, which may be gone or new.
-func (c *Cache) Refresh(ctx context.Context, conn *Conn, schema, table string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	only := c.name(schema, table)
-	read, err := c.read(ctx, conn, &only)
-	if err != nil {
-		return fmt.Errorf("reading the catalog's entry of %s.%s: %w", schema, table, err)
+// Table finds a table or view; nil when there is none, or it cannot be read. It asks the server when the table was changed
+// since it was read last. It is [rewrite.Schema]'s.
+func (c *Cache) Table(schema, table string) *rewrite.Table {
+	n := c.name(schema, table)
+	if n.schema == "" || systemSchema(strings.ToLower(n.schema)) {
+		return nil
 	}
-	old := c.current.Load()
-	next := &snapshot{tables: maps.Clone(old.tables), foreignKeys: read.foreignKeys}
-	delete(next.tables, only)
-	maps.Copy(next.tables, read.tables)
-	for _, k := range old.foreignKeys {
-		if k.child != only && k.parent != only {
-			next.foreignKeys = append(next.foreignKeys, k)
+	c.mu.RLock()
+	t, _, known := c.find(n)
+	c.mu.RUnlock()
+	if !known {
+		t = c.await(n)
+	}
+	return t
+}
+
+// everything is the name that stands for the whole catalog.
+var everything name
+
+// find looks a table up. What has to be read first it returns as unread. It needs c.mu, for reading, as entry and partial do.
+func (c *Cache) find(n name) (t *rewrite.Table, unread name, known bool) {
+	if c.unknown > c.whole {
+		return nil, everything, false
+	}
+	e := c.entry(n)
+	switch {
+	case e == nil:
+		return nil, n, !c.partial(n.schema)
+	case !e.known:
+		return nil, n, false
+	case e.table == nil:
+		return nil, n, true
+	}
+	if full := e.full.Load(); full != nil {
+		return full, n, true
+	}
+	var keys []foreignKey
+	for child := range c.children[n] {
+		switch from := c.entry(child); {
+		case from != nil && from.known:
+			keys = append(keys, from.keys...)
+		case from != nil || c.partial(child.schema):
+			return nil, child, false
 		}
 	}
-	c.replace(next)
+	full := withCascades(n, e.table, keys)
+	e.full.Store(full)
+	return full, n, true
+}
+
+func (c *Cache) entry(n name) *entry {
+	if s := c.schemas[n.schema]; s != nil {
+		return s.tables[n.table]
+	}
 	return nil
 }
 
-// Learn takes in what a table's definition told of it, until the table is read. It is one that shows isotap's columns, and
-// no statement on it is observed before.
-func (c *Cache) Learn(table rewrite.TableName, columns []string) {
+// partial reports whether a schema may have tables of which the Cache has no entry.
+func (c *Cache) partial(name string) bool {
+	s := c.schemas[name]
+	return s != nil && s.partial
+}
+
+// withCascades returns a table with what foreign keys to it, which are among the given ones, do to others when it is written.
+func withCascades(n name, table *rewrite.Table, keys []foreignKey) *rewrite.Table {
+	full := *table
+	for _, k := range keys {
+		if k.parent != n {
+			continue
+		}
+		if k.cascadesUpdate {
+			full.CascadesUpdate = append(full.CascadesUpdate, k.reactsTo(table)...)
+		}
+		full.CascadesDelete = full.CascadesDelete || k.cascadesDelete
+	}
+	slices.Sort(full.CascadesUpdate)
+	full.CascadesUpdate = slices.Compact(full.CascadesUpdate)
+	return &full
+}
+
+// await has read what is missing of a table, as long as patience lasts.
+func (c *Cache) await(n name) *rewrite.Table {
+	ctx, cancel := context.WithTimeout(context.Background(), c.options.Patience)
+	defer cancel()
+	for {
+		c.mu.Lock()
+		t, unread, known := c.find(n)
+		if known {
+			c.mu.Unlock()
+			return t
+		}
+		e := c.wanted(unread)
+		under := e.reading
+		rests := time.Now().Before(e.retry)
+		if under == nil && !rests {
+			e.reading = make(chan struct{})
+		}
+		c.mu.Unlock()
+		switch {
+		case under != nil:
+			select {
+			case <-under:
+				continue
+			case <-ctx.Done():
+			}
+		case rests:
+		case c.readEntry(ctx, unread, e):
+			continue
+		}
+		return c.told(n)
+	}
+}
+
+// wanted returns the entry of a name that is to be read. It needs c.mu, as all do that change something.
+func (c *Cache) wanted(n name) *entry {
+	if n == everything {
+		return &c.all
+	}
+	e := c.entry(n)
+	if e == nil {
+		e = &entry{since: c.clock}
+		c.schemas[n.schema].tables[n.table] = e
+	}
+	return e
+}
+
+// readEntry reads what an entry is to hold, unless it was changed meanwhile, and reports whether it could.
+func (c *Cache) readEntry(ctx context.Context, n name, e *entry) bool {
+	var r *reading
+	err := c.readers.use(ctx, func(conn *Conn) (err error) {
+		if n == everything {
+			return c.Reload(ctx, conn)
+		}
+		r, err = c.read(ctx, conn, &n)
+		return err
+	})
+	c.mu.Lock()
+	close(e.reading)
+	e.reading = nil
+	switch {
+	case err != nil:
+		e.retry = time.Now().Add(c.options.Patience)
+	case n != everything && c.entry(n) == e:
+		c.take(n, e, r)
+	}
+	again := err == nil && c.untold
+	c.mu.Unlock()
+	if err != nil {
+		if n != everything {
+			err = fmt.Errorf("reading the catalog's entry of %s.%s: %w", n.schema, n.table, err)
+		}
+		c.options.Failed(err)
+	}
+	if again {
+		c.outdate()
+	}
+	return err == nil
+}
+
+// take has an entry hold what was read.
+func (c *Cache) take(n name, e *entry, r *reading) {
+	c.clock++
+	c.recompose(e.keys)
+	e.since, e.known, e.table, e.keys, e.learned = c.clock, true, r.tables[n], r.foreignKeys, nil
+	for _, k := range e.keys {
+		c.mayReference(n, k.parent)
+	}
+	c.recompose(e.keys)
+}
+
+// told returns what a definition told of a table that cannot be read; nil: nothing.
+func (c *Cache) told(n name) *rewrite.Table {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.untold = true
+	if e := c.entry(n); e != nil {
+		return e.learned
+	}
+	return nil
+}
+
+// A Change is what somebody may have changed.
+type Change struct {
+	// Tables were made, changed or dropped; one with a schema alone stands for all tables of that schema. None: it may be any.
+	Tables []rewrite.TableName
+	// References are tables to which Tables may have foreign keys from now on.
+	References []rewrite.TableName
+	// Created are the columns of the one table that was made, which shows isotap's columns; nil where that is not so.
+	Created []string
+}
+
+// Changed notes a change. It asks the server nothing.
+func (c *Cache) Changed(change Change) {
+	c.mu.Lock()
+	c.clock++
+	if len(change.Tables) == 0 {
+		c.unknown = c.clock
+	}
+	var tables []name
+	for _, t := range change.Tables {
+		switch n := c.name(t.Schema, t.Table); {
+		case systemSchema(strings.ToLower(n.schema)):
+		case n.table == "":
+			c.forgetSchema(n.schema)
+		default:
+			tables = append(tables, n)
+		}
+	}
+	// What has foreign keys to a table that is renamed, or whose columns are, has them to other names then.
+	var moved []name
+	for _, n := range tables {
+		for child := range c.children[n] {
+			moved = append(moved, child)
+		}
+	}
+	for _, n := range slices.Concat(tables, moved) {
+		c.forget(n)
+	}
+	for _, n := range tables {
+		for _, child := range moved {
+			c.mayReference(child, n)
+		}
+		for _, parent := range change.References {
+			c.mayReference(n, c.name(parent.Schema, parent.Table))
+		}
+	}
+	if len(tables) == 1 && change.Created != nil {
+		c.entry(tables[0]).learned = learned(change.Tables[0], change.Created)
+	}
+	c.mu.Unlock()
+	c.outdate()
+}
+
+// learned describes a table by what its definition told of it. It is one that shows isotap's columns, and no statement on it is
+// observed before it is read.
+func learned(table rewrite.TableName, columns []string) *rewrite.Table {
 	t := &rewrite.Table{Name: table.Schema + "." + table.Table, Exposed: true}
 	for _, name := range columns {
 		t.Columns = append(t.Columns, rewrite.Column{Name: name})
 	}
-	old := c.current.Load()
-	next := &snapshot{tables: maps.Clone(old.tables), foreignKeys: old.foreignKeys}
-	next.tables[c.name(table.Schema, table.Table)] = t
-	c.replace(next)
+	return t
 }
 
-// replace makes next the current snapshot, if it differs from it: with what foreign keys do to others
-// when a table is written. It needs c.mu, and next's map must be next's own.
-func (c *Cache) replace(next *snapshot) {
-	cascadesUpdate, cascadesDelete := map[name][]string{}, map[name]bool{}
-	for _, k := range next.foreignKeys {
-		if k.cascadesUpdate {
-			cascadesUpdate[k.parent] = append(cascadesUpdate[k.parent], k.reactsTo(next.tables[k.parent])...)
+// forget has a table read again before it is known.
+func (c *Cache) forget(n name) {
+	s := c.schemas[n.schema]
+	if s == nil {
+		s = &schema{tables: make(map[string]*entry)}
+		c.schemas[n.schema] = s
+	}
+	fresh := &entry{since: c.clock}
+	if e := s.tables[n.table]; e != nil {
+		fresh.keys = e.keys
+		c.recompose(e.keys)
+	}
+	s.tables[n.table] = fresh
+}
+
+// forgetSchema has the tables of a schema read again before they are known, those among them of which nothing was known.
+func (c *Cache) forgetSchema(name string) {
+	if s := c.schemas[name]; s != nil {
+		for _, e := range s.tables {
+			c.recompose(e.keys)
 		}
-		cascadesDelete[k.parent] = cascadesDelete[k.parent] || k.cascadesDelete
 	}
-	for n, t := range next.tables {
-		changed := *t
-		slices.Sort(cascadesUpdate[n])
-		changed.CascadesUpdate, changed.CascadesDelete = slices.Compact(cascadesUpdate[n]), cascadesDelete[n]
-		next.tables[n] = &changed
+	c.schemas[name] = &schema{tables: make(map[string]*entry), partial: true, since: c.clock}
+}
+
+// mayReference notes that a table may have foreign keys to another.
+func (c *Cache) mayReference(child, parent name) {
+	if c.children[parent] == nil {
+		c.children[parent] = make(map[name]bool)
 	}
-	current := c.current.Load()
-	if reflect.DeepEqual(next.tables, current.tables) {
-		next.epoch = current.epoch
-	} else {
-		next.epoch = current.epoch + 1
+	c.children[parent][child] = true
+	if e := c.entry(parent); e != nil {
+		e.full.Store(nil)
 	}
-	c.current.Store(next)
+}
+
+// recompose has it worked out again what the foreign keys do when the tables are written that they reference.
+func (c *Cache) recompose(keys []foreignKey) {
+	for _, k := range keys {
+		if e := c.entry(k.parent); e != nil {
+			e.full.Store(nil)
+		}
+	}
+}
+
+// Reload reads the whole catalog anew, over a connection of the caller's. Nobody waits for it: what changes, or is read by name,
+// meanwhile stays as it is then.
+func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
+	c.mu.Lock()
+	c.clock++
+	began := c.clock
+	c.mu.Unlock()
+	r, err := c.read(ctx, conn, nil)
+	if err != nil {
+		return fmt.Errorf("reading the catalog: %w", err)
+	}
+	c.mu.Lock()
+	if c.unknown > began || c.whole > began { // it may be outdated already
+		c.mu.Unlock()
+		return nil
+	}
+	next := newMerger(r, began)
+	next.merge(c)
+	c.schemas, c.children, c.whole = next.schemas, next.children, began
+	differs := next.differs || c.untold
+	c.untold = false
+	c.mu.Unlock()
+	if differs {
+		c.outdate()
+	}
+	return nil
+}
+
+// A merger makes the next state of a Cache of a reading of the whole catalog that began at a time, and of what came since.
+type merger struct {
+	began    uint64
+	schemas  map[string]*schema
+	children map[name]map[name]bool
+	differs  bool // what somebody may have been told is no longer so
+}
+
+func newMerger(r *reading, began uint64) *merger {
+	m := &merger{began: began, schemas: make(map[string]*schema), children: make(map[name]map[name]bool)}
+	for n, t := range r.tables {
+		m.put(n, &entry{since: began, known: true, table: t})
+	}
+	for _, k := range r.foreignKeys {
+		if s := m.schemas[k.child.schema]; s != nil && s.tables[k.child.table] != nil {
+			e := s.tables[k.child.table]
+			e.keys = append(e.keys, k)
+		}
+		m.mayReference(k.child, k.parent)
+	}
+	return m
+}
+
+func (m *merger) put(n name, e *entry) {
+	s := m.schemas[n.schema]
+	if s == nil {
+		s = &schema{tables: make(map[string]*entry)}
+		m.schemas[n.schema] = s
+	}
+	s.tables[n.table] = e
+}
+
+func (m *merger) mayReference(child, parent name) {
+	if m.children[parent] == nil {
+		m.children[parent] = make(map[name]bool)
+	}
+	m.children[parent][child] = true
+}
+
+// merge takes over what the Cache learned since the reading began.
+func (m *merger) merge(c *Cache) {
+	for schemaName, s := range m.schemas {
+		for table := range s.tables {
+			m.differs = m.differs || c.entry(name{schemaName, table}) == nil
+		}
+	}
+	for schemaName, s := range c.schemas {
+		if s.partial && s.since > m.began {
+			m.schemas[schemaName] = s
+			for _, e := range s.tables {
+				e.full.Store(nil)
+			}
+			continue
+		}
+		for table, e := range s.tables {
+			n := name{schemaName, table}
+			if e.since > m.began {
+				e.full.Store(nil)
+				m.put(n, e)
+				continue
+			}
+			var fresh *entry
+			if s := m.schemas[schemaName]; s != nil {
+				fresh = s.tables[table]
+			}
+			m.differs = m.differs || e.differs(fresh)
+		}
+	}
+	for parent, set := range c.children {
+		for child := range set {
+			e := c.entry(child)
+			s := c.schemas[child.schema]
+			if e != nil && e.since > m.began || s != nil && s.partial && s.since > m.began {
+				m.mayReference(child, parent)
+			}
+		}
+	}
+}
+
+// differs reports whether somebody was told something of the entry that is not so by another; nil: there is no such table.
+func (e *entry) differs(other *entry) bool {
+	switch {
+	case !e.known:
+		return false
+	case other == nil:
+		return e.table != nil
+	}
+	return !reflect.DeepEqual(e.table, other.table) || !reflect.DeepEqual(e.keys, other.keys)
 }
 
 // name folds a table's name as the server does.

@@ -19,6 +19,11 @@ func load(t *testing.T, c *Conn) *Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := cache.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return cache
 }
 
@@ -80,7 +85,7 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 	}
 }
 
-func TestRefreshAndReloadSeeTheSameChanges(t *testing.T) {
+func TestReadingByNameAndReloadSeeTheSameChanges(t *testing.T) {
 	const before = `
 CREATE TABLE parent (id INT PRIMARY KEY);
 CREATE TABLE Parent (id INT PRIMARY KEY);
@@ -105,9 +110,8 @@ CREATE TABLE gone (a INT)
 	for _, change := range changes {
 		old := refreshed.Epoch()
 		run(t, db, change.statement)
-		if err := refreshed.Refresh(t.Context(), c, schema, change.table); err != nil {
-			t.Fatal(err)
-		}
+		refreshed.Changed(Change{Tables: []rewrite.TableName{{Schema: schema, Table: change.table}},
+			References: []rewrite.TableName{{Schema: schema, Table: "parent"}}})
 		if err := reloaded.Reload(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -155,9 +159,7 @@ func TestLookupsDoNotWaitForChanges(t *testing.T) {
 	}
 	for i := range 10 {
 		run(t, db, fmt.Sprintf("CREATE TABLE t%d (a INT)", i))
-		if err := cache.Refresh(t.Context(), c, schema, fmt.Sprintf("t%d", i)); err != nil {
-			t.Error(err)
-		}
+		cache.Changed(Change{Tables: []rewrite.TableName{{Schema: schema, Table: fmt.Sprintf("t%d", i)}}})
 		if err := cache.Reload(t.Context(), c); err != nil {
 			t.Error(err)
 		}

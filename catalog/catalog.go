@@ -3,14 +3,14 @@
 // It speaks to the server over a connection of isotap's own ([Conn]), never over a client's:
 //
 //   - [Cache] holds what the rewriter must know of every table ([rewrite.Schema]), read from
-//     information_schema and looked up without a lock.
+//     information_schema: all of it once, then what changed, by name, when it is asked for.
 //   - [ServerFacts] asks the server who it is and which of its settings matter to isotap.
 //   - [Instrument] adds the invisible columns isotap_rowid and isotap_wlist to the tables, gives
 //     every row its identity, and extends partial privileges to the new columns; [Strip] removes
 //     all of it without trace (DESIGN 4.2).
 //
 // target.go reads addresses (spelling.go: in any driver's spelling; libpq.go and libpqtext.go: PostgreSQL's), tls.go and conn.go connect. server.go
-// asks about the server, load.go reads what cache.go holds. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
+// asks about the server, load.go reads what cache.go holds, over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
 // with ids for the rows that are there (backfill.go), and follows the rights (grants.go).
 //
 // All but the addresses is the MySQL family's; package catalog/postgres is its twin.

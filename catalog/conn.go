@@ -69,6 +69,7 @@ func (c *Conn) connect(ctx context.Context) error {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}
 	login := func(o ...client.Option) (*client.Conn, error) {
+		o = append(o, func(c *client.Conn) error { return c.SetCapability(mysql.CLIENT_MULTI_STATEMENTS) })
 		return client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial, o...)
 	}
 	var conn *client.Conn
@@ -110,6 +111,27 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (*mysql.Resu
 	return r, err
 }
 
+// QueryAll runs a text of several statements that only read, and returns their results. It deals with errors as Query does.
+func (c *Conn) QueryAll(ctx context.Context, text string) (results []*mysql.Result, err error) {
+	run := func(conn *client.Conn) error {
+		results = nil
+		var failed error
+		_, err := conn.ExecuteMultiple(text, func(r *mysql.Result, err error) {
+			results = append(results, r)
+			failed = errors.Join(failed, err)
+		})
+		return errors.Join(failed, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wasOpen := c.client != nil
+	err = c.run(ctx, text, run)
+	if err != nil && wasOpen && c.client == nil && ctx.Err() == nil {
+		err = c.run(ctx, text, run)
+	}
+	return results, err
+}
+
 // Exec runs a statement that changes something. When ctx ends first, the statement is killed.
 func (c *Conn) Exec(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
 	c.mu.Lock()
@@ -118,13 +140,25 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (*mysql.Resul
 }
 
 // execute needs c.mu. After an error that is not the server's own, c.client is nil.
-func (c *Conn) execute(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
+func (c *Conn) execute(ctx context.Context, text string, args ...any) (r *mysql.Result, err error) {
+	err = c.run(ctx, text, func(conn *client.Conn) (err error) {
+		r, err = conn.Execute(text, args...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// run has the client do what the text says; as execute it needs c.mu, and deals with errors.
+func (c *Conn) run(ctx context.Context, text string, do func(*client.Conn) error) error {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", head(text), err)
+		return fmt.Errorf("%s: %w", head(text), err)
 	}
 	if c.client == nil {
 		if err := c.connect(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	conn := c.client
@@ -134,19 +168,19 @@ func (c *Conn) execute(ctx context.Context, text string, args ...any) (*mysql.Re
 		_ = conn.SetDeadline(time.Unix(1, 0)) // ends the wait for the reply
 		c.kill(conn.GetConnectionID())
 	})
-	r, err := conn.Execute(text, args...)
+	err := do(conn)
 	if !stop() {
 		<-interrupted
 		err = errors.Join(ctx.Err(), err)
 	}
 	if err == nil {
-		return r, nil
+		return nil
 	}
 	if !isServerError(err) || ctx.Err() != nil {
 		_ = conn.Close() // it is of no more use; why is in err
 		c.client = nil
 	}
-	return nil, fmt.Errorf("%s: %w", head(text), err)
+	return fmt.Errorf("%s: %w", head(text), err)
 }
 
 // kill ends the session that runs a statement nobody waits for any more: the server would not

@@ -22,7 +22,7 @@ type foreignKey struct {
 
 func (r *reading) addForeignKey(child name, row row) {
 	parent := r.cache.name(row[2], row[3])
-	if r.only != nil && child != *r.only && parent != *r.only {
+	if r.only != nil && child != *r.only {
 		return
 	}
 	r.foreignKeys = append(r.foreignKeys, foreignKey{reference: reference{child, row[6]}, parent: parent,

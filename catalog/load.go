@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,55 +38,85 @@ const (
 		FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_COLUMN_NAME IS NOT NULL AND (%s)`
 )
 
-// read asks the server for all tables, or for one and the foreign keys to and from it.
+// A part of a reading: the columns that name the table in its condition, and what takes a row of its result.
+type part struct {
+	query, schema, table string
+	add                  func(n name, row row)
+}
+
+// read asks the server for all tables, or for one.
 func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
 	r := &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{}, lasting: map[name]bool{}}
-	parts := []struct {
-		query  string
-		tables [][2]string // pairs of columns that may name the table
-		add    func(n name, row row)
-	}{
-		{readTables, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"}}, r.addTable},
-		{readColumns, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"}}, r.addColumn},
-		{readIndexes, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"}}, r.addIndexPart},
-		{readTriggers, [][2]string{{"EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE"}}, r.addTrigger},
-		{readForeignKeys, [][2]string{{"CONSTRAINT_SCHEMA", "TABLE_NAME"},
-			{"UNIQUE_CONSTRAINT_SCHEMA", "REFERENCED_TABLE_NAME"}}, r.addForeignKey},
-		{readReferenced, [][2]string{{"TABLE_SCHEMA", "TABLE_NAME"},
-			{"REFERENCED_TABLE_SCHEMA", "REFERENCED_TABLE_NAME"}}, r.addReferenced},
+	parts := []part{
+		{readTables, "TABLE_SCHEMA", "TABLE_NAME", r.addTable},
+		{readColumns, "TABLE_SCHEMA", "TABLE_NAME", r.addColumn},
+		{readIndexes, "TABLE_SCHEMA", "TABLE_NAME", r.addIndexPart},
+		{readTriggers, "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", r.addTrigger},
+		{readForeignKeys, "CONSTRAINT_SCHEMA", "TABLE_NAME", r.addForeignKey},
+		{readReferenced, "TABLE_SCHEMA", "TABLE_NAME", r.addReferenced},
 	}
-	for _, p := range parts {
-		where, args := r.where(p.tables)
-		result, err := conn.Query(ctx, strings.Replace(p.query, "%s", where, 1), args...)
-		if err != nil {
-			return nil, err
-		}
-		for i := range result.RowNumber() {
-			row, err := readRow(result, i)
-			if err != nil {
-				return nil, err
-			}
-			p.add(c.name(row[0], row[1]), row)
-		}
+	if err := r.ask(ctx, conn, parts); err != nil {
+		return nil, err
 	}
 	for i, k := range r.foreignKeys {
 		r.foreignKeys[i].references = r.references[k.reference]
 	}
+	slices.SortFunc(r.foreignKeys, func(a, b foreignKey) int { return strings.Compare(a.constraint, b.constraint) })
 	return r, nil
 }
 
-// where gives the condition that selects the tables to be read, and its arguments.
-func (r *reading) where(tables [][2]string) (string, []any) {
+// ask takes the parts. Those of one table come in one round trip: on it hangs how long a statement waits for its table.
+func (r *reading) ask(ctx context.Context, conn *Conn, parts []part) error {
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, strings.Replace(p.query, "%s", r.where(p), 1))
+	}
+	if r.only != nil {
+		results, err := conn.QueryAll(ctx, strings.Join(texts, ";"))
+		if err != nil {
+			return err
+		}
+		for i, result := range results {
+			if err := r.add(parts[i], result); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i, text := range texts {
+		result, err := conn.Query(ctx, text)
+		if err != nil {
+			return err
+		}
+		if err := r.add(parts[i], result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reading) add(p part, result *mysql.Result) error {
+	for i := range result.RowNumber() {
+		row, err := readRow(result, i)
+		if err != nil {
+			return err
+		}
+		p.add(r.cache.name(row[0], row[1]), row)
+	}
+	return nil
+}
+
+// where gives the condition that selects the tables to be read. MariaDB opens only the table whose names are constants in it.
+func (r *reading) where(p part) string {
 	if r.only == nil {
-		return tables[0][0] + " NOT IN ('" + strings.Join(systemSchemas, "', '") + "')", nil
+		return p.schema + " NOT IN ('" + strings.Join(systemSchemas, "', '") + "')"
 	}
-	var where []string
-	var args []any
-	for _, t := range tables {
-		where = append(where, t[0]+" = ? AND "+t[1]+" = ?")
-		args = append(args, r.only.schema, r.only.table)
-	}
-	return strings.Join(where, " OR "), args
+	return p.schema + " = " + literal(r.only.schema) + " AND " + p.table + " = " + literal(r.only.table)
+}
+
+// literal quotes a text under the settings that a [Conn] has.
+func literal(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(text) + "'"
 }
 
 // A row of a result as text, empty for NULL.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
 )
 
 func TestVersionsAreRead(t *testing.T) {
@@ -79,9 +80,7 @@ func checkFoldedNames(t *testing.T, server *testdb.Server, c *Conn) {
 		t.Error("the table is found under one spelling only")
 	}
 	run(t, db, "DROP TABLE Fold.MiXed;\n")
-	if err := cache.Refresh(t.Context(), c, "FOLD", "MIXED"); err != nil {
-		t.Fatal(err)
-	}
+	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: "FOLD", Table: "MIXED"}}})
 	if cache.Table("fold", "mixed") != nil {
 		t.Error("the table is found after it was dropped")
 	}

@@ -353,12 +353,15 @@ type Plan struct {
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string
 	// ChangesSchema says that tables may look different afterwards: read the schema again, of Changed
-	// alone when it names any tables.
+	// alone when it names any tables. One with a schema alone stands for all tables of that schema (MySQL's family only).
 	ChangesSchema bool
 	Changed       []TableName
 	// Change is what there is to be read again once the statement's transaction has ended; nil: perhaps anything. PostgreSQL
 	// only, where Changed is what the transaction itself may see otherwise until then.
 	Change *SchemaChange
+	// References are tables to which those of Changed may have foreign keys from now on: what these do to others when they
+	// are written may have changed. MySQL's family only.
+	References []TableName
 	// Substitutes says that Pieces give ROW_COUNT() and FOUND_ROWS() as values. They are for a text
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.

@@ -22,7 +22,7 @@ type backend interface {
 	protocol(legs proxy.TLS, durable bool) proxy.Protocol
 	// describe says in a run's description what the server is.
 	describe(*history.Info)
-	// reload reads the schema again, as far as it may have changed, for a client that waits for no longer than it must.
+	// reload takes in that the schema changed, for a client that waits for no longer than it must.
 	reload(ctx context.Context, changed wire.Schema) error
 	// watch reads the schema again and again until ctx ends, so that tables which somebody changed without
 	// the proxy are not taken for what they were.
@@ -47,5 +47,5 @@ func newBackend(o *Options) backend {
 	if o.Upstream.Family == catalog.PostgreSQL {
 		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
-	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates}
+	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates, log: o.Logger}
 }

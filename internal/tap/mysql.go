@@ -17,7 +17,6 @@ import (
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/wire"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -35,8 +34,7 @@ type mysqlBackend struct {
 	facts   catalog.Server
 	catalog *catalog.Cache
 	planner *sqlmysql.Cache // nil: not open
-	// turn is held while the catalog is read, and plans that rested on what it was are forgotten.
-	turn sync.Mutex
+	log     *zap.Logger
 
 	predicates bool
 	matching   *catalog.Matching // nil but in mode predicates
@@ -54,10 +52,11 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 	}
 	if b.predicates = b.predicates && b.facts.Engine != "tidb"; b.predicates {
 		if b.matching, err = catalog.NewMatching(ctx, b.target, b.catalog); err != nil {
-			return errors.Join(err, b.conn.Close())
+			return errors.Join(err, b.catalog.Close(), b.conn.Close())
 		}
 	}
 	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans, Predicates: b.predicates}), planEntries, planBytes)
+	b.settle()
 	return nil
 }
 
@@ -89,51 +88,27 @@ var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.G
 
 func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
 
-// How long a client waits at most for the schema to be read that its statement changed. Where isotap's columns show, its
-// next statements may fail for a column too many unless the schema is known.
+// How long a client waits at most for the tables to be read that its statement names, where they were changed. Where isotap's columns
+// show, statements may fail for a column too many unless the table is known.
 const (
 	reloadLimit        = 5 * time.Second
 	exposedReloadLimit = time.Minute
 )
 
-// reload has the catalog read for a client, who waits. Its turn may come late, which does not count: the reading of a
-// large or slow server would else be given up before it began.
-func (b *mysqlBackend) reload(ctx context.Context, changed wire.Schema) error {
-	b.turn.Lock()
-	defer b.turn.Unlock()
+// settle has the catalog forget plans that rest on what has changed, and tell of what it cannot read.
+func (b *mysqlBackend) settle() {
 	limit := reloadLimit
 	if b.facts.Engine == "tidb" {
 		limit = exposedReloadLimit
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return b.follow(ctx, changed)
+	b.catalog.Configure(catalog.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate, Failed: func(err error) {
+		b.log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
+	}})
 }
 
-// follow reads the catalog's entries of the tables again, or all when there are none, and forgets the plans
-// if anything changed. It needs b.turn.
-func (b *mysqlBackend) follow(ctx context.Context, changed wire.Schema) error {
-	epoch := b.catalog.Epoch()
-	err := b.read(ctx, changed.Tables)
-	if err != nil && len(changed.Tables) == 1 && changed.Created != nil {
-		b.catalog.Learn(changed.Tables[0], changed.Created)
-	}
-	if b.catalog.Epoch() != epoch {
-		b.planner.Invalidate()
-	}
-	return err
-}
-
-// read reads the catalog's entries of the tables again, or all when there are none.
-func (b *mysqlBackend) read(ctx context.Context, tables []rewrite.TableName) error {
-	if len(tables) == 0 {
-		return b.catalog.Reload(ctx, b.conn)
-	}
-	for _, t := range tables {
-		if err := b.catalog.Refresh(ctx, b.conn, t.Schema, t.Table); err != nil {
-			return err
-		}
-	}
+// reload notes what was changed. Nobody waits: what is used of it is read when it is.
+func (b *mysqlBackend) reload(_ context.Context, changed wire.Schema) error {
+	b.catalog.Changed(catalog.Change{Tables: changed.Tables, References: changed.References, Created: changed.Created})
 	return nil
 }
 
@@ -145,11 +120,7 @@ const (
 )
 
 func (b *mysqlBackend) watch(ctx context.Context, log *zap.Logger) {
-	watchSchema(ctx, log, func() error {
-		b.turn.Lock()
-		defer b.turn.Unlock()
-		return b.follow(ctx, wire.Schema{})
-	})
+	watchSchema(ctx, log, func() error { return b.catalog.Reload(ctx, b.conn) })
 }
 
 // watchSchema calls reload again and again until ctx ends.
@@ -169,10 +140,7 @@ func watchSchema(ctx context.Context, log *zap.Logger, reload func() error) {
 	}
 }
 
-func (b *mysqlBackend) ping(ctx context.Context) error {
-	_, err := b.conn.Query(ctx, "SELECT 1")
-	return err
-}
+func (b *mysqlBackend) ping(ctx context.Context) error { return b.catalog.Ping(ctx) }
 
 func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
 
@@ -192,8 +160,9 @@ func (b *mysqlBackend) tester() predicate.Tester {
 }
 
 func (b *mysqlBackend) close() error {
-	if b.matching == nil {
-		return b.conn.Close()
+	err := errors.Join(b.catalog.Close(), b.conn.Close())
+	if b.matching != nil {
+		err = errors.Join(err, b.matching.Close())
 	}
-	return errors.Join(b.matching.Close(), b.conn.Close())
+	return err
 }

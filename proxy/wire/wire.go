@@ -50,8 +50,9 @@ type Schema struct {
 	Database string
 	// Begins says that the session has just begun, and none of its statements has changed anything.
 	Begins bool
-	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them.
-	Tables []rewrite.TableName
+	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them. References are those to which they may
+	// have foreign keys from now on. See rewrite.Plan.
+	Tables, References []rewrite.TableName
 	// Changes are what was changed, in order; nil: perhaps anything. PostgreSQL only.
 	Changes []rewrite.SchemaChange
 	// Created are the client's columns of the only one of Tables, which was just made with isotap's behind them, on a

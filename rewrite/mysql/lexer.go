@@ -37,7 +37,8 @@ type statement struct {
 	// executable is where the first executable comment begins (/*!, /*M!, and TiDB's /*T!); -1 if
 	// there is none. Whether its content counts depends on who reads it.
 	executable int
-	separated  bool // a semicolon stands in an executable comment
+	separated  bool     // a semicolon stands in an executable comment
+	comments   [][2]int // the executable comments, as bytes of the text
 	// long says that the text has more tokens than maxTokens, which are not kept, and goesOn that there is a
 	// semicolon among those.
 	long, goesOn bool
@@ -149,13 +150,18 @@ func (l *lexer) blockComment() {
 		length = len(body) - 2
 	}
 	content := body[:max(0, length)]
-	if strings.HasPrefix(content, "!") || strings.HasPrefix(content, "M!") || strings.HasPrefix(content, "T!") {
+	executable := strings.HasPrefix(content, "!") || strings.HasPrefix(content, "M!") || strings.HasPrefix(content, "T!")
+	if executable {
 		if l.st.executable < 0 {
 			l.st.executable = l.pos
 		}
 		l.st.separated = l.st.separated || strings.IndexByte(content, ';') >= 0
 	}
-	l.pos = min(l.pos+2+length+2, len(l.st.text))
+	end := min(l.pos+2+length+2, len(l.st.text))
+	if executable {
+		l.st.comments = append(l.st.comments, [2]int{l.pos, end})
+	}
+	l.pos = end
 }
 
 // closing finds the end of what a quote at start opens. Doubled quotes do not end it.

@@ -132,11 +132,13 @@ func (st *statement) semicolonEnds(i int) bool {
 // statements, or one that cannot be read for sure, it assumes the worst of all readings.
 func (st *statement) classify(p *rewrite.Plan, s *Session) {
 	ranges := st.split()
+	uses := false
 	for i, r := range ranges {
 		one := rewrite.Plan{Observation: history.Nothing}
 		v := verb{st, s, &one, r[0], r[1]}
 		v.classify()
 		v.diagnostics()
+		uses = uses || v.is(0, "USE")
 		if i == 0 {
 			one.Shape, one.Args, one.Origin, one.Params = p.Shape, p.Args, p.Origin, p.Params
 			*p = one
@@ -149,7 +151,7 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
 		p.MayRestart = p.EndsTxn
 		p.ChangesSession = true
-		p.ChangesSchema, p.Changed = p.ChangesSchema || one.ChangesSchema, nil
+		joinChanges(p, &one, uses)
 		p.ReadsDiagnostics = p.ReadsDiagnostics || one.ReadsDiagnostics
 		if p.Conditions != rewrite.NoConditions || one.Conditions != rewrite.NoConditions {
 			p.Conditions = rewrite.CountsConditions
@@ -159,7 +161,10 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
 	if hidden || misread {
 		p.Kind, p.SetsNext = history.Other, true
-		p.EndsTxn, p.ChangesSession, p.ChangesSchema, p.Changed = true, true, true, nil
+		p.EndsTxn, p.ChangesSession, p.ChangesSchema, p.Changed, p.References = true, true, true, nil, nil
+		if !misread && s.lexable(st.text) {
+			st.hiddenChanges(p, s)
+		}
 	}
 }
 
@@ -340,10 +345,7 @@ func (v verb) ddl() {
 		return
 	}
 	p.EndsTxn = true
-	p.ChangesSchema = !v.is(object, "USER", "ROLE", "FUNCTION", "PROCEDURE", "PACKAGE", "EVENT", "SERVER")
-	if p.ChangesSchema {
-		p.Changed = v.changedTables(object)
-	}
+	v.changes(object)
 	p.ChangesSession = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
 	switch {
 	case v.is(0, "TRUNCATE"):
