@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,15 +32,14 @@ type Cache struct {
 	options CacheOptions
 	epoch   atomic.Uint64
 
-	mu      sync.RWMutex
-	schemas map[string]*schema
-	// children are the tables that may have foreign keys to a table: those that have, and perhaps others.
-	children map[name]map[name]bool
-	clock    uint64 // numbers changes and readings
-	unknown  uint64 // the last change of which nobody knows what it was about
-	whole    uint64 // when the reading of the whole catalog began that the Cache rests on
-	all      entry  // the whole catalog, as far as it is waited for
-	untold   bool   // somebody was told that there is no table where it could not be read
+	mu         sync.RWMutex
+	schemas    map[string]*schema
+	references references
+	clock      uint64 // numbers changes and readings
+	unknown    uint64 // the last change of which nobody knows what it was about
+	whole      uint64 // when the reading of the whole catalog began that the Cache rests on
+	all        entry  // the whole catalog, as far as it is waited for
+	untold     bool   // somebody was told that there is no table where it could not be read
 }
 
 var _ rewrite.Schema = (*Cache)(nil)
@@ -73,7 +73,7 @@ type entry struct {
 	since   uint64 // when it was changed, or read
 	known   bool
 	table   *rewrite.Table // nil: there is none of that name. Without what foreign keys of others do
-	keys    []foreignKey   // its own; those that it had, as long as it is not known
+	keys    []foreignKey   // its own
 	learned *rewrite.Table // what a definition told of it, until it is known
 	reading chan struct{}  // closed when the reading that is under way ends
 	retry   time.Time      // it is not read before
@@ -163,7 +163,7 @@ func (c *Cache) find(n name) (t *rewrite.Table, unread name, known bool) {
 		return full, n, true
 	}
 	var keys []foreignKey
-	for child := range c.children[n] {
+	for child := range c.references.children[n] {
 		switch from := c.entry(child); {
 		case from != nil && from.known:
 			keys = append(keys, from.keys...)
@@ -288,12 +288,11 @@ func (c *Cache) readEntry(ctx context.Context, n name, e *entry) bool {
 // take has an entry hold what was read.
 func (c *Cache) take(n name, e *entry, r *reading) {
 	c.clock++
-	c.recompose(e.keys)
 	e.since, e.known, e.table, e.keys, e.learned = c.clock, true, r.tables[n], r.foreignKeys, nil
 	for _, k := range e.keys {
 		c.mayReference(n, k.parent)
 	}
-	c.recompose(e.keys)
+	c.recompose(n)
 }
 
 // told returns what a definition told of a table that cannot be read; nil: nothing.
@@ -334,22 +333,24 @@ func (c *Cache) Changed(change Change) {
 			tables = append(tables, n)
 		}
 	}
-	// What has foreign keys to a table that is renamed, or whose columns are, has them to other names then.
-	var moved []name
+	// A table that is renamed takes its foreign keys along, and those to it; so does a column.
+	var children, parents []name
 	for _, n := range tables {
-		for child := range c.children[n] {
-			moved = append(moved, child)
-		}
+		children = slices.AppendSeq(children, maps.Keys(c.references.children[n]))
+		parents = slices.AppendSeq(parents, maps.Keys(c.references.parents[n]))
 	}
-	for _, n := range slices.Concat(tables, moved) {
+	for _, t := range change.References {
+		parents = append(parents, c.name(t.Schema, t.Table))
+	}
+	for _, n := range slices.Concat(tables, children) {
 		c.forget(n)
 	}
 	for _, n := range tables {
-		for _, child := range moved {
+		for _, child := range children {
 			c.mayReference(child, n)
 		}
-		for _, parent := range change.References {
-			c.mayReference(n, c.name(parent.Schema, parent.Table))
+		for _, parent := range parents {
+			c.mayReference(n, parent)
 		}
 	}
 	if len(tables) == 1 && change.Created != nil {
@@ -376,41 +377,53 @@ func (c *Cache) forget(n name) {
 		s = &schema{tables: make(map[string]*entry)}
 		c.schemas[n.schema] = s
 	}
-	fresh := &entry{since: c.clock}
-	if e := s.tables[n.table]; e != nil {
-		fresh.keys = e.keys
-		c.recompose(e.keys)
-	}
-	s.tables[n.table] = fresh
+	s.tables[n.table] = &entry{since: c.clock}
+	c.recompose(n)
 }
 
 // forgetSchema has the tables of a schema read again before they are known, those among them of which nothing was known.
-func (c *Cache) forgetSchema(name string) {
-	if s := c.schemas[name]; s != nil {
-		for _, e := range s.tables {
-			c.recompose(e.keys)
+func (c *Cache) forgetSchema(schemaName string) {
+	if s := c.schemas[schemaName]; s != nil {
+		for table := range s.tables {
+			c.recompose(name{schemaName, table})
 		}
 	}
-	c.schemas[name] = &schema{tables: make(map[string]*entry), partial: true, since: c.clock}
+	c.schemas[schemaName] = &schema{tables: make(map[string]*entry), partial: true, since: c.clock}
 }
 
 // mayReference notes that a table may have foreign keys to another.
 func (c *Cache) mayReference(child, parent name) {
-	if c.children[parent] == nil {
-		c.children[parent] = make(map[name]bool)
-	}
-	c.children[parent][child] = true
+	c.references.add(child, parent)
 	if e := c.entry(parent); e != nil {
 		e.full.Store(nil)
 	}
 }
 
-// recompose has it worked out again what the foreign keys do when the tables are written that they reference.
-func (c *Cache) recompose(keys []foreignKey) {
-	for _, k := range keys {
-		if e := c.entry(k.parent); e != nil {
+// recompose has it worked out again what foreign keys do when the tables are written that a table may reference.
+func (c *Cache) recompose(child name) {
+	for parent := range c.references.parents[child] {
+		if e := c.entry(parent); e != nil {
 			e.full.Store(nil)
 		}
+	}
+}
+
+// references are the tables that may have foreign keys to others, those that have and perhaps more, from either side.
+type references struct{ children, parents map[name]map[name]bool }
+
+func newReferences() references {
+	return references{make(map[name]map[name]bool), make(map[name]map[name]bool)}
+}
+
+func (r references) add(child, parent name) {
+	for _, side := range []struct {
+		of       map[name]map[name]bool
+		from, to name
+	}{{r.children, parent, child}, {r.parents, child, parent}} {
+		if side.of[side.from] == nil {
+			side.of[side.from] = make(map[name]bool)
+		}
+		side.of[side.from][side.to] = true
 	}
 }
 
@@ -432,7 +445,7 @@ func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
 	}
 	next := newMerger(r, began)
 	next.merge(c)
-	c.schemas, c.children, c.whole = next.schemas, next.children, began
+	c.schemas, c.references, c.whole = next.schemas, next.references, began
 	differs := next.differs || c.untold
 	c.untold = false
 	c.mu.Unlock()
@@ -444,14 +457,14 @@ func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
 
 // A merger makes the next state of a Cache of a reading of the whole catalog that began at a time, and of what came since.
 type merger struct {
-	began    uint64
-	schemas  map[string]*schema
-	children map[name]map[name]bool
-	differs  bool // what somebody may have been told is no longer so
+	began      uint64
+	schemas    map[string]*schema
+	references references
+	differs    bool // what somebody may have been told is no longer so
 }
 
 func newMerger(r *reading, began uint64) *merger {
-	m := &merger{began: began, schemas: make(map[string]*schema), children: make(map[name]map[name]bool)}
+	m := &merger{began: began, schemas: make(map[string]*schema), references: newReferences()}
 	for n, t := range r.tables {
 		m.put(n, &entry{since: began, known: true, table: t})
 	}
@@ -460,7 +473,7 @@ func newMerger(r *reading, began uint64) *merger {
 			e := s.tables[k.child.table]
 			e.keys = append(e.keys, k)
 		}
-		m.mayReference(k.child, k.parent)
+		m.references.add(k.child, k.parent)
 	}
 	return m
 }
@@ -472,13 +485,6 @@ func (m *merger) put(n name, e *entry) {
 		m.schemas[n.schema] = s
 	}
 	s.tables[n.table] = e
-}
-
-func (m *merger) mayReference(child, parent name) {
-	if m.children[parent] == nil {
-		m.children[parent] = make(map[name]bool)
-	}
-	m.children[parent][child] = true
 }
 
 // merge takes over what the Cache learned since the reading began.
@@ -510,12 +516,11 @@ func (m *merger) merge(c *Cache) {
 			m.differs = m.differs || e.differs(fresh)
 		}
 	}
-	for parent, set := range c.children {
-		for child := range set {
-			e := c.entry(child)
-			s := c.schemas[child.schema]
-			if e != nil && e.since > m.began || s != nil && s.partial && s.since > m.began {
-				m.mayReference(child, parent)
+	for child, parents := range c.references.parents {
+		e, s := c.entry(child), c.schemas[child.schema]
+		if e != nil && e.since > m.began || s != nil && s.partial && s.since > m.began {
+			for parent := range parents {
+				m.references.add(child, parent)
 			}
 		}
 	}
