@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
 	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -151,9 +152,19 @@ func (d definer) compare(t *testing.T, cache, fresh *Cache, text string) {
 	t.Helper()
 	for _, schema := range d.schemas {
 		for _, table := range definedNames {
-			if got, want := cache.Table(schema, table), fresh.Table(schema, table); !reflect.DeepEqual(got, want) {
+			got, want := withoutColumnsOfView(cache.Table(schema, table)), withoutColumnsOfView(fresh.Table(schema, table))
+			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("behind %s, %s.%s is known as\n%+v\nand is\n%+v", text, schema, table, got, want)
 			}
 		}
 	}
+}
+
+// withoutColumnsOfView returns a view without its columns and what foreign keys do: information_schema gives the columns of a view only
+// while there are the tables that it reads, and the server lets nobody drop a table that keys refer to but where they are not checked.
+func withoutColumnsOfView(t *rewrite.Table) *rewrite.Table {
+	if t == nil || !t.View {
+		return t
+	}
+	return &rewrite.Table{Name: t.Name, View: true}
 }
