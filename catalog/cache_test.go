@@ -215,3 +215,70 @@ func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestNobodyWaitsForATableOfOthers has a table changed while somebody holds it, so that it cannot be read: whoever asks for another
+// table is answered at once, and whoever asks for it when it is free again.
+func TestNobodyWaitsForATableOfOthers(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, "CREATE TABLE free (a INT);\nCREATE TABLE held (a INT);\nCREATE TABLE long_select (a INT);\nINSERT INTO long_select VALUES (1);\n")
+	cache := load(t, connect(t))
+	failures := make(chan error, 10)
+	cache.Configure(CacheOptions{Patience: 300 * time.Millisecond, Failed: func(err error) { failures <- err }})
+	holding := make(chan error, 1)
+	go func() { // exclusively, until it is filled
+		_, err := db.Exec("DROP TABLE held")
+		if err == nil {
+			_, err = db.Exec("CREATE TABLE held AS SELECT SLEEP(1.5) AS b FROM long_select")
+		}
+		holding <- err
+	}()
+	time.Sleep(300 * time.Millisecond)
+	for _, table := range []string{"free", "held"} {
+		cache.Changed(Change{Tables: []rewrite.TableName{{Schema: schema, Table: table}}})
+	}
+	waited := make(chan *rewrite.Table, 1)
+	go func() { waited <- cache.Table(schema, "held") }()
+	began := time.Now()
+	if cache.Table(schema, "free") == nil || time.Since(began) > 250*time.Millisecond {
+		t.Errorf("another table is not found, or late: after %v", time.Since(began))
+	}
+	if table := <-waited; table != nil && table.Column("b") == nil {
+		t.Errorf("the table is described as it was: %+v", table)
+	}
+	if err := <-holding; err != nil {
+		t.Fatal(err)
+	}
+	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: schema, Table: "held"}}}) // as the end of a definition is told
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if table := cache.Table(schema, "held"); table != nil && table.Column("b") != nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the table is not found: %+v", table)
+		}
+	}
+	t.Logf("%d readings failed", len(failures))
+}
+
+func TestAChangeOfNobodyKnowsWhatHasAllReadAgain(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	db := testdb.Open(t, schema)
+	run(t, db, "CREATE TABLE parent (id INT PRIMARY KEY)")
+	cache := load(t, connect(t))
+	outdated := 0
+	cache.Configure(CacheOptions{Invalidate: func() { outdated++ }})
+	run(t, db, "CREATE TABLE child (a INT, FOREIGN KEY (a) REFERENCES parent (id) ON DELETE CASCADE)")
+	if table := cache.Table(schema, "child"); table != nil {
+		t.Fatalf("a table that passed by is known: %+v", table)
+	}
+	cache.Changed(Change{})
+	if outdated != 1 {
+		t.Errorf("plans were forgotten %d times", outdated)
+	}
+	if table := cache.Table(schema, "parent"); table == nil || !table.CascadesDelete {
+		t.Errorf("parent is %+v", table)
+	}
+	if table := cache.Table(schema, "child"); table == nil {
+		t.Error("child is not found")
+	}
+}
