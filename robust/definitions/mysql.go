@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	mysqlColumns = `SELECT C.TABLE_NAME, C.COLUMN_NAME, C.COLUMN_TYPE, C.IS_NULLABLE, C.EXTRA FROM information_schema.COLUMNS C
-		JOIN information_schema.TABLES T ON T.TABLE_SCHEMA = C.TABLE_SCHEMA AND T.TABLE_NAME = C.TABLE_NAME
-		WHERE C.TABLE_SCHEMA = ? AND T.TABLE_TYPE = 'BASE TABLE' ORDER BY C.TABLE_NAME, C.ORDINAL_POSITION`
+	// Tables of information_schema are not joined: MariaDB compares every row with every row.
+	mysqlTables  = `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`
+	mysqlColumns = `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`
 	mysqlKeys = `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
 		WHERE TABLE_SCHEMA = ? AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
-	mysqlReferences = `SELECT K.TABLE_NAME, K.CONSTRAINT_NAME, K.COLUMN_NAME, K.REFERENCED_TABLE_NAME, K.REFERENCED_COLUMN_NAME, R.DELETE_RULE, R.UPDATE_RULE
-		FROM information_schema.KEY_COLUMN_USAGE K JOIN information_schema.REFERENTIAL_CONSTRAINTS R
-			ON R.CONSTRAINT_SCHEMA = K.CONSTRAINT_SCHEMA AND R.TABLE_NAME = K.TABLE_NAME AND R.CONSTRAINT_NAME = K.CONSTRAINT_NAME
-		WHERE K.TABLE_SCHEMA = ? AND K.REFERENCED_TABLE_SCHEMA = K.TABLE_SCHEMA ORDER BY K.TABLE_NAME, K.CONSTRAINT_NAME, K.ORDINAL_POSITION`
+	mysqlReferences = `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+		WHERE TABLE_SCHEMA = ? AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`
+	mysqlRules    = `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`
 	mysqlTriggers = `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
 		WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME`
 	mysqlViews = `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`
@@ -62,17 +62,30 @@ func (r *mysqlReading) rows(ctx context.Context, query string) ([][]string, erro
 	for i, values := range result.Values {
 		rows[i] = make([]string, len(values))
 		for j := range values {
-			if rows[i][j], err = result.GetString(i, j); err != nil {
+			text, err := result.GetString(i, j)
+			if err != nil {
 				return nil, err
 			}
+			rows[i][j] = strings.Clone(text) // it shares memory with the reply
 		}
 	}
 	return rows, nil
 }
 
 func (r *mysqlReading) columns(ctx context.Context) error {
+	tables, err := r.rows(ctx, mysqlTables)
+	if err != nil {
+		return err
+	}
+	base := make(map[string]bool)
+	for _, row := range tables {
+		base[row[0]] = true
+	}
 	rows, err := r.rows(ctx, mysqlColumns)
 	for _, row := range rows {
+		if !base[row[0]] {
+			continue
+		}
 		definition := ""
 		if !own(row[1]) {
 			definition = column(row)
@@ -134,6 +147,14 @@ func (r *mysqlReading) keys(ctx context.Context) error {
 }
 
 func (r *mysqlReading) foreignKeys(ctx context.Context) error {
+	rules := make(map[[2]string][]string)
+	of, err := r.rows(ctx, mysqlRules)
+	if err != nil {
+		return err
+	}
+	for _, row := range of {
+		rules[[2]string{row[0], row[1]}] = row[2:]
+	}
 	rows, err := r.rows(ctx, mysqlReferences)
 	for i := 0; i < len(rows); {
 		var columns, references []string
@@ -141,9 +162,13 @@ func (r *mysqlReading) foreignKeys(ctx context.Context) error {
 		for ; i < len(rows) && rows[i][0] == first[0] && rows[i][1] == first[1]; i++ {
 			columns, references = append(columns, quote(rows[i][2])), append(references, quote(rows[i][4]))
 		}
+		rule := rules[[2]string{first[0], first[1]}]
+		if rule == nil { // it was made since
+			continue
+		}
 		table := quote(first[0])
 		r.reference(table, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s", table, quote(first[1]),
-			strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "), first[5], first[6]))
+			strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "), rule[0], rule[1]))
 	}
 	return err
 }
