@@ -42,14 +42,25 @@ type statement struct {
 	// long says that the text has more tokens than maxTokens, which are not kept, and goesOn that there is a
 	// semicolon among those.
 	long, goesOn bool
+	comments     []comment
+	quotes       quotes
 }
+
+// quotes are the settings that a text was cut under.
+type quotes struct{ ansi, noBackslash bool }
+
+// A comment is an executable one, and the token before which it stands.
+type comment struct{ start, end, token int }
 
 // maxTokens is how many tokens of a text are kept. The parser needs some 500 bytes for each.
 const maxTokens = 200_000
 
+// maxComments is how many executable comments of a text are kept.
+const maxComments = 1000
+
 // scan cuts a text into tokens. It never fails: a text that the server will refuse is broken.
 func scan(text string, ansiQuotes, noBackslash bool) *statement {
-	l := lexer{st: &statement{text: text, executable: -1, toks: make([]token, 0, min(8+len(text)/5, maxTokens))},
+	l := lexer{st: &statement{text: text, executable: -1, toks: make([]token, 0, min(8+len(text)/5, maxTokens)), quotes: quotes{ansiQuotes, noBackslash}},
 		ansiQuotes: ansiQuotes, noBackslash: noBackslash}
 	for l.pos < len(text) {
 		l.next()
@@ -154,6 +165,11 @@ func (l *lexer) blockComment() {
 	if executable {
 		if l.st.executable < 0 {
 			l.st.executable = l.pos
+		}
+		if len(l.st.comments) < maxComments {
+			l.st.comments = append(l.st.comments, comment{l.pos, min(l.pos+2+length+2, len(l.st.text)), len(l.st.toks)})
+		} else {
+			l.st.long = true
 		}
 		l.st.separated = l.st.separated || strings.IndexByte(content, ';') >= 0
 	}

@@ -159,3 +159,28 @@ func TestLexerCutsTextAsTheServerDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestExecutableCommentsTellTheirShape has what stands in executable comments in shapes, without its values.
+func TestExecutableCommentsTellTheirShape(t *testing.T) {
+	for text, want := range map[string]string{
+		"/*!40101 SET NAMES utf8 */":                                               "/*!40101 SET NAMES utf8 */",
+		"/*!40103 SET TIME_ZONE='+00:00' */;":                                      "/*!40103 SET TIME_ZONE = ? */",
+		"/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */": "/*M!100616 SET @OLD_NOTE_VERBOSITY = @@NOTE_VERBOSITY, NOTE_VERBOSITY = ? */",
+		"SELECT /*!40001 SQL_NO_CACHE */ * FROM t WHERE id = 7":                    "SELECT /*!40001 SQL_NO_CACHE */ * FROM t WHERE id = ?",
+		"SELECT id FROM t WHERE id = 1 /*! OR s = 'x' */":                          "SELECT id FROM t WHERE id = ? /*! OR s = ? */",
+		"/*! SELECT 'cut */":                                                       "/*! ... */",
+		"/*!50003 CREATE USER u IDENTIFIED BY 'secret' */":                         "CREATE USER",
+		"/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER x */":       "/*!50003 CREATE */ /*!50017 DEFINER = `a` @`b` */ /*!50003 TRIGGER x */",
+		"CREATE USER u /*!50003 IDENTIFIED BY 'secret' */":                         "CREATE USER",
+		"ALTER /*!50003 USER u IDENTIFIED BY */ 'secret'":                          "ALTER USER",
+		"/* plain */ SELECT 1 /*+ hint */":                                         "SELECT ?",
+	} {
+		got, args := scan(text, false, false).shape()
+		if got != want {
+			t.Errorf("%s has the shape\n%s, not\n%s", text, got, want)
+		}
+		if strings.Contains(got+strings.Join(args, ""), "secret") {
+			t.Errorf("%s tells a password: %s, %q", text, got, args)
+		}
+	}
+}

@@ -1,30 +1,58 @@
 package mysql
 
 import (
+	"strings"
+
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
 // shape gives the statement without its literals, and the literals. White space and comments become
 // single blanks, lists of literals one literal, equal rows of VALUES one row, so that statements that
-// differ in their data only have one shape. A placeholder is a ? in both. Of statements that may
-// carry a password only the verb and its object are left.
+// differ in their data only have one shape. A placeholder is a ? in both. Of executable comments, which servers run by
+// their version, the shape is kept, in its place. Of statements that may carry a password only the verb and its object
+// are left.
 func (st *statement) shape() (string, []string) {
-	if verbs := st.secret(); verbs != "" {
+	opened := st.opened()
+	if verbs := opened.secret(); verbs != "" {
 		return verbs, nil
 	}
-	s := shaper{st: st, keepArgs: !st.hidesPassword()}
+	s := shaper{st: st, keepArgs: !opened.hidesPassword() && !st.hidesPassword()}
 	s.Grow(len(st.toks))
 	for i := 0; i <= st.last(); {
+		s.addComments(i)
 		i = s.add(i)
 	}
+	s.addComments(len(st.toks))
 	s.Fold("VALUES", "VALUE")
 	return s.String(), s.args
 }
 
+// addComments adds the executable comments before a token that are not added yet.
+func (s *shaper) addComments(token int) {
+	comments := s.st.comments
+	for ; s.commented < len(comments) && comments[s.commented].token <= token; s.commented++ {
+		c := comments[s.commented]
+		s.Add(s.st.commentShape(s.st.text[c.start:c.end]), false)
+	}
+}
+
+// commentShape gives the shape of an executable comment: its mark and version, and the shape of what it holds. A comment
+// that holds what is no whole text shows its mark alone.
+func (st *statement) commentShape(text string) string {
+	content := strings.TrimSuffix(text, "*/")
+	mark := commentMark(content)
+	inner := scan(content[mark:], st.quotes.ansi, st.quotes.noBackslash)
+	if inner.broken || len(inner.comments) > 0 {
+		return content[:mark] + " ... */"
+	}
+	shape, _ := inner.shape()
+	return content[:mark] + " " + shape + " */"
+}
+
 // args gives the n literals that shape leaves out.
 func (st *statement) args(n int) []string {
-	if n == 0 || st.secret() != "" || st.hidesPassword() {
+	if opened := st.opened(); n == 0 || opened.secret() != "" || opened.hidesPassword() || st.hidesPassword() {
 		return nil
 	}
 	s := shaper{st: st, keepArgs: true, onlyArgs: true, args: make([]string, 0, n)}
@@ -32,6 +60,32 @@ func (st *statement) args(n int) []string {
 		i = s.add(i)
 	}
 	return s.args
+}
+
+// opened gives the statement as a server reads it that runs its executable comments.
+func (st *statement) opened() *statement {
+	if len(st.comments) == 0 {
+		return st
+	}
+	text := []byte(st.text)
+	for _, c := range st.comments {
+		for i := c.start; i < c.start+commentMark(st.text[c.start:c.end]); i++ {
+			text[i] = ' '
+		}
+		if strings.HasSuffix(st.text[c.start:c.end], "*/") {
+			text[c.end-2], text[c.end-1] = ' ', ' '
+		}
+	}
+	return scan(string(text), st.quotes.ansi, st.quotes.noBackslash)
+}
+
+// commentMark is the length of what begins an executable comment, with the version in it.
+func commentMark(text string) int {
+	n := strings.IndexByte(text, '!') + 1
+	for n < len(text) && isDigit(text[n]) {
+		n++
+	}
+	return n
 }
 
 // secret gives the verb phrase of a statement that may carry a password; empty for others.
@@ -73,7 +127,7 @@ func (st *statement) hidesPassword() bool {
 			return true
 		}
 	}
-	return st.is(0, "PREPARE", "EXECUTE")
+	return st.is(0, "PREPARE", "EXECUTE") || len(st.comments) == maxComments // of which there may be more
 }
 
 type shaper struct {
@@ -82,6 +136,8 @@ type shaper struct {
 	args     []string
 	keepArgs bool
 	onlyArgs bool
+	// commented is how many executable comments are added.
+	commented int
 }
 
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
