@@ -190,6 +190,7 @@ func (l *link) step(ctx context.Context, failed error) {
 	if !l.loggedIn && l.session.LoggedIn() && !l.session.Done() {
 		l.noteLogin()
 	}
+	l.compress()
 	l.catchUp(ctx)
 	switch {
 	case l.session.Done():

@@ -22,6 +22,7 @@ const (
 type side struct {
 	conn     net.Conn  // the socket; nil for a server that is not connected to yet
 	secure   *tls.Conn // over it; nil on a plain leg
+	packed   net.Conn  // compressed over either; nil where it is not
 	out      *outlet   // how the server's socket is written to; nil where a write may wait
 	buf      []byte
 	deadline time.Time // of reads; zero when there is none
@@ -37,8 +38,11 @@ type heard struct {
 
 func (h heard) something() bool { return len(h.bytes) > 0 || h.ended }
 
-// stream is what is spoken over: the socket, or TLS over it. Only the link's own goroutine knows.
+// stream is what is spoken over: the socket, TLS over it, or compression over either. Only the link's own goroutine knows.
 func (s *side) stream() net.Conn {
+	if s.packed != nil {
+		return s.packed
+	}
 	if s.secure != nil {
 		return s.secure
 	}
@@ -61,7 +65,7 @@ func (s *side) write(b []byte) error {
 		return nil
 	}
 	var w io.Writer = s.stream()
-	if s.secure == nil && s.out != nil {
+	if s.packed == nil && s.secure == nil && s.out != nil {
 		w = s.out
 	}
 	_, err := w.Write(b)

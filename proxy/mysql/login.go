@@ -12,10 +12,12 @@ import (
 )
 
 // Capabilities that a session does not offer, because it would have to understand more than it does:
-// compression changes the bytes on the wire, query attributes the shape of commands, optional metadata
-// that of replies. TLS is each leg's own affair (tls.go).
-const maskedCaps = gomysql.CLIENT_COMPRESS | gomysql.CLIENT_ZSTD_COMPRESSION_ALGORITHM | gomysql.CLIENT_SSL |
-	gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA
+// query attributes change the shape of commands, optional metadata that of replies. TLS is each leg's own affair (tls.go).
+const maskedCaps = gomysql.CLIENT_SSL | gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA
+
+// compressionCaps are taken apart below the session (compress.go). What is agreed on holds for both legs: clients can ask
+// the server for it (SHOW STATUS LIKE 'Compression').
+const compressionCaps = gomysql.CLIENT_COMPRESS | gomysql.CLIENT_ZSTD_COMPRESSION_ALGORITHM
 
 // mariaExtendedMetadata is the one extended capability of MariaDB that is offered: it adds a string
 // to column definitions, which are passed on whole. Progress reports, bulk execution and cached
@@ -97,8 +99,9 @@ func (s *Session) login(seq byte, payload []byte) error {
 		s.turnAway(erSecureTransportRequired, "HY000", "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
 		return nil
 	}
-	s.compresses = caps&gomysql.CLIENT_COMPRESS != 0
-	b, err := s.handshakeResponse(payload, caps&^maskedCaps)
+	refused := caps & compressionCaps &^ s.caps
+	s.compresses = refused != 0
+	b, err := s.handshakeResponse(payload, caps&^(maskedCaps|refused))
 	if err != nil {
 		return fmt.Errorf("parse handshake response: %w", err)
 	}

@@ -13,8 +13,9 @@
 //
 // The files follow a statement's way.
 //
-//   - Bytes: gather.go cuts them into packets, packet.go reads and writes what is in these, bounds.go says how
-//     much of them is kept, upload.go and row.go pass on what is large as it comes.
+//   - Bytes: compress.go opens what a client and a server compress, below the session, gather.go cuts them
+//     into packets, packet.go reads and writes what is in these, bounds.go says how much of them is kept,
+//     upload.go and row.go pass on what is large as it comes.
 //   - Login: login.go relays the greeting and the authentication, tls.go has either leg begin TLS,
 //     auth.go takes passwords between legs of which only one is safe.
 //   - Commands: settings.go asks what the session's statements are read under, command.go takes the
@@ -99,7 +100,7 @@ type Session struct {
 	cfg   Config
 	phase phase
 	caps  uint32 // as both sides agreed
-	// compresses says that the client asked for compression, which it was not offered. Most go on without;
+	// compresses says that the client asked for compression that it was not offered. Most go on without;
 	// PHP's mysqlnd compresses all the same.
 	compresses bool
 	// What the server's greeting says it is.
