@@ -242,7 +242,7 @@ var executableComment = regexp.MustCompile(`/\*!(\d{5,6})?`)
 func (st *statement) uncommented(s *Session) *statement {
 	text := []byte(st.text)
 	for _, at := range st.comments {
-		comment := st.text[at[0]:at[1]]
+		comment := st.text[at.start:at.end]
 		mark := executableComment.FindString(comment)
 		if mark == "" {
 			return nil
@@ -257,7 +257,7 @@ func (st *statement) uncommented(s *Session) *statement {
 			!s.lexable(content) || unclosed(content, s) {
 			return nil
 		}
-		for _, i := range [][2]int{{at[0], at[0] + len(mark)}, {at[1] - len("*/"), at[1]}} {
+		for _, i := range [][2]int{{at.start, at.start + len(mark)}, {at.end - len("*/"), at.end}} {
 			copy(text[i[0]:i[1]], "           ")
 		}
 	}

@@ -37,8 +37,7 @@ type statement struct {
 	// executable is where the first executable comment begins (/*!, /*M!, and TiDB's /*T!); -1 if
 	// there is none. Whether its content counts depends on who reads it.
 	executable int
-	separated  bool     // a semicolon stands in an executable comment
-	comments   [][2]int // the executable comments, as bytes of the text
+	separated  bool // a semicolon stands in an executable comment
 	// long says that the text has more tokens than maxTokens, which are not kept, and goesOn that there is a
 	// semicolon among those.
 	long, goesOn bool
@@ -174,9 +173,6 @@ func (l *lexer) blockComment() {
 		l.st.separated = l.st.separated || strings.IndexByte(content, ';') >= 0
 	}
 	end := min(l.pos+2+length+2, len(l.st.text))
-	if executable {
-		l.st.comments = append(l.st.comments, [2]int{l.pos, end})
-	}
 	l.pos = end
 }
 
