@@ -181,14 +181,14 @@ func (l *link) step(ctx context.Context, failed error) {
 		l.close()
 		return
 	}
+	if !l.loggedIn && l.session.LoggedIn() && !l.session.Done() {
+		l.noteLogin()
+	}
 	l.send()
 	for l.session.Upgrade() != wire.NoLeg {
 		with, err := l.upgrade(ctx, l.session.Upgrade())
 		l.session.Upgraded(l.proxy.now(), with, err)
 		l.send()
-	}
-	if !l.loggedIn && l.session.LoggedIn() && !l.session.Done() {
-		l.noteLogin()
 	}
 	l.compress()
 	l.catchUp(ctx)

@@ -123,7 +123,7 @@ func (s *shared) getsOwn(ctx context.Context) bool {
 	select {
 	case <-came:
 		return true
-	case <-time.After(probePatience / 4):
+	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ func (c *Cache) CursorsAreRead() bool {
 	return c.read.Load() || c.rewriter.Load().schema.ReadsCursors()
 }
 
-// ReadCursors: see [Cache.CursorsAreRead].
+// ReadCursors notes that a client had the server read a cursor by its name: see [Cache.CursorsAreRead].
 func (c *Cache) ReadCursors() { c.read.Store(true) }
 
 // Plan gives the script of a text, and does not keep text. One that is found costs no allocation.
