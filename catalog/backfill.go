@@ -72,14 +72,14 @@ func (j *job) fill(ctx context.Context, s *subject, rows *int) error {
 	update := fmt.Sprintf("UPDATE %s SET %s WHERE %s IS NULL LIMIT ", s.quoted(), set, rewrite.RowIDColumn)
 	for {
 		// Every batch passes over the rows of those before it. That batches grow keeps the sum linear.
-		r, err := j.conn.Exec(ctx, fmt.Sprint(update, max(j.options.batch, *rows/4)))
+		affected, err := j.conn.Exec(ctx, fmt.Sprint(update, max(j.options.batch, *rows/4)))
 		if err != nil {
 			return err
 		}
-		if r.AffectedRows == 0 {
+		if affected == 0 {
 			return nil
 		}
-		*rows += int(r.AffectedRows)
+		*rows += int(affected)
 		j.progress(s, *rows)
 	}
 }

@@ -112,7 +112,7 @@ func (c *Cache) Close() error { return c.readers.close() }
 // Ping has the server answer over one of the Cache's connections.
 func (c *Cache) Ping(ctx context.Context) error {
 	return c.readers.use(ctx, func(conn *Conn) error {
-		_, err := conn.Query(ctx, "SELECT 1")
+		_, err := conn.Query(ctx, Query{Purpose: "a sign of life", Text: "SELECT 1", Columns: 1})
 		return err
 	})
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/internal/guard"
 )
 
 const (
@@ -68,9 +70,16 @@ func (c *Conn) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}
-	login := func(o ...client.Option) (*client.Conn, error) {
+	login := func(o ...client.Option) (conn *client.Conn, err error) {
 		o = append(o, func(c *client.Conn) error { return c.SetCapability(mysql.CLIENT_MULTI_STATEMENTS) })
-		return client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial, o...)
+		err = guard.Call(library, func() error {
+			conn, err = client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial, o...)
+			return err
+		})
+		if err != nil && socket != nil {
+			_ = socket.Close() // a panic left it open
+		}
+		return conn, err
 	}
 	var conn *client.Conn
 	if secure == nil {
@@ -84,7 +93,11 @@ func (c *Conn) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}
-	if _, err = conn.Execute(sessionSettings); err == nil {
+	err = guard.Call(library, func() error {
+		_, err := conn.Execute(sessionSettings)
+		return err
+	})
+	if err == nil {
 		err = socket.SetDeadline(time.Time{})
 	}
 	if err != nil {
@@ -97,61 +110,171 @@ func (c *Conn) connect(ctx context.Context) error {
 // Target is the server that the connection leads to.
 func (c *Conn) Target() Target { return c.target }
 
-// Query runs a statement that only reads, with args for its placeholders, and gives its whole
-// result. When the server turns out to have closed the connection, it connects anew and asks again.
-// An error of the server's own is a *mysql.MyError.
-func (c *Conn) Query(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
+// A Query is one of isotap's own that only reads, and what its answer must look like: of another answer nothing reaches
+// whoever asked.
+type Query struct {
+	Purpose string // what is asked for, for errors: "the indexes of tables"
+	Text    string
+	Args    []any // for its placeholders
+	Columns int   // of its result
+}
+
+// A row of a result as text, empty for NULL.
+type row = []string
+
+// Query asks, and returns all rows of the answer, each with as many texts as the query has columns; NULL is empty. When the
+// server turns out to have closed the connection, it connects anew and asks again. An error of the server's own is a
+// *mysql.MyError; a [*UnexpectedAnswer] is no answer to the query.
+func (c *Conn) Query(ctx context.Context, q Query) ([][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wasOpen := c.client != nil
-	r, err := c.execute(ctx, text, args...)
-	if err != nil && wasOpen && c.client == nil && ctx.Err() == nil {
-		r, err = c.execute(ctx, text, args...)
+	rows, err := c.query(ctx, q)
+	if c.mayAskAgain(ctx, wasOpen, err) {
+		rows, err = c.query(ctx, q)
 	}
-	return r, err
+	return rows, err
 }
 
-// QueryAll runs a text of several statements that only read, and returns their results. It deals with errors as Query does.
-func (c *Conn) QueryAll(ctx context.Context, text string) (results []*mysql.Result, err error) {
-	run := func(conn *client.Conn) error {
-		results = nil
-		var failed error
-		_, err := conn.ExecuteMultiple(text, func(r *mysql.Result, err error) {
-			results = append(results, r)
-			failed = errors.Join(failed, err)
-		})
-		return errors.Join(failed, err)
-	}
+// QueryAll asks several queries without arguments in one round trip, and returns the rows of each. It is otherwise as Query.
+func (c *Conn) QueryAll(ctx context.Context, queries ...Query) ([][][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wasOpen := c.client != nil
-	err = c.run(ctx, text, run)
-	if err != nil && wasOpen && c.client == nil && ctx.Err() == nil {
-		err = c.run(ctx, text, run)
+	rows, err := c.queryAll(ctx, queries)
+	if c.mayAskAgain(ctx, wasOpen, err) {
+		rows, err = c.queryAll(ctx, queries)
 	}
-	return results, err
+	return rows, err
 }
 
-// Exec runs a statement that changes something. When ctx ends first, the statement is killed.
-func (c *Conn) Exec(ctx context.Context, text string, args ...any) (*mysql.Result, error) {
+// mayAskAgain reports whether a question that was asked on an open connection found it closed.
+func (c *Conn) mayAskAgain(ctx context.Context, wasOpen bool, err error) bool {
+	var unexpected *UnexpectedAnswer
+	return err != nil && wasOpen && c.client == nil && ctx.Err() == nil && !errors.As(err, &unexpected)
+}
+
+// queryOnce is Query for what rests on the session: it does not connect anew.
+func (c *Conn) queryOnce(ctx context.Context, q Query) ([][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.execute(ctx, text, args...)
+	return c.query(ctx, q)
 }
 
-// execute needs c.mu. After an error that is not the server's own, c.client is nil.
-func (c *Conn) execute(ctx context.Context, text string, args ...any) (r *mysql.Result, err error) {
-	err = c.run(ctx, text, func(conn *client.Conn) (err error) {
-		r, err = conn.Execute(text, args...)
+// query needs c.mu, as queryAll does.
+func (c *Conn) query(ctx context.Context, q Query) (rows [][]string, err error) {
+	err = c.run(ctx, q.Text, func(conn *client.Conn) error {
+		r, err := conn.Execute(q.Text, q.Args...)
+		if err != nil {
+			return err
+		}
+		rows, err = q.rows(r)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return rows, nil
 }
 
-// run has the client do what the text says; as execute it needs c.mu, and deals with errors.
+func (c *Conn) queryAll(ctx context.Context, queries []Query) (rows [][][]string, err error) {
+	texts := make([]string, len(queries))
+	for i, q := range queries {
+		texts[i] = q.Text
+	}
+	text := strings.Join(texts, ";")
+	err = c.run(ctx, text, func(conn *client.Conn) error {
+		results, err := executeAll(conn, text)
+		if err != nil {
+			return err
+		}
+		if len(results) != len(queries) {
+			return unexpected(queries[min(len(results), len(queries)-1)].Purpose, "%d results to %d queries", len(results), len(queries))
+		}
+		rows = make([][][]string, len(queries))
+		for i, q := range queries {
+			if rows[i], err = q.rows(results[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// executeAll runs a text of several statements.
+func executeAll(conn *client.Conn, text string) (results []*mysql.Result, err error) {
+	var failed error
+	_, err = conn.ExecuteMultiple(text, func(r *mysql.Result, err error) {
+		results = append(results, r)
+		failed = errors.Join(failed, err)
+	})
+	return results, errors.Join(failed, err)
+}
+
+// rows checks that a result is one of the query's, and returns its rows. They share no memory with it.
+func (q Query) rows(r *mysql.Result) ([][]string, error) {
+	if r == nil || r.Resultset == nil || r.ColumnNumber() != q.Columns {
+		got := 0
+		if r != nil && r.Resultset != nil {
+			got = r.ColumnNumber()
+		}
+		return nil, unexpected(q.Purpose, "%d columns instead of %d", got, q.Columns)
+	}
+	rows := make([][]string, len(r.Values))
+	for i, values := range r.Values {
+		if len(values) != q.Columns {
+			return nil, unexpected(q.Purpose, "a row of %d columns instead of %d", len(values), q.Columns)
+		}
+		rows[i] = make([]string, q.Columns)
+		for j := range values {
+			s, err := r.GetString(i, j)
+			if err != nil {
+				return nil, unexpected(q.Purpose, "a value that cannot be read: %v", err)
+			}
+			rows[i][j] = strings.Clone(s)
+		}
+	}
+	return rows, nil
+}
+
+// An UnexpectedAnswer is an answer to a query of isotap's own that does not look as it must.
+type UnexpectedAnswer struct {
+	Purpose string // of the query
+	Got     string // what the answer has instead
+}
+
+// Error names what was asked for.
+func (u *UnexpectedAnswer) Error() string {
+	return "asked for " + u.Purpose + ", the server answers with " + u.Got
+}
+
+func unexpected(purpose, format string, args ...any) error {
+	return &UnexpectedAnswer{purpose, fmt.Sprintf(format, args...)}
+}
+
+// Exec runs a statement that changes something, and returns how many rows the server says that it affected. When ctx ends
+// first, the statement is killed.
+func (c *Conn) Exec(ctx context.Context, text string, args ...any) (affected uint64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err = c.run(ctx, text, func(conn *client.Conn) error {
+		r, err := conn.Execute(text, args...)
+		if err == nil {
+			affected = r.AffectedRows
+		}
+		return err
+	})
+	return affected, err
+}
+
+// library is whose panics become errors.
+const library = "go-mysql"
+
+// run has the client do what the text says. It needs c.mu. After an error that is not the server's own, c.client is nil.
 func (c *Conn) run(ctx context.Context, text string, do func(*client.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", head(text), err)
@@ -168,7 +291,7 @@ func (c *Conn) run(ctx context.Context, text string, do func(*client.Conn) error
 		_ = conn.SetDeadline(time.Unix(1, 0)) // ends the wait for the reply
 		c.kill(conn.GetConnectionID())
 	})
-	err := do(conn)
+	err := guard.Call(library, func() error { return do(conn) })
 	if !stop() {
 		<-interrupted
 		err = errors.Join(ctx.Err(), err)
@@ -224,10 +347,3 @@ func head(text string) string {
 
 // quote quotes an identifier.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// text gives a value of a result as text; empty for NULL.
-func text(r *mysql.Result, row, column int) (string, error) {
-	s, err := r.GetString(row, column)
-	// GetString's result shares memory with the reply.
-	return strings.Clone(s), err
-}

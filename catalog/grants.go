@@ -20,8 +20,8 @@ type holder struct {
 // columnRights reads who holds rights on single columns, by table.
 func columnRights(ctx context.Context, c *Conn) (map[name][]*holder, error) {
 	rights := map[name][]*holder{}
-	err := each(ctx, c, `SELECT TABLE_SCHEMA, TABLE_NAME, GRANTEE, COLUMN_NAME, PRIVILEGE_TYPE
-		FROM information_schema.COLUMN_PRIVILEGES`, func(r row) {
+	err := each(ctx, c, Query{Purpose: "the rights on columns", Columns: 5, Text: `SELECT TABLE_SCHEMA, TABLE_NAME, GRANTEE, COLUMN_NAME, PRIVILEGE_TYPE
+		FROM information_schema.COLUMN_PRIVILEGES`}, func(r row) {
 		table, grantee, column, privilege := name{r[0], r[1]}, r[2], r[3], r[4]
 		i := slices.IndexFunc(rights[table], func(h *holder) bool { return h.grantee == grantee })
 		if i < 0 {
@@ -41,7 +41,7 @@ func columnRights(ctx context.Context, c *Conn) (map[name][]*holder, error) {
 // seesAllRights says whether the connection's user is shown other users' column rights: the server
 // leaves out what the tables of privileges would not show it.
 func seesAllRights(ctx context.Context, c *Conn) (bool, error) {
-	_, err := c.Query(ctx, "SELECT 1 FROM mysql.columns_priv LIMIT 1")
+	_, err := c.Query(ctx, Query{Purpose: "the table of rights on columns", Text: "SELECT 1 FROM mysql.columns_priv LIMIT 1", Columns: 1})
 	if isServerError(err) {
 		return false, nil
 	}

@@ -145,7 +145,7 @@ func newJob(ctx context.Context, c *Conn, o Options, server Server) (*job, error
 // which may be a slip of the pen.
 func (j *job) noteMissing(ctx context.Context, c *Conn) error {
 	missing := slices.Clone(j.options.Schemas)
-	err := each(ctx, c, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA", func(r row) {
+	err := each(ctx, c, Query{Purpose: "the databases", Text: "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA", Columns: 1}, func(r row) {
 		missing = slices.DeleteFunc(missing, func(s string) bool { return strings.EqualFold(s, r[0]) })
 	})
 	if err != nil {

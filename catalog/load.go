@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -38,22 +36,23 @@ const (
 		FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_COLUMN_NAME IS NOT NULL AND (%s)`
 )
 
-// A part of a reading: the columns that name the table in its condition, and what takes a row of its result.
+// A part of a reading: what its result must look like, the columns that name the table in its condition, and what takes a row of its result.
 type part struct {
-	query, schema, table string
-	add                  func(n name, row row)
+	query         Query
+	schema, table string
+	add           func(n name, row row)
 }
 
 // read asks the server for all tables, or for one.
 func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
 	r := &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{}, lasting: map[name]bool{}}
 	parts := []part{
-		{readTables, "TABLE_SCHEMA", "TABLE_NAME", r.addTable},
-		{readColumns, "TABLE_SCHEMA", "TABLE_NAME", r.addColumn},
-		{readIndexes, "TABLE_SCHEMA", "TABLE_NAME", r.addIndexPart},
-		{readTriggers, "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", r.addTrigger},
-		{readForeignKeys, "CONSTRAINT_SCHEMA", "TABLE_NAME", r.addForeignKey},
-		{readReferenced, "TABLE_SCHEMA", "TABLE_NAME", r.addReferenced},
+		{Query{Purpose: "the tables", Text: readTables, Columns: 4}, "TABLE_SCHEMA", "TABLE_NAME", r.addTable},
+		{Query{Purpose: "the columns of tables", Text: readColumns, Columns: 10}, "TABLE_SCHEMA", "TABLE_NAME", r.addColumn},
+		{Query{Purpose: "the indexes of tables", Text: readIndexes, Columns: 6}, "TABLE_SCHEMA", "TABLE_NAME", r.addIndexPart},
+		{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", r.addTrigger},
+		{Query{Purpose: "the foreign keys of tables", Text: readForeignKeys, Columns: 7}, "CONSTRAINT_SCHEMA", "TABLE_NAME", r.addForeignKey},
+		{Query{Purpose: "the columns of foreign keys", Text: readReferenced, Columns: 4}, "TABLE_SCHEMA", "TABLE_NAME", r.addReferenced},
 	}
 	if err := r.ask(ctx, conn, parts); err != nil {
 		return nil, err
@@ -67,43 +66,35 @@ func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, err
 
 // ask takes the parts. Those of one table come in one round trip: on it hangs how long a statement waits for its table.
 func (r *reading) ask(ctx context.Context, conn *Conn, parts []part) error {
-	var texts []string
-	for _, p := range parts {
-		texts = append(texts, strings.Replace(p.query, "%s", r.where(p), 1))
+	queries := make([]Query, len(parts))
+	for i, p := range parts {
+		queries[i] = p.query
+		queries[i].Text = strings.Replace(p.query.Text, "%s", r.where(p), 1)
 	}
 	if r.only != nil {
-		results, err := conn.QueryAll(ctx, strings.Join(texts, ";"))
+		results, err := conn.QueryAll(ctx, queries...)
 		if err != nil {
 			return err
 		}
-		for i, result := range results {
-			if err := r.add(parts[i], result); err != nil {
-				return err
-			}
+		for i, p := range parts {
+			r.add(p, results[i])
 		}
 		return nil
 	}
-	for i, text := range texts {
-		result, err := conn.Query(ctx, text)
+	for i, p := range parts {
+		rows, err := conn.Query(ctx, queries[i])
 		if err != nil {
 			return err
 		}
-		if err := r.add(parts[i], result); err != nil {
-			return err
-		}
+		r.add(p, rows)
 	}
 	return nil
 }
 
-func (r *reading) add(p part, result *mysql.Result) error {
-	for i := range result.RowNumber() {
-		row, err := readRow(result, i)
-		if err != nil {
-			return err
-		}
+func (r *reading) add(p part, rows []row) {
+	for _, row := range rows {
 		p.add(r.cache.name(row[0], row[1]), row)
 	}
-	return nil
 }
 
 // where gives the condition that selects the tables to be read. MariaDB opens only the table whose names are constants in it.
@@ -117,20 +108,6 @@ func (r *reading) where(p part) string {
 // literal quotes a text under the settings that a [Conn] has.
 func literal(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", "''").Replace(text) + "'"
-}
-
-// A row of a result as text, empty for NULL.
-type row []string
-
-func readRow(result *mysql.Result, i int) (row, error) {
-	cells := make(row, result.ColumnNumber())
-	for j := range cells {
-		var err error
-		if cells[j], err = text(result, i, j); err != nil {
-			return nil, err
-		}
-	}
-	return cells, nil
 }
 
 func (r *reading) addTable(n name, row row) {

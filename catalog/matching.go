@@ -157,18 +157,19 @@ func (m *Matching) hold(ctx context.Context, rows string, g *group, predicates [
 		// The condition has a line of its own: it may end with a comment.
 		fmt.Fprintf(&tests, ", (%s\n) IS TRUE", cmp.Or(predicates[i].Where, "TRUE"))
 	}
-	r, err := m.conn.Exec(ctx, "SELECT "+matchedNumber+", CONCAT(''"+tests.String()+") FROM "+rows+" AS "+first.As)
+	answer, err := m.conn.queryOnce(ctx, Query{Purpose: "the rows that match predicates", Columns: 2,
+		Text: "SELECT " + matchedNumber + ", CONCAT(''" + tests.String() + ") FROM " + rows + " AS " + first.As})
 	if err != nil {
 		return err
 	}
-	for row := range r.RowNumber() {
-		n, err := r.GetInt(row, 0)
-		if err != nil || n < 0 || int(n) >= len(g.places) {
-			return fmt.Errorf("the server numbers a row %d of %d (%w)", n, len(g.places), err)
+	for _, row := range answer {
+		n, err := strconv.Atoi(row[0])
+		if err != nil || n < 0 || n >= len(g.places) {
+			return fmt.Errorf("the server numbers a row %q of %d", row[0], len(g.places))
 		}
-		found, err := r.GetString(row, 1)
-		if err != nil || len(found) != len(together) {
-			return fmt.Errorf("the server says %q of %d conditions (%w)", found, len(together), err)
+		found := row[1]
+		if len(found) != len(together) {
+			return fmt.Errorf("the server says %q of %d conditions", found, len(together))
 		}
 		for j, i := range together {
 			if found[j] == '1' {

@@ -97,21 +97,15 @@ func hasConflictSettings(engine string, variables map[string]string) bool {
 }
 
 func globalVariables(ctx context.Context, c *Conn) (map[string]string, error) {
-	r, err := c.Query(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'sql_mode', 'log_bin', 'binlog_format',
+	rows, err := c.Query(ctx, Query{Purpose: "the global variables", Columns: 2, Text: `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'sql_mode', 'log_bin', 'binlog_format',
 		'max_allowed_packet', 'lower_case_table_names', 'tx_isolation', 'transaction_isolation',
-		'innodb_snapshot_isolation', 'tidb_txn_mode', 'tidb_disable_txn_auto_retry')`)
+		'innodb_snapshot_isolation', 'tidb_txn_mode', 'tidb_disable_txn_auto_retry')`})
 	if err != nil {
 		return nil, err
 	}
 	variables := map[string]string{}
-	for i := range r.RowNumber() {
-		name, err := text(r, i, 0)
-		if err != nil {
-			return nil, err
-		}
-		if variables[name], err = text(r, i, 1); err != nil {
-			return nil, err
-		}
+	for _, r := range rows {
+		variables[r[0]] = r[1]
 	}
 	return variables, nil
 }

@@ -120,19 +120,15 @@ CREATE TRIGGER logged.au AFTER UPDATE ON logged.triggered FOR EACH ROW SET @x = 
 func TestConnConnectsAnewForAQuery(t *testing.T) {
 	c := connect(t)
 	for range 2 {
-		r, err := c.Query(t.Context(), "SELECT CONNECTION_ID()")
+		rows, err := c.Query(t.Context(), Query{Text: "SELECT CONNECTION_ID()", Columns: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := text(r, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := testdb.Open(t, "").Exec("KILL " + id); err != nil {
+		if _, err := testdb.Open(t, "").Exec("KILL " + rows[0][0]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Query(t.Context(), "SELECT ?, ?", 1, "x"); err != nil {
+	if _, err := c.Query(t.Context(), Query{Text: "SELECT ?, ?", Args: []any{1, "x"}, Columns: 2}); err != nil {
 		t.Errorf("after a KILL: %v", err)
 	}
 }

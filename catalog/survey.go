@@ -56,7 +56,8 @@ func (s *subject) instrumented() bool { return s.rowID != nil && s.rowID.preset 
 func survey(ctx context.Context, c *Conn, o Options, ours columns) ([]*subject, error) {
 	var subjects []*subject
 	byName := map[name]*subject{}
-	err := each(ctx, c, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES", func(r row) {
+	err := each(ctx, c, Query{Purpose: "the tables", Columns: 4,
+		Text: "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES"}, func(r row) {
 		if !o.covers(r[0]) {
 			return
 		}
@@ -67,8 +68,8 @@ func survey(ctx context.Context, c *Conn, o Options, ours columns) ([]*subject, 
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, c, `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS
-		WHERE COLUMN_NAME IN ('`+rewrite.RowIDColumn+`', '`+rewrite.WListColumn+`') OR EXTRA LIKE '%on update%'`, func(r row) {
+	err = each(ctx, c, Query{Purpose: "the columns that concern isotap's", Columns: 6, Text: `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS
+		WHERE COLUMN_NAME IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WListColumn + `') OR EXTRA LIKE '%on update%'`}, func(r row) {
 		if s := byName[name{r[0], r[1]}]; s != nil {
 			s.addColumn(r[2], strings.ToLower(r[3]), r[4], r[5], ours)
 		}
@@ -76,8 +77,8 @@ func survey(ctx context.Context, c *Conn, o Options, ours columns) ([]*subject, 
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, c, `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS
-		WHERE EVENT_MANIPULATION = 'UPDATE'`, func(r row) {
+	err = each(ctx, c, Query{Purpose: "the UPDATE triggers of tables", Columns: 2, Text: `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS
+		WHERE EVENT_MANIPULATION = 'UPDATE'`}, func(r row) {
 		if s := byName[name{r[0], r[1]}]; s != nil {
 			s.updateTrigger = true
 		}
@@ -100,18 +101,11 @@ func (s *subject) addColumn(column, kind, extra, preset string, ours columns) {
 	}
 }
 
-// each gives the rows of a query's result to f.
-func each(ctx context.Context, c *Conn, query string, f func(row)) error {
-	result, err := c.Query(ctx, query)
-	if err != nil {
-		return err
-	}
-	for i := range result.RowNumber() {
-		r, err := readRow(result, i)
-		if err != nil {
-			return err
-		}
+// each calls f with the rows of a query's result.
+func each(ctx context.Context, c *Conn, q Query, f func(row)) error {
+	rows, err := c.Query(ctx, q)
+	for _, r := range rows {
 		f(r)
 	}
-	return nil
+	return err
 }

@@ -97,9 +97,13 @@ func (b *builder) family(oid uint32) []uint32 {
 }
 
 // top gives the partitioned table at the top of a partition; nil for what is none. A partition has one
-// parent.
+// parent. Partitions that go round in a circle have no top.
 func (b *builder) top(oid uint32) (top *relation) {
+	steps := 0
 	for parents := b.parents[oid]; len(parents) == 1; parents = b.parents[parents[0]] {
+		if steps++; steps > len(b.parents) {
+			return nil
+		}
 		parent := b.relations[parents[0]]
 		if parent == nil || parent.kind != "p" {
 			break

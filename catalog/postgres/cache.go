@@ -180,7 +180,7 @@ func (c *Cache) readAnew(ctx context.Context) (next *snapshot, err error) {
 	}
 	err = c.conn.transact(ctx, func(t *transaction) (err error) {
 		if len(old.read.unprinted) == 0 {
-			results, err := t.ask(query{text: readFingerprint})
+			results, err := t.ask(query{purpose: "the fingerprint of the catalog", text: readFingerprint, columns: 2, row: true})
 			if err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (c *Cache) readAnew(ctx context.Context) (next *snapshot, err error) {
 
 // readChanges reads what has another print than before.
 func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, error) {
-	results, err := t.ask(query{text: readPrints})
+	results, err := t.ask(askPrints)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 		}
 	}
 	slices.Sort(changed)
-	part, err := t.readScope(query{text: readTouched, args: []string{"{}", "{}", "{}", "{}", numbers(slices.Compact(changed))}}, &what)
+	part, err := t.readScope(query{purpose: "the changed relations", text: readTouched, columns: 1, args: []string{"{}", "{}", "{}", "{}", numbers(slices.Compact(changed))}}, &what)
 	if err != nil {
 		return nil, err
 	}

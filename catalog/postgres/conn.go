@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/guard"
 )
 
 const (
@@ -69,11 +70,34 @@ func cause(err error, password string) string {
 // Target is the server and database that the connection leads to.
 func (c *Conn) Target() catalog.Target { return c.target }
 
-// A query and its arguments as text.
+// A query and its arguments as text, and what its answer must look like.
 type query struct {
-	text string
-	args []string
-	once bool // it will not come again
+	purpose string // what is asked for, for errors: "the indexes of tables"
+	text    string
+	args    []string
+	columns int
+	row     bool // the answer is one row
+	once    bool // it will not come again
+}
+
+// check compares an answer with what was asked for.
+func (q *query) check(r *pgconn.Result) error {
+	if n := len(r.FieldDescriptions); n != q.columns {
+		return q.unexpected("%d columns instead of %d", n, q.columns)
+	}
+	for _, values := range r.Rows {
+		if len(values) != q.columns {
+			return q.unexpected("a row of %d columns instead of %d", len(values), q.columns)
+		}
+	}
+	if q.row && len(r.Rows) != 1 {
+		return q.unexpected("%d rows instead of one", len(r.Rows))
+	}
+	return nil
+}
+
+func (q *query) unexpected(format string, args ...any) error {
+	return &catalog.UnexpectedAnswer{Purpose: q.purpose, Got: fmt.Sprintf(format, args...)}
 }
 
 // A row of a result as text, empty for NULL.
@@ -87,8 +111,8 @@ func (r row) oid(i int) uint32 {
 // begin begins a transaction that sees one state of the catalog. It waits neither long nor for anybody's
 // lock, names are the system's whatever the login's settings say, and a query is planned once, whatever it is asked with.
 var begin = []query{
-	{text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
-	{text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
+	{purpose: "a transaction", text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
+	{purpose: "settings for a transaction", columns: 5, row: true, text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
 		"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), pg_catalog.set_config('jit', 'off', true), " +
 		"pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)"},
 }
@@ -118,7 +142,8 @@ func (c *Conn) transact(ctx context.Context, work func(*transaction) error) erro
 	for {
 		err := c.try(ctx, work)
 		keepsNone := c.losesPrepared(err)
-		if err == nil || !(again || keepsNone) || c.pg != nil || ctx.Err() != nil {
+		var unexpected *catalog.UnexpectedAnswer
+		if err == nil || !(again || keepsNone) || errors.As(err, &unexpected) || c.pg != nil || ctx.Err() != nil {
 			return err
 		}
 		again = false
@@ -174,16 +199,39 @@ func (t *transaction) ask(queries ...query) ([][]row, error) {
 
 // last is ask with the transaction's end.
 func (t *transaction) last(queries ...query) ([][]row, error) {
-	rows, err := t.ask(append(slices.Clip(queries), query{text: "COMMIT"})...)
+	rows, err := t.ask(append(slices.Clip(queries), query{purpose: "a transaction's end", text: "COMMIT"})...)
 	if err != nil {
 		return nil, err
 	}
 	return rows[:len(queries)], nil
 }
 
-// exchange sends queries at once. Those that come again are prepared: the server takes longer to plan them than to answer.
-// It needs c.mu.
-func (c *Conn) exchange(ctx context.Context, queries []query) ([]*pgconn.Result, error) {
+// library is whose panics become errors.
+const library = "pgx"
+
+// exchange sends queries at once, and returns an answer to each that looks as it must. It needs c.mu.
+func (c *Conn) exchange(ctx context.Context, queries []query) (results []*pgconn.Result, err error) {
+	err = guard.Call(library, func() error {
+		results, err = c.pipeline(ctx, queries)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n := len(results); n != len(queries) {
+		return nil, queries[min(n, len(queries)-1)].unexpected("%d results to %d queries", n, len(queries))
+	}
+	for i := range queries {
+		if err := queries[i].check(results[i]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// pipeline sends queries at once, and returns what comes back. Those that come again are prepared: the server takes longer to plan
+// them than to answer. It needs c.mu.
+func (c *Conn) pipeline(ctx context.Context, queries []query) ([]*pgconn.Result, error) {
 	p := c.pg.StartPipeline(ctx)
 	var results []*pgconn.Result
 	for _, q := range queries {
@@ -239,7 +287,11 @@ func (c *Conn) connect(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	pg, err := pgconn.ConnectConfig(ctx, c.config)
+	var pg *pgconn.PgConn
+	err := guard.Call(library, func() (err error) {
+		pg, err = pgconn.ConnectConfig(ctx, c.config)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, reason(err))
 	}
@@ -286,7 +338,7 @@ func (c *Conn) close() {
 	c.leave.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = c.pg.Close(ctx) // it is of no more use
+	_ = guard.Call(library, func() error { return c.pg.Close(ctx) }) // it is of no more use
 	c.pg, c.leave = nil, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -130,7 +131,11 @@ func (c *Conn) write(ctx context.Context, statements []string) error {
 		return err
 	}
 	text := "BEGIN; SET LOCAL lock_timeout = '" + lockTimeout + "'; SET LOCAL statement_timeout = 0; " + strings.Join(statements, "; ") + "; COMMIT"
-	if _, err := c.pg.Exec(ctx, text).ReadAll(); err != nil {
+	err := guard.Call(library, func() error {
+		_, err := c.pg.Exec(ctx, text).ReadAll()
+		return err
+	})
+	if err != nil {
 		c.close()
 		return fmt.Errorf("changing tables of %s: %w", c.target, err)
 	}

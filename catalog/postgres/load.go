@@ -97,7 +97,7 @@ type scope struct {
 func readAll(ctx context.Context, c *Conn, roles []string) (r *reading, err error) {
 	err = c.transact(ctx, func(t *transaction) error {
 		queries := scope{all: true, roles: roles}.queries()
-		results, err := t.last(append(queries, query{text: readPrints})...)
+		results, err := t.last(append(queries, askPrints)...)
 		if err != nil {
 			return err
 		}
@@ -111,26 +111,38 @@ func readAll(ctx context.Context, c *Conn, roles []string) (r *reading, err erro
 // queries are those that [readingOf] makes a reading of.
 func (s scope) queries() []query {
 	oids := numbers(s.relations)
-	of := func(text, condition string, args ...string) query {
+	of := func(q query, condition string, args ...string) query {
 		if s.all || s.allFunctions && condition == someFunctions {
-			return query{text: strings.Replace(text, "%s", "true", 1)}
+			q.text = strings.Replace(q.text, "%s", "true", 1)
+			return q
 		}
-		return query{text: strings.Replace(text, "%s", condition, 1), args: args}
+		q.text, q.args = strings.Replace(q.text, "%s", condition, 1), args
+		return q
 	}
-	queries := []query{of(readRelations, some, oids)}
+	queries := []query{of(query{purpose: "the tables", text: readRelations, columns: 10}, some, oids)}
 	for _, p := range parts {
 		queries = append(queries, of(p.query, some, oids))
 	}
-	references := of(readReferences, "("+someReferring+" OR "+someReferred+")", oids)
-	return append(queries, of(readParents, someParents, oids), of(readActions, someReferred, oids), references, s.rights(), of(readFunctions, someFunctions, array(s.functions)))
+	return append(queries,
+		of(query{purpose: "what tables inherit from", text: readParents, columns: 2}, someParents, oids),
+		of(query{purpose: "what foreign keys do", text: readActions, columns: 4}, someReferred, oids),
+		of(query{purpose: "the foreign keys of tables", text: readReferences, columns: 2}, "("+someReferring+" OR "+someReferred+")", oids),
+		s.rights(),
+		of(query{purpose: "the functions", text: readFunctions, columns: 2}, someFunctions, array(s.functions)))
 }
+
+// askPrints asks what [printsOf] reads.
+var askPrints = query{purpose: "the prints of relations", text: readPrints, columns: 3}
 
 // rights is the query about what the roles may do.
 func (s scope) rights() query {
+	q := query{purpose: "the rights of roles", columns: 3}
 	if s.all || s.allRights {
-		return query{text: strings.Replace(readRights, "%s", "true", 1), args: []string{array(s.roles)}}
+		q.text, q.args = strings.Replace(readRights, "%s", "true", 1), []string{array(s.roles)}
+		return q
 	}
-	return query{text: strings.Replace(readRights, "%s", someRights, 1), args: []string{array(s.roles), numbers(s.relations)}}
+	q.text, q.args = strings.Replace(readRights, "%s", someRights, 1), []string{array(s.roles), numbers(s.relations)}
+	return q
 }
 
 // numbers gives oids as an array's literal.
@@ -144,14 +156,14 @@ func numbers(oids []uint32) string {
 
 // parts are the queries about what belongs to a relation, and what becomes of their rows.
 var parts = []struct {
-	query string
+	query query
 	add   func(*relation, row)
 }{
-	{readColumns, addColumn},
-	{readIndexes, addIndexPart},
-	{readTriggers, addTrigger},
-	{readRules, func(r *relation, _ row) { r.table.Rules = true }},
-	{readViews, addView},
+	{query{purpose: "the columns of tables", text: readColumns, columns: 13}, addColumn},
+	{query{purpose: "the indexes of tables", text: readIndexes, columns: 8}, addIndexPart},
+	{query{purpose: "the triggers of tables", text: readTriggers, columns: 3}, addTrigger},
+	{query{purpose: "the rules of tables", text: readRules, columns: 1}, func(r *relation, _ row) { r.table.Rules = true }},
+	{query{purpose: "the views' queries", text: readViews, columns: 2}, addView},
 }
 
 func readingOf(results [][]row, roles []string) *reading {

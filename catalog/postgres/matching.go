@@ -23,8 +23,8 @@ func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, ima
 	rows := array(images)
 	var queries []query
 	for _, p := range predicates {
-		queries = append(queries, query{text: readLiterals, args: []string{cmp.Or(p.Settings.TimeZone, "UTC"), cmp.Or(p.Settings.DateStyle, "ISO, MDY"), cmp.Or(p.Settings.IntervalStyle, "postgres")}},
-			query{text: fmt.Sprintf(matchingRows, p.Of, p.As, cmp.Or(p.Where, "TRUE")), args: []string{rows}, once: true})
+		queries = append(queries, query{purpose: "settings for literals", columns: 3, row: true, text: readLiterals, args: []string{cmp.Or(p.Settings.TimeZone, "UTC"), cmp.Or(p.Settings.DateStyle, "ISO, MDY"), cmp.Or(p.Settings.IntervalStyle, "postgres")}},
+			query{purpose: "the rows that match a predicate", columns: 1, text: fmt.Sprintf(matchingRows, p.Of, p.As, cmp.Or(p.Where, "TRUE")), args: []string{rows}, once: true})
 	}
 	results, err := c.read(ctx, queries...)
 	if err != nil {

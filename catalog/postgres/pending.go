@@ -204,7 +204,7 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 	var part *reading
 	err := c.conn.transact(ctx, func(t *transaction) (err error) {
 		args := []string{array(schemas), array(tables), array(anywhere), array(whole), numbers(before)}
-		part, err = t.readScope(query{text: readTouched, args: args}, &what)
+		part, err = t.readScope(query{purpose: "the changed relations", text: readTouched, columns: 1, args: args}, &what)
 		return err
 	})
 	if err != nil {
@@ -220,7 +220,7 @@ const byIndexes = "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true),
 
 // readScope reads what belongs to the relations that a query gives, which become those of the scope.
 func (t *transaction) readScope(relations query, s *scope) (*reading, error) {
-	results, err := t.ask(query{text: byIndexes}, relations)
+	results, err := t.ask(query{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, relations)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,9 @@ func rightsOf(roles []string, rows []row) map[string]rights {
 		of[role] = rights{}
 	}
 	for _, r := range rows {
-		of[r[0]][r.oid(1)] = r[2] == "t"
+		if theirs := of[r[0]]; theirs != nil { // else nobody asked about the role
+			theirs[r.oid(1)] = r[2] == "t"
+		}
 	}
 	return of
 }

@@ -44,7 +44,7 @@ const askFacts = `SELECT current_setting('server_version'), current_setting('ser
 
 // ServerFacts asks the server who it is.
 func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
-	results, err := c.read(ctx, query{text: askFacts})
+	results, err := c.read(ctx, query{purpose: "the server's settings", text: askFacts, columns: 7, row: true})
 	if err != nil {
 		return Server{}, fmt.Errorf("asking the server for its settings: %w", err)
 	}
@@ -75,7 +75,7 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 
 // recent asks which of the last transactions still run.
 func recent(ctx context.Context, c *Conn) (history.Recent, error) {
-	results, err := c.read(ctx, query{text: fmt.Sprintf(`WITH s AS (SELECT txid_current_snapshot() AS s),
+	results, err := c.read(ctx, query{purpose: "the running transactions", columns: 3, row: true, text: fmt.Sprintf(`WITH s AS (SELECT txid_current_snapshot() AS s),
 	r AS (SELECT txid_snapshot_xmax(s) AS till, GREATEST(txid_snapshot_xmin(s), txid_snapshot_xmax(s) - %d) AS since FROM s)
 	SELECT since, till, (SELECT string_agg(x::text, ',' ORDER BY x) FROM generate_series(since, till - 1) AS x WHERE txid_status(x) = 'in progress') FROM r`, maxRecent)})
 	if err != nil {
@@ -95,7 +95,7 @@ func recent(ctx context.Context, c *Conn) (history.Recent, error) {
 
 // systemIdentifier asks for what tells one server's data from another's; 0 where the login may not ask.
 func systemIdentifier(ctx context.Context, c *Conn) (uint64, error) {
-	results, err := c.read(ctx, query{text: "SELECT system_identifier FROM pg_control_system()"})
+	results, err := c.read(ctx, query{purpose: "the system identifier", columns: 1, row: true, text: "SELECT system_identifier FROM pg_control_system()"})
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused) && refused.Code == insufficientPrivilege:

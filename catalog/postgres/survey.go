@@ -99,23 +99,24 @@ const (
 // survey looks at the relations of the schemas, or of all, that inherit from no other.
 func survey(ctx context.Context, c *Conn, schemas []string) ([]*subject, error) {
 	parts := []struct {
-		query string
+		query query
 		add   func(*subject, row)
 	}{
-		{surveyColumns, (*subject).addColumn},
-		{surveyRights, func(s *subject, r row) {
+		{query{purpose: "isotap's columns", text: surveyColumns, columns: 4}, (*subject).addColumn},
+		{query{purpose: "the rights on columns", text: surveyRights, columns: 4}, func(s *subject, r row) {
 			s.holders = append(s.holders, &holder{role: r[1], reads: r[2] == "t", updates: r[3] == "t"})
 		}},
-		{surveyObstacles, func(s *subject, r row) { s.note(r[1]) }},
-		{surveyTriggers, func(s *subject, r row) { s.note(triggerObstacle(r)) }},
-		{surveyFunctions, func(s *subject, r row) {
+		{query{purpose: "what keeps columns from tables", text: surveyObstacles, columns: 2}, func(s *subject, r row) { s.note(r[1]) }},
+		{query{purpose: "the triggers of tables", text: surveyTriggers, columns: 7}, func(s *subject, r row) { s.note(triggerObstacle(r)) }},
+		{query{purpose: "the functions that name tables", text: surveyFunctions, columns: 2}, func(s *subject, r row) {
 			s.note(fmt.Sprintf("the function %s names it, and takes all columns of something (*)", r[1]))
 		}},
 	}
 	args := []string{array(schemas)}
-	queries := []query{{text: surveyTables, args: args}}
+	queries := []query{{purpose: "the tables", text: surveyTables, columns: 4, args: args}}
 	for _, p := range parts {
-		queries = append(queries, query{text: p.query, args: args})
+		p.query.args = args
+		queries = append(queries, p.query)
 	}
 	results, err := c.read(ctx, queries...)
 	if err != nil {

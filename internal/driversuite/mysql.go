@@ -55,12 +55,11 @@ func (h *mysqlHost) offerTLS(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	r, err := conn.Exec(ctx, "SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+	rows, err := conn.Query(ctx, catalog.Query{Purpose: "its cipher", Text: "SHOW SESSION STATUS LIKE 'Ssl_cipher'", Columns: 2})
 	if err != nil {
 		return fmt.Errorf("ask the server for its cipher: %w", err)
 	}
-	cipher, err := r.GetString(0, 1)
-	if err != nil || cipher == "" {
+	if len(rows) == 0 || rows[0][1] == "" {
 		return nil
 	}
 	h.at = encrypted

@@ -10,19 +10,20 @@ import (
 	"github.com/isotap/isotap/catalog"
 )
 
-const (
+// Their one argument is the database.
+var (
 	// Tables of information_schema are not joined: MariaDB compares every row with every row.
-	mysqlTables  = `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`
-	mysqlColumns = `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
-		WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`
-	mysqlKeys = `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
-		WHERE TABLE_SCHEMA = ? AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
-	mysqlReferences = `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
-		WHERE TABLE_SCHEMA = ? AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`
-	mysqlRules    = `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`
-	mysqlTriggers = `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
-		WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME`
-	mysqlViews = `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`
+	mysqlTables  = catalog.Query{Purpose: "the base tables", Columns: 1, Text: `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`}
+	mysqlColumns = catalog.Query{Purpose: "the columns of tables", Columns: 5, Text: `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`}
+	mysqlKeys = catalog.Query{Purpose: "the unique keys of tables", Columns: 4, Text: `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
+		WHERE TABLE_SCHEMA = ? AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`}
+	mysqlReferences = catalog.Query{Purpose: "the columns of foreign keys", Columns: 5, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+		WHERE TABLE_SCHEMA = ? AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`}
+	mysqlRules    = catalog.Query{Purpose: "the rules of foreign keys", Columns: 4, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`}
+	mysqlTriggers = catalog.Query{Purpose: "the triggers of tables", Columns: 4, Text: `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
+		WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME`}
+	mysqlViews = catalog.Query{Purpose: "the views", Columns: 2, Text: `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`}
 )
 
 // A mysqlReading reads a database's definitions.
@@ -51,25 +52,10 @@ func readMySQL(ctx context.Context, target catalog.Target) ([]Table, error) {
 	return r.done(), nil
 }
 
-// rows asks for rows as text.
-func (r *mysqlReading) rows(ctx context.Context, query string) ([][]string, error) {
-	result, err := r.conn.Query(ctx, query, r.database)
-	if err != nil {
-		return nil, err
-	}
-	defer result.Close()
-	rows := make([][]string, len(result.Values))
-	for i, values := range result.Values {
-		rows[i] = make([]string, len(values))
-		for j := range values {
-			text, err := result.GetString(i, j)
-			if err != nil {
-				return nil, err
-			}
-			rows[i][j] = strings.Clone(text) // it shares memory with the reply
-		}
-	}
-	return rows, nil
+// rows asks about the database.
+func (r *mysqlReading) rows(ctx context.Context, q catalog.Query) ([][]string, error) {
+	q.Args = []any{r.database}
+	return r.conn.Query(ctx, q)
 }
 
 func (r *mysqlReading) columns(ctx context.Context) error {

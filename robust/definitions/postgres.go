@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/guard"
 )
 
 // The columns attgenerated, conparentid and indnkeyatts are not there before PostgreSQL 12 and 11.
@@ -73,7 +74,15 @@ type postgresReading struct {
 	conn *pgx.Conn
 }
 
-func readPostgres(ctx context.Context, target catalog.Target, views Views) ([]Table, error) {
+func readPostgres(ctx context.Context, target catalog.Target, views Views) (tables []Table, err error) {
+	err = guard.Call("pgx", func() error {
+		tables, err = readTables(ctx, target, views)
+		return err
+	})
+	return tables, err
+}
+
+func readTables(ctx context.Context, target catalog.Target, views Views) ([]Table, error) {
 	config, err := pgx.ParseConfig(target.URL())
 	if err != nil {
 		return nil, fmt.Errorf("the address: %w", err)
