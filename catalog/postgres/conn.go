@@ -259,10 +259,14 @@ func (c *Conn) pipeline(ctx context.Context, queries []query) ([]*pgconn.Result,
 		}
 		switch got := got.(type) {
 		case *pgconn.ResultReader:
+			columns := slices.Clone(got.FieldDescriptions()) // the result has them only with rows
 			r := got.Read()
+			r.FieldDescriptions = columns
 			results, err = append(results, r), r.Err
 		case *pgconn.PipelineSync:
 			return results, p.Close()
+		case nil: // the library expects no more, and the transaction's end was not among what came
+			err = errors.New("the server's answers end too early")
 		}
 	}
 	return nil, errors.Join(err, p.Close())

@@ -23,7 +23,7 @@ CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`
 	for name, lie := range lies.PostgresLies {
 		t.Run(name, func(t *testing.T) {
 			database, db := newDatabase(t, script)
-			uses := uses(database, func(i int) error { _, err := db.Exec(fmt.Sprintf("CREATE TABLE t%d (id int)", i)); return err })
+			uses := uses(database, func(i int) error { _, err := db.Exec(fmt.Sprintf("ALTER TABLE child SET (fillfactor = %d)", 10+i%90)); return err })
 			for what, use := range uses {
 				for at := 1; lieAt(t, what, at, lie, use); at++ {
 				}
@@ -43,7 +43,7 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 			return errors.Join(do(ctx, conn), conn.Close())
 		}
 	}
-	tables := 0
+	changes := 0
 	return map[string]func(context.Context, catalog.Target) error{
 		"facts": withConn(func(ctx context.Context, conn *Conn) error { _, err := ServerFacts(ctx, conn); return err }),
 		"ping":  withConn(func(ctx context.Context, conn *Conn) error { return conn.Ping(ctx) }),
@@ -57,8 +57,8 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 				return err
 			}
 			cache.Reads("postgres", &rewrite.Table{OID: 1})
-			tables++
-			err = errors.Join(cache.Reload(ctx), change(tables), cache.Reload(ctx))
+			changes++
+			err = errors.Join(cache.Reload(ctx), change(changes), cache.Reload(ctx))
 			cache.Touch([]rewrite.SchemaChange{{Made: []rewrite.TableName{{Schema: "public", Table: "child"}}}})
 			cache.Table("public", "child")
 			return errors.Join(err, cache.failure, cache.Close())
@@ -106,7 +106,7 @@ func unpanicked(do func() error) (err error) {
 // TestUnexpectedAnswerNamesTheQuery tells a lie by the query's purpose, and drops the connection.
 func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 	moon := query{purpose: "the phases of the moon", text: "SELECT 1, 2", columns: 2, row: true}
-	for _, lie := range []string{"a column less", "rows of a column less", "no result", "no rows"} {
+	for _, lie := range []string{"a column less", "rows of a column less", "no rows"} {
 		t.Run(lie, func(t *testing.T) {
 			to := target(t)
 			// The transaction's beginning has two answers.
@@ -120,7 +120,7 @@ func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 			if u := (*catalog.UnexpectedAnswer)(nil); !errors.As(err, &u) {
 				t.Fatalf("error %v", err)
 			}
-			if lie != "no result" && !strings.Contains(err.Error(), moon.purpose) {
+			if !strings.Contains(err.Error(), moon.purpose) {
 				t.Errorf("error %v does not say what was asked for", err)
 			}
 			if conn.pg != nil {
