@@ -23,7 +23,10 @@ CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`
 	for name, lie := range lies.PostgresLies {
 		t.Run(name, func(t *testing.T) {
 			database, db := newDatabase(t, script)
-			uses := uses(database, func(i int) error { _, err := db.Exec(fmt.Sprintf("ALTER TABLE child SET (fillfactor = %d)", 10+i%90)); return err })
+			uses := uses(database, func(i int) error {
+				_, err := db.Exec(fmt.Sprintf("ALTER TABLE child SET (fillfactor = %d)", 10+i%90))
+				return err
+			})
 			for what, use := range uses {
 				for at := 1; lieAt(t, what, at, lie, use); at++ {
 				}

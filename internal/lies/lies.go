@@ -36,7 +36,7 @@ func (r *Relay) Lied() (question string, lied bool) {
 	return r.asked, r.answers >= r.at
 }
 
-// start listens until the test ends. Serve ends when one of its connections does.
+// start listens until the test ends, which ends the connections. Serve ends when one of its two does.
 func start(t testing.TB, server string, at int, serve func(r *Relay, client, server net.Conn)) *Relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,6 +45,7 @@ func start(t testing.TB, server string, at int, serve func(r *Relay, client, ser
 	}
 	r := &Relay{Addr: l.Addr().String(), at: at}
 	var connections sync.WaitGroup
+	ended := make(chan struct{})
 	connections.Go(func() {
 		for {
 			client, err := l.Accept()
@@ -58,12 +59,23 @@ func start(t testing.TB, server string, at int, serve func(r *Relay, client, ser
 					return
 				}
 				defer to.Close()
+				served := make(chan struct{})
+				connections.Go(func() {
+					select {
+					case <-ended: // somebody left a connection open
+						client.Close()
+						to.Close()
+					case <-served:
+					}
+				})
+				defer close(served)
 				serve(r, client, to)
 			})
 		}
 	})
 	t.Cleanup(func() {
 		l.Close()
+		close(ended)
 		connections.Wait()
 	})
 	return r
