@@ -76,6 +76,7 @@ func TestRecordingHaltsAndGoesOnWithTheDisk(t *testing.T) {
 				core, logs := observer.New(zap.WarnLevel)
 				w := create(t, disk.dir, Options{Durability: durability, WhenFull: whenFull, MinFree: minFree, Logger: zap.New(core)})
 				record(t, w, plainTxn(w.Run(), 1, 1))
+				flush(t, w)    // else it may be what the disk does not take first
 				disk.leave(30) // less than minFree, more than half of it
 				eventually(t, "a disk with little room is noticed", func() bool { return errors.Is(w.Err(), ErrDiskFull) && errors.Is(w.Err(), ErrHalted) })
 				// What is under way is recorded still if it may not pass.
