@@ -33,6 +33,7 @@ type batch struct {
 	gaps        uint32 // likewise
 	counted     totals // written
 
+	since   time.Time // when the first that is in it was queued
 	entries []entry
 	done    int    // how many of them are written
 	arena   []byte // the keys and values of entries

@@ -336,7 +336,7 @@ func TestRandomDamageIsNeverSilent(t *testing.T) {
 	}
 }
 
-var damages = flag.Int("damages", 60, "how often a recording is damaged")
+var damages = flag.Int("damages", 20, "how often a recording is damaged")
 
 // TestOneBitInALogCostsFewTransactions is the case that Badger answers with a shorter recording: it ends a log at the
 // first entry whose checksum does not fit.

@@ -16,6 +16,7 @@ type item struct {
 	definition *history.Definition
 	flushed    chan<- error // gets one answer once everything before the item is durable
 	size       int64
+	queued     time.Time // when it was given; put notes it
 }
 
 // A queue hands items from many goroutines to one, in order, and bounds the memory that they take.
@@ -41,6 +42,9 @@ func newQueue(limit int64) *queue {
 // is empty.
 func (q *queue) put(ctx context.Context, it item) error {
 	var since time.Time
+	if it.queued.IsZero() {
+		it.queued = time.Now()
+	}
 	for {
 		q.mu.Lock()
 		if !since.IsZero() {

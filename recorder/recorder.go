@@ -73,7 +73,7 @@ func (diskFull) Is(target error) bool { return target == syscall.ENOSPC }
 type Durability uint8
 
 const (
-	// Relaxed bounds the loss to Options.SyncEvery.
+	// Relaxed bounds the loss to Options.SyncEvery, or one sync of the disk where that takes longer.
 	Relaxed Durability = iota
 	// Commit: [Writer.Txn] returns for a committed transaction only once it is on disk, so that the
 	// proxy may acknowledge the COMMIT.
@@ -106,14 +106,15 @@ const (
 	DefaultMinFree    = 256 << 20
 )
 
-// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed: what is left of
-// SyncEvery is for the proxy, which learns what a statement wrote when its client goes on or falls quiet.
+// RelaxedLoss, and one sync of the disk ([Stats].Longest), is the age of the oldest acknowledged transaction that a killed proxy may lose
+// with durability relaxed. SyncEvery is part of it; the rest is for the proxy, which learns what a statement wrote when its client goes on
+// or falls quiet, by a query. What ends while a batch is synced waits for that.
 const RelaxedLoss = 200 * time.Millisecond
 
 // Options of a Writer. The zero value of a field means its default.
 type Options struct {
 	Durability Durability
-	// SyncEvery is how long a transaction may wait in memory before it is written and synced: the
+	// SyncEvery is how long a transaction may wait in queue and memory before it is written and synced: the
 	// most that a crash loses in durability relaxed, besides the time that the disk takes.
 	SyncEvery time.Duration
 	// QueueBytes bounds the memory, as estimated, of what waits to be written. Callers of a full

@@ -388,6 +388,20 @@ func TestTransactionsOfAnySizeAreRecorded(t *testing.T) {
 	}
 }
 
+// TestSyncEveryCountsFromTheQueue gives the Writer something that waited there as long as it may, as behind a long sync.
+func TestSyncEveryCountsFromTheQueue(t *testing.T) {
+	w := create(t, t.TempDir(), Options{SyncEvery: time.Hour})
+	defer closed(t, w)
+	err := w.queue.put(t.Context(), item{session: &history.Session{ID: 1}, size: 1, queued: time.Now().Add(-time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what has waited is written at once", func() bool { return w.Stats().Syncs > 0 })
+	if s := w.Stats(); s.Longest <= 0 || s.Syncing <= 0 {
+		t.Errorf("syncs took %v, the longest %v", s.Syncing, s.Longest)
+	}
+}
+
 func TestManySmallValuesAreRecorded(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{SyncEvery: time.Hour})

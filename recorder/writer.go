@@ -35,6 +35,8 @@ type Writer struct {
 
 	txns, stmts, bytes, syncs, lost atomic.Uint64
 	lastSync                        atomic.Int64 // Unix time in nanoseconds; 0: none yet
+	syncBegan                       atomic.Int64 // likewise, of the one under way; 0: none is
+	syncTime, longestSync           atomic.Int64 // nanoseconds
 
 	done      chan struct{} // closed when the writing goroutine has ended
 	err       atomic.Pointer[error]
@@ -49,6 +51,8 @@ type Stats struct {
 	Bytes   uint64        // of all keys and values, before Badger's own overhead
 	Syncs   uint64        // batches written and synced
 	Synced  time.Time     // when the last of them was; zero before the first
+	Syncing time.Duration // the time that they took, in sum
+	Longest time.Duration // the time that the longest took, or the one under way has taken, if that is more
 	Waiting int           // transactions and sessions that wait to be encoded now
 	Queued  int64         // bytes, as estimated, that they take
 	Stalls  uint64        // calls that found the queue full
@@ -275,6 +279,10 @@ func (w *Writer) Err() error {
 // Stats gives the Writer's counters.
 func (w *Writer) Stats() Stats {
 	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(), Lost: w.lost.Load()}
+	s.Syncing, s.Longest = time.Duration(w.syncTime.Load()), time.Duration(w.longestSync.Load())
+	if began := w.syncBegan.Load(); began != 0 {
+		s.Longest = max(s.Longest, time.Since(time.Unix(0, began)))
+	}
 	if at := w.lastSync.Load(); at != 0 {
 		s.Synced = time.Unix(0, at)
 	}
@@ -334,6 +342,7 @@ func (w *Writer) write() {
 	defer look.Stop()
 	var items []item
 	var waiting []chan<- error
+	var lingers time.Time // the age of the batch that linger is set for
 	for {
 		due := false
 		select {
@@ -343,7 +352,6 @@ func (w *Writer) write() {
 		case <-look.C:
 			w.lookAtDisk()
 		}
-		empty := w.batch.empty()
 		var stopped bool
 		items, stopped = w.queue.take(items)
 		for i := range items {
@@ -355,8 +363,10 @@ func (w *Writer) write() {
 		if due || stopped || len(waiting) > 0 {
 			err = w.commit()
 			linger.Stop()
-		} else if empty && !w.batch.empty() {
-			linger.Reset(w.opts.SyncEvery)
+		} else if !w.batch.empty() && !w.batch.since.Equal(lingers) {
+			// From when it was queued: it may have waited for the sync of an earlier batch.
+			lingers = w.batch.since
+			linger.Reset(w.opts.SyncEvery - time.Since(lingers))
 		}
 		waiting = answer(waiting, err)
 		if stopped {
@@ -400,6 +410,9 @@ func (w *Writer) addOne(it *item) {
 	if w.halt.err != nil && w.leave(it) {
 		return
 	}
+	if w.batch.empty() {
+		w.batch.since = it.queued
+	}
 	switch {
 	case it.txn != nil:
 		w.batch.txn(it.txn)
@@ -423,11 +436,18 @@ func (w *Writer) commit() error {
 	if w.batch.empty() {
 		return nil
 	}
-	if err := w.batch.commit(w.opts.commitFree()); err != nil {
+	began := time.Now()
+	w.syncBegan.Store(began.UnixNano())
+	err := w.batch.commit(w.opts.commitFree())
+	took := time.Since(began)
+	w.longestSync.Store(max(w.longestSync.Load(), int64(took)))
+	w.syncBegan.Store(0)
+	if err != nil {
 		return w.stop(err)
 	}
 	w.syncs.Add(1)
-	w.lastSync.Store(time.Now().UnixNano())
+	w.syncTime.Add(int64(took))
+	w.lastSync.Store(began.Add(took).UnixNano())
 	return nil
 }
 

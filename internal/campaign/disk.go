@@ -43,6 +43,8 @@ type disks struct {
 	image string // the file that it is in
 	harms [diskHarms]int
 
+	synced time.Duration // the round's longest sync before something happens
+
 	mu      sync.Mutex
 	refused int // statements that were refused in words
 }
@@ -112,9 +114,11 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 	d.harms[h]++
 	recording, log := filepath.Join(d.mount, "recording"), filepath.Join(d.dir, "proxy.log")
 	args := []string{"--upstream", d.family.upstream(d.site.Addr()), "--recording", recording, "--durability", d.durability.String(), "--admin", "127.0.0.1:0"}
+	whenFull := recorder.Refuse
 	if pass {
-		args = append(args, "--when-full", "pass")
+		whenFull = recorder.Pass
 	}
+	args = append(args, "--when-full", whenFull.String()) // the default goes by the durability
 	p, err := startProxy(ctx, d.isotap, log, args...)
 	if err != nil {
 		return err
@@ -140,10 +144,10 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 	}
 	sure := func(at time.Time) bool {
 		switch {
+		case d.durability == recorder.Relaxed && (h == diskFails || pass && h == diskFull):
+			return began.Sub(at) > recorder.RelaxedLoss+d.synced+d.slack // later ones may have met the disk as it was then
 		case at.After(began):
 			return !pass || h == diskStill
-		case h == diskFails && d.durability == recorder.Relaxed:
-			return began.Sub(at) > recorder.DefaultSyncEvery+d.slack
 		}
 		return true
 	}
@@ -178,8 +182,11 @@ func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand,
 	}
 	defer clients.Wait()
 	defer cancel()
-	time.Sleep(300*time.Millisecond + d.slack)
+	time.Sleep(recorder.RelaxedLoss + 300*time.Millisecond + d.slack)
 	refused := d.refusals()
+	if d.synced, err = p.longestSync(ctx); err != nil {
+		return began, err
+	}
 	began = time.Now()
 	lasts := time.Duration(500+random.IntN(2000)) * time.Millisecond
 	switch h {
@@ -267,8 +274,8 @@ func (d *disks) fill(ctx context.Context, p *proxy, leave int64, lasts time.Dura
 	if err != nil {
 		return fmt.Errorf("fill the disk: %w", err)
 	}
-	defer f.Close()
-	if err := syscall.Fallocate(int(f.Fd()), 0, 0, max(1, int64(s.Bavail)*s.Bsize-leave)); err != nil {
+	err = syscall.Fallocate(int(f.Fd()), 0, 0, max(1, int64(s.Bavail)*s.Bsize-leave))
+	if err := errors.Join(err, f.Close()); err != nil { // while it is open, removing it frees nothing
 		return fmt.Errorf("fill the disk: %w", err)
 	}
 	time.Sleep(lasts)

@@ -44,13 +44,15 @@ type kills struct {
 	missing   int64         // transactions that it lost as it may
 	killed    [3]int
 	struck    map[int]victim // what was killed in which round
-	sureToBe  time.Duration  // what was acknowledged so long before the kill is in the recording
+	promised  time.Duration  // what was acknowledged so long before the kill, and the longest sync, is in the recording
+	synced    time.Duration  // the round's longest sync
+	longest   time.Duration  // of all rounds
 }
 
 func runKills(ctx context.Context, j *job) (err error) {
 	k := kills{job: j, struck: make(map[int]victim)}
 	if j.durability == recorder.Relaxed {
-		k.sureToBe = recorder.RelaxedLoss + j.slack
+		k.promised = recorder.RelaxedLoss + j.slack
 	}
 	if k.site, err = j.family.newSite(ctx, 200); err != nil {
 		return err
@@ -77,7 +79,8 @@ func runKills(ctx context.Context, j *job) (err error) {
 func (k *kills) note() {
 	k.row.note("killed: %d times the proxy, %d the server, %d both", k.killed[killProxy], k.killed[killServer], k.killed[killBoth])
 	if k.durability == recorder.Relaxed {
-		k.row.note("%s unrecorded at a kill, the oldest acknowledged %d ms before it", thousands(k.missing), k.oldest.Milliseconds())
+		k.row.note("%s unrecorded at a kill, the oldest acknowledged %d ms before it; the longest sync took %d ms", thousands(k.missing),
+			k.oldest.Milliseconds(), k.longest.Milliseconds())
 	}
 }
 
@@ -97,7 +100,8 @@ func (k *kills) begin(ctx context.Context) error {
 func (k *kills) round(ctx context.Context, random *rand.Rand) error {
 	victim := k.victims[random.IntN(len(k.victims))]
 	log := k.recording + ".log"
-	p, err := startProxy(ctx, k.isotap, log, "--upstream", k.family.upstream(k.site.Addr()), "--recording", k.recording, "--durability", k.durability.String())
+	p, err := startProxy(ctx, k.isotap, log, "--upstream", k.family.upstream(k.site.Addr()), "--recording", k.recording,
+		"--durability", k.durability.String(), "--admin", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -170,6 +174,12 @@ func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand, v victim)
 		k.wrong("no transaction committed")
 	}
 	time.Sleep(time.Duration(random.Int64N(int64(k.loadFor()))))
+	if k.synced, err = p.longestSync(limited); err != nil {
+		cancel()
+		clients.Wait()
+		return nil, killed, err
+	}
+	k.longest = max(k.longest, k.synced)
 	killed = time.Now()
 	if err = k.kill(ctx, p, random, v); err != nil {
 		cancel()
@@ -179,7 +189,7 @@ func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand, v victim)
 }
 
 // loadFor is how long clients work at most before the kill.
-func (k *kills) loadFor() time.Duration { return 400*time.Millisecond + 2*k.sureToBe }
+func (k *kills) loadFor() time.Duration { return 400*time.Millisecond + 2*k.promised }
 
 func (k *kills) kill(ctx context.Context, p *proxy, random *rand.Rand, v victim) error {
 	if v != killProxy {
@@ -306,8 +316,8 @@ func (k *kills) checkLosses(acks []ack, recorded map[string]*history.Txn, server
 			continue
 		}
 		age := killed.Sub(a.at)
-		if k.durability == recorder.Commit || v == killServer || age > k.sureToBe {
-			k.lost("%s %s was acknowledged %v before the kill of %v, and is not in the recording", a.work.name, a.marker, age, v)
+		if k.durability == recorder.Commit || v == killServer || age > k.promised+k.synced {
+			k.lost("%s %s was acknowledged %v before the kill of %v, and is not in the recording; the longest sync took %v", a.work.name, a.marker, age, v, k.synced)
 			continue
 		}
 		k.missing++

@@ -91,6 +91,12 @@ func (p *proxy) readMetrics(ctx context.Context) (map[string]float64, error) {
 	return values, lines.Err()
 }
 
+// longestSync is how long the proxy's longest sync of its recording has taken.
+func (p *proxy) longestSync(ctx context.Context) (time.Duration, error) {
+	all, err := p.readMetrics(ctx)
+	return time.Duration(all["isotap_recorder_longest_sync_seconds"] * float64(time.Second)), err
+}
+
 // returnsTo waits until the proxy holds no more than before, but for so many descriptors and goroutines, and says what it holds
 // too much of when that does not come.
 func (p *proxy) returnsTo(ctx context.Context, before sample, spare int64, limit time.Duration) error {

@@ -98,6 +98,8 @@ func (t *Tap) recorderMetrics(p *admin.Page) {
 	p.Counter("isotap_recorder_bytes_total", "Bytes written to the recording.", float64(s.Bytes))
 	p.Counter("isotap_recorder_syncs_total", "Batches brought to the disk.", float64(s.Syncs))
 	p.Gauge("isotap_recorder_last_sync_seconds", "When the last batch was on disk, in Unix time; 0: none yet.", unixSeconds(s.Synced))
+	p.Counter("isotap_recorder_sync_seconds_total", "How long that took, in sum.", s.Syncing.Seconds())
+	p.Gauge("isotap_recorder_longest_sync_seconds", "How long the longest took since the proxy began, the one under way included.", s.Longest.Seconds())
 	p.Gauge("isotap_recorder_queue_length", "Transactions and sessions that wait to be written.", float64(s.Waiting))
 	p.Gauge("isotap_recorder_queue_bytes", "Memory that they take.", float64(s.Queued))
 	p.Gauge("isotap_recorder_halted", "1 while transactions that begin are not recorded, since the disk takes nothing.", number(t.writer.Err() != nil))
