@@ -110,7 +110,7 @@ func (c *crowd) gather(ctx context.Context, clients int) error {
 	defer db.Close()
 	conns := make([]*sql.Conn, clients)
 	began := time.Now()
-	c.each(clients, func(i int) error { conns[i], err = db.Conn(ctx); return err })
+	c.each(clients, func(i int) (err error) { conns[i], err = db.Conn(ctx); return err })
 	if c.row.bad() {
 		return nil
 	}
@@ -122,7 +122,8 @@ func (c *crowd) gather(ctx context.Context, clients int) error {
 	if full.clients != int64(clients) {
 		c.wrong("the proxy has %d clients, not %d", full.clients, clients)
 	}
-	c.row.note("%s idle clients, connected in %s, %d KiB each", thousands(int64(clients)), spell(connected), (full.private-before.private)>>10/int64(clients))
+	c.row.note("%s idle clients, connected in %s, %d KiB each", thousands(int64(clients)), spell(connected),
+		(full.private-before.private)>>10/int64(clients))
 	c.each(clients, func(i int) error {
 		asks := &client{c.truth, c.family, "token", fmt.Sprintf("mi%d", i), nil, patience}
 		return asks.echo(ctx, conns[i], asks.name)
