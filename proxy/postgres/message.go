@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/isotap/isotap/proxy/wire"
 )
@@ -74,6 +75,7 @@ func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m 
 		size = longHead
 	}
 	n := min(size-len(in.buf), len(p)-used)
+	in.grow(n, size)
 	in.buf = append(in.buf, p[used:used+n]...)
 	used += n
 	if len(in.buf) < size {
@@ -81,6 +83,14 @@ func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m 
 	}
 	in.taken = true
 	return message{kind: in.buf[0], body: in.buf[headBytes:], raw: in.buf, more: whole - size}, used, nil
+}
+
+// grow makes room for n more bytes of a message of size bytes. It doubles the room: to grow by less leaves several times a
+// long message as garbage, and to take size at once would be to believe a length that the sender may only claim.
+func (in *inlet) grow(n, size int) {
+	if room := cap(in.buf); len(in.buf)+n > room {
+		in.buf = slices.Grow(in.buf, min(size, max(2*room, len(in.buf)+n))-len(in.buf))
+	}
 }
 
 // pass gives what of p belongs to a message whose beginning was handed out.
