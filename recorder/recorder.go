@@ -106,9 +106,10 @@ const (
 	DefaultMinFree    = 256 << 20
 )
 
-// RelaxedLoss, and one sync of the disk ([Stats].Longest), is the age of the oldest acknowledged transaction that a killed proxy may lose
-// with durability relaxed. SyncEvery is part of it; the rest is for the proxy, which learns what a statement wrote when its client goes on
-// or falls quiet, by a query. What ends while a batch is synced waits for that.
+// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed, to
+// which one sync of the disk comes ([Stats].Longest). SyncEvery is part of it; the rest is for the proxy, which learns
+// what a statement wrote when its client goes on or falls quiet, by a query. What ends while a batch is synced waits for
+// that.
 const RelaxedLoss = 200 * time.Millisecond
 
 // Options of a Writer. The zero value of a field means its default.
