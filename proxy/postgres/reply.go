@@ -216,7 +216,8 @@ func (s *Session) begin(x *owed) {
 	if c.set {
 		return
 	}
-	*c = current{set: true, started: max(x.sent, s.lastEnd)}
+	// Of what was sent together nobody knows when the server came to it: the reply before it may be read long after.
+	*c = current{set: true, started: x.sent}
 	switch x.kind {
 	case owesQuery:
 		c.form, c.plan = x.form, x.form.plan(x.at)

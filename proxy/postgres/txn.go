@@ -19,7 +19,6 @@ type transactions struct {
 	// snapshot says that a statement of the block has taken a snapshot.
 	snapshot bool
 	erred    bool // an error has ended the segment's statements
-	lastEnd  int64
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one of which
 	// nothing has been recorded yet.
 	txn        *history.Txn
@@ -60,7 +59,6 @@ func (s *Session) completed(x *owed, tag string) {
 	s.takeSightings(c, &st, false)
 	c.doubt(&st)
 	s.snapshot = s.snapshot || st.Observation != history.Nothing
-	s.lastEnd = s.now
 	s.fetched(c, &st)
 	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
 		st.Observation, st.Reason = history.Nothing, "" // it reads nothing yet
@@ -254,7 +252,6 @@ func (s *Session) failed(x *owed, e *serverError) {
 	}
 	s.takeSightings(&s.current, &st, true)
 	s.current.doubt(&st)
-	s.lastEnd = s.now
 	s.fetched(&s.current, &st)
 	s.record(st)
 }
@@ -274,7 +271,7 @@ func (s *Session) suspended() {
 	part.before(&s.seen, c, &st)
 	s.takeSightings(c, &st, false)
 	c.doubt(&st)
-	s.snapshot, s.lastEnd = true, s.now
+	s.snapshot = true
 	s.fetched(c, &st)
 	if !s.piece(part, c.plan, &st, false) {
 		st.Predicates = nil // rows that match may come
