@@ -221,7 +221,7 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 		}
 	}
 	slices.Sort(changed)
-	part, err := t.readScope(query{purpose: "the changed relations", text: readTouched, columns: 1, args: []string{"{}", "{}", "{}", "{}", numbers(slices.Compact(changed))}}, &what)
+	part, err := t.readScope(touchedNames{known: slices.Compact(changed)}, &what)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/big"
 	"regexp"
@@ -108,25 +109,31 @@ func readAll(ctx context.Context, c *Conn, roles []string) (r *reading, err erro
 	return r, err
 }
 
-// queries are those that [readingOf] makes a reading of.
+// queries are those that [readingOf] makes a reading of. Those of some relations need [noteTouched] before them.
 func (s scope) queries() []query {
-	oids := numbers(s.relations)
 	of := func(q query, condition string, args ...string) query {
 		if s.all || s.allFunctions && condition == someFunctions {
-			q.text = strings.Replace(q.text, "%s", "true", 1)
-			return q
+			condition, args = "true", nil
 		}
 		q.text, q.args = strings.Replace(q.text, "%s", condition, 1), args
 		return q
 	}
-	queries := []query{of(query{purpose: "the tables", text: readRelations, columns: 10}, some, oids)}
+	which := some
+	if s.all {
+		which = all
+	}
+	relations := func(q query) query {
+		q.text = strings.Replace(q.text, "%s", which, 1)
+		return q
+	}
+	queries := []query{relations(query{purpose: "the tables", text: readRelations, columns: 10})}
 	for _, p := range parts {
-		queries = append(queries, of(p.query, some, oids))
+		queries = append(queries, relations(p.query))
 	}
 	return append(queries,
-		of(query{purpose: "what tables inherit from", text: readParents, columns: 2}, someParents, oids),
-		of(query{purpose: "what foreign keys do", text: readActions, columns: 4}, someReferred, oids),
-		of(query{purpose: "the foreign keys of tables", text: readReferences, columns: 2}, "("+someReferring+" OR "+someReferred+")", oids),
+		of(query{purpose: "what tables inherit from", text: readParents, columns: 2}, "c.inhrelid "+some),
+		of(query{purpose: "what foreign keys do", text: readActions, columns: 4}, someReferred),
+		of(query{purpose: "the foreign keys of tables", text: readReferences, columns: 2}, "("+someReferring+" OR "+someReferred+")"),
 		s.rights(),
 		of(query{purpose: "the functions", text: readFunctions, columns: 2}, someFunctions, array(s.functions)))
 }
@@ -136,13 +143,11 @@ var askPrints = query{purpose: "the prints of relations", text: readPrints, colu
 
 // rights is the query about what the roles may do.
 func (s scope) rights() query {
-	q := query{purpose: "the rights of roles", columns: 3}
+	which := someRights
 	if s.all || s.allRights {
-		q.text, q.args = strings.Replace(readRights, "%s", "true", 1), []string{array(s.roles)}
-		return q
+		which = "true"
 	}
-	q.text, q.args = strings.Replace(readRights, "%s", someRights, 1), []string{array(s.roles), numbers(s.relations)}
-	return q
+	return query{purpose: "the rights of roles", columns: 3, text: strings.Replace(readRights, "%s", which, 1), args: []string{array(s.roles)}}
 }
 
 // numbers gives oids as an array's literal.
@@ -152,6 +157,21 @@ func numbers(oids []uint32) string {
 		texts[i] = strconv.FormatUint(uint64(oid), 10)
 	}
 	return "{" + strings.Join(texts, ",") + "}"
+}
+
+// numbersOf reads an array's literal.
+func numbersOf(literal string) (oids []uint32, err error) {
+	for text := range strings.SplitSeq(strings.Trim(literal, "{}"), ",") {
+		if text == "" {
+			continue
+		}
+		oid, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%q where oids are", literal)
+		}
+		oids = append(oids, uint32(oid))
+	}
+	return oids, nil
 }
 
 // parts are the queries about what belongs to a relation, and what becomes of their rows.

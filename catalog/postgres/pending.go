@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/isotap/isotap/rewrite"
@@ -187,24 +188,22 @@ func (c *Cache) settle(matters func(*pending) bool) error {
 func (c *Cache) readPending(ctx context.Context, p *pending) error {
 	old := c.current.Load()
 	roles, _ := old.roles()
-	var schemas, tables, anywhere, whole []string
-	var before []uint32
+	var names touchedNames
 	for n := range p.tables {
-		before = append(before, old.named(n)...)
+		names.known = append(names.known, old.named(n)...)
 		switch {
 		case n.table == "":
-			whole = append(whole, n.schema)
+			names.whole = append(names.whole, n.schema)
 		case n.schema == "":
-			anywhere = append(anywhere, n.table)
+			names.anywhere = append(names.anywhere, n.table)
 		default:
-			schemas, tables = append(schemas, n.schema), append(tables, n.table)
+			names.schemas, names.tables = append(names.schemas, n.schema), append(names.tables, n.table)
 		}
 	}
 	what := scope{roles: roles, functions: slices.Collect(maps.Keys(p.plain)), allFunctions: p.functions}
 	var part *reading
 	err := c.conn.transact(ctx, func(t *transaction) (err error) {
-		args := []string{array(schemas), array(tables), array(anywhere), array(whole), numbers(before)}
-		part, err = t.readScope(query{purpose: "the changed relations", text: readTouched, columns: 1, args: args}, &what)
+		part, err = t.readScope(names, &what)
 		return err
 	})
 	if err != nil {
@@ -218,18 +217,36 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 const byIndexes = "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true), pg_catalog.set_config('enable_mergejoin', 'off', true), " +
 	"pg_catalog.set_config('enable_seqscan', 'off', true)"
 
-// readScope reads what belongs to the relations that a query gives, which become those of the scope.
-func (t *transaction) readScope(relations query, s *scope) (*reading, error) {
-	results, err := t.ask(query{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, relations)
+// A touchedNames is what a reading by names begins with, as [noteTouched] has it.
+type touchedNames struct {
+	schemas, tables []string // in pairs
+	anywhere, whole []string // names in any schema, schemas
+	known           []uint32
+}
+
+// query finds the relations.
+func (n touchedNames) query() query {
+	q := query{purpose: "the changed relations", columns: 1, row: true,
+		args: []string{array(n.schemas), array(n.tables), array(n.anywhere), numbers(n.known)}}
+	further := ""
+	if len(n.whole) > 0 {
+		further, q.args = ofSchemas, append(q.args, array(n.whole))
+	}
+	q.text = strings.Replace(noteTouched, "%s", further, 1)
+	return q
+}
+
+// readScope reads what belongs to the relations of the names, which become those of the scope. A statement waits for it, so
+// that all is asked in one round trip.
+func (t *transaction) readScope(names touchedNames, s *scope) (*reading, error) {
+	relations := names.query()
+	queries := []query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, relations}
+	results, err := t.last(append(queries, s.queries()...)...)
 	if err != nil {
 		return nil, err
 	}
-	s.relations = nil
-	for _, row := range results[1] {
-		s.relations = append(s.relations, row.oid(0))
+	if s.relations, err = numbersOf(results[1][0][0]); err != nil {
+		return nil, relations.unexpected("%v", err)
 	}
-	if results, err = t.last(s.queries()...); err != nil {
-		return nil, err
-	}
-	return readingOf(results, s.roles), nil
+	return readingOf(results[2:], s.roles), nil
 }

@@ -9,23 +9,29 @@ const kinds = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 // session's own; no other session reaches them.
 const observed = kinds + ` AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')`
 
-// some is the condition on pg_class c for the relations whose oids $1 lists.
-const some = `c.oid = ANY ($1::oid[])`
+// touched are the oids that [noteTouched] left behind for the rest of its transaction: what is asked about them need not wait for
+// the answer.
+const touched = `current_setting('isotap.touched')::oid[]`
 
-// readTouched gives the oids of the relations that have one of the names that $1 (schemas) and $2 list, one of the names of
-// $3 in any schema, or are in one of the schemas $4; of those that $5 lists; and of what belongs to all these as partitions or
-// by inheritance. Last come the tables that foreign keys of these refer to.
-const readTouched = `WITH RECURSIVE family AS (
+// noteTouched finds the oids of the relations that have one of the names that $1 (schemas) and $2 list, or one of the names of
+// $3 in any schema; of those that $4 lists; and of what belongs to all these as partitions or by inheritance. Last come the
+// tables that foreign keys of these refer to. Its row has them as an array. Relation by relation the server looks up by
+// indexes: with a join, it would go through all of the other side. %s stands for a further query of oids, which is [ofSchemas] or
+// empty.
+const noteTouched = `WITH RECURSIVE family (oid) AS (
 		(SELECT c.oid FROM unnest($1::text[], $2::text[]) AS w (schema, name) JOIN pg_namespace n ON n.nspname = w.schema::name
 			JOIN pg_class c ON c.relname = w.name::name AND c.relnamespace = n.oid
-		UNION SELECT c.oid FROM unnest($3::text[]) AS w (name) JOIN pg_class c ON c.relname = w.name::name
-		UNION SELECT c.oid FROM pg_class c WHERE cardinality($4::text[]) > 0
-			AND c.relnamespace = ANY (ARRAY(SELECT n.oid FROM pg_namespace n WHERE n.nspname = ANY ($4::text[]::name[])))
-		UNION SELECT unnest($5::oid[]))
+		UNION ALL SELECT c.oid FROM unnest($3::text[]) AS w (name) JOIN pg_class c ON c.relname = w.name::name
+		UNION ALL SELECT unnest($4::oid[])%s)
 		UNION
-		SELECT i.inhrelid FROM pg_inherits i JOIN family ON family.oid = i.inhparent)
-	SELECT oid FROM family
-	UNION SELECT k.confrelid FROM pg_constraint k JOIN family ON k.conrelid = family.oid WHERE k.contype = 'f'`
+		SELECT i.inhrelid FROM family CROSS JOIN LATERAL (SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = family.oid OFFSET 0) i)
+	SELECT set_config('isotap.touched', ARRAY(SELECT oid FROM family
+		UNION ALL SELECT k.confrelid FROM pg_constraint k WHERE k.conrelid = ANY (ARRAY(SELECT oid FROM family)) AND k.contype = 'f')::text, true)`
+
+// ofSchemas finds the relations in the schemas that $5 lists. It is left out where there are none: the server would make room for as many as it
+// expects.
+const ofSchemas = `
+		UNION ALL SELECT c.oid FROM pg_class c WHERE c.relnamespace = ANY (ARRAY(SELECT n.oid FROM pg_namespace n WHERE n.nspname = ANY ($5::text[]::name[])))`
 
 // isIsotaps is the condition on pg_attribute a for columns that have the names of isotap's.
 const isIsotaps = `a.attname IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WListColumn + `')`
@@ -40,22 +46,21 @@ const (
 	tellingCall   = `:funcid (817|2022|1940) `
 )
 
-// The parts of a reading. %s stands for a further condition on pg_class c. Where
-// there is one, the first column is the table's oid.
+// The parts of a reading. %s stands behind an oid of a relation, and says which are read. Where there is one, the first column
+// is the table's oid.
 const (
 	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
 			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap'), c.relpersistence
-		FROM pg_class c LEFT JOIN pg_am am ON am.oid = c.relam AND c.relkind IN ('r', 'm') JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND %s`
+		FROM pg_class c LEFT JOIN pg_am am ON am.oid = c.relam AND c.relkind IN ('r', 'm') JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND c.oid %s`
 	// A domain's values travel as those of the type beneath it.
-	readColumns = `SELECT c.oid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
+	readColumns = `SELECT a.attrelid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
 			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum,
 			t.typtype = 'e', coalesce(l.collisdeterministic, true),
 			CASE WHEN ` + isIsotaps + ` AND a.attgenerated = '' THEN
 				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END,
 			a.atttypid <> t.oid OR t.typtype <> 'e' AND (t.oid >= 16384 OR t.typtype = 'c'),
 			a.atthasdef AND EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND d.adbin::text ~ '` + tellingCall + `')
-		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		JOIN pg_type d ON d.oid = a.atttypid
+		FROM pg_attribute a JOIN pg_type d ON d.oid = a.atttypid
 		JOIN pg_type t ON t.oid = CASE WHEN d.typtype <> 'd' THEN d.oid ELSE (
 			WITH RECURSIVE beneath AS (
 				SELECT d.typbasetype AS oid
@@ -64,32 +69,27 @@ const (
 			SELECT u.oid FROM beneath JOIN pg_type u ON u.oid = beneath.oid AND u.typtype <> 'd') END
 		JOIN pg_namespace tn ON tn.oid = t.typnamespace
 		LEFT JOIN pg_collation l ON l.oid = a.attcollation
-		WHERE ` + observed + ` AND a.attnum > 0 AND NOT a.attisdropped AND %s ORDER BY c.oid, a.attnum`
+		WHERE a.attrelid %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum`
 	// Operator classes that are their types' own take for equal what = does.
-	readIndexes = `SELECT c.oid, x.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL, k.place <= i.indnkeyatts, coalesce(a.attname, ''),
+	readIndexes = `SELECT i.indrelid, x.relname, i.indisprimary, i.indisunique AND i.indpred IS NULL, k.place <= i.indnkeyatts, coalesce(a.attname, ''),
 			i.indisunique AND i.indimmediate AND i.indpred IS NULL
 				AND NOT EXISTS (SELECT FROM pg_opclass o WHERE o.oid = ANY (i.indclass::oid[]) AND NOT o.opcdefault),
 			CASE WHEN x.relam NOT IN (` + noDistances + `) THEN (SELECT string_agg(DISTINCT p.oprname, ' ') FROM pg_opclass o
 				JOIN pg_amop d ON d.amopfamily = o.opcfamily AND d.amoppurpose = 'o' JOIN pg_operator p ON p.oid = d.amopopr
 				WHERE o.oid = ANY (i.indclass::oid[])) END
-		FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		JOIN pg_class x ON x.oid = i.indexrelid
+		FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 		CROSS JOIN unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, place)
-		LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0
-		WHERE ` + observed + ` AND i.indisvalid AND %s ORDER BY c.oid, x.relname, k.place`
+		LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
+		WHERE i.indrelid %s AND i.indisvalid ORDER BY i.indrelid, x.relname, k.place`
 	// Internal triggers belong to constraints, save those that before PostgreSQL 13 a partition has from its
 	// parent.
-	readTriggers = `SELECT DISTINCT c.oid, t.tgtype, f.prosrc ~* '` + tellingSource + `'
-		FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		LEFT JOIN pg_constraint k ON k.oid = t.tgconstraint
-		WHERE ` + observed + ` AND t.tgenabled <> 'D' AND (NOT t.tgisinternal OR t.tgconstraint = 0 OR k.contype = 't') AND %s`
-	readRules = `SELECT DISTINCT c.oid
-		FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE ` + observed + ` AND r.rulename <> '_RETURN' AND r.ev_enabled <> 'D' AND %s`
+	readTriggers = `SELECT DISTINCT t.tgrelid, t.tgtype, f.prosrc ~* '` + tellingSource + `'
+		FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid LEFT JOIN pg_constraint k ON k.oid = t.tgconstraint
+		WHERE t.tgrelid %s AND t.tgenabled <> 'D' AND (NOT t.tgisinternal OR t.tgconstraint = 0 OR k.contype = 't')`
+	readRules = `SELECT DISTINCT r.ev_class FROM pg_rewrite r WHERE r.ev_class %s AND r.rulename <> '_RETURN' AND r.ev_enabled <> 'D'`
 	// What a view does is read as it is stored: a function that makes SQL of it would lock its tables.
-	readViews = `SELECT c.oid, r.ev_action
-		FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE ` + observed + ` AND c.relkind = 'v' AND r.rulename = '_RETURN' AND %s`
+	readViews = `SELECT r.ev_class, r.ev_action FROM pg_rewrite r
+		WHERE r.ev_class %s AND r.rulename = '_RETURN' AND (SELECT c.relkind FROM pg_class c WHERE c.oid = r.ev_class) = 'v'`
 	// An aggregate with a sort operator may be answered from an end of an index.
 	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource + `') THEN 't' WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
 		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 AND %s GROUP BY p.proname`
@@ -102,14 +102,19 @@ const (
 	readReferences = `SELECT k.conrelid, k.confrelid FROM pg_constraint k WHERE k.contype = 'f' AND %s`
 )
 
-// The conditions of queries that have no pg_class c, for the relations whose oids $1 lists. pg_constraint has no index on
-// confrelid, but a foreign key depends on the columns that it refers to.
+// all and some say of an oid which relations are read: those that are observed, or those touched.
 const (
-	someParents   = `c.inhrelid = ANY ($1::oid[])`
-	someReferred  = `k.oid = ANY (ARRAY(SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY ($1::oid[]) AND d.classid = 'pg_constraint'::regclass))`
-	someReferring = `k.conrelid = ANY ($1::oid[])`
+	all  = `IN (SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `)`
+	some = `= ANY (` + touched + `)`
+)
+
+// The conditions of other queries for the relations touched. pg_constraint has no index on confrelid, but a foreign key depends on
+// the columns that it refers to.
+const (
+	someReferred  = `k.oid = ANY (ARRAY(SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid ` + some + ` AND d.classid = 'pg_constraint'::regclass))`
+	someReferring = `k.conrelid ` + some
 	someFunctions = `p.proname = ANY ($1::text[]::name[])`
-	someRights    = `c.oid = ANY ($2::oid[])`
+	someRights    = `c.oid ` + some
 )
 
 // versions relates each relation that a reading rests on (rel) to the rows of the system catalogs that tell of it. A row of
