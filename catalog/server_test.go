@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +133,49 @@ func TestConnConnectsAnewForAQuery(t *testing.T) {
 	if _, err := c.Query(t.Context(), Query{Text: "SELECT ?, ?", Args: []any{1, "x"}, Columns: 2}); err != nil {
 		t.Errorf("after a KILL: %v", err)
 	}
+}
+
+// TestClosingABrokenConnIsNoError has a connection reset by the network before it is closed.
+func TestClosingABrokenConnIsNoError(t *testing.T) {
+	target, err := ParseTarget(testdb.Current(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer between.Close()
+	clients := make(chan *net.TCPConn, 1)
+	go relayOne(between, target.Address, clients)
+	target.Address = between.Addr().String()
+	c, err := Connect(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := <-clients
+	client.SetLinger(0) // the end is a reset
+	client.Close()
+	if err := c.Close(); err != nil {
+		t.Errorf("closing a connection that was reset: %v", err)
+	}
+}
+
+// relayOne passes the bytes of one connection on to an address, until either side ends it.
+func relayOne(l net.Listener, to string, clients chan<- *net.TCPConn) {
+	client, err := l.Accept()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	clients <- client.(*net.TCPConn)
+	go io.Copy(client, server)
+	io.Copy(server, client)
 }
 
 func TestConnGivesTheServersErrorAndGoesOn(t *testing.T) {
