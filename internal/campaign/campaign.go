@@ -74,6 +74,7 @@ type settings struct {
 	rate         int    // connections a second
 	corpus       string
 	texts        int // a round
+	network      network
 }
 
 func main() {
@@ -98,7 +99,7 @@ func main() {
 // parse reads the command line, and says itself what is wrong with it.
 func parse(args []string, out io.Writer) (settings, error) {
 	var s settings
-	var names, engines, durabilities, victims string
+	var names, engines, durabilities, victims, networks string
 	f := flag.NewFlagSet("campaign", flag.ContinueOnError)
 	f.SetOutput(out)
 	f.StringVar(&names, "run", "", "campaigns, separated by commas (default all):\n"+aboutCampaigns())
@@ -115,6 +116,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
 	f.StringVar(&s.corpus, "corpus", "", "fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
+	f.StringVar(&networks, "network", relays.String(), "chaos: what breaks, relays (programs that pass bytes on) or namespaces (the kernel's networks; root)")
 	f.IntVar(&s.texts, "texts", 10_000, "splicing: how many texts a round has")
 	if err := f.Parse(args); err != nil {
 		return s, err
@@ -129,6 +131,12 @@ func parse(args []string, out io.Writer) (settings, error) {
 		choose(engines, families, func(f *family) string { return f.name }, &s.families),
 		chooseValues(durabilities, []recorder.Durability{recorder.Commit, recorder.Relaxed}, &s.durabilities),
 		chooseValues(victims, []victim{killProxy, killServer, killBoth}, &s.victims))
+	var chosen []network
+	if err = errors.Join(err, chooseValues(networks, []network{relays, namespaces}, &chosen)); len(chosen) != 1 {
+		err = errors.Join(err, errors.New("-network takes one of relays, namespaces"))
+	} else if s.network = chosen[0]; s.network == namespaces {
+		err = errors.Join(err, canCable())
+	}
 	if f.NArg() > 0 {
 		err = errors.Join(err, fmt.Errorf("unexpected argument %q", f.Arg(0)))
 	}

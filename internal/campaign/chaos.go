@@ -19,7 +19,7 @@ type chaos struct {
 }
 
 func runChaos(ctx context.Context, j *job) (err error) {
-	s, err := j.newStand(ctx)
+	s, err := j.newStand(ctx, j.network)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,14 @@ package main
 
 import "testing"
 
+// TestChaosOfTheKernelLeavesNothingBehind is the campaign chaos over network namespaces, a few rounds long.
+func TestChaosOfTheKernelLeavesNothingBehind(t *testing.T) {
+	if err := canCable(); err != nil {
+		t.Skip(err, "; relays break networks in TestChaosLeavesNothingBehind")
+	}
+	try(t, "-run", "chaos", "-durability", "commit", "-times", "2", "-network", "namespaces", "-engine", "mariadb")
+}
+
 // TestChaosLeavesNothingBehind is the campaign of that name, a few rounds long.
 func TestChaosLeavesNothingBehind(t *testing.T) {
 	try(t, "-run", "chaos", "-durability", "commit", "-times", "2")

@@ -41,7 +41,7 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 		clients = most
 	}
 	c := &crowd{job: j, truth: newTruth(j)}
-	if c.site, err = j.family.newSite(ctx, clients+500); err != nil {
+	if c.site, err = j.family.newSite(ctx, clients+500, relays); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.site.close()) }()
@@ -50,7 +50,7 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 	}
 	recording, log := filepath.Join(j.dir, "recording"), filepath.Join(j.dir, "recording.log")
 	c.proxy, err = startProxy(ctx, j.isotap, log, "--upstream", j.family.upstream(c.site.Addr()), "--recording", recording,
-		"--durability", j.durability.String(), "--admin", "127.0.0.1:0", "--log-level", "error")
+		"--durability", j.durability.String(), "--log-level", "error")
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"syscall"
 	"time"
 
@@ -21,8 +22,9 @@ import (
 type family struct {
 	name  string
 	works []work
-	// start starts a server that loses nothing at kill -9, which takes this many clients.
-	start func(ctx context.Context, clients int) (server, error)
+	// start starts a server that loses nothing at kill -9, which takes this many clients. Where it is reached over cables it listens
+	// on all addresses, and soon ends sessions of whom it does not hear.
+	start func(ctx context.Context, clients int, over network) (server, error)
 	// open opens a pool of connections to the campaigns' database at an address, with parameters of the driver.
 	open func(address, parameters string) (*sql.DB, error)
 	// timeouts are further parameters, for a driver whose ROLLBACK would wait for an answer forever.
@@ -76,15 +78,47 @@ func (f *family) upstream(address string) string {
 	return "postgres://postgres@" + address + "/" + database + "?sslmode=disable"
 }
 
-func startMariaDB(ctx context.Context, clients int) (server, error) {
+func startMariaDB(ctx context.Context, clients int, over network) (server, error) {
 	// A log that is written at each commit is in the kernel's hands when the server dies, and so are pages; those that were being
 	// written when it died come from the doublewrite buffer.
-	return testdb.Start(ctx, testdb.Options{Args: []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=ON",
-		fmt.Sprintf("--max-connections=%d", clients), "--back-log=1000"}})
+	args := []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=ON", fmt.Sprintf("--max-connections=%d", clients), "--back-log=1000"}
+	if over == namespaces {
+		args = append(args, "--bind-address=0.0.0.0", "--tcp-keepalive-time=2", "--tcp-keepalive-interval=1", "--tcp-keepalive-probes=3")
+	}
+	s, err := testdb.Start(ctx, testdb.Options{Args: args})
+	if err != nil || over != namespaces {
+		return s, err
+	}
+	if err := letInCabled(ctx, s); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
 }
 
-func startPostgreSQL(ctx context.Context, clients int) (server, error) {
-	return testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{Args: []string{"-c", "full_page_writes=on", "-c", fmt.Sprintf("max_connections=%d", clients)}})
+// letInCabled lets root in from the addresses of cables, too.
+func letInCabled(ctx context.Context, s *testdb.Server) error {
+	db, err := s.DB("")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	mask := net.CIDRMask(cabled.Bits(), 32)
+	root := fmt.Sprintf("root@'%v/%d.%d.%d.%d'", cabled.Addr(), mask[0], mask[1], mask[2], mask[3])
+	for _, statement := range []string{"CREATE USER " + root, "GRANT ALL ON *.* TO " + root + " WITH GRANT OPTION"} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("let clients in that come over cables: %w", err)
+		}
+	}
+	return nil
+}
+
+func startPostgreSQL(ctx context.Context, clients int, over network) (server, error) {
+	o := testdb.PostgreSQLOptions{Args: []string{"-c", "full_page_writes=on", "-c", fmt.Sprintf("max_connections=%d", clients)}}
+	if over == namespaces {
+		o.Args = append(o.Args, "-c", "listen_addresses=0.0.0.0", "-c", "tcp_keepalives_idle=2", "-c", "tcp_keepalives_interval=1", "-c", "tcp_keepalives_count=3")
+		o.HBA = []string{"host all all " + cabled.String() + " trust"}
+	}
+	return testdb.StartPostgreSQL(ctx, o)
 }
 
 func mysqlTimeouts(limit time.Duration) string {
@@ -115,10 +149,10 @@ type site struct {
 	db     *sql.DB // goes to the server directly
 }
 
-// newSite starts a server for this many clients and makes the database.
-func (f *family) newSite(ctx context.Context, clients int) (_ *site, err error) {
+// newSite starts a server for this many clients, which come over the network, and makes the database.
+func (f *family) newSite(ctx context.Context, clients int, over network) (_ *site, err error) {
 	s := &site{family: f}
-	if s.server, err = f.start(ctx, clients); err != nil {
+	if s.server, err = f.start(ctx, clients, over); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -47,6 +47,10 @@ type kills struct {
 	promised  time.Duration  // what was acknowledged so long before the kill, and the longest sync, is in the recording
 	synced    time.Duration  // the round's longest sync
 	longest   time.Duration  // of all rounds
+	// unseen says that sessions of the round went unobserved: the server needed too long to tell its tables. Nothing is then promised
+	// of what is recorded of them.
+	unseen       bool
+	unseenRounds int
 }
 
 func runKills(ctx context.Context, j *job) (err error) {
@@ -54,7 +58,7 @@ func runKills(ctx context.Context, j *job) (err error) {
 	if j.durability == recorder.Relaxed {
 		k.promised = recorder.RelaxedLoss + j.slack
 	}
-	if k.site, err = j.family.newSite(ctx, 200); err != nil {
+	if k.site, err = j.family.newSite(ctx, 200, relays); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.site.close()) }()
@@ -78,6 +82,9 @@ func runKills(ctx context.Context, j *job) (err error) {
 // note says what the numbers of the row do not.
 func (k *kills) note() {
 	k.row.note("killed: %d times the proxy, %d the server, %d both", k.killed[killProxy], k.killed[killServer], k.killed[killBoth])
+	if k.unseenRounds > 0 {
+		k.row.note("in %d rounds the server needed more than 5 s to tell its tables, and sessions went unobserved", k.unseenRounds)
+	}
 	if k.durability == recorder.Relaxed {
 		k.row.note("%s unrecorded at a kill, the oldest acknowledged %d ms before it; the longest sync took %d ms", thousands(k.missing),
 			k.oldest.Milliseconds(), k.longest.Milliseconds())
@@ -101,7 +108,7 @@ func (k *kills) round(ctx context.Context, random *rand.Rand) error {
 	victim := k.victims[random.IntN(len(k.victims))]
 	log := k.recording + ".log"
 	p, err := startProxy(ctx, k.isotap, log, "--upstream", k.family.upstream(k.site.Addr()), "--recording", k.recording,
-		"--durability", k.durability.String(), "--admin", "127.0.0.1:0")
+		"--durability", k.durability.String())
 	if err != nil {
 		return err
 	}
@@ -127,8 +134,17 @@ func (k *kills) round(ctx context.Context, random *rand.Rand) error {
 	})
 	k.killed[victim]++
 	k.struck[k.row.rounds] = victim
+	if k.unseen, err = wentUnobserved(log); err != nil {
+		return err
+	}
+	if k.unseen {
+		k.unseenRounds++
+	}
 	if err := k.verify(ctx, acks, at, victim); err != nil {
 		k.wrong("%v", err)
+	}
+	if k.row.bad() {
+		return nil // the log stays
 	}
 	if err := os.Truncate(log, 0); err != nil {
 		return fmt.Errorf("empty the proxy's log: %w", err)
@@ -312,7 +328,7 @@ func (k *kills) checkLosses(acks []ack, recorded map[string]*history.Txn, server
 		if len(a.work.stmts) == 1 && a.work.inserts() == 0 {
 			newest[a.slot] = a.marker
 		}
-		if recorded[a.marker] != nil {
+		if recorded[a.marker] != nil || k.unseen {
 			continue
 		}
 		age := killed.Sub(a.at)

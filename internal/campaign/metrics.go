@@ -20,7 +20,7 @@ type sample struct {
 	private    int64 // of it what is no file's, as the recording's are
 	sockets    int64
 	files      int64 // open descriptors, with the sockets
-	goroutines int64 // by its metrics, as are connections; 0 where it has none
+	goroutines int64 // by its metrics, as are clients
 	clients    int64
 }
 
@@ -53,9 +53,6 @@ func (p *proxy) sample(ctx context.Context) (s sample, err error) {
 		if to, err := os.Readlink(filepath.Join(dir, "fd", f.Name())); err == nil && strings.HasPrefix(to, "socket:") {
 			s.sockets++
 		}
-	}
-	if p.metrics == "" {
-		return s, nil
 	}
 	all, err := p.readMetrics(ctx)
 	s.goroutines, s.clients = int64(all["go_goroutines"]), int64(all["isotap_connections_open"])

@@ -30,6 +30,7 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		"-durability strict": `"strict" is not a list of commit, relaxed`,
 		"-victims cat":       `"cat" is not a list of proxy, server, both`,
 		"-times -1":          "not negative",
+		"-network mesh":      `"mesh" is not a list of relays, namespaces`,
 		"-rate 0":            "-rate begins at 1",
 		"kills":              `unexpected argument "kills"`,
 	} {

@@ -27,7 +27,7 @@ type peers struct {
 }
 
 func runPeers(ctx context.Context, j *job) (err error) {
-	s, err := j.newStand(ctx)
+	s, err := j.newStand(ctx, relays)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,7 @@ func (p *peers) listen(ctx context.Context) error {
 		ear.harm(rand.New(rand.NewPCG(0, 0)))
 		c := &client{newTruth(p.job), p.family, "prey", heardName, rand.New(rand.NewPCG(uint64(n), 0)), patience}
 		err = c.ask(ctx, ear.address(), 12)
-		ear.close()
-		if err != nil {
+		if err := errors.Join(err, ear.close()); err != nil {
 			return fmt.Errorf("hear a conversation: %w", err)
 		}
 		p.conversations = append(p.conversations, said)

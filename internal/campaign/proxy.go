@@ -23,7 +23,7 @@ type proxy struct {
 	cmd     *exec.Cmd
 	log     string        // the file of what it prints
 	address string        // where clients connect
-	metrics string        // the URL of its metrics; empty: it has no admin address
+	metrics string        // the URL of its metrics
 	done    chan struct{} // closed once it has ended and err is set
 	err     error
 }
@@ -33,8 +33,13 @@ var (
 	metricsAt      = regexp.MustCompile(`isotap: metrics and health are at (\S+/metrics),`)
 )
 
-// startProxy starts "isotap proxy" with arguments, its output in the file log, and waits until it serves clients.
+// startProxy runs "isotap proxy" with arguments, its output in the file log, and waits until it serves clients.
 func startProxy(ctx context.Context, program, log string, args ...string) (*proxy, error) {
+	return startCommand(ctx, exec.Command(program, append([]string{"proxy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...), log)
+}
+
+// startCommand is startProxy with the whole command. The proxy has an admin address.
+func startCommand(ctx context.Context, cmd *exec.Cmd, log string) (*proxy, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("make the proxy's log: %w", err)
@@ -44,7 +49,6 @@ func startProxy(ctx context.Context, program, log string, args ...string) (*prox
 	if err != nil {
 		return nil, fmt.Errorf("look at the proxy's log: %w", err)
 	}
-	cmd := exec.Command(program, append([]string{"proxy", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Env = append(os.Environ(), "GOTRACEBACK=all")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -89,11 +93,8 @@ func (p *proxy) awaitAddress(ctx context.Context, offset int64) error {
 			return fmt.Errorf("read the proxy's log: %w", err)
 		}
 		text = text[offset:]
-		if m := clientsConnect.FindSubmatch(text); m != nil {
-			p.address = string(m[1])
-			if m := metricsAt.FindSubmatch(text); m != nil {
-				p.metrics = string(m[1])
-			}
+		if clients, metrics := clientsConnect.FindSubmatch(text), metricsAt.FindSubmatch(text); clients != nil && metrics != nil {
+			p.address, p.metrics = string(clients[1]), string(metrics[1])
 			return nil
 		}
 		select {
@@ -149,6 +150,15 @@ func (p *proxy) end(s syscall.Signal, limit time.Duration) error {
 	case <-time.After(limit):
 		return fmt.Errorf("the proxy did not end within %v of signal %v", limit, s)
 	}
+}
+
+// wentUnobserved reports whether a proxy printed that a session goes on unobserved.
+func wentUnobserved(log string) (bool, error) {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return false, fmt.Errorf("read the proxy's log: %w", err)
+	}
+	return bytes.Contains(text, []byte("the session goes on unobserved")), nil
 }
 
 // panics counts the panics in what a proxy printed.

@@ -89,10 +89,11 @@ func (r *relay) calm() (faults int64) {
 }
 
 // close ends the relay and its connections.
-func (r *relay) close() {
-	r.listener.Close()
+func (r *relay) close() error {
+	err := r.listener.Close()
 	r.calm()
 	r.serving.Wait()
+	return err
 }
 
 func (r *relay) serve() {

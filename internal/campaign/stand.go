@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -18,12 +19,25 @@ import (
 // roundsPerProxy is how many rounds one proxy of a stand lives through.
 const roundsPerProxy = 10
 
-// A stand is a proxy with a relay before it and one behind it, and what its clients were told.
+// A link is what lies between two programs that talk over a network. It does harm while it is told to.
+type link interface {
+	// address is where the one that connects finds the other.
+	address() string
+	// harm begins to do harm, as random has it.
+	harm(random *rand.Rand)
+	// calm ends the harm, and gives how much there was.
+	calm() (faults int64)
+	close() error
+}
+
+// A stand is a proxy with a link before it and one behind it, and what its clients were told.
 type stand struct {
 	*job
 	site      *site
-	near, far *relay // between clients and the proxy, and between the proxy and its server
-	proxy     *proxy // nil: none runs
+	over      network
+	near, far link       // between clients and the proxy, and between the proxy and its server
+	space     *namespace // nil: the links are relays
+	proxy     *proxy     // nil: none runs
 	log       string
 	recording string
 	first     int // round of the proxy
@@ -31,10 +45,10 @@ type stand struct {
 	truth     *truth
 }
 
-// newStand starts a server.
-func (j *job) newStand(ctx context.Context) (*stand, error) {
-	site, err := j.family.newSite(ctx, 2000)
-	return &stand{job: j, site: site}, err
+// newStand starts a server, for proxies that reach it over a network.
+func (j *job) newStand(ctx context.Context, over network) (*stand, error) {
+	site, err := j.family.newSite(ctx, 2000, over)
+	return &stand{job: j, site: site, over: over}, err
 }
 
 // close ends the proxy, with a last look, and the server.
@@ -65,15 +79,12 @@ func (s *stand) ready(ctx context.Context, near, far mutation, look func(context
 	s.first, s.truth = s.row.rounds, newTruth(s.job)
 	s.recording = filepath.Join(s.dir, fmt.Sprintf("recording-%d", s.first))
 	s.log = s.recording + ".log"
-	if s.far, err = newRelay(s.site.Addr(), far); err != nil {
-		return err
+	if s.over == namespaces {
+		err = s.startCabled(ctx)
+	} else {
+		err = s.startRelayed(ctx, near, far)
 	}
-	s.proxy, err = startProxy(ctx, s.isotap, s.log, "--upstream", s.family.upstream(s.far.address()), "--recording", s.recording,
-		"--durability", s.durability.String(), "--admin", "127.0.0.1:0", "--admin-pprof")
 	if err != nil {
-		return err
-	}
-	if s.near, err = newRelay(s.proxy.address, near); err != nil {
 		return err
 	}
 	if err := s.family.answers(ctx, s.near.address(), patience); err != nil {
@@ -81,6 +92,48 @@ func (s *stand) ready(ctx context.Context, near, far mutation, look func(context
 	}
 	s.before, err = s.proxy.sample(ctx)
 	return err
+}
+
+// startRelayed starts a proxy between relays.
+func (s *stand) startRelayed(ctx context.Context, near, far mutation) (err error) {
+	if s.far, err = newRelay(s.site.Addr(), far); err != nil {
+		return err
+	}
+	if s.proxy, err = startProxy(ctx, s.isotap, s.log, append(s.proxyArgs(), "--admin-pprof")...); err != nil {
+		return err
+	}
+	s.near, err = newRelay(s.proxy.address, near)
+	return err
+}
+
+// startCabled starts a proxy in a network namespace of its own.
+func (s *stand) startCabled(ctx context.Context) (err error) {
+	if s.space, err = newNamespace(ctx); err != nil {
+		return err
+	}
+	s.near, s.far = s.space.near, s.space.far
+	if err := s.space.connect(s.site.Addr()); err != nil {
+		return errors.Join(err, s.space.close())
+	}
+	cmd := s.space.command(s.isotap, append([]string{"proxy", "--listen", s.space.listen(), "--admin", s.space.admin()}, s.proxyArgs()...)...)
+	if s.proxy, err = startCommand(ctx, cmd, s.log); err != nil {
+		return errors.Join(err, s.space.close())
+	}
+	s.space.near.at = s.proxy.address
+	return nil
+}
+
+// proxyArgs are the arguments of the proxy, but for where it listens.
+func (s *stand) proxyArgs() []string {
+	return []string{"--upstream", s.family.upstream(s.far.address()), "--recording", s.recording, "--durability", s.durability.String()}
+}
+
+// disconnect ends the links.
+func (s *stand) disconnect() error {
+	if s.space != nil {
+		return s.space.close()
+	}
+	return errors.Join(s.near.close(), s.far.close())
 }
 
 // heal ends the harm, and looks whether the proxy is as it was before.
@@ -109,8 +162,9 @@ func (s *stand) finish(ctx context.Context, look func(context.Context) error) er
 	if err := p.stop(patience); err != nil {
 		s.wrong("the proxy at its end: %v", err)
 	}
-	s.near.close()
-	s.far.close()
+	if err := s.disconnect(); err != nil {
+		return err
+	}
 	found, err := panics(s.log)
 	if err != nil {
 		return err

@@ -1,0 +1,10 @@
+//go:build linux
+
+package main
+
+import "testing"
+
+// TestHostilePeersHarmNobodyElse is the campaign peers, a few rounds long.
+func TestHostilePeersHarmNobodyElse(t *testing.T) {
+	try(t, "-run", "peers", "-durability", "commit", "-times", "2", "-seed", "30")
+}
