@@ -190,7 +190,7 @@ func (w *sqlWriter) join() string {
 }
 
 func (w *sqlWriter) aggregate() string {
-	switch w.n(6) {
+	switch w.n(8) {
 	case 0:
 		return "SELECT COUNT(*), SUM(a), MAX(b) FROM t1 WHERE " + w.where1("t1")
 	case 1:
@@ -201,9 +201,18 @@ func (w *sqlWriter) aggregate() string {
 		return "SELECT COUNT(DISTINCT x) FROM t3"
 	case 4:
 		return "SELECT t1.b, COUNT(k1) FROM t1 LEFT JOIN t2 ON k1 = id GROUP BY t1.b"
+	case 5:
+		return "SELECT a, COUNT(*) FROM t1 GROUP BY a, " + w.converted()
+	case 6:
+		return "SELECT x AS n, SUM(y) FROM t3 GROUP BY x HAVING " + w.oneOf("n > 'q'", "n > '1'", "MAX(e) > 1", "n / 0 IS NULL", w.converted())
 	}
 	w.s.ordered = true
 	return "SELECT k1, SUM(v) FROM t2 GROUP BY k1 ORDER BY k1 LIMIT 1"
+}
+
+// converted is an expression of whose values the server may warn.
+func (w *sqlWriter) converted() string {
+	return w.oneOf("'a' || 'b'", "'1' + 1", "1 / 0", "CAST('2x' AS SIGNED)", "DATE('no')", "LOWER('A')", "2 > '1x'")
 }
 
 func (w *sqlWriter) distinct() string {

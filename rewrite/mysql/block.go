@@ -38,6 +38,16 @@ type nesting struct {
 	// observed are the blocks whose identities are passed outwards.
 	observed []*ast.SelectStmt
 	ctes     []*cte // that are used
+	// bodies are the queries of FROM clauses whose sources are known.
+	bodies map[*ast.SelectStmt]*block
+}
+
+// body takes note of a block's sources.
+func (n *nesting) body(b *block) {
+	if n.bodies == nil {
+		n.bodies = make(map[*ast.SelectStmt]*block)
+	}
+	n.bodies[b.n] = b
 }
 
 // block looks at a SELECT and at the queries in its FROM clause. What these cannot show lowers the
@@ -68,6 +78,9 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	}
 	if !b.srcs.observable() {
 		return b, use, nil
+	}
+	if pl.mayWarn(n, b.srcs) {
+		return nil, nil, refusal("warnings")
 	}
 	var err error
 	if b.list, err = pl.selectList(n); err != nil {
@@ -223,6 +236,7 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, string) {
 		if err != nil {
 			return err
 		}
+		pl.nesting.body(b)
 		if b.list != nil && b.grouped && joined {
 			return refusal("joined aggregate")
 		}
