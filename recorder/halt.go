@@ -48,8 +48,10 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// logEvery bounds how often the log tells that recording stops and goes on.
 	logEvery = 10 * time.Second
-	// closePatience is how long a database may take to close on a disk that fails.
+	// closePatience is how long a database may take to close on a disk that fails, and slowPatience on one that does not: the machine
+	// may be slow.
 	closePatience = 5 * time.Second
+	slowPatience  = 30 * time.Second
 )
 
 // commitFree is how much must stay free when a batch is written, and lastFree when a run ends.
@@ -226,6 +228,7 @@ func (w *Writer) closeDatabase() error {
 		w.halt.closed = closed
 		go func(db interface{ Close() error }) { closed <- db.Close() }(w.batch.db)
 	}
+	limit := w.patience()
 	select {
 	case err := <-w.halt.closed:
 		w.halt.closed <- err
@@ -233,9 +236,17 @@ func (w *Writer) closeDatabase() error {
 			return nil // what it could not write is lost with it, and counted by the marks
 		}
 		return err
-	case <-time.After(closePatience):
-		return errors.New("the database does not close: the disk takes nothing")
+	case <-time.After(limit):
+		return fmt.Errorf("the database does not close within %v: the disk takes nothing, or the machine is slow", limit)
 	}
+}
+
+// patience is how long the database may take to close.
+func (w *Writer) patience() time.Duration {
+	if w.Err() != nil {
+		return closePatience
+	}
+	return slowPatience
 }
 
 // closeFiles closes all that the Writer has open.

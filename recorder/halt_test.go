@@ -230,6 +230,22 @@ func TestDiskThatStaysFullEndsWithoutAnEnd(t *testing.T) {
 }
 
 // TestRecordingIsPrivateWhateverTheUmask also begins in a directory that everybody may write to.
+// TestSlowDatabaseIsWaitedFor has a database that closes later than one may on a disk that fails.
+func TestSlowDatabaseIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := &Writer{}
+	w.halt.closed = make(chan error, 1)
+	time.AfterFunc(closePatience+500*time.Millisecond, func() { w.halt.closed <- nil })
+	if err := w.closeDatabase(); err != nil {
+		t.Errorf("a slow machine: %v", err)
+	}
+	failed := errors.New("no space left")
+	w.err.Store(&failed)
+	if got := w.patience(); got != closePatience {
+		t.Errorf("a disk that fails is waited for %v", got)
+	}
+}
+
 func TestRecordingIsPrivateWhateverTheUmask(t *testing.T) {
 	was := syscall.Umask(0)
 	defer syscall.Umask(was)
