@@ -50,12 +50,22 @@ func (c *chaos) round(ctx context.Context, random *rand.Rand) error {
 	if where != 1 {
 		c.far.harm(rand.New(rand.NewPCG(far, 0)))
 	}
-	c.work(ctx, random, 2*time.Second)
+	c.work(ctx, random)
 	return c.heal(ctx)
 }
 
+// How long clients work in a round, and wait for an answer: what a kernel lost it sends again after some time, and after twice that.
+const (
+	relayedWork, relayedLimit = 2 * time.Second, 1500 * time.Millisecond
+	cabledWork, cabledLimit   = 6 * time.Second, 4 * time.Second
+)
+
 // work has clients connect and ask for a while.
-func (c *chaos) work(ctx context.Context, random *rand.Rand, duration time.Duration) {
+func (c *chaos) work(ctx context.Context, random *rand.Rand) {
+	duration, limit := relayedWork, relayedLimit
+	if c.over == namespaces {
+		duration, limit = cabledWork, cabledLimit
+	}
 	working, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	var clients sync.WaitGroup
@@ -63,7 +73,7 @@ func (c *chaos) work(ctx context.Context, random *rand.Rand, duration time.Durat
 		own := rand.New(rand.NewPCG(random.Uint64(), 0))
 		clients.Go(func() {
 			for n := 0; working.Err() == nil; n++ {
-				asks := &client{c.truth, c.family, "token", fmt.Sprintf("m%d-%d-%d", c.row.rounds, i, n), own, 1500 * time.Millisecond}
+				asks := &client{c.truth, c.family, "token", fmt.Sprintf("m%d-%d-%d", c.row.rounds, i, n), own, limit}
 				c.converse(working, asks, 1+own.IntN(40))
 			}
 		})
