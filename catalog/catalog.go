@@ -7,7 +7,7 @@
 //   - [ServerFacts] asks the server who it is and which of its settings matter to isotap.
 //   - [Instrument] adds the invisible columns isotap_rowid and isotap_wlist to the tables, gives
 //     every row its identity, and extends partial privileges to the new columns; [Strip] removes
-//     all of it without trace (DESIGN 4.2).
+//     all of it without trace.
 //
 // target.go reads addresses (spelling.go: in any driver's spelling; libpq.go and libpqtext.go: PostgreSQL's), tls.go and conn.go connect. server.go
 // asks about the server, load.go reads what cache.go holds, over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go)

@@ -200,7 +200,7 @@ const (
 	LockUpdate
 )
 
-// Observation says how well a statement was observed (DESIGN 4.5).
+// Observation says how well a statement was observed.
 type Observation uint8
 
 const (
@@ -322,7 +322,7 @@ type Row struct {
 
 // A Place says where PostgreSQL keeps the version that an access read or replaced, and the one that it
 // left. A version is known by the table that holds it, its place there (ctid) and the transaction that
-// wrote it (xmin), until the table is rewritten (DESIGN 4.2). Zeros stand for what is not known: until
+// wrote it (xmin), until the table is rewritten. Zeros stand for what is not known: until
 // version 18 an UPDATE does not tell what it replaced.
 type Place struct {
 	XID    uint32 // the (sub)transaction that wrote the version read or replaced: xmin

@@ -122,7 +122,7 @@ type Config struct {
 	// Args records the values of literals and parameters.
 	Args bool
 	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
-	// reach. The server would take those others for local clients (DESIGN 8).
+	// reach. The server would take those others for local clients.
 	AllowLocal bool
 	// TLS of the two legs.
 	TLS TLS

@@ -13,7 +13,7 @@ type idForm uint8
 
 const (
 	formRaw    idForm = iota // as text
-	formTag                  // "TXN.STMT:ORDINAL", the ids of INSERT ... VALUES (DESIGN 4.3)
+	formTag                  // "TXN.STMT:ORDINAL", the ids of INSERT ... VALUES
 	formDec                  // decimal, as UUID_SHORT() prints it
 	formHex                  // hexadecimal in lower case
 	formHEX                  // hexadecimal in upper case, as HEX() prints it

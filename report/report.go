@@ -2,7 +2,7 @@
 // [Summary]), as a documented JSON document for scripts ([JSON], docs/report-json.md) and as one
 // HTML file that opens offline ([HTML]).
 //
-// Every report opens with the coverage, because "no anomaly" means nothing without it (DESIGN 4.5).
+// Every report opens with the coverage, because "no anomaly" means nothing without it.
 // The text of statements, table names and error messages comes from strangers: it is escaped for
 // HTML, and characters that would steer a terminal or reorder a line are shown by their code.
 //

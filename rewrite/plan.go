@@ -4,7 +4,7 @@
 // by text and shared between sessions.
 //
 // Statements are spliced, never printed: a plan is the client's own bytes with pieces put between
-// them (DESIGN 4.3).
+// them.
 package rewrite
 
 import (

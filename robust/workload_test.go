@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The numbers are those of Table 2, and of FINDINGS for the settings that it does not have.
+// The numbers are those of Table 2, and our own measurements for the settings that it does not have.
 func TestSummaryGraphsHaveThePapersSizes(t *testing.T) {
 	auction := func(n int) *Workload {
 		w, err := Auction(n)

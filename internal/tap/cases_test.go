@@ -59,7 +59,7 @@ func openCorpus(t *testing.T, direct replay.Server) ([]cases.Case, *replay.Runne
 
 // TestCasesGiveTheSameResultsThroughIsotap runs every interleaved case of the corpus, at each of its
 // levels, directly and through isotap, whose CREATE TABLE instruments the tables: MDEV-26642
-// (troc-listing2) and the experiments of FINDINGS 1 among them. Results, errors, waits and their order
+// (troc-listing2) and experiments with what IsoRel's paper claims among them. Results, errors, waits and their order
 // must be the same.
 func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	direct, through, b := caseServers(t)

@@ -10,7 +10,7 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// captures is the session's side of capture inside the statement (DESIGN 4.3): a write collects
+// captures is the session's side of capture inside the statement (ADR 7): a write collects
 // what it replaced in session variables on the server, and isotap reads them once per transaction.
 type captures struct {
 	ready bool // the variables are set up

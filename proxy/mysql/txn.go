@@ -11,7 +11,7 @@ import (
 )
 
 // transactions is what a session knows of its transaction. Boundaries come from the status flags of
-// the server's replies (DESIGN 4.6).
+// the server's replies.
 type transactions struct {
 	inTrans    bool // SERVER_STATUS_IN_TRANS, as the last reply had it
 	autocommit bool

@@ -9,7 +9,7 @@ import (
 )
 
 // transactions is what a session knows of its transaction, as the server's replies tell. Boundaries are
-// ReadyForQuery's status, and within a segment the tags of commands (DESIGN 4.6).
+// ReadyForQuery's status, and within a segment the tags of commands.
 type transactions struct {
 	status     byte // as the last ReadyForQuery had it: I, T or E
 	block      bool // a transaction block is open

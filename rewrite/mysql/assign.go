@@ -20,8 +20,8 @@ const (
 	minWList = 2 * (maxTag + 1)
 )
 
-// A rowCapture is how a list of assignments to columns of one table is captured, in the form of DESIGN
-// 4.3: the old stored values are saved before the client's assignments and compared after them.
+// A rowCapture is how a list of assignments to columns of one table is captured, in the form of
+// ADR 7: the old stored values are saved before the client's assignments and compared after them.
 type rowCapture struct {
 	of         string          // the qualifier of the table's columns, with its dot; empty: they stand alone
 	key        string          // an expression over the assigned columns, which differs whenever what is stored in them does
@@ -81,7 +81,7 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 }
 
 // storedValues gives an expression over the assigned columns whose value differs whenever what the
-// table stores in them differs (K in DESIGN 4.3).
+// table stores in them differs.
 func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of string) (string, error) {
 	var seen, parts []string
 	for _, a := range list {

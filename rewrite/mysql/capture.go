@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// The session variables of a capture (DESIGN 4.3). Their values are text without exception: a variable
+// The session variables of a capture (ADR 7). Their values are text without exception: a variable
 // that changes its type fails with error 1292.
 //
 //	@isotap    entries, up to firstLevel bytes: it is copied for every row

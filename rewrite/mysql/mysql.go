@@ -1,5 +1,5 @@
 // Package mysql rewrites statements of the MySQL protocol family, so that each reveals
-// the row versions it read and wrote (DESIGN 4). It is pure: SQL text, the session's settings and a
+// the row versions it read and wrote. It is pure: SQL text, the session's settings and a
 // [rewrite.Schema] go in, a [rewrite.Plan] comes out.
 //
 // A statement passes two readers. A tolerant lexer of MariaDB's own rules cuts it into tokens; from
@@ -8,7 +8,7 @@
 // put in. TiDB's parser reads SELECT, INSERT, UPDATE and DELETE and says how they are built: which
 // tables, which columns, what else they hold. Where the two do not see the same statement (the
 // items of a select list do not begin at the same bytes, say), or the parser does not know the
-// syntax, or a rule of DESIGN 4 forbids to touch the statement, it stays as the client wrote it and
+// syntax, or touching the statement could change what it does, it stays as the client wrote it and
 // its plan is opaque, with the reason. No statement makes [Rewriter.Plan] fail.
 //
 // What becomes of a statement:
@@ -75,7 +75,7 @@ const maxParams = 65535
 // Options change how statements are rewritten.
 type Options struct {
 	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose
-	// another plan, and with it another order, or other rows under LIMIT (DESIGN 4.1, law 1).
+	// another plan, and with it another order, or other rows under LIMIT.
 	StrictPlans bool
 	// Predicates has writes collect images of the rows that they leave, and tells by which conditions statements
 	// choose rows.

@@ -155,7 +155,7 @@ func serverSchema(s *Session, name *ast.TableName) bool {
 
 // mayHideLocks says whether the server might answer a SELECT from secondary indexes alone, or without
 // looking into one of its tables: the appended columns would then make it read, and lock, rows that
-// the original leaves alone (DESIGN 4.1, law 2). It is decided without the server, on the safe side:
+// the original leaves alone. It is decided without the server, on the safe side:
 // only columns that the statement surely takes from a table count as needed.
 func mayHideLocks(n *ast.SelectStmt, ss sources) bool {
 	needed := neededColumns(n, ss)

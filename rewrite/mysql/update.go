@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// update makes an UPDATE collect and tag the rows that it really changes, in the form of DESIGN 4.3: the
+// update makes an UPDATE collect and tag the rows that it really changes, in the form of ADR 7: the
 // old stored values are saved before the client's assignments and compared after them. Where the server
 // does not evaluate the assignments one by one, as it does for joins, it has another form.
 func (pl *planner) update(n *ast.UpdateStmt) error {

@@ -2,7 +2,7 @@
 // tables look like, a [Script] says what goes upstream in its place and how the replies become those that
 // the client expects. It is pure, as package rewrite says.
 //
-// A row's versions are known by PostgreSQL's own system columns (DESIGN 4.2): nothing is added to the
+// A row's versions are known by PostgreSQL's own system columns (ADR 23): nothing is added to the
 // user's tables, and no value has to be filled in when a statement is sent.
 //
 // A statement passes two readers (ADR 20). A lexer of the server's own rules cuts the text into tokens: from

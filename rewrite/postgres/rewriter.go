@@ -15,7 +15,7 @@ import (
 // Options change how statements are rewritten.
 type Options struct {
 	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose another
-	// plan, and with it another order, or other rows under LIMIT (DESIGN 4.1, law 1).
+	// plan, and with it another order, or other rows under LIMIT.
 	StrictPlans bool
 	// CollectFor bounds the time, from when a statement was sent, in which its aggregates collect identities. 0: two
 	// seconds.
