@@ -104,6 +104,9 @@ func (c *comparison) print(out io.Writer, verbose bool) (int, error) {
 	for _, test := range slices.Sorted(maps.Keys(c.results)) {
 		if results := c.results[test]; results[0].result == failed && !differ(results) {
 			fmt.Fprintf(&b, "  fails on every way: %s\n", test)
+			if verbose {
+				fmt.Fprintf(&b, "    %s said:\n%s", c.ways[0], results[0].said)
+			}
 		}
 	}
 	for _, test := range c.unsteady {

@@ -52,7 +52,7 @@ func main() {
 	flag.StringVar(&s.run, "run", "", "run only the tests that match: as go test -run, pytest -k, Django's labels, a part of a file's name")
 	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
 	flag.StringVar(&s.over, "over", string(tcp), "how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
-	flag.BoolVar(&s.verbose, "v", false, "print what differing tests say")
+	flag.BoolVar(&s.verbose, "v", false, "print what differing and failing tests say")
 	flag.IntVar(&s.again, "again", 2, "how often a test whose outcome differs is tried again, on all paths")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -77,21 +77,22 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	if err != nil {
 		return 0, err
 	}
-	h, err := d.open(ctx, s.server, d.database, road(s.over))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, h.close()) }()
 	dir, err := os.MkdirTemp("", "isotap-driversuite-")
 	if err != nil {
 		return 0, fmt.Errorf("make a directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	su := suite{dir: dir, driver: d, host: h}
+	// Before the server starts: what is installed may bring another version of its programs.
 	fmt.Fprintln(progress, "preparing the suite ...")
 	if err := d.program.prepare(ctx, dir, s.source); err != nil {
 		return 0, fmt.Errorf("prepare the suite of %s: %w", d.name, err)
 	}
+	h, err := d.open(ctx, s.server, d.database, road(s.over))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, h.close()) }()
+	su := suite{dir: dir, driver: d, host: h}
 	c := comparison{driver: d}
 	if c.engine, c.version, err = h.facts(ctx); err != nil {
 		return 0, err

@@ -20,6 +20,9 @@ import (
 // python is the distribution's, which its packages are for.
 const python = "/usr/bin/python3"
 
+// testLimit bounds one test of pytest's, in seconds: one that hangs has failed.
+const testLimit = "150"
+
 // pythonTests are tests that pytest runs, of a checkout that matches the distribution's package of the driver.
 type pythonTests struct {
 	repository, tag string
@@ -40,7 +43,7 @@ func (p *pythonTests) prepare(ctx context.Context, dir, source string) error {
 	if err := copyTree(source, p.source); err != nil {
 		return err
 	}
-	return aptInstall(ctx, append([]string{"python3-pytest"}, p.packages...)...)
+	return aptInstall(ctx, append([]string{"python3-pytest", "python3-pytest-timeout"}, p.packages...)...)
 }
 
 // run runs the files that the chosen tests are in.
@@ -54,7 +57,7 @@ func (p *pythonTests) run(ctx context.Context, s server, chosen selection) (map[
 	if err := os.RemoveAll(report); err != nil {
 		return nil, err
 	}
-	args := []string{"-m", "pytest", "-q", "--junitxml=" + report, "-o", "junit_family=xunit1",
+	args := []string{"-m", "pytest", "-q", "--timeout=" + testLimit, "--junitxml=" + report, "-o", "junit_family=xunit1",
 		"-o", "cache_dir=" + filepath.Join(p.dir, "pytest")}
 	args = append(args, p.options(s)...)
 	if chosen.pattern != "" {

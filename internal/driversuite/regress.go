@@ -113,7 +113,7 @@ func (r *regressTests) run(ctx context.Context, s server, chosen selection) (map
 }
 
 // regressLine is what pg_regress prints of a test: "     join     ... FAILED     11261 ms".
-var regressLine = regexp.MustCompile(`(?m)^(?:test)?\s+(\w+)\s+\.\.\. (ok|FAILED|failed \(ignored\))`)
+var regressLine = regexp.MustCompile(`(?m)^(?:test)?\s+([\w.]+)\s+\.\.\. (ok|FAILED|failed \(ignored\))`)
 
 func parseRegress(out string) map[string]outcome {
 	outcomes := make(map[string]outcome)
@@ -128,7 +128,7 @@ func parseRegress(out string) map[string]outcome {
 }
 
 // regressDiff begins a test's part of the differences: "diff -U3 …/expected/join.out …/results/join.out".
-var regressDiff = regexp.MustCompile(`(?m)^diff .*/(\w+)\.out$`)
+var regressDiff = regexp.MustCompile(`(?m)^diff .*/([\w.]+)\.out$`)
 
 // explainRegress puts each failing test's differences into its outcome.
 func explainRegress(outcomes map[string]outcome, diffs string) {
