@@ -38,7 +38,7 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 		return len(p), nil
 	case m.raw == nil:
 		return used, nil
-	case s.mustWait(m.kind), s.mustLook(m):
+	case s.mustWait(m.kind), s.mustLook(m), s.mustDeclareAnew(m):
 		m.raw = bytes.Clone(m.raw)
 		m.body = m.raw[headBytes:]
 		s.held = m
@@ -80,7 +80,7 @@ func begins(kind byte) bool {
 
 // goOn takes the message that waited, when it need not wait any longer.
 func (s *Session) goOn() error {
-	if s.held.raw == nil || s.mustWait(s.held.kind) || s.mustLook(s.held) {
+	if s.held.raw == nil || s.mustWait(s.held.kind) || s.mustLook(s.held) || s.mustDeclareAnew(s.held) {
 		return nil
 	}
 	m := s.held

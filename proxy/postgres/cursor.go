@@ -17,13 +17,14 @@ type declaration struct {
 	at     int          // the DECLARE among its statements, if its observation is recorded
 	begun  int          // how many statements it had then
 	hold   bool         // it outlives the transaction
+	anew   anew         // whether it can be declared anew
 	kept   bool         // it has
 }
 
 // newCursor gives the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
 func newCursor(f *form, sent, plan *rewrite.Plan) *portal {
 	own := form{script: &sqlpostgres.Script{Statements: []*rewrite.Plan{sent}}, rewritten: f.rewritten, reason: f.reason}
-	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold}}
+	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold, anew: newAnew(f)}}
 }
 
 // follow takes what a statement does to the names of cursors: sent in that form, and understood by that plan. It

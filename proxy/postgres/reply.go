@@ -326,6 +326,7 @@ func (s *Session) ready(x *owed, m message) error {
 	}
 	s.status = m.body[0]
 	if x.kind == owesCall {
+		s.unsettleCursors()
 		s.changedSettings()
 	}
 	s.copyEnds()

@@ -16,7 +16,7 @@
 //     the session's statements are read under.
 //   - Messages of the client: command.go takes them and plans texts, extended.go has those of the extended
 //     protocol, beside.go chooses among the forms of a prepared statement, names.go knows what the names of
-//     statements and portals mean, cursor.go those of SQL's cursors, args.go prints parameters. queue.go
+//     statements and portals mean, cursor.go those of SQL's cursors (anew.go declares these anew), args.go prints parameters. queue.go
 //     notes what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
 //   - Replies: reply.go reads them, row.go takes hidden columns out of rows, misplanned.go those that a wrong plan shows, identity.go and array.go read the
 //     identities in these, failure.go maps errors back to the client's text.

@@ -33,6 +33,9 @@ type answer struct {
 	login bool
 	// prepares is what a PREPARE of isotap's own is for; nil: it was a question about the settings.
 	prepares *wish
+	// anew are cursors that are to be declared anew, declared that this was the text that does so.
+	anew     map[string]*portal
+	declared bool
 }
 
 // question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
@@ -105,6 +108,10 @@ func (s *Session) takeAnswer(x *owed, m message) error {
 	s.asking = false
 	if a.prepares != nil {
 		s.tookWish(a)
+		return nil
+	}
+	if a.anew != nil {
+		s.tookAnew(a)
 		return nil
 	}
 	s.takeSettings(a)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/history"
@@ -26,6 +27,16 @@ var traces = map[string][]step{
 	"what SQL has prepared":    append(queries("PREPARE q AS SELECT s FROM t WHERE id = 1", "EXECUTE q", "EXECUTE q"), queries("SELECT name, statement FROM pg_prepared_statements", "EXECUTE q", "PREPARE r AS SELECT n FROM t", "EXECUTE r", "SELECT name, statement FROM pg_prepared_statements ORDER BY 1", "DEALLOCATE ALL")...),
 	"a cursor in a function":   queries("BEGIN", "DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id < 4 ORDER BY id", "FETCH c", "SELECT fetches('c')", "FETCH c", "COMMIT"),
 	"a cursor once it is seen": queries("SELECT cursor_to_xml('c', 2, false, true, '')", "BEGIN", "DECLARE c CURSOR FOR SELECT id, s FROM t WHERE id < 4 ORDER BY id", "SELECT cursor_to_xml('c', 2, false, true, '')", "SELECT statement FROM pg_cursors", "FETCH c", "COMMIT"),
+	"a cursor before it is seen": slices.Concat(queries("BEGIN ISOLATION LEVEL REPEATABLE READ", `DECLARE "C" CURSOR FOR SELECT id, s FROM t WHERE id < 4 ORDER BY id; -- three`, "DECLARE d CURSOR FOR SELECT n FROM t", "DECLARE e CURSOR FOR SELECT * FROM t",
+		`FETCH "C"`, "FETCH 2 FROM d", "FETCH ALL e", reading("C"), "FETCH d", "FETCH e", "FETCH BACKWARD e", reading("d"), "UPDATE t SET n = 7 WHERE CURRENT OF d", "COMMIT")),
+	"a cursor that locks before it is seen": queries("BEGIN ISOLATION LEVEL SERIALIZABLE", "DECLARE c CURSOR FOR SELECT id, s FROM t ORDER BY id FOR UPDATE", "FETCH FORWARD 2 FROM c", "MOVE c", reading("c"), "DELETE FROM t WHERE CURRENT OF c", "FETCH c", "COMMIT"),
+	"a cursor at READ COMMITTED before it is seen": append(queries("BEGIN", "DECLARE c CURSOR FOR SELECT id, s FROM t ORDER BY id", "FETCH c", "SELECT s FROM t WHERE id = 2"),
+		send(1, parse("", "SELECT cursor_to_xml($1, 2, false, true, '')"), bind("", "", nil, "c"), execute("", 0), syncs), query("FETCH c"), query("COMMIT")),
+}
+
+// reading is a text that has the server itself read a cursor.
+func reading(cursor string) string {
+	return "DO $$DECLARE r record; c refcursor := '" + cursor + "'; BEGIN FETCH c INTO r; RAISE NOTICE '% %', row_to_json(r), r; END$$"
 }
 
 // tracing makes what the traces look at.
@@ -47,7 +58,10 @@ func TestIsotapLeavesNoTraceThatItsClientsSee(t *testing.T) {
 			db := testdb.OpenPostgreSQL(t, r.database)
 			var heard [2]string
 			for i, address := range []string{r.direct, r.tapped} {
-				made := []string{reset, "DROP TABLE IF EXISTS said, audited, trail, defaulted CASCADE; DROP FUNCTION IF EXISTS noting, asked, fetches CASCADE", tracing}
+				made := []string{reset, "DROP TABLE IF EXISTS said, audited, trail, defaulted CASCADE; DROP FUNCTION IF EXISTS noting, asked, fetches CASCADE"}
+				if !strings.HasSuffix(name, "before it is seen") { // one whose function asks for what runs has no cursors observed
+					made = append(made, tracing)
+				}
 				if name == "a cursor in a function" {
 					made = append(made, fetching)
 				}
@@ -94,5 +108,44 @@ func TestCursorsAreObservedWhereNobodyElseReadsThem(t *testing.T) {
 	converse(t, r.tapped, r.database, queries("SELECT cursor_to_xml('c', 1, false, true, '')"))
 	if r.recorded(); observed() {
 		t.Error("a cursor is observed though the server has read one")
+	}
+}
+
+// TestACursorStaysWhereANewOneWouldSeeOtherRows has somebody else write between the DECLARE and the first text that has the
+// server read the cursor, and the client itself: FETCH gives the rows that the DECLARE saw.
+func TestACursorStaysWhereANewOneWouldSeeOtherRows(t *testing.T) {
+	for name, between := range map[string]struct{ other, own string }{
+		"another transaction": {other: "UPDATE t SET s = 'other' WHERE id = 2"},
+		"its own":             {own: "UPDATE t SET s = 'own' WHERE id = 2"},
+		"a savepoint":         {own: "SAVEPOINT x"},
+		"a setting":           {own: "SET search_path TO nowhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, nil, reset)
+			db := testdb.OpenPostgreSQL(t, r.database)
+			client := connectRaw(t, r.tapped, r.database)
+			say := func(texts ...string) {
+				for _, s := range queries(texts...) {
+					client.run(s)
+				}
+			}
+			say("BEGIN", "DECLARE c CURSOR FOR SELECT s FROM t ORDER BY id", "FETCH c")
+			if between.other != "" {
+				if _, err := db.Exec(between.other); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				say(between.own)
+			}
+			say("SELECT xpath_exists('/', cursor_to_xml('c', 0, false, true, ''))")
+			if name == "a savepoint" {
+				say("ROLLBACK TO x")
+			}
+			from := client.heard.Len()
+			say("FETCH c", "ROLLBACK")
+			if heard := readable(client.heard.Bytes()[from:]); !strings.Contains(heard, "row 2") {
+				t.Errorf("the cursor gives another row than it saw:\n%s", heard)
+			}
+		})
 	}
 }

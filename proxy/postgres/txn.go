@@ -59,6 +59,7 @@ func (s *Session) completed(x *owed, tag string) {
 	s.takeSightings(c, &st, false)
 	c.doubt(&st)
 	s.snapshot = s.snapshot || st.Observation != history.Nothing
+	s.moved(x, c, tag)
 	s.fetched(c, &st)
 	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
 		st.Observation, st.Reason = history.Nothing, "" // it reads nothing yet
@@ -272,6 +273,9 @@ func (s *Session) suspended() {
 	s.takeSightings(c, &st, false)
 	c.doubt(&st)
 	s.snapshot = true
+	if c.cursor != nil {
+		c.cursor.cursor.anew.settled = false // where it stands is not known
+	}
 	s.fetched(c, &st)
 	if !s.piece(part, c.plan, &st, false) {
 		st.Predicates = nil // rows that match may come

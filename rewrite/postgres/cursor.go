@@ -36,7 +36,27 @@ func (v verb) cursor() {
 	}
 	if name, ok := v.ident(last); ok && last > 0 {
 		c.Name, v.p.Cursor = name, c
+		c.Forward, c.All = v.forward()
 	}
+}
+
+// forward reads the direction of FETCH and MOVE: whether it is forward, and whether to the end.
+func (v verb) forward() (forward, all bool) {
+	i, last := 1, len(v.toks)-1
+	if i < last && v.is(i, "NEXT") {
+		i++
+	} else {
+		if i < last && v.is(i, "FORWARD") {
+			i++
+		}
+		if all = i < last && v.is(i, "ALL"); all || i < last && v.toks[i].kind == number {
+			i++
+		}
+	}
+	if i < last && v.is(i, "FROM", "IN") {
+		i++
+	}
+	return i == last, all
 }
 
 // declare classifies DECLARE.

@@ -126,6 +126,14 @@ func (s *Script) Model() *Script {
 // bytes of it are left out and Added bytes stand there instead.
 type Splice struct{ At, Cut, Added int }
 
+// AppendWritten adds the client's text to b, without what would show isotap's columns.
+func (s *Script) AppendWritten(b []byte) []byte {
+	if s.Plain != nil {
+		return s.Plain.Append(b)
+	}
+	return append(b, s.text...)
+}
+
 // Append adds the text that goes upstream to b.
 func (s *Script) Append(b []byte) []byte {
 	if s.Pieces == nil {
