@@ -14,21 +14,24 @@ type builder struct {
 	children map[uint32][]uint32
 }
 
-func newBuilder(r *reading) *builder {
-	b := &builder{reading: r, children: map[uint32][]uint32{}}
+func newBuilder(r *reading) *builder { return &builder{reading: r, children: r.children()} }
+
+// children gives those that inherit from a relation.
+func (r *reading) children() map[uint32][]uint32 {
+	children := map[uint32][]uint32{}
 	for _, child := range slices.Sorted(maps.Keys(r.parents)) {
 		for _, parent := range r.parents[child] {
-			b.children[parent] = append(b.children[parent], child)
+			children[parent] = append(children[parent], child)
 		}
 	}
-	return b
+	return children
 }
 
 // tables gives the reading's tables by name.
 func (r *reading) tables() map[name]*rewrite.Table {
 	b := newBuilder(r)
-	tables := make(map[name]*rewrite.Table, len(r.relations))
-	for oid, relation := range r.relations {
+	tables := make(map[name]*rewrite.Table)
+	for oid, relation := range r.relations.all() {
 		tables[relation.name] = b.table(oid, relation)
 	}
 	return tables
@@ -41,7 +44,7 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 	t.Rows = b.rows(family)
 	for _, member := range family {
 		acts = acts.or(b.actions[member])
-		if relation := b.relations[member]; relation != nil {
+		if relation := b.relations.get(member); relation != nil {
 			// Rows of a member that a statement reaches through its parent fire the member's row triggers.
 			on = on.or(relation.onRow)
 			t.TellsText = t.TellsText || relation.table.TellsText
@@ -60,7 +63,7 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 	}
 	t.Key = b.key(oid, family)
 	t.OtherStorage = slices.ContainsFunc(family, func(member uint32) bool {
-		relation := b.relations[member]
+		relation := b.relations.get(member)
 		return relation != nil && relation.table.OtherStorage
 	})
 	b.isotaps(&t, r, family)
@@ -71,7 +74,7 @@ func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
 // rows is about how many rows there are in the tables of a family.
 func (b *builder) rows(family []uint32) (n int64) {
 	for _, member := range family {
-		if r := b.relations[member]; r != nil && (r.kind != "p" || len(family) == 1) {
+		if r := b.relations.get(member); r != nil && (r.kind != "p" || len(family) == 1) {
 			n += r.table.Rows
 		}
 	}
@@ -104,7 +107,7 @@ func (b *builder) top(oid uint32) (top *relation) {
 		if steps++; steps > len(b.parents) {
 			return nil
 		}
-		parent := b.relations[parents[0]]
+		parent := b.relations.get(parents[0])
 		if parent == nil || parent.kind != "p" {
 			break
 		}

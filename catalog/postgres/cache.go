@@ -49,14 +49,13 @@ type name struct{ schema, table string }
 
 // A snapshot is one state of the catalog. It is never changed once current.
 type snapshot struct {
-	epoch  uint64
-	read   *reading
-	graph  *graph // of read
-	tables map[name]*rewrite.Table
-	rights map[string]rights // by role
-	// exposes says that some tables have columns of isotap's.
-	exposes bool
-	since   difference // from the snapshot before
+	epoch   uint64
+	read    *reading
+	graph   *graph // of read
+	tables  layers[name, *rewrite.Table]
+	rights  map[string]rights // by role
+	exposed int               // tables that have columns of isotap's
+	since   difference        // from the snapshot before
 }
 
 // Load reads the whole catalog of a database. The cache closes with [Cache.Close].
@@ -92,7 +91,7 @@ func (c *Cache) Table(schema, table string) *rewrite.Table {
 	if c.settle(func(p *pending) bool { return p.touches(n) }) != nil {
 		return unread
 	}
-	return c.current.Load().tables[n]
+	return c.current.Load().tables.get(n)
 }
 
 // ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name: one that
@@ -121,7 +120,7 @@ func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {
 // Exposes says whether any table or view may have columns of isotap's. It is [sqlpostgres.Schema]'s.
 func (c *Cache) Exposes() bool {
 	p := c.pending.Load()
-	return p != nil && p.exposes || c.current.Load().exposes
+	return p != nil && p.exposes || c.current.Load().exposed > 0
 }
 
 // Epoch numbers the states of the catalog: it grows whenever a table or function looks different from before, or a
@@ -213,7 +212,7 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 				what.allRights = true
 			case oid == ofFunctions:
 				what.allFunctions = true
-			case old.read.relations[oid] != nil:
+			case old.read.relations.get(oid) != nil:
 				changed = slices.AppendSeq(changed, maps.Keys(old.graph.affected(oid)))
 			default:
 				changed = append(changed, oid)
@@ -259,8 +258,11 @@ func (d *difference) among(p *pending) bool {
 
 // followedBy gives the snapshot of a reading of everything.
 func (s *snapshot) followedBy(read *reading) *snapshot {
-	next := &snapshot{read: read, graph: newGraph(read), tables: read.tables(), rights: read.rights}
-	next.since.whole = !reflect.DeepEqual(next.tables, s.tables) || !reflect.DeepEqual(next.rights, s.rights) || !maps.Equal(read.functions, s.read.functions)
+	next := &snapshot{read: read, graph: newGraph(read), tables: layers[name, *rewrite.Table]{base: read.tables()}, rights: read.rights}
+	for _, t := range next.tables.base {
+		next.count(t, 1)
+	}
+	next.since.whole = !reflect.DeepEqual(next.tables.base, maps.Collect(s.tables.all())) || !reflect.DeepEqual(next.rights, s.rights) || !maps.Equal(read.functions, s.read.functions)
 	return next.after(s)
 }
 
@@ -271,7 +273,8 @@ func (s *snapshot) over(part *reading, what *scope) *snapshot {
 		touched[oid] = true
 	}
 	read := part.over(s.read, touched, what)
-	next := &snapshot{read: read, graph: newGraph(read), tables: maps.Clone(s.tables), rights: maps.Clone(s.rights), since: difference{touched: touched}}
+	next := &snapshot{read: read, graph: s.graph.over(read, touched), tables: s.tables, exposed: s.exposed, rights: maps.Clone(s.rights),
+		since: difference{touched: touched}}
 	next.rebuild(s)
 	for role, r := range part.rights {
 		if next.rights[role] = r; !what.allRights {
@@ -289,38 +292,52 @@ func (s *snapshot) over(part *reading, what *scope) *snapshot {
 
 // rebuild makes the tables anew that were touched, and those that look different because of them.
 func (s *snapshot) rebuild(old *snapshot) {
-	rebuilt := map[uint32]bool{}
+	rebuilt, tables := map[uint32]bool{}, old.tables.edit()
 	for oid := range s.since.touched {
-		if r := old.read.relations[oid]; r != nil {
-			delete(s.tables, r.name)
+		if r := old.read.relations.get(oid); r != nil {
+			tables.remove(r.name)
 			maps.Copy(rebuilt, old.graph.affected(oid))
 		}
 		maps.Copy(rebuilt, s.graph.affected(oid))
 	}
 	for oid := range rebuilt {
-		r := s.read.relations[oid]
+		r := s.read.relations.get(oid)
 		if r == nil {
 			continue
 		}
 		t := s.graph.table(oid, r)
-		if was := old.tables[r.name]; was != nil && reflect.DeepEqual(was, t) {
+		if was := old.tables.get(r.name); was != nil && reflect.DeepEqual(was, t) {
 			t = was
 		}
-		s.tables[r.name] = t
+		tables.set(r.name, t)
 	}
+	s.tables = tables.done()
+	names := map[name]bool{}
 	for oid := range rebuilt {
 		for _, read := range []*reading{old.read, s.read} {
-			if r := read.relations[oid]; r != nil && s.tables[r.name] != old.tables[r.name] {
-				s.since.tables = append(s.since.tables, r.name)
+			if r := read.relations.get(oid); r != nil && s.tables.get(r.name) != old.tables.get(r.name) {
+				names[r.name] = true
 			}
 		}
+	}
+	for n := range names {
+		s.since.tables = append(s.since.tables, n)
+		s.count(old.tables.get(n), -1)
+		s.count(s.tables.get(n), 1)
+	}
+}
+
+// count counts a table, which may be none, where it has columns of isotap's.
+func (s *snapshot) count(t *rewrite.Table, n int) {
+	if t != nil && t.Exposed {
+		s.exposed += n
 	}
 }
 
 // regranted gives the tables touched that roles may do other things with.
 func (s *snapshot) regranted(old *snapshot) (tables []name) {
 	for oid := range s.since.touched {
-		r := s.read.relations[oid]
+		r := s.read.relations.get(oid)
 		if r == nil {
 			continue
 		}
@@ -336,9 +353,6 @@ func (s *snapshot) regranted(old *snapshot) (tables []name) {
 
 // after numbers the snapshot behind another one.
 func (s *snapshot) after(old *snapshot) *snapshot {
-	for _, t := range s.tables {
-		s.exposes = s.exposes || t.Exposed
-	}
 	if s.epoch = old.epoch; s.since.any() {
 		s.epoch++
 	}
@@ -365,18 +379,21 @@ type moving map[string]bool
 
 // compare adds what is in another file, and what is gone that may have been.
 func (m moving) compare(old, next *snapshot, p *pending) {
-	touched := maps.Keys(next.since.touched)
-	if next.since.touched == nil {
-		touched = maps.Keys(old.read.relations)
+	touched := next.since.touched
+	if touched == nil {
+		touched = make(map[uint32]bool)
+		for oid := range old.read.relations.all() {
+			touched[oid] = true
+		}
 	}
 	for oid := range touched {
-		before, after := old.read.relations[oid], next.read.relations[oid]
+		before, after := old.read.relations.get(oid), next.read.relations.get(oid)
 		switch {
 		case before == nil:
 		case after != nil && after.filenode != before.filenode:
-			m.note(next.tables[after.name])
+			m.note(next.tables.get(after.name))
 		case after == nil && p != nil && p.rewrites[oid]:
-			m.note(old.tables[before.name])
+			m.note(old.tables.get(before.name))
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (b *builder) isotaps(t *rewrite.Table, r *relation, family []uint32) {
 		return
 	}
 	for _, oid := range family {
-		member := b.relations[oid]
+		member := b.relations.get(oid)
 		if member == nil || !member.instrumented() {
 			return
 		}

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"cmp"
+	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -10,69 +12,133 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A graph relates the relations of a snapshot to those whose tables look different when they do. It is worked out when it is
-// first asked for.
+// A graph relates the relations of a snapshot to those whose tables look different when they do. What is of all relations is
+// worked out when it is first asked for, or shared with the graph before.
 type graph struct {
 	read *reading
 	once sync.Once
 	*builder
+	relatives
+	related func() relatives
+	indexes layers[name, []uint32]   // tables by the names of their indexes, with a schema and without
+	plain   layers[string, []uint32] // relations by their names without a schema
+}
+
+// A relatives is how relations belong together.
+type relatives struct {
+	heirs            map[uint32][]uint32 // that inherit
 	targets, sources map[uint32][]uint32 // of foreign keys: the tables that they refer to, and that refer to them
 	views            map[uint32][]uint32 // that read a relation
 	typed            []uint32            // relations with columns of types that the server does not bring along
-	indexes          func() map[name][]uint32
-	plain            func() map[string][]uint32 // relations by their names without a schema
 }
 
 func newGraph(r *reading) *graph {
-	g := &graph{read: r}
-	g.indexes, g.plain = sync.OnceValue(g.byIndex), sync.OnceValue(g.byName)
-	return g
+	of := &reading{}
+	var all []uint32
+	for oid := range r.relations.all() {
+		all = append(all, oid)
+	}
+	return &graph{read: r, related: sync.OnceValue(r.relatives),
+		plain:   renamed(layers[string, []uint32]{}, of, r, slices.Values(all), (*relation).plain),
+		indexes: renamed(layers[name, []uint32]{}, of, r, slices.Values(all), (*relation).indexes)}
+}
+
+// over gives the graph of a reading in which some relations were read anew.
+func (g *graph) over(next *reading, touched map[uint32]bool) *graph {
+	n := &graph{read: next, related: g.related,
+		plain:   renamed(g.plain, g.read, next, maps.Keys(touched), (*relation).plain),
+		indexes: renamed(g.indexes, g.read, next, maps.Keys(touched), (*relation).indexes)}
+	// What a map of the reading has that is the same, replaced has left as it is.
+	if !sameMap(next.parents, g.read.parents) || !sameMap(next.references, g.read.references) || relates(touched, g.read, next) {
+		n.related = sync.OnceValue(next.relatives)
+	}
+	return n
+}
+
+// sameMap says whether two are one and the same.
+func sameMap[K comparable, V any](a, b map[K]V) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+// relates says whether some of the relations touched are, or were, related to others by themselves.
+func relates(touched map[uint32]bool, readings ...*reading) bool {
+	for oid := range touched {
+		for _, read := range readings {
+			if r := read.relations.get(oid); r != nil && (r.query != nil || r.typed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relatives works out how the relations belong together.
+func (r *reading) relatives() relatives {
+	all := relatives{r.children(), map[uint32][]uint32{}, map[uint32][]uint32{}, map[uint32][]uint32{}, nil}
+	for f := range r.references {
+		all.targets[f.from] = append(all.targets[f.from], f.to)
+		all.sources[f.to] = append(all.sources[f.to], f.from)
+	}
+	for oid, relation := range r.relations.all() {
+		if relation.query != nil {
+			relation.query.each(func(table uint32) { all.views[table] = append(all.views[table], oid) })
+		}
+		if relation.typed {
+			all.typed = append(all.typed, oid)
+		}
+	}
+	return all
 }
 
 func (g *graph) prepare() {
 	g.once.Do(func() {
-		g.builder = newBuilder(g.read)
-		g.targets, g.sources, g.views = map[uint32][]uint32{}, map[uint32][]uint32{}, map[uint32][]uint32{}
-		for f := range g.read.references {
-			g.targets[f.from] = append(g.targets[f.from], f.to)
-			g.sources[f.to] = append(g.sources[f.to], f.from)
-		}
-		for oid, r := range g.read.relations {
-			if r.query != nil {
-				r.query.each(func(table uint32) { g.views[table] = append(g.views[table], oid) })
-			}
-			if r.typed {
-				g.typed = append(g.typed, oid)
-			}
-		}
+		g.relatives = g.related()
+		g.builder = &builder{reading: g.read, children: g.heirs}
 	})
 }
 
-// byName gives the relations by their names without a schema.
-func (g *graph) byName() map[string][]uint32 {
-	named := make(map[string][]uint32, len(g.read.relations))
-	for oid, r := range g.read.relations {
-		named[r.name.table] = append(named[r.name.table], oid)
-	}
-	return named
-}
-
-// byIndex gives the tables by the names of their indexes, with a schema and without.
-func (g *graph) byIndex() map[name][]uint32 {
-	tables := make(map[name][]uint32)
-	for oid, r := range g.read.relations {
-		for i := range r.table.Indexes {
-			for _, schema := range []string{"", r.name.schema} {
-				n := name{schema, r.table.Indexes[i].Name}
-				tables[n] = append(tables[n], oid)
+// renamed gives relations by names of theirs, where some are otherwise than before.
+func renamed[N comparable](of layers[N, []uint32], before, after *reading, touched iter.Seq[uint32], names func(*relation) []N) layers[N, []uint32] {
+	next := of.edit()
+	for oid := range touched {
+		was, is := names(before.relations.get(oid)), names(after.relations.get(oid))
+		if slices.Equal(was, is) {
+			continue
+		}
+		for _, n := range was {
+			others := slices.DeleteFunc(slices.Clone(next.get(n)), func(other uint32) bool { return other == oid })
+			if next.set(n, others); len(others) == 0 {
+				next.remove(n)
 			}
 		}
+		for _, n := range is {
+			next.set(n, append(slices.Clip(next.get(n)), oid))
+		}
 	}
-	return tables
+	return next.done()
+}
+
+// plain gives the name without a schema. A nil relation has none.
+func (r *relation) plain() []string {
+	if r == nil {
+		return nil
+	}
+	return []string{r.name.table}
+}
+
+// indexes gives the names of the indexes, with a schema and without.
+func (r *relation) indexes() (names []name) {
+	if r == nil {
+		return nil
+	}
+	for i := range r.table.Indexes {
+		names = append(names, name{table: r.table.Indexes[i].Name}, name{r.name.schema, r.table.Indexes[i].Name})
+	}
+	return names
 }
 
 // indexed gives the tables that have an index of a name.
-func (g *graph) indexed(n name) []uint32 { return g.indexes()[n] }
+func (g *graph) indexed(n name) []uint32 { return g.indexes.get(n) }
 
 // each calls with the relations that a query is known to read.
 func (q *stored) each(do func(table uint32)) {
@@ -104,7 +170,7 @@ func (g *graph) affected(oid uint32) map[uint32]bool {
 			}
 		}
 	}
-	maps.DeleteFunc(found, func(oid uint32, _ bool) bool { return g.read.relations[oid] == nil })
+	maps.DeleteFunc(found, func(oid uint32, _ bool) bool { return g.read.relations.get(oid) == nil })
 	return found
 }
 
@@ -132,7 +198,7 @@ func (g *graph) emptied(tables []uint32, cascades bool) map[uint32]bool {
 	found := map[uint32]bool{}
 	for open := slices.Clone(tables); len(open) > 0; open = open[1:] {
 		for _, oid := range g.family(open[0]) {
-			if found[oid] || g.read.relations[oid] == nil {
+			if found[oid] || g.read.relations.get(oid) == nil {
 				continue
 			}
 			found[oid] = true
@@ -150,7 +216,7 @@ func (g *graph) uses(ch *rewrite.SchemaChange) (oids []uint32) {
 	for _, oid := range g.typed {
 		names := func(t rewrite.TableName) bool {
 			of := func(c rewrite.Column) bool { return strings.Contains(c.Full, cmp.Or(t.Table, t.Schema)) }
-			return slices.ContainsFunc(g.read.relations[oid].table.Columns, of)
+			return slices.ContainsFunc(g.read.relations.get(oid).table.Columns, of)
 		}
 		if slices.ContainsFunc(ch.Made, names) || slices.ContainsFunc(ch.Named, names) {
 			oids = append(oids, oid)

@@ -48,13 +48,13 @@ func (b *builder) key(oid uint32, family []uint32) []string {
 	if top := b.top(oid); top != nil {
 		return top.key()
 	}
-	r := b.relations[oid]
+	r := b.relations.get(oid)
 	key := r.key()
 	if r.kind == "p" {
 		return key
 	}
 	for _, member := range family[1:] {
-		if m := b.relations[member]; m != nil && !slices.Equal(m.key(), key) {
+		if m := b.relations.get(member); m != nil && !slices.Equal(m.key(), key) {
 			return nil
 		}
 	}

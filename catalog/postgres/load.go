@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ func (a actions) or(b actions) actions {
 
 // A reading is the catalog's tables and views, or some of them, and how these are related to others.
 type reading struct {
-	relations map[uint32]*relation
+	relations layers[uint32, *relation]
 	parents   map[uint32][]uint32
 	// actions are what foreign keys do to other tables' rows when a row of this one is written.
 	actions    map[uint32]actions
@@ -187,14 +188,14 @@ var parts = []struct {
 }
 
 func readingOf(results [][]row, roles []string) *reading {
-	r := &reading{relations: map[uint32]*relation{}, parents: map[uint32][]uint32{}, actions: map[uint32]actions{}, references: map[reference]bool{}}
+	r := &reading{relations: layers[uint32, *relation]{base: map[uint32]*relation{}}, parents: map[uint32][]uint32{}, actions: map[uint32]actions{}, references: map[reference]bool{}}
 	for _, row := range results[0] {
 		r.addRelation(row)
 	}
 	results = results[1:]
 	for i, p := range parts {
 		for _, row := range results[i] {
-			if relation := r.relations[row.oid(0)]; relation != nil {
+			if relation := r.relations.get(row.oid(0)); relation != nil {
 				p.add(relation, row)
 			}
 		}
@@ -237,7 +238,7 @@ func total(prints map[uint32]print) print {
 func (r *reading) addRelation(row row) {
 	n := name{row[1], row[2]}
 	rows, _ := strconv.ParseInt(row[6], 10, 64) // the server's number
-	r.relations[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
+	r.relations.base[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
 		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows, Spelled: pgx.Identifier{n.schema, n.table}.Sanitize(),
 		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
 		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap", Unlogged: row[9] == "u",
@@ -329,27 +330,53 @@ func addTrigger(r *relation, row row) {
 
 // over gives what is known when r was read anew: of the relations touched, and of functions; the rest is that of before.
 func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *reading {
-	next := &reading{relations: maps.Clone(before.relations), parents: maps.Clone(before.parents), actions: maps.Clone(before.actions),
-		references: maps.Clone(before.references), prints: before.prints, unprinted: map[uint32]bool{ofFunctions: true}}
+	next := &reading{parents: before.parents, actions: before.actions, references: before.references, prints: before.prints,
+		unprinted: map[uint32]bool{ofFunctions: true}}
 	maps.Copy(next.unprinted, before.unprinted)
 	maps.Copy(next.unprinted, touched)
+	relations := before.relations.edit()
 	for oid := range touched {
-		delete(next.relations, oid)
-		delete(next.parents, oid)
-		delete(next.actions, oid)
+		relations.remove(oid)
 	}
-	maps.DeleteFunc(next.references, func(f reference, _ bool) bool { return touched[f.from] || touched[f.to] })
-	maps.Copy(next.relations, r.relations)
-	maps.Copy(next.parents, r.parents)
-	maps.Copy(next.actions, r.actions)
-	maps.Copy(next.references, r.references)
+	for oid, relation := range r.relations.all() {
+		relations.set(oid, relation)
+	}
+	next.relations = relations.done()
+	next.parents = replaced(before.parents, r.parents, func(oid uint32) bool { return touched[oid] })
+	next.actions = replaced(before.actions, r.actions, func(oid uint32) bool { return touched[oid] })
+	next.references = replaced(before.references, r.references, func(f reference) bool { return touched[f.from] || touched[f.to] })
 	next.functions = r.functions
 	if !what.allFunctions {
-		next.functions = maps.Clone(before.functions)
-		for _, name := range what.functions {
-			delete(next.functions, name)
-		}
-		maps.Copy(next.functions, r.functions)
+		next.functions = replaced(before.functions, r.functions, func(name string) bool { return slices.Contains(what.functions, name) })
 	}
 	return next
+}
+
+// replaced gives a map with what was read anew in the place of what it has of the keys that were: the same map where this is equal.
+func replaced[K comparable, V any](before, read map[K]V, anew func(K) bool) map[K]V {
+	if !differs(before, read, anew) {
+		return before
+	}
+	next := maps.Clone(before)
+	maps.DeleteFunc(next, func(k K, _ V) bool { return anew(k) })
+	if next == nil {
+		return read
+	}
+	maps.Copy(next, read)
+	return next
+}
+
+// differs says whether replaced has to make another map.
+func differs[K comparable, V any](before, read map[K]V, anew func(K) bool) bool {
+	for k, v := range read {
+		if was, ok := before[k]; !ok || !reflect.DeepEqual(was, v) {
+			return true
+		}
+	}
+	for k := range before {
+		if _, ok := read[k]; !ok && anew(k) {
+			return true
+		}
+	}
+	return false
 }

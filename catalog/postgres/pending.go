@@ -73,7 +73,7 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 	for i := range changes {
 		if ch := &changes[i]; ch.Empties {
 			for oid := range s.graph.emptied(s.relations(ch), ch.Cascades) {
-				c.moved.note(s.tables[s.read.relations[oid].name])
+				c.moved.note(s.tables.get(s.read.relations.get(oid).name))
 			}
 		} else {
 			touched = p.take(s, ch) || touched
@@ -95,7 +95,7 @@ func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
 	for _, oid := range relations {
 		touched = true
 		for other := range s.graph.affected(oid) {
-			p.add(s.read.relations[other].name)
+			p.add(s.read.relations.get(other).name)
 		}
 		if ch.Rewrites {
 			for _, member := range s.graph.family(oid) {
@@ -136,15 +136,15 @@ func (s *snapshot) relations(ch *rewrite.SchemaChange) (oids []uint32) {
 func (s *snapshot) named(n name) []uint32 {
 	switch {
 	case n.schema != "" && n.table != "":
-		if t := s.tables[n]; t != nil {
+		if t := s.tables.get(n); t != nil {
 			return []uint32{t.OID}
 		}
 		return nil
 	case n.table != "":
-		return s.graph.plain()[n.table]
+		return s.graph.plain.get(n.table)
 	}
 	var oids []uint32
-	for oid, r := range s.read.relations {
+	for oid, r := range s.read.relations.all() {
 		if r.name.schema == n.schema {
 			oids = append(oids, oid)
 		}

@@ -30,12 +30,7 @@ func (r rights) over(before rights, touched map[uint32]bool) rights {
 	if before == nil {
 		return nil
 	}
-	next := maps.Clone(before)
-	for oid := range touched {
-		delete(next, oid)
-	}
-	maps.Copy(next, r)
-	return next
+	return replaced(before, r, func(oid uint32) bool { return touched[oid] })
 }
 
 // maxRoles bounds the roles whose rights are kept.

@@ -153,7 +153,33 @@ func compared(t *testing.T, c *Cache, database, role string, r chooser) string {
 			fmt.Fprintf(&b, "%s is of kind %d, not %d\n", f, got, want)
 		}
 	}
+	if got, want := related(c.current.Load().graph), related(newGraph(c.current.Load().read)); got != want {
+		fmt.Fprintf(&b, "relations are known to be related as\n%s\nnot\n%s\n", got, want)
+	}
 	return b.String()
+}
+
+// related writes what a graph relates.
+func related(g *graph) string {
+	g.prepare()
+	var lines []string
+	add := func(what string, key any, oids []uint32) {
+		lines = append(lines, fmt.Sprint(what, key, slices.Sorted(slices.Values(oids))))
+	}
+	for n, oids := range g.plain.all() {
+		add("name", n, oids)
+	}
+	for n, oids := range g.indexes.all() {
+		add("index", n, oids)
+	}
+	for what, of := range map[string]map[uint32][]uint32{"children": g.builder.children, "targets": g.targets, "sources": g.sources, "views": g.views} {
+		for oid, oids := range of {
+			add(what, oid, oids)
+		}
+	}
+	add("typed", "", g.typed)
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 func TestWhoDefinesDoesNotWaitForAReading(t *testing.T) {

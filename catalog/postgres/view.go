@@ -322,7 +322,7 @@ func (b *builder) basesOf(t *rewrite.Table, q *stored, name func(number int) str
 			}
 			return ""
 		}
-		query, r := u.query, b.relations[u.table]
+		query, r := u.query, b.relations.get(u.table)
 		if r != nil && r.query != nil {
 			query = r.query
 			t.Beside = cmp.Or(t.Beside, query.others)
