@@ -75,6 +75,7 @@ type entry struct {
 	table   *rewrite.Table // nil: there is none of that name. Without what foreign keys of others do
 	keys    []foreignKey   // its own
 	learned *rewrite.Table // what a definition told of it, until it is known
+	fires   *triggers      // what it has, while the rest is not known; nil: not known either
 	reading chan struct{}  // closed when the reading that is under way ends
 	retry   time.Time      // it is not read before
 
@@ -259,7 +260,7 @@ func (c *Cache) readEntry(ctx context.Context, n name, e *entry) bool {
 		if n == everything {
 			return c.Reload(ctx, conn)
 		}
-		r, err = c.read(ctx, conn, &n)
+		r, err = c.read(ctx, conn, &n, e.fires) // which does not change
 		return err
 	})
 	c.mu.Lock()
@@ -312,6 +313,8 @@ type Change struct {
 	Tables []rewrite.TableName
 	// References are tables to which Tables may have foreign keys from now on.
 	References []rewrite.TableName
+	// Triggers says what became of the triggers of Tables.
+	Triggers rewrite.TriggerFate
 	// Created are the columns of the one table that was made, which shows isotap's columns; nil where that is not so.
 	Created []string
 }
@@ -342,8 +345,13 @@ func (c *Cache) Changed(change Change) {
 	for _, t := range change.References {
 		parents = append(parents, c.name(t.Schema, t.Table))
 	}
-	for _, n := range slices.Concat(tables, children) {
-		c.forget(n)
+	for _, n := range tables {
+		c.forget(n, change.Triggers)
+	}
+	for _, n := range children {
+		if !slices.Contains(tables, n) {
+			c.forget(n, rewrite.TriggersStay)
+		}
 	}
 	for _, n := range tables {
 		for _, child := range children {
@@ -370,14 +378,15 @@ func learned(table rewrite.TableName, columns []string) *rewrite.Table {
 	return t
 }
 
-// forget has a table read again before it is known.
-func (c *Cache) forget(n name) {
+// forget has a table read again before it is known, but for its triggers where it is known what became of them.
+func (c *Cache) forget(n name, fate rewrite.TriggerFate) {
+	fires := c.fires(n).after(fate)
 	s := c.schemas[n.schema]
 	if s == nil {
 		s = &schema{tables: make(map[string]*entry)}
 		c.schemas[n.schema] = s
 	}
-	s.tables[n.table] = &entry{since: c.clock}
+	s.tables[n.table] = &entry{since: c.clock, fires: fires}
 	c.recompose(n)
 }
 
@@ -434,7 +443,7 @@ func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
 	c.clock++
 	began := c.clock
 	c.mu.Unlock()
-	r, err := c.read(ctx, conn, nil)
+	r, err := c.read(ctx, conn, nil, nil)
 	if err != nil {
 		return fmt.Errorf("reading the catalog: %w", err)
 	}

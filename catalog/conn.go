@@ -117,6 +117,7 @@ type Query struct {
 	Text    string
 	Args    []any // for its placeholders
 	Columns int   // of its result
+	Else    int   // columns of another result that it may have; 0: none
 }
 
 // A row of a result as text, empty for NULL.
@@ -217,19 +218,19 @@ func executeAll(conn *client.Conn, text string) (results []*mysql.Result, err er
 
 // rows checks that a result is one of the query's, and returns its rows. They share no memory with it.
 func (q Query) rows(r *mysql.Result) ([][]string, error) {
-	if r == nil || r.Resultset == nil || r.ColumnNumber() != q.Columns {
-		got := 0
-		if r != nil && r.Resultset != nil {
-			got = r.ColumnNumber()
-		}
-		return nil, unexpected(q.Purpose, "%d columns instead of %d", got, q.Columns)
+	columns := 0
+	if r != nil && r.Resultset != nil {
+		columns = r.ColumnNumber()
+	}
+	if columns == 0 || columns != q.Columns && columns != q.Else {
+		return nil, unexpected(q.Purpose, "%d columns instead of %d", columns, q.Columns)
 	}
 	rows := make([][]string, len(r.Values))
 	for i, values := range r.Values {
-		if len(values) != q.Columns {
-			return nil, unexpected(q.Purpose, "a row of %d columns instead of %d", len(values), q.Columns)
+		if len(values) != columns {
+			return nil, unexpected(q.Purpose, "a row of %d columns instead of %d", len(values), columns)
 		}
-		rows[i] = make([]string, q.Columns)
+		rows[i] = make([]string, columns)
 		for j := range values {
 			s, err := r.GetString(i, j)
 			if err != nil {

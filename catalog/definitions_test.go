@@ -140,7 +140,7 @@ func (d definer) define(t *testing.T, db *sql.DB, cache *Cache, r *rewritemysql.
 		if len(plan.Changed) == 0 {
 			t.Errorf("%s: it is not known what it changes", text)
 		}
-		cache.Changed(Change{Tables: plan.Changed, References: plan.References})
+		cache.Changed(Change{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers})
 	}
 	if err != nil {
 		return 0

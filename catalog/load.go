@@ -43,9 +43,24 @@ type part struct {
 	add           func(n name, row row)
 }
 
-// read asks the server for all tables, or for one.
-func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, error) {
-	r := &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{}, lasting: map[name]bool{}}
+// newReading returns one that is to be of all tables, or of one.
+func (c *Cache) newReading(only *name) *reading {
+	return &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{}, lasting: map[name]bool{}}
+}
+
+// read asks the server for all tables, or for one, of which the triggers may be known.
+func (c *Cache) read(ctx context.Context, conn *Conn, only *name, known *triggers) (*reading, error) {
+	r := c.newReading(only)
+	if only != nil && c.showable() {
+		read, err := r.readShown(ctx, conn, known)
+		if err != nil {
+			return nil, err
+		}
+		if read {
+			r.done()
+			return r, nil
+		}
+	}
 	parts := []part{
 		{Query{Purpose: "the tables", Text: readTables, Columns: 4}, "TABLE_SCHEMA", "TABLE_NAME", r.addTable},
 		{Query{Purpose: "the columns of tables", Text: readColumns, Columns: 10}, "TABLE_SCHEMA", "TABLE_NAME", r.addColumn},
@@ -57,19 +72,35 @@ func (c *Cache) read(ctx context.Context, conn *Conn, only *name) (*reading, err
 	if err := r.ask(ctx, conn, parts); err != nil {
 		return nil, err
 	}
+	r.done()
+	return r, nil
+}
+
+// done relates what was read to each other, in an order that does not depend on how it was read.
+func (r *reading) done() {
 	for i, k := range r.foreignKeys {
 		r.foreignKeys[i].references = r.references[k.reference]
 	}
 	slices.SortFunc(r.foreignKeys, func(a, b foreignKey) int { return strings.Compare(a.constraint, b.constraint) })
-	return r, nil
+	for _, t := range r.tables {
+		slices.SortStableFunc(t.Indexes, func(a, b rewrite.Index) int {
+			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+		})
+	}
+}
+
+// query returns that of a part, of the tables to be read.
+func (r *reading) query(p part) Query {
+	q := p.query
+	q.Text = strings.Replace(q.Text, "%s", r.where(p), 1)
+	return q
 }
 
 // ask takes the parts. Those of one table come in one round trip: on it hangs how long a statement waits for its table.
 func (r *reading) ask(ctx context.Context, conn *Conn, parts []part) error {
 	queries := make([]Query, len(parts))
 	for i, p := range parts {
-		queries[i] = p.query
-		queries[i].Text = strings.Replace(p.query.Text, "%s", r.where(p), 1)
+		queries[i] = r.query(p)
 	}
 	if r.only != nil {
 		results, err := conn.QueryAll(ctx, queries...)

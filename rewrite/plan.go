@@ -362,6 +362,8 @@ type Plan struct {
 	// References are tables to which those of Changed may have foreign keys from now on: what these do to others when they
 	// are written may have changed. MySQL's family only.
 	References []TableName
+	// Triggers says what became of the triggers of Changed. MySQL's family only.
+	Triggers TriggerFate
 	// Substitutes says that Pieces give ROW_COUNT() and FOUND_ROWS() as values. They are for a text
 	// statement only, and only when isotap's own statements came between this one and the client's
 	// statement before it; otherwise the original goes upstream.

@@ -64,6 +64,18 @@ func namesIn(schemas []string, names []TableName) (located []TableName) {
 	return located
 }
 
+// A TriggerFate says what became of the triggers of the tables that a definition changed.
+type TriggerFate uint8
+
+const (
+	// TriggersDiffer: each may have others than before.
+	TriggersDiffer TriggerFate = iota
+	// TriggersStay: each has those that it had; a table that was made has none.
+	TriggersStay
+	// TriggersGo: each has those that it had, or none.
+	TriggersGo
+)
+
 // A Table is what the rewriter must know of one table or view.
 type Table struct {
 	Name         string   // history.Row.Table: "schema.table"

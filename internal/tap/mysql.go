@@ -108,7 +108,7 @@ func (b *mysqlBackend) settle() {
 
 // reload notes what was changed. Nobody waits: what is used of it is read when it is.
 func (b *mysqlBackend) reload(_ context.Context, changed wire.Schema) error {
-	b.catalog.Changed(catalog.Change{Tables: changed.Tables, References: changed.References, Created: changed.Created})
+	b.catalog.Changed(catalog.Change{Tables: changed.Tables, References: changed.References, Triggers: changed.Triggers, Created: changed.Created})
 	return nil
 }
 

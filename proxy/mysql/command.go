@@ -394,7 +394,7 @@ func (s *Session) effects(o *observed, x *exchange) {
 	}
 	s.env.Shadowed = s.shadowed
 	if plan.ChangesSchema {
-		changed := &wire.Schema{Tables: plan.Changed, References: plan.References}
+		changed := &wire.Schema{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers}
 		// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
 		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Created) > 0 {
 			changed.Created = plan.Created[1:]

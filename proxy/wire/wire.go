@@ -53,6 +53,8 @@ type Schema struct {
 	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them. References are those to which they may
 	// have foreign keys from now on. See rewrite.Plan.
 	Tables, References []rewrite.TableName
+	// Triggers says what became of those of Tables.
+	Triggers rewrite.TriggerFate
 	// Changes are what was changed, in order; nil: perhaps anything. PostgreSQL only.
 	Changes []rewrite.SchemaChange
 	// Created are the client's columns of the only one of Tables, which was just made with isotap's behind them, on a

@@ -9,14 +9,16 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// changes sets what a definition may have changed: ChangesSchema, Changed and References. The object that it is about is the
+// changes sets what a definition may have changed: ChangesSchema, Changed, References and Triggers. The object that it is about is the
 // token at the given place, counted from the verb.
 func (v verb) changes(object int) {
 	object = v.behindDefiner(object)
 	switch {
 	case v.is(0, "TRUNCATE"),
 		v.is(object, "USER", "ROLE", "FUNCTION", "AGGREGATE", "PROCEDURE", "PACKAGE", "EVENT", "SERVER"),
-		v.is(0, "ALTER") && v.is(object, "DATABASE", "SCHEMA") && !v.has("UPGRADE"): // what later tables begin with
+		v.is(0, "ALTER") && v.is(object, "DATABASE", "SCHEMA") && !v.has("UPGRADE"), // what later tables begin with
+		v.is(0, "CREATE") && v.is(1, "DATABASE", "SCHEMA"),                          // there is no table in it, or those that there were
+		v.togglesKeys(object):
 		return
 	}
 	v.p.ChangesSchema = true
@@ -28,7 +30,29 @@ func (v verb) changes(object int) {
 	if !ok {
 		return
 	}
-	v.p.Changed, v.p.References = changed, references
+	v.p.Changed, v.p.References, v.p.Triggers = changed, references, v.triggerFate(object, len(changed))
+}
+
+// togglesKeys reports whether the definition only has indexes kept up to date or not, as those of a dump do.
+func (v verb) togglesKeys(object int) bool {
+	if !v.is(0, "ALTER") || !v.is(object, "TABLE") {
+		return false
+	}
+	_, end, ok := v.tableName(object + 1)
+	return ok && v.is(end, "DISABLE", "ENABLE") && v.is(end+1, "KEYS") && v.from+end+2 == v.to
+}
+
+// triggerFate says what becomes of the triggers of so many tables that a definition names. A table that is renamed takes them along.
+func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
+	switch {
+	case v.is(object, "TRIGGER", "DATABASE", "SCHEMA"), v.is(0, "RENAME"):
+		return rewrite.TriggersDiffer
+	case v.is(0, "DROP") && !v.is(object, "INDEX"), v.is(0, "CREATE") && v.is(1, "OR"):
+		return rewrite.TriggersGo
+	case tables > 1:
+		return rewrite.TriggersDiffer
+	}
+	return rewrite.TriggersStay
 }
 
 // behindDefiner passes over what may stand between CREATE or ALTER and the kind of object: ALGORITHM, DEFINER, SQL SECURITY,
@@ -211,6 +235,12 @@ func (v verb) references(of []rewrite.TableName) (parents []rewrite.TableName, o
 // others mean tables that are not known.
 func joinChanges(p, other *rewrite.Plan, uses bool) {
 	certain := func(p *rewrite.Plan) bool { return !p.ChangesSchema || len(p.Changed) > 0 }
+	switch {
+	case !p.ChangesSchema:
+		p.Triggers = other.Triggers
+	case other.ChangesSchema && other.Triggers != p.Triggers:
+		p.Triggers = rewrite.TriggersDiffer
+	}
 	if uses || !certain(p) || !certain(other) {
 		p.Changed, p.References = nil, nil
 	} else {
@@ -222,14 +252,14 @@ func joinChanges(p, other *rewrite.Plan, uses bool) {
 // hiddenChanges sets what a text may have changed whose executable comments stand where the verb is read: what its statements change
 // when the comments run, where every server runs them.
 func (st *statement) hiddenChanges(p *rewrite.Plan, s *Session) {
-	p.ChangesSchema, p.Changed, p.References = true, nil, nil
+	p.ChangesSchema, p.Changed, p.References, p.Triggers = true, nil, nil, rewrite.TriggersDiffer
 	plain := st.uncommented(s)
 	if plain == nil {
 		return
 	}
 	var run rewrite.Plan
 	plain.classify(&run, s)
-	p.ChangesSchema, p.Changed, p.References = run.ChangesSchema, run.Changed, run.References
+	p.ChangesSchema, p.Changed, p.References, p.Triggers = run.ChangesSchema, run.Changed, run.References, run.Triggers
 }
 
 // everywhere is the version up to which all servers that isotap works with run the code in a comment: MariaDB leaves out what is

@@ -3,6 +3,8 @@ package mysql
 import (
 	"fmt"
 	"testing"
+
+	"github.com/isotap/isotap/rewrite"
 )
 
 // TestChangedTablesAreNamedWhereTheyAreCertain names, for each definition, the tables to be read again, a schema alone for all of its
@@ -38,7 +40,8 @@ func TestChangedTablesAreNamedWhereTheyAreCertain(t *testing.T) {
 		"ALTER DEFINER = CURRENT_USER() VIEW v AS SELECT 1":                                             "[{d v}]",
 		"DROP VIEW IF EXISTS v, w":                                                                      "[{d v} {d w}]",
 		"CREATE SEQUENCE s":                                                                             "[{d s}]",
-		"CREATE DATABASE IF NOT EXISTS e DEFAULT CHARACTER SET utf8mb4":                                 "[{e }]",
+		"CREATE DATABASE IF NOT EXISTS e DEFAULT CHARACTER SET utf8mb4":                                 "unchanged",
+		"CREATE OR REPLACE DATABASE e":                                                                  "[{e }]",
 		"DROP DATABASE `d`":                                                                             "[{d }]",
 		"ALTER DATABASE e CHARACTER SET utf8mb4":                                                        "unchanged",
 		"RENAME TABLE t TO u":                                                                           "[{d t} {d u}]",
@@ -55,7 +58,10 @@ func TestChangedTablesAreNamedWhereTheyAreCertain(t *testing.T) {
 		"USE e; DROP TABLE t":                           "[]",
 		"DROP TABLE t; FLASHBACK TABLE u":               "[]",
 		"/*!40101 SET @a = 1 */":                        "unchanged",
-		"/*!40000 ALTER TABLE `t` DISABLE KEYS */;":     "[{d t}]",
+		"/*!40000 ALTER TABLE `t` DISABLE KEYS */;":     "unchanged",
+		"/*!40000 ALTER TABLE `t` FORCE */;":            "[{d t}]",
+		"ALTER TABLE e.t ENABLE KEYS":                   "unchanged",
+		"ALTER TABLE t ENABLE KEYS, ADD COLUMN c INT":   "[{d t}]",
 		"/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`%`*/ /*!50003 TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = '*' */": "[{d t} {d t}]",
 		"/*!40101 SET @a = 1 */; DROP TABLE u": "[{d u}]",
 		"/*!99999 DROP TABLE t */":             "[]",
@@ -78,5 +84,36 @@ func TestChangedTablesAreNamedWhereTheyAreCertain(t *testing.T) {
 	}
 	if p := r.Plan("DROP TABLE t", Session{Charset: "utf8mb4"}); !p.ChangesSchema || p.Changed != nil {
 		t.Errorf("without a default schema: %v", p.Changed)
+	}
+}
+
+func TestFateOfTriggersIsThatOfTheirTables(t *testing.T) {
+	r := New(nil, Options{})
+	for sql, want := range map[string]rewrite.TriggerFate{
+		"CREATE TABLE t (id INT)":                                                rewrite.TriggersStay,
+		"CREATE TABLE IF NOT EXISTS t LIKE u":                                    rewrite.TriggersStay,
+		"CREATE OR REPLACE TABLE t (id INT)":                                     rewrite.TriggersGo,
+		"ALTER TABLE t ADD COLUMN c INT":                                         rewrite.TriggersStay,
+		"ALTER TABLE t RENAME COLUMN a TO b":                                     rewrite.TriggersStay,
+		"ALTER TABLE t ADD COLUMN c INT, RENAME u":                               rewrite.TriggersDiffer,
+		"ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u":                        rewrite.TriggersDiffer,
+		"RENAME TABLE t TO u":                                                    rewrite.TriggersDiffer,
+		"CREATE UNIQUE INDEX i ON t (a)":                                         rewrite.TriggersStay,
+		"DROP INDEX i ON t":                                                      rewrite.TriggersStay,
+		"DROP TABLE IF EXISTS t, u":                                              rewrite.TriggersGo,
+		"DROP VIEW v":                                                            rewrite.TriggersGo,
+		"DROP DATABASE e":                                                        rewrite.TriggersDiffer,
+		"CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1":            rewrite.TriggersDiffer,
+		"CREATE OR REPLACE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1": rewrite.TriggersDiffer,
+		"DROP TRIGGER g":                                                         rewrite.TriggersDiffer,
+		"CREATE TABLE t (id INT); CREATE TABLE u (id INT)":                       rewrite.TriggersStay,
+		"SELECT 1; CREATE TABLE u (id INT)":                                      rewrite.TriggersStay,
+		"CREATE TABLE t (id INT); DROP TABLE u":                                  rewrite.TriggersDiffer,
+		"/*!50003 CREATE TABLE t (id INT) */":                                    rewrite.TriggersStay,
+		"/*!50003 CREATE*/ /*!50003 TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1 */": rewrite.TriggersDiffer,
+	} {
+		if got := r.Plan(sql, Session{Schema: "d", Charset: "utf8mb4"}).Triggers; got != want {
+			t.Errorf("%s: %d, want %d", sql, got, want)
+		}
 	}
 }
