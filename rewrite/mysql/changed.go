@@ -55,6 +55,24 @@ func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
 	return rewrite.TriggersStay
 }
 
+// meetLocked has the schema look at the tables of a LOCK TABLES before they are locked: from then on the server may make others wait
+// for what they ask about them.
+func (pl *planner) meetLocked() {
+	v := verb{st: pl.st, session: pl.session, p: pl.plan, to: len(pl.st.toks)}
+	if !v.is(0, "LOCK") || !v.is(1, "TABLE", "TABLES") {
+		return
+	}
+	for i := 2; i < v.to; i++ {
+		t, end, ok := v.tableName(i)
+		if !ok {
+			return
+		}
+		pl.rewriter.schema.Table(t.Schema, t.Table)
+		for i = end; i < v.to && !pl.st.mark(i, ","); i++ {
+		}
+	}
+}
+
 // behindDefiner passes over what may stand between CREATE or ALTER and the kind of object: ALGORITHM, DEFINER, SQL SECURITY,
 // and ALTER TABLE's ONLINE and IGNORE.
 func (v verb) behindDefiner(i int) int {

@@ -124,6 +124,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	}
 	defer pl.substituteCounts()
 	if p.Observation != history.Exact {
+		pl.meetLocked()
 		return pl // the verb alone settled it
 	}
 	if err := pl.rewrite(); err != nil {

@@ -1,0 +1,69 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
+	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// What a reading costs a client depends on the machine; how often isotap asks, and what, does not.
+func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
+	testdb.Only(t, "other servers are asked by information_schema", "mariadb", "mariadb118")
+	database := testdb.NewDatabase(t)
+	db := testdb.Open(t, database)
+	db.SetMaxOpenConns(1)
+	run(t, db, "CREATE TABLE a (id INT PRIMARY KEY);\nCREATE TABLE fired (id INT);\nCREATE TRIGGER g BEFORE UPDATE ON fired FOR EACH ROW SET @x = 1")
+	to, err := ParseTarget(testdb.Current(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns := testdb.CountTurns(t, to.Address)
+	to.Address = turns.Addr
+	conn, err := Connect(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cache := load(t, conn)
+	r := rewritemysql.New(cache, rewritemysql.Options{})
+	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: database, Table: "a"}}})
+	cache.Table(database, "a") // opens the connection
+	for _, of := range []struct {
+		name       string
+		statements []string
+		used       []string
+		turns      int
+		asks       bool // information_schema
+	}{
+		{"definitions alone", []string{"ALTER TABLE a ADD v INT", "CREATE TABLE b (id INT)", "DROP TABLE b"}, nil, 0, false},
+		{"a table that is new", []string{"CREATE TABLE c (id INT PRIMARY KEY)"}, []string{"c", "c"}, 1, false},
+		{"a table that was altered", []string{"ALTER TABLE c ADD v INT", "CREATE INDEX i ON c (v)"}, []string{"c"}, 1, false},
+		{"one with triggers that was altered", []string{"ALTER TABLE fired ADD v INT"}, []string{"fired"}, 1, false},
+		{"a table of a dump", []string{"DROP TABLE IF EXISTS `c`", "CREATE TABLE `c` (id INT)", "LOCK TABLES `c` WRITE", "/*!40000 ALTER TABLE `c` DISABLE KEYS */"}, []string{"c"}, 1, false},
+		{"its end", []string{"/*!40000 ALTER TABLE `c` ENABLE KEYS */", "UNLOCK TABLES"}, []string{"c"}, 0, false},
+		{"a table that is altered while it is locked", []string{"LOCK TABLES c WRITE", "ALTER TABLE c ADD x INT", "ALTER TABLE c DISABLE KEYS"}, []string{"c"}, 2, true},
+		{"a table with another trigger", []string{"UNLOCK TABLES", "CREATE TRIGGER h BEFORE DELETE ON c FOR EACH ROW SET @x = 1"}, []string{"c"}, 1, true},
+		{"a table that was renamed", []string{"RENAME TABLE fired TO moved"}, []string{"moved"}, 1, true},
+	} {
+		turns.Since()
+		for _, s := range of.statements {
+			plan := r.Plan(s, rewritemysql.Session{Schema: database, Charset: "utf8mb4"})
+			run(t, db, s)
+			if plan.ChangesSchema {
+				cache.Changed(Change{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers})
+			}
+		}
+		for _, name := range of.used {
+			if cache.Table(database, name) == nil {
+				t.Errorf("%s: %s is not known", of.name, name)
+			}
+		}
+		n, said := turns.Since()
+		if n != of.turns || strings.Contains(said, "information_schema") != of.asks {
+			t.Errorf("%s: %d round trips: %q", of.name, n, said)
+		}
+	}
+}
