@@ -134,6 +134,7 @@ type Config struct {
 	MaxConns            int    // see Live
 	MaxLogins           int    // see Live
 	MaxLoginsPerAddress int    // see Live
+	TxnMemory           int    // see Live
 	LogSQL              LogSQL // see Live
 	Logger              *zap.Logger
 }
@@ -179,7 +180,7 @@ func New(cfg Config) *Proxy {
 	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0) }))
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.Reconfigure(Live{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, MaxLogins: cfg.MaxLogins,
-		MaxLoginsPerAddress: cfg.MaxLoginsPerAddress, LogSQL: cfg.LogSQL})
+		MaxLoginsPerAddress: cfg.MaxLoginsPerAddress, TxnMemory: cfg.TxnMemory, LogSQL: cfg.LogSQL})
 	return p
 }
 
@@ -316,10 +317,12 @@ func (p *Proxy) newLink(client net.Conn) *link {
 		return l // neither leg is safer for passwords than the other
 	}
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
+	live := p.live.Load()
 	l.session = p.cfg.Protocol.NewSession(wire.Link{
 		ID:          l.info.ID,
 		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
-		Args:        p.live.Load().Args,
+		Args:        live.Args,
+		TxnMemory:   live.TxnMemory,
 		Halted:      p.halted(),
 		ClientLocal: clientLocal,
 		ServerLocal: serverLocal,

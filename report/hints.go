@@ -82,6 +82,7 @@ var hints = []struct{ reason, hint string }{
 	{"prepared before a change", "Prepare the statement anew: its tables or the session's settings are others than when it was prepared."},
 	{"refused with", "The server refused the rewritten statement and ran the original: look up the SQLSTATE, often a missing privilege."},
 	{"storage", "Nothing to do: the table's access method keeps no versions that tell themselves."},
+	{"max_transaction_memory", "Make transactions shorter, or raise max_transaction_memory."},
 	{"size", "Send shorter texts and parameters: isotap does not change messages of more than 1 MiB."},
 	{"isotap_wlist size", "Run isotap instrument again: the column is smaller than this proxy expects."},
 	{"isotap", "The application uses isotap's own columns or variables."},

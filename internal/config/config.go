@@ -42,6 +42,7 @@ type Settings struct {
 	MaxConnections     int
 	MaxLogins          int
 	MaxLoginsAddress   int
+	MaxTxnMemory       int
 	AllowLocalUpstream bool
 	Drain              time.Duration
 	Admin              string
@@ -53,7 +54,7 @@ type Settings struct {
 // Default gives the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
-		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32}
+		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 64}
 }
 
 // An Option describes one setting.
@@ -119,6 +120,8 @@ var Options = []Option{
 		Usage: "how many clients may be logging in to the server at once; others wait for their turn; 0: no bound"},
 	{Name: "max_logins_per_address", Reloads: true, value: func(s *Settings) any { return &s.MaxLoginsAddress },
 		Usage: "how many clients of one address may be logging in to the server at once; 0: no bound"},
+	{Name: "max_transaction_memory", Reloads: true, value: func(s *Settings) any { return &s.MaxTxnMemory },
+		Usage: "how many MiB are kept of an open transaction until it is recorded; its later statements go unobserved; 0: no bound"},
 	{Name: "allow_local_upstream", value: func(s *Settings) any { return &s.AllowLocalUpstream },
 		Usage: "permit a server on this host behind a listener that others can reach"},
 	{Name: "drain", Reloads: true, value: func(s *Settings) any { return &s.Drain },

@@ -28,18 +28,27 @@ var loadSetup = []string{
 
 const hotRows = 50
 
+// A way is how a tap is started, otherwise than usually.
+type way struct {
+	name   string
+	change func(*Options) // nil: as usually
+}
+
+// inLittleMemory has most transactions reach their bound on their way.
+func inLittleMemory(o *Options) { o.TxnMemory = 1500 }
+
 // TestHealthyServersAreNotAccused runs clients over a hot table at each level, and at all levels at once.
 // What they do to each other are hazards, as far as the level permits them: nothing is the server's fault.
 func TestHealthyServersAreNotAccused(t *testing.T) {
+	predicates, little := way{" in mode predicates", inModePredicates}, way{" in little memory", inLittleMemory}
+	both := way{" in mode predicates, in little memory", func(o *Options) { inModePredicates(o); inLittleMemory(o) }}
 	for i, c := range []struct {
-		level  string
-		change func(*Options)
-	}{{"READ UNCOMMITTED", nil}, {"READ COMMITTED", nil}, {"REPEATABLE READ", nil}, {"SERIALIZABLE", nil}, {"", nil},
-		{"REPEATABLE READ", inModePredicates}, {"SERIALIZABLE", inModePredicates}, {"", inModePredicates}} {
-		level, name := c.level, cmp.Or(c.level, "mixed")
-		if c.change != nil {
-			name += " in mode predicates"
-		}
+		level string
+		way
+	}{{"READ UNCOMMITTED", way{}}, {"READ COMMITTED", way{}}, {"REPEATABLE READ", way{}}, {"SERIALIZABLE", way{}}, {"", way{}},
+		{"REPEATABLE READ", predicates}, {"SERIALIZABLE", predicates}, {"", predicates},
+		{"REPEATABLE READ", little}, {"SERIALIZABLE", little}, {"", little}, {"SERIALIZABLE", both}} {
+		level, name := c.level, cmp.Or(c.level, "mixed")+c.name
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.change, loadSetup...)
 			for id := range hotRows {

@@ -149,6 +149,10 @@ func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
 	for _, level := range []string{"SERIALIZABLE", ""} {
 		loads = append(loads, load{level, true, tapModes[1]}, load{level, true, tapModes[3]})
 	}
+	little := tapMode{name: "items in little memory", change: inLittleMemory}
+	for _, level := range []string{"REPEATABLE READ", "SERIALIZABLE", ""} {
+		loads = append(loads, load{level, true, little})
+	}
 	for i, c := range loads {
 		name := cmp.Or(c.level, "mixed") + ", " + c.mode.name
 		if c.unseen {

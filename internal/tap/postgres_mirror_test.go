@@ -29,12 +29,16 @@ import (
 type tapMode struct {
 	name                string
 	columns, predicates bool
+	change              func(*Options) // nil: nothing else
 }
 
-var tapModes = []tapMode{{name: "items"}, {name: "columns", columns: true}, {name: "predicates", predicates: true}, {"both", true, true}}
+var tapModes = []tapMode{{name: "items"}, {name: "columns", columns: true}, {name: "predicates", predicates: true}, {name: "both", columns: true, predicates: true}}
 
 func (m tapMode) set(o *Options) {
 	o.Columns, o.Predicates, o.Args = m.columns, m.predicates, o.Args || m.predicates
+	if m.change != nil {
+		m.change(o)
+	}
 }
 
 var onlyMirror = flag.String("mirror", "", "random statements run in this mode only: items, columns, predicates or both")

@@ -72,6 +72,7 @@ type Options struct {
 	Drain                          time.Duration
 	MaxConns                       int
 	MaxLogins, MaxLoginsPerAddress int
+	TxnMemory                      int // in bytes
 	LogSQL                         proxy.LogSQL
 	StrictPlans                    bool
 }
@@ -84,7 +85,7 @@ type Live struct {
 
 // Live is the part of the options that a running tap takes.
 func (o *Options) Live() Live {
-	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, LogSQL: o.LogSQL}, o.StrictPlans}
+	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, TxnMemory: o.TxnMemory, LogSQL: o.LogSQL}, o.StrictPlans}
 }
 
 // A Tap is a running proxy.

@@ -32,7 +32,7 @@ func (s *sightings) addArray(source, limit int, array []byte) {
 		if _, there := s.known[string(s.key)]; there {
 			return
 		}
-		if len(s.known) < maxSeen {
+		if !s.tooMany() {
 			s.known[string(s.key)] = struct{}{}
 		}
 		rowID, wList, _ := bytes.Cut(text, []byte{'='})

@@ -263,8 +263,11 @@ func (s *Session) beforeStatement(plan *rewrite.Plan) {
 // leavesAlone says why a statement goes unchanged although its plan would change it; empty when it
 // does not.
 func (s *Session) leavesAlone(plan *rewrite.Plan) string {
-	if plan.Pieces == nil {
+	switch {
+	case plan.Pieces == nil:
 		return ""
+	case s.unrecorded.Full():
+		return wire.TxnMemory
 	}
 	if plan.MayHideLocks && s.locks(plan) {
 		return "plan"
@@ -378,7 +381,7 @@ func (s *Session) access(o *observed, x *exchange) {
 		return
 	}
 	s.takeCounts(o, x)
-	o.inserted()
+	s.inserted(o)
 }
 
 // effects takes what a statement changed for those after it.

@@ -8,6 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -43,7 +44,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 func (s *Session) companion(o *observed, x *exchange) *rewrite.Plan {
 	plan := o.plan.Companion
 	switch {
-	case plan == nil, x.failed, s.phase != phaseCommand:
+	case plan == nil, x.failed, s.phase != phaseCommand, s.unrecorded.Full():
 		return nil
 	case !s.inTrans, o.txn == nil, o.txn != s.txn, o.txn.Level != history.RepeatableRead:
 		return nil // no snapshot that lasts, or reads that lock
@@ -119,7 +120,7 @@ func (s *Session) companionDone(x *exchange) error {
 		s.clearDiagnostics()
 	}
 	if x.rows > sqlmysql.MaxCompanionRows {
-		x.stmt.lower(history.Inexact, "too many rows")
+		x.stmt.lower(history.Inexact, tooManyRows)
 	}
 	s.takeBeside(x.beside, x.stmt)
 	return nil
@@ -131,6 +132,7 @@ func (s *Session) takeBeside(o, beside *observed) {
 	s.takeSightings(beside)
 	st, saw := o.recorded(), &beside.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
+	s.unrecorded.Take(wire.BytesOf(saw))
 	st.Observation, st.Reason = saw.Observation, saw.Reason
 }
 

@@ -1,5 +1,7 @@
 package mysql
 
+import "github.com/isotap/isotap/proxy/wire"
+
 // A cursor is what COM_STMT_FETCH must know of the statement that opened it.
 type cursor struct {
 	stmt   *observed
@@ -37,6 +39,7 @@ func (s *Session) fetchDone(x *exchange) error {
 	s.takeSightings(x.stmt)
 	st := &s.txn.Stmts[opened.index]
 	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
+	s.unrecorded.Take(wire.BytesOf(&x.stmt.stmt))
 	st.Rows += x.rows
 	return nil
 }

@@ -206,7 +206,7 @@ func (s *Session) reset() {
 	s.stmts = make(map[uint32]*prepared)
 	s.settings = settings{stale: s.watches()}
 	s.captures, s.conditions = captures{}, conditions{}
-	s.savepoints = nil
+	s.savepoints = wire.Savepoints{}
 	s.next = nextLevel{}
 }
 

@@ -7,6 +7,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -226,7 +227,7 @@ func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 
 // inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
 // that all of them went in, each is only a candidate; entries may tell more later.
-func (o *observed) inserted() {
+func (s *Session) inserted(o *observed) {
 	o.made = o.plan.Inserts
 	switch {
 	case o.made == 0, o.made == rewrite.Numbered && o.plan.Capture:
@@ -238,6 +239,14 @@ func (o *observed) inserted() {
 	}
 	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Capture {
 		o.lowerInserted()
+	}
+	switch {
+	case o.made < 0, o.made > maxSeen:
+		o.made = 0
+		o.lower(history.Inexact, tooManyRows)
+	case !s.unrecorded.Admits(wire.AccessBytes * o.made):
+		o.made = 0
+		o.lower(history.Inexact, wire.TxnMemory)
 	}
 	o.stmt.Accesses = o.insertedRows(nil)
 	for i := range o.stmt.Accesses {

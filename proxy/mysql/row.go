@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 )
 
 // trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
@@ -95,7 +96,8 @@ func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binar
 type sightings struct {
 	arena []byte // row ids and wLists, one behind the other
 	list  []sighting
-	more  bool // there were more than maxSeen
+	more  string // why there were more than are kept: as a reason; empty: there were none
+	of    *wire.Unrecorded
 	key   []byte
 	arrayed
 }
@@ -114,8 +116,7 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 	if rowID == nil && wList == nil {
 		return
 	}
-	if len(s.list) == maxSeen {
-		s.more = true
+	if s.tooMany() {
 		return
 	}
 	s.arena = append(s.arena, rowID...)
@@ -124,6 +125,20 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 	s.list = append(s.list, sighting{source: source, rowID: mid, wList: len(s.arena),
 		noIdentity: len(rowID) == 0 || len(wList) == 0})
 }
+
+// tooMany reports whether no more identities may be kept, and notes why.
+func (s *sightings) tooMany() bool {
+	switch {
+	case len(s.list) == maxSeen:
+		s.more = tooManyRows
+	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
+		s.more = wire.TxnMemory
+	}
+	return s.more != ""
+}
+
+// tooManyRows is the reason of a statement that read or wrote more rows than are kept of one.
+const tooManyRows = "too many rows"
 
 // maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
 // recorded, and an export may read all there is.
@@ -134,10 +149,10 @@ const maxSightings = 1 << 20
 
 // forget makes the memory ready for the next statement.
 func (s *sightings) forget() {
-	s.arena, s.list, s.more = s.arena[:0], s.list[:0], false
+	s.arena, s.list, s.more = s.arena[:0], s.list[:0], ""
 	s.arrayed.forget()
 	if cap(s.arena) > maxSightings {
-		*s = sightings{}
+		*s = sightings{of: s.of}
 	}
 }
 
@@ -147,8 +162,8 @@ func (s *Session) takeSightings(o *observed) {
 	if len(s.seen.list) == 0 {
 		return
 	}
-	if s.seen.more {
-		o.lower(history.Inexact, "too many rows")
+	if s.seen.more != "" {
+		o.lower(history.Inexact, s.seen.more)
 	}
 	text := string(s.seen.arena)
 	tags := make([]history.Tag, 0, len(s.seen.list)+strings.Count(text, ","))

@@ -154,8 +154,11 @@ type Session struct {
 
 // NewSession gives a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
-	return &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
+	s := &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
 		client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
+	s.unrecorded = wire.NewUnrecorded(cfg.TxnMemory)
+	s.seen.of = &s.unrecorded
+	return s
 }
 
 // watches says whether the session looks at its statements.

@@ -21,6 +21,7 @@ type transactions struct {
 	usual      wire.Usual
 	next       nextLevel
 	savepoints wire.Savepoints
+	unrecorded wire.Unrecorded
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit and
 	// begin anew, and a branch that is prepared (XA) outlives its session.
 	beyond bool
@@ -118,7 +119,11 @@ func (s *Session) record(o *observed) {
 		return
 	}
 	o.stmt.End = s.now
-	o.index = len(o.txn.Stmts)
+	if o.txn == s.txn {
+		o.index = s.unrecorded.Add(o.txn, &o.stmt, o.rewritten)
+		return
+	}
+	o.index = len(o.txn.Stmts) // a BEGIN: of the transaction that it opens
 	o.txn.Stmts = append(o.txn.Stmts, o.stmt)
 }
 
@@ -248,8 +253,13 @@ func (s *Session) setSavepoint(name string) {
 
 // rollbackTo voids what was written since the savepoint.
 func (s *Session) rollbackTo(name string) {
-	at := s.savepoints.RollBackTo(name)
-	if s.txn == nil {
+	at, sure := s.savepoints.RollBackTo(name)
+	switch {
+	case s.txn == nil:
+		return
+	case !sure:
+		s.loseCaptures(wire.LostSavepoint)
+		wire.Doubt(s.txn, at)
 		return
 	}
 	for i := at; i < len(s.txn.Stmts); i++ {
@@ -265,7 +275,8 @@ func (s *Session) endOpen(status history.Status) {
 	if s.beyond && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	s.savepoints, s.beyond = nil, false
+	s.savepoints, s.beyond = wire.Savepoints{}, false
+	s.unrecorded.End()
 	t := s.txn
 	if t == nil {
 		return

@@ -107,8 +107,8 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	switch {
 	case s.seen.unread:
 		lower(st, history.Inexact, "unreadable identity")
-	case s.seen.more:
-		lower(st, history.Inexact, "too many rows")
+	case s.seen.more != "":
+		lower(st, history.Inexact, s.seen.more)
 	case s.seen.partial:
 		lower(st, history.Inexact, largeAggregate)
 	case s.seen.lack(p.Sources):

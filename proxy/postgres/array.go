@@ -62,7 +62,7 @@ func (s *sightings) identities(text []byte, i int, source *rewrite.Source) {
 // first says whether an element was not there before: groups overlap, and joins repeat rows.
 func (s *sightings) first(source int, element []byte) bool {
 	key := collected{source, string(element)}
-	if s.elements[key] {
+	if s.elements[key] || s.tooMany() {
 		return false
 	}
 	if s.elements == nil {
@@ -95,7 +95,7 @@ func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
 			s.unread = true
 		}
 	}
-	s.add(seen)
+	s.add(seen, start)
 }
 
 // unescaped finds the first mark that no backslash stands before; -1 where there is none.

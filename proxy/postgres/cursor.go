@@ -131,7 +131,7 @@ func (s *Session) declared(c *current, sent *rewrite.Plan, st *history.Stmt) {
 	if st.Observation == history.Opaque {
 		p.reason = st.Reason
 	}
-	if s.txn != nil && len(s.txn.Stmts) > 0 {
+	if s.txn != nil && len(s.txn.Stmts) > 0 && !s.unrecorded.Full() {
 		p.cursor.txn, p.cursor.begun = s.txn, len(s.txn.Stmts)
 		p.cursor.at = p.cursor.begun - 1
 	}
@@ -178,11 +178,7 @@ func (s *Session) fetched(c *current, st *history.Stmt) {
 
 // credit moves what a statement read to the record of the DECLARE. A MOVE shows no rows.
 func (s *Session) credit(declare, st *history.Stmt, moved bool) {
-	if len(declare.Accesses)+len(st.Accesses) > maxSeen {
-		lower(declare, history.Inexact, "too many rows")
-	} else {
-		appendAccesses(declare, st)
-	}
+	s.append(declare, st, declare)
 	declare.Rows += st.Rows
 	st.Accesses, st.Places = nil, nil
 	if st.Observation == history.Inexact {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -15,9 +16,11 @@ import (
 type sightings struct {
 	arena   []byte // the rows' ids, one behind the other
 	list    []sighting
-	more    bool // there were more than maxSeen
-	partial bool // an array was as long as it can be, or says that it may lack some
-	unread  bool // a value could not be read
+	of      *wire.Unrecorded
+	more    string // why there were more than are kept: as a reason; empty: there were none
+	images  int    // bytes
+	partial bool   // an array was as long as it can be, or says that it may lack some
+	unread  bool   // a value could not be read
 	// arrays has a bit for each of the first sources that an array came of.
 	arrays uint64
 	// collected is how many there were in arrays.
@@ -57,7 +60,7 @@ func (s *sightings) forget() {
 	if cap(arena) > maxSightings || cap(list) > maxSightings/64 {
 		arena, list = nil, nil
 	}
-	*s = sightings{arena: arena, list: list}
+	*s = sightings{of: s.of, arena: arena, list: list}
 }
 
 // row takes the identities that a row carries, behind the reader, in text (format 0) or binary.
@@ -110,17 +113,33 @@ func (s *sightings) identity(r *reader, i int, source *rewrite.Source, kind hist
 		s.arena = s.arena[:start]
 		return
 	}
-	s.add(seen)
+	s.add(seen, start)
 }
 
-func (s *sightings) add(seen sighting) {
-	if len(s.list) == maxSeen {
-		s.more = true
+// add keeps an identity whose key begins at start in the arena.
+func (s *sightings) add(seen sighting, start int) {
+	if s.tooMany() {
+		s.arena = s.arena[:start]
 		return
 	}
 	seen.end = len(s.arena)
+	s.images += len(seen.image)
 	s.list = append(s.list, seen)
 }
+
+// tooMany reports whether no more identities may be kept, and notes why.
+func (s *sightings) tooMany() bool {
+	switch {
+	case len(s.list) == maxSeen:
+		s.more = tooManyRows
+	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.elements)) + len(s.arena) + s.images):
+		s.more = wire.TxnMemory
+	}
+	return s.more != ""
+}
+
+// tooManyRows is the reason of a statement that read or wrote more rows than are kept of one.
+const tooManyRows = "too many rows"
 
 // operation is what a statement of that kind, or its part, did to the rows of a source.
 func operation(kind history.Kind, source *rewrite.Source) history.Op {

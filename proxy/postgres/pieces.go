@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -66,17 +67,13 @@ func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bo
 		if st.Predicates = nil; !shownInPart(plan) { // rows that match may come
 			lower(st, history.Inexact, rowLimit)
 		}
-		if s.record(*st); s.txn != nil && st.Observation != history.Nothing {
+		if s.record(*st); s.txn != nil && st.Observation != history.Nothing && !s.unrecorded.Full() {
 			g.txn, g.at = s.txn, len(s.txn.Stmts)-1
 		}
 		return true
 	}
 	record := &g.txn.Stmts[g.at]
-	if len(record.Accesses)+len(st.Accesses) > maxSeen {
-		lower(st, history.Inexact, "too many rows")
-	} else {
-		appendAccesses(record, st)
-	}
+	s.append(record, st, st)
 	if g.observation < st.Observation {
 		g.observation, g.reason = st.Observation, st.Reason
 	}
@@ -90,6 +87,19 @@ func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bo
 	st.Observation, st.Reason = history.Nothing, ""
 	st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
 	return true
+}
+
+// append puts what one statement has read and written behind what another has, and lowers one where that is too much.
+func (s *Session) append(to, from, lowered *history.Stmt) {
+	switch {
+	case len(to.Accesses)+len(from.Accesses) > maxSeen:
+		lower(lowered, history.Inexact, tooManyRows)
+	case s.unrecorded.Full():
+		lower(lowered, history.Inexact, wire.TxnMemory)
+	default:
+		s.unrecorded.Take(wire.BytesOf(from))
+		appendAccesses(to, from)
+	}
 }
 
 // appendAccesses puts what one statement has read and written behind what another has.

@@ -340,7 +340,7 @@ func (s *Session) ready(x *owed, m message) error {
 		}
 	}
 	if len(s.queue) == 0 && !s.segment.open {
-		s.ahead = ahead{s.block, s.level, len(s.savepoints) > 0}
+		s.ahead = ahead{s.block, s.level, s.savepoints.Open()}
 		if s.block {
 			s.ahead.level = s.blockLevel
 		} else {

@@ -138,6 +138,8 @@ type Session struct {
 // NewSession gives a session that waits for the client's startup message.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
+	s.unrecorded = wire.NewUnrecorded(cfg.TxnMemory)
+	s.seen.of = &s.unrecorded
 	s.clientLeg.local, s.serverLeg.local = cfg.ClientLocal, cfg.ServerLocal
 	return s
 }

@@ -24,6 +24,7 @@ type transactions struct {
 	txn        *history.Txn
 	usual      wire.Usual
 	savepoints wire.Savepoints
+	unrecorded wire.Unrecorded
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
 	beyond      bool
 	changed     []rewrite.SchemaChange // by the transaction's definitions
@@ -167,7 +168,7 @@ func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
 		s.beyond = true
 	}
 	s.record(st)
-	s.temporaries.take(p, tag, len(s.savepoints) > 0)
+	s.temporaries.take(p, tag, s.savepoints.Open())
 	if p.ChangesSchema {
 		s.defines(p.Change)
 	}
@@ -297,7 +298,7 @@ func (s *Session) record(st history.Stmt) {
 		s.txn = s.newTxn(st.Start)
 	}
 	st.Num = uint32(len(s.txn.Stmts) + 1)
-	s.txn.Stmts = append(s.txn.Stmts, st)
+	s.unrecorded.Add(s.txn, &st, false)
 }
 
 // recorded says whether a statement that touches no row is worth a place in the history.
@@ -350,10 +351,16 @@ func (s *Session) setSavepoint(name string) {
 
 // rollbackTo voids what was written and locked since the savepoint.
 func (s *Session) rollbackTo(name string) {
-	at := s.savepoints.RollBackTo(name)
+	at, sure := s.savepoints.RollBackTo(name)
 	s.erred = false
-	s.rollBackCursors(at)
-	if s.txn == nil {
+	if sure {
+		s.rollBackCursors(at)
+	}
+	switch {
+	case s.txn == nil:
+		return
+	case !sure:
+		wire.Doubt(s.txn, at)
 		return
 	}
 	for i := at; i < len(s.txn.Stmts); i++ {
@@ -383,7 +390,8 @@ func (s *Session) takeOpen(status history.Status) *history.Txn {
 	if s.beyond && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	s.savepoints, s.beyond, s.snapshot, s.implicitLevel = nil, false, false, history.LevelUnknown
+	s.savepoints, s.beyond, s.snapshot, s.implicitLevel = wire.Savepoints{}, false, false, history.LevelUnknown
+	s.unrecorded.End()
 	t := s.txn
 	s.txn = nil
 	if t != nil {

@@ -1,49 +1,102 @@
 package wire
 
-import "slices"
+import (
+	"slices"
 
-// Savepoints are those of an open transaction, the oldest first.
-type Savepoints []savepoint
+	"github.com/isotap/isotap/history"
+)
+
+// Savepoints are those of an open transaction. The zero value is none.
+type Savepoints struct {
+	list  []savepoint // the oldest first
+	bytes int         // of their names
+	// lost says that there were more than are kept: what a name means is not known for sure.
+	lost bool
+}
+
+// The most savepoints of a transaction that are kept, and the most bytes of their names.
+const (
+	maxSavepoints     = 10_000
+	maxSavepointNames = 1 << 20
+)
 
 type savepoint struct {
 	name string
 	at   int // statements recorded before it
 }
 
+// Open reports whether there are any.
+func (s *Savepoints) Open() bool { return len(s.list) > 0 || s.lost }
+
 // Set adds a savepoint before which so many statements were recorded.
-func (s *Savepoints) Set(name string, at int) { *s = append(*s, savepoint{name, at}) }
+func (s *Savepoints) Set(name string, at int) {
+	if len(s.list) >= maxSavepoints || s.bytes+len(name) > maxSavepointNames {
+		s.lost = true
+		return
+	}
+	s.list, s.bytes = append(s.list, savepoint{name, at}), s.bytes+len(name)
+}
 
 // find gives the newest savepoint of that name, or -1.
-func (s Savepoints) find(name string) int {
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i].name == name {
+func (s *Savepoints) find(name string) int {
+	for i := len(s.list) - 1; i >= 0; i-- {
+		if s.list[i].name == name {
 			return i
 		}
 	}
 	return -1
 }
 
+// cut forgets the savepoints from the one at from up to the one at to.
+func (s *Savepoints) cut(from, to int) {
+	for _, gone := range s.list[from:to] {
+		s.bytes -= len(gone.name)
+	}
+	s.list = slices.Delete(s.list, from, to)
+}
+
 // Forget takes the newest savepoint of that name out, and leaves those after it.
 func (s *Savepoints) Forget(name string) {
 	if i := s.find(name); i >= 0 {
-		*s = slices.Delete(*s, i, i+1)
+		s.cut(i, i+1)
 	}
 }
 
 // Release forgets a savepoint and those after it.
 func (s *Savepoints) Release(name string) {
-	if i := s.find(name); i >= 0 {
-		*s = (*s)[:i]
+	if i := s.find(name); i >= 0 && !s.lost {
+		s.cut(i, len(s.list))
 	}
 }
 
-// RollBackTo forgets the savepoints after one, which stays, and gives how many statements were recorded before it.
-// One that is not known was set before the transaction's first recorded statement.
-func (s *Savepoints) RollBackTo(name string) (at int) {
+// RollBackTo forgets the savepoints after one, which stays, and gives how many statements were recorded before it, or, where that
+// is not sure, the least that there may have been. One that is not known was set before the transaction's first recorded statement.
+func (s *Savepoints) RollBackTo(name string) (at int, sure bool) {
 	i := s.find(name)
-	if i < 0 {
-		return 0
+	switch {
+	case s.lost && i < 0:
+		return 0, false
+	case s.lost:
+		return s.list[i].at, false
+	case i < 0:
+		return 0, true
 	}
-	*s = (*s)[:i+1]
-	return (*s)[i].at
+	s.cut(i+1, len(s.list))
+	return s.list[i].at, true
+}
+
+// LostSavepoint is the reason of statements that a rollback to a savepoint may have undone.
+const LostSavepoint = "too many savepoints"
+
+// Doubt makes what the statements from at on wrote uncertain: a rollback may have undone it.
+func Doubt(t *history.Txn, at int) {
+	for i := at; i < len(t.Stmts); i++ {
+		st := &t.Stmts[i]
+		if st.Observation == history.Exact {
+			st.Observation, st.Reason = history.Inexact, LostSavepoint
+		}
+		for j := range st.Accesses {
+			st.Accesses[j].Inexact = true
+		}
+	}
 }

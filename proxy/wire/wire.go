@@ -18,6 +18,8 @@ type Link struct {
 	NextTxn func() history.TxnID
 	// Args records the values of a statement's literals and parameters.
 	Args bool
+	// TxnMemory bounds what is kept of an open transaction until it is recorded, in bytes; 0: there is no bound.
+	TxnMemory int
 	// Halted returns why no transaction may begin now, as it could not be recorded; nil: one may. The field is nil where transactions
 	// may always begin. It is asked when one would.
 	Halted func() error
