@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -24,7 +25,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 		{array: `{"(0,1);7;a;,*"}`, rows: []string{"a"}, partial: true},
 		{array: `{"(0,1)"}`, unread: true},
 	} {
-		var s sightings
+		s := sightings{of: &wire.Unrecorded{}}
 		s.array([]byte(c.array), 0, []rewrite.Source{source}, 0)
 		var rows []string
 		start := 0
@@ -40,7 +41,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 
 func TestAnArrayThatIsTheOnlyOneIsMissed(t *testing.T) {
 	sources := []rewrite.Source{{Array: true}, {Array: true, Whole: true}}
-	var s sightings
+	s := sightings{of: &wire.Unrecorded{}}
 	for _, c := range []struct {
 		source int
 		array  []byte
