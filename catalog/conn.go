@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/client"
 	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/packet"
 
 	"github.com/isotap/isotap/internal/guard"
 )
@@ -53,13 +54,14 @@ const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_
 func (c *Conn) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var socket net.Conn
+	var socket *answers
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		var d net.Dialer
-		var err error
-		if socket, err = d.DialContext(ctx, network, address); err != nil {
+		dialed, err := d.DialContext(ctx, network, address)
+		if err != nil {
 			return nil, err
 		}
+		socket = newAnswers(dialed, maxLoginAnswers, false)
 		// The library's login does not look at ctx.
 		if deadline, ok := ctx.Deadline(); ok {
 			err = socket.SetDeadline(deadline)
@@ -93,6 +95,8 @@ func (c *Conn) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}
+	socket.lift()
+	conn.Conn = packet.NewConn(newAnswers(conn.Conn.Conn, maxAnswer, true)) // above TLS
 	err = guard.Call(library, func() error {
 		_, err := conn.Execute(sessionSettings)
 		return err

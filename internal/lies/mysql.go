@@ -20,6 +20,9 @@ var MySQLLies = map[string]MySQLLie{
 	"half an error":       func(bool) [][]byte { return [][]byte{{0xff, 1}} },
 	"empty packets":       func(bool) [][]byte { return [][]byte{{}, {}, {}} },
 	"a row without cells": func(eof bool) [][]byte { s := resultSet(4, eof); s[len(s)-2] = []byte{}; return s },
+	"2^40 columns":        func(bool) [][]byte { return [][]byte{{0xfe, 0, 0, 0, 0, 0, 1, 0, 0}} },
+	"2^23 columns":        func(bool) [][]byte { return [][]byte{{0xfd, 0, 0, 0x80}} },
+	"65,535 columns":      func(bool) [][]byte { return [][]byte{{0xfc, 0xff, 0xff}} },
 	"a half column":       func(eof bool) [][]byte { s := resultSet(4, eof); s[2] = s[2][:5]; return s },
 }
 

@@ -1,0 +1,135 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net"
+)
+
+// The library believes what a server says of the length of its answer, and keeps all of it. So an answer is looked at before the
+// library has it: a process cannot recover from being out of memory.
+const (
+	// maxLoginAnswers is how much the server may say before the login is over.
+	maxLoginAnswers = 1 << 20
+	// maxAnswer is how much it may answer to one statement: the columns of a million tables' definitions are less.
+	maxAnswer = 256 << 20
+	// maxColumns is the most columns that a result can have on a server.
+	maxColumns = 4096
+)
+
+// answers is a connection to a server whose answers are bounded.
+type answers struct {
+	net.Conn
+	most int64
+	left int64 // bytes of the answer
+	// packets says that the packets of the answer are looked at.
+	packets bool
+	packet  packetHead
+	err     error
+}
+
+// newAnswers bounds what a server may say: until it is lifted, or, where packets are looked at, between two writes.
+func newAnswers(conn net.Conn, most int64, packets bool) *answers {
+	return &answers{Conn: conn, most: most, left: most, packets: packets}
+}
+
+// lift takes the bound away.
+func (a *answers) lift() { a.left = math.MaxInt64 }
+
+// Write begins with the next answer, unless all that the server says is one.
+func (a *answers) Write(p []byte) (int, error) {
+	if a.packets {
+		a.left = a.most
+		a.packet.first = true
+	}
+	return a.Conn.Write(p)
+}
+
+// Read fails once the answer cannot be one.
+func (a *answers) Read(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	n, err := a.Conn.Read(p)
+	if a.left -= int64(n); a.left < 0 {
+		a.err = fmt.Errorf("the server's answer has more than %d bytes", a.most)
+	} else if a.packets {
+		a.err = a.packet.look(p[:n])
+	}
+	if a.err != nil {
+		return 0, a.err
+	}
+	return n, err
+}
+
+// headerBytes is how long a packet's header is.
+const headerBytes = 4
+
+// A packetHead is the beginning of the packet that a server is sending.
+type packetHead struct {
+	bytes [headerBytes + 1 + 8]byte // with room for a number of columns
+	have  int
+	left  int  // bytes of the packet behind those
+	first bool // a result may begin with it
+}
+
+// look takes what the server has sent, and fails where it announces more columns than there can be.
+func (h *packetHead) look(p []byte) error {
+	for len(p) > 0 {
+		if h.have >= headerBytes && h.left > 0 && h.have == len(h.bytes) {
+			n := min(h.left, len(p))
+			h.left, p = h.left-n, p[n:]
+		} else {
+			h.take(p[0])
+			p = p[1:]
+		}
+		if h.have < headerBytes || h.left > 0 {
+			continue
+		}
+		if err := h.judge(h.bytes[headerBytes:h.have]); err != nil {
+			return err
+		}
+		h.have = 0
+	}
+	return nil
+}
+
+// take takes a byte of the head.
+func (h *packetHead) take(b byte) {
+	h.bytes[h.have] = b
+	if h.have++; h.have < headerBytes {
+		return
+	}
+	if h.have == headerBytes {
+		h.left = int(h.bytes[0]) | int(h.bytes[1])<<8 | int(h.bytes[2])<<16
+	} else {
+		h.left--
+	}
+}
+
+// judge looks at a packet of which it has the beginning. A number of columns is all that a packet holds; no row is as short and
+// begins so, and of the ends of rows only those of the results before.
+func (h *packetHead) judge(payload []byte) error {
+	first := h.first
+	h.first = false
+	if len(payload) == 0 {
+		return nil
+	}
+	var columns uint64
+	size := int(h.bytes[0]) | int(h.bytes[1])<<8 | int(h.bytes[2])<<16
+	switch mark := payload[0]; {
+	case mark == 0xfc && size == 3:
+		columns = uint64(binary.LittleEndian.Uint16(payload[1:]))
+	case mark == 0xfd && size == 4:
+		columns = uint64(payload[1]) | uint64(payload[2])<<8 | uint64(payload[3])<<16
+	case mark == 0xfe && size == 9 && first:
+		columns = binary.LittleEndian.Uint64(payload[1:])
+	case mark == 0x00 && first, mark == 0xfe:
+		h.first = true // another result may follow; what else comes is none of the above
+	}
+	if columns > maxColumns {
+		return fmt.Errorf("the server announces a result of %d columns", columns)
+	}
+	return nil
+}
