@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"fmt"
+	"weak"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -278,7 +279,7 @@ func (s *Session) leavesAlone(plan *rewrite.Plan) string {
 	if s.cfg.Planner.IsMisplanned(plan) {
 		return misplanned
 	}
-	return s.refused[plan]
+	return s.refused[weak.Make(plan)]
 }
 
 // locks says whether the statement's reads lock: by its own clause, or because every read does at
@@ -411,15 +412,15 @@ const maxRefused = 1000
 // refuse remembers that the server does not take the statement as rewritten.
 func (s *Session) refuse(o *observed, e serverError) {
 	if s.refused == nil || len(s.refused) >= maxRefused {
-		s.refused = make(map[*rewrite.Plan]string)
+		s.refused = make(map[weak.Pointer[rewrite.Plan]]string)
 	}
-	s.refused[o.plan] = fmt.Sprintf("refused with error %d", e.code)
+	s.refused[weak.Make(o.plan)] = fmt.Sprintf("refused with error %d", e.code)
 }
 
 // runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
 func (s *Session) runOriginal(o *observed, x *exchange) error {
 	o.rewritten = false
-	o.lower(history.Opaque, s.refused[o.plan])
+	o.lower(history.Opaque, s.refused[weak.Make(o.plan)])
 	if x.prepared != nil {
 		s.command = bytes.Clone(s.original)
 		s.resumed = o

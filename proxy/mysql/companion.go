@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"weak"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -60,7 +61,7 @@ func (s *Session) companion(o *observed, x *exchange) *rewrite.Plan {
 			return nil
 		}
 	}
-	if s.refused[plan] != "" {
+	if s.refused[weak.Make(plan)] != "" {
 		return nil
 	}
 	return plan

@@ -23,7 +23,15 @@ type conditions struct {
 	// gone says that the server has them no more: they are in kept.
 	gone bool
 	kept []condition
+	// bytes is how long the texts of kept are.
+	bytes int
 }
+
+// The most conditions that a server keeps (max_error_count), and that have room in memory: a message has at most 512 characters.
+const (
+	maxConditions     = 65535
+	maxConditionBytes = 64 << 20
+)
 
 // A condition is a row of SHOW WARNINGS.
 type condition struct{ level, code, message []byte }
@@ -72,6 +80,9 @@ func (s *Session) keepConditions() {
 		if c.added > 0 && string(row.code) == warningOfAssignment {
 			c.added--
 			return nil
+		}
+		if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions || c.bytes > maxConditionBytes {
+			return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed, maxConditions, maxConditionBytes)
 		}
 		c.kept = append(c.kept, row)
 		return nil

@@ -203,7 +203,7 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 
 // reset forgets what belonged to the session before RESET CONNECTION or CHANGE USER.
 func (s *Session) reset() {
-	s.stmts = make(map[uint32]*prepared)
+	s.stmts, s.stmtBytes, s.forgets = make(map[uint32]*prepared), 0, false
 	s.settings = settings{stale: s.watches()}
 	s.captures, s.conditions = captures{}, conditions{}
 	s.savepoints = wire.Savepoints{}

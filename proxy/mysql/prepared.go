@@ -74,6 +74,42 @@ func (s *Session) sendPrepare(p *prepared) {
 	s.sendFor(x, s.scratch, 1+len(p.text))
 }
 
+// executeUnknown executes a statement that the server alone may know.
+func (s *Session) executeUnknown(id uint32, payload []byte) {
+	plan, asked := unknownSettings, len(payload)
+	if s.forgets && asked >= executeHead { // it may be one of too many
+		if plan = unknownStatement; !s.watches() {
+			plan = passedOn
+		}
+		s.scratch = append(s.scratch[:0], payload...)
+		payload = s.scratch
+		binary.LittleEndian.PutUint32(payload[1:], id) // isotap may have prepared another last
+		payload[5] = 0                                 // no cursor, whose rows could not be told from others
+	}
+	s.beforeStatement(plan)
+	x := s.statement(s.observe(plan))
+	x.binary = true
+	x.added = s.conditions.added // where it fails it adds its error to what is listed already
+	s.sendFor(x, payload, asked)
+}
+
+// maxPrepared is how many bytes the prepared statements of a session may take: of others nothing is kept, and they go unobserved.
+const maxPrepared = 32 << 20
+
+// unknownStatement is the plan of a prepared statement of which nothing is kept. It may be anything.
+var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: "too many prepared statements", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+
+// bytes returns about how much memory the statement takes, with its plan, and its parameters' types once they are known.
+func (p *prepared) bytes() int { return 1<<10 + 4*len(p.text) + 4*p.params }
+
+// unprepared forgets a statement.
+func (s *Session) unprepared(id uint32) {
+	if p := s.stmts[id]; p != nil {
+		s.stmtBytes -= p.bytes()
+		delete(s.stmts, id)
+	}
+}
+
 // prepareReply reads the reply of COM_STMT_PREPARE: PREPARE_OK, then the definitions of parameters and
 // of columns (https://mariadb.com/kb/en/com_stmt_prepare/). What isotap added is left out.
 func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, error) {
@@ -204,8 +240,12 @@ func (s *Session) prepareDone(x *exchange) error {
 		s.lastPrepared = 0
 		s.leaveConditions(x)
 	default:
-		s.stmts[p.id] = p
 		s.lastPrepared = p.id
+		if s.unprepared(p.id); s.stmtBytes+p.bytes() <= maxPrepared {
+			s.stmts[p.id], s.stmtBytes = p, s.stmtBytes+p.bytes()
+		} else {
+			s.forgets = true
+		}
 		s.leaveConditions(x)
 	}
 	s.rowCountGone = true
@@ -226,12 +266,9 @@ func (s *Session) statementID(payload []byte) (uint32, *prepared) {
 
 // execute sends COM_STMT_EXECUTE, with isotap's parameters put in where the statement was rewritten.
 func (s *Session) execute(payload []byte) error {
-	_, p := s.statementID(payload)
+	id, p := s.statementID(payload)
 	if p == nil {
-		// The server knows what to say about it.
-		x := s.statement(s.observe(unknownSettings))
-		x.added = s.conditions.added // it adds its error to what is listed already
-		s.sendFor(x, payload, len(payload))
+		s.executeUnknown(id, payload)
 		return nil
 	}
 	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
@@ -355,7 +392,7 @@ func (s *Session) addressLongData(payload []byte) bool {
 func (s *Session) closeStatement(payload []byte) {
 	id, p := s.statementID(payload)
 	if p != nil {
-		delete(s.stmts, id)
+		s.unprepared(id)
 		s.closeHidden(p, p.original)
 		s.closeHidden(p, p.filled)
 		if p.companion != nil {

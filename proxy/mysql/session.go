@@ -40,6 +40,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"weak"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
@@ -139,9 +140,12 @@ type Session struct {
 	conditions   conditions
 	chain        *chain // nil but for a text of several statements
 	stmts        map[uint32]*prepared
+	stmtBytes    int  // about how many these take
+	forgets      bool // there were more than are kept
 	lastPrepared uint32
-	// refused holds the plans that the server did not take as rewritten, and why.
-	refused map[*rewrite.Plan]string
+	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more: they are not
+	// kept for this.
+	refused map[weak.Pointer[rewrite.Plan]]string
 	// farewell is an error that ends the connection, and that an exchange got which the client does not know of.
 	farewell []byte
 	// resumed is a statement whose rewritten form was refused and that is to run again.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"weak"
 
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -69,7 +70,7 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 	case st.form.rewritten && s.tooLarge(script.Statements):
 		return largeAggregate
 	}
-	return cmp.Or(s.refused[st.form.script.Model()], s.refused[script.Model()])
+	return cmp.Or(s.refused[weak.Make(st.form.script.Model())], s.refused[weak.Make(script.Model())])
 }
 
 // adapts says whether a statement gets another form for its transaction's level, or its role: its tables are what

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"weak"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
@@ -200,8 +201,8 @@ func (s *Session) plan(text []byte, extended bool) form {
 	case f.script.Pieces == nil:
 	case s.stale || !s.known:
 		f.reason = "settings not known"
-	case s.refused[f.script.Model()] != "":
-		f.reason = s.refused[f.script.Model()]
+	case s.refused[weak.Make(f.script.Model())] != "":
+		f.reason = s.refused[weak.Make(f.script.Model())]
 	case s.isMisplanned(f.script.Statements):
 		f.reason = misplanned
 	case s.mayBeRead(f.script.Statements):
@@ -211,7 +212,7 @@ func (s *Session) plan(text []byte, extended bool) form {
 	default:
 		f.rewritten = true
 	}
-	f.bare = !f.rewritten && s.refused[f.script.Plain.Model()] != ""
+	f.bare = !f.rewritten && s.refused[weak.Make(f.script.Plain.Model())] != ""
 	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(rewrite.NamePrefix))
 	s.try(f.upstream())
 	return f

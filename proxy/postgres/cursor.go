@@ -36,6 +36,9 @@ func (n namespace) follow(f *form, sent, plan *rewrite.Plan) *portal {
 	name := plan.Cursor.Name
 	switch plan.Cursor.Verb {
 	case rewrite.DeclareCursor:
+		if n.portals[name] == nil && len(n.portals) >= 2*maxCursors {
+			return nil
+		}
 		c := newCursor(f, sent, plan)
 		n.portals[name] = c
 		return c
@@ -79,7 +82,7 @@ func (s *Session) mayBeRead(plans []*rewrite.Plan) bool {
 	if !slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.Cursor != nil && p.Cursor.Verb == rewrite.DeclareCursor }) {
 		return false
 	}
-	return s.names.cursorsListed || s.planner.CursorsAreRead() || slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.ReadsCursors })
+	return len(s.names.sent.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() || slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.ReadsCursors })
 }
 
 // end forgets portals with the transaction that they were made in, but for cursors that outlive it.

@@ -13,12 +13,15 @@ import (
 // defines notes that something was defined anew; nil: perhaps anything.
 func (s *Session) defines(c *rewrite.SchemaChange) {
 	switch {
-	case c == nil:
-		s.any = true
+	case c == nil, len(s.changed) >= maxChanged:
+		s.any, s.changed = true, nil
 	case len(c.Made)+len(c.Named) > 0:
 		s.changed = append(s.changed, s.located(c))
 	}
 }
+
+// maxChanged is how many definitions of a transaction are kept: after more, any table may have changed.
+const maxChanged = 1000
 
 // definitionsEnd has the schema read again, if the transaction changed it, and the settings, if a rollback
 // took back what it had set.

@@ -21,7 +21,10 @@ func (s *Session) parse(m message) {
 	if name == "" { // takes the place of another
 		s.closeBeside(s.names.sent.statements[name])
 	}
-	if m.more > 0 || r.err != nil {
+	if st.forgotten = !s.admits(bytesOf(st.text)); st.forgotten {
+		*st = statement{form: form{reason: tooManyNames}, forgotten: true}
+	}
+	if m.more > 0 || r.err != nil || st.forgotten {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
 		st.env = s.planEnv(true)
@@ -29,6 +32,10 @@ func (s *Session) parse(m message) {
 		s.sendParse(name, st, &st.form)
 	}
 	s.owe(owed{kind: owesParse, name: name, statement: st})
+	if st.forgotten {
+		delete(s.names.sent.statements, name)
+		return
+	}
 	s.names.sent.statements[name] = st
 	if st.form.rewritten && name != "" {
 		s.original(st)
@@ -90,13 +97,17 @@ func (s *Session) bind(m message) {
 	b, err := readBind(m.body, s.cfg.Args)
 	st := s.names.sent.statements[b.statement]
 	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st, on: b.statement}}
+	p := x.portal
+	if p.bytes = bytesOf(nil) + 2*len(m.body); !s.admits(p.bytes) {
+		s.bindForgotten(m, &b, x)
+		return
+	}
 	if st == nil || err != nil && m.more == 0 {
 		x.portal.reason = "unknown statement"
 		s.owe(x)
 		s.toServer = append(s.toServer, m.raw...)
 		return
 	}
-	p := x.portal
 	p.bound = s.ran + 1
 	if p.form = st.form; p.form.script != nil {
 		p.on = s.choose(b.statement, st, p, m.more > 0)
@@ -130,6 +141,18 @@ func (s *Session) bind(m message) {
 	s.names.sent.portals[b.portal] = p
 	s.mayRebind(b.portal, p, m.body)
 	s.sendBind(m, &b, p.on, codes)
+}
+
+// bindForgotten takes a Bind message of which nothing is remembered: it binds what the client wrote.
+func (s *Session) bindForgotten(m message, b *bound, x owed) {
+	on := b.statement
+	if x.statement != nil && x.statement.form.rewritten && s.status != 'E' {
+		on = s.original(x.statement)
+	}
+	x.portal = &portal{reason: tooManyNames, forgotten: true}
+	s.owe(x)
+	delete(s.names.sent.portals, b.portal)
+	s.sendBind(m, b, on, b.codes)
 }
 
 // resultCodes gives the format codes for the result that the form gives under its plan. Of a statement that

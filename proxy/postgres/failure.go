@@ -145,11 +145,16 @@ func (s *Session) notice(x *owed, m message) {
 		switch told := maphash.Bytes(noticeSeed, s.toClient[from:]); {
 		case len(s.told) > 0 && s.told[0] == told:
 			s.toClient, s.told = s.toClient[:from], s.told[1:]
+		case len(s.segment.notices) == maxNotices:
+			s.segment.keeping = false
 		case s.segment.trial():
 			s.segment.notices = append(s.segment.notices, told)
 		}
 	}
 }
+
+// maxNotices is how many notices of a segment are remembered: with more it is not sent again.
+const maxNotices = 10_000
 
 // noticeSeed is for hashes of notices.
 var noticeSeed = maphash.MakeSeed()

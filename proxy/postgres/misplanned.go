@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"weak"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
@@ -85,9 +86,9 @@ func (s *Session) clear(f *form) {
 		return
 	}
 	if s.cleared == nil || len(s.cleared) >= maxScripts {
-		s.cleared = make(map[*sqlpostgres.Script]struct{})
+		s.cleared = make(map[weak.Pointer[sqlpostgres.Script]]struct{})
 	}
-	s.cleared[f.upstream().Model()] = struct{}{}
+	s.cleared[weak.Make(f.upstream().Model())] = struct{}{}
 }
 
 // isCleared reports whether rows of the form can be told from isotap's columns by its plan: it gives none of these, or
@@ -99,7 +100,7 @@ func (s *Session) isCleared(f *form) bool {
 	if plan := f.plan(0); plan == nil || plan.Reply != rewrite.Trimmed {
 		return true
 	}
-	_, ok := s.cleared[f.upstream().Model()]
+	_, ok := s.cleared[weak.Make(f.upstream().Model())]
 	return ok
 }
 

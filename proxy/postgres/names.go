@@ -24,6 +24,8 @@ type statement struct {
 	looked, shown bool
 	// beside are other forms of the text that stand on the server under names of isotap's own.
 	beside []beside
+	// forgotten: there are too many names, and nothing is known of this one.
+	forgotten bool
 }
 
 // A portal is a statement that was bound to its parameters, or a cursor that SQL declared.
@@ -48,6 +50,9 @@ type portal struct {
 	bound    uint64       // how many statements the client had sent to be run before the Bind, and one; 0: no Bind made it
 	early    bool         // some were run between the Bind and the first Execute: its snapshot is older than theirs
 	done     bool         // it has run to its end
+	bytes    int          // about how many it takes
+	// forgotten: there are too many names, and nothing is known of this one.
+	forgotten bool
 }
 
 // A namespace is what names mean on the server.
@@ -74,11 +79,74 @@ type names struct {
 	// cursorsListed says that the client may look at pg_cursors.
 	cursorsListed bool
 	made          int // names of isotap's own that were given
+	// bytes is at least about how many the statements and portals take, those too that the server has not made yet.
+	bytes int
+	// counted is how many there were when they were counted last, and forgotten how many names were not remembered since.
+	counted, forgotten int
 	// rebindable are the portals whose Bind is kept.
 	rebindable []string
 	// orphans stand beside statements that SQL took away.
 	orphans []string
 	preparations
+}
+
+// What a session remembers of names.
+const (
+	// maxNames is how many bytes the statements and portals may take.
+	maxNames = 32 << 20
+	// maxCursors is how many portals there may be when SQL declares another.
+	maxCursors = 10_000
+	// tooManyNames is the reason of statements whose names are not remembered.
+	tooManyNames = "too many names"
+)
+
+// bytesOf returns about how many bytes a statement of that text takes, with its plans.
+func bytesOf(text []byte) int { return 1<<10 + 4*len(text) }
+
+// admits reports whether a name may be remembered that takes so many bytes, and counts them.
+func (s *Session) admits(bytes int) bool {
+	n := &s.names
+	if n.bytes+bytes > maxNames && n.forgotten >= n.counted { // to count takes time for each
+		n.bytes, n.forgotten = s.bytesOfNames(), 0
+		n.counted = len(n.sent.statements) + len(n.real.statements) + len(n.sent.portals) + len(n.real.portals) + len(s.queue)
+	}
+	if n.bytes+bytes > maxNames {
+		n.forgotten++
+		return false
+	}
+	n.bytes += bytes
+	return true
+}
+
+// bytesOfNames counts what is remembered of names.
+func (s *Session) bytesOfNames() int {
+	sent, real, total := s.names.sent, s.names.real, 0
+	for _, st := range sent.statements {
+		total += bytesOf(st.text)
+	}
+	for name, st := range real.statements {
+		if st != sent.statements[name] {
+			total += bytesOf(st.text)
+		}
+	}
+	for _, p := range sent.portals {
+		total += p.bytes
+	}
+	for name, p := range real.portals {
+		if p != sent.portals[name] {
+			total += p.bytes
+		}
+	}
+	for i := range s.queue {
+		x := &s.queue[i]
+		if x.kind == owesParse && !x.own && sent.statements[x.name] != x.statement {
+			total += bytesOf(x.statement.text)
+		}
+		if x.kind == owesBind && sent.portals[x.name] != x.portal {
+			total += x.portal.bytes
+		}
+	}
+	return total
 }
 
 // agree has the names that were sent mean what the server says, once it owes nothing.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"weak"
 
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -40,8 +41,9 @@ type wish struct {
 
 // preparations are the statements that the client prepared by SQL, as the server's replies tell.
 type preparations struct {
-	bySQL  map[string]*preparation
-	wishes []wish
+	bySQL    map[string]*preparation
+	wishes   []wish
+	executed int // how many executions are kept of all
 	// listed says that the client may look at what is prepared: isotap prepares nothing beside SQL's own.
 	listed bool
 }
@@ -49,7 +51,8 @@ type preparations struct {
 // The most of each that is kept.
 const (
 	maxPreparations = 1000
-	maxExecutions   = 100
+	maxExecutions   = 1000
+	maxExecution    = 4 << 10 // bytes of an EXECUTE
 	maxForms        = 8
 )
 
@@ -74,6 +77,13 @@ func (n *names) forgetAll() {
 // preparedBySQL takes a statement that has succeeded for what it prepared.
 func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
 	if tag != "PREPARE" || p.Prepared == nil || p.Prepared.Text == "" || len(s.names.bySQL) >= maxPreparations || s.planner == nil {
+		return
+	}
+	bytes := bytesOf([]byte(p.Prepared.Text))
+	for _, other := range s.names.bySQL {
+		bytes += bytesOf(other.text)
+	}
+	if bytes > maxNames {
 		return
 	}
 	made := &preparation{text: []byte(p.Prepared.Text), types: p.Prepared.Types, env: s.env, executions: make(map[execution]*sqlpostgres.Script)}
@@ -178,7 +188,7 @@ func (s *Session) executing(f form, text []byte) form {
 	}
 	p := s.names.bySQL[plan.Prepared.Name]
 	switch {
-	case p == nil, len(s.queue) > 0, s.status == 'E', s.stale, !s.known:
+	case p == nil, len(s.queue) > 0, len(text) > maxExecution, s.status == 'E', s.stale, !s.known:
 		return f
 	case s.env.Backslashes != p.env.Backslashes, s.env.Encoding != p.env.Encoding:
 		return f // it was read otherwise
@@ -187,8 +197,8 @@ func (s *Session) executing(f form, text []byte) form {
 	switch {
 	case script == nil, script.Pieces == nil:
 		return f
-	case s.refused[script.Model()] != "":
-		f.reason = s.refused[script.Model()]
+	case s.refused[weak.Make(script.Model())] != "":
+		f.reason = s.refused[weak.Make(script.Model())]
 		return f
 	case s.isMisplanned(script.Statements):
 		f.reason = misplanned
@@ -212,13 +222,16 @@ func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, 
 	key := execution{text, own, script}
 	made := p.executions[key]
 	if made == nil {
-		if len(p.executions) >= maxExecutions {
-			clear(p.executions)
+		if s.names.executed++; s.names.executed > maxExecutions {
+			s.names.executed = 1
+			for _, other := range s.names.bySQL {
+				clear(other.executions)
+			}
 		}
 		made = sqlpostgres.Execution(text, of, own, script)
 		p.executions[key] = made
 	}
-	if f.reason = s.refused[made]; f.reason != "" {
+	if f.reason = s.refused[weak.Make(made)]; f.reason != "" {
 		return f
 	}
 	s.try(made)

@@ -140,11 +140,17 @@ func (s *Session) acknowledged(x *owed, m message) error {
 	real := &s.names.real
 	switch {
 	case x.kind == owesParse && m.kind == '1':
-		real.statements[x.name] = x.statement
-		if x.name != "" {
+		if real.statements[x.name] = x.statement; x.statement.forgotten {
+			delete(real.statements, x.name)
+		}
+		if x.name != "" && s.segment.keeping {
 			s.segment.parsed = append(s.segment.parsed, x.name)
 		}
 	case x.kind == owesBind && m.kind == '2':
+		if x.portal.forgotten {
+			delete(real.portals, x.name)
+			break
+		}
 		if st := real.statements[x.from]; !x.own && st != x.statement && st != nil {
 			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: "not followed"}
 		}

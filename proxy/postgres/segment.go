@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"strings"
+	"weak"
 
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -60,7 +61,7 @@ func (s *Session) try(script *sqlpostgres.Script) {
 	if script == nil {
 		return
 	}
-	if _, ok := s.proven[script.Model()]; !ok {
+	if _, ok := s.proven[weak.Make(script.Model())]; !ok {
 		s.segment.tried = true
 	}
 }
@@ -68,21 +69,21 @@ func (s *Session) try(script *sqlpostgres.Script) {
 // prove notes that the server takes a script as rewritten.
 func (s *Session) prove(f *form) {
 	sent := f.upstream().Model()
-	if _, ok := s.proven[sent]; ok || sent == nil {
+	if _, ok := s.proven[weak.Make(sent)]; ok || sent == nil {
 		return
 	}
 	if s.proven == nil || len(s.proven) >= maxScripts {
-		s.proven = make(map[*sqlpostgres.Script]struct{})
+		s.proven = make(map[weak.Pointer[sqlpostgres.Script]]struct{})
 	}
-	s.proven[sent] = struct{}{}
+	s.proven[weak.Make(sent)] = struct{}{}
 }
 
 // refusals are what a session remembers of the scripts that it sent as rewritten.
 type refusals struct {
-	// Both by [sqlpostgres.Script.Model].
-	proven  map[*sqlpostgres.Script]struct{} // the server took them
-	refused map[*sqlpostgres.Script]string   // it did not, and why
-	cleared map[*sqlpostgres.Script]struct{} // a description bore them out
+	// All by [sqlpostgres.Script.Model]. One that the planner has let go is met no more: it is not kept for these.
+	proven  map[weak.Pointer[sqlpostgres.Script]]struct{} // the server took them
+	refused map[weak.Pointer[sqlpostgres.Script]]string   // it did not, and why
+	cleared map[weak.Pointer[sqlpostgres.Script]]struct{} // a description bore them out
 	replay  replay
 	// told are, of a segment that was sent again, the notices to come that the client has had.
 	told []uint64
@@ -109,7 +110,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 		return false
 	}
 	outlived := s.outlived(x, e.code)
-	if _, ok := s.proven[sent]; ok && !outlived {
+	if _, ok := s.proven[weak.Make(sent)]; ok && !outlived {
 		return false
 	}
 	if f.rewritten {
@@ -143,9 +144,9 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 // remember takes note of a script that the server has refused.
 func (s *Session) remember(script *sqlpostgres.Script, code string) {
 	if s.refused == nil || len(s.refused) >= maxScripts {
-		s.refused = make(map[*sqlpostgres.Script]string)
+		s.refused = make(map[weak.Pointer[sqlpostgres.Script]]string)
 	}
-	s.refused[script] = refusedWith(code)
+	s.refused[weak.Make(script)] = refusedWith(code)
 }
 
 // outdated says whether an error may come from a definition that isotap has not read yet: of a name that is not
@@ -221,7 +222,7 @@ func (s *Session) formOf(x *owed) *form {
 func (s *Session) resend() error {
 	kept, shown := s.segment.kept, s.replay.shown
 	s.told = s.segment.notices
-	defer delete(s.refused, s.replay.plain)
+	defer delete(s.refused, weak.Make(s.replay.plain))
 	parsed := s.segment.parsed
 	s.segment = segment{}
 	s.replay = replay{resending: true, shown: shown}

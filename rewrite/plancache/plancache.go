@@ -31,8 +31,8 @@ type Cache[S comparable, P, T any] struct {
 	epoch      Epoch
 	hits       uint64
 	lookups    uint64
-	large      map[string]struct{} // shapes
-	misplanned map[string]struct{} // shapes
+	large      map[uint64]struct{} // hashes of shapes, which may be as long as texts
+	misplanned map[uint64]struct{} // likewise
 }
 
 // An Epoch numbers the states of what plans rest on.
@@ -157,6 +157,8 @@ func (c *Cache[S, P, T]) Invalidate() {
 	c.recent.Init()
 }
 
+func (c *Cache[S, P, T]) hash(p *rewrite.Plan) uint64 { return maphash.String(c.met.seed, p.Shape) }
+
 // maxLarge is how many shapes the cache remembers as too large.
 const maxLarge = 10_000
 
@@ -166,16 +168,16 @@ func (c *Cache[S, P, T]) TooLarge(p *rewrite.Plan) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.large == nil || len(c.large) >= maxLarge {
-		c.large = make(map[string]struct{})
+		c.large = make(map[uint64]struct{})
 	}
-	c.large[p.Shape] = struct{}{}
+	c.large[c.hash(p)] = struct{}{}
 }
 
 // IsTooLarge says whether TooLarge was told of a plan of the same shape.
 func (c *Cache[S, P, T]) IsTooLarge(p *rewrite.Plan) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, large := c.large[p.Shape]
+	_, large := c.large[c.hash(p)]
 	return large
 }
 
@@ -187,16 +189,16 @@ const maxMisplanned = 10_000
 func (c *Cache[S, P, T]) Misplanned(p *rewrite.Plan) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.misplanned[p.Shape]; known {
+	if _, known := c.misplanned[c.hash(p)]; known {
 		return false
 	}
 	if c.misplanned == nil {
-		c.misplanned = make(map[string]struct{})
+		c.misplanned = make(map[uint64]struct{})
 	}
 	if len(c.misplanned) >= maxMisplanned {
 		clear(c.misplanned)
 	}
-	c.misplanned[p.Shape] = struct{}{}
+	c.misplanned[c.hash(p)] = struct{}{}
 	return true
 }
 
@@ -207,7 +209,7 @@ func (c *Cache[S, P, T]) IsMisplanned(p *rewrite.Plan) bool {
 	if len(c.misplanned) == 0 {
 		return false
 	}
-	_, misplanned := c.misplanned[p.Shape]
+	_, misplanned := c.misplanned[c.hash(p)]
 	return misplanned
 }
 

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/proxy/wire"
+)
+
+// heapOf returns by how many bytes the heap has grown when f is done, without garbage.
+func heapOf(f func()) int {
+	heap := func() int {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	f()
+	return heap() - before
+}
+
+// mayBeKept is what a session may keep for whatever a client or a server does.
+const mayBeKept = 64 << 20
+
+// TestHostilePeersMakeASessionKeepLittle repeats what a client says, and a server answers, until a session that keeps all of it
+// would have far more than it may.
+func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
+	type said struct{ client, server string }
+	long := strings.Repeat("x", 4<<10)
+	for _, test := range []struct {
+		name  string
+		times int
+		first said
+		says  func(i int) said
+	}{
+		{"statements that are prepared", 60_000, said{}, func(i int) said {
+			return said{client: message1('P', fmt.Sprintf("n%d\x00s %d %s\x00\x00\x00", i, i, long)) + message1('S', "")}
+		}},
+		{"statements of one name that nobody answers", 16_000, said{}, func(i int) said {
+			return said{message1('P', fmt.Sprintf("\x00i %d %s\x00\x00\x00", i, long)), silent}
+		}},
+		{"portals", 300_000, said{message1('Q', "b\x00"), message1('C', "BEGIN\x00") + message1('Z', "T")}, func(i int) said {
+			bind := message1('B', fmt.Sprintf("p%d\x00\x00\x00\x00\x00\x01\x00\x00\x02\x00%s\x00\x00", i, long[:512]))
+			return said{client: message1('P', "\x00i\x00\x00\x00") + bind + message1('S', "")}
+		}},
+		{"savepoints", 300_000, said{message1('Q', "b\x00"), message1('C', "BEGIN\x00") + message1('Z', "T")}, func(int) said {
+			return said{message1('Q', "v\x00"), message1('C', "SAVEPOINT\x00") + message1('Z', "T")}
+		}},
+		{"settings that the server reports", 300_000, said{}, func(i int) said {
+			return said{server: message1('S', fmt.Sprintf("p%d\x00%s\x00", i, long[:512]))}
+		}},
+		{"notices", 300_000, said{message1('Q', "i\x00"), silent}, func(i int) said {
+			return said{server: message1('N', fmt.Sprintf("SNOTICE\x00VNOTICE\x00C00000\x00M%d %s\x00\x00", i, long[:512]))}
+		}},
+		{"notifications", 300_000, said{}, func(i int) said {
+			return said{server: message1('A', fmt.Sprintf("\x00\x00\x00\x01c%d\x00%s\x00", i, long[:512]))}
+		}},
+		{"rows", 300_000, said{message1('Q', "x\x00"), message1('T', "\x00\x00")}, func(int) said {
+			return said{server: message1('D', "\x00\x00")}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := loggedIn(t)
+			s.unrecorded = wire.NewUnrecorded(16 << 20)
+			say := func(what said) bool {
+				if _, err := s.FromClient(0, []byte(what.client)); err != nil {
+					t.Logf("%v", err)
+					return false
+				}
+				_, toServer := s.Output()
+				switch what.server {
+				case "":
+					what.server = answersTo(t, toServer)
+				case silent:
+					what.server = ""
+				}
+				if err := s.FromServer(0, []byte(what.server)); err != nil {
+					t.Logf("%v", err)
+					return false
+				}
+				s.Output()
+				s.Events()
+				return !s.Done()
+			}
+			grew := heapOf(func() {
+				say(test.first)
+				for i := 0; i < test.times && say(test.says(i)); i++ {
+				}
+			})
+			t.Logf("the session keeps %d MiB", grew>>20)
+			if grew > mayBeKept {
+				t.Errorf("the session keeps %d MiB", grew>>20)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// silent is a server that does not answer.
+const silent = "silent"
+
+// answersTo is what a server answers in a transaction to the messages of the extended protocol.
+func answersTo(t *testing.T, said []byte) string {
+	var b strings.Builder
+	var in inlet
+	for len(said) > 0 {
+		m, used, err := in.next(said, serverLimit, never)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = said[used:]
+		switch m.kind {
+		case 'P':
+			b.WriteString(message1('1', ""))
+		case 'B':
+			b.WriteString(message1('2', ""))
+		case 'C':
+			b.WriteString(message1('3', ""))
+		case 'S':
+			b.WriteString(message1('Z', "T"))
+		}
+	}
+	return b.String()
+}
+
+// message1 is a message as a text.
+func message1(kind byte, body string) string {
+	return string(appendMessage(nil, kind, []byte(body)...))
+}
