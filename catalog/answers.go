@@ -14,6 +14,8 @@ const (
 	maxLoginAnswers = 1 << 20
 	// maxAnswer is how much it may answer to one statement: the columns of a million tables' definitions are less.
 	maxAnswer = 256 << 20
+	// MaxMessage is how long one message of PostgreSQL's may be among its answers.
+	MaxMessage = 64 << 20
 	// maxColumns is the most columns that a result can have on a server.
 	maxColumns = 4096
 )
@@ -23,15 +25,21 @@ type answers struct {
 	net.Conn
 	most int64
 	left int64 // bytes of the answer
-	// packets says that the packets of the answer are looked at.
-	packets bool
-	packet  packetHead
-	err     error
+	// anew says that each write begins with another answer, and packets that those of MySQL's are looked at.
+	anew, packets bool
+	packet        packetHead
+	err           error
 }
 
 // newAnswers bounds what a server may say: until it is lifted, or, where packets are looked at, between two writes.
 func newAnswers(conn net.Conn, most int64, packets bool) *answers {
-	return &answers{Conn: conn, most: most, left: most, packets: packets}
+	return &answers{Conn: conn, most: most, left: most, anew: packets, packets: packets}
+}
+
+// BoundAnswers returns a connection to a PostgreSQL server, of which reads fail once an answer is longer than those to isotap's
+// questions can be.
+func BoundAnswers(conn net.Conn) net.Conn {
+	return &answers{Conn: conn, most: maxAnswer, left: maxAnswer, anew: true}
 }
 
 // lift takes the bound away.
@@ -39,7 +47,7 @@ func (a *answers) lift() { a.left = math.MaxInt64 }
 
 // Write begins with the next answer, unless all that the server says is one.
 func (a *answers) Write(p []byte) (int, error) {
-	if a.packets {
+	if a.anew {
 		a.left = a.most
 		a.packet.first = true
 	}
