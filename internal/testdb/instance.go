@@ -118,9 +118,9 @@ type place struct {
 	dir  string
 }
 
-// startTimeout bounds how long a server may take until it answers: a second is usual, a busy
-// machine with a slow disk needs more.
-const startTimeout = time.Minute
+// startTimeout bounds how long a server may take until it answers: a second is usual; where fifty processes
+// shared two cores, MariaDB's tables alone took more than a minute to install.
+const startTimeout = 3 * time.Minute
 
 // begin makes a directory, has prepare fill it, and has launch start a server there on a free port and wait
 // until it answers. When that fails nothing is left.
