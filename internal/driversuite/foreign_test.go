@@ -121,6 +121,21 @@ parallel group (2 tests):  join portals
 	}
 }
 
+func TestTheServerMayWriteRegressResults(t *testing.T) {
+	r := &regressTests{source: filepath.Join(t.TempDir(), "regress")}
+	if err := os.MkdirAll(filepath.Join(r.source, "sql"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	output, err := r.output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(output, "regress/results"))
+	if err != nil || info.Mode().Perm() != 0o777 {
+		t.Errorf("the directory of results: %v, %v; want one that all may write", info, err)
+	}
+}
+
 func TestASuiteThatFailsDirectlyIsNoWitness(t *testing.T) {
 	if err := usable(map[string]outcome{"a": {failed, "no module async"}, "b": {failed, ""}, "c": {passed, ""}}); err == nil ||
 		!strings.Contains(err.Error(), "2 of 3 tests fail on the server itself; a says:\nno module async") {

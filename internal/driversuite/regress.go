@@ -73,6 +73,22 @@ func openTo(dir, tree string) error {
 	})
 }
 
+// output returns a new directory with a copy of the tests, beside which the tests and the server write.
+func (r *regressTests) output() (string, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(r.source), "output-")
+	if err != nil {
+		return "", err
+	}
+	if err := copyTree(r.source, filepath.Join(dir, "regress")); err != nil {
+		return "", err
+	}
+	// COPY writes here; pg_regress would make it for itself alone.
+	if err := os.Mkdir(filepath.Join(dir, "regress/results"), 0o777); err != nil {
+		return "", err
+	}
+	return dir, openTo(dir, dir)
+}
+
 // run runs the whole schedule, or the tests that a pattern (their names, with spaces) or a selection names, behind those
 // that make what all of them need.
 func (r *regressTests) run(ctx context.Context, s server, chosen selection) (map[string]outcome, error) {
@@ -80,14 +96,8 @@ func (r *regressTests) run(ctx context.Context, s server, chosen selection) (map
 	if err != nil {
 		return nil, err
 	}
-	output, err := os.MkdirTemp(filepath.Dir(r.source), "output-")
+	output, err := r.output()
 	if err != nil {
-		return nil, err
-	}
-	if err := copyTree(r.source, filepath.Join(output, "regress")); err != nil { // the tests write beside their texts
-		return nil, err
-	}
-	if err := openTo(output, output); err != nil {
 		return nil, err
 	}
 	args := []string{"--host=" + host, "--port=" + port, "--user=" + s.at.User, "--bindir=" + r.bin, "--dlpath=" + r.dlpath,
