@@ -54,7 +54,7 @@ type Settings struct {
 // Default gives the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
-		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 64}
+		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 256}
 }
 
 // An Option describes one setting.
