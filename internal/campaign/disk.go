@@ -220,20 +220,29 @@ func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand,
 		err = command(context.Background(), "fsfreeze", "-u", d.mount)
 	case diskFails:
 		err = d.fail()
-		time.Sleep(lasts)
+		d.last(lasts, refused, pass)
 	case diskFull:
-		err = d.fill(ctx, p, 50<<20+random.Int64N(150<<20), lasts, pass)
+		err = d.fill(ctx, p, 50<<20+random.Int64N(150<<20), func() { d.last(lasts, refused, pass) }, pass)
 	}
 	if err != nil {
 		return began, err
 	}
 	if h != diskStill && !pass && d.refusals() == refused {
-		d.wrong("the disk was %v for %v, and no statement was refused", h, lasts)
+		d.wrong("the disk was %v for %v, and no statement was refused", h, time.Since(began))
 	}
 	if h != diskFails {
 		time.Sleep(300 * time.Millisecond)
 	}
 	return began, nil
+}
+
+// last lets what happened to the disk last so long, and where statements are refused then, until one was that had not been: on a busy
+// machine none may have been sent in that time.
+func (d *disks) last(lasts time.Duration, refused int, pass bool) {
+	time.Sleep(lasts)
+	for began := time.Now(); !pass && d.refusals() == refused && time.Since(began) < patience; {
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func (d *disks) refusals() int {
@@ -285,8 +294,8 @@ func (d *disks) fail() error {
 	return fmt.Errorf("have the disk fail: %s is no mount", d.mount)
 }
 
-// fill leaves so much free for a while. The proxy says that it is not ready meanwhile, and works again afterwards.
-func (d *disks) fill(ctx context.Context, p *proxy, leave int64, lasts time.Duration, pass bool) error {
+// fill leaves so much free until last returns. The proxy says that it is not ready meanwhile, and works again afterwards.
+func (d *disks) fill(ctx context.Context, p *proxy, leave int64, last func(), pass bool) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.mount, &s); err != nil {
 		return fmt.Errorf("look for free space: %w", err)
@@ -300,13 +309,13 @@ func (d *disks) fill(ctx context.Context, p *proxy, leave int64, lasts time.Dura
 	if err := errors.Join(err, f.Close()); err != nil { // while it is open, removing it frees nothing
 		return fmt.Errorf("fill the disk: %w", err)
 	}
-	time.Sleep(lasts)
+	last()
 	ready, _, err := p.status(ctx, "/readyz")
 	if err != nil {
 		return err
 	}
 	if ready == http.StatusOK {
-		d.wrong("the disk is full for %v, and /readyz says %d", lasts, ready)
+		d.wrong("the disk is full, and /readyz says %d", ready)
 	}
 	if health, why, err := p.status(ctx, "/healthz"); err != nil || pass && !fit(health, why) {
 		d.wrong("the disk is full, transactions pass, and /healthz says %d, %s, %v", health, why, err)
