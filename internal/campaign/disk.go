@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -86,6 +87,10 @@ const diskSize = 900 << 20
 
 // onDisk does something while a new disk is mounted.
 func (d *disks) onDisk(ctx context.Context, do func() error) error {
+	// A new file: a loop device that still has the last one in its cache is not taken for this one's.
+	if err := os.Remove(d.image); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make a disk: %w", err)
+	}
 	f, err := os.Create(d.image)
 	if err == nil {
 		err = errors.Join(f.Truncate(diskSize), f.Close(), os.MkdirAll(d.mount, 0o700))
