@@ -387,6 +387,8 @@ type Prepared struct {
 	// Text is what is prepared, empty where a statement is run; Types its list of types, with its parentheses.
 	Text, Types string
 	From, To    int // the bytes of the client's text where the name stands
+	// Within says that the statement does not run it for its rows: CREATE TABLE ... AS EXECUTE, EXPLAIN EXECUTE.
+	Within bool
 }
 
 // Append adds the text that goes upstream to b, with its holes filled as literals by fill. It must

@@ -186,6 +186,9 @@ func (s *Session) executing(f form, text []byte) form {
 	if plan == nil || plan.Prepared == nil || plan.Prepared.Text != "" || len(f.statements()) != 1 {
 		return f
 	}
+	if plan.Prepared.Within {
+		return s.executingWithin(f, text)
+	}
 	p := s.names.bySQL[plan.Prepared.Name]
 	switch {
 	case p == nil, len(s.queue) > 0, len(text) > maxExecution, s.status == 'E', s.stale, !s.known:
@@ -213,6 +216,22 @@ func (s *Session) executing(f form, text []byte) form {
 		}
 	}
 	s.wish(p, script)
+	return f
+}
+
+// executingWithin gives the form of a text that makes a table of what an EXECUTE gives, or explains it: of a statement that
+// the client prepared by the protocol, the client's own text runs, which stands beside what isotap made of it.
+func (s *Session) executingWithin(f form, text []byte) form {
+	of := f.plan(0).Prepared
+	st := s.names.real.statements[of.Name]
+	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 || s.status == 'E' || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
+		return f
+	}
+	for _, other := range st.beside {
+		if !other.form.rewritten && !other.form.bare {
+			return form{script: sqlpostgres.Execution(string(text), of, other.name, f.script), rewritten: true, runs: other.name, instead: of.Name}
+		}
+	}
 	return f
 }
 

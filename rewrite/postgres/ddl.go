@@ -51,6 +51,7 @@ func (v verb) definition(object int, temporary bool) {
 		}
 		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 && v.mentions("SELECT", "TABLE", "VALUES", "EXECUTE", "WITH") {
 			v.opaque("CREATE TABLE AS")
+			v.within()
 		}
 	case v.is(0, "DROP") && v.is(object, "TABLE", "VIEW"):
 		p.Reveals = v.dropped(object)

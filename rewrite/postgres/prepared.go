@@ -28,6 +28,19 @@ func (v verb) executes() {
 	}
 }
 
+// within finds what a statement runs by EXECUTE inside of it.
+func (v verb) within() {
+	for i := range v.toks {
+		if !v.is(i, "EXECUTE") || v.is(0, "CREATE") && !v.is(i-1, "AS") {
+			continue
+		}
+		if name, ok := v.ident(i + 1); ok {
+			v.p.Prepared = &rewrite.Prepared{Name: name, From: v.toks[i+1].start, To: v.toks[i+1].end, Within: true}
+		}
+		return
+	}
+}
+
 // Execution is the script of an EXECUTE that runs a statement of another name than the one that stands there: the one
 // that was prepared from the text of a script, by which its result is understood.
 func Execution(text string, of *rewrite.Prepared, name string, script *Script) *Script {

@@ -47,6 +47,7 @@ func (v verb) classify() {
 		v.copy()
 	case v.is(0, "EXPLAIN"):
 		v.explain()
+		v.within()
 	case v.is(0, "EXECUTE"):
 		v.executes()
 	case v.is(0, "DECLARE", "FETCH", "MOVE", "CLOSE"):
