@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/isotap/isotap/catalogue"
+	"github.com/isotap/isotap/scenario/library"
 )
 
 // catalogueName is what the paths of isotap's own scenarios begin with.
@@ -31,7 +31,7 @@ func findScenarios(names []string) ([]scenarioFile, error) {
 		fsys, matches := os.DirFS(root), []string{filepath.Base(name)}
 		_, err := os.Stat(name)
 		if own, ok := ownScenario(name); ok && errors.Is(err, fs.ErrNotExist) {
-			root, fsys = catalogueName, catalogue.Files
+			root, fsys = catalogueName, library.Files
 			if matches, err = fs.Glob(fsys, own); len(matches) == 0 && err == nil {
 				err = fmt.Errorf("there is no %s, and isotap's catalogue has none", name)
 			}

@@ -1,4 +1,4 @@
-package catalogue_test
+package library_test
 
 import (
 	"flag"
@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/catalog"
-	"github.com/isotap/isotap/catalogue"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/library"
 )
 
 func TestMain(m *testing.M) {
@@ -25,11 +25,11 @@ var times = flag.Int("times", 1, "play each scenario so often")
 func all(t *testing.T) map[string]*scenario.Scenario {
 	t.Helper()
 	scenarios := make(map[string]*scenario.Scenario)
-	err := fs.WalkDir(catalogue.Files, ".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(library.Files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		file, err := catalogue.Files.Open(path)
+		file, err := library.Files.Open(path)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
-// Package catalogue holds isotap's own scenarios: Hermitage's anomalies, figures and examples of papers on isolation, bugs
+// Package library holds isotap's own scenarios: Hermitage's anomalies, figures and examples of papers on isolation, bugs
 // of database servers, written for isotap from what those describe, and what helps against some of them. What is expected
 // in them was measured; docs/scenarios.md says on which servers.
-package catalogue
+package library
 
 import "embed"
 
