@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
@@ -33,7 +33,7 @@ Exit status:
   1   there was one, or the server did what no healthy server does, or isotap itself failed`
 
 func fuzzCommand() *cobra.Command {
-	o := hunt.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
+	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
 	var on places
 	seen := observing{itemsMode, systemIdentity}
 	var isolation, profile string
@@ -90,7 +90,7 @@ func fuzzCommand() *cobra.Command {
 					return s, err
 				}
 			}
-			tally, err := hunt.Run(c.Context(), s, o)
+			tally, err := fuzz.Run(c.Context(), s, o)
 			for _, s := range others {
 				_ = s.Close() // it fails where the server is gone
 			}

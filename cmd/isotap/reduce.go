@@ -13,7 +13,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/retrace"
 	"github.com/isotap/isotap/internal/stage"
@@ -192,7 +192,7 @@ func reduceTo(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, level his
 		if anomaly != "" && f.Anomaly != anomaly {
 			continue
 		}
-		small, tried, err := hunt.Reduce(c.Context(), sc, level, f.Anomaly, hunt.Shows(s, level, hunt.Like(f.Anomaly, f.Class)))
+		small, tried, err := fuzz.Reduce(c.Context(), sc, level, f.Anomaly, fuzz.Shows(s, level, fuzz.Like(f.Anomaly, f.Class)))
 		if err != nil {
 			return nil, err
 		}

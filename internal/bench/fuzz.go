@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/catalog"
-	"github.com/isotap/isotap/internal/hunt"
+	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/internal/stage"
 )
 
@@ -126,7 +126,7 @@ func (b *bench) huntSpeeds(ctx context.Context, lanes int) ([]speed, error) {
 		return nil, err
 	}
 	defer s.Close()
-	t, err := hunt.Run(ctx, s, hunt.Options{Duration: time.Duration(b.settings.seconds) * time.Second, Seed: 1, Lanes: lanes})
+	t, err := fuzz.Run(ctx, s, fuzz.Options{Duration: time.Duration(b.settings.seconds) * time.Second, Seed: 1, Lanes: lanes})
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,11 @@
-// Package hunt hunts a server for isolation anomalies with random transactions: it is `isotap fuzz`. Round after round
+// Package fuzz hunts a server for isolation anomalies with random transactions: it is `isotap fuzz`. Round after round
 // makes a small random database (workload/random), has a few sessions work on it through isotap, analyses what was
 // recorded, and keeps what no earlier round has shown (IsoRel 5.1: the number, order and types of the statements are
 // others), made small by scenario/reduce.
 //
 // hunt.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
 // small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
-package hunt
+package fuzz
 
 import (
 	"cmp"
