@@ -85,8 +85,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/versions"
 )
 
 // DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
@@ -134,7 +134,7 @@ func New(opts Options) *Analyzer {
 // Analyze analyses a history that is in memory. The transactions of a session are in order. Where a
 // statement has places, package versions finds the versions; txns stay as they are.
 func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
-	txns, err := versions.Translate(infos, nil, txns)
+	txns, err := pgversions.Translate(infos, nil, txns)
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/numset"
-	"github.com/isotap/isotap/versions"
 )
 
 // DefaultLimit is how many transactions a [Live] keeps where [LiveOptions.Limit] is 0.
@@ -230,7 +230,7 @@ func (l *Live) analyze() (*Analyzer, error) {
 
 // translate gives what is kept with its versions named.
 func (l *Live) translate() ([]*history.Txn, error) {
-	r := versions.New()
+	r := pgversions.New()
 	for run, xids := range l.xids {
 		r.Forget(run, xids)
 	}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
-	"github.com/isotap/isotap/versions"
 )
 
 // A recording is what the recordings of the read-write loads hold, and how fast they are analysed.
@@ -104,7 +104,7 @@ func (m *memory) read(ctx context.Context, dir string) (err error) {
 }
 
 func (m *memory) analyse() error {
-	txns, err := versions.Translate(m.infos, m.sessions, m.txns)
+	txns, err := pgversions.Translate(m.infos, m.sessions, m.txns)
 	if err == nil {
 		_, err = analyzer.Analyze(m.infos, txns)
 	}

@@ -9,10 +9,10 @@ import (
 	"sync"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/recorder"
-	"github.com/isotap/isotap/versions"
 )
 
 // Analyze reads recordings and says what it found in all of them together. Transactions are read
@@ -103,7 +103,7 @@ type sources struct {
 	byRun  map[history.Run]*recorder.Lookup
 	wanted func(history.Run) bool
 	// versions names the row versions of PostgreSQL's runs; nil where there are none.
-	versions *versions.Resolver
+	versions *pgversions.Resolver
 	// predicates knows what statements did not find; nil where there are no predicates.
 	predicates *predicate.Resolver
 }
@@ -258,7 +258,7 @@ func (s *sources) open(dir string) error {
 // findVersions reads all transactions a first time where there are PostgreSQL's among them: what a row
 // version is called shows only when all writes are known.
 func (s *sources) findVersions(ctx context.Context) error {
-	found := versions.New()
+	found := pgversions.New()
 	for i := range s.list {
 		x := &s.list[i]
 		if !slices.ContainsFunc(x.runs, func(r history.Info) bool { return r.Server.Engine == "postgresql" }) {
@@ -273,7 +273,7 @@ func (s *sources) findVersions(ctx context.Context) error {
 	return nil
 }
 
-func (s *sources) collect(ctx context.Context, x *source, v *versions.Resolver) error {
+func (s *sources) collect(ctx context.Context, x *source, v *pgversions.Resolver) error {
 	for _, run := range x.runs {
 		v.Add(run)
 	}

@@ -18,10 +18,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
-	"github.com/isotap/isotap/versions"
 )
 
 var (
@@ -240,7 +240,7 @@ func (c *truthComparison) compare(dir string) {
 		}
 		sessions = append(sessions, s)
 	}
-	translated, err := versions.Translate(r.Runs(), sessions, txns)
+	translated, err := pgversions.Translate(r.Runs(), sessions, txns)
 	if err != nil {
 		c.t.Fatal(err)
 	}

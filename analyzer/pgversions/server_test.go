@@ -1,4 +1,4 @@
-package versions_test
+package pgversions_test
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/versions"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 func TestVersionsOfARealServerAreTheOnesThatItHolds(t *testing.T) {
 	for seed := range seeds() {
 		l, info := play(t, history.ReadCommitted, seed)
-		got, err := versions.Translate([]history.Info{info}, nil, l.txns)
+		got, err := pgversions.Translate([]history.Info{info}, nil, l.txns)
 		if err != nil {
 			t.Fatal(err)
 		}

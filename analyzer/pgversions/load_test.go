@@ -1,4 +1,4 @@
-package versions_test
+package pgversions_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package versions_test
+package pgversions_test
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/versions"
 )
 
 const testRun history.Run = 36 * 36 * 36 * 36 * 36
@@ -230,7 +230,7 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 		for i := range c.clients {
 			txns = append(txns, c.clients[i].txn(testRun, uint32(i+1)))
 		}
-		got, err := versions.Translate([]history.Info{info}, nil, txns)
+		got, err := pgversions.Translate([]history.Info{info}, nil, txns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestPlacesInATableWrittenAnewTellNoOrder(t *testing.T) {
 			info.Ended, info.Rewritten = time.Unix(1, 0), []string{rewritten}
 		}
 		sessions := []history.Session{{Run: testRun, ID: 1, Database: "shop"}, {Run: testRun, ID: 2, Database: "shop"}}
-		got, err := versions.Translate([]history.Info{info}, sessions, []*history.Txn{writer.txn(testRun, 1), reader.txn(testRun, 2)})
+		got, err := pgversions.Translate([]history.Info{info}, sessions, []*history.Txn{writer.txn(testRun, 1), reader.txn(testRun, 2)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestTemporaryTablesAreOfTheirSessions(t *testing.T) {
 	for _, x := range []*history.Txn{a, b} {
 		x.Stmts[0].Accesses[0].Row.Table = "pg_temp.t"
 	}
-	got, err := versions.Translate(nil, nil, []*history.Txn{a, b})
+	got, err := pgversions.Translate(nil, nil, []*history.Txn{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestWhatHadEndedBeforeOneRunOfTwoIsKnownByTheFirst(t *testing.T) {
 			infos[i] = history.Info{Run: testRun + history.Run(i), Started: time.Unix(int64(i), 0), Horizon: 100, Server: history.Server{Engine: "postgresql", System: 7}}
 		}
 		infos[0].Recent, infos[1].Recent = c.first, history.Recent{From: 100, To: 120}
-		got, err := versions.Translate(infos, nil, []*history.Txn{reader})
+		got, err := pgversions.Translate(infos, nil, []*history.Txn{reader})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +329,7 @@ func TestRunsOfOneServerShareItsTransactionIDs(t *testing.T) {
 		infos[0].Ended, infos[1].Started = start.Add(time.Minute), start.Add(c.later)
 		a := (&client{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}}}).txn(testRun, 1)
 		b := (&client{status: yes, shown: []shown{{2, update, "5", left(c.xid, 8, 20)}, {3, read, "5", at(110, 7)}, {4, read, "6", at(105, 3)}}}).txn(testRun+1, 1)
-		got, err := versions.Translate(infos, nil, []*history.Txn{a, b})
+		got, err := pgversions.Translate(infos, nil, []*history.Txn{a, b})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +341,7 @@ func TestRunsOfOneServerShareItsTransactionIDs(t *testing.T) {
 
 func TestHistoriesWithTagsStayAsTheyAre(t *testing.T) {
 	tagged := &history.Txn{ID: history.MakeTxnID(testRun, 1), Stmts: []history.Stmt{{Num: 1, Accesses: []history.Access{{Op: history.Read}}}}}
-	got, err := versions.Translate(nil, nil, []*history.Txn{tagged})
+	got, err := pgversions.Translate(nil, nil, []*history.Txn{tagged})
 	if err != nil || got[0] != tagged {
 		t.Errorf("a history with tags became %v, %v", got, err)
 	}
@@ -352,7 +352,7 @@ func TestAnyPlacesEnd(t *testing.T) {
 	circle := client{status: yes, shown: []shown{{1, update, "", moved(110, 1, 110, 2, 10)}, {2, update, "", moved(110, 2, 110, 1, 20)}}}
 	txn := circle.txn(testRun, 1)
 	txn.Stmts[0].Places = txn.Stmts[0].Places[:0]
-	if _, err := versions.Translate(nil, nil, []*history.Txn{txn, circle.txn(testRun, 2)}); err != nil {
+	if _, err := pgversions.Translate(nil, nil, []*history.Txn{txn, circle.txn(testRun, 2)}); err != nil {
 		t.Error(err)
 	}
 }
@@ -364,7 +364,7 @@ func TestDatabasesOfOneServerHaveTheirOwnTables(t *testing.T) {
 		c := client{status: yes, shown: []shown{{1, update, "5", left(110+seq, 7, uint64(10*seq+10))}}}
 		txns = append(txns, c.txn(testRun, seq+1))
 	}
-	got, err := versions.Translate(nil, sessions, txns)
+	got, err := pgversions.Translate(nil, sessions, txns)
 	if err != nil {
 		t.Fatal(err)
 	}

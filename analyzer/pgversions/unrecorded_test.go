@@ -1,4 +1,4 @@
-package versions_test
+package pgversions_test
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/histgen"
-	"github.com/isotap/isotap/versions"
 )
 
 // lose takes out of a history what clients beside the proxy, functions, triggers and lost connections do.
@@ -87,7 +87,7 @@ func truthOf(t *testing.T, info history.Info, h []*history.Txn) *truth {
 
 func edgesOf(t *testing.T, info history.Info, h []*history.Txn) []analyzer.Edge {
 	t.Helper()
-	h, err := versions.Translate([]history.Info{info}, nil, h)
+	h, err := pgversions.Translate([]history.Info{info}, nil, h)
 	if err != nil {
 		t.Fatal(err)
 	}

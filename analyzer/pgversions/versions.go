@@ -1,4 +1,4 @@
-// Package versions gives the row versions that PostgreSQL shows the names that histories use.
+// Package pgversions gives the row versions that PostgreSQL shows the names that histories use.
 //
 // Nothing is added to the tables of a PostgreSQL server, so what a recording holds of a version is where
 // it stands and who wrote it ([history.Place]), not its tag. A [Resolver] sees all analysed transactions
@@ -46,7 +46,7 @@
 // collect.go is the first pass; servers.go and settle.go work between the passes, keyless.go names the
 // rows without a key; resolve.go is the second pass, find.go finds the write behind a version, tagged.go behind
 // one that its row names.
-package versions
+package pgversions
 
 import (
 	"slices"

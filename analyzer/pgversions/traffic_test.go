@@ -1,4 +1,4 @@
-package versions_test
+package pgversions_test
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
-	"github.com/isotap/isotap/versions"
 )
 
 // A traffic is what clients do through an isotap of their own, from their statements to the findings.
@@ -131,7 +131,7 @@ func (x *traffic) read() ([]history.Info, []*history.Txn) {
 		txns = append(txns, txn)
 	}
 	infos := r.Runs()
-	if txns, err = versions.Translate(infos, sessions, txns); err != nil {
+	if txns, err = pgversions.Translate(infos, sessions, txns); err != nil {
 		x.t.Fatal(err)
 	}
 	return infos, txns

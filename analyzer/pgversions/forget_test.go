@@ -1,13 +1,13 @@
-package versions_test
+package pgversions_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/numset"
-	"github.com/isotap/isotap/versions"
 )
 
 // A version of a transaction that is known to have been recorded is no stranger's, and has a name of its own.
@@ -18,7 +18,7 @@ func TestVersionsOfForgottenTransactionsAreNotUnrecorded(t *testing.T) {
 	}}).txn(testRun, 5)}
 	var xids numset.Set
 	xids.Add(150)
-	r := versions.New()
+	r := pgversions.New()
 	r.Forget(testRun, &xids)
 	got, err := r.Translate(infos, nil, txns)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestTheFirstToReplaceARowReplacesWhatWasForgottenLast(t *testing.T) {
 	}
 	var xids numset.Set
 	xids.Add(150)
-	r := versions.New()
+	r := pgversions.New()
 	r.Forget(testRun, &xids)
 	got, err := r.Translate(infos, nil, txns)
 	if err != nil {
