@@ -10,8 +10,8 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/analyzer/pgversions"
+	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/recorder"
 )
 

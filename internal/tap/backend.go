@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"

@@ -11,9 +11,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/wire"

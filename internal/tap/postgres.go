@@ -10,10 +10,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/wire"

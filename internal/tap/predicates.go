@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/predicate"
 	"github.com/isotap/isotap/proxy"
 )
 
