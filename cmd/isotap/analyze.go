@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/foreign"
+	"github.com/isotap/isotap/analyzer/interop"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 )
@@ -105,11 +105,11 @@ func (o *otherHistory) analyze(c *cobra.Command, args []string, opts analyzer.Op
 	if len(args) > 1 {
 		return nil, errors.New("one history of another checker is analysed at a time")
 	}
-	var format foreign.Format
-	var options foreign.Options
+	var format interop.Format
+	var options interop.Options
 	var err error
 	if o.format != "" {
-		if format, err = foreign.ParseFormat(o.format); err != nil {
+		if format, err = interop.ParseFormat(o.format); err != nil {
 			return nil, fmt.Errorf("--format: %w", err)
 		}
 	}
@@ -123,7 +123,7 @@ func (o *otherHistory) analyze(c *cobra.Command, args []string, opts analyzer.Op
 			return nil, fmt.Errorf("--assume: %q is none of sequential-keys, linearizable-keys", a)
 		}
 	}
-	h, err := foreign.ReadFile(c.Context(), c.InOrStdin(), args[0], format, options)
+	h, err := interop.ReadFile(c.Context(), c.InOrStdin(), args[0], format, options)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (o *otherHistory) analyze(c *cobra.Command, args []string, opts analyzer.Op
 
 func formatList() []string {
 	var names []string
-	for _, f := range foreign.Formats {
+	for _, f := range interop.Formats {
 		names = append(names, string(f))
 	}
 	return names

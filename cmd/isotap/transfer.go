@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/isotap/isotap/foreign"
+	"github.com/isotap/isotap/analyzer/interop"
 	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder/jsonlines"
@@ -35,7 +35,7 @@ func exportCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, dirs []string) error {
 		export := func(w io.Writer) error { return jsonlines.Export(c.Context(), w, dirs...) }
 		if format != "" {
-			f, err := foreign.ParseFormat(format)
+			f, err := interop.ParseFormat(format)
 			if err != nil {
 				return fmt.Errorf("--format: %w", err)
 			}
@@ -54,8 +54,8 @@ func exportCommand() *cobra.Command {
 }
 
 // exportHistory writes recordings as a history of another checker's, and says what that does not hold.
-func exportHistory(c *cobra.Command, w io.Writer, f foreign.Format, dirs []string) error {
-	r := foreign.NewRecording()
+func exportHistory(c *cobra.Command, w io.Writer, f interop.Format, dirs []string) error {
+	r := interop.NewRecording()
 	if err := tap.Each(c.Context(), dirs, r.AddRun, r.AddTxn); err != nil {
 		return fmt.Errorf("export %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package foreign reads the histories of other checkers, so that [analyzer] judges them, and writes
+// Package interop reads the histories of other checkers, so that [analyzer] judges them, and writes
 // isotap's recordings as such histories.
 //
 // The formats, each by the program whose files they are:
@@ -37,7 +37,7 @@
 // registers.go and realtime.go infer orders, internal.go finds what is wrong within one transaction, problems.go
 // makes findings of that, and txns.go hands all to the analyzer. On the way back, recording.go takes in a
 // recording's transactions, and write.go with write_jepsen.go and write_plain.go writes them.
-package foreign
+package interop
 
 import (
 	"bufio"
