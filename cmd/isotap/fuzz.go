@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/isotap/isotap/internal/fuzz"
-	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -73,16 +73,16 @@ func fuzzCommand() *cobra.Command {
 		}
 		o.Version, o.Log = onStage.Version, c.ErrOrStderr()
 		var status exitStatus
-		err = on.eachStage(c, onStage, func(s *stage.Stage) error {
+		err = on.eachStage(c, onStage, func(s *runner.Stage) error {
 			o.Levels = levels.of(workload.Isolations(s.Server.Engine))
 			if len(o.Levels) == 0 {
 				return fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
 			}
 			o.ServerLog, o.Restart = nil, nil
-			var others []*stage.Stage
+			var others []*runner.Stage
 			if on.started != nil {
 				o.ServerLog = func() string { return on.started.Log() }
-				o.Restart = func(context.Context) (*stage.Stage, error) {
+				o.Restart = func(context.Context) (*runner.Stage, error) {
 					s, err := on.restart(c, onStage)
 					if err == nil {
 						others = append(others, s)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/engine"
-	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 // An observing says how isotap's own clients are observed; settings of the same names say it of a proxy.
@@ -30,8 +30,8 @@ const (
 )
 
 // options gives those of a stage.
-func (o *observing) options() (stage.Options, error) {
-	s := stage.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode, Version: isotapVersion()}
+func (o *observing) options() (runner.Options, error) {
+	s := runner.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode, Version: isotapVersion()}
 	if !s.Predicates && o.mode != itemsMode {
 		return s, fmt.Errorf("--mode: %q is neither %s nor %s", o.mode, itemsMode, predicatesMode)
 	}
@@ -106,7 +106,7 @@ func (o *places) onThrowAway(c *cobra.Command, name string, do func(catalog.Targ
 }
 
 // restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a stage on another.
-func (o *places) restart(c *cobra.Command, options stage.Options) (*stage.Stage, error) {
+func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Stage, error) {
 	_ = o.started.Stop() // how it ended is what the hunt tells
 	s, err := o.engine.Start(c.Context(), c.ErrOrStderr())
 	if err != nil {
@@ -117,7 +117,7 @@ func (o *places) restart(c *cobra.Command, options stage.Options) (*stage.Stage,
 	if err != nil {
 		return nil, err
 	}
-	return stage.Open(c.Context(), target, options)
+	return runner.Open(c.Context(), target, options)
 }
 
 // one says what is wrong where one server is wanted.
@@ -129,9 +129,9 @@ func (o *places) one() error {
 }
 
 // eachStage does something on a stage on each of the servers.
-func (o *places) eachStage(c *cobra.Command, options stage.Options, do func(*stage.Stage) error) error {
+func (o *places) eachStage(c *cobra.Command, options runner.Options, do func(*runner.Stage) error) error {
 	return o.each(c, func(target catalog.Target) error {
-		s, err := stage.Open(c.Context(), target, options)
+		s, err := runner.Open(c.Context(), target, options)
 		if err != nil {
 			return err
 		}

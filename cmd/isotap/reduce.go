@@ -16,10 +16,10 @@ import (
 	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/internal/retrace"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 const reduceHelp = `Makes a scenario small: fewest transactions, then statements, rows and tables, then simpler SQL, as long as
@@ -66,7 +66,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 		return err
 	}
 	var oddLevels, oddMode error
-	var onStage stage.Options
+	var onStage runner.Options
 	o.levels, oddLevels = parseAsked(o.isolation, history.ParseLevel)
 	onStage, oddMode = o.seen.options()
 	if err := errors.Join(oddLevels, oddMode, o.on.one()); err != nil {
@@ -80,7 +80,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	return o.on.eachStage(c, onStage, func(s *stage.Stage) (err error) {
+	return o.on.eachStage(c, onStage, func(s *runner.Stage) (err error) {
 		for i, sc := range from.scenarios {
 			err = errors.Join(err, o.reduce(c, s, sc, from.names[i], from.hunt))
 			if c.Context().Err() != nil {
@@ -92,7 +92,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 }
 
 // reduce makes one scenario small and writes what is left.
-func (o *reducing) reduce(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, name string, hunt bool) error {
+func (o *reducing) reduce(c *cobra.Command, s *runner.Stage, sc *scenario.Scenario, name string, hunt bool) error {
 	anomaly := analyzer.Anomaly(o.anomaly)
 	if anomaly == "" && len(sc.Expect.Anomalies) > 0 {
 		anomaly = analyzer.Anomaly(sc.Expect.Anomalies[0])
@@ -183,7 +183,7 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 }
 
 // reduceTo makes a scenario small that shows an anomaly; with no name, the first that it shows.
-func reduceTo(c *cobra.Command, s *stage.Stage, sc *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
+func reduceTo(c *cobra.Command, s *runner.Stage, sc *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
 	p, err := s.Play(c.Context(), sc.At(), level)
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 //go:embed probes
@@ -55,7 +55,7 @@ func (a *Answer) String() string {
 
 // Ask asks a server, as a user who may make databases (PostgreSQL: schemas) and see other connections.
 func Ask(ctx context.Context, target catalog.Target) (answers []Answer, err error) {
-	s, err := stage.Open(ctx, target, stage.Options{Direct: true})
+	s, err := runner.Open(ctx, target, runner.Options{Direct: true})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/fuzz"
-	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 // fuzzLoad is the value of -load for the random generator beside sysbench.
@@ -121,7 +121,7 @@ func (b *bench) huntSpeeds(ctx context.Context, lanes int) ([]speed, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := stage.Open(ctx, target, stage.Options{})
+	s, err := runner.Open(ctx, target, runner.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -115,7 +115,7 @@ func TestACrashIsNoticedItsScheduleSavedAndTheHuntGoesOnOnAnotherServer(t *testi
 	}
 	crash(first, admin)
 	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(), Profile: endless, ServerLog: first.Log}
-	o.Restart = func(context.Context) (*stage.Stage, error) {
+	o.Restart = func(context.Context) (*runner.Stage, error) {
 		server, admin := throwAway(t)
 		crash(server, admin)
 		return openStage(t, server.URL()), nil

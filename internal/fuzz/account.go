@@ -7,10 +7,10 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload/random"
 )
 
@@ -51,7 +51,7 @@ func (r *round) account(engine string) *account {
 }
 
 // accountOf is that of a replay.
-func accountOf(p *stage.Performance) *account {
+func accountOf(p *runner.Performance) *account {
 	sessions := make(map[string]int)
 	steps := make([]random.Step, len(p.Trace.Results))
 	for n, group := range reduce.Transactions(p.Scenario.Steps) {

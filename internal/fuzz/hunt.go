@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/private"
-	"github.com/isotap/isotap/internal/stage"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	ServerLog func() string
 	// Restart gives a stage on a server in the place of the one that is gone, when nothing works on that one any more. Its giver
 	// closes it, after Run. Nil: the hunt ends with its server.
-	Restart func(context.Context) (*stage.Stage, error)
+	Restart func(context.Context) (*runner.Stage, error)
 	Version string // isotap's own
 	Log     io.Writer
 	// Progress is called after each round, if it is not nil.
@@ -48,7 +48,7 @@ type Options struct {
 // A hunter is the state of one hunt.
 type hunter struct {
 	Options
-	stage *stage.Stage
+	stage *runner.Stage
 	mu    sync.Mutex // for tally, and what it holds
 	tally *Tally
 	log   sync.Mutex   // for Log
@@ -58,7 +58,7 @@ type hunter struct {
 
 // Run hunts on a stage's server until the duration is over, the rounds are, the server is gone for good, or ctx ends: all that
 // is no error.
-func Run(ctx context.Context, s *stage.Stage, o Options) (*Tally, error) {
+func Run(ctx context.Context, s *runner.Stage, o Options) (*Tally, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}

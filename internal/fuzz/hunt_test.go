@@ -11,9 +11,9 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -25,13 +25,13 @@ var (
 	serializable  = workload.Isolation{Level: history.Serializable}
 )
 
-func openStage(t *testing.T, url string) *stage.Stage {
+func openStage(t *testing.T, url string) *runner.Stage {
 	t.Helper()
 	target, err := catalog.ParseTarget(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.Open(t.Context(), target, stage.Options{Predicates: true})
+	s, err := runner.Open(t.Context(), target, runner.Options{Predicates: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/engine"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 const (
@@ -181,7 +181,7 @@ func (h *hunter) again(ctx context.Context, c *Catch, seen sighting) (*scenario.
 }
 
 // first plays scenarios until one shows a catch.
-func (h *hunter) first(ctx context.Context, c *Catch, all []*scenario.Scenario) (*stage.Performance, error) {
+func (h *hunter) first(ctx context.Context, c *Catch, all []*scenario.Scenario) (*runner.Performance, error) {
 	for _, s := range all {
 		p, err := play(ctx, h.stage, s, c.Level.Level)
 		if err != nil {
@@ -232,7 +232,7 @@ func texts(rows [][]replay.Value) [][]*string {
 }
 
 // play plays a scenario at a level; it gives nil where that is not possible.
-func play(ctx context.Context, s *stage.Stage, sc *scenario.Scenario, level history.Level) (*stage.Performance, error) {
+func play(ctx context.Context, s *runner.Stage, sc *scenario.Scenario, level history.Level) (*runner.Performance, error) {
 	p, err := s.Play(ctx, sc.At(), level)
 	if err == nil {
 		return p, nil
@@ -254,7 +254,7 @@ func Like(anomaly analyzer.Anomaly, class analyzer.Class) func(*analyzer.Finding
 }
 
 // Shows says whether a scenario's replay has a finding that is wanted.
-func Shows(s *stage.Stage, level history.Level, wanted func(*analyzer.Finding) bool) reduce.Shows {
+func Shows(s *runner.Stage, level history.Level, wanted func(*analyzer.Finding) bool) reduce.Shows {
 	return func(ctx context.Context, sc *scenario.Scenario) (bool, error) {
 		p, err := play(ctx, s, sc, level)
 		return p != nil && slices.ContainsFunc(p.Result.Findings, wanted), err

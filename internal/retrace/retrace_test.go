@@ -10,9 +10,9 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/scratch"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 )
 
@@ -83,7 +83,7 @@ func TestAFindingOfARecordingIsShownByItsScenario(t *testing.T) {
 			if !strings.Contains(setup, "VALUES (1, 10, 7), (2, 20, NULL), (3, 30, 7)") || !strings.Contains(setup, "IN (1, 3)") || strings.Contains(setup, "beside") || strings.Contains(setup, "n = 0") {
 				t.Errorf("the set-up is\n%s", setup)
 			}
-			on, err := stage.Open(t.Context(), target, stage.Options{})
+			on, err := runner.Open(t.Context(), target, runner.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

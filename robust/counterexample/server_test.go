@@ -9,13 +9,13 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
 	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m) }
@@ -50,7 +50,7 @@ func benchmark(t *testing.T, name string) (*robust.Workload, *counterexample.Tab
 // Each smallest set of SmallBank's programs that is not robust has its anomaly on a real server: the statements of its execution
 // run in that order, none waits or fails, and isotap finds its cycle.
 func TestEveryNonRobustSetOfSmallBankHasItsAnomalyOnPostgreSQL(t *testing.T) {
-	s, err := stage.Open(t.Context(), postgresql(t), stage.Options{})
+	s, err := runner.Open(t.Context(), postgresql(t), runner.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.Open(t.Context(), target, stage.Options{Predicates: true})
+	s, err := runner.Open(t.Context(), target, runner.Options{Predicates: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 			for _, what := range played.Unexpected() {
 				t.Errorf("%v at %s: %s", set, level, what)
 			}
-			if played.Shows() == stage.Possible {
+			if played.Shows() == runner.Possible {
 				shown++
 			}
 		}
@@ -136,7 +136,7 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 }
 
 // runsAsWritten holds what a replay did against its scenario: the transactions are not in each other's way, and all rows are there.
-func runsAsWritten(t *testing.T, p *stage.Performance) {
+func runsAsWritten(t *testing.T, p *runner.Performance) {
 	t.Helper()
 	for _, r := range p.Trace.Results {
 		if r.Status != replay.OK || r.Blocked || len(r.Rows)+int(r.Affected) != 1 && r.SQL != "BEGIN" && r.SQL != "COMMIT" {
@@ -147,7 +147,7 @@ func runsAsWritten(t *testing.T, p *stage.Performance) {
 
 // hasCycle looks for the proof's cycle among the findings: as many transactions, each of which depends on the one before it in
 // a way that the execution has it.
-func hasCycle(t *testing.T, p *stage.Performance, w *robust.Witness) {
+func hasCycle(t *testing.T, p *runner.Performance, w *robust.Witness) {
 	t.Helper()
 	all, err := w.Schedule.Check()
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/stage"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/library"
+	"github.com/isotap/isotap/scenario/runner"
 )
 
 func TestMain(m *testing.M) {
@@ -82,7 +82,7 @@ func play(t *testing.T, url string, settings scenario.Settings) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := stage.Open(t.Context(), target, stage.Options{Columns: true, Predicates: true, Settings: settings})
+	s, err := runner.Open(t.Context(), target, runner.Options{Columns: true, Predicates: true, Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func play(t *testing.T, url string, settings scenario.Settings) {
 }
 
 // playOnce plays a scenario at a level, and gives the JSON report.
-func playOnce(t *testing.T, s *stage.Stage, sc *scenario.Scenario, level history.Level, path string) string {
+func playOnce(t *testing.T, s *runner.Stage, sc *scenario.Scenario, level history.Level, path string) string {
 	t.Helper()
 	p, err := s.Play(t.Context(), sc, level)
 	if err != nil {
@@ -117,7 +117,7 @@ func playOnce(t *testing.T, s *stage.Stage, sc *scenario.Scenario, level history
 		t.Errorf("%s at %s: %s", path, level, text)
 	}
 	var b strings.Builder
-	if err := stage.JSON(&b, []*stage.Performance{p}); err != nil {
+	if err := runner.JSON(&b, []*runner.Performance{p}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -1,6 +1,6 @@
-// Package stage plays scenarios on a server, through isotap: each with a recording of its own, so that what is found
+// Package runner plays scenarios on a server, through isotap: each with a recording of its own, so that what is found
 // is about that scenario alone. It is what `isotap replay` and the reducer stand on.
-package stage
+package runner
 
 import (
 	"cmp"
