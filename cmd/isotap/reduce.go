@@ -15,10 +15,10 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/internal/private"
-	"github.com/isotap/isotap/internal/retrace"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/fromrecording"
 	"github.com/isotap/isotap/scenario/runner"
 )
 
@@ -177,7 +177,7 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 		if o.finding != "" && f.ID != o.finding || o.anomaly != "" && string(f.Anomaly) != o.anomaly {
 			continue
 		}
-		return retrace.Scenario(ctx, r, f, rows)
+		return fromrecording.Scenario(ctx, r, f, rows)
 	}
 	return nil, fmt.Errorf("%s has no such finding: isotap analyze %s names %d", dir, dir, len(result.Findings))
 }

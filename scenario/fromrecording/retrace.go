@@ -1,6 +1,6 @@
-// Package retrace makes scenarios of what recordings hold, such as a server can play: the interleaving of a finding's
+// Package fromrecording makes scenarios of what recordings hold, such as a server can play: the interleaving of a finding's
 // witness, on the tables as the recording says they were defined, with the rows that earlier transactions wrote.
-package retrace
+package fromrecording
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package retrace
+package fromrecording
 
 import (
 	"context"
