@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/baseline"
 	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/report"
+	"github.com/isotap/isotap/report/baseline"
 )
 
 // output says where a result goes and what exit status it gives.
