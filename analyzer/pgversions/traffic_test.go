@@ -16,6 +16,7 @@ import (
 	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
@@ -101,7 +102,7 @@ func (x *traffic) stop() *analyzer.Result {
 	if err := x.tap.Stop(); err != nil {
 		x.t.Fatal(err)
 	}
-	r, err := tap.Analyze(x.t.Context(), []string{x.recording}, analyzer.Options{})
+	r, err := analysis.Analyze(x.t.Context(), []string{x.recording}, analyzer.Options{})
 	if err != nil {
 		x.t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/analyzer/interop"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -65,7 +65,7 @@ func analyzeCommand() *cobra.Command {
 					fmt.Fprintf(c.ErrOrStderr(), "isotap: %s is being written: what is analyzed had been recorded by now\n", dir)
 				}
 			}
-			result, err = tap.Analyze(c.Context(), args, opts)
+			result, err = analysis.Analyze(c.Context(), args, opts)
 		}
 		if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/report"
 )
 
@@ -25,7 +25,7 @@ func explain(c *cobra.Command, dirs []string, pair string, asJSON bool) error {
 			return fmt.Errorf("--explain: %w: ids are as k00000ip; --verbose and --json show them beside T1, T2, which are names within one finding", err)
 		}
 	}
-	why, err := tap.Explain(c.Context(), dirs, ids[0], ids[1], analyzer.Options{})
+	why, err := analysis.Explain(c.Context(), dirs, ids[0], ids[1], analyzer.Options{})
 	if err != nil {
 		return fmt.Errorf("--explain: %w", err)
 	}

@@ -12,9 +12,9 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/follow"
 	"github.com/isotap/isotap/internal/live"
-	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/report"
 )
@@ -62,7 +62,7 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 	if errors.Is(err, follow.ErrNobody) && isDirectory(args[0]) {
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: nobody is writing %s: it is read to its end\n", args[0])
 		f.batch = true
-		return tap.Analyze(c.Context(), args, opts)
+		return analysis.Analyze(c.Context(), args, opts)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", args[0], err)
@@ -115,7 +115,7 @@ func (f *following) reread(ctx context.Context, dir string, opts analyzer.Option
 	deadline := time.Now().Add(closing)
 	for {
 		if recorder.InUse(dir) == nil || time.Now().After(deadline) {
-			return tap.Analyze(ctx, []string{dir}, opts)
+			return analysis.Analyze(ctx, []string{dir}, opts)
 		}
 		select {
 		case <-ctx.Done():

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/report"
@@ -69,7 +70,7 @@ func proxyCommand() *cobra.Command {
 		result := t.Watched()
 		if o.Predicates {
 			// Which versions match a predicate is known later than the transactions are.
-			if result, err = tap.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, t.Run(), analyzer.Options{}); err != nil {
+			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, t.Run(), analyzer.Options{}); err != nil {
 				return err
 			}
 		}

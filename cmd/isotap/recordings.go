@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/jsondoc"
-	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -35,9 +35,9 @@ func recordingsCommand() *cobra.Command {
 		if check {
 			return checkRecordings(c, dirs, asJSON)
 		}
-		all := []tap.RunSummary{}
+		all := []analysis.RunSummary{}
 		for _, dir := range dirs {
-			runs, err := tap.Summaries(c.Context(), dir)
+			runs, err := analysis.Summaries(c.Context(), dir)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func recordingsCommand() *cobra.Command {
 	return c
 }
 
-func runsTable(w io.Writer, runs []tap.RunSummary) error {
+func runsTable(w io.Writer, runs []analysis.RunSummary) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RECORDING\tRUN\tSTARTED (UTC)\tFOR\tSERVER\tMODE\tSESSIONS\tTRANSACTIONS\tMISSING\tSTATEMENTS\tEXACT")
 	for i := range runs {
@@ -70,7 +70,7 @@ func runsTable(w io.Writer, runs []tap.RunSummary) error {
 	return t.Flush()
 }
 
-func runsJSON(w io.Writer, runs []tap.RunSummary) error {
+func runsJSON(w io.Writer, runs []analysis.RunSummary) error {
 	type statements struct {
 		Exact   int `json:"exact"`
 		Inexact int `json:"inexact"`
@@ -115,7 +115,7 @@ func checkRecordings(c *cobra.Command, dirs []string, asJSON bool) error {
 	var status error
 	for _, dir := range dirs {
 		one := checked{Recording: dir, Damage: []string{}}
-		found, err := tap.Check(c.Context(), dir)
+		found, err := analysis.Check(c.Context(), dir)
 		switch {
 		case errors.Is(err, recorder.ErrCorrupt):
 			one.Damage = append(one.Damage, err.Error())

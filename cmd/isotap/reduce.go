@@ -13,9 +13,9 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/internal/private"
-	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/fromrecording"
@@ -161,7 +161,7 @@ func (o *reducing) read(c *cobra.Command, path string) (*reducible, error) {
 
 // recorded makes a scenario of a recording's finding.
 func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader) (*scenario.Scenario, error) {
-	result, err := tap.Analyze(ctx, []string{dir}, analyzer.Options{})
+	result, err := analysis.Analyze(ctx, []string{dir}, analyzer.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/tap"
 )
@@ -136,7 +137,7 @@ func watch(c *cobra.Command, command, templates []string, o tap.Options, out *ou
 	if o.Off {
 		return status.orNil()
 	}
-	result, err := tap.AnalyzeRun(ctx, o.Recording, t.Run(), analyzer.Options{})
+	result, err := analysis.AnalyzeRun(ctx, o.Recording, t.Run(), analyzer.Options{})
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/analyzer/interop"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/private"
-	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder/jsonlines"
 )
 
@@ -56,7 +56,7 @@ func exportCommand() *cobra.Command {
 // exportHistory writes recordings as a history of another checker's, and says what that does not hold.
 func exportHistory(c *cobra.Command, w io.Writer, f interop.Format, dirs []string) error {
 	r := interop.NewRecording()
-	if err := tap.Each(c.Context(), dirs, r.AddRun, r.AddTxn); err != nil {
+	if err := analysis.Each(c.Context(), dirs, r.AddRun, r.AddTxn); err != nil {
 		return fmt.Errorf("export %w", err)
 	}
 	lost, err := r.History().Write(w, f)

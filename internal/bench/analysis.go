@@ -11,7 +11,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -49,7 +49,7 @@ func analyse(ctx context.Context, dirs []string) (*recording, error) {
 	r.BytesPerStmt = float64(bytes) / float64(max(r.Stmts, 1))
 	var err error
 	if r.FromDisk, err = r.rate(func() error {
-		_, err := tap.Analyze(ctx, dirs, analyzer.Options{})
+		_, err := analysis.Analyze(ctx, dirs, analyzer.Options{})
 		return err
 	}); err != nil {
 		return nil, err

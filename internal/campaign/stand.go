@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/analysis"
 )
 
 // roundsPerProxy is how many rounds one proxy of a stand lives through.
@@ -189,7 +189,7 @@ func (s *stand) compareRecording(ctx context.Context) error {
 
 // findNothing has a recording analysed, of clients between whom there was no anomaly.
 func (j *job) findNothing(ctx context.Context, recording string) error {
-	result, err := tap.Analyze(ctx, []string{recording}, analyzer.Options{})
+	result, err := analysis.Analyze(ctx, []string{recording}, analyzer.Options{})
 	if err != nil {
 		return err
 	}

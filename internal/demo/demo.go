@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/workload/shop"
@@ -54,7 +55,7 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 	if err := trade(ctx, o, target, recording); err != nil {
 		return nil, err
 	}
-	return tap.Analyze(ctx, []string{recording}, analyzer.Options{})
+	return analysis.Analyze(ctx, []string{recording}, analyzer.Options{})
 }
 
 // openShop makes the shop's tables and readies them for isotap.

@@ -18,6 +18,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/workload"
 )
@@ -53,7 +54,7 @@ func Run(ctx context.Context, target catalog.Target, o Options, work func(ctx co
 	if err != nil {
 		return nil, err
 	}
-	return tap.AnalyzeRun(ctx, o.Recording, run, analyzer.Options{})
+	return analysis.AnalyzeRun(ctx, o.Recording, run, analyzer.Options{})
 }
 
 // drain is how long a tap may go on with sessions whose client has left: it may still be asking what a write did.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -64,7 +65,7 @@ func TestHealthyServersAreNotAccused(t *testing.T) {
 			clients.Wait()
 			db.Close()
 			b.stop()
-			r, err := Analyze(t.Context(), []string{b.recording}, analyzer.Options{})
+			r, err := analysis.Analyze(t.Context(), []string{b.recording}, analyzer.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +195,7 @@ func TestWhatAProcedureWroteIsNoBrokenSnapshot(t *testing.T) {
 	b.exec(two, "UPDATE hot SET v = 7 WHERE id IN (1, 2)")
 	b.exec(one, "CALL unseen(2)", "SELECT v FROM hot WHERE id = 2", "COMMIT")
 	b.stop()
-	r, err := Analyze(t.Context(), []string{b.recording}, analyzer.Options{})
+	r, err := analysis.Analyze(t.Context(), []string{b.recording}, analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
@@ -303,7 +304,7 @@ func TestFullDiskRefusesNewTransactionsInWords(t *testing.T) {
 
 func analyzed(t *testing.T, disk *smallDisk) *analyzer.Result {
 	t.Helper()
-	r, err := Analyze(t.Context(), []string{filepath.Join(disk.dir, "rec")}, analyzer.Options{})
+	r, err := analysis.Analyze(t.Context(), []string{filepath.Join(disk.dir, "rec")}, analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

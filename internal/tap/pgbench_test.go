@@ -16,6 +16,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/pgbench"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -123,7 +124,7 @@ func runPgbenchThroughIsotap(t *testing.T, program string, o pgbench.Options) (p
 	if err := tap.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Analyze(t.Context(), []string{recording}, analyzer.Options{})
+	a, err := analysis.Analyze(t.Context(), []string{recording}, analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

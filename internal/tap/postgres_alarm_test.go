@@ -19,6 +19,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -110,7 +111,7 @@ func (b *postgresBench) exec(c *pgx.Conn, statements ...string) {
 func (b *postgresBench) analyze() *analyzer.Result {
 	b.t.Helper()
 	b.stop()
-	r, err := Analyze(b.t.Context(), []string{b.recording}, analyzer.Options{})
+	r, err := analysis.Analyze(b.t.Context(), []string{b.recording}, analyzer.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}

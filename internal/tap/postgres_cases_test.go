@@ -12,9 +12,9 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/scenario/replay"
 )
 
@@ -77,25 +77,11 @@ func (c *postgresCorpus) recorded(t *testing.T) (runs []history.Info, txns []*hi
 // resolved reads a recording as the analysis does: with the names of row versions, and what predicates did not find.
 func resolved(t *testing.T, recording string) (runs []history.Info, txns []*history.Txn) {
 	t.Helper()
-	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: func(history.Run) bool { return true }}
-	defer s.close()
-	for _, step := range []func() error{
-		func() error { return s.open(recording) },
-		func() error { return s.findVersions(t.Context()) },
-		func() error { return s.findPredicates(t.Context()) },
-	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+	runs, txns, err := analysis.Resolved(t.Context(), recording)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for txn, err := range s.list[0].reader.Txns(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.resolve(txn)
-		txns = append(txns, txn)
-	}
-	return s.list[0].reader.Runs(), txns
+	return runs, txns
 }
 
 // TestPostgreSQLCasesGiveTheSameResultsThroughIsotap runs every interleaved case of PostgreSQL's corpus, at

@@ -11,6 +11,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
@@ -196,7 +197,7 @@ func TestADatabaseMayBeMadeThroughTheTap(t *testing.T) {
 	if err := tap.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	result, err := AnalyzeRun(t.Context(), recording, tap.Run(), analyzer.Options{})
+	result, err := analysis.AnalyzeRun(t.Context(), recording, tap.Run(), analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

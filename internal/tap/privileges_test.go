@@ -15,6 +15,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -55,7 +56,7 @@ func observed(t *testing.T, o Options, driver string, dsn func(*Tap) string) (ex
 	if err := tap.Stop(); err != nil {
 		text = err.Error()
 	}
-	r, err := Analyze(t.Context(), []string{o.Recording}, analyzer.Options{})
+	r, err := analysis.Analyze(t.Context(), []string{o.Recording}, analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
@@ -111,7 +112,7 @@ func (b *bench) stop() {
 func (b *bench) analyze() *analyzer.Result {
 	b.t.Helper()
 	b.stop()
-	r, err := Analyze(b.t.Context(), []string{b.recording}, analyzer.Options{})
+	r, err := analysis.Analyze(b.t.Context(), []string{b.recording}, analyzer.Options{})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -33,7 +33,7 @@ func TestPlacesAreResolvedOverAllRecordings(t *testing.T) {
 	other.Run++
 	mysql := history.Info{Run: run + 2, Started: start, Ended: start.Add(time.Minute), Server: history.Server{Engine: "mysql", Version: "9.7"}}
 	dirs := []string{recorded(t, info, reader), recorded(t, other, writer), recorded(t, mysql)}
-	r, err := tap.Analyze(t.Context(), dirs, analyzer.Options{})
+	r, err := analysis.Analyze(t.Context(), dirs, analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestPlacesAreResolvedOverAllRecordings(t *testing.T) {
 	if slices.ContainsFunc(witness, func(x *history.Txn) bool { return x.Stmts[0].Places != nil }) {
 		t.Error("the witness has places instead of versions")
 	}
-	alone, err := tap.AnalyzeRun(t.Context(), dirs[0], run, analyzer.Options{})
+	alone, err := analysis.AnalyzeRun(t.Context(), dirs[0], run, analyzer.Options{})
 	if err != nil || len(alone.Findings) != 0 {
 		t.Errorf("one run alone: findings %v, %v", alone, err)
 	}

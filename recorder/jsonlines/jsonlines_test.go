@@ -13,8 +13,8 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/histgen"
-	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/recorder/jsonlines"
 	"github.com/isotap/isotap/report"
@@ -61,9 +61,9 @@ func export(t *testing.T, dirs ...string) string {
 	return b.String()
 }
 
-func analysis(t *testing.T, dir string) string {
+func analyzed(t *testing.T, dir string) string {
 	t.Helper()
-	result, err := tap.Analyze(t.Context(), []string{dir}, analyzer.Options{})
+	result, err := analysis.Analyze(t.Context(), []string{dir}, analyzer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestRandomHistoriesComeBackAndGiveTheSameAnalysis(t *testing.T) {
 		if again := export(t, is); again != text {
 			t.Fatalf("seed %d: exported, imported and exported again:\n%s\nwant:\n%s", seed, again, text)
 		}
-		if got, want := analysis(t, is), analysis(t, was); got != want {
+		if got, want := analyzed(t, is), analyzed(t, was); got != want {
 			t.Fatalf("seed %d: analysis of the import:\n%s\nwant:\n%s", seed, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/scenario"
@@ -106,7 +107,7 @@ func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.L
 	if err != nil {
 		return nil, err
 	}
-	if p.Result, err = tap.AnalyzeRun(ctx, recording, run, analyzer.Options{}); err != nil {
+	if p.Result, err = analysis.AnalyzeRun(ctx, recording, run, analyzer.Options{}); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -10,8 +10,8 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/histgen"
-	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -68,7 +68,7 @@ func onDisk(ctx context.Context, m *meter, n, rows int) (err error) {
 	if err := m.start(); err != nil {
 		return err
 	}
-	return errors.Join(clean(tap.Analyze(ctx, []string{recording}, analyzer.Options{})), m.stop())
+	return errors.Join(clean(analysis.Analyze(ctx, []string{recording}, analyzer.Options{})), m.stop())
 }
 
 // record makes a recording.

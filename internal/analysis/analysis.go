@@ -1,4 +1,6 @@
-package tap
+// Package analysis reads recordings and has the analyzer judge them: [Analyze] all runs of any number of directories together,
+// [AnalyzeRun] one of them. It knows neither the proxy nor SQL.
+package analysis
 
 import (
 	"context"
@@ -95,6 +97,27 @@ func Each(ctx context.Context, dirs []string, run func(history.Info) error, txn 
 		}
 	}
 	return nil
+}
+
+// Resolved returns a recording's runs and all of its transactions, as an analysis sees them: row versions under their tags, and
+// with what predicates did not find. All of it is in memory: it is for small recordings.
+func Resolved(ctx context.Context, dir string) (runs []history.Info, txns []*history.Txn, err error) {
+	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: func(history.Run) bool { return true }}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.prepare(ctx, []string{dir}); err != nil {
+		return nil, nil, err
+	}
+	if err := s.findPredicates(ctx); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	for txn, err := range s.list[0].reader.Txns(ctx) {
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		s.resolve(txn)
+		txns = append(txns, txn)
+	}
+	return s.list[0].reader.Runs(), txns, nil
 }
 
 // sources are the recordings of an analysis, open until it ends.
