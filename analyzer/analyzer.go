@@ -132,7 +132,7 @@ func New(opts Options) *Analyzer {
 }
 
 // Analyze analyses a history that is in memory. The transactions of a session are in order. Where a
-// statement has places, package versions finds the versions; txns stay as they are.
+// statement has places, package pgversions finds the versions; txns stay as they are.
 func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
 	txns, err := pgversions.Translate(infos, nil, txns)
 	if err != nil {

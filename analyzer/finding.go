@@ -43,7 +43,7 @@ const (
 	Internal          Anomaly = "internal inconsistency" // a transaction does not see what it wrote itself
 	FutureRead        Anomaly = "future read"            // a transaction sees what it writes later
 	GSIa              Anomaly = "G-SIa"                  // interference (Adya): a transaction depends on one that committed after its snapshot
-	// Findings in other checkers' histories only (package foreign).
+	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
 	CyclicVersions    Anomaly = "cyclic versions"    // what was met of a register puts its versions in a circle
 )

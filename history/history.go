@@ -237,7 +237,7 @@ type Stmt struct {
 	Affected uint64 // rows that the server said it changed
 	Accesses []Access
 	// Places stands beside Accesses, one for one, where versions are known by where PostgreSQL keeps them
-	// and not yet by their tags (see package versions); nil otherwise.
+	// and not yet by their tags (see package analyzer/pgversions); nil otherwise.
 	Places []Place
 	// Predicates are the conditions by which the statement chose the rows among Accesses, in mode predicates.
 	Predicates []Predicate
@@ -303,7 +303,7 @@ type Access struct {
 	// the initial tag, or the version of the predecessor that the row continues.
 	Version Tag
 	// Absent says that the statement looked for rows by a predicate and did not find this one: what it saw of it was
-	// Version, or an earlier one, which does not match. No recording has such accesses (see package predicate).
+	// Version, or an earlier one, which does not match. No recording has such accesses (see package analyzer/predicate).
 	Absent bool
 	// Gone says of such a statement that what it saw of the row was Version, or a later one: it would have found every
 	// version below that which it can have seen. No recording has such accesses either.
