@@ -86,13 +86,14 @@ func (a *anew) moved(p *rewrite.Plan, tag string) {
 	a.ended = a.ended || p.Cursor.All || n < asked
 }
 
-// mustDeclareAnew says whether a message of the client has to wait until cursors are declared anew, or it is known that
+// mustDeclareAnew reports whether a message of the client has to wait until cursors are declared anew, or it is known that
 // they cannot be.
 func (s *Session) mustDeclareAnew(m message) bool {
 	if s.status != 'T' || s.planner == nil || s.segment.open || !begins(m.kind) || s.skipping || s.copyingIn() {
 		return false
 	}
-	if !s.names.sent.hasWide() || !s.planner.CursorsAreRead() && !s.readsCursors(m) {
+	// Which comes first matters: there may be thousands of portals, and most sessions have no cursor.
+	if !s.names.declares || !s.planner.CursorsAreRead() && !s.readsCursors(m) || !s.names.sent.hasWide() {
 		return false
 	}
 	return len(s.queue) > 0 || s.askAnew()

@@ -178,7 +178,9 @@ func (s *Session) query(m message) {
 	}
 	for at := 0; x.form.plan(at) != nil; at++ {
 		s.follow(x.form.plan(at))
-		s.names.sent.follow(x.form, x.form.plan(at), x.form.plan(at))
+		if s.names.sent.follow(x.form, x.form.plan(at), x.form.plan(at)) != nil {
+			s.names.declares = true
+		}
 	}
 }
 

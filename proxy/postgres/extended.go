@@ -267,7 +267,9 @@ func (s *Session) execute(m message) {
 	}
 	s.follow(plan)
 	if p.cursor == nil {
-		s.names.sent.follow(&p.form, plan, plan)
+		if s.names.sent.follow(&p.form, plan, plan) != nil {
+			s.names.declares = true
+		}
 	}
 }
 

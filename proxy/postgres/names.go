@@ -78,7 +78,9 @@ type names struct {
 	unsure bool
 	// cursorsListed says that the client may look at pg_cursors.
 	cursorsListed bool
-	made          int // names of isotap's own that were given
+	// declares says that SQL has declared a cursor in this session.
+	declares bool
+	made     int // names of isotap's own that were given
 	// bytes is at least about how many the statements and portals take, those too that the server has not made yet.
 	bytes int
 	// counted is how many there were when they were counted last, and forgotten how many names were not remembered since.
