@@ -23,23 +23,23 @@ const (
 // answers is a connection to a server whose answers are bounded.
 type answers struct {
 	net.Conn
-	most int64
-	left int64 // bytes of the answer
-	// anew says that each write begins with another answer, and packets that those of MySQL's are looked at.
-	anew, packets bool
-	packet        packetHead
-	err           error
+	most     int64
+	left     int64 // bytes of the answer
+	perWrite bool  // each write begins another answer
+	packets  bool  // what comes are packets of MySQL's protocol, whose heads are looked at
+	packet   packetHead
+	err      error
 }
 
 // newAnswers bounds what a server may say: until it is lifted, or, where packets are looked at, between two writes.
 func newAnswers(conn net.Conn, most int64, packets bool) *answers {
-	return &answers{Conn: conn, most: most, left: most, anew: packets, packets: packets}
+	return &answers{Conn: conn, most: most, left: most, perWrite: packets, packets: packets}
 }
 
 // BoundAnswers returns a connection to a PostgreSQL server, of which reads fail once an answer is longer than those to isotap's
 // questions can be.
 func BoundAnswers(conn net.Conn) net.Conn {
-	return &answers{Conn: conn, most: maxAnswer, left: maxAnswer, anew: true}
+	return &answers{Conn: conn, most: maxAnswer, left: maxAnswer, perWrite: true}
 }
 
 // lift takes the bound away.
@@ -47,7 +47,7 @@ func (a *answers) lift() { a.left = math.MaxInt64 }
 
 // Write begins with the next answer, unless all that the server says is one.
 func (a *answers) Write(p []byte) (int, error) {
-	if a.anew {
+	if a.perWrite {
 		a.left = a.most
 		a.packet.first = true
 	}

@@ -10,7 +10,7 @@
 //     all of it without trace.
 //
 // target.go reads addresses (spelling.go: in any driver's spelling; libpq.go and libpqtext.go: PostgreSQL's), tls.go and conn.go connect. server.go
-// asks about the server, load.go reads what cache.go holds, over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
+// asks about the server, load.go and shown.go read what cache.go holds and change.go drops, over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
 // with ids for the rows that are there (backfill.go), and follows the rights (grants.go).
 //
 // All but the addresses is the MySQL family's; package catalog/postgres is its twin.

@@ -1,4 +1,4 @@
-// Package pgversions gives the row versions that PostgreSQL shows the names that histories use.
+// Package pgversions names the row versions that PostgreSQL shows as histories name them.
 //
 // Nothing is added to the tables of a PostgreSQL server, so what a recording holds of a version is where
 // it stands and who wrote it ([history.Place]), not its tag. A [Resolver] sees all analysed transactions

@@ -16,7 +16,7 @@ type builder struct {
 
 func newBuilder(r *reading) *builder { return &builder{reading: r, children: r.children()} }
 
-// children gives those that inherit from a relation.
+// children returns, by relation, those that inherit from it.
 func (r *reading) children() map[uint32][]uint32 {
 	children := map[uint32][]uint32{}
 	for _, child := range slices.Sorted(maps.Keys(r.parents)) {

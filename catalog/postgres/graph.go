@@ -43,7 +43,7 @@ func newGraph(r *reading) *graph {
 		indexes: renamed(layers[name, []uint32]{}, of, r, slices.Values(all), (*relation).indexes)}
 }
 
-// over gives the graph of a reading in which some relations were read anew.
+// over returns the graph of the next reading, in which the relations touched were read again.
 func (g *graph) over(next *reading, touched map[uint32]bool) *graph {
 	n := &graph{read: next, related: g.related,
 		plain:   renamed(g.plain, g.read, next, maps.Keys(touched), (*relation).plain),
@@ -55,12 +55,12 @@ func (g *graph) over(next *reading, touched map[uint32]bool) *graph {
 	return n
 }
 
-// sameMap says whether two are one and the same.
+// sameMap reports whether two variables hold one and the same map.
 func sameMap[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// relates says whether some of the relations touched are, or were, related to others by themselves.
+// relates reports whether a relation touched is a view or has columns of a table's type, or was or had before.
 func relates(touched map[uint32]bool, readings ...*reading) bool {
 	for oid := range touched {
 		for _, read := range readings {
@@ -97,7 +97,7 @@ func (g *graph) prepare() {
 	})
 }
 
-// renamed gives relations by names of theirs, where some are otherwise than before.
+// renamed returns the layers that find relations by their names, brought up to date for the relations touched.
 func renamed[N comparable](of layers[N, []uint32], before, after *reading, touched iter.Seq[uint32], names func(*relation) []N) layers[N, []uint32] {
 	next := of.edit()
 	for oid := range touched {

@@ -366,7 +366,7 @@ func replaced[K comparable, V any](before, read map[K]V, anew func(K) bool) map[
 	return next
 }
 
-// differs says whether replaced has to make another map.
+// differs reports whether replaced has to make another map.
 func differs[K comparable, V any](before, read map[K]V, anew func(K) bool) bool {
 	for k, v := range read {
 		if was, ok := before[k]; !ok || !reflect.DeepEqual(was, v) {

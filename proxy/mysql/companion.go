@@ -121,7 +121,7 @@ func (s *Session) companionDone(x *exchange) error {
 		s.clearDiagnostics()
 	}
 	if x.rows > sqlmysql.MaxCompanionRows {
-		x.stmt.lower(history.Inexact, tooManyRows)
+		x.stmt.lower(history.Inexact, wire.TooManyRows)
 	}
 	s.takeBeside(x.beside, x.stmt)
 	return nil

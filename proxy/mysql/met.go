@@ -243,7 +243,7 @@ func (s *Session) inserted(o *observed) {
 	switch {
 	case o.made < 0, o.made > maxSeen:
 		o.made = 0
-		o.lower(history.Inexact, tooManyRows)
+		o.lower(history.Inexact, wire.TooManyRows)
 	case !s.unrecorded.Admits(wire.AccessBytes * o.made):
 		o.made = 0
 		o.lower(history.Inexact, wire.TxnMemory)

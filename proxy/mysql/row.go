@@ -130,15 +130,12 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 func (s *sightings) tooMany() bool {
 	switch {
 	case len(s.list) == maxSeen:
-		s.more = tooManyRows
+		s.more = wire.TooManyRows
 	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
 		s.more = wire.TxnMemory
 	}
 	return s.more != ""
 }
-
-// tooManyRows is the reason of a statement that read or wrote more rows than are kept of one.
-const tooManyRows = "too many rows"
 
 // maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
 // recorded, and an export may read all there is.

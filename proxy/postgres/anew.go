@@ -47,7 +47,7 @@ func (s *Session) moved(x *owed, c *current, tag string) {
 	}
 }
 
-// still says whether a statement changes nothing that a DECLARE could see, and no savepoint stands behind it that a cursor
+// still reports whether a statement changes nothing that a DECLARE could see, and no savepoint stands behind it that a cursor
 // would be lost with.
 func still(p *rewrite.Plan) bool {
 	switch {
@@ -59,7 +59,12 @@ func still(p *rewrite.Plan) bool {
 	return p.Kind == history.Select && !p.Calls && p.Reason != "COPY"
 }
 
+// unsettleCursors notes that a new DECLARE may see what those before did not. There may be thousands of portals: only sessions that
+// have declared a cursor look through them.
 func (s *Session) unsettleCursors() {
+	if !s.names.declares {
+		return
+	}
 	for _, p := range s.names.real.portals {
 		if p.cursor != nil {
 			p.cursor.anew.settled = false
@@ -92,14 +97,14 @@ func (s *Session) mustDeclareAnew(m message) bool {
 	if s.status != 'T' || s.planner == nil || s.segment.open || !begins(m.kind) || s.skipping || s.copyingIn() {
 		return false
 	}
-	// Which comes first matters: there may be thousands of portals, and most sessions have no cursor.
-	if !s.names.declares || !s.planner.CursorsAreRead() && !s.readsCursors(m) || !s.names.sent.hasWide() {
+	// The cheap questions come first: most sessions declare no cursor, and to know whether a text reads one it is planned.
+	if !s.names.declares || !s.names.sent.hasWide() || !s.planner.CursorsAreRead() && !s.readsCursors(m) {
 		return false
 	}
 	return len(s.queue) > 0 || s.askAnew()
 }
 
-// hasWide says whether there is a cursor with hidden columns that may be declared anew.
+// hasWide reports whether there is a cursor with hidden columns that may be declared anew.
 func (n namespace) hasWide() bool {
 	for _, p := range n.portals {
 		if p.wide() {
@@ -109,12 +114,12 @@ func (n namespace) hasWide() bool {
 	return false
 }
 
-// wide says whether a portal is a cursor with hidden columns that may be declared anew.
+// wide reports whether a portal is a cursor with hidden columns that may be declared anew.
 func (p *portal) wide() bool {
 	return p.cursor != nil && p.cursor.anew.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold && p.cursor.anew.position <= maxPassed
 }
 
-// readsCursors says whether a message has a text by which the server may read cursors by their names.
+// readsCursors reports whether a message has a text by which the server may read cursors by their names.
 func (s *Session) readsCursors(m message) bool {
 	text, extended := m.body, m.kind == 'P'
 	switch {

@@ -131,15 +131,12 @@ func (s *sightings) add(seen sighting, start int) {
 func (s *sightings) tooMany() bool {
 	switch {
 	case len(s.list) == maxSeen:
-		s.more = tooManyRows
+		s.more = wire.TooManyRows
 	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.elements)) + len(s.arena) + s.images):
 		s.more = wire.TxnMemory
 	}
 	return s.more != ""
 }
-
-// tooManyRows is the reason of a statement that read or wrote more rows than are kept of one.
-const tooManyRows = "too many rows"
 
 // operation is what a statement of that kind, or its part, did to the rows of a source.
 func operation(kind history.Kind, source *rewrite.Source) history.Op {

@@ -93,7 +93,7 @@ func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bo
 func (s *Session) append(to, from, lowered *history.Stmt) {
 	switch {
 	case len(to.Accesses)+len(from.Accesses) > maxSeen:
-		lower(lowered, history.Inexact, tooManyRows)
+		lower(lowered, history.Inexact, wire.TooManyRows)
 	case s.unrecorded.Full():
 		lower(lowered, history.Inexact, wire.TxnMemory)
 	default:

@@ -5,6 +5,9 @@ import "github.com/isotap/isotap/history"
 // TxnMemory is the reason of statements that are not observed because their transaction has taken as much memory as it may.
 const TxnMemory = "max_transaction_memory"
 
+// TooManyRows is the reason of a statement that read or wrote more rows than are kept of one.
+const TooManyRows = "too many rows"
+
 // An Unrecorded is what a session keeps of its open transaction until that is recorded. Beyond its bound one statement of the
 // transaction stands for all that come: it may have read and written anything.
 type Unrecorded struct {

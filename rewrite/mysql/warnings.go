@@ -13,7 +13,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/types"
 )
 
-// mayWarn says whether the server may warn of what a SELECT groups by, or leaves groups out by. It evaluates these
+// mayWarn reports whether the server may warn of what a SELECT groups by, or leaves groups out by. It evaluates these
 // expressions in a temporary table more or less often than in a sort, to which the arrays of identities lead, so that the
 // client would hear another number of warnings.
 func (pl *planner) mayWarn(n *ast.SelectStmt, srcs sources) bool {
@@ -95,7 +95,7 @@ func (l *listener) kind(e ast.ExprNode) valueKind {
 	return noisy
 }
 
-// truth says whether an expression can be a condition without a warning.
+// truth reports whether an expression can be a condition without a warning.
 func (l *listener) truth(e ast.ExprNode) bool { return l.numberOf(e) == numeric }
 
 // literalKind gives the kind of a literal. A text that is written as a number or as a moment is as quiet as one.
@@ -111,7 +111,7 @@ func literalKind(e *test_driver.ValueExpr) valueKind {
 	return noisy
 }
 
-// fits says whether a literal text can stand in the place of another kind without a warning.
+// fits reports whether a literal text can stand in the place of another kind without a warning.
 func fits(e ast.ExprNode, kind valueKind) bool {
 	v, ok := e.(*test_driver.ValueExpr)
 	if !ok || v.Kind() != test_driver.KindString {
@@ -232,7 +232,7 @@ func (l *listener) quiet(list ...ast.ExprNode) bool {
 	return !slices.ContainsFunc(list, func(e ast.ExprNode) bool { return l.kind(e) == noisy })
 }
 
-// alike says whether the expressions can be compared without a conversion of which the server may warn.
+// alike reports whether the expressions can be compared without a conversion of which the server may warn.
 func (l *listener) alike(list ...ast.ExprNode) bool {
 	kind := anyKind
 	for _, e := range list {
@@ -250,7 +250,7 @@ func (l *listener) alike(list ...ast.ExprNode) bool {
 	})
 }
 
-// parameter says whether an expression is a value that is given apart from the text, or NULL. A parameter is taken for what
+// parameter reports whether an expression is a value that is given apart from the text, or NULL. A parameter is taken for what
 // it is compared with.
 func parameter(e ast.ExprNode) bool {
 	switch e := e.(type) {
@@ -287,7 +287,7 @@ func (l *listener) operation(e *ast.BinaryOperationExpr) valueKind {
 	return noisy
 }
 
-// divisor says whether an expression is a number that is surely not 0.
+// divisor reports whether an expression is a number that is surely not 0.
 func divisor(e ast.ExprNode) bool {
 	v, ok := e.(*test_driver.ValueExpr)
 	return ok && (v.Kind() == test_driver.KindInt64 || v.Kind() == test_driver.KindUint64) && v.GetInt64() != 0
