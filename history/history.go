@@ -32,7 +32,7 @@ type Info struct {
 	Started time.Time // wall clock; every other time of the run counts nanoseconds from here
 	Ended   time.Time // zero when the run did not end cleanly: tags past its horizon are then unrecorded
 	Isotap  string    // isotap's version
-	Mode    string    // items, versions, predicates
+	Mode    string    // items or predicates; of other checkers' histories their format
 	Server  Server
 	// Horizon is PostgreSQL's 64-bit transaction id below which every transaction had ended when the run
 	// began: what these wrote was there before. 0: not known, as on every other engine.

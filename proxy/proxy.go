@@ -1,13 +1,13 @@
 // Package proxy stands between clients and a database server. It listens, dials the server once for
-// every client, and moves the bytes: through a protocol session that rewrites and records
-// (proxy/mysql), or, in mode off, as they are.
+// every client, and moves the bytes: through the session of a protocol, which rewrites and records
+// (proxy/mysql, proxy/postgres), or, in mode off, unchanged.
 //
-// The protocol sessions own no socket. The driver here gives each connection one goroutine, which reads
+// The sessions own no socket. The driver here knows no protocol. It gives each connection one goroutine, which reads
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
 // local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
 // not logged in, link.go runs a connection, turns.go reads from the side that speaks next, outlet.go writes to a server
-// that may not read, tls.go begins TLS on a side, meter.go counts, live.go changes settings while the
-// proxy runs, drain.go ends it.
+// that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts, live.go changes
+// settings while the proxy runs, drain.go ends it.
 package proxy
 
 import (

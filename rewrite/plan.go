@@ -1,5 +1,5 @@
 // Package rewrite is what the SQL rewriters of both protocol families produce: a [Plan] that says
-// how one statement of a client is observed. The rewriters (rewrite/mysql, later rewrite/postgres)
+// how one statement of a client is observed. The rewriters (rewrite/mysql and rewrite/postgres)
 // are pure: no sockets, no clock, no global state. A Plan is immutable once built, so it is cached
 // by text and shared between sessions.
 //
