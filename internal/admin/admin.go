@@ -1,6 +1,6 @@
 // Package admin is the HTTP server beside a proxy: metrics for Prometheus, the answers that
 // orchestrators ask for, and, when that is wanted, Go's profiles. page.go writes Prometheus' text format;
-// what the metrics are is their owner's affair (internal/tap/metrics.go).
+// what the metrics are is their owner's affair.
 //
 //	/metrics       Prometheus' text format, version 0.0.4
 //	/healthz       200 while the proxy can do its work, 503 and the reason otherwise

@@ -4,7 +4,7 @@
 // tap.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
 // a tap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go and metrics.go answer on the admin address. environment.go tells
 // a client program where the tap is. definitions.go and predicates.go have the recording hold more than the proxy sees.
-// analyze.go and recordings.go read what was recorded.
+// watch.go and follow.go hand what is recorded to the live analysis and to those who follow.
 package tap
 
 import (

@@ -1,0 +1,71 @@
+// Package docs_test holds the documents of the repository, and the comments that a reader begins with, to what they promise.
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// root is the repository's directory, seen from this package.
+const root = ".."
+
+// filesOf returns the paths, from root on, of the repository's files whose names end so. It leaves out hidden
+// directories, test data and what was built.
+func filesOf(t *testing.T, suffix string) []string {
+	t.Helper()
+	var paths []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
+			return fs.SkipDir
+		}
+		if !entry.IsDir() && strings.HasSuffix(name, suffix) {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) == 0 {
+		t.Fatalf("no file ends in %s", suffix)
+	}
+	return paths
+}
+
+var goFile = regexp.MustCompile(`[\w/.-]*\w\.go\b`)
+
+// TestPackageCommentsNameFilesThatExist reads every package comment. A file in it stands in the package's directory, or is
+// named by its path from the repository's root.
+func TestPackageCommentsNameFilesThatExist(t *testing.T) {
+	named := 0
+	for _, path := range filesOf(t, ".go") {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range goFile.FindAllString(file.Doc.Text(), -1) {
+			named++
+			if !exists(filepath.Join(filepath.Dir(path), name)) && !(strings.Contains(name, "/") && exists(filepath.Join(root, name))) {
+				t.Errorf("%s: the package comment names %s, which is not there", path, name)
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no package comment names a file")
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
