@@ -27,7 +27,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-engines mutants campaign bench lint vuln mariadb postgresql tidb
+.PHONY: help build demo screenshot test test-engines mutants campaign bench lint vuln mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ build: ## build bin/isotap, a static binary
 
 demo: build ## find a lost update on a throw-away server
 	./bin/isotap demo
+
+screenshot: build ## take the README's picture of a report anew (needs Chromium)
+	docs/screenshot.sh bin/isotap docs/report.png
 
 test: lint mariadb postgresql ## check everything: format, vet, lint, all tests under the race detector
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
