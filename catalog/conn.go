@@ -13,6 +13,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/packet"
 
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
 
@@ -26,14 +27,14 @@ const (
 // A Conn is isotap's own connection to the server, for what no client asked. It connects anew when
 // the server has closed it. It is safe for concurrent use: statements wait for each other.
 type Conn struct {
-	target Target
+	target dsn.Target
 	mu     sync.Mutex
 	client *client.Conn // nil while not connected
 }
 
 // Connect opens a connection to a server of the MySQL family. The caller closes it.
-func Connect(ctx context.Context, target Target) (*Conn, error) {
-	if target.Family != MySQL {
+func Connect(ctx context.Context, target dsn.Target) (*Conn, error) {
+	if target.Family != dsn.MySQL {
 		return nil, fmt.Errorf("%s is an address of %s: this needs a server of the MySQL family", target, target.Family)
 	}
 	c := &Conn{target: target}
@@ -88,7 +89,7 @@ func (c *Conn) connect(ctx context.Context) error {
 		conn, err = login()
 	} else {
 		conn, err = login(func(c *client.Conn) error { c.SetTLSConfig(secure); return nil })
-		if c.target.TLS.Mode == TLSPrefer && err != nil && strings.Contains(err.Error(), "does not support TLS") {
+		if c.target.TLS.Mode == dsn.TLSPrefer && err != nil && strings.Contains(err.Error(), "does not support TLS") {
 			conn, err = login()
 		}
 	}
@@ -112,7 +113,7 @@ func (c *Conn) connect(ctx context.Context) error {
 }
 
 // Target is the server that the connection leads to.
-func (c *Conn) Target() Target { return c.target }
+func (c *Conn) Target() dsn.Target { return c.target }
 
 // A Query is one of isotap's own that only reads, and what its answer must look like: of another answer nothing reaches
 // whoever asked.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -123,7 +124,7 @@ func TestInstrumentSaysWhenItCannotSeeRights(t *testing.T) {
 	db := testdb.Open(t, schema)
 	run(t, db, fmt.Sprintf("CREATE TABLE t (id INT);\nDROP USER IF EXISTS narrow;\nCREATE USER narrow;\nGRANT ALL ON %s.* TO narrow;\n", schema))
 	t.Cleanup(func() { run(t, db, "DROP USER narrow;\n") })
-	target, err := ParseTarget(testdb.Current(t).URL())
+	target, err := dsn.Parse(testdb.Current(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

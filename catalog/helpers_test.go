@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -19,7 +20,7 @@ func connect(t testing.TB) *Conn {
 
 func connectTo(t testing.TB, server *testdb.Server) *Conn {
 	t.Helper()
-	target, err := ParseTarget(server.URL())
+	target, err := dsn.Parse(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/internal/testdb"
@@ -35,10 +36,10 @@ CREATE TRIGGER g BEFORE UPDATE ON parent FOR EACH ROW SET NEW.id = 1;
 }
 
 // uses are what this package does with a connection.
-func uses(database string) map[string]func(context.Context, Target) error {
+func uses(database string) map[string]func(context.Context, dsn.Target) error {
 	schemas := []string{database}
-	withConn := func(do func(context.Context, *Conn) error) func(context.Context, Target) error {
-		return func(ctx context.Context, target Target) error {
+	withConn := func(do func(context.Context, *Conn) error) func(context.Context, dsn.Target) error {
+		return func(ctx context.Context, target dsn.Target) error {
 			conn, err := Connect(ctx, target)
 			if err != nil {
 				return err
@@ -46,7 +47,7 @@ func uses(database string) map[string]func(context.Context, Target) error {
 			return errors.Join(do(ctx, conn), conn.Close())
 		}
 	}
-	return map[string]func(context.Context, Target) error{
+	return map[string]func(context.Context, dsn.Target) error{
 		"load": withConn(func(ctx context.Context, conn *Conn) error {
 			cache, err := Load(ctx, conn)
 			if err != nil {
@@ -66,7 +67,7 @@ func uses(database string) map[string]func(context.Context, Target) error {
 			_, err := Strip(ctx, conn, Options{Schemas: schemas})
 			return err
 		}),
-		"matching": func(ctx context.Context, target Target) (err error) {
+		"matching": func(ctx context.Context, target dsn.Target) (err error) {
 			schema := oneTable{&rewrite.Table{Name: database + ".parent", Columns: []rewrite.Column{{Name: "id", Full: "int(11)", Type: "int"}}}}
 			m, err := NewMatching(ctx, target, schema)
 			if err != nil {
@@ -88,10 +89,10 @@ func (o oneTable) Epoch() uint64                       { return 0 }
 
 // lieAt does something with a server that lies in its at-th answer, and reports whether there was one. A lie is plain if it
 // answers no query of ours: then the error names the query.
-func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool, use func(context.Context, Target) error) bool {
+func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool, use func(context.Context, dsn.Target) error) bool {
 	t.Helper()
 	relay := lies.MySQL(t, testdb.Current(t).Addr(), at, lie)
-	target, err := ParseTarget(testdb.Current(t).URL())
+	target, err := dsn.Parse(testdb.Current(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 		{"a header alone", executed, new(*guard.Panic)},
 	} {
 		t.Run(tt.lie, func(t *testing.T) {
-			target, err := ParseTarget(testdb.Current(t).URL())
+			target, err := dsn.Parse(testdb.Current(t).URL())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -24,7 +25,7 @@ type Matching struct {
 }
 
 // NewMatching connects to the server; the caller closes it. The schema tells the types of the columns.
-func NewMatching(ctx context.Context, t Target, schema rewrite.Schema) (*Matching, error) {
+func NewMatching(ctx context.Context, t dsn.Target, schema rewrite.Schema) (*Matching, error) {
 	conn, err := Connect(ctx, t)
 	if err != nil {
 		return nil, err

@@ -3,13 +3,14 @@ package catalog
 import (
 	"context"
 	"errors"
+	"github.com/isotap/isotap/internal/dsn"
 	"sync"
 )
 
 // readers are connections that are opened when they are needed, so that nobody waits for what another reads. It is safe for
 // concurrent use.
 type readers struct {
-	target Target
+	target dsn.Target
 
 	mu     sync.Mutex
 	idle   []*Conn

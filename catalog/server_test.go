@@ -12,6 +12,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -137,7 +138,7 @@ func TestConnConnectsAnewForAQuery(t *testing.T) {
 
 // TestClosingABrokenConnIsNoError has a connection reset by the network before it is closed.
 func TestClosingABrokenConnIsNoError(t *testing.T) {
-	target, err := ParseTarget(testdb.Current(t).URL())
+	target, err := dsn.Parse(testdb.Current(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestConnKillsAStatementThatNobodyWaitsFor(t *testing.T) {
 }
 
 func TestConnectSaysWhereItFailedButNotThePassword(t *testing.T) {
-	target, err := ParseTarget("mysql://somebody:s3cret@" + testdb.Current(t).Addr() + "/")
+	target, err := dsn.Parse("mysql://somebody:s3cret@" + testdb.Current(t).Addr() + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

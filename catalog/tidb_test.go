@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -14,7 +15,7 @@ func tidb(t *testing.T) (*testdb.TiDBServer, *Conn) {
 	if server == nil {
 		t.Skip(testdb.NoTiDB)
 	}
-	target, err := ParseTarget(server.URL())
+	target, err := dsn.Parse(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

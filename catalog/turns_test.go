@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
 	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
@@ -16,7 +17,7 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 	db := testdb.Open(t, database)
 	db.SetMaxOpenConns(1)
 	run(t, db, "CREATE TABLE a (id INT PRIMARY KEY);\nCREATE TABLE fired (id INT);\nCREATE TRIGGER g BEFORE UPDATE ON fired FOR EACH ROW SET @x = 1")
-	to, err := ParseTarget(testdb.Current(t).URL())
+	to, err := dsn.Parse(testdb.Current(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/analyzer/pgversions"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
@@ -36,7 +36,7 @@ func newTraffic(t *testing.T, statements ...string) *traffic {
 	t.Helper()
 	x := &traffic{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: filepath.Join(t.TempDir(), "recording")}
 	x.direct(x.database, statements...)
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(x.database))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(x.database))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -18,7 +18,7 @@ func TestLengthOfAnAnswerIsNotBelieved(t *testing.T) {
 		}
 		return append([]byte{'D', 0x38, 0, 0, 0}, m[5:]...)
 	})
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN("postgres"))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -59,7 +59,7 @@ type snapshot struct {
 }
 
 // Load reads the whole catalog of a database. The cache closes with [Cache.Close].
-func Load(ctx context.Context, target catalog.Target, database string) (*Cache, error) {
+func Load(ctx context.Context, target dsn.Target, database string) (*Cache, error) {
 	conn, err := NewConn(target, database)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
 
@@ -30,7 +31,7 @@ const (
 // A Conn is isotap's own way to one database of a server, for what no client asked. It connects when it is
 // used, and leaves shortly after. It is safe for concurrent use: readings wait for each other.
 type Conn struct {
-	target catalog.Target
+	target dsn.Target
 	config *pgconn.Config
 
 	mu       sync.Mutex
@@ -42,8 +43,8 @@ type Conn struct {
 
 // NewConn gives the way to a database with the target's login. It does not connect yet. An empty name means
 // the target's database, or else the one that is named as the user.
-func NewConn(target catalog.Target, database string) (*Conn, error) {
-	if target.Family != catalog.PostgreSQL {
+func NewConn(target dsn.Target, database string) (*Conn, error) {
+	if target.Family != dsn.PostgreSQL {
 		return nil, fmt.Errorf("%s is an address of %s: this needs a PostgreSQL server", target, target.Family)
 	}
 	if database != "" {
@@ -79,7 +80,7 @@ func cause(err error, password string) string {
 }
 
 // Target is the server and database that the connection leads to.
-func (c *Conn) Target() catalog.Target { return c.target }
+func (c *Conn) Target() dsn.Target { return c.target }
 
 // A query and its arguments as text, and what its answer must look like.
 type query struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 )
 
 // openAgain is how long a database that isotap could not read is not tried again.
@@ -19,7 +19,7 @@ const openAgain = 10 * time.Second
 // Databases gives the cache of each database of a server that clients log in to, read with the login of the
 // target. It is safe for concurrent use.
 type Databases struct {
-	target  catalog.Target
+	target  dsn.Target
 	closing context.Context // ends with Close
 	end     context.CancelFunc
 	opening sync.WaitGroup
@@ -36,7 +36,7 @@ type database struct {
 }
 
 // NewDatabases gives the databases of a server. It asks for none yet.
-func NewDatabases(target catalog.Target) *Databases {
+func NewDatabases(target dsn.Target) *Databases {
 	d := &Databases{target: target, known: map[string]*database{}}
 	d.closing, d.end = context.WithCancel(context.Background())
 	return d

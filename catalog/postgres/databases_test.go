@@ -7,11 +7,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-func databases(t *testing.T, to catalog.Target) *Databases {
+func databases(t *testing.T, to dsn.Target) *Databases {
 	d := NewDatabases(to)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {

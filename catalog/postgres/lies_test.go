@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -36,9 +37,9 @@ CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`
 }
 
 // uses are what this package does with a connection. Change changes the catalog.
-func uses(database string, change func(int) error) map[string]func(context.Context, catalog.Target) error {
-	withConn := func(do func(context.Context, *Conn) error) func(context.Context, catalog.Target) error {
-		return func(ctx context.Context, target catalog.Target) error {
+func uses(database string, change func(int) error) map[string]func(context.Context, dsn.Target) error {
+	withConn := func(do func(context.Context, *Conn) error) func(context.Context, dsn.Target) error {
+		return func(ctx context.Context, target dsn.Target) error {
 			conn, err := NewConn(target, database)
 			if err != nil {
 				return err
@@ -47,14 +48,14 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 		}
 	}
 	changes := 0
-	return map[string]func(context.Context, catalog.Target) error{
+	return map[string]func(context.Context, dsn.Target) error{
 		"facts": withConn(func(ctx context.Context, conn *Conn) error { _, err := ServerFacts(ctx, conn); return err }),
 		"ping":  withConn(func(ctx context.Context, conn *Conn) error { return conn.Ping(ctx) }),
 		"instrument": withConn(func(ctx context.Context, conn *Conn) error {
 			_, err := survey(ctx, conn, nil)
 			return err
 		}),
-		"load": func(ctx context.Context, target catalog.Target) error {
+		"load": func(ctx context.Context, target dsn.Target) error {
 			cache, err := Load(ctx, target, database)
 			if err != nil {
 				return err
@@ -75,7 +76,7 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 }
 
 // lieAt does something with a server that lies in its at-th answer, and reports whether there was one.
-func lieAt(t *testing.T, what string, at int, lie lies.PostgresLie, use func(context.Context, catalog.Target) error) bool {
+func lieAt(t *testing.T, what string, at int, lie lies.PostgresLie, use func(context.Context, dsn.Target) error) bool {
 	t.Helper()
 	to := target(t)
 	relay := lies.PostgreSQL(t, to.Address, at, lie)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -13,9 +13,9 @@ import (
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // target is the tests' server, with a superuser's login.
-func target(t testing.TB) catalog.Target {
+func target(t testing.TB) dsn.Target {
 	t.Helper()
-	to, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL())
+	to, err := dsn.Parse(testdb.PostgreSQL(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

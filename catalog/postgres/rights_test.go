@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 )
 
 func TestReadsSaysWhatARoleMayRead(t *testing.T) {
@@ -89,7 +89,7 @@ func TestATableMadeAnewIsReadByWhomTheServerLets(t *testing.T) {
 func TestReadsWithoutAServerIsNoUntilThereIsOne(t *testing.T) {
 	database, _ := newDatabase(t, "CREATE TABLE plain (a int)")
 	to := target(t)
-	to.TLS.Mode = catalog.TLSDisable
+	to.TLS.Mode = dsn.TLSDisable
 	c, err := Load(t.Context(), to, database)
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-func facts(t *testing.T, to catalog.Target) Server {
+func facts(t *testing.T, to dsn.Target) Server {
 	t.Helper()
 	c, err := NewConn(to, "postgres")
 	if err != nil {
@@ -116,11 +116,11 @@ func TestConnectionErrorsDoNotShowThePassword(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "nobody_there") {
 		t.Errorf("%v", err)
 	}
-	to.TLS = catalog.TLS{Mode: catalog.TLSVerifyFull, CA: "/no/such/file"}
+	to.TLS = dsn.TLS{Mode: dsn.TLSVerifyFull, CA: "/no/such/file"}
 	if _, err = NewConn(to, ""); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "/no/such/file") {
 		t.Errorf("%v", err)
 	}
-	if _, err = NewConn(catalog.Target{Address: "h:1"}, ""); err == nil || !strings.Contains(err.Error(), "MySQL") {
+	if _, err = NewConn(dsn.Target{Address: "h:1"}, ""); err == nil || !strings.Contains(err.Error(), "MySQL") {
 		t.Errorf("%v", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestWhatKeepsFromTheServerIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close()
-	target, err := catalog.ParseTarget("postgres://u@" + l.Addr().String() + "/d")
+	target, err := dsn.Parse("postgres://u@" + l.Addr().String() + "/d")
 	if err != nil {
 		t.Fatal(err)
 	}

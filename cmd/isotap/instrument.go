@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -56,7 +57,7 @@ func stripCommand() *cobra.Command {
 
 // instrumentTarget adds the columns before a run; to PostgreSQL's tables only if rows are to be known by them.
 func instrumentTarget(c *cobra.Command, o *tap.Options) error {
-	if o.Upstream.Family == catalog.PostgreSQL && !o.Columns {
+	if o.Upstream.Family == dsn.PostgreSQL && !o.Columns {
 		return nil
 	}
 	return alter(c, o.Upstream, catalog.Options{WListBytes: sqlmysql.DefaultWListBytes}, instrumentation, false)
@@ -76,8 +77,8 @@ var (
 
 // run alters the tables of the target's database, or of all where the server can tell them apart and the target
 // names none.
-func (a alteration) run(ctx context.Context, t catalog.Target, o catalog.Options) (catalog.Result, error) {
-	if t.Family == catalog.PostgreSQL {
+func (a alteration) run(ctx context.Context, t dsn.Target, o catalog.Options) (catalog.Result, error) {
+	if t.Family == dsn.PostgreSQL {
 		conn, err := catalogpostgres.NewConn(t, "")
 		if err != nil {
 			return catalog.Result{}, err
@@ -98,7 +99,7 @@ func (a alteration) run(ctx context.Context, t catalog.Target, o catalog.Options
 
 // alter runs an alteration and says what it did; of tables that needed nothing it speaks only when all is asked
 // for.
-func alter(c *cobra.Command, t catalog.Target, o catalog.Options, a alteration, all bool) error {
+func alter(c *cobra.Command, t dsn.Target, o catalog.Options, a alteration, all bool) error {
 	out := c.ErrOrStderr()
 	o.Progress = func(p catalog.Progress) {
 		if p.Rows > 0 {
@@ -122,7 +123,7 @@ func alter(c *cobra.Command, t catalog.Target, o catalog.Options, a alteration, 
 }
 
 // targetFlags adds --upstream to c. The target is known once c runs.
-func targetFlags(c *cobra.Command) func() (catalog.Target, error) {
+func targetFlags(c *cobra.Command) func() (dsn.Target, error) {
 	url := settingsFlag(c)
-	return func() (catalog.Target, error) { return parseUpstream(url()) }
+	return func() (dsn.Target, error) { return parseUpstream(url()) }
 }

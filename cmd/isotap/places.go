@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/scenario/runner"
 )
@@ -56,8 +56,8 @@ func (o *places) flags(c *cobra.Command, do string) {
 }
 
 // each does something on each of the servers, one after the other. What is started for it is ended after it.
-func (o *places) each(c *cobra.Command, do func(catalog.Target) error) error {
-	engines, upstreams := o.engines, make([]catalog.Target, len(o.upstreams))
+func (o *places) each(c *cobra.Command, do func(dsn.Target) error) error {
+	engines, upstreams := o.engines, make([]dsn.Target, len(o.upstreams))
 	for i, url := range o.upstreams {
 		var err error
 		if upstreams[i], err = parseUpstream(url); err != nil {
@@ -86,7 +86,7 @@ func (o *places) each(c *cobra.Command, do func(catalog.Target) error) error {
 }
 
 // onThrowAway does something on a throw-away server of an engine.
-func (o *places) onThrowAway(c *cobra.Command, name string, do func(catalog.Target) error) error {
+func (o *places) onThrowAway(c *cobra.Command, name string, do func(dsn.Target) error) error {
 	e, err := engine.Find(name)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (o *places) onThrowAway(c *cobra.Command, name string, do func(catalog.Targ
 		return err
 	}
 	o.engine, o.started = e, s
-	target, err := catalog.ParseTarget(s.URL())
+	target, err := dsn.Parse(s.URL())
 	if err == nil {
 		err = do(target)
 	}
@@ -113,7 +113,7 @@ func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Stag
 		return nil, err
 	}
 	o.started = s
-	target, err := catalog.ParseTarget(s.URL())
+	target, err := dsn.Parse(s.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (o *places) one() error {
 
 // eachStage does something on a stage on each of the servers.
 func (o *places) eachStage(c *cobra.Command, options runner.Options, do func(*runner.Stage) error) error {
-	return o.each(c, func(target catalog.Target) error {
+	return o.each(c, func(target dsn.Target) error {
 		s, err := runner.Open(c.Context(), target, options)
 		if err != nil {
 			return err

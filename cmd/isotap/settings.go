@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/config"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/recorder"
@@ -73,32 +73,32 @@ func options(s *config.Settings) (tap.Options, error) {
 var logSQL = map[string]proxy.LogSQL{"none": proxy.LogNone, "shape": proxy.LogShape, "full": proxy.LogFull}
 
 // upstream is the server, connected to as the settings of its TLS say where the URL does not.
-func upstream(s *config.Settings) (catalog.Target, error) {
+func upstream(s *config.Settings) (dsn.Target, error) {
 	t, err := parseUpstream(s.Upstream)
 	if err != nil {
 		return t, err
 	}
 	if s.UpstreamCA != "" {
 		t.TLS.CA = s.UpstreamCA
-		t.TLS.Mode = max(t.TLS.Mode, catalog.TLSVerifyCA)
+		t.TLS.Mode = max(t.TLS.Mode, dsn.TLSVerifyCA)
 	}
 	if s.UpstreamCert != "" || s.UpstreamKey != "" {
 		t.TLS.Cert, t.TLS.Key = s.UpstreamCert, s.UpstreamKey
-		t.TLS.Mode = max(t.TLS.Mode, catalog.TLSPrefer)
+		t.TLS.Mode = max(t.TLS.Mode, dsn.TLSPrefer)
 	}
 	if s.UpstreamTLS != "" {
-		if t.TLS.Mode, err = catalog.ParseTLSMode(s.UpstreamTLS); err != nil {
+		if t.TLS.Mode, err = dsn.ParseTLSMode(s.UpstreamTLS); err != nil {
 			return t, fmt.Errorf("--upstream-tls: %w", err)
 		}
 	}
 	return t, nil
 }
 
-func parseUpstream(url string) (catalog.Target, error) {
+func parseUpstream(url string) (dsn.Target, error) {
 	if url == "" {
-		return catalog.Target{}, errors.New("no server given: use --upstream mysql://user:password@host:port/database or postgres://..., or set ISOTAP_UPSTREAM")
+		return dsn.Target{}, errors.New("no server given: use --upstream mysql://user:password@host:port/database or postgres://..., or set ISOTAP_UPSTREAM")
 	}
-	t, err := catalog.ParseTarget(url)
+	t, err := dsn.Parse(url)
 	if err != nil {
 		return t, fmt.Errorf("--upstream: %w", err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/trial"
 	"github.com/isotap/isotap/workload"
@@ -97,7 +97,7 @@ type trying struct {
 }
 
 // at runs the workload on one server, at each of its levels that are asked for.
-func (t *trying) at(target catalog.Target) error {
+func (t *trying) at(target dsn.Target) error {
 	server, err := engine.Identify(t.command.Context(), target)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (t *trying) books() io.Writer {
 }
 
 // once runs the workload once, and prints what both witnesses say.
-func (t *trying) once(target catalog.Target, server history.Server) error {
+func (t *trying) once(target dsn.Target, server history.Server) error {
 	did, err := trial.Run(t.command.Context(), target, t.options)
 	if err != nil {
 		return err

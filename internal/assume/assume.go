@@ -12,8 +12,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/runner"
 )
@@ -54,7 +54,7 @@ func (a *Answer) String() string {
 }
 
 // Ask asks a server, as a user who may make databases (PostgreSQL: schemas) and see other connections.
-func Ask(ctx context.Context, target catalog.Target) (answers []Answer, err error) {
+func Ask(ctx context.Context, target dsn.Target) (answers []Answer, err error) {
 	s, err := runner.Open(ctx, target, runner.Options{Direct: true})
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -21,7 +21,7 @@ func TestServersSayWhatTheyKeep(t *testing.T) {
 		{"PostgreSQL", func() string { return testdb.PostgreSQL(t).URL() }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			target, err := catalog.ParseTarget(c.url())
+			target, err := dsn.Parse(c.url())
 			require.NoError(t, err)
 			answers, err := Ask(t.Context(), target)
 			require.NoError(t, err)

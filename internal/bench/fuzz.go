@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/scenario/runner"
 )
@@ -117,7 +117,7 @@ var transactionsLine = regexp.MustCompile(`(?m)^\s*transactions:\s+\d+\s+\(([\d.
 
 // huntSpeeds measures a hunt at all levels in turn: the whole of it, and for one lane, too, while its sessions work.
 func (b *bench) huntSpeeds(ctx context.Context, lanes int) ([]speed, error) {
-	target, err := catalog.ParseTarget(b.target.upstream())
+	target, err := dsn.Parse(b.target.upstream())
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -40,7 +41,7 @@ func (m mariadb) fill(ctx context.Context) error {
 }
 
 func (m mariadb) instrument(ctx context.Context) error {
-	target, err := catalog.ParseTarget(m.upstream())
+	target, err := dsn.Parse(m.upstream())
 	if err != nil {
 		return err
 	}

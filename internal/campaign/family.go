@@ -15,6 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -209,7 +210,7 @@ func (s *site) instrument(ctx context.Context) error {
 	if !s.family.mysql() {
 		return nil
 	}
-	target, err := catalog.ParseTarget(s.family.upstream(s.Addr()))
+	target, err := dsn.Parse(s.family.upstream(s.Addr()))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 )
 
 // A Source is where a setting's value comes from, as people read it: "default", "file", the name of
@@ -122,7 +122,7 @@ func (o *Option) shown(s *Settings) string {
 // masked shows a server's address with *** in place of the password. An address that cannot be read
 // is not shown: a password may stand anywhere in it.
 func masked(url string) string {
-	t, err := catalog.ParseTarget(url)
+	t, err := dsn.Parse(url)
 	switch {
 	case err != nil:
 		return "(unreadable, not shown)"

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/workload/shop"
@@ -59,8 +59,8 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 }
 
 // openShop makes the shop's tables and readies them for isotap.
-func openShop(ctx context.Context, e *engine.Engine, server engine.Server, columns bool) (catalog.Target, error) {
-	target, err := catalog.ParseTarget(server.URL() + database)
+func openShop(ctx context.Context, e *engine.Engine, server engine.Server, columns bool) (dsn.Target, error) {
+	target, err := dsn.Parse(server.URL() + database)
 	if err != nil {
 		return target, err
 	}
@@ -84,7 +84,7 @@ func openShop(ctx context.Context, e *engine.Engine, server engine.Server, colum
 }
 
 // trade runs the shop through a proxy.
-func trade(ctx context.Context, o Options, target catalog.Target, recording string) error {
+func trade(ctx context.Context, o Options, target dsn.Target, recording string) error {
 	t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Columns: o.Columns, Args: true,
 		Drain: time.Second, Version: o.Version})
 	if err != nil {

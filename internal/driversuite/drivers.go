@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 )
 
@@ -34,7 +34,7 @@ const (
 // A host is the server that suites run on.
 type host interface {
 	// target is where it is, for isotap.
-	target() catalog.Target
+	target() dsn.Target
 	// clients is the TLS that isotap is to offer, and listen where it is to listen.
 	clients() tap.ClientTLS
 	listen(dir string) string
@@ -92,7 +92,7 @@ func driverNames() []string {
 func chooseDriver(name, server string) (*driver, error) {
 	if name == "" {
 		name = "mysql"
-		if t, err := catalog.ParseTarget(server); err == nil && t.Family == catalog.PostgreSQL {
+		if t, err := dsn.Parse(server); err == nil && t.Family == dsn.PostgreSQL {
 			name = "pgx"
 		}
 	}

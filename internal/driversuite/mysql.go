@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
 // A mysqlHost is a server of the MySQL family.
 type mysqlHost struct {
-	at       catalog.Target
+	at       dsn.Target
 	tls      tap.ClientTLS
 	database string
 	stop     func() error
@@ -31,7 +32,7 @@ func openMySQL(ctx context.Context, url, database string, over road) (host, erro
 		url, h.stop = s.URL(), s.Stop
 	}
 	var err error
-	if h.at, err = catalog.ParseTarget(url); err != nil {
+	if h.at, err = dsn.Parse(url); err != nil {
 		return nil, errors.Join(fmt.Errorf("-server: %w", err), h.stop())
 	}
 	if err := h.offerTLS(ctx); err != nil {
@@ -40,7 +41,7 @@ func openMySQL(ctx context.Context, url, database string, over road) (host, erro
 	return h, nil
 }
 
-func (h *mysqlHost) target() catalog.Target { return h.at }
+func (h *mysqlHost) target() dsn.Target     { return h.at }
 func (h *mysqlHost) clients() tap.ClientTLS { return h.tls }
 func (h *mysqlHost) listen(string) string   { return "127.0.0.1:0" }
 func (h *mysqlHost) close() error           { return h.stop() }
@@ -49,7 +50,7 @@ func (h *mysqlHost) close() error           { return h.stop() }
 // tests use TLS, and ask the server for its cipher.
 func (h *mysqlHost) offerTLS(ctx context.Context) error {
 	encrypted := h.at
-	encrypted.TLS.Mode = max(encrypted.TLS.Mode, catalog.TLSPrefer)
+	encrypted.TLS.Mode = max(encrypted.TLS.Mode, dsn.TLSPrefer)
 	conn, err := catalog.Connect(ctx, encrypted)
 	if err != nil {
 		return err

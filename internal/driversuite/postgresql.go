@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
@@ -19,7 +19,7 @@ import (
 
 // A postgresqlHost is a PostgreSQL, reached over TCP without TLS, or a throw-away one, reached over any road.
 type postgresqlHost struct {
-	at        catalog.Target
+	at        dsn.Target
 	database  string
 	over      road
 	args      []string          // of a throw-away server
@@ -52,9 +52,9 @@ func (h *postgresqlHost) open(ctx context.Context, url string) (err error) {
 	case h.over != tcp:
 		err = errors.New("-over needs a throw-away server: leave -server out")
 	default:
-		h.at, err = catalog.ParseTarget(url)
+		h.at, err = dsn.Parse(url)
 	}
-	if err == nil && (h.at.Family != catalog.PostgreSQL || url != "" && h.at.Network != "tcp") {
+	if err == nil && (h.at.Family != dsn.PostgreSQL || url != "" && h.at.Network != "tcp") {
 		err = errors.New("-server: the suite needs a PostgreSQL over TCP: write postgres://postgres@127.0.0.1:5432/")
 	}
 	h.at.Database = h.database
@@ -78,12 +78,12 @@ func (h *postgresqlHost) start(ctx context.Context) (err error) {
 	}
 	files := h.stop
 	h.stop = func() error { return errors.Join(s.Stop(), files()) }
-	if h.at, err = catalog.ParseTarget(s.URL()); err != nil {
+	if h.at, err = dsn.Parse(s.URL()); err != nil {
 		return err
 	}
 	switch h.over {
 	case overTLS:
-		h.at.TLS.Mode = catalog.TLSRequire
+		h.at.TLS.Mode = dsn.TLSRequire
 	case socket:
 		h.at.Network, h.at.Address = "unix", s.Socket()
 	}
@@ -106,8 +106,8 @@ var roles = []struct{ name, encryption string }{
 
 const rolePassword = "secret"
 
-func (h *postgresqlHost) target() catalog.Target { return h.at }
-func (h *postgresqlHost) close() error           { return h.stop() }
+func (h *postgresqlHost) target() dsn.Target { return h.at }
+func (h *postgresqlHost) close() error       { return h.stop() }
 
 func (h *postgresqlHost) clients() tap.ClientTLS {
 	if h.authority == nil {

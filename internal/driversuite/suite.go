@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 )
 
@@ -34,7 +34,7 @@ type selection struct {
 
 // A server is where a suite's clients connect to: the server itself, or isotap in front of it.
 type server struct {
-	at  catalog.Target
+	at  dsn.Target
 	env []string // tells Go's suites, and libpq, where that is
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -36,7 +37,7 @@ type Engine struct {
 	installed func() bool
 	install   func(ctx context.Context, w io.Writer) error // what can be installed without a question
 	start     func(ctx context.Context) (Server, error)
-	ready     func(ctx context.Context, target catalog.Target, columns bool) error
+	ready     func(ctx context.Context, target dsn.Target, columns bool) error
 }
 
 var engines = []*Engine{
@@ -83,7 +84,7 @@ func (e *Engine) Start(ctx context.Context, w io.Writer) (Server, error) {
 
 // Ready does with the tables of the target's database what isotap needs; columns has PostgreSQL's rows known by isotap's
 // columns.
-func (e *Engine) Ready(ctx context.Context, target catalog.Target, columns bool) error {
+func (e *Engine) Ready(ctx context.Context, target dsn.Target, columns bool) error {
 	return e.ready(ctx, target, columns)
 }
 
@@ -103,7 +104,7 @@ func startTiDB(ctx context.Context) (Server, error) { return testdb.StartTiDB(ct
 func nothing(context.Context, io.Writer) error { return nil }
 
 // instrument gives the tables isotap's columns.
-func instrument(ctx context.Context, target catalog.Target, _ bool) error {
+func instrument(ctx context.Context, target dsn.Target, _ bool) error {
 	conn, err := catalog.Connect(ctx, target)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func instrument(ctx context.Context, target catalog.Target, _ bool) error {
 }
 
 // instrumentPostgreSQL gives the tables isotap's columns if rows are to be known by them.
-func instrumentPostgreSQL(ctx context.Context, target catalog.Target, columns bool) error {
+func instrumentPostgreSQL(ctx context.Context, target dsn.Target, columns bool) error {
 	if !columns {
 		return nil
 	}
@@ -128,8 +129,8 @@ func instrumentPostgreSQL(ctx context.Context, target catalog.Target, columns bo
 }
 
 // Identify asks a server who it is.
-func Identify(ctx context.Context, target catalog.Target) (history.Server, error) {
-	if target.Family == catalog.PostgreSQL {
+func Identify(ctx context.Context, target dsn.Target) (history.Server, error) {
+	if target.Family == dsn.PostgreSQL {
 		c, err := catalogpostgres.NewConn(target, "")
 		if err != nil {
 			return history.Server{}, err

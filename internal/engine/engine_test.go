@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -29,7 +29,7 @@ func TestEnginesStartAndSayWhoTheyAre(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			target, err := catalog.ParseTarget(s.URL())
+			target, err := dsn.Parse(s.URL())
 			if err != nil {
 				t.Fatal(err)
 			}

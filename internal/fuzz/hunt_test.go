@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/runner"
@@ -27,7 +27,7 @@ var (
 
 func openStage(t *testing.T, url string) *runner.Stage {
 	t.Helper()
-	target, err := catalog.ParseTarget(url)
+	target, err := dsn.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/assume"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
@@ -28,7 +28,7 @@ type Options struct {
 	Recordings []string // directories, in place of files
 	// Schema is a file of definitions, added to those of Upstream where that is set, or else of the recordings.
 	Schema   string
-	Upstream *catalog.Target
+	Upstream *dsn.Target
 	// Dialect is postgresql or mysql; empty: that of the upstream or the recording, or the one that reads all files.
 	Dialect  string
 	MinCalls int // see mining.Options

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/workload"
 )
@@ -41,7 +41,7 @@ type Options struct {
 
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
 // drops it, and analyses what was recorded.
-func Run(ctx context.Context, target catalog.Target, o Options, work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
+func Run(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
 	if o.Recording == "" {
 		dir, err := os.MkdirTemp("", "isotap-scratch-")
 		if err != nil {
@@ -61,8 +61,8 @@ func Run(ctx context.Context, target catalog.Target, o Options, work func(ctx co
 const drain = 10 * time.Second
 
 // record makes the database, has the work done on it through a tap, and drops it.
-func record(ctx context.Context, target catalog.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
-	if target.Family == catalog.PostgreSQL {
+func record(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
+	if target.Family == dsn.PostgreSQL {
 		target.Database = cmp.Or(target.Database, "postgres")
 	}
 	admin, err := open(target)
@@ -95,8 +95,8 @@ func record(ctx context.Context, target catalog.Target, o Options, work func(ctx
 }
 
 // open gives a pool of connections to the server itself.
-func open(target catalog.Target) (*sql.DB, error) {
-	if target.Family == catalog.PostgreSQL {
+func open(target dsn.Target) (*sql.DB, error) {
+	if target.Family == dsn.PostgreSQL {
 		return workload.PostgreSQL.Open(target.URL(), false)
 	}
 	c := mysql.NewConfig()
@@ -106,7 +106,7 @@ func open(target catalog.Target) (*sql.DB, error) {
 		return nil, err
 	}
 	c.Logger = &mysql.NopLogger{} // what it would log comes as an error, too
-	c.AllowFallbackToPlaintext = target.TLS.Mode == catalog.TLSPrefer
+	c.AllowFallbackToPlaintext = target.TLS.Mode == dsn.TLSPrefer
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address: %w", err)
@@ -157,8 +157,8 @@ func nameTaken(err error) bool {
 }
 
 // drop removes the database if it is there.
-func drop(ctx context.Context, admin *sql.DB, f catalog.Family, name string) error {
-	if f == catalog.PostgreSQL { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
+func drop(ctx context.Context, admin *sql.DB, f dsn.Family, name string) error {
+	if f == dsn.PostgreSQL { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
 		if _, err := admin.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
 			return err
 		}

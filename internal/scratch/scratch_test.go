@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/workload"
 )
@@ -17,13 +17,13 @@ import (
 func TestMain(m *testing.M) { testdb.Main(m) }
 
 // onEach runs a test on each family's server.
-func onEach(t *testing.T, test func(t *testing.T, target catalog.Target)) {
+func onEach(t *testing.T, test func(t *testing.T, target dsn.Target)) {
 	for name, url := range map[string]func() string{
 		"mysql":      func() string { return testdb.MariaDB(t).URL() },
 		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := catalog.ParseTarget(url())
+			target, err := dsn.Parse(url())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +34,7 @@ func onEach(t *testing.T, test func(t *testing.T, target catalog.Target)) {
 
 // Two runs that ask for the same name at the same time used to drop each other's tables.
 func TestRunsAtOnceHaveDatabasesOfTheirOwn(t *testing.T) {
-	onEach(t, func(t *testing.T, target catalog.Target) {
+	onEach(t, func(t *testing.T, target dsn.Target) {
 		const runs, rows = 3, 20
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -90,7 +90,7 @@ func insertAndCount(ctx context.Context, dsn string, rows int) error {
 }
 
 func TestADatabaseOfAnothersIsLeftAlone(t *testing.T) {
-	onEach(t, func(t *testing.T, target catalog.Target) {
+	onEach(t, func(t *testing.T, target dsn.Target) {
 		admin := direct(t, target)
 		if _, err := admin.ExecContext(t.Context(), "CREATE DATABASE isotap_taken"); err != nil {
 			t.Fatal(err)
@@ -112,9 +112,9 @@ func TestADatabaseOfAnothersIsLeftAlone(t *testing.T) {
 }
 
 // direct returns a pool of connections to the server itself, which the test closes.
-func direct(t *testing.T, target catalog.Target) *sql.DB {
+func direct(t *testing.T, target dsn.Target) *sql.DB {
 	t.Helper()
-	if target.Family == catalog.PostgreSQL {
+	if target.Family == dsn.PostgreSQL {
 		target.Database = "postgres"
 	}
 	db, err := open(target)
@@ -126,10 +126,10 @@ func direct(t *testing.T, target catalog.Target) *sql.DB {
 }
 
 // databases returns the names of the server's databases that begin with a text, sorted.
-func databases(t *testing.T, target catalog.Target, prefix string) (names []string) {
+func databases(t *testing.T, target dsn.Target, prefix string) (names []string) {
 	t.Helper()
 	query := "SELECT schema_name FROM information_schema.schemata"
-	if target.Family == catalog.PostgreSQL {
+	if target.Family == dsn.PostgreSQL {
 		query = "SELECT datname FROM pg_database"
 	}
 	rows, err := direct(t, target).QueryContext(t.Context(), query)

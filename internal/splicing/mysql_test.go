@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -64,7 +65,7 @@ func TestMariaDBTexts(t *testing.T) {
 	if len(f.names[0]) != len(f.names[1]) {
 		t.Fatalf("names of other lengths: %q", f.names)
 	}
-	target, err := catalog.ParseTarget("mysql://root@" + f.relay.listener.Addr().String() + "/" + f.names[1])
+	target, err := dsn.Parse("mysql://root@" + f.relay.listener.Addr().String() + "/" + f.names[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func packetsOf(reply []byte) (payloads []string) {
 }
 
 // startTap starts isotap before a server and returns its address.
-func startTap(t *testing.T, target catalog.Target) string {
+func startTap(t *testing.T, target dsn.Target) string {
 	t.Helper()
 	isotap, err := tap.Start(context.Background(), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
 		Args: true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -49,7 +49,7 @@ func TestPostgreSQLTexts(t *testing.T) {
 	first.Close() // a template must have no connections
 	// A copy has the oids of its template, which row descriptions show.
 	execAll(t, testdb.OpenPostgreSQL(t, ""), "CREATE DATABASE "+f.names[1]+" TEMPLATE "+f.names[0])
-	target, err := catalog.ParseTarget("postgres://postgres@" + f.relay.listener.Addr().String() + "/" + f.names[1])
+	target, err := dsn.Parse("postgres://postgres@" + f.relay.listener.Addr().String() + "/" + f.names[1])
 	if err != nil {
 		t.Fatal(err)
 	}

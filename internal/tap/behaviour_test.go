@@ -12,8 +12,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -290,7 +290,7 @@ func TestUnreachableServerIsToldToTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	nowhere := catalog.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}
+	nowhere := dsn.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}
 	tap, err := Start(t.Context(), Options{Upstream: nowhere, Listen: "127.0.0.1:0", Off: true})
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario/replay"
 )
@@ -27,7 +27,7 @@ import (
 func caseServers(t *testing.T) (direct, through replay.Server, b *bench) {
 	t.Helper()
 	server := testdb.Current(t)
-	target, err := catalog.ParseTarget(server.URL())
+	target, err := dsn.Parse(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

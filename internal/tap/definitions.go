@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/defined"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
@@ -67,7 +67,7 @@ func (t *Tap) define(o *Options, cfg *proxy.Config) {
 		return definitions.Tables(ctx, target, definitions.AsUsed)
 	}
 	k := defined.NewKeeper(source, t.writer, func() int64 { return int64(time.Since(cfg.Started)) }, o.Logger)
-	d := &defining{Recorder: t.recorder, keeper: k, schemas: o.Upstream.Family == catalog.MySQL, databases: newDatabases()}
+	d := &defining{Recorder: t.recorder, keeper: k, schemas: o.Upstream.Family == dsn.MySQL, databases: newDatabases()}
 	t.recorder, cfg.Reload = d, d.reload(cfg.Reload)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

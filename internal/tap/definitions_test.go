@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/workload"
@@ -23,7 +23,7 @@ func TestTheRecordingHoldsTheTables(t *testing.T) {
 		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },
 	} {
 		t.Run(family, func(t *testing.T) {
-			target, err := catalog.ParseTarget(server())
+			target, err := dsn.Parse(server())
 			require.NoError(t, err)
 			recording := filepath.Join(t.TempDir(), "rec")
 			tap, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Definitions: true, Drain: time.Second, Logger: zaptest.NewLogger(t)})

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -64,7 +64,7 @@ func TestPreferredTLSIsNeverGivenUpInSilence(t *testing.T) {
 	for name, login := range plainServers(t) {
 		for _, off := range []bool{false, true} {
 			core, logs := observer.New(zap.WarnLevel)
-			tap := login(Options{Off: off, Logger: zap.New(core), Upstream: catalog.Target{TLS: catalog.TLS{Mode: catalog.TLSPrefer}}})
+			tap := login(Options{Off: off, Logger: zap.New(core), Upstream: dsn.Target{TLS: dsn.TLS{Mode: dsn.TLSPrefer}}})
 			checkLogged(t, name, logs, "TLS with the server is preferred, not required", 1)
 			checkLogged(t, name, logs, "the connection to the server is not encrypted, although TLS is preferred", 1)
 			if n := metric(tap, "isotap_tls_downgrades_total"); n != "1" {

@@ -16,6 +16,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -38,12 +39,12 @@ func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	elephant, err := catalog.ParseTarget(pg.URL())
+	elephant, err := dsn.Parse(pg.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		target  catalog.Target
+		target  dsn.Target
 		signal  func(syscall.Signal)
 		clients func(t *testing.T, tap *Tap)
 	}{

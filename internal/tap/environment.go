@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy/wire"
 )
 
@@ -38,27 +38,27 @@ func (t *Tap) Place() (Place, error) {
 		url = t.upstream.URL()
 	}
 	var err error
-	if p["url"], err = catalog.RedirectTLS(url, network, address, t.sslMode(network)); err != nil {
+	if p["url"], err = dsn.RedirectTLS(url, network, address, t.sslMode(network)); err != nil {
 		return nil, err
 	}
 	p["dsn"] = p["url"]
-	if t.upstream.Family == catalog.MySQL {
+	if t.upstream.Family == dsn.MySQL {
 		p["dsn"] = t.config(t.upstream.Database).FormatDSN()
 	} else if network == "unix" {
-		p["host"], p["port"], err = catalog.LibpqPlace(network, address)
+		p["host"], p["port"], err = dsn.LibpqPlace(network, address)
 	}
 	return p, err
 }
 
 // sslMode is how the tap's clients are to use TLS, in libpq's words.
-func (t *Tap) sslMode(network string) catalog.TLSMode {
+func (t *Tap) sslMode(network string) dsn.TLSMode {
 	switch {
 	case network == "unix", t.tls == wire.NoTLS:
-		return catalog.TLSDisable
+		return dsn.TLSDisable
 	case t.tls == wire.MustTLS:
-		return catalog.TLSRequire
+		return dsn.TLSRequire
 	}
-	return catalog.TLSPrefer
+	return dsn.TLSPrefer
 }
 
 // Environment gives a client program's environment, env, with the variables that programs look at telling where
@@ -66,7 +66,7 @@ func (t *Tap) sslMode(network string) catalog.TLSMode {
 // and MYSQL_UNIX_PORT, for PostgreSQL what [Place.libpq] says.
 func (p Place) Environment(env []string) []string {
 	env = append(slices.Clone(env), "DATABASE_URL="+p["url"])
-	if p["family"] == catalog.PostgreSQL.String() {
+	if p["family"] == dsn.PostgreSQL.String() {
 		return p.libpq(env)
 	}
 	env = append(env, "MYSQL_DSN="+p["dsn"], "MYSQL_HOST="+p["host"])
@@ -159,12 +159,12 @@ func (p Place) Expand(text string) (string, error) {
 
 // DSN is the tap as Go's drivers have it (go-sql-driver's, pgx), for the given database.
 func (t *Tap) DSN(database string) string {
-	if t.upstream.Family == catalog.MySQL {
+	if t.upstream.Family == dsn.MySQL {
 		return t.config(database).FormatDSN()
 	}
 	target := t.upstream
 	target.Database, target.Network, target.Address = database, t.Addr().Network(), t.Addr().String()
-	target.TLS = catalog.TLS{Mode: t.sslMode(target.Network)}
+	target.TLS = dsn.TLS{Mode: t.sslMode(target.Network)}
 	return target.URL()
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -43,7 +43,7 @@ func TestThousandsOfConnectionsLeaveNothingBehind(t *testing.T) {
 	if testing.Short() {
 		total = 1_000
 	}
-	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL())
+	target, err := dsn.Parse(testdb.MariaDB(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
@@ -120,7 +120,7 @@ const (
 // A fullFamily is a server to test on.
 type fullFamily struct {
 	name   string
-	start  func(t *testing.T) (catalog.Target, opener, *sql.DB)
+	start  func(t *testing.T) (dsn.Target, opener, *sql.DB)
 	params []string // of the driver: a text and a prepared protocol
 	insert string
 	bump   string
@@ -144,18 +144,18 @@ func postgresCode(code string) func(error) bool {
 }
 
 var fullFamilies = []fullFamily{
-	{"MySQL family", func(t *testing.T) (catalog.Target, opener, *sql.DB) {
+	{"MySQL family", func(t *testing.T) (dsn.Target, opener, *sql.DB) {
 		database := testdb.NewDatabase(t)
 		db := testdb.Open(t, database)
 		fullTables(t, db)
 		return instrument(t, database), openMySQL(database), db
 	}, []string{asText, prepared}, "INSERT INTO entry (id) VALUES (?)", "UPDATE slot SET n = n + 1 WHERE id = ?", "SELECT n FROM slot WHERE id = ? FOR UPDATE",
 		mysqlCode(1021, "HY000"), mysqlCode(1180, "08007")},
-	{"PostgreSQL", func(t *testing.T) (catalog.Target, opener, *sql.DB) {
+	{"PostgreSQL", func(t *testing.T) (dsn.Target, opener, *sql.DB) {
 		database := testdb.NewPostgreSQLDatabase(t)
 		db := testdb.OpenPostgreSQL(t, database)
 		fullTables(t, db)
-		target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL() + database)
+		target, err := dsn.Parse(testdb.PostgreSQL(t).URL() + database)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func fullTables(t *testing.T, db *sql.DB) {
 }
 
 // fullTap starts a tap whose recording is on a small disk.
-func fullTap(t *testing.T, disk *smallDisk, target catalog.Target, durability recorder.Durability, whenFull recorder.WhenFull) *Tap {
+func fullTap(t *testing.T, disk *smallDisk, target dsn.Target, durability recorder.Durability, whenFull recorder.WhenFull) *Tap {
 	t.Helper()
 	tap, err := Start(context.Background(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(disk.dir, "rec"), Args: true,
 		Durability: durability, WhenFull: whenFull, MinFree: fullMinFree, Drain: time.Second, Logger: zap.NewNop()})

@@ -18,7 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -103,7 +103,7 @@ func init() {
 func serveSystemd(upstream string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	target, err := catalog.ParseTarget(upstream)
+	target, err := dsn.Parse(upstream)
 	if err == nil {
 		var tap *Tap
 		tap, err = Start(ctx, Options{Upstream: target, Listen: "systemd:clients", Recording: os.Getenv(systemdService + "_RECORDING"), Drain: time.Minute})

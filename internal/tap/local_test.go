@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 )
 
@@ -55,7 +55,7 @@ func TestALocalServerIsRefusedHoweverSpelled(t *testing.T) {
 	loopback := []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "[::ffff:127.0.0.1]:0", "unix:" + filepath.Join(t.TempDir(), "s")}
 	start := func(upstream, listen string, allow bool) error {
 		t.Helper()
-		target, err := catalog.ParseTarget(upstream)
+		target, err := dsn.Parse(upstream)
 		if err != nil {
 			t.Fatal(err)
 		}

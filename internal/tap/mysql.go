@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/wire"
@@ -29,7 +30,7 @@ const (
 // A mysqlBackend is a server of the MySQL family. What is open is the planner and what it rests on: the
 // catalog, read over isotap's own connection.
 type mysqlBackend struct {
-	target  catalog.Target
+	target  dsn.Target
 	conn    *catalog.Conn
 	facts   catalog.Server
 	catalog *catalog.Cache

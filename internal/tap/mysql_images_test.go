@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -105,7 +106,7 @@ func (b *bench) ask(query string) (values []string) {
 
 func (b *bench) holdMatching(conditions, images, rows []string) {
 	b.t.Helper()
-	target, err := catalog.ParseTarget(testdb.Current(b.t).URL() + b.database)
+	target, err := dsn.Parse(testdb.Current(b.t).URL() + b.database)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -21,13 +21,13 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
 // ownServer starts a server that a test may kill, with the tables of setup in a database d: a MariaDB as the
 // distribution has it, so that other engines' rounds have nothing new to test with it.
-func ownServer(t *testing.T, args []string, setup ...string) (*testdb.Server, catalog.Target) {
+func ownServer(t *testing.T, args []string, setup ...string) (*testdb.Server, dsn.Target) {
 	t.Helper()
 	testdb.Only(t, "its own server is a MariaDB, where it ran", "mariadb")
 	server, err := testdb.Start(t.Context(), testdb.Options{Args: args})
@@ -45,7 +45,7 @@ func ownServer(t *testing.T, args []string, setup ...string) (*testdb.Server, ca
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
-	target, err := catalog.ParseTarget(server.URL() + "d")
+	target, err := dsn.Parse(server.URL() + "d")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestATapMayBeStoppedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	tap := startTap(t, Options{Off: true, Upstream: catalog.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}})
+	tap := startTap(t, Options{Off: true, Upstream: dsn.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}})
 	for range 2 {
 		if err := tap.Stop(); err != nil {
 			t.Error(err)
@@ -121,7 +121,7 @@ func TestLoginsMayNotTakeForEver(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL())
+	target, err := dsn.Parse(testdb.MariaDB(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,14 +161,14 @@ func startMuteTap(t *testing.T, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startTap(t, Options{Upstream: catalog.Target{Network: "tcp", Address: address}, Off: true, ClientTLS: offered,
+	return startTap(t, Options{Upstream: dsn.Target{Network: "tcp", Address: address}, Off: true, ClientTLS: offered,
 		LoginTimeout: 200 * time.Millisecond}).Addr().String()
 }
 
 func TestTapListensOnSeveralAddresses(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "isotap.sock")
-	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL())
+	target, err := dsn.Parse(testdb.MariaDB(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

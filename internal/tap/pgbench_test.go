@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/pgbench"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -109,7 +109,7 @@ func runPgbench(t *testing.T, program string, o pgbench.Options) pgbench.Result 
 // runPgbenchThroughIsotap runs a script through an isotap of its own, and analyses what it recorded.
 func runPgbenchThroughIsotap(t *testing.T, program string, o pgbench.Options) (pgbench.Result, *analyzer.Result) {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(o.Database))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(o.Database))
 	if err != nil {
 		t.Fatal(err)
 	}

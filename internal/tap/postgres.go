@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer/predicate"
-	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/wire"
@@ -23,7 +23,7 @@ import (
 // A postgresBackend is a PostgreSQL server. What is open is a planner for each database that clients log in
 // to, over what isotap reads of that database's catalog.
 type postgresBackend struct {
-	target    catalog.Target
+	target    dsn.Target
 	conn      *catalogpostgres.Conn // to the login's own database
 	facts     catalogpostgres.Server
 	databases *catalogpostgres.Databases // nil: not open

@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -52,7 +52,7 @@ func startPostgresBench(t *testing.T, mode tapMode, setup ...string) *postgresBe
 // start starts the tap with changed options.
 func (b *postgresBench) start(change func(*Options)) {
 	b.t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(b.t).DSN(b.database))
+	target, err := dsn.Parse(testdb.PostgreSQL(b.t).DSN(b.database))
 	if err != nil {
 		b.t.Fatal(err)
 	}

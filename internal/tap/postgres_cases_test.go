@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/cases"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario/replay"
 )
@@ -31,7 +31,7 @@ func openPostgresCorpus(t *testing.T, columns bool) *postgresCorpus {
 	t.Helper()
 	database := testdb.NewPostgreSQLDatabase(t)
 	server := testdb.PostgreSQL(t)
-	target, err := catalog.ParseTarget(server.URL() + database)
+	target, err := dsn.Parse(server.URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}

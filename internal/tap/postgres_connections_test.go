@@ -11,14 +11,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
 // postgresOptions are those of a tap before the test server of PostgreSQL that offers clients TLS.
 func postgresOptions(t *testing.T) Options {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(testdb.NewPostgreSQLDatabase(t)))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(testdb.NewPostgreSQLDatabase(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -84,7 +85,7 @@ func newPostgreSQLMirror(t *testing.T, mode tapMode) *postgresMirror {
 // instrumentPostgreSQL gives the tables of a database isotap's columns.
 func instrumentPostgreSQL(t *testing.T, database string) {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL() + database)
+	target, err := dsn.Parse(testdb.PostgreSQL(t).URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func instrumentPostgreSQL(t *testing.T, database string) {
 // startPostgreSQLTap starts a tap in front of the tests' PostgreSQL. Stopping it is up to the caller.
 func startPostgreSQLTap(t *testing.T, change func(*Options)) *Tap {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL())
+	target, err := dsn.Parse(testdb.PostgreSQL(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
@@ -21,7 +21,7 @@ import (
 // openPostgreSQL opens a backend over the tests' PostgreSQL.
 func openPostgreSQL(t *testing.T) *postgresBackend {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL())
+	target, err := dsn.Parse(testdb.PostgreSQL(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestABackendSaysWhatThePostgreSQLServerIs(t *testing.T) {
 }
 
 func TestATapServesPostgreSQL(t *testing.T) {
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL() + testdb.NewPostgreSQLDatabase(t))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).URL() + testdb.NewPostgreSQLDatabase(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestADatabaseMayBeMadeThroughTheTap(t *testing.T) {
 	database := testdb.NewPostgreSQLDatabase(t)
 	direct := testdb.OpenPostgreSQL(t, "")
 	runPostgreSQL(t, direct, "DROP DATABASE "+database)
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(database))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(database))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -68,7 +68,7 @@ func TestPostgreSQLServerIsLookedAtAsConfigured(t *testing.T) {
 		{"127.0.0.1", "isotap", "sslmode=verify-full" + shows, ""},
 	} {
 		t.Run(tt.user+" at "+tt.host+" "+tt.parameters, func(t *testing.T) {
-			upstream, err := catalog.ParseTarget("postgres://" + tt.user + "@" + net.JoinHostPort(tt.host, port) + "/postgres?" + tt.parameters)
+			upstream, err := dsn.Parse("postgres://" + tt.user + "@" + net.JoinHostPort(tt.host, port) + "/postgres?" + tt.parameters)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestPostgreSQLClientsAreOfferedTLSAsConfigured(t *testing.T) {
 	never := func(asked, unasked string) map[string]string {
 		return map[string]string{verified: asked, verified + shown: asked, verified + foreign: asked, verified + direct: unasked, verified + direct + shown: unasked}
 	}
-	upstream, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL() + "postgres")
+	upstream, err := dsn.Parse(testdb.PostgreSQL(t).URL() + "postgres")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -125,7 +126,7 @@ func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
 	database := testdb.NewPostgreSQLDatabase(t)
 	db := testdb.OpenPostgreSQL(t, database)
 	role := "least_" + database
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).DSN(database))
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(database))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/admin"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/follow"
 	"github.com/isotap/isotap/internal/live"
 	"github.com/isotap/isotap/proxy"
@@ -32,7 +32,7 @@ import (
 // Options of a tap.
 type Options struct {
 	// Upstream is the server, and the login for isotap's own connection to it.
-	Upstream catalog.Target
+	Upstream dsn.Target
 	// URL is what Upstream was read from, for the address that clients get; empty: one is made.
 	URL string
 	// Listen are the addresses for clients, separated by commas: "host:port", port 0 for a free one, or
@@ -104,7 +104,7 @@ type Tap struct {
 	backend   backend // open; nil in mode off
 	proxy     *proxy.Proxy
 	watching  sync.WaitGroup
-	upstream  catalog.Target
+	upstream  dsn.Target
 	url       string
 	version   string
 	started   time.Time

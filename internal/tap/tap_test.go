@@ -18,6 +18,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
@@ -63,9 +64,9 @@ func newBenchIn(t *testing.T, database string, change func(*Options), setup ...s
 }
 
 // instrument gives the tables of a database on the test server isotap's columns.
-func instrument(t *testing.T, database string) catalog.Target {
+func instrument(t *testing.T, database string) dsn.Target {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.Current(t).URL() + database)
+	target, err := dsn.Parse(testdb.Current(t).URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario/replay"
 )
@@ -34,7 +35,7 @@ func newTiDBBench(t *testing.T, change func(*Options), setup ...string) *bench {
 	database := server.NewDatabase(t)
 	b := &bench{t: t, database: database, recording: filepath.Join(t.TempDir(), "rec"), direct: server.Open(t, database)}
 	b.exec(b.direct, setup...)
-	target, err := catalog.ParseTarget(server.URL() + database)
+	target, err := dsn.Parse(server.URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}

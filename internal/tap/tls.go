@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/wire"
@@ -68,7 +68,7 @@ func (c ClientTLS) config() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
 	if c.CA != "" {
 		cfg.ClientAuth = tls.RequireAndVerifyClientCert
-		if cfg.ClientCAs, err = catalog.CertPool(c.CA); err != nil {
+		if cfg.ClientCAs, err = dsn.CertPool(c.CA); err != nil {
 			return nil, err
 		}
 	}
@@ -113,10 +113,10 @@ func (o *Options) warnOfPlainLegs() {
 		return
 	}
 	switch mode := o.Upstream.TLS.Mode; {
-	case mode == catalog.TLSPrefer:
+	case mode == dsn.TLSPrefer:
 		o.Logger.Warn("TLS with the server is preferred, not required: the server, or somebody on the way to it, can have connections go without " +
 			"(--upstream-tls require, verify-full)")
-	case o.ClientTLS.Use == wire.MustTLS && mode < catalog.TLSPrefer:
+	case o.ClientTLS.Use == wire.MustTLS && mode < dsn.TLSPrefer:
 		o.Logger.Warn("clients must use TLS, and isotap's connections to the server are not encrypted: what they send can be read there (--upstream-tls)")
 	}
 }
@@ -132,15 +132,15 @@ func (o *Options) legs() (proxy.TLS, error) {
 		return t, err
 	}
 	switch o.Upstream.TLS.Mode {
-	case catalog.TLSDisable:
-	case catalog.TLSAllow:
+	case dsn.TLSDisable:
+	case dsn.TLSAllow:
 		t.ServerUse = wire.LastTLS
-	case catalog.TLSPrefer:
+	case dsn.TLSPrefer:
 		t.ServerUse = wire.MayTLS
 	default:
 		t.ServerUse = wire.MustTLS
 	}
-	if o.Upstream.Family == catalog.PostgreSQL {
+	if o.Upstream.Family == dsn.PostgreSQL {
 		for _, cfg := range []*tls.Config{t.Client, t.Server} {
 			if cfg != nil {
 				cfg.NextProtos = []string{postgresproxy.ALPN}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
 )
@@ -35,7 +36,7 @@ func mysqlURL(t *testing.T) string {
 // A serverLeg is a way from isotap to a server, a clientLeg one from a client to isotap.
 type serverLeg struct {
 	name string
-	mode catalog.TLSMode
+	mode dsn.TLSMode
 	unix bool
 }
 
@@ -46,12 +47,12 @@ type clientLeg struct {
 }
 
 var (
-	serverLegs = []serverLeg{{"plain", catalog.TLSDisable, false}, {"TLS", catalog.TLSRequire, false}, {"a socket", catalog.TLSDisable, true}}
+	serverLegs = []serverLeg{{"plain", dsn.TLSDisable, false}, {"TLS", dsn.TLSRequire, false}, {"a socket", dsn.TLSDisable, true}}
 	clientLegs = []clientLeg{{"plain", false, false}, {"TLS", true, false}, {"a socket", false, true}}
 )
 
 // startLegs starts taps for both kinds of client, over one way to the server.
-func startLegs(t *testing.T, upstream catalog.Target, off bool) (tcp, unix *Tap) {
+func startLegs(t *testing.T, upstream dsn.Target, off bool) (tcp, unix *Tap) {
 	t.Helper()
 	dir := t.TempDir()
 	start := func(listen, recording string, use wire.TLSUse) *Tap {
@@ -69,7 +70,7 @@ func startLegs(t *testing.T, upstream catalog.Target, off bool) (tcp, unix *Tap)
 // TestPasswordsCrossFromLegToLeg logs in by each plug-in that shows a password over safe legs only, over
 // each combination of legs.
 func TestPasswordsCrossFromLegToLeg(t *testing.T) {
-	target, err := catalog.ParseTarget(mysqlURL(t))
+	target, err := dsn.Parse(mysqlURL(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func loginAs(t *testing.T, c *mysql.Config) error {
 	return nil
 }
 
-func openTarget(t *testing.T, target catalog.Target) *sql.DB {
+func openTarget(t *testing.T, target dsn.Target) *sql.DB {
 	t.Helper()
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr = target.User, target.Password, target.Network, target.Address
@@ -212,22 +213,22 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 	_, port, _ := net.SplitHostPort(server.Addr())
 	for _, tt := range []struct {
 		name, host, user string
-		tls              catalog.TLS
+		tls              dsn.TLS
 		says             string // empty: it works
 	}{
-		{"disable", "127.0.0.1", "root", catalog.TLS{}, ""},
-		{"disable, where the account wants TLS", "127.0.0.1", "secured", catalog.TLS{}, "1045"},
-		{"prefer", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSPrefer}, ""},
-		{"require", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSRequire}, ""},
-		{"verify-ca", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.File("ca")}, ""},
-		{"verify-ca by another authority", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: stranger.File("ca")}, "--upstream-ca"},
-		{"verify-full", "127.0.0.1", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.File("ca")}, ""},
-		{"verify-full of another name", "localhost", "secured", catalog.TLS{Mode: catalog.TLSVerifyFull, CA: a.File("ca")}, "localhost"},
-		{"no certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSRequire}, "1045"},
-		{"isotap's certificate", "127.0.0.1", "shown", catalog.TLS{Mode: catalog.TLSVerifyCA, CA: a.File("ca"), Cert: a.File("isotap"), Key: a.KeyFile("isotap")}, ""},
+		{"disable", "127.0.0.1", "root", dsn.TLS{}, ""},
+		{"disable, where the account wants TLS", "127.0.0.1", "secured", dsn.TLS{}, "1045"},
+		{"prefer", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSPrefer}, ""},
+		{"require", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSRequire}, ""},
+		{"verify-ca", "localhost", "secured", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: a.File("ca")}, ""},
+		{"verify-ca by another authority", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: stranger.File("ca")}, "--upstream-ca"},
+		{"verify-full", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSVerifyFull, CA: a.File("ca")}, ""},
+		{"verify-full of another name", "localhost", "secured", dsn.TLS{Mode: dsn.TLSVerifyFull, CA: a.File("ca")}, "localhost"},
+		{"no certificate", "127.0.0.1", "shown", dsn.TLS{Mode: dsn.TLSRequire}, "1045"},
+		{"isotap's certificate", "127.0.0.1", "shown", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: a.File("ca"), Cert: a.File("isotap"), Key: a.KeyFile("isotap")}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			upstream := catalog.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
+			upstream := dsn.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
 			tap, err := Start(t.Context(), Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: ClientTLS{Use: wire.MayTLS}})
 			if err != nil {
 				t.Fatal(err)
@@ -253,11 +254,11 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 }
 
 func TestServerWithoutTLSIsRefusedWhereItIsRequired(t *testing.T) {
-	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL())
+	target, err := dsn.Parse(testdb.MariaDB(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for mode, says := range map[catalog.TLSMode]string{catalog.TLSPrefer: "", catalog.TLSRequire: "--upstream-tls"} {
+	for mode, says := range map[dsn.TLSMode]string{dsn.TLSPrefer: "", dsn.TLSRequire: "--upstream-tls"} {
 		target.TLS.Mode = mode
 		tap, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Off: true})
 		if err != nil {

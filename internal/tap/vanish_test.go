@@ -14,7 +14,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
@@ -167,7 +167,7 @@ func endingTap(t *testing.T, way, database string, relay *cutter) string {
 	if way == "directly" {
 		return relay.Addr().String()
 	}
-	target, err := catalog.ParseTarget(testdb.Current(t).URL() + database)
+	target, err := dsn.Parse(testdb.Current(t).URL() + database)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/scratch"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
@@ -37,7 +37,7 @@ type Trial struct {
 
 // Run sets the workload up in a database of its own on the target's server, runs it through isotap, drops the database
 // and analyses the recording.
-func Run(ctx context.Context, target catalog.Target, o Options) (*Trial, error) {
+func Run(ctx context.Context, target dsn.Target, o Options) (*Trial, error) {
 	w, err := known.New(o.Workload, o.Options)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
@@ -14,13 +14,13 @@ import (
 func TestMain(m *testing.M) { testdb.Main(m) }
 
 // onEach runs a test on each family's server.
-func onEach(t *testing.T, test func(t *testing.T, target catalog.Target)) {
+func onEach(t *testing.T, test func(t *testing.T, target dsn.Target)) {
 	for name, url := range map[string]func() string{
 		"mysql":      func() string { return testdb.MariaDB(t).URL() },
 		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := catalog.ParseTarget(url())
+			target, err := dsn.Parse(url())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func onEach(t *testing.T, test func(t *testing.T, target catalog.Target)) {
 }
 
 // try runs a workload, small.
-func try(t *testing.T, target catalog.Target, name string, plant bool, level history.Level) *Trial {
+func try(t *testing.T, target dsn.Target, name string, plant bool, level history.Level) *Trial {
 	t.Helper()
 	did, err := Run(t.Context(), target, Options{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
 		Config: workload.Config{Transactions: 200, Isolation: workload.Isolation{Level: level}, Think: workload.DefaultThink, Seed: 1}})
@@ -46,7 +46,7 @@ func try(t *testing.T, target catalog.Target, name string, plant bool, level his
 
 // What breaks at READ COMMITTED is found there.
 func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
-	onEach(t, func(t *testing.T, target catalog.Target) {
+	onEach(t, func(t *testing.T, target dsn.Target) {
 		for _, tt := range []struct {
 			name      string
 			plant     bool
@@ -78,7 +78,7 @@ func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
 }
 
 func TestSerializableWorkloadsAreRightAndWithoutFindings(t *testing.T) {
-	onEach(t, func(t *testing.T, target catalog.Target) {
+	onEach(t, func(t *testing.T, target dsn.Target) {
 		for _, k := range known.Kinds {
 			t.Run(k.Name, func(t *testing.T) { right(t, try(t, target, k.Name, k.Plants, history.Serializable)) })
 		}
@@ -87,7 +87,7 @@ func TestSerializableWorkloadsAreRightAndWithoutFindings(t *testing.T) {
 
 // Without a mistake planted. That no invariant is broken does not say that there is no anomaly: TPC-C has read skew.
 func TestWorkloadsMadeForReadCommittedAreRightThere(t *testing.T) {
-	onEach(t, func(t *testing.T, target catalog.Target) {
+	onEach(t, func(t *testing.T, target dsn.Target) {
 		for _, k := range known.Kinds {
 			if k.Plants {
 				t.Run(k.Name, func(t *testing.T) {

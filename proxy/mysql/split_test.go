@@ -11,6 +11,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -111,7 +112,7 @@ func replay(t *testing.T, planner Planner, turns []turn, size int) (toClient, to
 // serverPlanner plans for the tables that the test server has now.
 func serverPlanner(t *testing.T) Planner {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.MariaDB(t).URL())
+	target, err := dsn.Parse(testdb.MariaDB(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}

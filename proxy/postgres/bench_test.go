@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -73,7 +73,7 @@ func repeat(b *testing.B, s *Session, client, server []byte) {
 
 func plannerFor(b *testing.B, database string) Planner {
 	b.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(b).URL())
+	target, err := dsn.Parse(testdb.PostgreSQL(b).URL())
 	if err != nil {
 		b.Fatal(err)
 	}

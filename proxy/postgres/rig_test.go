@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/zap/zaptest"
 
-	"github.com/isotap/isotap/catalog"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
@@ -67,7 +67,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 		}
 	}
 	server := testdb.PostgreSQL(t)
-	target, err := catalog.ParseTarget(server.URL())
+	target, err := dsn.Parse(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

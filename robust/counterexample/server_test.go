@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
@@ -20,9 +20,9 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m) }
 
-func postgresql(t *testing.T) catalog.Target {
+func postgresql(t *testing.T) dsn.Target {
 	t.Helper()
-	target, err := catalog.ParseTarget(testdb.PostgreSQL(t).URL())
+	target, err := dsn.Parse(testdb.PostgreSQL(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestNonRobustSetsShowWhatTheirScenariosExpectOnMariaDB(t *testing.T) {
 // play plays the scenarios of a workload that is not robust, and wants at least so many to show their anomaly.
 func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.Tables, atLeast int) {
 	t.Helper()
-	target, err := catalog.ParseTarget(url)
+	target, err := dsn.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}

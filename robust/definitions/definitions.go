@@ -10,14 +10,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/robust/footprint"
 )
 
 // FamilyOf gives the family whose grammar the target's SQL is read by.
-func FamilyOf(target catalog.Target) footprint.Family {
-	if target.Family == catalog.PostgreSQL {
+func FamilyOf(target dsn.Target) footprint.Family {
+	if target.Family == dsn.PostgreSQL {
 		return footprint.PostgreSQL
 	}
 	return footprint.MySQL
@@ -43,10 +43,10 @@ const (
 )
 
 // Tables gives the tables and views of the target's database.
-func Tables(ctx context.Context, target catalog.Target, views Views) ([]Table, error) {
+func Tables(ctx context.Context, target dsn.Target, views Views) ([]Table, error) {
 	var tables []Table
 	var err error
-	if target.Family == catalog.PostgreSQL {
+	if target.Family == dsn.PostgreSQL {
 		tables, err = readPostgres(ctx, target, views)
 	} else {
 		tables, err = readMySQL(ctx, target)
@@ -58,7 +58,7 @@ func Tables(ctx context.Context, target catalog.Target, views Views) ([]Table, e
 }
 
 // Read gives the definitions of the tables of the target's database.
-func Read(ctx context.Context, target catalog.Target) (string, error) {
+func Read(ctx context.Context, target dsn.Target) (string, error) {
 	tables, err := Tables(ctx, target, AsWritten)
 	if err != nil {
 		return "", err

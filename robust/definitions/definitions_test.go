@@ -7,7 +7,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/robust/definitions"
 	"github.com/isotap/isotap/robust/footprint"
@@ -17,14 +17,14 @@ func TestMain(m *testing.M) { testdb.Main(m) }
 
 // A server is one of either family, with a database of its own.
 type server struct {
-	target  catalog.Target
+	target  dsn.Target
 	db      *sql.DB
 	trigger []string // makes one for shop
 }
 
 func servers(t *testing.T, f func(*testing.T, server)) {
 	open := func(t *testing.T, url string, db *sql.DB, trigger ...string) {
-		target, err := catalog.ParseTarget(url)
+		target, err := dsn.Parse(url)
 		require.NoError(t, err)
 		f(t, server{target, db, trigger})
 	}
@@ -88,7 +88,7 @@ func TestWhatIsReadIsWhatFootprintsNeed(t *testing.T) {
 
 func TestReadingWaitsForNobodysLock(t *testing.T) {
 	servers(t, func(t *testing.T, s server) {
-		if s.target.Family != catalog.PostgreSQL {
+		if s.target.Family != dsn.PostgreSQL {
 			return // where definitions that are being changed have no state in between
 		}
 		for _, statement := range append(setup, s.trigger...) {

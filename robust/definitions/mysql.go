@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 )
 
 // Their one argument is the database.
@@ -34,7 +35,7 @@ type mysqlReading struct {
 	counted  [][2]string // tables, and what has columns of theirs count up, once they are keys
 }
 
-func readMySQL(ctx context.Context, target catalog.Target) ([]Table, error) {
+func readMySQL(ctx context.Context, target dsn.Target) ([]Table, error) {
 	if target.Database == "" {
 		return nil, errors.New("the address names no database: write it behind the last /")
 	}

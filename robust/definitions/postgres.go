@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
 
@@ -74,7 +74,7 @@ type postgresReading struct {
 	conn *pgx.Conn
 }
 
-func readPostgres(ctx context.Context, target catalog.Target, views Views) (tables []Table, err error) {
+func readPostgres(ctx context.Context, target dsn.Target, views Views) (tables []Table, err error) {
 	err = guard.Call("pgx", func() error {
 		tables, err = readTables(ctx, target, views)
 		return err
@@ -82,7 +82,7 @@ func readPostgres(ctx context.Context, target catalog.Target, views Views) (tabl
 	return tables, err
 }
 
-func readTables(ctx context.Context, target catalog.Target, views Views) ([]Table, error) {
+func readTables(ctx context.Context, target dsn.Target, views Views) ([]Table, error) {
 	config, err := pgx.ParseConfig(target.URL())
 	if err != nil {
 		return nil, fmt.Errorf("the address: %w", err)

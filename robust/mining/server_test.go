@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/scratch"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
@@ -51,7 +51,7 @@ func TestWhatIsMinedFromTrafficIsWhatItsProgramsAre(t *testing.T) {
 	} {
 		for _, b := range benchmarks {
 			t.Run(name+"/"+b.name, func(t *testing.T) {
-				target, err := catalog.ParseTarget(url())
+				target, err := dsn.Parse(url())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +61,7 @@ func TestWhatIsMinedFromTrafficIsWhatItsProgramsAre(t *testing.T) {
 	}
 }
 
-func (b *benchmark) test(t *testing.T, target catalog.Target) {
+func (b *benchmark) test(t *testing.T, target dsn.Target) {
 	family := definitions.FamilyOf(target)
 	recording, tables := b.record(t, target)
 	if more, err := os.ReadFile("testdata/" + b.name + ".references.sql"); err == nil {
@@ -92,7 +92,7 @@ func (b *benchmark) test(t *testing.T, target catalog.Target) {
 }
 
 // record runs the benchmark, one transaction after the other, and gives the recording and the definitions of the tables.
-func (b *benchmark) record(t *testing.T, target catalog.Target) (recording, tables string) {
+func (b *benchmark) record(t *testing.T, target dsn.Target) (recording, tables string) {
 	w, err := known.New(b.name, known.Options{Scale: 1})
 	if err != nil {
 		t.Fatal(err)

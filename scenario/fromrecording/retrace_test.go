@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/scratch"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
@@ -58,7 +58,7 @@ func TestAFindingOfARecordingIsShownByItsScenario(t *testing.T) {
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, err := catalog.ParseTarget(url(t))
+			target, err := dsn.Parse(url(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/library"
@@ -78,7 +78,7 @@ func TestScenariosComeAsTheyAreExpectedOnTiDB(t *testing.T) {
 // play plays the catalogue at all levels of a server.
 func play(t *testing.T, url string, settings scenario.Settings) {
 	t.Helper()
-	target, err := catalog.ParseTarget(url)
+	target, err := dsn.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}

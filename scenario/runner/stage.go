@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/scenario"
@@ -36,7 +36,7 @@ type Options struct {
 type Stage struct {
 	// Server is what it says of itself.
 	Server  history.Server
-	target  catalog.Target
+	target  dsn.Target
 	direct  replay.Server
 	runner  *replay.Runner
 	options Options
@@ -54,10 +54,10 @@ type Performance struct {
 
 // Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. The
 // caller closes it.
-func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error) {
+func Open(ctx context.Context, target dsn.Target, o Options) (*Stage, error) {
 	s := &Stage{target: target, options: o}
 	s.direct = replay.Server{Family: replay.MySQL, Addr: target.Address, User: target.User, Password: target.Password}
-	if target.Family == catalog.PostgreSQL {
+	if target.Family == dsn.PostgreSQL {
 		s.target.Database = cmp.Or(target.Database, "postgres")
 		s.direct.Family, s.direct.Database = replay.PostgreSQL, s.target.Database
 	}
@@ -65,7 +65,7 @@ func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error)
 	if s.direct.TLS, err = s.target.TLSConfig(); err != nil {
 		return nil, err
 	}
-	s.direct.MayBePlain = s.target.TLS.Mode == catalog.TLSAllow || s.target.TLS.Mode == catalog.TLSPrefer
+	s.direct.MayBePlain = s.target.TLS.Mode == dsn.TLSAllow || s.target.TLS.Mode == dsn.TLSPrefer
 	if s.Server, err = engine.Identify(ctx, s.target); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func Open(ctx context.Context, target catalog.Target, o Options) (*Stage, error)
 }
 
 // Target is the server's address.
-func (s *Stage) Target() catalog.Target { return s.target }
+func (s *Stage) Target() dsn.Target { return s.target }
 
 // Options are those that it was opened with, as far as the server has what they ask for.
 func (s *Stage) Options() Options { return s.options }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
 )
@@ -19,7 +19,7 @@ func open(t *testing.T) map[string]*Stage {
 	t.Helper()
 	stages := make(map[string]*Stage)
 	for _, url := range []string{testdb.MariaDB(t).URL(), testdb.PostgreSQL(t).URL()} {
-		target, err := catalog.ParseTarget(url)
+		target, err := dsn.Parse(url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,8 @@ package runner
 import (
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -18,7 +18,7 @@ func TestServersThatTakeTLSOnlyArePlayedOn(t *testing.T) {
 	}
 	t.Cleanup(func() { server.Stop() })
 	for mode, works := range map[string]bool{"require": true, "prefer": true, "disable": false} {
-		target, err := catalog.ParseTarget(server.URL() + "?sslmode=" + mode)
+		target, err := dsn.Parse(server.URL() + "?sslmode=" + mode)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package catalog
+package dsn
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func postgresAt(address, user, password, database string) Target {
 	return t
 }
 
-func TestParseTargetReadsPostgreSQLAddresses(t *testing.T) {
+func TestParseReadsPostgreSQLAddresses(t *testing.T) {
 	tests := []struct {
 		text string
 		want Target
@@ -46,13 +46,13 @@ func TestParseTargetReadsPostgreSQLAddresses(t *testing.T) {
 		{"JDBC:PostgreSQL:/", postgresAt("127.0.0.1:5432", "", "", "")},
 	}
 	for _, tt := range tests {
-		if got, err := ParseTarget(tt.text); err != nil || got != tt.want {
-			t.Errorf("ParseTarget(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
+		if got, err := Parse(tt.text); err != nil || got != tt.want {
+			t.Errorf("Parse(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
 		}
 	}
 }
 
-func TestParseTargetReadsLibpqsTLS(t *testing.T) {
+func TestParseReadsLibpqsTLS(t *testing.T) {
 	tests := []struct {
 		text string
 		want TLS
@@ -74,13 +74,13 @@ func TestParseTargetReadsLibpqsTLS(t *testing.T) {
 		{"postgres:///?host=/tmp&sslmode=verify-full&sslcert=c.pem", TLS{}},
 	}
 	for _, tt := range tests {
-		if got, err := ParseTarget(tt.text); err != nil || got.TLS != tt.want {
-			t.Errorf("ParseTarget(%q).TLS = %+v, %v; want %+v", tt.text, got.TLS, err, tt.want)
+		if got, err := Parse(tt.text); err != nil || got.TLS != tt.want {
+			t.Errorf("Parse(%q).TLS = %+v, %v; want %+v", tt.text, got.TLS, err, tt.want)
 		}
 	}
 }
 
-func TestParseTargetSaysWhatIsWrongWithAPostgreSQLAddressButNotThePassword(t *testing.T) {
+func TestParseSaysWhatIsWrongWithAPostgreSQLAddressButNotThePassword(t *testing.T) {
 	tests := []struct{ text, says string }{
 		{"postgres://u:s3cret@h1,h2/d", "several hosts"},
 		{"postgres://u:s3cret@h1:1,h2:2/d", "several hosts"},
@@ -106,12 +106,12 @@ func TestParseTargetSaysWhatIsWrongWithAPostgreSQLAddressButNotThePassword(t *te
 		{"postgres://u:s3cret@a b/d", "host"},
 	}
 	for _, tt := range tests {
-		_, err := ParseTarget(tt.text)
+		_, err := Parse(tt.text)
 		if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "postgres://user:password@") {
-			t.Errorf("ParseTarget(%q): error %v does not say %q, with an example", tt.text, err, tt.says)
+			t.Errorf("Parse(%q): error %v does not say %q, with an example", tt.text, err, tt.says)
 		}
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("ParseTarget(%q): error %v shows the password", tt.text, err)
+			t.Errorf("Parse(%q): error %v shows the password", tt.text, err)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestPostgreSQLTargetsReadBackAsTheyWere(t *testing.T) {
 		"postgres://h:5432/?sslmode=require&sslnegotiation=direct",
 		"postgres://:pw@h:5432/",
 	} {
-		target, err := ParseTarget(text)
+		target, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,8 +157,8 @@ func TestRedirectKeepsTheSpellingOfAPostgreSQLAddress(t *testing.T) {
 			t.Errorf("Redirect(%q, %s) = %q, %v; want %q", tt.text, tt.address, got, err, tt.want)
 			continue
 		}
-		was, _ := ParseTarget(tt.text)
-		is, err := ParseTarget(got)
+		was, _ := Parse(tt.text)
+		is, err := Parse(got)
 		if err != nil || is.Family != PostgreSQL || is.Address != tt.address || is.Network != tt.network ||
 			is.User != was.User || is.Password != was.Password || is.Database != was.Database {
 			t.Errorf("Redirect(%q) gives %q, which reads as %+v, %v", tt.text, got, is, err)

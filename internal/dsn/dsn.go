@@ -1,4 +1,4 @@
-package catalog
+package dsn
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ type Target struct {
 
 const defaultPort = "3306"
 
-// ParseTarget reads a server's address as people write it:
+// Parse reads a server's address as people write it:
 //
 //	mysql://user:password@host:3306/database
 //	mariadb://user@host
@@ -57,7 +57,7 @@ const defaultPort = "3306"
 // the connection is encrypted; all but these and socket are drivers' own and are not looked at.
 // No error shows the password: none quotes the address, for what stands at the host's place may be a
 // password whose host was forgotten.
-func ParseTarget(text string) (Target, error) {
+func Parse(text string) (Target, error) {
 	if form, rest := libpqFormOf(text); form != notLibpq {
 		t, err := parseLibpq(form, rest)
 		if err != nil {
@@ -236,7 +236,7 @@ func unescape(s string) (string, bool) {
 	return s, err == nil
 }
 
-// String gives the target as [ParseTarget] reads it, without the password.
+// String gives the target as [Parse] reads it, without the password.
 func (t Target) String() string {
 	if t.Family == PostgreSQL {
 		return t.libpqURL()
@@ -273,9 +273,9 @@ func (t Target) String() string {
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // GoString keeps the password out of %#v too.
-func (t Target) GoString() string { return fmt.Sprintf("catalog.Target(%s)", t) }
+func (t Target) GoString() string { return fmt.Sprintf("dsn.Target(%s)", t) }
 
-// URL gives the target as [ParseTarget] reads it, with the password: only for who is to log in.
+// URL gives the target as [Parse] reads it, with the password: only for who is to log in.
 func (t Target) URL() string {
 	if t.Password == "" {
 		return t.String()

@@ -1,4 +1,4 @@
-package catalog
+package dsn
 
 import (
 	"errors"
@@ -86,7 +86,7 @@ func (t *Target) setLogin(query string) (others string) {
 	return strings.Join(rest, "&")
 }
 
-// Redirect gives the address text, which [ParseTarget] reads, for a server elsewhere: scheme, login,
+// Redirect gives the address text, which [Parse] reads, for a server elsewhere: scheme, login,
 // database and the parameters that are a driver's own stay as they were, the place and what belongs to it
 // (socket, TLS) do not. From a DSN or a JDBC address of the MySQL family it makes a mysql:// URL. The server
 // elsewhere speaks no TLS: see [RedirectTLS].
@@ -97,7 +97,7 @@ func Redirect(text, network, address string) (string, error) {
 // RedirectTLS is [Redirect] to a server that wants its clients to use TLS so. PostgreSQL's drivers must be
 // told, since not all of them try what the server can; the MySQL family's are left to find out.
 func RedirectTLS(text, network, address string, mode TLSMode) (string, error) {
-	t, err := ParseTarget(text)
+	t, err := Parse(text)
 	if err != nil {
 		return "", err
 	}

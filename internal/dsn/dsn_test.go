@@ -1,4 +1,4 @@
-package catalog
+package dsn
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestParseTargetReadsWhatPeopleWrite(t *testing.T) {
+func TestParseReadsWhatPeopleWrite(t *testing.T) {
 	tests := []struct {
 		text string
 		want Target
@@ -35,13 +35,13 @@ func TestParseTargetReadsWhatPeopleWrite(t *testing.T) {
 		{"mysql://u@h/d?ssl=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
 	}
 	for _, tt := range tests {
-		if got, err := ParseTarget(tt.text); err != nil || got != tt.want {
-			t.Errorf("ParseTarget(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
+		if got, err := Parse(tt.text); err != nil || got != tt.want {
+			t.Errorf("Parse(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
 		}
 	}
 }
 
-func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
+func TestParseErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 	tests := []struct{ text, says string }{
 		{"u:s3cret@h/d", "scheme"},
 		{"", "scheme"},
@@ -70,12 +70,12 @@ func TestParseTargetErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 		{"mysql://u:p@[s3cret/d", "host"},
 	}
 	for _, tt := range tests {
-		_, err := ParseTarget(tt.text)
+		_, err := Parse(tt.text)
 		if err == nil || !strings.Contains(err.Error(), tt.says) {
-			t.Errorf("ParseTarget(%q): error %v does not say %q", tt.text, err, tt.says)
+			t.Errorf("Parse(%q): error %v does not say %q", tt.text, err, tt.says)
 		}
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("ParseTarget(%q): error %v shows the password", tt.text, err)
+			t.Errorf("Parse(%q): error %v shows the password", tt.text, err)
 		}
 	}
 }
@@ -93,18 +93,18 @@ func TestTargetNeverShowsItsPassword(t *testing.T) {
 	}
 }
 
-func FuzzParseTarget(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{"mysql://u:p@h:1/d", "mysql://u@unix(/a)/d", "mariadb://@/?socket=/a", "mysql://%41@[::1]/%2f?tls=0",
 		"postgres://u:p@%2Fa:1/d?sslmode=require&sslrootcert=%41", "host=a user='b \\'c' port=7", "jdbc:postgresql:d?ssl=true"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		target, err := ParseTarget(text)
+		target, err := Parse(text)
 		if err != nil {
 			return
 		}
 		target.Password = ""
-		again, err := ParseTarget(target.String())
+		again, err := Parse(target.String())
 		if err != nil || again != target {
 			t.Errorf("%q reads as %v, which reads as %v, %v", text, target, again, err)
 		}

@@ -1,11 +1,11 @@
-package catalog
+package dsn
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestParseTargetReadsOtherSpellings(t *testing.T) {
+func TestParseReadsOtherSpellings(t *testing.T) {
 	at := func(network, address, user, password, database string) Target {
 		return Target{Network: network, Address: address, User: user, Password: password, Database: database}
 	}
@@ -29,16 +29,16 @@ func TestParseTargetReadsOtherSpellings(t *testing.T) {
 		{"jdbc:mysql://app:pw@h/shop", at("tcp", "h:3306", "app", "pw", "shop")},
 	}
 	for _, tt := range tests {
-		if got, err := ParseTarget(tt.text); err != nil || got != tt.want {
-			t.Errorf("ParseTarget(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
+		if got, err := Parse(tt.text); err != nil || got != tt.want {
+			t.Errorf("Parse(%q) = %+v (password %q), %v; want %+v", tt.text, got, got.Password, err, tt.want)
 		}
 	}
 }
 
-func TestParseTargetErrorsShowAnExample(t *testing.T) {
+func TestParseErrorsShowAnExample(t *testing.T) {
 	for _, text := range []string{"", "localhost", "u:p@h/d", "oracle://h/d", "mysql://h:x/d", "u@tcp(h:x)/d"} {
-		if _, err := ParseTarget(text); err == nil || !strings.Contains(err.Error(), "write it like mysql://user:password@") {
-			t.Errorf("ParseTarget(%q): %v shows no example", text, err)
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "write it like mysql://user:password@") {
+			t.Errorf("Parse(%q): %v shows no example", text, err)
 		}
 	}
 }
@@ -60,8 +60,8 @@ func TestRedirectKeepsWhatIsTheDrivers(t *testing.T) {
 			t.Errorf("Redirect(%q, %s) = %q, %v; want %q", tt.text, tt.address, got, err, tt.want)
 			continue
 		}
-		was, _ := ParseTarget(tt.text)
-		is, err := ParseTarget(got)
+		was, _ := Parse(tt.text)
+		is, err := Parse(got)
 		if err != nil || is.Address != tt.address || is.Network != tt.network || is.User != was.User || is.Password != was.Password || is.Database != was.Database {
 			t.Errorf("Redirect(%q) gives %q, which reads as %+v, %v", tt.text, got, is, err)
 		}
