@@ -20,8 +20,8 @@ const (
 	maxColumns = 4096
 )
 
-// answers is a connection to a server whose answers are bounded.
-type answers struct {
+// Answers is a connection to a server whose answers are bounded.
+type Answers struct {
 	net.Conn
 	most     int64
 	left     int64 // bytes of the answer
@@ -31,22 +31,29 @@ type answers struct {
 	err      error
 }
 
-// newAnswers bounds what a server may say: until it is lifted, or, where packets are looked at, between two writes.
-func newAnswers(conn net.Conn, most int64, packets bool) *answers {
-	return &answers{Conn: conn, most: most, left: most, perWrite: packets, packets: packets}
+func newAnswers(conn net.Conn, most int64, packets bool) *Answers {
+	return &Answers{Conn: conn, most: most, left: most, perWrite: packets, packets: packets}
 }
+
+// BoundLogin returns a connection to a server of the MySQL family that may say no more than a login needs, until the bound is
+// lifted.
+func BoundLogin(conn net.Conn) *Answers { return newAnswers(conn, maxLoginAnswers, false) }
+
+// BoundMySQLAnswers returns a connection to a server of the MySQL family, of which reads fail once an answer is longer than those
+// to isotap's questions can be, or announces more columns than there can be.
+func BoundMySQLAnswers(conn net.Conn) net.Conn { return newAnswers(conn, maxAnswer, true) }
 
 // BoundAnswers returns a connection to a PostgreSQL server, of which reads fail once an answer is longer than those to isotap's
 // questions can be.
 func BoundAnswers(conn net.Conn) net.Conn {
-	return &answers{Conn: conn, most: maxAnswer, left: maxAnswer, perWrite: true}
+	return &Answers{Conn: conn, most: maxAnswer, left: maxAnswer, perWrite: true}
 }
 
-// lift takes the bound away.
-func (a *answers) lift() { a.left = math.MaxInt64 }
+// Lift takes the bound away.
+func (a *Answers) Lift() { a.left = math.MaxInt64 }
 
 // Write begins with the next answer, unless all that the server says is one.
-func (a *answers) Write(p []byte) (int, error) {
+func (a *Answers) Write(p []byte) (int, error) {
 	if a.perWrite {
 		a.left = a.most
 		a.packet.first = true
@@ -55,7 +62,7 @@ func (a *answers) Write(p []byte) (int, error) {
 }
 
 // Read fails once the answer cannot be one.
-func (a *answers) Read(p []byte) (int, error) {
+func (a *Answers) Read(p []byte) (int, error) {
 	if a.err != nil {
 		return 0, a.err
 	}

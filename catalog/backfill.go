@@ -13,7 +13,7 @@ func (j *job) addColumns(ctx context.Context, s *subject) error {
 	var add []string
 	if s.rowID == nil {
 		definition := j.columns.rowID
-		if j.options.backFill {
+		if j.options.BackFill {
 			definition, _ = splitDefault(definition)
 		}
 		add = append(add, "ADD COLUMN "+definition)
@@ -38,7 +38,7 @@ func (j *job) addColumns(ctx context.Context, s *subject) error {
 // the server would not fill it by itself, or an interrupted run left one without its default.
 func (j *job) mustFill(s *subject) bool {
 	if s.rowID == nil {
-		return j.options.backFill
+		return j.options.BackFill
 	}
 	return !s.rowID.preset
 }
@@ -72,7 +72,7 @@ func (j *job) fill(ctx context.Context, s *subject, rows *int) error {
 	update := fmt.Sprintf("UPDATE %s SET %s WHERE %s IS NULL LIMIT ", s.quoted(), set, rewrite.RowIDColumn)
 	for {
 		// Every batch passes over the rows of those before it. That batches grow keeps the sum linear.
-		affected, err := j.conn.Exec(ctx, fmt.Sprint(update, max(j.options.batch, *rows/4)))
+		affected, err := j.conn.Exec(ctx, fmt.Sprint(update, max(j.options.Batch, *rows/4)))
 		if err != nil {
 			return err
 		}

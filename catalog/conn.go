@@ -55,14 +55,14 @@ const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_
 func (c *Conn) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var socket *answers
+	var socket *Answers
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		var d net.Dialer
 		dialed, err := d.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		socket = newAnswers(dialed, maxLoginAnswers, false)
+		socket = BoundLogin(dialed)
 		// The library's login does not look at ctx.
 		if deadline, ok := ctx.Deadline(); ok {
 			err = socket.SetDeadline(deadline)
@@ -96,8 +96,8 @@ func (c *Conn) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}
-	socket.lift()
-	conn.Conn = packet.NewConn(newAnswers(conn.Conn.Conn, maxAnswer, true)) // above TLS
+	socket.Lift()
+	conn.Conn = packet.NewConn(BoundMySQLAnswers(conn.Conn.Conn)) // above TLS
 	err = guard.Call(library, func() error {
 		_, err := conn.Execute(sessionSettings)
 		return err
@@ -247,19 +247,8 @@ func (q Query) rows(r *mysql.Result) ([][]string, error) {
 	return rows, nil
 }
 
-// An UnexpectedAnswer is an answer to a query of isotap's own that does not look as it must.
-type UnexpectedAnswer struct {
-	Purpose string // of the query
-	Got     string // what the answer has instead
-}
-
-// Error names what was asked for.
-func (u *UnexpectedAnswer) Error() string {
-	return "asked for " + u.Purpose + ", the server answers with " + u.Got
-}
-
 func unexpected(purpose, format string, args ...any) error {
-	return &UnexpectedAnswer{purpose, fmt.Sprintf(format, args...)}
+	return &UnexpectedAnswer{Purpose: purpose, Got: fmt.Sprintf(format, args...)}
 }
 
 // Exec runs a statement that changes something, and returns how many rows the server says that it affected. When ctx ends

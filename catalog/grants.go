@@ -88,7 +88,7 @@ func (j *job) extendRights(ctx context.Context, s *subject) error {
 func (j *job) revokeAll(ctx context.Context) error {
 	for table, holders := range j.rights {
 		spelled := table.schema + "." + table.table
-		if !j.options.covers(table.schema) || slices.ContainsFunc(j.result.LeftOut, func(l LeftOut) bool { return l.Table == spelled }) {
+		if !covers(j.options, table.schema) || slices.ContainsFunc(j.result.LeftOut, func(l LeftOut) bool { return l.Table == spelled }) {
 			continue
 		}
 		for _, h := range holders {

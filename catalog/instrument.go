@@ -10,24 +10,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// Options of [Instrument] and [Strip].
-type Options struct {
-	// Schemas to look at; all but the server's own when there are none.
-	Schemas []string
-	// WListBytes is the size of isotap_wlist; 0: unbounded. Tables that have the column keep its
-	// size. Strip does not look at it.
-	WListBytes int
-	// Progress, when there is one, is called before each table and after each batch of a back-fill,
-	// from the caller's goroutine.
-	Progress func(Progress)
-
-	// backFill makes the row ids be filled in by UPDATE also where the server could do it by itself.
-	backFill bool
-	// batch is the least number of rows of a batch of the back-fill; 0: defaultBatch.
-	batch int
-}
-
-func (o *Options) covers(schema string) bool {
+// covers reports whether a schema is among those to look at.
+func covers(o Options, schema string) bool {
 	if systemSchema(strings.ToLower(schema)) {
 		return false
 	}
@@ -36,26 +20,6 @@ func (o *Options) covers(schema string) bool {
 
 // defaultBatch rows of a back-fill take some ten milliseconds, during which they are locked.
 const defaultBatch = 10_000
-
-// Progress says how far the work is.
-type Progress struct {
-	Table        string // schema.table that is worked on
-	Done, Tables int    // tables that are finished, and all
-	Rows         int    // rows of the table that got their id, where that is a step of its own
-}
-
-// A Result says what was done.
-type Result struct {
-	Changed []string // tables that got or lost the columns, as schema.table
-	Already []string // Instrument: tables that had them
-	LeftOut []LeftOut
-	Rights  int      // users and roles, by table, whose column rights were extended or taken back
-	Notes   []string // what the caller should tell: sentences without a full stop
-}
-
-// LeftOut is a table or view that does not have the columns after [Instrument], or still has them
-// after [Strip], and why.
-type LeftOut struct{ Table, Reason string }
 
 // Instrument adds isotap's columns to every InnoDB base table that can have them, and gives every row
 // its id. Clients notice nothing: the columns are invisible (on TiDB, which has no such columns, the proxy
@@ -80,7 +44,7 @@ func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
 	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
 		return Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
 	}
-	o.backFill = o.backFill || server.BinaryLog || server.Engine != "mariadb"
+	o.BackFill = o.BackFill || server.BinaryLog || server.Engine != "mariadb"
 	j, err := newJob(ctx, c, o, server)
 	if err != nil {
 		return Result{}, err
@@ -120,8 +84,8 @@ type job struct {
 
 func newJob(ctx context.Context, c *Conn, o Options, server Server) (*job, error) {
 	j := &job{conn: c, options: o, columns: server.columns(o.WListBytes)}
-	if j.options.batch == 0 {
-		j.options.batch = defaultBatch
+	if j.options.Batch == 0 {
+		j.options.Batch = defaultBatch
 	}
 	var err error
 	if j.subjects, err = survey(ctx, c, o, j.columns); err != nil {

@@ -161,7 +161,7 @@ func TestInstrumentAndStripLeaveEveryKindOfTableAsItWas(t *testing.T) {
 			shape, rows := definitions(t, db, tables), contents(t, db, tables)
 			reasons := unfit(backFill)
 
-			o := Options{Schemas: []string{schema}, WListBytes: rewritemysql.DefaultWListBytes, backFill: backFill, batch: 2}
+			o := Options{Schemas: []string{schema}, WListBytes: rewritemysql.DefaultWListBytes, BackFill: backFill, Batch: 2}
 			result, err := Instrument(t.Context(), connect(t), o)
 			if err != nil {
 				t.Fatal(err)
@@ -240,7 +240,7 @@ func TestInstrumentedAndCreatedTablesLookTheSame(t *testing.T) {
 			schema := testdb.NewDatabase(t)
 			db := testdb.Open(t, schema)
 			run(t, db, "CREATE TABLE t (id INT PRIMARY KEY);\n")
-			if _, err := Instrument(t.Context(), connect(t), Options{Schemas: []string{schema}, WListBytes: bytes, backFill: backFill}); err != nil {
+			if _, err := Instrument(t.Context(), connect(t), Options{Schemas: []string{schema}, WListBytes: bytes, BackFill: backFill}); err != nil {
 				t.Fatal(err)
 			}
 			got := dump(t, db, "SHOW CREATE TABLE t")
@@ -296,7 +296,7 @@ INSERT INTO c `+testdb.Numbers(100)+`;
 `)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o := Options{Schemas: []string{schema}, backFill: true, batch: 10}
+	o := Options{Schemas: []string{schema}, BackFill: true, Batch: 10}
 	o.Progress = func(p Progress) {
 		if p.Table == schema+".b" && p.Rows >= 50 {
 			cancel()
@@ -321,7 +321,7 @@ INSERT INTO c `+testdb.Numbers(100)+`;
 		t.Error("half an instrumented table counts as one")
 	}
 	// The server goes on by its defaults, or by the back-fill: both must finish the table.
-	o.backFill = false
+	o.BackFill = false
 	if result, err = Instrument(t.Context(), c, o); err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestInstrumentFillsTablesOfManyBatches(t *testing.T) {
 	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100));\nINSERT INTO t SELECT n, REPEAT('x', 50) FROM ("+testdb.Numbers(100_000)+") AS s;\n")
 	c := connect(t)
 	for _, backFill := range []bool{false, true} {
-		o := Options{Schemas: []string{schema}, WListBytes: 255, backFill: backFill}
+		o := Options{Schemas: []string{schema}, WListBytes: 255, BackFill: backFill}
 		begin := time.Now()
 		if _, err := Instrument(t.Context(), c, o); err != nil {
 			t.Fatal(err)

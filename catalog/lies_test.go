@@ -60,7 +60,7 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			return errors.Join(failed, cache.Ping(ctx), cache.Close())
 		}),
 		"instrument": withConn(func(ctx context.Context, conn *Conn) error {
-			_, err := Instrument(ctx, conn, Options{Schemas: schemas, backFill: true})
+			_, err := Instrument(ctx, conn, Options{Schemas: schemas, BackFill: true})
 			return err
 		}),
 		"strip": withConn(func(ctx context.Context, conn *Conn) error {

@@ -58,7 +58,7 @@ func survey(ctx context.Context, c *Conn, o Options, ours columns) ([]*subject, 
 	byName := map[name]*subject{}
 	err := each(ctx, c, Query{Purpose: "the tables", Columns: 4,
 		Text: "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES"}, func(r row) {
-		if !o.covers(r[0]) {
+		if !covers(o, r[0]) {
 			return
 		}
 		s := &subject{schema: r[0], table: r[1], kind: r[2], engine: r[3]}

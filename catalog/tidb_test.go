@@ -52,7 +52,7 @@ func TestInstrumentAndStripLeaveTiDBsTablesAsTheyWere(t *testing.T) {
 		return b.String()
 	}
 	before := look()
-	o := Options{Schemas: []string{database}, WListBytes: 255, batch: 2}
+	o := Options{Schemas: []string{database}, WListBytes: 255, Batch: 2}
 
 	result, err := Instrument(t.Context(), c, o)
 	if err != nil {
