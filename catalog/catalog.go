@@ -1,30 +1,5 @@
-// Package catalog knows what the database's tables look like, and puts isotap's columns on them.
+// Package catalog is what reading the catalogs of both families has in common: what may be asked for when isotap's columns are put
+// on tables ([Options], [Result]), and how much a server may answer to isotap's own questions ([Answers], [UnexpectedAnswer]).
 //
-// It speaks to the server over a connection of isotap's own ([Conn]), never over a client's:
-//
-//   - [Cache] holds what the rewriter must know of every table ([rewrite.Schema]), read from
-//     information_schema: all of it once, then what changed, by name, when it is asked for.
-//   - [ServerFacts] asks the server who it is and which of its settings matter to isotap.
-//   - [Instrument] adds the invisible columns isotap_rowid and isotap_wlist to the tables, gives
-//     every row its identity, and extends partial privileges to the new columns; [Strip] removes
-//     all of it without trace.
-//
-// target.go reads addresses (spelling.go: in any driver's spelling; libpq.go and libpqtext.go: PostgreSQL's), tls.go and conn.go connect. server.go
-// asks about the server, load.go and shown.go read what cache.go holds and change.go drops, over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go)
-// with ids for the rows that are there (backfill.go), and follows the rights (grants.go).
-//
-// All but the addresses is the MySQL family's; package catalog/postgres is its twin.
-//
-// The connection is go-mysql's client: one connection whose session settings stay with it, where
-// database/sql's pool would have to be talked out of being one, and the same library whose codecs
-// the proxy uses.
+// Packages catalog/mysql and catalog/postgres read.
 package catalog
-
-import "slices"
-
-// systemSchemas belong to the server: they are neither cached nor instrumented.
-var systemSchemas = []string{"information_schema", "mysql", "performance_schema", "sys"}
-
-// systemSchema says whether a schema is the server's own. Its name is in lower case, as the server
-// spells it.
-func systemSchema(name string) bool { return slices.Contains(systemSchemas, name) }

@@ -35,4 +35,3 @@ type Result struct {
 
 // LeftOut is a table or view that could not be given the columns, or rid of them, and why.
 type LeftOut struct{ Table, Reason string }
-

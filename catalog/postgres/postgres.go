@@ -1,4 +1,4 @@
-// Package postgres knows what a PostgreSQL server's databases look like. It is the twin of package catalog.
+// Package postgres knows what a PostgreSQL server's databases look like. Its twin is package catalog/mysql.
 //
 // A connection of PostgreSQL's is to one database, and so is what it can read of the catalog: [Databases]
 // gives a [Cache] for each that clients log in to, which tells the rewriter what the tables look like and

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
@@ -66,13 +67,13 @@ func instrumentTarget(c *cobra.Command, o *tap.Options) error {
 // An alteration is what changes the tables of a server.
 type alteration struct {
 	done     string // what has happened to a table then
-	mysql    func(context.Context, *catalog.Conn, catalog.Options) (catalog.Result, error)
+	mysql    func(context.Context, *catalogmysql.Conn, catalog.Options) (catalog.Result, error)
 	postgres func(context.Context, *catalogpostgres.Conn, catalog.Options) (catalog.Result, error)
 }
 
 var (
-	instrumentation = alteration{"instrumented", catalog.Instrument, catalogpostgres.Instrument}
-	stripping       = alteration{"stripped", catalog.Strip, catalogpostgres.Strip}
+	instrumentation = alteration{"instrumented", catalogmysql.Instrument, catalogpostgres.Instrument}
+	stripping       = alteration{"stripped", catalogmysql.Strip, catalogpostgres.Strip}
 )
 
 // run alters the tables of the target's database, or of all where the server can tell them apart and the target
@@ -89,7 +90,7 @@ func (a alteration) run(ctx context.Context, t dsn.Target, o catalog.Options) (c
 	if t.Database != "" {
 		o.Schemas = []string{t.Database}
 	}
-	conn, err := catalog.Connect(ctx, t)
+	conn, err := catalogmysql.Connect(ctx, t)
 	if err != nil {
 		return catalog.Result{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -45,11 +46,11 @@ func (m mariadb) instrument(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := catalog.Connect(ctx, target)
+	conn, err := catalogmysql.Connect(ctx, target)
 	if err != nil {
 		return err
 	}
-	_, err = catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}, WListBytes: sqlmysql.DefaultWListBytes})
+	_, err = catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}, WListBytes: sqlmysql.DefaultWListBytes})
 	return errors.Join(err, conn.Close())
 }
 

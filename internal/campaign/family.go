@@ -15,6 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -214,12 +215,12 @@ func (s *site) instrument(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := catalog.Connect(ctx, target)
+	conn, err := catalogmysql.Connect(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if _, err := catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}}); err != nil {
+	if _, err := catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}}); err != nil {
 		return fmt.Errorf("instrument the tables: %w", err)
 	}
 	return nil

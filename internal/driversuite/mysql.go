@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
@@ -51,12 +51,12 @@ func (h *mysqlHost) close() error           { return h.stop() }
 func (h *mysqlHost) offerTLS(ctx context.Context) error {
 	encrypted := h.at
 	encrypted.TLS.Mode = max(encrypted.TLS.Mode, dsn.TLSPrefer)
-	conn, err := catalog.Connect(ctx, encrypted)
+	conn, err := catalogmysql.Connect(ctx, encrypted)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	rows, err := conn.Query(ctx, catalog.Query{Purpose: "its cipher", Text: "SHOW SESSION STATUS LIKE 'Ssl_cipher'", Columns: 2})
+	rows, err := conn.Query(ctx, catalogmysql.Query{Purpose: "its cipher", Text: "SHOW SESSION STATUS LIKE 'Ssl_cipher'", Columns: 2})
 	if err != nil {
 		return fmt.Errorf("ask the server for its cipher: %w", err)
 	}
@@ -69,17 +69,17 @@ func (h *mysqlHost) offerTLS(ctx context.Context) error {
 }
 
 func (h *mysqlHost) facts(ctx context.Context) (engine, version string, err error) {
-	conn, err := catalog.Connect(ctx, h.at)
+	conn, err := catalogmysql.Connect(ctx, h.at)
 	if err != nil {
 		return "", "", err
 	}
 	defer conn.Close()
-	facts, err := catalog.ServerFacts(ctx, conn)
+	facts, err := catalogmysql.ServerFacts(ctx, conn)
 	return facts.Engine, facts.Version, err
 }
 
 func (h *mysqlHost) renew(ctx context.Context, setUp []string) error {
-	conn, err := catalog.Connect(ctx, h.at)
+	conn, err := catalogmysql.Connect(ctx, h.at)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,8 @@
+// Package dsn reads the addresses of database servers as people and drivers write them: as URLs, in the forms of Go's, Java's and
+// Python's drivers (spelling.go), and as libpq's connection strings (libpq.go, libpqtext.go). tls.go says how a
+// connection is encrypted.
+//
+// A [Target] says where a server is and who logs in. No error and no text form shows a password.
 package dsn
 
 import (

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
@@ -105,12 +106,12 @@ func nothing(context.Context, io.Writer) error { return nil }
 
 // instrument gives the tables isotap's columns.
 func instrument(ctx context.Context, target dsn.Target, _ bool) error {
-	conn, err := catalog.Connect(ctx, target)
+	conn, err := catalogmysql.Connect(ctx, target)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = catalog.Instrument(ctx, conn, catalog.Options{Schemas: []string{target.Database}, WListBytes: sqlmysql.DefaultWListBytes})
+	_, err = catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{target.Database}, WListBytes: sqlmysql.DefaultWListBytes})
 	return err
 }
 
@@ -138,10 +139,10 @@ func Identify(ctx context.Context, target dsn.Target) (history.Server, error) {
 		facts, err := catalogpostgres.ServerFacts(ctx, c)
 		return facts.Server, errors.Join(err, c.Close())
 	}
-	c, err := catalog.Connect(ctx, target)
+	c, err := catalogmysql.Connect(ctx, target)
 	if err != nil {
 		return history.Server{}, err
 	}
-	facts, err := catalog.ServerFacts(ctx, c)
+	facts, err := catalogmysql.ServerFacts(ctx, c)
 	return facts.Server, errors.Join(err, c.Close())
 }

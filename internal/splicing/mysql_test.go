@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tap"
 	"github.com/isotap/isotap/internal/testdb"
@@ -69,11 +70,11 @@ func TestMariaDBTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Connect(t.Context(), target)
+	c, err := catalogmysql.Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.Instrument(t.Context(), c, catalog.Options{Schemas: []string{f.names[1]}}); err != nil {
+	if _, err := catalogmysql.Instrument(t.Context(), c, catalog.Options{Schemas: []string{f.names[1]}}); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()

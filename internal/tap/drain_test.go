@@ -16,6 +16,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -31,11 +32,11 @@ func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { pg.Stop() })
-	conn, err := catalog.Connect(t.Context(), target)
+	conn, err := catalogmysql.Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{"d"}}); err != nil {
+	if _, err := catalogmysql.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{"d"}}); err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()

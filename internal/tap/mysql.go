@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer/predicate"
-	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
@@ -31,28 +31,28 @@ const (
 // catalog, read over isotap's own connection.
 type mysqlBackend struct {
 	target  dsn.Target
-	conn    *catalog.Conn
-	facts   catalog.Server
-	catalog *catalog.Cache
+	conn    *catalogmysql.Conn
+	facts   catalogmysql.Server
+	catalog *catalogmysql.Cache
 	planner *sqlmysql.Cache // nil: not open
 	log     *zap.Logger
 
 	predicates bool
-	matching   *catalog.Matching // nil but in mode predicates
+	matching   *catalogmysql.Matching // nil but in mode predicates
 }
 
 func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
-	if b.conn, err = catalog.Connect(ctx, b.target); err != nil {
+	if b.conn, err = catalogmysql.Connect(ctx, b.target); err != nil {
 		return err
 	}
-	if b.facts, err = catalog.ServerFacts(ctx, b.conn); err != nil {
+	if b.facts, err = catalogmysql.ServerFacts(ctx, b.conn); err != nil {
 		return errors.Join(err, b.conn.Close())
 	}
-	if b.catalog, err = catalog.Load(ctx, b.conn); err != nil {
+	if b.catalog, err = catalogmysql.Load(ctx, b.conn); err != nil {
 		return errors.Join(err, b.conn.Close())
 	}
 	if b.predicates = b.predicates && b.facts.Engine != "tidb"; b.predicates {
-		if b.matching, err = catalog.NewMatching(ctx, b.target, b.catalog); err != nil {
+		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
 		}
 	}
@@ -102,14 +102,14 @@ func (b *mysqlBackend) settle() {
 	if b.facts.Engine == "tidb" {
 		limit = exposedReloadLimit
 	}
-	b.catalog.Configure(catalog.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate, Failed: func(err error) {
+	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate, Failed: func(err error) {
 		b.log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
 	}})
 }
 
 // reload notes what was changed. Nobody waits: what is used of it is read when it is.
 func (b *mysqlBackend) reload(_ context.Context, changed wire.Schema) error {
-	b.catalog.Changed(catalog.Change{Tables: changed.Tables, References: changed.References, Triggers: changed.Triggers, Created: changed.Created})
+	b.catalog.Changed(catalogmysql.Change{Tables: changed.Tables, References: changed.References, Triggers: changed.Triggers, Created: changed.Created})
 	return nil
 }
 

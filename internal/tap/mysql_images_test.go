@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -110,16 +110,16 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	conn, err := catalog.Connect(b.t.Context(), target)
+	conn, err := catalogmysql.Connect(b.t.Context(), target)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	defer conn.Close()
-	schema, err := catalog.Load(b.t.Context(), conn)
+	schema, err := catalogmysql.Load(b.t.Context(), conn)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	m, err := catalog.NewMatching(b.t.Context(), target, schema)
+	m, err := catalogmysql.NewMatching(b.t.Context(), target, schema)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
@@ -99,17 +100,17 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 					t.Fatalf("%s: %v", s, err)
 				}
 			}
-			conn, err := catalog.Connect(t.Context(), least)
+			conn, err := catalogmysql.Connect(t.Context(), least)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer conn.Close()
 			options := catalog.Options{Schemas: []string{"d"}}
-			r, err := catalog.Instrument(t.Context(), conn, options)
+			r, err := catalogmysql.Instrument(t.Context(), conn, options)
 			all := said(r, err)
 			exact, text := observed(t, Options{Upstream: least, Predicates: true}, "mysql", func(tap *Tap) string { return "root@tcp(" + tap.Addr().String() + ")/d" })
 			all += text
-			r, err = catalog.Strip(t.Context(), conn, options)
+			r, err = catalogmysql.Strip(t.Context(), conn, options)
 			all += said(r, err)
 			switch {
 			case tt.says != "" && !strings.Contains(all, tt.says):

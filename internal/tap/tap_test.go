@@ -16,6 +16,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
@@ -70,12 +71,12 @@ func instrument(t *testing.T, database string) dsn.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := catalog.Connect(t.Context(), target)
+	conn, err := catalogmysql.Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
+	if _, err := catalogmysql.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
 		t.Fatal(err)
 	}
 	return target

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/dsn"
@@ -39,12 +40,12 @@ func newTiDBBench(t *testing.T, change func(*Options), setup ...string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := catalog.Connect(t.Context(), target)
+	conn, err := catalogmysql.Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := catalog.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
+	if _, err := catalogmysql.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
 		t.Fatal(err)
 	}
 	o := Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second,

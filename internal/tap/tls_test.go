@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
-	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
@@ -242,7 +242,7 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 					t.Errorf("client TLS %q: %v", secure, err)
 				}
 			}
-			own, err := catalog.Connect(t.Context(), upstream)
+			own, err := catalogmysql.Connect(t.Context(), upstream)
 			if (err == nil) != (tt.says == "") {
 				t.Errorf("isotap's own connection: %v", err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -116,12 +116,12 @@ func serverPlanner(t *testing.T) Planner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := catalog.Connect(t.Context(), target)
+	own, err := catalogmysql.Connect(t.Context(), target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	schema, err := catalog.Load(t.Context(), own)
+	schema, err := catalogmysql.Load(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,30 +7,30 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 )
 
 // Their one argument is the database.
 var (
 	// Tables of information_schema are not joined: MariaDB compares every row with every row.
-	mysqlTables  = catalog.Query{Purpose: "the base tables", Columns: 1, Text: `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`}
-	mysqlColumns = catalog.Query{Purpose: "the columns of tables", Columns: 5, Text: `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
+	mysqlTables  = catalogmysql.Query{Purpose: "the base tables", Columns: 1, Text: `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`}
+	mysqlColumns = catalogmysql.Query{Purpose: "the columns of tables", Columns: 5, Text: `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`}
-	mysqlKeys = catalog.Query{Purpose: "the unique keys of tables", Columns: 4, Text: `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
+	mysqlKeys = catalogmysql.Query{Purpose: "the unique keys of tables", Columns: 4, Text: `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
 		WHERE TABLE_SCHEMA = ? AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`}
-	mysqlReferences = catalog.Query{Purpose: "the columns of foreign keys", Columns: 5, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+	mysqlReferences = catalogmysql.Query{Purpose: "the columns of foreign keys", Columns: 5, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
 		WHERE TABLE_SCHEMA = ? AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`}
-	mysqlRules    = catalog.Query{Purpose: "the rules of foreign keys", Columns: 4, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`}
-	mysqlTriggers = catalog.Query{Purpose: "the triggers of tables", Columns: 4, Text: `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
+	mysqlRules    = catalogmysql.Query{Purpose: "the rules of foreign keys", Columns: 4, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`}
+	mysqlTriggers = catalogmysql.Query{Purpose: "the triggers of tables", Columns: 4, Text: `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
 		WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME`}
-	mysqlViews = catalog.Query{Purpose: "the views", Columns: 2, Text: `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`}
+	mysqlViews = catalogmysql.Query{Purpose: "the views", Columns: 2, Text: `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`}
 )
 
 // A mysqlReading reads a database's definitions.
 type mysqlReading struct {
 	reading
-	conn     *catalog.Conn
+	conn     *catalogmysql.Conn
 	database string
 	counted  [][2]string // tables, and what has columns of theirs count up, once they are keys
 }
@@ -39,7 +39,7 @@ func readMySQL(ctx context.Context, target dsn.Target) ([]Table, error) {
 	if target.Database == "" {
 		return nil, errors.New("the address names no database: write it behind the last /")
 	}
-	conn, err := catalog.Connect(ctx, target)
+	conn, err := catalogmysql.Connect(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func readMySQL(ctx context.Context, target dsn.Target) ([]Table, error) {
 }
 
 // rows asks about the database.
-func (r *mysqlReading) rows(ctx context.Context, q catalog.Query) ([][]string, error) {
+func (r *mysqlReading) rows(ctx context.Context, q catalogmysql.Query) ([][]string, error) {
 	q.Args = []any{r.database}
 	return r.conn.Query(ctx, q)
 }

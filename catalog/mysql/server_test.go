@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -102,7 +103,7 @@ INSERT INTO logged.plain VALUES (1), (2), (3);
 CREATE TABLE logged.triggered (id INT);
 CREATE TRIGGER logged.au AFTER UPDATE ON logged.triggered FOR EACH ROW SET @x = 1;
 `)
-	o := Options{Schemas: []string{"logged"}, WListBytes: 255}
+	o := catalog.Options{Schemas: []string{"logged"}, WListBytes: 255}
 	if _, err := Instrument(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), "binlog_format") {
 		t.Errorf("under binlog_format=STATEMENT: %v", err)
 	}

@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"database/sql"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -48,7 +49,7 @@ func grants(t *testing.T, db *sql.DB, schema string) string {
 func TestColumnRightsAreExtendedAndTakenBackExactly(t *testing.T) {
 	schema, db := newHolders(t)
 	before := grants(t, db, schema)
-	c, o := connect(t), Options{Schemas: []string{schema}, WListBytes: 255}
+	c, o := connect(t), catalog.Options{Schemas: []string{schema}, WListBytes: 255}
 	result, err := Instrument(t.Context(), c, o)
 	if err != nil || len(result.Notes) != 0 {
 		t.Fatalf("Instrument: %+v, %v", result, err)
@@ -96,7 +97,7 @@ func TestHolderOfColumnRightsSeesWhatItSawBefore(t *testing.T) {
 	}
 	defer reader.Close()
 	before := dump(t, reader, "SELECT * FROM t")
-	c, o := connect(t), Options{Schemas: []string{schema}, WListBytes: 255}
+	c, o := connect(t), catalog.Options{Schemas: []string{schema}, WListBytes: 255}
 	if _, err := Instrument(t.Context(), c, o); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestInstrumentSaysWhenItCannotSeeRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	result, err := Instrument(t.Context(), c, Options{})
+	result, err := Instrument(t.Context(), c, catalog.Options{})
 	if err != nil || len(result.Changed) != 1 {
 		t.Fatalf("Instrument: %+v, %v", result, err)
 	}

@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
 	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
@@ -161,7 +162,7 @@ func TestInstrumentAndStripLeaveEveryKindOfTableAsItWas(t *testing.T) {
 			shape, rows := definitions(t, db, tables), contents(t, db, tables)
 			reasons := unfit(backFill)
 
-			o := Options{Schemas: []string{schema}, WListBytes: rewritemysql.DefaultWListBytes, BackFill: backFill, Batch: 2}
+			o := catalog.Options{Schemas: []string{schema}, WListBytes: rewritemysql.DefaultWListBytes, BackFill: backFill, Batch: 2}
 			result, err := Instrument(t.Context(), connect(t), o)
 			if err != nil {
 				t.Fatal(err)
@@ -188,14 +189,14 @@ func TestInstrumentAndStripLeaveEveryKindOfTableAsItWas(t *testing.T) {
 }
 
 // checkResult compares a first run's result with what should become of the tables.
-func checkResult(t *testing.T, schema string, tables []string, result Result, reasons map[string]string) {
+func checkResult(t *testing.T, schema string, tables []string, result catalog.Result, reasons map[string]string) {
 	t.Helper()
 	if len(result.Already) != 0 {
 		t.Errorf("already instrumented: %v", result.Already)
 	}
 	for _, table := range tables {
 		changed := slices.Contains(result.Changed, schema+"."+table)
-		i := slices.IndexFunc(result.LeftOut, func(l LeftOut) bool { return l.Table == schema+"."+table })
+		i := slices.IndexFunc(result.LeftOut, func(l catalog.LeftOut) bool { return l.Table == schema+"."+table })
 		switch {
 		case reasons[table] == "":
 			if !changed || i >= 0 {
@@ -211,7 +212,7 @@ func checkResult(t *testing.T, schema string, tables []string, result Result, re
 
 func TestInstrumentedTablesTakeStatementsThatDoNotKnowOfIt(t *testing.T) {
 	schema, db, _ := newZoo(t)
-	if _, err := Instrument(t.Context(), connect(t), Options{Schemas: []string{schema}}); err != nil {
+	if _, err := Instrument(t.Context(), connect(t), catalog.Options{Schemas: []string{schema}}); err != nil {
 		t.Fatal(err)
 	}
 	run(t, db, `
@@ -240,7 +241,7 @@ func TestInstrumentedAndCreatedTablesLookTheSame(t *testing.T) {
 			schema := testdb.NewDatabase(t)
 			db := testdb.Open(t, schema)
 			run(t, db, "CREATE TABLE t (id INT PRIMARY KEY);\n")
-			if _, err := Instrument(t.Context(), connect(t), Options{Schemas: []string{schema}, WListBytes: bytes, BackFill: backFill}); err != nil {
+			if _, err := Instrument(t.Context(), connect(t), catalog.Options{Schemas: []string{schema}, WListBytes: bytes, BackFill: backFill}); err != nil {
 				t.Fatal(err)
 			}
 			got := dump(t, db, "SHOW CREATE TABLE t")
@@ -255,7 +256,7 @@ func TestInstrumentedAndCreatedTablesLookTheSame(t *testing.T) {
 
 func TestInstrumentAndStripTwiceChangeNothingMore(t *testing.T) {
 	schema, db, tables := newZoo(t)
-	c, o := connect(t), Options{Schemas: []string{schema}, WListBytes: 255}
+	c, o := connect(t), catalog.Options{Schemas: []string{schema}, WListBytes: 255}
 	first, err := Instrument(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +297,8 @@ INSERT INTO c `+testdb.Numbers(100)+`;
 `)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o := Options{Schemas: []string{schema}, BackFill: true, Batch: 10}
-	o.Progress = func(p Progress) {
+	o := catalog.Options{Schemas: []string{schema}, BackFill: true, Batch: 10}
+	o.Progress = func(p catalog.Progress) {
 		if p.Table == schema+".b" && p.Rows >= 50 {
 			cancel()
 		}
@@ -341,7 +342,7 @@ CREATE TABLE t (v INT, isotap_rowid VARBINARY(64) INVISIBLE);
 INSERT INTO t VALUES (1);
 CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = -1;
 `)
-	result, err := Instrument(t.Context(), connect(t), Options{Schemas: []string{schema}})
+	result, err := Instrument(t.Context(), connect(t), catalog.Options{Schemas: []string{schema}})
 	if err != nil || len(result.LeftOut) != 1 || !strings.Contains(result.LeftOut[0].Reason, "trigger") {
 		t.Errorf("Instrument: %+v, %v", result, err)
 	}
@@ -356,7 +357,7 @@ func TestInstrumentFillsTablesOfManyBatches(t *testing.T) {
 	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100));\nINSERT INTO t SELECT n, REPEAT('x', 50) FROM ("+testdb.Numbers(100_000)+") AS s;\n")
 	c := connect(t)
 	for _, backFill := range []bool{false, true} {
-		o := Options{Schemas: []string{schema}, WListBytes: 255, BackFill: backFill}
+		o := catalog.Options{Schemas: []string{schema}, WListBytes: 255, BackFill: backFill}
 		begin := time.Now()
 		if _, err := Instrument(t.Context(), c, o); err != nil {
 			t.Fatal(err)
@@ -375,7 +376,7 @@ func TestStripLeavesOtherPeoplesColumnsAlone(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
 	run(t, db, "CREATE TABLE t ("+rewrite.RowIDColumn+" VARBINARY(64), "+rewrite.WListColumn+" TEXT);\n")
-	result, err := Strip(t.Context(), connect(t), Options{Schemas: []string{schema}})
+	result, err := Strip(t.Context(), connect(t), catalog.Options{Schemas: []string{schema}})
 	if err != nil || len(result.Changed) != 0 {
 		t.Errorf("Strip: %+v, %v", result, err)
 	}

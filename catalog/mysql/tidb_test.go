@@ -1,9 +1,10 @@
-package catalog
+package mysql
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -52,7 +53,7 @@ func TestInstrumentAndStripLeaveTiDBsTablesAsTheyWere(t *testing.T) {
 		return b.String()
 	}
 	before := look()
-	o := Options{Schemas: []string{database}, WListBytes: 255, Batch: 2}
+	o := catalog.Options{Schemas: []string{database}, WListBytes: 255, Batch: 2}
 
 	result, err := Instrument(t.Context(), c, o)
 	if err != nil {
@@ -85,7 +86,7 @@ func TestRowsInsertedBehindTheProxyGetAnIDOnTiDB(t *testing.T) {
 	database := server.NewDatabase(t)
 	db := server.Open(t, database)
 	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY)")
-	if _, err := Instrument(t.Context(), c, Options{Schemas: []string{database}}); err != nil {
+	if _, err := Instrument(t.Context(), c, catalog.Options{Schemas: []string{database}}); err != nil {
 		t.Fatal(err)
 	}
 	run(t, db, "INSERT INTO t (id) VALUES (1), (2)")
@@ -98,7 +99,7 @@ func TestTheCacheKnowsWhichColumnsTiDBExposes(t *testing.T) {
 	server, c := tidb(t)
 	database := server.NewDatabase(t)
 	run(t, server.Open(t, database), tidbTables)
-	if _, err := Instrument(t.Context(), c, Options{Schemas: []string{database}, WListBytes: 100}); err != nil {
+	if _, err := Instrument(t.Context(), c, catalog.Options{Schemas: []string{database}, WListBytes: 100}); err != nil {
 		t.Fatal(err)
 	}
 	cache, err := Load(t.Context(), c)

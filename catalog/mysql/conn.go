@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/packet"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
@@ -55,14 +56,14 @@ const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_
 func (c *Conn) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var socket *Answers
+	var socket *catalog.Answers
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		var d net.Dialer
 		dialed, err := d.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		socket = BoundLogin(dialed)
+		socket = catalog.BoundLogin(dialed)
 		// The library's login does not look at ctx.
 		if deadline, ok := ctx.Deadline(); ok {
 			err = socket.SetDeadline(deadline)
@@ -97,7 +98,7 @@ func (c *Conn) connect(ctx context.Context) error {
 		return fmt.Errorf("connecting to %s: %w", c.target, err)
 	}
 	socket.Lift()
-	conn.Conn = packet.NewConn(BoundMySQLAnswers(conn.Conn.Conn)) // above TLS
+	conn.Conn = packet.NewConn(catalog.BoundMySQLAnswers(conn.Conn.Conn)) // above TLS
 	err = guard.Call(library, func() error {
 		_, err := conn.Execute(sessionSettings)
 		return err
@@ -156,7 +157,7 @@ func (c *Conn) QueryAll(ctx context.Context, queries ...Query) ([][][]string, er
 
 // mayAskAgain reports whether a question that was asked on an open connection found it closed.
 func (c *Conn) mayAskAgain(ctx context.Context, wasOpen bool, err error) bool {
-	var unexpected *UnexpectedAnswer
+	var unexpected *catalog.UnexpectedAnswer
 	return err != nil && wasOpen && c.client == nil && ctx.Err() == nil && !errors.As(err, &unexpected)
 }
 
@@ -248,7 +249,7 @@ func (q Query) rows(r *mysql.Result) ([][]string, error) {
 }
 
 func unexpected(purpose, format string, args ...any) error {
-	return &UnexpectedAnswer{Purpose: purpose, Got: fmt.Sprintf(format, args...)}
+	return &catalog.UnexpectedAnswer{Purpose: purpose, Got: fmt.Sprintf(format, args...)}
 }
 
 // Exec runs a statement that changes something, and returns how many rows the server says that it affected. When ctx ends

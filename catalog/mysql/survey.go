@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -53,7 +54,7 @@ func (s *subject) obstacle() string {
 func (s *subject) instrumented() bool { return s.rowID != nil && s.rowID.preset && s.wList != nil }
 
 // survey looks at the tables that the options cover, in order of their names.
-func survey(ctx context.Context, c *Conn, o Options, ours columns) ([]*subject, error) {
+func survey(ctx context.Context, c *Conn, o catalog.Options, ours columns) ([]*subject, error) {
 	var subjects []*subject
 	byName := map[name]*subject{}
 	err := each(ctx, c, Query{Purpose: "the tables", Columns: 4,

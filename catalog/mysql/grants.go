@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -88,7 +89,7 @@ func (j *job) extendRights(ctx context.Context, s *subject) error {
 func (j *job) revokeAll(ctx context.Context) error {
 	for table, holders := range j.rights {
 		spelled := table.schema + "." + table.table
-		if !covers(j.options, table.schema) || slices.ContainsFunc(j.result.LeftOut, func(l LeftOut) bool { return l.Table == spelled }) {
+		if !covers(j.options, table.schema) || slices.ContainsFunc(j.result.LeftOut, func(l catalog.LeftOut) bool { return l.Table == spelled }) {
 			continue
 		}
 		for _, h := range holders {

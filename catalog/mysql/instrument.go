@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/rewrite"
 )
 
 // covers reports whether a schema is among those to look at.
-func covers(o Options, schema string) bool {
+func covers(o catalog.Options, schema string) bool {
 	if systemSchema(strings.ToLower(schema)) {
 		return false
 	}
@@ -32,22 +33,22 @@ const defaultBatch = 10_000
 //
 // Interrupted or failed, it can be called again: it goes on where it stopped. An error of the server
 // that concerns one table only leaves that table out; any other ends the work.
-func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
+func Instrument(ctx context.Context, c *Conn, o catalog.Options) (catalog.Result, error) {
 	server, err := ServerFacts(ctx, c)
 	if err != nil {
-		return Result{}, err
+		return catalog.Result{}, err
 	}
 	if !server.InvisibleColumns() && !server.tidb() {
-		return Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3, MySQL from 8.0.23 on, or TiDB",
+		return catalog.Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3, MySQL from 8.0.23 on, or TiDB",
 			server.Engine, server.Version)
 	}
 	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
-		return Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
+		return catalog.Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
 	}
 	o.BackFill = o.BackFill || server.BinaryLog || server.Engine != "mariadb"
 	j, err := newJob(ctx, c, o, server)
 	if err != nil {
-		return Result{}, err
+		return catalog.Result{}, err
 	}
 	err = j.each(ctx, j.instrument)
 	return j.result, err
@@ -56,14 +57,14 @@ func Instrument(ctx context.Context, c *Conn, o Options) (Result, error) {
 // Strip takes isotap's columns, and the rights on them, away again: every table is as it was before
 // [Instrument]. The server rebuilds each table, so no trace remains in its files either; but TiDB does not.
 // Errors are dealt with as by Instrument.
-func Strip(ctx context.Context, c *Conn, o Options) (Result, error) {
+func Strip(ctx context.Context, c *Conn, o catalog.Options) (catalog.Result, error) {
 	server, err := ServerFacts(ctx, c)
 	if err != nil {
-		return Result{}, err
+		return catalog.Result{}, err
 	}
 	j, err := newJob(ctx, c, o, server)
 	if err != nil {
-		return Result{}, err
+		return catalog.Result{}, err
 	}
 	if err := j.each(ctx, j.strip); err != nil {
 		return j.result, err
@@ -74,15 +75,15 @@ func Strip(ctx context.Context, c *Conn, o Options) (Result, error) {
 // A job is one run of [Instrument] or [Strip].
 type job struct {
 	conn     *Conn
-	options  Options
+	options  catalog.Options
 	columns  columns
 	subjects []*subject
 	rights   map[name][]*holder
 	done     int // subjects
-	result   Result
+	result   catalog.Result
 }
 
-func newJob(ctx context.Context, c *Conn, o Options, server Server) (*job, error) {
+func newJob(ctx context.Context, c *Conn, o catalog.Options, server Server) (*job, error) {
 	j := &job{conn: c, options: o, columns: server.columns(o.WListBytes)}
 	if j.options.Batch == 0 {
 		j.options.Batch = defaultBatch
@@ -134,12 +135,12 @@ func (j *job) each(ctx context.Context, work func(context.Context, *subject) err
 
 func (j *job) progress(s *subject, rows int) {
 	if j.options.Progress != nil {
-		j.options.Progress(Progress{s.String(), j.done, len(j.subjects), rows})
+		j.options.Progress(catalog.Progress{Table: s.String(), Done: j.done, Tables: len(j.subjects), Rows: rows})
 	}
 }
 
 func (j *job) leaveOut(s *subject, reason string) {
-	j.result.LeftOut = append(j.result.LeftOut, LeftOut{s.String(), reason})
+	j.result.LeftOut = append(j.result.LeftOut, catalog.LeftOut{Table: s.String(), Reason: reason})
 }
 
 // refused leaves a table out that the server refused to alter. Any other error it gives back.

@@ -1,4 +1,4 @@
-package catalog
+package mysql
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
@@ -60,11 +61,11 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			return errors.Join(failed, cache.Ping(ctx), cache.Close())
 		}),
 		"instrument": withConn(func(ctx context.Context, conn *Conn) error {
-			_, err := Instrument(ctx, conn, Options{Schemas: schemas, BackFill: true})
+			_, err := Instrument(ctx, conn, catalog.Options{Schemas: schemas, BackFill: true})
 			return err
 		}),
 		"strip": withConn(func(ctx context.Context, conn *Conn) error {
-			_, err := Strip(ctx, conn, Options{Schemas: schemas})
+			_, err := Strip(ctx, conn, catalog.Options{Schemas: schemas})
 			return err
 		}),
 		"matching": func(ctx context.Context, target dsn.Target) (err error) {
@@ -102,7 +103,7 @@ func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool, use
 	if p := (*panicked)(nil); errors.As(err, &p) {
 		t.Fatalf("%s, a lie in place of answer %d (%s): %v", what, at, head(question), err)
 	}
-	if u := (*UnexpectedAnswer)(nil); plain && lied && reads(question) && (!errors.As(err, &u) || u.Purpose == "") {
+	if u := (*catalog.UnexpectedAnswer)(nil); plain && lied && reads(question) && (!errors.As(err, &u) || u.Purpose == "") {
 		t.Errorf("%s, a lie in place of answer %d (%s): error %v does not name the query", what, at, head(question), err)
 	}
 	if !lied && err != nil {
@@ -139,11 +140,11 @@ func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 		ask func(context.Context, *Conn) error
 		as  any
 	}{
-		{"no rows at all", askOne(moon), new(*UnexpectedAnswer)},
-		{"one column", askOne(moon), new(*UnexpectedAnswer)},
-		{"fifty columns", askOne(moon), new(*UnexpectedAnswer)},
-		{"one column", askAll(moon, moon), new(*UnexpectedAnswer)},
-		{"no rows at all", askAll(moon, moon), new(*UnexpectedAnswer)},
+		{"no rows at all", askOne(moon), new(*catalog.UnexpectedAnswer)},
+		{"one column", askOne(moon), new(*catalog.UnexpectedAnswer)},
+		{"fifty columns", askOne(moon), new(*catalog.UnexpectedAnswer)},
+		{"one column", askAll(moon, moon), new(*catalog.UnexpectedAnswer)},
+		{"no rows at all", askAll(moon, moon), new(*catalog.UnexpectedAnswer)},
 		{"a header alone", executed, new(*guard.Panic)},
 	} {
 		t.Run(tt.lie, func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 			if !errors.As(err, tt.as) {
 				t.Fatalf("error %v", err)
 			}
-			if u := (*UnexpectedAnswer)(nil); errors.As(err, &u) && !strings.Contains(err.Error(), moon.Purpose) {
+			if u := (*catalog.UnexpectedAnswer)(nil); errors.As(err, &u) && !strings.Contains(err.Error(), moon.Purpose) {
 				t.Errorf("error %v does not say what was asked for", err)
 			}
 			if conn.client != nil {
