@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // Every script of testdata/script has a database of its own on one server. It finds the server in
 // $HOST, $PORT and $URL (which names $DB, the database), in $SYSTEMP a directory for temporary
-// files that other users may enter, and in $GUIDE the user guide.
+// files that other users may enter, and in $GUIDE the guide to operating isotap.
 func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
 	server, err := testdb.Start(t.Context(), testdb.Options{})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide, err := filepath.Abs("../../docs/guide.md")
+	guide, err := filepath.Abs("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestTheExampleFileShowsEverySettingWithItsDefault(t *testing.T) {
 }
 
 func TestTheGuideListsEverySettingAsItIs(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/guide.md")
+	guide, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestTheGuideListsEverySettingAsItIs(t *testing.T) {
 			value = "`" + text + "`"
 		}
 		if got, want := tableRow(string(guide), "`"+o.Name+"`"), [2]string{value, live}; got != want {
-			t.Errorf("docs/guide.md says of %s: default and live %q, want %q", o.Name, got, want)
+			t.Errorf("docs/operating.md says of %s: default and live %q, want %q", o.Name, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 )
 
-// Metrics adds the tap's metrics to a page. docs/guide.md explains each.
+// Metrics adds the tap's metrics to a page. docs/operating.md explains each.
 func (t *Tap) Metrics(p *admin.Page) {
 	t.processMetrics(p)
 	s := t.proxy.Stats()

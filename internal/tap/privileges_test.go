@@ -71,7 +71,7 @@ func observed(t *testing.T, o Options, driver string, dsn func(*Tap) string) (ex
 	return r.Coverage.Exact, text
 }
 
-// TestMariaDBsLeastPrivilegesAreEnough works with the grants that docs/guide.md lists, and then without each of them.
+// TestMariaDBsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of them.
 func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 	server, target := ownServer(t, nil)
 	db, err := server.DB("d")
@@ -122,7 +122,7 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 	}
 }
 
-// TestPostgreSQLsLeastPrivilegesAreEnough works with the grants that docs/guide.md lists, and then without each of them.
+// TestPostgreSQLsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of them.
 func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
 	database := testdb.NewPostgreSQLDatabase(t)
 	db := testdb.OpenPostgreSQL(t, database)

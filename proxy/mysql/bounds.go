@@ -6,7 +6,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// What a session keeps in memory of what either side sends. docs/guide.md has the table of all bounds.
+// What a session keeps in memory of what either side sends. docs/operating.md has the table of all bounds.
 const (
 	// maxLogin is the longest packet of a login, in bytes. Attributes and the answers of plug-ins have at most
 	// 64 KiB each. A server takes as much as its max_allowed_packet from whoever connects.
