@@ -17,21 +17,21 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
 
-// A traffic is what clients do through an isotap of their own, from their statements to the findings.
+// A traffic is what clients do through isotap of their own, from their statements to the findings.
 type traffic struct {
 	t         *testing.T
 	database  string
 	url       string
-	tap       *tap.Tap
+	srv       *proxyserver.Server
 	recording string
 }
 
-// newTraffic starts an isotap in front of a new database in which the statements have run.
+// newTraffic starts isotap in front of a new database in which the statements have run.
 func newTraffic(t *testing.T, statements ...string) *traffic {
 	t.Helper()
 	x := &traffic{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: filepath.Join(t.TempDir(), "recording")}
@@ -40,12 +40,12 @@ func newTraffic(t *testing.T, statements ...string) *traffic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.tap, err = tap.Start(context.Background(), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: x.recording,
+	x.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: x.recording,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := x.tap.Place()
+	place, err := x.srv.Place()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,13 +65,13 @@ func (x *traffic) direct(database string, statements ...string) {
 	}
 }
 
-// A tapped is a connection through isotap.
-type tapped struct {
+// A proxied is a connection through isotap.
+type proxied struct {
 	*pgx.Conn
 	t *testing.T
 }
 
-func (x *traffic) client(database string) *tapped {
+func (x *traffic) client(database string) *proxied {
 	x.t.Helper()
 	config, err := pgx.ParseConfig(x.url)
 	if err != nil {
@@ -84,10 +84,10 @@ func (x *traffic) client(database string) *tapped {
 		x.t.Fatal(err)
 	}
 	x.t.Cleanup(func() { _ = c.Close(context.Background()) }) // perhaps the test has
-	return &tapped{c, x.t}
+	return &proxied{c, x.t}
 }
 
-func (c *tapped) run(statements ...string) {
+func (c *proxied) run(statements ...string) {
 	c.t.Helper()
 	for _, s := range statements {
 		if _, err := c.Exec(context.Background(), s); err != nil {
@@ -99,7 +99,7 @@ func (c *tapped) run(statements ...string) {
 // stop ends the recording and analyses it.
 func (x *traffic) stop() *analyzer.Result {
 	x.t.Helper()
-	if err := x.tap.Stop(); err != nil {
+	if err := x.srv.Stop(); err != nil {
 		x.t.Fatal(err)
 	}
 	r, err := analysis.Analyze(x.t.Context(), []string{x.recording}, analyzer.Options{})

@@ -10,7 +10,7 @@ import (
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -57,7 +57,7 @@ func stripCommand() *cobra.Command {
 }
 
 // instrumentTarget adds the columns before a run; to PostgreSQL's tables only if rows are to be known by them.
-func instrumentTarget(c *cobra.Command, o *tap.Options) error {
+func instrumentTarget(c *cobra.Command, o *proxyserver.Options) error {
 	if o.Upstream.Family == dsn.PostgreSQL && !o.Columns {
 		return nil
 	}

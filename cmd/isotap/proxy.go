@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/config"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/report"
 )
 
@@ -53,24 +53,24 @@ func proxyCommand() *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "isotap: findings by predicates are not told while they are made, but when the proxy ends")
 			}
 		}
-		t, err := tap.Start(c.Context(), o)
+		srv, err := proxyserver.Start(c.Context(), o)
 		if err != nil {
 			return err
 		}
-		r := reloader{load: load, current: s, tap: t, level: level, log: o.Logger}
+		r := reloader{load: load, current: s, srv: srv, level: level, log: o.Logger}
 		config.Watch(c.Context(), c.Flag("config").Value.String(), r.reload)
-		fmt.Fprintf(c.ErrOrStderr(), "isotap: clients connect to %s, the server is %s\n", t.Addresses(), o.Upstream)
-		if a := t.AdminAddr(); a != nil {
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: clients connect to %s, the server is %s\n", srv.Addresses(), o.Upstream)
+		if a := srv.AdminAddr(); a != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "isotap: metrics and health are at http://%s/metrics, /healthz, /readyz\n", a)
 		}
-		if err := t.Wait(); err != nil || t.Watched() == nil {
+		if err := srv.Wait(); err != nil || srv.Watched() == nil {
 			return err
 		}
-		warn(c.ErrOrStderr(), t.WatchStats(), t.WatchDelay())
-		result := t.Watched()
+		warn(c.ErrOrStderr(), srv.WatchStats(), srv.WatchDelay())
+		result := srv.Watched()
 		if o.Predicates {
 			// Which versions match a predicate is known later than the transactions are.
-			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, t.Run(), analyzer.Options{}); err != nil {
+			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(), analyzer.Options{}); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func proxyCommand() *cobra.Command {
 type reloader struct {
 	load    func() (config.Loaded, error)
 	current config.Loaded // as the proxy has them; what needs a restart is as it was at the start
-	tap     *tap.Tap
+	srv     *proxyserver.Server
 	level   zap.AtomicLevel
 	log     *zap.Logger
 }
@@ -104,6 +104,6 @@ func (r *reloader) reload() {
 		r.log.Error("the settings stay as they were", zap.Error(err))
 		return
 	}
-	r.tap.Reconfigure(o.Live())
+	r.srv.Reconfigure(o.Live())
 	r.log.Info("settings read again", zap.Strings("changed", taken), zap.Strings("need_restart", left))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/config"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 )
 
 const runHelp = `Starts a proxy on a free port, runs COMMAND with the proxy's address in its environment, and says
@@ -105,7 +105,7 @@ func runCommand() *cobra.Command {
 // checkRun says what is wrong with a run before anything is done for it.
 func checkRun(program string, templates []string, out *output) error {
 	for _, template := range templates {
-		if err := tap.CheckTemplate(template); err != nil {
+		if err := proxyserver.CheckTemplate(template); err != nil {
 			return fmt.Errorf("--env: %w", err)
 		}
 	}
@@ -119,25 +119,25 @@ func checkRun(program string, templates []string, out *output) error {
 }
 
 // watch runs the command through a proxy and reports.
-func watch(c *cobra.Command, command, templates []string, o tap.Options, out *output) error {
+func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output) error {
 	// A signal ends the command. The proxy outlives it, and what was seen until then is reported.
 	ctx := context.WithoutCancel(c.Context())
-	t, err := tap.Start(ctx, o)
+	srv, err := proxyserver.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	env, err := environment(t, templates)
+	env, err := environment(srv, templates)
 	var status exitStatus
 	if err == nil {
 		status, err = runChild(c, command, env, out.json)
 	}
-	if err := errors.Join(err, t.Stop()); err != nil {
+	if err := errors.Join(err, srv.Stop()); err != nil {
 		return err
 	}
 	if o.Off {
 		return status.orNil()
 	}
-	result, err := analysis.AnalyzeRun(ctx, o.Recording, t.Run(), analyzer.Options{})
+	result, err := analysis.AnalyzeRun(ctx, o.Recording, srv.Run(), analyzer.Options{})
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func watch(c *cobra.Command, command, templates []string, o tap.Options, out *ou
 }
 
 // environment is a command's environment: isotap's own, and where the proxy is.
-func environment(t *tap.Tap, templates []string) ([]string, error) {
-	place, err := t.Place()
+func environment(srv *proxyserver.Server, templates []string) ([]string, error) {
+	place, err := srv.Place()
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/recorder"
 )
@@ -32,16 +32,16 @@ func settingsFlag(c *cobra.Command) func() string {
 	return func() string { return *url }
 }
 
-// options turns the settings into those of a tap.
-func options(s *config.Settings) (tap.Options, error) {
-	o := tap.Options{URL: s.Upstream, Listen: s.Listen, ReusePort: s.ReusePort, Recording: s.Recording, Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates", Version: isotapVersion(),
+// options turns the settings into those of isotap.
+func options(s *config.Settings) (proxyserver.Options, error) {
+	o := proxyserver.Options{URL: s.Upstream, Listen: s.Listen, ReusePort: s.ReusePort, Recording: s.Recording, Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates", Version: isotapVersion(),
 		Admin: s.Admin, AdminPprof: s.AdminPprof,
 		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, MaxLogins: s.MaxLogins, MaxLoginsPerAddress: s.MaxLoginsAddress, TxnMemory: s.MaxTxnMemory << 20, LogSQL: logSQL[s.LogSQL], StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
 	var err error
 	if o.Upstream, err = upstream(s); err != nil {
 		return o, err
 	}
-	if o.ClientTLS, err = tap.ParseClientTLS(s.TLS, s.TLSCert, s.TLSKey, s.TLSClientCA); err != nil {
+	if o.ClientTLS, err = proxyserver.ParseClientTLS(s.TLS, s.TLSCert, s.TLSKey, s.TLSClientCA); err != nil {
 		return o, err
 	}
 	if o.Predicates && !o.Args {

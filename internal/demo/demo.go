@@ -15,7 +15,7 @@ import (
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/workload/shop"
 )
 
@@ -85,18 +85,18 @@ func openShop(ctx context.Context, e *engine.Engine, server engine.Server, colum
 
 // trade runs the shop through a proxy.
 func trade(ctx context.Context, o Options, target dsn.Target, recording string) error {
-	t, err := tap.Start(ctx, tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Columns: o.Columns, Args: true,
+	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Columns: o.Columns, Args: true,
 		Drain: time.Second, Version: o.Version})
 	if err != nil {
 		return err
 	}
-	place, err := t.Place()
+	place, err := srv.Place()
 	if err != nil {
-		return errors.Join(err, t.Stop())
+		return errors.Join(err, srv.Stop())
 	}
 	started := time.Now()
 	outcome, err := shop.Run(ctx, place["dsn"], shop.Config{Seed: o.Seed})
-	if err := errors.Join(err, t.Stop()); err != nil {
+	if err := errors.Join(err, srv.Stop()); err != nil {
 		return err
 	}
 	fmt.Fprintf(o.Log, "the shop worked for %.1f s through isotap; its own books say:\n%v\n", time.Since(started).Seconds(), outcome)

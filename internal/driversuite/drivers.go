@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 )
 
 // A driver has a test suite.
@@ -36,7 +36,7 @@ type host interface {
 	// target is where it is, for isotap.
 	target() dsn.Target
 	// clients is the TLS that isotap is to offer, and listen where it is to listen.
-	clients() tap.ClientTLS
+	clients() proxyserver.ClientTLS
 	listen(dir string) string
 	facts(ctx context.Context) (engine, version string, err error)
 	// renew makes the suite's database anew and runs statements on it.

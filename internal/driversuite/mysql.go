@@ -7,14 +7,14 @@ import (
 
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
 // A mysqlHost is a server of the MySQL family.
 type mysqlHost struct {
 	at       dsn.Target
-	tls      tap.ClientTLS
+	tls      proxyserver.ClientTLS
 	database string
 	stop     func() error
 }
@@ -41,10 +41,10 @@ func openMySQL(ctx context.Context, url, database string, over road) (host, erro
 	return h, nil
 }
 
-func (h *mysqlHost) target() dsn.Target     { return h.at }
-func (h *mysqlHost) clients() tap.ClientTLS { return h.tls }
-func (h *mysqlHost) listen(string) string   { return "127.0.0.1:0" }
-func (h *mysqlHost) close() error           { return h.stop() }
+func (h *mysqlHost) target() dsn.Target             { return h.at }
+func (h *mysqlHost) clients() proxyserver.ClientTLS { return h.tls }
+func (h *mysqlHost) listen(string) string           { return "127.0.0.1:0" }
+func (h *mysqlHost) close() error                   { return h.stop() }
 
 // offerTLS has isotap's legs be as those of a direct connection to a server that offers TLS: some of the
 // tests use TLS, and ask the server for its cipher.
@@ -64,7 +64,7 @@ func (h *mysqlHost) offerTLS(ctx context.Context) error {
 		return nil
 	}
 	h.at = encrypted
-	h.tls, err = tap.ParseClientTLS("", "auto", "", "")
+	h.tls, err = proxyserver.ParseClientTLS("", "auto", "", "")
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/wire"
 )
@@ -109,11 +109,11 @@ const rolePassword = "secret"
 func (h *postgresqlHost) target() dsn.Target { return h.at }
 func (h *postgresqlHost) close() error       { return h.stop() }
 
-func (h *postgresqlHost) clients() tap.ClientTLS {
+func (h *postgresqlHost) clients() proxyserver.ClientTLS {
 	if h.authority == nil {
-		return tap.ClientTLS{}
+		return proxyserver.ClientTLS{}
 	}
-	return tap.ClientTLS{Use: wire.MayTLS, Cert: h.authority.File("server"), Key: h.authority.KeyFile("server")}
+	return proxyserver.ClientTLS{Use: wire.MayTLS, Cert: h.authority.File("server"), Key: h.authority.KeyFile("server")}
 }
 
 // listen is where drivers look for a server's socket, or any port.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 )
 
 // The results of a test.
@@ -65,15 +65,15 @@ func (s *suite) run(ctx context.Context, w way, chosen selection) (_ map[string]
 		if err != nil {
 			return nil, fmt.Errorf("make a directory: %w", err)
 		}
-		t, err := tap.Start(ctx, tap.Options{
+		srv, err := proxyserver.Start(ctx, proxyserver.Options{
 			Upstream: at, Listen: s.host.listen(dir), ClientTLS: s.host.clients(), Off: w == off, Columns: w == columns,
 			Recording: filepath.Join(dir, "recording"), Drain: time.Second, Version: "driversuite",
 		})
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, t.Stop()) }()
-		at.Network, at.Address = t.Addr().Network(), t.Addr().String()
+		defer func() { err = errors.Join(err, srv.Stop()) }()
+		at.Network, at.Address = srv.Addr().Network(), srv.Addr().String()
 	}
 	outcomes, err := s.driver.program.run(ctx, server{at, s.host.environment(at.Network, at.Address)}, chosen)
 	if err == nil && len(outcomes) == 0 {

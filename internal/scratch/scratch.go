@@ -19,7 +19,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/workload"
 )
 
@@ -30,9 +30,9 @@ type Options struct {
 	Database string
 	// Recording is the directory of the recording, which stays; empty: it is a temporary one.
 	Recording  string
-	Columns    bool // see tap.Options
-	Predicates bool // see tap.Options
-	// Definitions: see tap.Options.
+	Columns    bool // see proxyserver.Options
+	Predicates bool // see proxyserver.Options
+	// Definitions: see proxyserver.Options.
 	Definitions bool
 	Version     string // isotap's own
 	// Patience is how long making and dropping the database may take; 0: a minute.
@@ -57,10 +57,10 @@ func Run(ctx context.Context, target dsn.Target, o Options, work func(ctx contex
 	return analysis.AnalyzeRun(ctx, o.Recording, run, analyzer.Options{})
 }
 
-// drain is how long a tap may go on with sessions whose client has left: it may still be asking what a write did.
+// drain is how long isotap may go on with sessions whose client has left: it may still be asking what a write did.
 const drain = 10 * time.Second
 
-// record makes the database, has the work done on it through a tap, and drops it.
+// record makes the database, has the work done on it through isotap, and drops it.
 func record(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
 	if target.Family == dsn.PostgreSQL {
 		target.Database = cmp.Or(target.Database, "postgres")
@@ -85,13 +85,13 @@ func record(ctx context.Context, target dsn.Target, o Options, work func(ctx con
 		}
 	}()
 	target.Database = database
-	t, err := tap.Start(context.WithoutCancel(ctx), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,
+	srv, err := proxyserver.Start(context.WithoutCancel(ctx), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,
 		Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
 	if err != nil {
 		return run, err
 	}
-	defer func() { err = errors.Join(err, t.Stop()) }()
-	return t.Run(), work(ctx, t.DSN(database))
+	defer func() { err = errors.Join(err, srv.Stop()) }()
+	return srv.Run(), work(ctx, srv.DSN(database))
 }
 
 // open gives a pool of connections to the server itself.

@@ -23,7 +23,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -78,8 +78,8 @@ func TestMariaDBTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	tapped := startTap(t, target)
-	for i, address := range []string{server.Addr(), tapped} {
+	proxied := startProxy(t, target)
+	for i, address := range []string{server.Addr(), proxied} {
 		f.dial[i] = func() (conn, error) { return dialMySQL(address, f.names[i]) }
 	}
 	f.reset = func(i int) error {
@@ -125,10 +125,10 @@ func packetsOf(reply []byte) (payloads []string) {
 	return payloads
 }
 
-// startTap starts isotap before a server and returns its address.
-func startTap(t *testing.T, target dsn.Target) string {
+// startProxy starts isotap before a server and returns its address.
+func startProxy(t *testing.T, target dsn.Target) string {
 	t.Helper()
-	isotap, err := tap.Start(context.Background(), tap.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
+	isotap, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
 		Args: true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})
 	if err != nil {
 		t.Fatal(err)

@@ -53,9 +53,9 @@ func TestPostgreSQLTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tapped := startTap(t, target)
+	proxied := startProxy(t, target)
 	var dbs [2]*sql.DB
-	for i, address := range []string{server.Addr(), tapped} {
+	for i, address := range []string{server.Addr(), proxied} {
 		dbs[i] = testdb.OpenPostgreSQL(t, f.names[i])
 		f.dial[i] = func() (conn, error) { return dialPostgreSQL(address, f.names[i]) }
 	}

@@ -175,17 +175,17 @@ func (f *family) differ(texts []string, refused func(reply []byte) bool) (at int
 			return 0, "", fmt.Errorf("%s: %w", []string{"directly", "through isotap"}[i], err)
 		}
 	}
-	direct, tapped := sides[0], sides[1]
-	for i := range max(len(direct.replies), len(tapped.replies)) {
+	direct, proxied := sides[0], sides[1]
+	for i := range max(len(direct.replies), len(proxied.replies)) {
 		switch {
-		case i >= len(direct.replies) || i >= len(tapped.replies) || !f.same(texts[i], direct.replies[i], tapped.replies[i]):
-			return i, fmt.Sprintf("direct %q\n  isotap %q", nth(direct.replies, i), nth(tapped.replies, i)), nil
-		case !refused(direct.replies[i]) && !slices.ContainsFunc(tapped.sent[i], func(sent []byte) bool { return f.keeps(sent, []byte(texts[i])) }):
-			return i, fmt.Sprintf("the server was sent %q", tapped.sent[i]), nil
+		case i >= len(direct.replies) || i >= len(proxied.replies) || !f.same(texts[i], direct.replies[i], proxied.replies[i]):
+			return i, fmt.Sprintf("direct %q\n  isotap %q", nth(direct.replies, i), nth(proxied.replies, i)), nil
+		case !refused(direct.replies[i]) && !slices.ContainsFunc(proxied.sent[i], func(sent []byte) bool { return f.keeps(sent, []byte(texts[i])) }):
+			return i, fmt.Sprintf("the server was sent %q", proxied.sent[i]), nil
 		}
 	}
-	if direct.state != tapped.state {
-		return len(texts), fmt.Sprintf("tables, direct %s\n  isotap         %s", direct.state, tapped.state), nil
+	if direct.state != proxied.state {
+		return len(texts), fmt.Sprintf("tables, direct %s\n  isotap         %s", direct.state, proxied.state), nil
 	}
 	return 0, "", nil
 }

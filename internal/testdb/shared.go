@@ -150,6 +150,16 @@ func OpenPostgreSQL(tb TB, database string) *sql.DB {
 	return closeAfter(tb, db, err)
 }
 
+// Exec runs statements, and fails the test at the first that fails.
+func Exec(tb TB, db *sql.DB, statements ...string) {
+	tb.Helper()
+	for _, s := range statements {
+		if _, err := db.Exec(s); err != nil {
+			tb.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
 func closeAfter(tb TB, db *sql.DB, err error) *sql.DB {
 	tb.Helper()
 	if err != nil {

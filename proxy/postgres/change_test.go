@@ -43,7 +43,7 @@ func TestPreparedStatementsOutliveChangesOfTheKey(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/told %v, in a block %v", change, w.told, w.block), func(t *testing.T) {
 				r := newRig(t, nil)
-				if want, got := afterChange(t, r, r.direct, statement, w), afterChange(t, r, r.tapped, statement, w); got != want {
+				if want, got := afterChange(t, r, r.direct, statement, w), afterChange(t, r, r.proxied, statement, w); got != want {
 					t.Errorf("%s\ndirectly\n%s", got, want)
 				}
 			})
@@ -166,7 +166,7 @@ func TestPreparedStatementsOutliveChangesOfTheirOwnTransaction(t *testing.T) {
 		mustExec(t, c, "COMMIT")
 		return told + "\n" + runIn(t, c, false)
 	}
-	if want, got := ownChange(r.direct), ownChange(r.tapped); got != want {
+	if want, got := ownChange(r.direct), ownChange(r.proxied); got != want {
 		t.Errorf("%s\ndirectly\n%s", got, want)
 	}
 }
@@ -180,7 +180,7 @@ func TestABindOfTooFewParametersIsRefusedInTheClientsName(t *testing.T) {
 		defer mustExec(t, c, "ROLLBACK")
 		return fmt.Sprint(c.ExecPrepared(t.Context(), "s0", nil, nil, nil).Read().Err)
 	}
-	if want, got := refused(r.direct), refused(r.tapped); got != want || !strings.Contains(want, `"s0"`) {
+	if want, got := refused(r.direct), refused(r.proxied); got != want || !strings.Contains(want, `"s0"`) {
 		t.Errorf("%s\ndirectly\n%s", got, want)
 	}
 }
@@ -188,7 +188,7 @@ func TestABindOfTooFewParametersIsRefusedInTheClientsName(t *testing.T) {
 // A change from beside the proxy shows in a transaction block as an error, once: the block is lost then.
 func TestAChangeBesideTheProxyFailsAPreparedStatementInABlockOnce(t *testing.T) {
 	r := newRig(t, nil)
-	other, c := preparedOn(t, r, r.tapped)
+	other, c := preparedOn(t, r, r.proxied)
 	runIn(t, c, true)
 	mustExec(t, other, "ALTER TABLE t ALTER id TYPE bigint")
 	var told []string
@@ -206,7 +206,7 @@ func TestAChangeBesideTheProxyFailsAPreparedStatementInABlockOnce(t *testing.T) 
 // What stands beside a statement goes with it, whichever way the client closes it.
 func TestNothingIsLeftBesideClosedStatements(t *testing.T) {
 	r := newRig(t, nil)
-	_, c := preparedOn(t, r, r.tapped)
+	_, c := preparedOn(t, r, r.proxied)
 	if err := c.Deallocate(t.Context(), "s0"); err != nil {
 		t.Fatal(err)
 	}

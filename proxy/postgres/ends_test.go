@@ -70,7 +70,7 @@ const terminate = "X\x00\x00\x00\x04"
 func TestBeginningsAreAnsweredAsByTheServer(t *testing.T) {
 	p := secureServer(t)
 	plain := testdb.PostgreSQL(t)
-	tapped := throughProxy(t, p, roads{}, func(c *proxy.Config) { c.Address = plain.Addr() })
+	proxied := throughProxy(t, p, roads{}, func(c *proxy.Config) { c.Address = plain.Addr() })
 	for name, pieces := range map[string][]string{
 		"nothing more":            {startup(0, "postgres") + terminate},
 		"options":                 {startup(0, "postgres", "options", "-c work_mem=3MB -c DateStyle=German") + terminate},
@@ -88,7 +88,7 @@ func TestBeginningsAreAnsweredAsByTheServer(t *testing.T) {
 		"a message too long":      {"\x7f\xff\xff\xff\x00\x03\x00\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			direct, through := said(t, plain.Addr(), pieces...), said(t, tapped, pieces...)
+			direct, through := said(t, plain.Addr(), pieces...), said(t, proxied, pieces...)
 			if got, want := kinds(through), kinds(direct); got != want {
 				t.Errorf("through the proxy %s\ndirectly          %s", got, want)
 			}

@@ -29,7 +29,7 @@ func TestWhatGoneClientsSentIsDoneOnce(t *testing.T) {
 		"an open block":              {&pgproto3.Query{String: "BEGIN"}, insert(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if want, got := afterAll(t, r, r.direct, last), afterAll(t, r, r.tapped, last); got != want {
+			if want, got := afterAll(t, r, r.direct, last), afterAll(t, r, r.proxied, last); got != want {
 				t.Errorf("the table has %s; directly %s", got, want)
 			}
 		})

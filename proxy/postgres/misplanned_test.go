@@ -85,7 +85,7 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 		t.Fatal(err)
 	}
 	r.planner.Invalidate()
-	want, got := steady(converse(t, r.direct, r.database, steps)), steady(converse(t, r.tapped, r.database, steps))
+	want, got := steady(converse(t, r.direct, r.database, steps)), steady(converse(t, r.proxied, r.database, steps))
 	if got != want {
 		t.Fatalf("isotap's answer differs:\n%s", difference(want, got))
 	}
@@ -93,7 +93,7 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 		t.Error("no result was counted as misplanned")
 	}
 	r.recorded()
-	converse(t, r.tapped, r.database, queries("SELECT id, 'x' AS x, n FROM t WHERE id < 7 ORDER BY id"))
+	converse(t, r.proxied, r.database, queries("SELECT id, 'x' AS x, n FROM t WHERE id < 7 ORDER BY id"))
 	known := r.planner.IsMisplanned(r.planner.Plan([]byte(misplannedRows), w.wrongEnv()).Statements[0])
 	for _, txn := range r.recorded() {
 		for _, st := range txn.Stmts {
@@ -124,7 +124,7 @@ func TestAClientsOwnNamesAreNotTakenForIsotaps(t *testing.T) {
 	r := newRig(t, nil)
 	db := testdb.OpenPostgreSQL(t, r.database)
 	var heard [2]string
-	for i, address := range []string{r.direct, r.tapped} {
+	for i, address := range []string{r.direct, r.proxied} {
 		if _, err := db.Exec(reset); err != nil {
 			t.Fatal(err)
 		}

@@ -332,7 +332,7 @@ func TestRepliesAreEqualByteForByte(t *testing.T) {
 			r := newRig(t, nil)
 			db := testdb.OpenPostgreSQL(t, r.database)
 			var heard [2][]byte
-			for i, address := range []string{r.direct, r.tapped} {
+			for i, address := range []string{r.direct, r.proxied} {
 				if _, err := db.Exec(reset); err != nil {
 					t.Fatal(err)
 				}

@@ -215,7 +215,7 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			}
 			r.planner.Invalidate()
 			r.recorded()
-			converse(t, r.tapped, r.database, c.steps)
+			converse(t, r.proxied, r.database, c.steps)
 			if got := told(r.recorded()); got != c.want {
 				t.Errorf("recorded\n%s\nwant\n%s", got, c.want)
 			}

@@ -21,11 +21,11 @@ func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // A rig is a proxy in front of the test server's database, with all that it records.
 type rig struct {
-	database       string
-	direct, tapped string // addresses
-	catalog        *catalogpostgres.Cache
-	planner        *sqlpostgres.Cache
-	proxy          *proxy.Proxy
+	database        string
+	direct, proxied string // addresses
+	catalog         *catalogpostgres.Cache
+	planner         *sqlpostgres.Cache
+	proxy           *proxy.Proxy
 
 	mu   sync.Mutex
 	txns []*history.Txn
@@ -95,7 +95,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.tapped = l.Addr().String()
+	r.proxied = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- r.proxy.Serve(ctx, l) }()

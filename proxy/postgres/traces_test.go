@@ -60,7 +60,7 @@ func TestIsotapLeavesNoTraceThatItsClientsSee(t *testing.T) {
 			r := newRig(t, nil)
 			db := testdb.OpenPostgreSQL(t, r.database)
 			var heard [2]string
-			for i, address := range []string{r.direct, r.tapped} {
+			for i, address := range []string{r.direct, r.proxied} {
 				made := []string{reset, "DROP TABLE IF EXISTS said, audited, trail, defaulted CASCADE; DROP FUNCTION IF EXISTS noting, asked, fetches CASCADE"}
 				if !strings.HasSuffix(name, "before it is seen") { // one whose function asks for what runs has no cursors observed
 					made = append(made, tracing)
@@ -100,7 +100,7 @@ func TestCursorsAreObservedWhereNobodyElseReadsThem(t *testing.T) {
 	r.planner.Invalidate()
 	reads := queries("BEGIN", "DECLARE c CURSOR FOR SELECT s FROM t WHERE id = 1", "FETCH c", "COMMIT")
 	observed := func() bool {
-		converse(t, r.tapped, r.database, reads)
+		converse(t, r.proxied, r.database, reads)
 		return slices.ContainsFunc(r.recorded(), func(txn *history.Txn) bool {
 			return slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return len(st.Accesses) > 0 })
 		})
@@ -108,7 +108,7 @@ func TestCursorsAreObservedWhereNobodyElseReadsThem(t *testing.T) {
 	if !observed() {
 		t.Error("a cursor that nobody else reads is not observed")
 	}
-	converse(t, r.tapped, r.database, queries("SELECT cursor_to_xml('c', 1, false, true, '')"))
+	converse(t, r.proxied, r.database, queries("SELECT cursor_to_xml('c', 1, false, true, '')"))
 	if r.recorded(); observed() {
 		t.Error("a cursor is observed though the server has read one")
 	}
@@ -126,7 +126,7 @@ func TestACursorStaysWhereANewOneWouldSeeOtherRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil, reset)
 			db := testdb.OpenPostgreSQL(t, r.database)
-			client := connectRaw(t, r.tapped, r.database)
+			client := connectRaw(t, r.proxied, r.database)
 			say := func(texts ...string) {
 				for _, s := range queries(texts...) {
 					client.run(s)

@@ -187,20 +187,20 @@ func (s *readServer) same(query string) (seen []string) {
 	}
 	rewritten := literal(p, Values{})
 	for _, prepared := range []bool{false, true} {
-		original, tapped := s.see(query, 0, prepared), s.see(rewritten, p.HiddenColumns(), prepared)
-		if !slices.Equal(original.columns, tapped.columns) {
-			s.t.Errorf("%s: columns\n%s\nwant\n%s", rewritten, strings.Join(tapped.columns, "\n"), strings.Join(original.columns, "\n"))
+		original, proxied := s.see(query, 0, prepared), s.see(rewritten, p.HiddenColumns(), prepared)
+		if !slices.Equal(original.columns, proxied.columns) {
+			s.t.Errorf("%s: columns\n%s\nwant\n%s", rewritten, strings.Join(proxied.columns, "\n"), strings.Join(original.columns, "\n"))
 		}
 		if !strings.Contains(query, "ORDER BY") {
 			slices.Sort(original.rows)
-			slices.Sort(tapped.rows)
+			slices.Sort(proxied.rows)
 		}
-		if !slices.Equal(original.rows, tapped.rows) || original.warnings != tapped.warnings {
-			s.t.Errorf("%s (prepared %t): %s\n%s\nwant %s\n%s", rewritten, prepared, tapped.warnings, strings.Join(tapped.rows, "\n"),
+		if !slices.Equal(original.rows, proxied.rows) || original.warnings != proxied.warnings {
+			s.t.Errorf("%s (prepared %t): %s\n%s\nwant %s\n%s", rewritten, prepared, proxied.warnings, strings.Join(proxied.rows, "\n"),
 				original.warnings, strings.Join(original.rows, "\n"))
 			continue
 		}
-		seen = append(seen, strings.TrimSuffix(tapped.seen(s.t, p.Sources), "=0"))
+		seen = append(seen, strings.TrimSuffix(proxied.seen(s.t, p.Sources), "=0"))
 	}
 	return seen
 }

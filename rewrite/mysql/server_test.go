@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118) }
 type twins struct {
 	t        *testing.T
 	original *sql.Conn
-	tapped   *sql.Conn
+	proxied  *sql.Conn
 	session  Session
 	rewriter *Rewriter
 	txn      uint32
@@ -34,10 +34,10 @@ func newTwins(t *testing.T, settings ...string) *twins {
 	tw := &twins{t: t}
 	tw.original, _ = connect(t, settings)
 	var name string
-	tw.tapped, name = connect(t, settings)
+	tw.proxied, name = connect(t, settings)
 	tw.session = Session{Schema: name, Charset: "utf8mb4", MaxPacket: 16 << 20}
 	tw.session.Dialect, tw.session.Version = ParseVersion(testdb.Current(t).Version())
-	exec(t, tw.tapped, CaptureInit)
+	exec(t, tw.proxied, CaptureInit)
 	return tw
 }
 
@@ -111,13 +111,13 @@ func (tw *twins) create(statements ...string) {
 		if i == 0 {
 			s = string(New(tables{}, Options{}).Plan(s, tw.session).Append(nil, noHoles))
 		}
-		exec(tw.t, tw.tapped, s)
+		exec(tw.t, tw.proxied, s)
 	}
 	keep := ""
 	if strings.Contains(statements[0], "ON UPDATE") {
 		keep = ", up = up"
 	}
-	exec(tw.t, tw.tapped, "UPDATE t SET isotap_rowid = CONCAT(_binary'r', id), isotap_wlist = _binary'0'"+keep)
+	exec(tw.t, tw.proxied, "UPDATE t SET isotap_rowid = CONCAT(_binary'r', id), isotap_wlist = _binary'0'"+keep)
 	tw.rewriter = New(tables{tw.session.Schema + ".t": tw.describe(255)}, Options{})
 }
 
@@ -127,7 +127,7 @@ func noHoles(b []byte, _ rewrite.Hole, _ int) []byte { return b }
 func (tw *twins) describe(wlist int) *rewrite.Table {
 	tw.t.Helper()
 	t := &rewrite.Table{Name: tw.session.Schema + ".t", Instrumented: true, WListBytes: wlist}
-	_, lines := rows(tw.t, tw.tapped, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() "+
+	_, lines := rows(tw.t, tw.proxied, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() "+
 		"AND TABLE_NAME = 't' AND COLUMN_NAME NOT LIKE 'isotap%' ORDER BY ORDINAL_POSITION")
 	for _, l := range lines {
 		name, kind, _ := strings.Cut(strings.ReplaceAll(l, `"`, ""), "|")
@@ -221,7 +221,7 @@ func (o outcome) without(n int) outcome {
 func (tw *twins) captured() ([]CaptureEntry, uint64) {
 	tw.t.Helper()
 	var b []byte
-	if err := tw.tapped.QueryRowContext(context.Background(), CaptureRead).Scan(&b); err != nil {
+	if err := tw.proxied.QueryRowContext(context.Background(), CaptureRead).Scan(&b); err != nil {
 		tw.t.Fatal(err)
 	}
 	entries, uncollected, err := ParseCapture(b)
@@ -235,7 +235,7 @@ func (tw *twins) captured() ([]CaptureEntry, uint64) {
 func (tw *twins) versions() (values, wlists map[string]string) {
 	tw.t.Helper()
 	values, wlists = make(map[string]string), make(map[string]string)
-	_, lines := rows(tw.t, tw.tapped, "SELECT isotap_rowid, isotap_wlist, t.* FROM t")
+	_, lines := rows(tw.t, tw.proxied, "SELECT isotap_rowid, isotap_wlist, t.* FROM t")
 	for _, l := range lines {
 		cells := strings.SplitN(l, "|", 3)
 		id := strings.Trim(cells[0], `"`)

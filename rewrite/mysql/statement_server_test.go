@@ -40,7 +40,7 @@ func TestSelectReturnsTheSamePlusIdentities(t *testing.T) {
 		tw.create(mixedTable, mixedRows)
 		p := tw.plan(query)
 		wantColumns, want := rows(t, tw.original, query)
-		gotColumns, got := rows(t, tw.tapped, literal(p, Values{}))
+		gotColumns, got := rows(t, tw.proxied, literal(p, Values{}))
 		hidden := 2 * len(p.Sources)
 		if !slices.Equal(gotColumns[:len(gotColumns)-hidden], wantColumns) {
 			t.Errorf("%s: columns %q, want %q", query, gotColumns, wantColumns)
@@ -94,7 +94,7 @@ func TestInsertIsTransparentAndNamesItsRows(t *testing.T) {
 		p := tw.plan(tc.query)
 		tag := tw.nextTag()
 		want := tw.outcome(tw.original, tc.query)
-		got := tw.outcome(tw.tapped, literal(p, Values{Tag: tag}))
+		got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag}))
 		if got != want {
 			t.Errorf("%s (%s): rewritten %+v\noriginal  %+v", tc.query, tc.mode, got, want)
 		}
@@ -119,7 +119,7 @@ func TestPreparedInsertNamesItsRows(t *testing.T) {
 	tw.create("CREATE TABLE t (id INT PRIMARY KEY, a INT)", "INSERT INTO t VALUES (1, 1)")
 	tag := tw.nextTag()
 	query, args := prepared(tw.plan("INSERT INTO t VALUES (?, 1), (3, ?), (?, ?)"), Values{Tag: tag}, []any{2, 7, 4, 8})
-	stmt, err := tw.tapped.PrepareContext(t.Context(), query)
+	stmt, err := tw.proxied.PrepareContext(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestDeleteReturnsWhatItDeleted(t *testing.T) {
 		if len(before)-len(after) != len(returned) {
 			t.Errorf("%s: %d rows are gone, %d were returned", query, len(before)-len(after), len(returned))
 		}
-		if got, want := contents(t, tw.tapped), contents(t, tw.original); got != want {
+		if got, want := contents(t, tw.proxied), contents(t, tw.original); got != want {
 			t.Errorf("%s: left %s, want %s", query, got, want)
 		}
 	}
@@ -179,13 +179,13 @@ func (tw *twins) deleted(query string) []string {
 	text := literal(tw.plan(query), Values{Tag: tw.nextTag()})
 	var ids []string
 	if tw.session.Dialect != MySQL {
-		_, lines := rows(tw.t, tw.tapped, text)
+		_, lines := rows(tw.t, tw.proxied, text)
 		for _, line := range lines {
 			ids = append(ids, strings.Trim(strings.Split(line, "|")[0], `"`))
 		}
 		return ids
 	}
-	exec(tw.t, tw.tapped, text)
+	exec(tw.t, tw.proxied, text)
 	entries, _ := tw.captured()
 	for _, e := range entries {
 		ids = append(ids, e.RowID)
@@ -205,13 +205,13 @@ func TestCreatedTablesLookTheSameToTheClient(t *testing.T) {
 		}
 		tw := newTwins(t)
 		exec(t, tw.original, query)
-		exec(t, tw.tapped, literal(tw.planDDL(query), Values{}))
+		exec(t, tw.proxied, literal(tw.planDDL(query), Values{}))
 		want, _ := rows(t, tw.original, "SELECT * FROM t")
-		got, _ := rows(t, tw.tapped, "SELECT * FROM t")
+		got, _ := rows(t, tw.proxied, "SELECT * FROM t")
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: columns %v, want %v", query, got, want)
 		}
-		exec(t, tw.tapped, "INSERT INTO t (id) VALUES (1), (2)")
+		exec(t, tw.proxied, "INSERT INTO t (id) VALUES (1), (2)")
 		if _, lists := tw.versions(); len(lists) != 2 {
 			t.Errorf("%s: rows have the ids %v, want two", query, lists)
 		}

@@ -105,7 +105,7 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 			tag := tw.nextTag()
 			want := tw.outcome(tw.original, tc.query)
 			p := tw.plan(tc.query)
-			got := tw.outcome(tw.tapped, literal(p, Values{Tag: tag})).without(p.Deprecated)
+			got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag})).without(p.Deprecated)
 			if got != want {
 				t.Errorf("rewritten %+v\noriginal  %+v", got, want)
 			}
@@ -157,7 +157,7 @@ func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
 	const query = "UPDATE t SET c1 = ?, s = CONCAT(?, s) WHERE id = ?"
 	p := tw.plan(query)
 	text, _ := prepared(p, Values{}, nil)
-	stmt, err := tw.tapped.PrepareContext(t.Context(), text)
+	stmt, err := tw.proxied.PrepareContext(t.Context(), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
 			t.Errorf("execution %d: captured %+v, want one entry with tag %v for %d changed rows", i, entries, tag, want)
 		}
 	}
-	if got, want := contents(t, tw.tapped), contents(t, tw.original); got != want {
+	if got, want := contents(t, tw.proxied), contents(t, tw.original); got != want {
 		t.Errorf("table after the rewritten statements:\n%s\nafter the originals:\n%s", got, want)
 	}
 }
@@ -188,9 +188,9 @@ func TestRollbackKeepsCapturedEntries(t *testing.T) {
 	tw := newTwins(t)
 	tw.create(mixedTable, mixedRows)
 	tag := tw.nextTag()
-	exec(t, tw.tapped, "BEGIN")
-	exec(t, tw.tapped, literal(tw.plan("UPDATE t SET c2 = 77 WHERE id < 3"), Values{Tag: tag}))
-	exec(t, tw.tapped, "ROLLBACK")
+	exec(t, tw.proxied, "BEGIN")
+	exec(t, tw.proxied, literal(tw.plan("UPDATE t SET c2 = 77 WHERE id < 3"), Values{Tag: tag}))
+	exec(t, tw.proxied, "ROLLBACK")
 	entries, _ := tw.captured()
 	if len(entries) != 2 || entries[0].RowID != "r1" || entries[1].RowID != "r2" {
 		t.Errorf("captured %+v, want r1 and r2", entries)
@@ -203,14 +203,14 @@ func TestRollbackKeepsCapturedEntries(t *testing.T) {
 func TestRowsWithoutIdentityAreTaggedAndReported(t *testing.T) {
 	tw := newTwins(t)
 	tw.create(mixedTable, mixedRows)
-	exec(t, tw.tapped, "UPDATE t SET isotap_rowid = NULL, isotap_wlist = NULL WHERE id = 1")
+	exec(t, tw.proxied, "UPDATE t SET isotap_rowid = NULL, isotap_wlist = NULL WHERE id = 1")
 	tag := tw.nextTag()
-	exec(t, tw.tapped, literal(tw.plan("UPDATE t SET c2 = 77 WHERE id = 1"), Values{Tag: tag}))
+	exec(t, tw.proxied, literal(tw.plan("UPDATE t SET c2 = 77 WHERE id = 1"), Values{Tag: tag}))
 	entries, _ := tw.captured()
 	if len(entries) != 1 || entries[0].RowID != "" || entries[0].WList != nil || entries[0].Tag != tag {
 		t.Errorf("captured %+v, want one entry without row id and list", entries)
 	}
-	if _, got := rows(t, tw.tapped, "SELECT isotap_wlist FROM t WHERE id = 1"); got[0] != `"0,`+tag.String()+`"` {
+	if _, got := rows(t, tw.proxied, "SELECT isotap_wlist FROM t WHERE id = 1"); got[0] != `"0,`+tag.String()+`"` {
 		t.Errorf("the row's list is %s", got[0])
 	}
 }
@@ -218,10 +218,10 @@ func TestRowsWithoutIdentityAreTaggedAndReported(t *testing.T) {
 func TestUninitialisedCaptureStillTagsRows(t *testing.T) {
 	tw := newTwins(t)
 	tw.create(mixedTable, mixedRows)
-	exec(t, tw.tapped, "SET @isotap = NULL, @isotap_b = NULL, @isotap_l = NULL, @isotap_n = NULL")
+	exec(t, tw.proxied, "SET @isotap = NULL, @isotap_b = NULL, @isotap_l = NULL, @isotap_n = NULL")
 	tag := tw.nextTag()
-	exec(t, tw.tapped, literal(tw.plan("UPDATE t SET c2 = 77 WHERE id = 1"), Values{Tag: tag}))
-	if _, got := rows(t, tw.tapped, "SELECT isotap_wlist FROM t WHERE id = 1"); got[0] != `"0,`+tag.String()+`"` {
+	exec(t, tw.proxied, literal(tw.plan("UPDATE t SET c2 = 77 WHERE id = 1"), Values{Tag: tag}))
+	if _, got := rows(t, tw.proxied, "SELECT isotap_wlist FROM t WHERE id = 1"); got[0] != `"0,`+tag.String()+`"` {
 		t.Errorf("the row's list is %s", got[0])
 	}
 }
@@ -234,14 +234,14 @@ func TestListIsCutAtWholeTags(t *testing.T) {
 		tw.create("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 0)")
 		table := tw.describe(size)
 		tw.rewriter = New(tables{table.Name: table}, Options{})
-		exec(t, tw.tapped, "ALTER TABLE t MODIFY "+WListDefinition(size))
+		exec(t, tw.proxied, "ALTER TABLE t MODIFY "+WListDefinition(size))
 		p := tw.plan("UPDATE t SET v = v + 1")
 		all := []history.Tag{{}}
 		for i := range 40 {
 			tag := tw.nextTag()
 			tag.Stmt = uint32(1) << (i % 32) // of various lengths
 			all = append(all, tag)
-			exec(t, tw.tapped, literal(p, Values{Tag: tag}))
+			exec(t, tw.proxied, literal(p, Values{Tag: tag}))
 			_, wlists := tw.versions()
 			list, err := history.ParseWList(wlists["r1"])
 			if err != nil || len(wlists["r1"]) > size {
@@ -276,7 +276,7 @@ func TestHundredThousandRowsAreCaptured(t *testing.T) {
 	exec(t, tw.original, "UPDATE t SET v = v + 1")
 	plain := time.Since(start)
 	start = time.Now()
-	exec(t, tw.tapped, query)
+	exec(t, tw.proxied, query)
 	took := time.Since(start)
 	entries, uncollected := tw.captured()
 	t.Logf("original %v, captured %v, read and parsed %v", plain, took, time.Since(start)-took)
@@ -289,7 +289,7 @@ func TestCollectingStopsAtAQuarterOfMaxPacket(t *testing.T) {
 	tw := manyRows(t, 20_000)
 	tw.session.MaxPacket = 1 << 20
 	tag := tw.nextTag()
-	r := exec(t, tw.tapped, literal(tw.plan("UPDATE t SET v = v + 1"), Values{Tag: tag}))
+	r := exec(t, tw.proxied, literal(tw.plan("UPDATE t SET v = v + 1"), Values{Tag: tag}))
 	if n, _ := r.RowsAffected(); n != 20000 {
 		t.Errorf("%d rows affected, want 20000", n)
 	}
@@ -297,11 +297,11 @@ func TestCollectingStopsAtAQuarterOfMaxPacket(t *testing.T) {
 	if uint64(len(entries))+uncollected != 20000 || uncollected == 0 || len(entries) < 5000 {
 		t.Errorf("%d entries and %d uncollected, want 20000 together and some of both", len(entries), uncollected)
 	}
-	if _, got := rows(t, tw.tapped, "SELECT COUNT(*) FROM t WHERE isotap_wlist = '0,"+tag.String()+"'"); got[0] != `"20000"` {
+	if _, got := rows(t, tw.proxied, "SELECT COUNT(*) FROM t WHERE isotap_wlist = '0,"+tag.String()+"'"); got[0] != `"20000"` {
 		t.Errorf("%s rows are tagged, want 20000", got[0])
 	}
 	tw.session.MaxPacket = 16 << 20
-	exec(t, tw.tapped, literal(tw.plan("UPDATE t SET v = v + 1 WHERE id = 1"), Values{Tag: tag}))
+	exec(t, tw.proxied, literal(tw.plan("UPDATE t SET v = v + 1 WHERE id = 1"), Values{Tag: tag}))
 	if entries, uncollected := tw.captured(); len(entries) != 1 || uncollected != 0 {
 		t.Errorf("after CaptureRead: %d entries and %d uncollected, want 1 and 0", len(entries), uncollected)
 	}

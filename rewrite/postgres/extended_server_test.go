@@ -42,7 +42,7 @@ func TestPreparedStatementsLookTheSame(t *testing.T) {
 	} {
 		script := tw.rewriter.Plan(c.text, tw.session)
 		want, wantRows := prepared(t, tw.original, c.text, c.args)
-		got, gotRows := prepared(t, tw.tapped, string(script.Append(nil)), c.args)
+		got, gotRows := prepared(t, tw.proxied, string(script.Append(nil)), c.args)
 		p := script.Statements[0]
 		if !slices.Equal(got.ParamOIDs, want.ParamOIDs) {
 			t.Errorf("%s: parameters of types %d, not %d", c.text, got.ParamOIDs, want.ParamOIDs)

@@ -47,7 +47,7 @@ func (tw *twins) one(text string) []map[rewrite.Item]string {
 // ask gives the rows of a query on the rewritten side, their values joined by blanks, in order.
 func (tw *twins) ask(query string) []string {
 	tw.t.Helper()
-	replies, err := run(tw.t, tw.tapped, query)
+	replies, err := run(tw.t, tw.proxied, query)
 	if err != nil {
 		tw.t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestPartsThatWriteLookTheSame(t *testing.T) {
 // sameInside is sameTables within a transaction, if that has not failed.
 func (tw *twins) sameInside() {
 	tw.t.Helper()
-	if tw.original.TxStatus() == 'T' && tw.tapped.TxStatus() == 'T' {
+	if tw.original.TxStatus() == 'T' && tw.proxied.TxStatus() == 'T' {
 		tw.sameTables()
 	}
 }

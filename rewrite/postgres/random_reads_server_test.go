@@ -38,7 +38,7 @@ var reads = grammar{
 func (tw *twins) difference(text string) string {
 	script := tw.rewriter.Plan(text, tw.session)
 	want, wantErr := run(tw.t, tw.original, text)
-	got, gotErr := run(tw.t, tw.tapped, string(script.Append(nil)))
+	got, gotErr := run(tw.t, tw.proxied, string(script.Append(nil)))
 	if wantErr != nil && gotErr != nil {
 		at := int32(script.Position(int(gotErr.Position), true))
 		if gotErr.Code == wantErr.Code && gotErr.Message == wantErr.Message && at == wantErr.Position {

@@ -59,7 +59,7 @@ func (tw *twins) sameLocks(settings, text, instead string) {
 	t := tw.t
 	t.Helper()
 	var taken [2][]reply
-	for i, c := range []*pgconn.PgConn{tw.original, tw.tapped} {
+	for i, c := range []*pgconn.PgConn{tw.original, tw.proxied} {
 		run(t, c, settings+"; BEGIN ISOLATION LEVEL SERIALIZABLE")
 		if _, err := run(t, c, []string{text, instead}[i]); err == nil {
 			taken[i], _ = run(t, c, predicateLocks)
@@ -99,13 +99,13 @@ func TestPartsTakeTheSamePredicateLocks(t *testing.T) {
 func TestReadsOfWholeTablesConflictWithEveryWrite(t *testing.T) {
 	tw := newTwins(t)
 	tw.session.Serializable = true
-	other := map[*pgconn.PgConn]*pgconn.PgConn{tw.original: again(t, tw.original), tw.tapped: again(t, tw.tapped)}
+	other := map[*pgconn.PgConn]*pgconn.PgConn{tw.original: again(t, tw.original), tw.proxied: again(t, tw.proxied)}
 	for _, text := range []string{"SELECT count(*) FROM item", "SELECT item.id, sum(orders.qty) FROM item LEFT JOIN orders ON item_id = item.id GROUP BY item.id"} {
 		script := tw.rewriter.Plan(text, tw.session)
 		if script.Pieces == nil {
 			t.Fatalf("%s is not observed", text)
 		}
-		sent := map[*pgconn.PgConn]string{tw.original: text, tw.tapped: string(script.Append(nil))}
+		sent := map[*pgconn.PgConn]string{tw.original: text, tw.proxied: string(script.Append(nil))}
 		tw.conflict(sent, other)
 	}
 }

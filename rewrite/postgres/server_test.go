@@ -72,15 +72,15 @@ func serverSchema() tables {
 
 // twins are two databases with the same tables: in one rewritten texts run, in the other the originals.
 type twins struct {
-	t                *testing.T
-	original, tapped *pgconn.PgConn
-	session          Session
-	rewriter         *Rewriter
+	t                 *testing.T
+	original, proxied *pgconn.PgConn
+	session           Session
+	rewriter          *Rewriter
 }
 
 func newTwins(t *testing.T) *twins {
 	t.Helper()
-	tw := &twins{t: t, original: connect(t), tapped: connect(t), rewriter: New(serverSchema(), Options{CollectFor: time.Hour})}
+	tw := &twins{t: t, original: connect(t), proxied: connect(t), rewriter: New(serverSchema(), Options{CollectFor: time.Hour})}
 	tw.session = Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: "pg_catalog\x00public"}
 	return tw
 }
@@ -150,7 +150,7 @@ func (tw *twins) both(text string) (plans []*rewrite.Plan, hidden [][][]string) 
 	tw.t.Helper()
 	script := tw.rewriter.Plan(text, tw.session)
 	want, wantErr := run(tw.t, tw.original, text)
-	got, gotErr := run(tw.t, tw.tapped, string(script.Append(nil)))
+	got, gotErr := run(tw.t, tw.proxied, string(script.Append(nil)))
 	if wantErr == nil && len(script.Statements) != len(want) {
 		tw.t.Fatalf("%s: %d plans for %d replies", text, len(script.Statements), len(want))
 	}
@@ -230,7 +230,7 @@ func (tw *twins) sameTables() {
 	for _, name := range []string{"item", "orders", "line", "kv", "event", "loose", `"Odd"`, "strange", "part", "parent", "child", "trig"} {
 		query := "SELECT t.tableoid::regclass, t.* FROM " + name + " t ORDER BY t::text"
 		want, _ := run(tw.t, tw.original, query)
-		got, _ := run(tw.t, tw.tapped, query)
+		got, _ := run(tw.t, tw.proxied, query)
 		if !reflect.DeepEqual(want, got) {
 			tw.t.Errorf("%s holds %v, not %v", name, got, want)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
-	"github.com/isotap/isotap/internal/tap"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/workload"
@@ -25,8 +25,8 @@ import (
 // Options of a stage.
 type Options struct {
 	Direct     bool   // play on the server itself: nothing is recorded, and so nothing found
-	Columns    bool   // see tap.Options
-	Predicates bool   // see tap.Options; of no effect on TiDB
+	Columns    bool   // see proxyserver.Options
+	Predicates bool   // see proxyserver.Options; of no effect on TiDB
 	Version    string // isotap's own
 	// Settings are made in every session, after its level.
 	Settings scenario.Settings
@@ -113,20 +113,20 @@ func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.L
 	return p, nil
 }
 
-// drain is how long a tap may go on with sessions whose client has left: it may still be asking what a write did.
+// drain is how long isotap may go on with sessions whose client has left: it may still be asking what a write did.
 const drain = 10 * time.Second
 
-// record plays the scenario through a tap.
+// record plays the scenario through isotap.
 func (s *Stage) record(ctx context.Context, p *Performance, recording string) (run history.Run, err error) {
-	t, err := tap.Start(ctx, tap.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Drain: drain,
+	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Drain: drain,
 		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
 	if err != nil {
 		return run, err
 	}
-	defer func() { err = errors.Join(err, t.Stop()) }()
+	defer func() { err = errors.Join(err, srv.Stop()) }()
 	through := s.direct
-	through.Addr, through.TLS = t.Addr().String(), nil
-	// The tap asks the server which rows fit which predicates until it has stopped.
-	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Settings: p.Settings, Ended: t.Stop})
-	return t.Run(), err
+	through.Addr, through.TLS = srv.Addr().String(), nil
+	// Isotap asks the server which rows fit which predicates until it has stopped.
+	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Settings: p.Settings, Ended: srv.Stop})
+	return srv.Run(), err
 }

@@ -1,0 +1,159 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// imageTables are a table of most types, and rows and changes of it.
+var (
+	imageTable = "CREATE TABLE `Odd t` (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `a b` VARCHAR(40), l CHAR(5) CHARACTER SET latin1, c VARCHAR(20) COLLATE utf8mb4_bin, " +
+		"n DECIMAL(8,2), f FLOAT, d DOUBLE, y YEAR, e ENUM('Sad', 'ok'), s SET('p', 'q'), b BIT(9), dt DATETIME(3), da DATE, ts TIMESTAMP(2) NULL, ti TIME, bl BLOB, tx TEXT, j JSON, " +
+		"z BIGINT UNSIGNED ZEROFILL, k INT NOT NULL DEFAULT 7, nw DATETIME DEFAULT CURRENT_TIMESTAMP, up TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, g INT AS (k * 2) STORED)"
+	imageWrites = []string{
+		"INSERT INTO `Odd t` (`a b`, l, c, n, f, d, y, e, s, b, dt, da, ts, ti, bl, tx, j, z) VALUES " +
+			"('it''s \"a\", (b)\\\\ c=;', 'Äö', 'x ', 1.555, 0.1, 0.1, 2026, 'ok', 'p,q', b'101', '2026-11-21 12:00:00.1239', '2026-11-21', '2026-10-25 00:30:00', '-12:00:01', x'00ff', 'täxt', '{\"k\": [1, null]}', 18446744073709551615)",
+		"INSERT INTO `Odd t` VALUES (DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 3, '2020-01-01', NULL, DEFAULT)",
+		"INSERT INTO `Odd t` SET `a b` = '', l = '', c = 'X', n = -0.5, f = 1e20, d = -1e-300, e = 'Sad', s = '', bl = '', tx = '', k = 1",
+		"INSERT INTO `Odd t` (id, `a b`) VALUES (NULL, 'one'), (0, 'two'), (DEFAULT, 'THREE ')",
+		"INSERT INTO `Odd t` (id, `a b`) VALUES (100, 'a hundred'), (NULL, 'and one')",
+		"INSERT INTO `Odd t` (`a b`) VALUES ('after all')",
+		"UPDATE `Odd t` SET `a b` = CONCAT(`a b`, ' more'), n = n + 1, d = d / 3, ts = '2026-06-01 12:00:00' WHERE id IN (1, 3)",
+		"UPDATE `Odd t` x SET x.up = '2026-01-02 03:04:05', k = id WHERE id = 4",
+		"INSERT INTO `Odd t` (id, `a b`) VALUES (5, 'else'), (200, 'new') ON DUPLICATE KEY UPDATE `a b` = 'met', k = 5",
+		"REPLACE INTO `Odd t` (id, `a b`) VALUES (6, 'in its place')",
+		"DELETE FROM `Odd t` WHERE id IN (100, 101)", // of which the second has a number that nobody told
+	}
+	imageConditions = []string{"", "id = 1", "x.id IN (1, 3, 101) -- and no more", "id BETWEEN 2 AND 6", "`a b` IS NULL", "`a b` = ''", "`a b` LIKE '%\\\"A\\\", (b)\\\\\\\\ c%'", "`a b` = 'three'", "l = 'äÖ'", "l = ''", "c = 'x'", "c = 'x '",
+		"n = 2.56", "n < 1", "f = 0.1", "f > 0.1", "f = 1e20", "d < 0", "d = 0.1/3", "y = 2026", "e = 'ok'", "e = 1", "e > 'a'", "FIND_IN_SET('q', s)", "s = ''", "b = 5", "b IS NULL",
+		"dt > '2026-11-21 12:00:00.1'", "YEAR(da) = 2026", "da = '2026-11-21'", "ts = '2026-10-25 00:30:00'", "ts = '2026-06-01 12:00:00'", "ts < '2026-06-01 12:00:01'", "ti < 0", "ti = '-12:00:01'", "bl = x'00ff'", "bl = ''",
+		"tx LIKE 'TÄXT'", "JSON_EXTRACT(j, '$.k[0]') = 1", "z > 9223372036854775807", "k = 7", "k + id > 8", "NOT k = 7", "id > 2 OR /* no */ FALSE", "COALESCE(n, 0) = 0", "'a' = 'A' AND id < 3"}
+)
+
+// TestImagesMatchWhatTheirRowsDo has writes leave rows of most types, and holds conditions against the images that these
+// have in the recording: the same rows match as in the table, but for images that lack the condition's column.
+func TestImagesMatchWhatTheirRowsDo(t *testing.T) {
+	for name, parameters := range map[string]string{"text": "", "prepared": "x"} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, inModePredicates, imageTable)
+			c := b.conn(b.through)
+			b.exec(c, "SET time_zone = '+02:00'", "SET sql_mode = 'STRICT_ALL_TABLES'")
+			for _, write := range imageWrites {
+				if parameters == "" {
+					b.exec(c, write)
+					continue
+				}
+				s, err := c.PrepareContext(t.Context(), write)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.ExecContext(t.Context()); err != nil {
+					t.Fatalf("%s: %v", write, err)
+				}
+			}
+			rows := b.ask("SELECT isotap_rowid FROM `Odd t` ORDER BY 1")
+			last, images := lastImages(b.txns()), make([]string, len(rows))
+			for i, row := range rows {
+				if images[i] = last[row]; images[i] == "" {
+					t.Errorf("there is no image of %s", row)
+				}
+			}
+			b.holdMatching(imageConditions, images, rows)
+		})
+	}
+}
+
+// lastImages gives the image of the last version of each row.
+func lastImages(txns []*history.Txn) map[string]string {
+	last := make(map[string]string)
+	for _, x := range txns {
+		for _, s := range x.Stmts {
+			for i, a := range s.Accesses {
+				if a.Op != history.Read && s.Images != nil {
+					last[a.Row.ID] = s.Images[i]
+				}
+			}
+		}
+	}
+	return last
+}
+
+// ask gives the first column of what a query finds past isotap, under the settings of the tests' session.
+func (b *bench) ask(query string) (values []string) {
+	b.t.Helper()
+	c := b.conn(b.direct)
+	defer c.Close()
+	b.exec(c, "SET time_zone = '+02:00'", "SET sql_mode = 'STRICT_ALL_TABLES'")
+	rows, err := c.QueryContext(b.t.Context(), query)
+	if err != nil {
+		b.t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v string
+		if err := rows.Scan(&v); err != nil {
+			b.t.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+func (b *bench) holdMatching(conditions, images, rows []string) {
+	b.t.Helper()
+	target, err := dsn.Parse(testdb.Current(b.t).URL() + b.database)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	conn, err := catalogmysql.Connect(b.t.Context(), target)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer conn.Close()
+	schema, err := catalogmysql.Load(b.t.Context(), conn)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	m, err := catalogmysql.NewMatching(b.t.Context(), target, schema)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer m.Close()
+	var predicates []history.Predicate
+	for _, where := range conditions {
+		predicates = append(predicates, history.Predicate{Table: b.database + ".Odd t", Of: "`" + b.database + "`.`Odd t`", As: "`x`", Where: where,
+			Settings: history.LiteralSettings{TimeZone: "+02:00", SQLMode: "STRICT_ALL_TABLES", Collation: "utf8mb4_general_ci"}})
+	}
+	matching, err := m.Test(b.t.Context(), "", predicates, images)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i, where := range conditions {
+		query := "SELECT isotap_rowid FROM `Odd t` AS x"
+		if where != "" {
+			query += " WHERE (" + where + "\n)"
+		}
+		var got []string
+		for _, place := range matching[i] {
+			got = append(got, rows[place])
+		}
+		if want := b.ask(query + " ORDER BY 1"); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+			b.t.Errorf("%s: %q match, the table has %q", where, got, want)
+		}
+	}
+	for where, want := range map[string]int{"nw > '2000-01-01' OR TRUE": 5, "up IS NULL OR TRUE": 5} {
+		predicates[0].Where = where
+		if got, err := m.Test(b.t.Context(), "", predicates[:1], images); err != nil || len(got[0]) != want {
+			b.t.Errorf("%s: %v match (%v), want the %d that have the column", where, got, err, want)
+		}
+	}
+	predicates[0].Where = "gone = 1"
+	if _, err := m.Test(b.t.Context(), "", predicates[:2], images); err == nil {
+		b.t.Error("a condition on a column that there is not was tested")
+	}
+}

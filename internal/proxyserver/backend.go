@@ -1,0 +1,51 @@
+package proxyserver
+
+import (
+	"context"
+
+	"github.com/isotap/isotap/analyzer/predicate"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A backend is the server behind isotap, in its protocol family: what isotap knows of it, and the sessions
+// that speak to it. One that was not opened gives sessions that only pass on.
+type backend interface {
+	// open connects to the server and reads the schema that plans rest on.
+	open(ctx context.Context, strictPlans bool) error
+	// protocol gives the sessions. durable is proxy.Config.Durable.
+	protocol(legs proxy.TLS, durable bool) proxy.Protocol
+	// describe says in a run's description what the server is.
+	describe(*history.Info)
+	// reload takes in that the schema changed, for a client that waits for no longer than it must.
+	reload(ctx context.Context, changed wire.Schema) error
+	// reloadAll reads the whole schema again, so that tables which somebody changed without the proxy are not taken for what they
+	// were.
+	reloadAll(ctx context.Context) error
+	// epoch is another number once the schema was found changed.
+	epoch() uint64
+	// ping has the server answer.
+	ping(ctx context.Context) error
+	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
+	plans() (lookups, hits uint64)
+	setStrictPlans(bool)
+	// tester says which rows match a predicate; nil but in mode predicates, and on TiDB.
+	tester() predicate.Tester
+	// rewritten gives history.Info's Rewritten, at the end of a run.
+	rewritten(context.Context) []string
+	// outlived gives the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
+	// once all sessions are gone.
+	outlived() []*history.Txn
+	close() error
+}
+
+// newBackend gives the backend of the upstream's family, which is not open yet.
+func newBackend(o *Options) backend {
+	if o.Upstream.Family == dsn.PostgreSQL {
+		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
+	}
+	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates, log: o.Logger}
+}

@@ -1,0 +1,145 @@
+package proxyserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/analyzer/predicate"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/proxy"
+	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// The plans kept: by number and by bytes.
+const (
+	planEntries = 100_000
+	planBytes   = 64 << 20
+)
+
+// A mysqlBackend is a server of the MySQL family. What is open is the planner and what it rests on: the
+// catalog, read over isotap's own connection.
+type mysqlBackend struct {
+	target  dsn.Target
+	conn    *catalogmysql.Conn
+	facts   catalogmysql.Server
+	catalog *catalogmysql.Cache
+	planner *sqlmysql.Cache // nil: not open
+	log     *zap.Logger
+
+	predicates bool
+	matching   *catalogmysql.Matching // nil but in mode predicates
+}
+
+func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
+	if b.conn, err = catalogmysql.Connect(ctx, b.target); err != nil {
+		return err
+	}
+	if b.facts, err = catalogmysql.ServerFacts(ctx, b.conn); err != nil {
+		return errors.Join(err, b.conn.Close())
+	}
+	if b.catalog, err = catalogmysql.Load(ctx, b.conn); err != nil {
+		return errors.Join(err, b.conn.Close())
+	}
+	if b.predicates = b.predicates && b.facts.Engine != "tidb"; b.predicates {
+		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
+			return errors.Join(err, b.catalog.Close(), b.conn.Close())
+		}
+	}
+	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans, Predicates: b.predicates}), planEntries, planBytes)
+	b.settle()
+	return nil
+}
+
+func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
+	cfg := mysqlproxy.Config{Durable: durable, Predicates: b.predicates, AsksConflicts: b.facts.AsksConflicts, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
+	if b.planner != nil {
+		cfg.Planner = b.planner
+	}
+	return proxy.Protocol{
+		NewSession: func(l wire.Link) proxy.Session {
+			cfg := cfg
+			cfg.Link = l
+			return mysqlproxy.NewSession(cfg)
+		},
+		Refuse: func(client net.Conn, r proxy.Refusal, why string) []byte {
+			packet := mysqlproxy.RefusalPacket(why)
+			if r == proxy.TooMany {
+				packet = mysqlproxy.TooManyPacket()
+			}
+			client.Write(packet)
+			return nil
+		},
+	}
+}
+
+// passwordKey gives the key pair that clients on a plain leg encrypt their passwords for. It is made
+// when the first of them asks, and lives as long as the process.
+var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+
+func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
+
+// How long a client waits at most for the tables to be read that its statement names, where they were changed. Where isotap's columns
+// show, statements may fail for a column too many unless the table is known.
+const (
+	reloadLimit        = 5 * time.Second
+	exposedReloadLimit = time.Minute
+)
+
+// settle has the catalog forget plans that rest on what has changed, and tell of what it cannot read.
+func (b *mysqlBackend) settle() {
+	limit := reloadLimit
+	if b.facts.Engine == "tidb" {
+		limit = exposedReloadLimit
+	}
+	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate, Failed: func(err error) {
+		b.log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
+	}})
+}
+
+// reload notes what was changed. Nobody waits: what is used of it is read when it is.
+func (b *mysqlBackend) reload(_ context.Context, changed wire.Schema) error {
+	b.catalog.Changed(catalogmysql.Change{Tables: changed.Tables, References: changed.References, Triggers: changed.Triggers, Created: changed.Created})
+	return nil
+}
+
+func (b *mysqlBackend) reloadAll(ctx context.Context) error { return b.catalog.Reload(ctx, b.conn) }
+
+func (b *mysqlBackend) epoch() uint64 { return b.catalog.Epoch() }
+
+func (b *mysqlBackend) ping(ctx context.Context) error { return b.catalog.Ping(ctx) }
+
+func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
+
+// rewritten gives none: rows carry their versions with them.
+func (b *mysqlBackend) rewritten(context.Context) []string { return nil }
+
+// outlived gives none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
+func (b *mysqlBackend) outlived() []*history.Txn { return nil }
+
+func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }
+
+func (b *mysqlBackend) tester() predicate.Tester {
+	if b.matching == nil {
+		return nil
+	}
+	return b.matching
+}
+
+func (b *mysqlBackend) close() error {
+	err := errors.Join(b.catalog.Close(), b.conn.Close())
+	if b.matching != nil {
+		err = errors.Join(err, b.matching.Close())
+	}
+	return err
+}

@@ -1,0 +1,233 @@
+package proxyserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/isotap/isotap/analyzer/predicate"
+	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/proxy"
+	postgresproxy "github.com/isotap/isotap/proxy/postgres"
+	"github.com/isotap/isotap/proxy/wire"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// A postgresBackend is a PostgreSQL server. What is open is a planner for each database that clients log in
+// to, over what isotap reads of that database's catalog.
+type postgresBackend struct {
+	target    dsn.Target
+	conn      *catalogpostgres.Conn // to the login's own database
+	facts     catalogpostgres.Server
+	databases *catalogpostgres.Databases // nil: not open
+	prepared  postgresproxy.Prepared
+
+	mu            sync.Mutex
+	planners      map[string]*planned // by database
+	options       sqlpostgres.Options
+	lookups, hits uint64          // of planners that are gone
+	moved         map[string]bool // history.Info's Rewritten
+}
+
+// A planned database is one whose catalog was read.
+type planned struct {
+	catalog *catalogpostgres.Cache
+	planner *sqlpostgres.Cache
+}
+
+// maintenance is the database that every server has, for a login whose own is not there, or not there yet.
+const maintenance = "postgres"
+
+func (b *postgresBackend) open(ctx context.Context, strictPlans bool) error {
+	err := b.ask(ctx, b.target.Database)
+	if catalogpostgres.IsGone(err) {
+		err = b.ask(ctx, maintenance)
+	}
+	if err != nil {
+		return err
+	}
+	b.options.StrictPlans = strictPlans
+	b.planners, b.moved = map[string]*planned{}, map[string]bool{}
+	b.databases = catalogpostgres.NewDatabases(b.target)
+	return nil
+}
+
+// ask learns the server's facts in a database.
+func (b *postgresBackend) ask(ctx context.Context, database string) (err error) {
+	if b.conn, err = catalogpostgres.NewConn(b.target, database); err != nil {
+		return err
+	}
+	if b.facts, err = catalogpostgres.ServerFacts(ctx, b.conn); err != nil {
+		return errors.Join(err, b.conn.Close())
+	}
+	return nil
+}
+
+func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
+	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, DirectTLS: b.target.TLS.Direct}
+	if legs.Client != nil {
+		cfg.Certificate = legs.Client.Certificates[0].Certificate[0]
+	}
+	if b.databases != nil {
+		cfg.Planners = b.plannerOf
+		cfg.Prepared = &b.prepared
+	}
+	return proxy.Protocol{
+		NewSession: func(l wire.Link) proxy.Session {
+			cfg := cfg
+			cfg.Link = l
+			return postgresproxy.NewSession(cfg)
+		},
+		Refuse: func(client net.Conn, r proxy.Refusal, why string) []byte {
+			if r == proxy.TooMany {
+				return postgresproxy.RefuseTooMany(client)
+			}
+			return postgresproxy.Refuse(client, why)
+		},
+		LoginTimeout: postgresproxy.LoginTimeout,
+		FirstMessage: postgresproxy.FirstMessage,
+	}
+}
+
+// plannerOf gives the planner of a database; nil when its catalog was not read.
+func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.planners[database]; p != nil {
+		return p.planner
+	}
+	return nil
+}
+
+func (b *postgresBackend) describe(info *history.Info) {
+	info.Server, info.Horizon, info.Recent = b.facts.Server, b.facts.Horizon, b.facts.Recent
+	info.Columns = b.options.Columns
+}
+
+// reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only: it is
+// read when a statement asks for it.
+func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
+	if cache := b.catalogOf(changed.Database); cache != nil && !changed.Begins {
+		cache.Touch(changed.Changes)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reloadLimit)
+	defer cancel()
+	cache, err := b.databases.Open(ctx, changed.Database)
+	if cache != nil {
+		b.follow(changed.Database, cache)
+	}
+	return err
+}
+
+// catalogOf gives the catalog that a database's statements are planned by; nil when it was not read.
+func (b *postgresBackend) catalogOf(database string) *catalogpostgres.Cache {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.planners[database]; p != nil {
+		return p.catalog
+	}
+	return nil
+}
+
+// follow sees that a database's planner knows its catalog.
+func (b *postgresBackend) follow(database string, cache *catalogpostgres.Cache) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.note(database, cache)
+	p := b.planners[database]
+	if p != nil && p.catalog == cache {
+		return
+	}
+	if p != nil { // perhaps the database was made anew
+		b.drop(database, p)
+	}
+	planner := sqlpostgres.NewCache(sqlpostgres.New(cache, b.options), planEntries, planBytes)
+	cache.Changed(planner.Invalidate)
+	b.planners[database] = &planned{cache, planner}
+}
+
+// note takes note of what was written anew as a whole. It needs b.mu.
+func (b *postgresBackend) note(database string, cache *catalogpostgres.Cache) {
+	for _, table := range cache.Rewritten() {
+		b.moved[table+"@"+database] = true
+	}
+}
+
+// drop keeps what is known of a planned database that goes. It needs b.mu.
+func (b *postgresBackend) drop(database string, p *planned) {
+	b.note(database, p.catalog)
+	b.count(p)
+}
+
+// count keeps what a planner counted that goes. It needs b.mu.
+func (b *postgresBackend) count(p *planned) {
+	lookups, hits := p.planner.Stats()
+	b.lookups, b.hits = b.lookups+lookups, b.hits+hits
+}
+
+func (b *postgresBackend) epoch() (sum uint64) {
+	for _, cache := range b.databases.Caches() {
+		sum += cache.Epoch()
+	}
+	return sum
+}
+
+// reloadAll reads the catalogs again of the databases that were opened.
+func (b *postgresBackend) reloadAll(ctx context.Context) error {
+	err := b.databases.Reload(ctx)
+	open := b.databases.Caches()
+	for name, cache := range open {
+		b.follow(name, cache)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, p := range b.planners {
+		if open[name] == nil {
+			b.drop(name, p)
+			delete(b.planners, name)
+		}
+	}
+	return err
+}
+
+func (b *postgresBackend) ping(ctx context.Context) error { return b.conn.Ping(ctx) }
+
+func (b *postgresBackend) plans() (lookups, hits uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	lookups, hits = b.lookups, b.hits
+	for _, p := range b.planners {
+		l, h := p.planner.Stats()
+		lookups, hits = lookups+l, hits+h
+	}
+	return lookups, hits
+}
+
+// rewritten reads the catalogs a last time. A server that is gone rewrites nothing.
+func (b *postgresBackend) rewritten(ctx context.Context) []string {
+	_ = b.reloadAll(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.moved))
+}
+
+func (b *postgresBackend) outlived() []*history.Txn { return b.prepared.Rest() }
+
+func (b *postgresBackend) setStrictPlans(strict bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.options.StrictPlans = strict
+	for _, p := range b.planners {
+		p.planner.SetStrictPlans(strict)
+	}
+}
+
+func (b *postgresBackend) tester() predicate.Tester { return b.databases }
+
+func (b *postgresBackend) close() error { return errors.Join(b.databases.Close(), b.conn.Close()) }

@@ -1,0 +1,315 @@
+// Package proxyserver puts a running isotap together: the schema of the server behind it, the planner, the
+// recording and the proxy. It is what `isotap proxy`, `isotap run` and `isotap demo` share.
+//
+// server.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
+// isotap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go and metrics.go answer on the admin address. environment.go tells
+// a client program where isotap is. definitions.go and predicates.go have the recording hold more than the proxy sees.
+// watch.go and follow.go hand what is recorded to the live analysis and to those who follow.
+package proxyserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/admin"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/internal/follow"
+	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/recorder"
+)
+
+// Options say what [Start] starts.
+type Options struct {
+	// Upstream is the server, and the login for isotap's own connection to it.
+	Upstream dsn.Target
+	// URL is what Upstream was read from, for the address that clients get; empty: one is made.
+	URL string
+	// Listen are the addresses for clients, separated by commas: "host:port", port 0 for a free one, or
+	// "unix:/path", or "systemd" for the sockets that systemd opened.
+	Listen string
+	// ReusePort lets other processes of the same user listen on the TCP addresses too.
+	ReusePort bool
+	// SocketMode is that of unix sockets; 0 is 0600: isotap's own user.
+	SocketMode fs.FileMode
+	// LoginTimeout: see proxy.Config.
+	LoginTimeout time.Duration
+	// ClientTLS is offered to clients; that of the server is Upstream's.
+	ClientTLS ClientTLS
+	// Off passes bytes on unchanged and records nothing.
+	Off bool
+	// Columns has PostgreSQL's row versions known by isotap's columns, in the tables that have them.
+	Columns bool
+	// Predicates records by which conditions statements chose rows, and which versions match them. Not for TiDB.
+	Predicates bool
+	Recording  string // the recording's directory
+	// Definitions records how the tables are defined that statements use.
+	Definitions bool
+	Durability  recorder.Durability
+	WhenFull    recorder.WhenFull
+	MinFree     int64  // see recorder.Options
+	AllowLocal  bool   // see proxy.Config
+	Version     string // isotap's own, for the recording
+	Logger      *zap.Logger
+	// Admin is the address of the admin server (internal/admin); empty: there is none.
+	Admin      string
+	AdminPprof bool // serve profiles there
+	// Watch has what is recorded analysed as it comes; nil: it is not. Its Clock is isotap's.
+	Watch *live.Options
+
+	// What [Server.Reconfigure] changes: see Live.
+	Args                           bool
+	Drain                          time.Duration
+	MaxConns                       int
+	MaxLogins, MaxLoginsPerAddress int
+	TxnMemory                      int // in bytes
+	LogSQL                         proxy.LogSQL
+	StrictPlans                    bool
+}
+
+// Live is what of isotap's options may change while it runs: see [Server.Reconfigure].
+type Live struct {
+	proxy.Live
+	StrictPlans bool // see sqlmysql.Options
+}
+
+// Live is the part of the options that a running isotap takes.
+func (o *Options) Live() Live {
+	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, TxnMemory: o.TxnMemory, LogSQL: o.LogSQL}, o.StrictPlans}
+}
+
+// A Server is a running isotap.
+type Server struct {
+	listeners []net.Listener
+	stop      context.CancelFunc
+	served    chan error
+	wait      func() error // for served, and what is closed then: once
+	writer    *recorder.Writer
+	recorder  proxy.Recorder // the writer, and the watch where there is one
+	watch     *live.Watch    // nil: there is none
+	follow    *follow.Server // nil where nobody can follow the recording
+	result    *analyzer.Result
+	settle    func()  // ends the testing of predicates; nil where there is none
+	defined   func()  // ends the recording of definitions; nil where there is none
+	backend   backend // open; nil in mode off
+	proxy     *proxy.Proxy
+	watching  sync.WaitGroup
+	upstream  dsn.Target
+	url       string
+	version   string
+	started   time.Time
+	serving   context.Context // ends when no more clients are taken
+	asking    context.Context // ends when the server is asked nothing more
+	giveUp    context.CancelFunc
+	log       *zap.Logger
+	admin     *admin.Server // nil when there is none
+	probe     probe
+	tls       wire.TLSUse // of clients
+}
+
+// Start connects to the server, reads its schema, opens the recording and listens. It serves
+// until ctx ends or [Server.Stop].
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	srv := &Server{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger}
+	srv.asking, srv.giveUp = context.WithCancel(context.WithoutCancel(ctx))
+	legs, err := o.legs()
+	if err != nil {
+		return nil, err
+	}
+	o.warnOfPlainLegs()
+	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
+		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout, Logger: o.Logger}
+	if o.SocketMode == 0 {
+		o.SocketMode = defaultSocketMode
+	}
+	if srv.listeners, err = listen(o.Listen, o.SocketMode, o.ReusePort); err != nil {
+		return nil, err
+	}
+	// An address that will not do is found before a recording is begun for it.
+	for _, l := range srv.listeners {
+		if err := cfg.Permits(ctx, l.Addr()); err != nil {
+			return nil, errors.Join(err, closeAll(srv.listeners))
+		}
+	}
+	if err := srv.openAdmin(&o); err != nil {
+		return nil, errors.Join(err, closeAll(srv.listeners))
+	}
+	b := newBackend(&o)
+	if !o.Off {
+		if err := srv.observe(ctx, o, b, &cfg); err != nil {
+			return nil, errors.Join(err, srv.close(), closeAll(srv.listeners))
+		}
+	}
+	cfg.Protocol = b.protocol(legs, cfg.Durable)
+	serving, stop := context.WithCancel(ctx)
+	srv.serving, srv.stop = serving, stop
+	srv.proxy = proxy.New(cfg)
+	srv.proxy.Reconfigure(o.Live().Live)
+	go func() { srv.served <- srv.proxy.Serve(serving, srv.listeners...) }()
+	srv.wait = sync.OnceValue(func() error { return errors.Join(<-srv.served, srv.close()) })
+	if srv.admin != nil {
+		srv.admin.Serve()
+	}
+	if srv.backend != nil {
+		srv.watching.Go(func() { watchSchema(serving, o.Logger, srv.backend.reloadAll) })
+	}
+	return srv, nil
+}
+
+// observe opens what a proxy needs that looks at its traffic.
+func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy.Config) error {
+	if err := b.open(ctx, o.StrictPlans); err != nil {
+		return err
+	}
+	srv.backend = b
+	cfg.Started = time.Now()
+	info := history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items"}
+	tester := b.tester()
+	if o.Predicates {
+		if tester == nil {
+			return errors.New("mode predicates is not for TiDB: an UPDATE does not show the rows that it leaves there")
+		}
+		info.Mode = "predicates"
+	}
+	b.describe(&info)
+	var err error
+	if srv.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, WhenFull: o.WhenFull, MinFree: o.MinFree, Logger: o.Logger}); err != nil {
+		return fmt.Errorf("open the recording: %w", err)
+	}
+	srv.recorder = srv.writer
+	srv.serveFollowers(o.Recording, o.Logger)
+	if o.Watch != nil {
+		info.Run = srv.writer.Run()
+		if err := srv.startWatch(ctx, o.Watch, info); err != nil {
+			return err
+		}
+	}
+	if o.Predicates {
+		srv.recorder = srv.match(tester, o.Logger, cfg.Started)
+	}
+	cfg.Passes = o.WhenFull == recorder.Pass
+	if !cfg.Passes {
+		cfg.Halted = srv.writer.Err
+	}
+	cfg.Reload = b.reload
+	if o.Definitions {
+		srv.define(&o, cfg)
+	}
+	cfg.Recorder, cfg.Run = srv.recorder, srv.writer.Run()
+	return nil
+}
+
+// Reconfigure changes what may be changed while clients are served.
+func (srv *Server) Reconfigure(l Live) {
+	srv.proxy.Reconfigure(l.Live)
+	if srv.backend != nil {
+		srv.backend.setStrictPlans(l.StrictPlans)
+	}
+}
+
+// Stats are what the proxy has counted.
+func (srv *Server) Stats() proxy.Stats { return srv.proxy.Stats() }
+
+// Upstream is the server behind isotap, with the login for isotap's own connection to it.
+func (srv *Server) Upstream() dsn.Target { return srv.upstream }
+
+// ReadSchema has all that plans rest on read from the server again, as happens every few seconds. Not for isotap that is off.
+func (srv *Server) ReadSchema(ctx context.Context) error { return srv.backend.reloadAll(ctx) }
+
+// SchemaEpoch is another number once the tables that plans rest on were found changed. Not for isotap that is off.
+func (srv *Server) SchemaEpoch() uint64 { return srv.backend.epoch() }
+
+// Run is isotap's run of the recording; 0 for isotap that is off.
+func (srv *Server) Run() history.Run {
+	if srv.writer == nil {
+		return 0
+	}
+	return srv.writer.Run()
+}
+
+// Wait returns when the context of [Start] has ended and every client is gone, with the recording
+// closed. It may be called again, as [Server.Stop] may, and gives the same then.
+func (srv *Server) Wait() error {
+	return srv.wait()
+}
+
+// Stop ends isotap: open transactions may finish for as long as Options.Drain says, and the recording
+// is closed.
+func (srv *Server) Stop() error {
+	srv.stop()
+	return srv.Wait()
+}
+
+const (
+	// lastLook is how long the server has to say what became of its tables when a run ends.
+	lastLook = 5 * time.Second
+	// lastWord is how long a server may take to show that it answers at all. One that does not is not asked any more.
+	lastWord = time.Second
+)
+
+func (srv *Server) close() error {
+	var errs []error
+	if srv.stop != nil {
+		srv.stop()
+	}
+	if srv.admin != nil {
+		errs = append(errs, srv.admin.Close())
+	}
+	if srv.writer != nil {
+		ctx, cancel := context.WithTimeout(srv.asking, lastWord)
+		if err := srv.ask(ctx); err != nil {
+			srv.log.Warn("the server does not answer: what it was to tell for the end of the recording is left out", zap.Error(err))
+			srv.giveUp()
+		}
+		cancel()
+		errs = append(errs, srv.closeRecording())
+	}
+	srv.giveUp()
+	srv.watching.Wait()
+	if srv.backend != nil {
+		errs = append(errs, srv.backend.close())
+	}
+	return errors.Join(errs...)
+}
+
+// closeRecording ends the run.
+func (srv *Server) closeRecording() error {
+	var errs []error
+	for _, txn := range srv.backend.outlived() {
+		errs = append(errs, srv.recorder.Txn(context.Background(), txn))
+	}
+	if srv.settle != nil {
+		srv.settle()
+	}
+	if srv.defined != nil {
+		srv.defined()
+	}
+	ctx, cancel := context.WithTimeout(srv.asking, lastLook)
+	rewritten := srv.backend.rewritten(ctx)
+	cancel()
+	srv.writer.Rewritten(rewritten)
+	if srv.follow != nil {
+		srv.follow.Drain()
+	}
+	failed := srv.writer.Close()
+	if srv.follow != nil {
+		errs = append(errs, srv.follow.Close(ended(srv.writer.Info())))
+	}
+	if srv.watch != nil {
+		errs = append(errs, srv.endWatch())
+	}
+	return errors.Join(append(errs, failed)...)
+}

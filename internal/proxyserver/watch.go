@@ -1,0 +1,66 @@
+package proxyserver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/proxy"
+)
+
+// watched gives what is recorded to a watch as well.
+type watched struct {
+	proxy.Recorder
+	run   history.Run
+	watch *live.Watch
+}
+
+// Session records a session and has it watched.
+func (w watched) Session(ctx context.Context, s history.Session) error {
+	s.Run = w.run
+	return errors.Join(w.Recorder.Session(ctx, s), w.watch.Session(ctx, s))
+}
+
+// Txn records a transaction and has it watched. Both only read it from then on.
+func (w watched) Txn(ctx context.Context, t *history.Txn) error {
+	return errors.Join(w.Recorder.Txn(ctx, t), w.watch.Txn(ctx, t))
+}
+
+// startWatch has the run watched from its beginning.
+func (srv *Server) startWatch(ctx context.Context, o *live.Options, info history.Info) error {
+	watching := *o
+	watching.Clock = func() int64 { return int64(time.Since(info.Started)) }
+	srv.watch = live.Start(watching)
+	srv.recorder = watched{srv.recorder, srv.writer.Run(), srv.watch}
+	return srv.watch.Run(ctx, info)
+}
+
+// endWatch ends it, and keeps the result.
+func (srv *Server) endWatch() error {
+	err := srv.watch.Run(context.Background(), srv.writer.Info())
+	result, failed := srv.watch.Close()
+	srv.result = result
+	return errors.Join(err, failed)
+}
+
+// Watched gives the result of isotap that was watched, once it has ended; nil where it was not.
+func (srv *Server) Watched() *analyzer.Result { return srv.result }
+
+// WatchStats says how much the watch keeps; nothing where there is none.
+func (srv *Server) WatchStats() analyzer.LiveStats {
+	if srv.watch == nil {
+		return analyzer.LiveStats{}
+	}
+	return srv.watch.Stats()
+}
+
+// WatchDelay says how quickly the watch told what it found.
+func (srv *Server) WatchDelay() live.Delay {
+	if srv.watch == nil {
+		return live.Delay{}
+	}
+	return srv.watch.Delay()
+}
