@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // root is the repository's directory, seen from this package.
@@ -68,4 +69,63 @@ func TestPackageCommentsNameFilesThatExist(t *testing.T) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// TestArchitectureLinksEveryPackage holds the table of packages complete; that its links lead somewhere is tested with those of
+// all documents.
+func TestArchitectureLinksEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, path := range filesOf(t, ".go") {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if seen[dir] || dir == "../docs" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(dir, "../internal/testdb/tidb") {
+			continue
+		}
+		seen[dir] = true
+		if !strings.Contains(string(text), "]("+dir+")") {
+			t.Errorf("architecture.md does not link the package %s", dir)
+		}
+	}
+}
+
+var quotedGoFile = regexp.MustCompile("`([\\w./-]+/[\\w-]+\\.go)`")
+
+// TestDocumentsNameFilesThatExist reads the paths of Go files in the documents, which begin at the repository's root.
+func TestDocumentsNameFilesThatExist(t *testing.T) {
+	named := 0
+	for _, path := range filesOf(t, ".md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range quotedGoFile.FindAllStringSubmatch(string(text), -1) {
+			named++
+			if !exists(filepath.Join(root, match[1])) {
+				t.Errorf("%s names %s, which is not there", path, match[1])
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no document names a Go file")
+	}
+}
+
+// TestReadmeIsReadInAMinute bounds the page that everybody begins with.
+func TestReadmeIsReadInAMinute(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(lines) >= 150 {
+		t.Errorf("it has %d lines, not less than 150", len(lines))
+	}
+	for i, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 200 {
+			t.Errorf("line %d has %d characters, more than 200", i+1, n)
+		}
+	}
 }
