@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/isotap/isotap/internal/demo"
 	"github.com/isotap/isotap/internal/engine"
+	"github.com/isotap/isotap/internal/tempdb"
 )
 
 func demoCommand() *cobra.Command {
@@ -37,7 +37,7 @@ func demoCommand() *cobra.Command {
 		if identity != "system" && identity != "columns" {
 			return fmt.Errorf("--row-identity: there is no %q: system or columns", identity)
 		}
-		result, err := demo.Run(c.Context(), demo.Options{Engine: engineName, Seed: seed, Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
+		result, err := tempdb.RunDemo(c.Context(), tempdb.DemoOptions{Engine: engineName, Seed: seed, Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
-	"github.com/isotap/isotap/internal/trial"
+	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
 )
@@ -29,7 +29,7 @@ Exit status:
 
 func workloadCommand() *cobra.Command {
 	out := output{failOn: "violation"}
-	o := trial.Options{Options: known.Options{Scale: 1}}
+	o := tempdb.WorkloadOptions{Options: known.Options{Scale: 1}}
 	var on places
 	var isolation string
 	c := &cobra.Command{
@@ -90,7 +90,7 @@ func workloads() string {
 type trying struct {
 	*output
 	command *cobra.Command
-	options trial.Options
+	options tempdb.WorkloadOptions
 	levels  asked[workload.Isolation]
 	said    []string // of each run
 	failed  bool
@@ -128,7 +128,7 @@ func (t *trying) books() io.Writer {
 
 // once runs the workload once, and prints what both witnesses say.
 func (t *trying) once(target dsn.Target, server history.Server) error {
-	did, err := trial.Run(t.command.Context(), target, t.options)
+	did, err := tempdb.RunWorkload(t.command.Context(), target, t.options)
 	if err != nil {
 		return err
 	}

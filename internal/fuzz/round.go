@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/internal/scratch"
+	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -43,9 +43,9 @@ func (h *hunter) round(ctx context.Context, r *round) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r.recording = filepath.Join(dir, "recording")
 	seen := h.stage.Options()
-	o := scratch.Options{Database: database, Recording: r.recording, Patience: h.Patience,
+	o := tempdb.Options{Database: database, Recording: r.recording, Patience: h.Patience,
 		Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
-	if r.result, err = scratch.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
+	if r.result, err = tempdb.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/scratch"
+	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
 	"github.com/isotap/isotap/workload"
@@ -136,8 +136,8 @@ func (l *load) under(t *testing.T, definitions, fill string) *analyzer.Result {
 	if *contention > 0 {
 		config.Transactions, config.Duration = 0, *contention
 	}
-	options := scratch.Options{Database: "isotap_contention", Predicates: true}
-	result, err := scratch.Run(t.Context(), postgresql(t), options, func(ctx context.Context, dsn string) error {
+	options := tempdb.Options{Database: "isotap_contention", Predicates: true}
+	result, err := tempdb.Run(t.Context(), postgresql(t), options, func(ctx context.Context, dsn string) error {
 		db, err := workload.DialectOf(dsn).Open(dsn, false)
 		if err != nil {
 			return err

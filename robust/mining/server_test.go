@@ -13,7 +13,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/scratch"
+	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust"
@@ -99,7 +99,7 @@ func (b *benchmark) record(t *testing.T, target dsn.Target) (recording, tables s
 	}
 	recording = filepath.Join(t.TempDir(), "recording")
 	database := "isotap_mining_" + b.name
-	_, err = scratch.Run(t.Context(), target, scratch.Options{Database: database, Recording: recording}, func(ctx context.Context, dsn string) error {
+	_, err = tempdb.Run(t.Context(), target, tempdb.Options{Database: database, Recording: recording}, func(ctx context.Context, dsn string) error {
 		db, err := workload.DialectOf(dsn).Open(dsn, false)
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/scratch"
+	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/scenario/runner"
@@ -63,7 +63,7 @@ func TestAFindingOfARecordingIsShownByItsScenario(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(t.TempDir(), "rec")
-			result, err := scratch.Run(t.Context(), target, scratch.Options{Database: "isotap_retrace", Recording: dir, Definitions: true}, loseUpdate)
+			result, err := tempdb.Run(t.Context(), target, tempdb.Options{Database: "isotap_retrace", Recording: dir, Definitions: true}, loseUpdate)
 			if err != nil {
 				t.Fatal(err)
 			}

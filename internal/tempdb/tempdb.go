@@ -1,6 +1,7 @@
-// Package scratch has isotap's own clients work on a database that is made for them and dropped afterwards, through a
-// proxy with a recording, which is then analysed.
-package scratch
+// Package tempdb has isotap's own clients work on a database that is made for them and dropped afterwards, through a proxy with a
+// recording, which is then analyzed: any client ([Run]), a known workload for `isotap workload` ([RunWorkload]), and the shop of
+// `isotap demo`, whose server is made for it as well ([RunDemo]).
+package tempdb
 
 import (
 	"cmp"
@@ -23,7 +24,7 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-// Options of a piece of work.
+// Options say what [Run] runs.
 type Options struct {
 	// Database is its name. Where a database of that name is there already, a number is appended: what this run did not
 	// make may be another run's, or the user's.

@@ -1,4 +1,4 @@
-package trial
+package tempdb
 
 import (
 	"slices"
@@ -6,33 +6,14 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
-
-// onEach runs a test on each family's server.
-func onEach(t *testing.T, test func(t *testing.T, target dsn.Target)) {
-	for name, url := range map[string]func() string{
-		"mysql":      func() string { return testdb.MariaDB(t).URL() },
-		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			target, err := dsn.Parse(url())
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, target)
-		})
-	}
-}
-
 // try runs a workload, small.
-func try(t *testing.T, target dsn.Target, name string, plant bool, level history.Level) *Trial {
+func try(t *testing.T, target dsn.Target, name string, plant bool, level history.Level) *WorkloadRun {
 	t.Helper()
-	did, err := Run(t.Context(), target, Options{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
+	did, err := RunWorkload(t.Context(), target, WorkloadOptions{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
 		Config: workload.Config{Transactions: 200, Isolation: workload.Isolation{Level: level}, Think: workload.DefaultThink, Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +81,7 @@ func TestWorkloadsMadeForReadCommittedAreRightThere(t *testing.T) {
 	})
 }
 
-func right(t *testing.T, did *Trial) {
+func right(t *testing.T, did *WorkloadRun) {
 	t.Helper()
 	if len(did.Outcome.Broken()) > 0 || len(did.Result.Findings) > 0 {
 		t.Errorf("broken %q, found %q", did.Outcome.Broken(), did.anomalies())

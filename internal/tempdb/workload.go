@@ -1,6 +1,4 @@
-// Package trial is `isotap workload`: one of the known workloads (workload/known) on a server, through isotap, and what
-// each says of the other: the workload's own books and the analyzer's findings.
-package trial
+package tempdb
 
 import (
 	"context"
@@ -10,16 +8,15 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/scratch"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
 )
 
-// database is where the workload's tables are; several workloads at once on a server have numbers behind it.
-const database = "isotap_workload"
+// workloadDatabase is where the workload's tables are; several workloads at once on a server have numbers behind it.
+const workloadDatabase = "isotap_workload"
 
-// Options of a trial.
-type Options struct {
+// WorkloadOptions say what [RunWorkload] runs.
+type WorkloadOptions struct {
 	Workload string // one of known.Kinds
 	known.Options
 	Config workload.Config
@@ -28,32 +25,32 @@ type Options struct {
 	Version   string // isotap's own
 }
 
-// A Trial is a workload that has run.
-type Trial struct {
+// A WorkloadRun is a workload that has run, and what each says of the other: its own invariants and the analyzer's findings.
+type WorkloadRun struct {
 	Workload string
 	Outcome  *workload.Outcome
 	Result   *analyzer.Result
 }
 
-// Run sets the workload up in a database of its own on the target's server, runs it through isotap, drops the database
+// RunWorkload sets a known workload (workload/known) up in a database of its own on the target's server, runs it through isotap, drops the database
 // and analyses the recording.
-func Run(ctx context.Context, target dsn.Target, o Options) (*Trial, error) {
+func RunWorkload(ctx context.Context, target dsn.Target, o WorkloadOptions) (*WorkloadRun, error) {
 	w, err := known.New(o.Workload, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trial{Workload: o.Workload}
-	t.Result, err = scratch.Run(ctx, target, scratch.Options{Database: database, Recording: o.Recording, Definitions: o.Recording != "", Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
+	r := &WorkloadRun{Workload: o.Workload}
+	r.Result, err = Run(ctx, target, Options{Database: workloadDatabase, Recording: o.Recording, Definitions: o.Recording != "", Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
 		if err := setUp(ctx, dsn, w); err != nil {
 			return err
 		}
-		t.Outcome, err = workload.Run(ctx, dsn, w, o.Config)
+		r.Outcome, err = workload.Run(ctx, dsn, w, o.Config)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Workload, err)
 	}
-	return t, nil
+	return r, nil
 }
 
 func setUp(ctx context.Context, dsn string, w workload.Workload) error {
@@ -66,26 +63,28 @@ func setUp(ctx context.Context, dsn string, w workload.Workload) error {
 	return workload.Setup(ctx, db, tables, statements)
 }
 
-// Missed says that an invariant is broken and isotap found nothing that could have done it. The contrary is no miss: an
+// Missed reports whether an invariant is broken and isotap found nothing that could have done it. The contrary is no miss: an
 // anomaly may be without effect on what the workload watches over.
-func (t *Trial) Missed() bool { return len(t.Outcome.Broken()) > 0 && len(t.Result.Findings) == 0 }
+func (r *WorkloadRun) Missed() bool {
+	return len(r.Outcome.Broken()) > 0 && len(r.Result.Findings) == 0
+}
 
 // Verdict holds the workload's word against isotap's, in one line of text.
-func (t *Trial) Verdict() string {
+func (r *WorkloadRun) Verdict() string {
 	books, found := "every invariant holds", "isotap found nothing"
-	if broken := t.Outcome.Broken(); len(broken) > 0 {
+	if broken := r.Outcome.Broken(); len(broken) > 0 {
 		books = "broken: " + strings.Join(broken, "; ")
 	}
-	anomalies := t.anomalies()
+	anomalies := r.anomalies()
 	if len(anomalies) > 0 {
 		found = "isotap found " + strings.Join(anomalies, ", ")
 	}
-	return fmt.Sprintf("%s: %s; %s", t.Workload, books, found)
+	return fmt.Sprintf("%s: %s; %s", r.Workload, books, found)
 }
 
 // anomalies are the names of what isotap found.
-func (t *Trial) anomalies() (names []string) {
-	for _, f := range t.Result.Findings {
+func (r *WorkloadRun) anomalies() (names []string) {
+	for _, f := range r.Result.Findings {
 		if name := string(f.Anomaly); !slices.Contains(names, name) {
 			names = append(names, name)
 		}

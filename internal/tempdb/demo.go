@@ -1,6 +1,4 @@
-// Package demo is `isotap demo`: a throw-away server, the shop of workload/shop as its client through
-// the proxy, and the analysis of what was recorded.
-package demo
+package tempdb
 
 import (
 	"context"
@@ -19,10 +17,10 @@ import (
 	"github.com/isotap/isotap/workload/shop"
 )
 
-const database = "shop"
+const demoDatabase = "shop"
 
-// Options of a demo.
-type Options struct {
+// DemoOptions say what [RunDemo] runs.
+type DemoOptions struct {
 	Engine  string // one of engine.Names; empty: the first of them that is installed, MariaDB when none is
 	Seed    uint64
 	Columns bool      // PostgreSQL's rows are known by isotap's columns
@@ -30,9 +28,9 @@ type Options struct {
 	Log     io.Writer // what is being done, a line each
 }
 
-// Run starts a server, runs the shop through the proxy and analyses the recording. Everything it made
+// RunDemo starts a server, runs the shop through the proxy and analyses the recording. Everything it made
 // is gone when it returns.
-func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
+func RunDemo(ctx context.Context, o DemoOptions) (result *analyzer.Result, err error) {
 	e, err := engine.Find(o.Engine)
 	if err != nil {
 		return nil, err
@@ -60,7 +58,7 @@ func Run(ctx context.Context, o Options) (result *analyzer.Result, err error) {
 
 // openShop makes the shop's tables and readies them for isotap.
 func openShop(ctx context.Context, e *engine.Engine, server engine.Server, columns bool) (dsn.Target, error) {
-	target, err := dsn.Parse(server.URL() + database)
+	target, err := dsn.Parse(server.URL() + demoDatabase)
 	if err != nil {
 		return target, err
 	}
@@ -69,10 +67,10 @@ func openShop(ctx context.Context, e *engine.Engine, server engine.Server, colum
 		return target, err
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+database); err != nil {
+	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+demoDatabase); err != nil {
 		return target, fmt.Errorf("make the shop's database: %w", err)
 	}
-	inShop, err := server.DB(database)
+	inShop, err := server.DB(demoDatabase)
 	if err != nil {
 		return target, err
 	}
@@ -84,7 +82,7 @@ func openShop(ctx context.Context, e *engine.Engine, server engine.Server, colum
 }
 
 // trade runs the shop through a proxy.
-func trade(ctx context.Context, o Options, target dsn.Target, recording string) error {
+func trade(ctx context.Context, o DemoOptions, target dsn.Target, recording string) error {
 	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Columns: o.Columns, Args: true,
 		Drain: time.Second, Version: o.Version})
 	if err != nil {
