@@ -17,10 +17,10 @@ const (
 )
 
 // drain asks every connection to end after its transaction, and ends those that have not when
-// Live.Drain is over. Plain copies have no transactions that isotap knows of: they end at once. end has listeners resign no longer; accepts
+// Reloadable.Drain is over. Plain copies have no transactions that isotap knows of: they end at once. end has listeners resign no longer; accepts
 // are done when no more clients come.
 func (p *Proxy) drain(accepts *sync.WaitGroup, end context.CancelFunc) {
-	began, limit := time.Now(), p.live.Load().Drain
+	began, limit := time.Now(), p.reloadable.Load().Drain
 	log := p.cfg.Logger
 	log.Info("drain begins: no more clients are taken", zap.Int("clients", len(p.all())), zap.Duration("limit", limit))
 	accepted := make(chan struct{})

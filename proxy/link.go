@@ -260,7 +260,7 @@ func (l *link) record(ctx context.Context) error {
 		case cfg.Off && e.Note == "":
 		case e.Txn != nil:
 			l.proxy.meter.count(e.Txn)
-			if how := l.proxy.live.Load().LogSQL; how != LogNone {
+			if how := l.proxy.reloadable.Load().LogSQL; how != LogNone {
 				l.logStatements(e.Txn, how)
 			}
 			if err := cfg.Recorder.Txn(ctx, e.Txn); err != nil {

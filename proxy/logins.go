@@ -12,7 +12,7 @@ import (
 )
 
 // The most clients that may be connected without having logged in, in all and of one address. Each of them costs a
-// file descriptor; how many of them cost the server a connection, Live.MaxLogins says.
+// file descriptor; how many of them cost the server a connection, Reloadable.MaxLogins says.
 const (
 	maxHalfOpen     = 16_384
 	maxHalfOpenEach = maxHalfOpen / 2
@@ -48,8 +48,8 @@ type login struct {
 type loginLimit struct{ most, each int }
 
 func (p *Proxy) loginLimit() loginLimit {
-	live := p.live.Load()
-	return loginLimit{live.MaxLogins, live.MaxLoginsPerAddress}
+	settings := p.reloadable.Load()
+	return loginLimit{settings.MaxLogins, settings.MaxLoginsPerAddress}
 }
 
 func newLogins() *logins {

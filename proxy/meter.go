@@ -16,7 +16,7 @@ import (
 type Stats struct {
 	Open        int64 // clients connected now
 	Accepted    uint64
-	TooMany     uint64 // clients refused for Live.MaxConns
+	TooMany     uint64 // clients refused for Reloadable.MaxConns
 	Unreachable uint64 // clients refused because the server did not take a connection
 	Faults      uint64 // panics of isotap's own, each of which cost a statement's observation or a session
 	// TooManyLogins counts clients refused because too many others had not logged in, LocalUpstream those refused because the

@@ -11,7 +11,7 @@ import (
 
 func TestMeterFoldsRefusalsAndBoundsWhatItKeeps(t *testing.T) {
 	m := New(Config{})
-	m.Reconfigure(Live{})
+	m.Reconfigure(Reloadable{})
 	for i := range 1000 {
 		m.meter.count(&history.Txn{Status: history.Committed, Stmts: []history.Stmt{
 			{Kind: history.Select, Observation: history.Opaque, Reason: fmt.Sprintf("refused with error %d", 1000+i)},

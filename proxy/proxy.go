@@ -6,7 +6,7 @@
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
 // local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
 // not logged in, link.go runs a connection, turns.go reads from the side that speaks next, outlet.go writes to a server
-// that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts, live.go changes
+// that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts, reloadable.go changes
 // settings while the proxy runs, drain.go ends it.
 package proxy
 
@@ -95,7 +95,7 @@ type Refusal uint8
 const (
 	// Unreachable: the server does not take a connection.
 	Unreachable Refusal = iota
-	// TooMany: there are as many clients as Live.MaxConns allows, or as may be logging in.
+	// TooMany: there are as many clients as Reloadable.MaxConns allows, or as may be logging in.
 	TooMany
 )
 
@@ -131,22 +131,22 @@ type Config struct {
 	LoginTimeout time.Duration
 	// Drain bounds how long Serve waits for open transactions when its context ends.
 	Drain               time.Duration
-	MaxConns            int    // see Live
-	MaxLogins           int    // see Live
-	MaxLoginsPerAddress int    // see Live
-	TxnMemory           int    // see Live
-	LogSQL              LogSQL // see Live
+	MaxConns            int    // see Reloadable
+	MaxLogins           int    // see Reloadable
+	MaxLoginsPerAddress int    // see Reloadable
+	TxnMemory           int    // see Reloadable
+	LogSQL              LogSQL // see Reloadable
 	Logger              *zap.Logger
 }
 
 // A Proxy serves clients of one server.
 type Proxy struct {
-	cfg   Config
-	live  atomic.Pointer[Live]
-	conns atomic.Int64 // clients that were admitted and are not gone
-	txns  atomic.Uint32
-	ids   atomic.Uint32
-	meter meter
+	cfg        Config
+	reloadable atomic.Pointer[Reloadable]
+	conns      atomic.Int64 // clients that were admitted and are not gone
+	txns       atomic.Uint32
+	ids        atomic.Uint32
+	meter      meter
 	// logins are those of the clients that are connected and not logged in.
 	logins *logins
 	// seldom is the log for what clients can make happen as often as they like: each message once in seldomEvery.
@@ -179,7 +179,7 @@ func New(cfg Config) *Proxy {
 	p := &Proxy{cfg: cfg, links: make(map[*link]struct{}), logins: newLogins()}
 	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0) }))
 	p.closing, p.close = context.WithCancel(context.Background())
-	p.Reconfigure(Live{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, MaxLogins: cfg.MaxLogins,
+	p.Reconfigure(Reloadable{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, MaxLogins: cfg.MaxLogins,
 		MaxLoginsPerAddress: cfg.MaxLoginsPerAddress, TxnMemory: cfg.TxnMemory, LogSQL: cfg.LogSQL})
 	return p
 }
@@ -193,7 +193,7 @@ type Resigner interface {
 }
 
 // Serve accepts clients from the listeners until ctx ends or one of them fails, then lets open
-// transactions finish for as long as Live.Drain says, and closes what is left. It returns when every
+// transactions finish for as long as Reloadable.Drain says, and closes what is left. It returns when every
 // connection is closed. The error is nil when ctx ended it.
 func (p *Proxy) Serve(ctx context.Context, listeners ...net.Listener) error {
 	for _, l := range listeners {
@@ -317,12 +317,12 @@ func (p *Proxy) newLink(client net.Conn) *link {
 		return l // neither leg is safer for passwords than the other
 	}
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
-	live := p.live.Load()
+	settings := p.reloadable.Load()
 	l.session = p.cfg.Protocol.NewSession(wire.Link{
 		ID:          l.info.ID,
 		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
-		Args:        live.Args,
-		TxnMemory:   live.TxnMemory,
+		Args:        settings.Args,
+		TxnMemory:   settings.TxnMemory,
 		Halted:      p.halted(),
 		ClientLocal: clientLocal,
 		ServerLocal: serverLocal,

@@ -13,8 +13,8 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
-	"github.com/isotap/isotap/internal/follow"
-	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/internal/monitor"
+	"github.com/isotap/isotap/internal/tail"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/report"
 )
@@ -58,8 +58,8 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 	if len(args) > 1 {
 		return nil, errors.New("--follow is for one recording at a time")
 	}
-	conn, err := follow.Dial(args[0])
-	if errors.Is(err, follow.ErrNobody) && isDirectory(args[0]) {
+	conn, err := tail.Dial(args[0])
+	if errors.Is(err, tail.ErrNobody) && isDirectory(args[0]) {
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: nobody is writing %s: it is read to its end\n", args[0])
 		f.batch = true
 		return analysis.Analyze(c.Context(), args, opts)
@@ -67,21 +67,21 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", args[0], err)
 	}
-	from := follow.Beginning
+	from := tail.Beginning
 	if f.fromNow {
-		from = follow.Now
+		from = tail.Now
 	}
-	var clock follow.Clock
+	var clock tail.Clock
 	o := f.options(c.OutOrStdout(), func(err error) { fmt.Fprintln(c.ErrOrStderr(), "isotap:", err) })
 	o.Expect, o.Model, o.Clock, o.Patience = opts.Expect, opts.Model, clock.Now, followPatience
-	w := live.Start(*o)
-	infos, err := follow.Read(c.Context(), conn, from, &clock, w)
-	result, failed := w.Close()
-	warn(c.ErrOrStderr(), w.Stats(), w.Delay())
+	m := monitor.Start(*o)
+	infos, err := tail.Read(c.Context(), conn, from, &clock, m)
+	result, failed := m.Close()
+	warn(c.ErrOrStderr(), m.Stats(), m.Delay())
 	switch {
 	case c.Context().Err() != nil:
 		return result, failed // whoever follows has seen enough
-	case errors.Is(err, follow.ErrCut):
+	case errors.Is(err, tail.ErrCut):
 		return f.readRest(c, args[0], opts, result)
 	case err != nil || failed != nil:
 		return nil, fmt.Errorf("follow %s: %w", args[0], errors.Join(err, failed))
@@ -99,10 +99,10 @@ const followPatience = 300 * time.Millisecond
 // readRest analyses a recording that was not followed to its end, or tells that this cannot be.
 func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Options, seen *analyzer.Result) (*analyzer.Result, error) {
 	if f.fromNow || !isDirectory(path) {
-		fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: the report is of what was seen until then\n", follow.ErrCut)
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: the report is of what was seen until then\n", tail.ErrCut)
 		return seen, nil
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: it is read\n", follow.ErrCut)
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: it is read\n", tail.ErrCut)
 	return f.reread(c.Context(), path, opts)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/report"
 )
 
@@ -31,7 +31,7 @@ func (w *watching) flags(c *cobra.Command, name, usage string) {
 // bounds adds the flags that bound what is remembered.
 func (w *watching) bounds(c *cobra.Command) {
 	f := c.Flags()
-	f.DurationVar(&w.window, "live-window", live.DefaultWindow, "how long the live analysis remembers a transaction at least")
+	f.DurationVar(&w.window, "live-window", monitor.DefaultWindow, "how long the live analysis remembers a transaction at least")
 	f.IntVar(&w.limit, "live-limit", analyzer.DefaultLimit, "how many transactions it remembers at most")
 }
 
@@ -43,8 +43,8 @@ func (w *watching) check() error {
 }
 
 // options tells findings to out; a failure to write ends nothing, and is told to complain.
-func (w *watching) options(out io.Writer, complain func(error)) *live.Options {
-	o := &live.Options{LiveOptions: analyzer.LiveOptions{Window: w.window, Limit: w.limit}}
+func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options {
+	o := &monitor.Options{LiveOptions: analyzer.LiveOptions{Window: w.window, Limit: w.limit}}
 	tell := report.NewLive(out, report.TerminalOptions{Color: report.UseColor(out)}).News
 	if w.json {
 		lines := report.NewLiveJSON(out)
@@ -60,7 +60,7 @@ func (w *watching) options(out io.Writer, complain func(error)) *live.Options {
 }
 
 // warn says what a live analysis may have missed, and how quick it was.
-func warn(w io.Writer, s analyzer.LiveStats, d live.Delay) {
+func warn(w io.Writer, s analyzer.LiveStats, d monitor.Delay) {
 	if d.Findings > 0 {
 		mean := (d.Sum / time.Duration(d.Findings)).Round(time.Millisecond)
 		fmt.Fprintf(w, "isotap: findings were told %s after the commit that completed them on average, %s at most\n", mean, d.Max.Round(time.Millisecond))

@@ -104,6 +104,6 @@ func (r *reloader) reload() {
 		r.log.Error("the settings stay as they were", zap.Error(err))
 		return
 	}
-	r.srv.Reconfigure(o.Live())
+	r.srv.Reconfigure(o.Reloadable())
 	r.log.Info("settings read again", zap.Strings("changed", taken), zap.Strings("need_restart", left))
 }

@@ -6,14 +6,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/follow"
+	"github.com/isotap/isotap/internal/tail"
 	"github.com/isotap/isotap/proxy"
 )
 
 // followed shows what is recorded to those who follow the recording.
 type followed struct {
 	proxy.Recorder
-	server *follow.Server
+	server *tail.Server
 }
 
 // Session records a session and shows it.
@@ -32,7 +32,7 @@ func (f followed) Txn(ctx context.Context, t *history.Txn) error {
 
 // serveFollowers lets others follow the recording. Where that cannot be, it is recorded all the same.
 func (srv *Server) serveFollowers(dir string, log *zap.Logger) {
-	server, err := follow.Serve(dir, srv.writer, log)
+	server, err := tail.Serve(dir, srv.writer, log)
 	if err != nil {
 		log.Warn("nobody can follow the recording", zap.Error(err))
 		return

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/admin"
-	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/proxy"
 )
 
@@ -113,7 +113,7 @@ func (srv *Server) recorderMetrics(p *admin.Page) {
 
 func (srv *Server) watchMetrics(p *admin.Page) {
 	counts := srv.watch.Counts()
-	byName := func(a, b live.Kind) int {
+	byName := func(a, b monitor.Kind) int {
 		return cmp.Or(cmp.Compare(a.Anomaly, b.Anomaly), cmp.Compare(a.Class, b.Class))
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(counts), byName) {

@@ -22,8 +22,8 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/admin"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/internal/follow"
-	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/internal/monitor"
+	"github.com/isotap/isotap/internal/tail"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/recorder"
@@ -65,9 +65,9 @@ type Options struct {
 	Admin      string
 	AdminPprof bool // serve profiles there
 	// Watch has what is recorded analysed as it comes; nil: it is not. Its Clock is isotap's.
-	Watch *live.Options
+	Watch *monitor.Options
 
-	// What [Server.Reconfigure] changes: see Live.
+	// What [Server.Reconfigure] changes: see Reloadable.
 	Args                           bool
 	Drain                          time.Duration
 	MaxConns                       int
@@ -77,15 +77,15 @@ type Options struct {
 	StrictPlans                    bool
 }
 
-// Live is what of isotap's options may change while it runs: see [Server.Reconfigure].
-type Live struct {
-	proxy.Live
+// Reloadable is what of isotap's options may change while it runs: see [Server.Reconfigure].
+type Reloadable struct {
+	proxy.Reloadable
 	StrictPlans bool // see sqlmysql.Options
 }
 
-// Live is the part of the options that a running isotap takes.
-func (o *Options) Live() Live {
-	return Live{proxy.Live{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, TxnMemory: o.TxnMemory, LogSQL: o.LogSQL}, o.StrictPlans}
+// Reloadable is the part of the options that a running isotap takes.
+func (o *Options) Reloadable() Reloadable {
+	return Reloadable{proxy.Reloadable{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, TxnMemory: o.TxnMemory, LogSQL: o.LogSQL}, o.StrictPlans}
 }
 
 // A Server is a running isotap.
@@ -95,9 +95,9 @@ type Server struct {
 	served    chan error
 	wait      func() error // for served, and what is closed then: once
 	writer    *recorder.Writer
-	recorder  proxy.Recorder // the writer, and the watch where there is one
-	watch     *live.Watch    // nil: there is none
-	follow    *follow.Server // nil where nobody can follow the recording
+	recorder  proxy.Recorder   // the writer, and the watch where there is one
+	watch     *monitor.Monitor // nil: there is none
+	follow    *tail.Server     // nil where nobody can follow the recording
 	result    *analyzer.Result
 	settle    func()  // ends the testing of predicates; nil where there is none
 	defined   func()  // ends the recording of definitions; nil where there is none
@@ -157,7 +157,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	serving, stop := context.WithCancel(ctx)
 	srv.serving, srv.stop = serving, stop
 	srv.proxy = proxy.New(cfg)
-	srv.proxy.Reconfigure(o.Live().Live)
+	srv.proxy.Reconfigure(o.Reloadable().Reloadable)
 	go func() { srv.served <- srv.proxy.Serve(serving, srv.listeners...) }()
 	srv.wait = sync.OnceValue(func() error { return errors.Join(<-srv.served, srv.close()) })
 	if srv.admin != nil {
@@ -213,8 +213,8 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 }
 
 // Reconfigure changes what may be changed while clients are served.
-func (srv *Server) Reconfigure(l Live) {
-	srv.proxy.Reconfigure(l.Live)
+func (srv *Server) Reconfigure(l Reloadable) {
+	srv.proxy.Reconfigure(l.Reloadable)
 	if srv.backend != nil {
 		srv.backend.setStrictPlans(l.StrictPlans)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/live"
+	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/proxy"
 )
 
@@ -15,7 +15,7 @@ import (
 type watched struct {
 	proxy.Recorder
 	run   history.Run
-	watch *live.Watch
+	watch *monitor.Monitor
 }
 
 // Session records a session and has it watched.
@@ -30,10 +30,10 @@ func (w watched) Txn(ctx context.Context, t *history.Txn) error {
 }
 
 // startWatch has the run watched from its beginning.
-func (srv *Server) startWatch(ctx context.Context, o *live.Options, info history.Info) error {
+func (srv *Server) startWatch(ctx context.Context, o *monitor.Options, info history.Info) error {
 	watching := *o
 	watching.Clock = func() int64 { return int64(time.Since(info.Started)) }
-	srv.watch = live.Start(watching)
+	srv.watch = monitor.Start(watching)
 	srv.recorder = watched{srv.recorder, srv.writer.Run(), srv.watch}
 	return srv.watch.Run(ctx, info)
 }
@@ -58,9 +58,9 @@ func (srv *Server) WatchStats() analyzer.LiveStats {
 }
 
 // WatchDelay says how quickly the watch told what it found.
-func (srv *Server) WatchDelay() live.Delay {
+func (srv *Server) WatchDelay() monitor.Delay {
 	if srv.watch == nil {
-		return live.Delay{}
+		return monitor.Delay{}
 	}
 	return srv.watch.Delay()
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Live is what of a Proxy's configuration may change while it serves: see [Proxy.Reconfigure].
-type Live struct {
+// Reloadable is what of a Proxy's configuration may change while it serves: see [Proxy.Reconfigure].
+type Reloadable struct {
 	// Args records the values of literals and parameters, of clients that connect from now on.
 	Args bool
 	// Drain bounds how long Serve waits for open transactions when its context ends.
@@ -42,11 +42,11 @@ const (
 )
 
 // Reconfigure changes what may be changed while the Proxy serves.
-func (p *Proxy) Reconfigure(l Live) { p.live.Store(&l) }
+func (p *Proxy) Reconfigure(l Reloadable) { p.reloadable.Store(&l) }
 
 // admit says whether one more client may connect, and counts it if so.
 func (p *Proxy) admit() bool {
-	most := p.live.Load().MaxConns
+	most := p.reloadable.Load().MaxConns
 	p.meter.accepted.Add(1)
 	if n := p.conns.Add(1); most > 0 && n > int64(most) {
 		p.conns.Add(-1)
@@ -64,7 +64,7 @@ func (p *Proxy) refuse(client net.Conn, lends bool) {
 		p.hand(request, lends)
 		return
 	}
-	p.seldom.Warn("too many clients: one was refused", zap.Int("max_connections", p.live.Load().MaxConns))
+	p.seldom.Warn("too many clients: one was refused", zap.Int("max_connections", p.reloadable.Load().MaxConns))
 }
 
 // refuseLogin tells a client that there are too many that have not logged in.

@@ -1,4 +1,4 @@
-package live
+package monitor
 
 import (
 	"cmp"
@@ -37,35 +37,35 @@ func TestWatchTellsWhatTheAnalysisFinds(t *testing.T) {
 	info, txns, want := stream(t)
 	ctx := t.Context()
 	told := make(map[string]int)
-	w := Start(Options{Tell: func(news []analyzer.News) {
+	m := Start(Options{Tell: func(news []analyzer.News) {
 		for _, n := range news {
 			told[n.Finding.ID] = n.Finding.Count
 		}
 	}})
 	running := info
 	running.Ended = time.Time{}
-	if err := w.Run(ctx, running); err != nil {
+	if err := m.Run(ctx, running); err != nil {
 		t.Fatal(err)
 	}
 	var clients sync.WaitGroup
 	for part := range slices.Chunk(txns, 100) {
 		clients.Go(func() {
 			for _, txn := range part {
-				if err := w.Txn(ctx, txn); err != nil {
+				if err := m.Txn(ctx, txn); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	clients.Wait()
-	if err := w.Run(ctx, info); err != nil {
+	if err := m.Run(ctx, info); err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.Close()
+	got, err := m.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := w.Counts()
+	counts := m.Counts()
 	for _, f := range want.Findings {
 		if i := slices.IndexFunc(got.Findings, func(g *analyzer.Finding) bool { return g.ID == f.ID }); i < 0 || got.Findings[i].Count != f.Count {
 			t.Errorf("%s x%d is missing", f.Anomaly, f.Count)
@@ -74,33 +74,33 @@ func TestWatchTellsWhatTheAnalysisFinds(t *testing.T) {
 			t.Errorf("%s was not told: %v, %v", f.Anomaly, told, counts)
 		}
 	}
-	if s := w.Stats(); s.Cut > 0 {
+	if s := m.Stats(); s.Cut > 0 {
 		t.Errorf("%d transactions were cut", s.Cut)
 	}
 }
 
 func TestWatchSaysWhatItCannotTake(t *testing.T) {
-	w := Start(Options{})
+	m := Start(Options{})
 	txn := &history.Txn{ID: history.MakeTxnID(runA, 1)}
 	for range 2 {
-		if err := w.Txn(t.Context(), txn); err != nil {
+		if err := m.Txn(t.Context(), txn); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-w.done
-	if err := w.Txn(t.Context(), txn); err == nil {
+	<-m.done
+	if err := m.Txn(t.Context(), txn); err == nil {
 		t.Error("a watch that failed takes transactions")
 	}
-	if _, err := w.Close(); err == nil {
+	if _, err := m.Close(); err == nil {
 		t.Error("a watch that failed has a result")
 	}
 }
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
-	w := &Watch{queue: make(chan item), done: make(chan struct{})}
+	m := &Monitor{queue: make(chan item), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.Txn(ctx, &history.Txn{}); err == nil {
+	if err := m.Txn(ctx, &history.Txn{}); err == nil {
 		t.Error("nothing took the transaction, and nothing was said")
 	}
 }

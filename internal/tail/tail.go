@@ -1,10 +1,10 @@
-// Package follow lets other processes watch a recording while it is written, which only one process may open: the one that
+// Package tail lets other processes watch a recording while it is written, which only one process may open: the one that
 // writes serves the recording's transactions on a unix socket in its directory, as the JSON lines that isotap export
 // writes (package jsonlines), from the beginning or from now on.
 //
 // server.go serves; follower.go is what it does for one who follows, through queue.go: what does not fit there is read from the
 // recording instead, so that a slow follower costs the writer nothing. client.go follows.
-package follow
+package tail
 
 import (
 	"errors"

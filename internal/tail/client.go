@@ -1,4 +1,4 @@
-package follow
+package tail
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/isotap/isotap/recorder/jsonlines"
 )
 
-// A Sink takes what is followed: see live.Watch.
+// A Sink takes what is followed: see monitor.Monitor.
 type Sink interface {
 	Run(ctx context.Context, info history.Info) error
 	Session(ctx context.Context, s history.Session) error

@@ -1,8 +1,8 @@
-// Package live watches a history while it comes: it hands what is recorded to an [analyzer.Live], looks a few times a
+// Package monitor watches a history while it comes: it hands what is recorded to an [analyzer.Live], looks a few times a
 // second, and tells what was found.
 //
-// live.go is the watch; opens.go knows from the transactions' counters which of them have begun and not ended.
-package live
+// monitor.go watches; opens.go knows from the transactions' counters which of them have begun and not ended.
+package monitor
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Options of a Watch. The zero value of a field means its default.
+// Options say what a Monitor looks at. The zero value of a field means its default.
 type Options struct {
 	analyzer.LiveOptions
 	// Every is the time between two looks.
@@ -23,7 +23,7 @@ type Options struct {
 	// Clock gives the time since the first run's start; nil: that is when the last transaction ended, as it is for what
 	// was recorded earlier.
 	Clock func() int64
-	// Begin takes the runs, and Tell what was found. They are called by the Watch's own goroutine.
+	// Begin takes the runs, and Tell what was found. They are called by the Monitor's own goroutine.
 	Begin func(history.Info)
 	Tell  func([]analyzer.News)
 }
@@ -41,8 +41,8 @@ const slack = 50 * time.Millisecond
 // queued is how many transactions and sessions may wait while a look goes on. Who finds the queue full waits.
 const queued = 8192
 
-// A Watch watches until it is closed. Its methods may be called from several goroutines.
-type Watch struct {
+// A Monitor watches until it is closed. Its methods may be called from several goroutines.
+type Monitor struct {
 	opts  Options
 	live  *analyzer.Live
 	opens *opens
@@ -75,7 +75,7 @@ type Kind struct {
 	Class   analyzer.Class
 }
 
-// An item is one of what a Watch takes in.
+// An item is one of what a Monitor takes in.
 type item struct {
 	info    *history.Info
 	session *history.Session
@@ -84,7 +84,7 @@ type item struct {
 }
 
 // Start begins to watch.
-func Start(o Options) *Watch {
+func Start(o Options) *Monitor {
 	if o.Every == 0 {
 		o.Every = DefaultEvery
 	}
@@ -100,188 +100,188 @@ func Start(o Options) *Watch {
 	if o.Tell == nil {
 		o.Tell = func([]analyzer.News) {}
 	}
-	w := &Watch{opts: o, live: analyzer.NewLive(o.LiveOptions), opens: newOpens(o.Limit), queue: make(chan item, queued), done: make(chan struct{}),
+	m := &Monitor{opts: o, live: analyzer.NewLive(o.LiveOptions), opens: newOpens(o.Limit), queue: make(chan item, queued), done: make(chan struct{}),
 		counts: make(map[Kind]int), byID: make(map[string]int)}
 	if o.Clock != nil {
-		w.since = o.Clock()
+		m.since = o.Clock()
 	}
-	go w.run()
-	return w
+	go m.run()
+	return m
 }
 
 // Run takes a run: when it begins, before its transactions, and again when it has ended.
-func (w *Watch) Run(ctx context.Context, info history.Info) error {
-	return w.put(ctx, item{info: &info})
+func (m *Monitor) Run(ctx context.Context, info history.Info) error {
+	return m.put(ctx, item{info: &info})
 }
 
 // Session takes a session: see proxy.Recorder.
-func (w *Watch) Session(ctx context.Context, s history.Session) error {
-	return w.put(ctx, item{session: &s})
+func (m *Monitor) Session(ctx context.Context, s history.Session) error {
+	return m.put(ctx, item{session: &s})
 }
 
 // Txn takes a transaction, which nobody may change from then on: see proxy.Recorder.
-func (w *Watch) Txn(ctx context.Context, t *history.Txn) error {
-	return w.put(ctx, item{txn: t})
+func (m *Monitor) Txn(ctx context.Context, t *history.Txn) error {
+	return m.put(ctx, item{txn: t})
 }
 
 // Skip says, before the first of the run's transactions, that those up to this one are not given: they are left out.
-func (w *Watch) Skip(ctx context.Context, upTo history.TxnID) error {
-	return w.put(ctx, item{upTo: upTo})
+func (m *Monitor) Skip(ctx context.Context, upTo history.TxnID) error {
+	return m.put(ctx, item{upTo: upTo})
 }
 
-func (w *Watch) put(ctx context.Context, it item) error {
+func (m *Monitor) put(ctx context.Context, it item) error {
 	select {
-	case <-w.done:
-		return w.err
+	case <-m.done:
+		return m.err
 	default:
 	}
 	select {
-	case w.queue <- it:
+	case m.queue <- it:
 		return nil
-	case <-w.done:
-		return w.err
+	case <-m.done:
+		return m.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
 // Close ends the watch and gives the result of all that it was given. Nobody gives it anything after the call.
-func (w *Watch) Close() (*analyzer.Result, error) {
-	close(w.queue)
-	<-w.done
-	if w.err != nil {
-		return nil, w.err
+func (m *Monitor) Close() (*analyzer.Result, error) {
+	close(m.queue)
+	<-m.done
+	if m.err != nil {
+		return nil, m.err
 	}
-	return w.live.Finish()
+	return m.live.Finish()
 }
 
 // Counts says how often anomalies have been seen.
-func (w *Watch) Counts() map[Kind]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	counts := make(map[Kind]int, len(w.counts))
-	for k, n := range w.counts {
+func (m *Monitor) Counts() map[Kind]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := make(map[Kind]int, len(m.counts))
+	for k, n := range m.counts {
 		counts[k] = n
 	}
 	return counts
 }
 
 // Stats says how much is kept, as of the last look.
-func (w *Watch) Stats() analyzer.LiveStats {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stats
+func (m *Monitor) Stats() analyzer.LiveStats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stats
 }
 
 // Delay says how quickly findings were told.
-func (w *Watch) Delay() Delay {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.delay
+func (m *Monitor) Delay() Delay {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.delay
 }
 
 // timed counts how long findings took that are told for the first time.
-func (w *Watch) timed(news []analyzer.News) {
-	if w.opts.Clock == nil || w.live.Runs() > 1 {
+func (m *Monitor) timed(news []analyzer.News) {
+	if m.opts.Clock == nil || m.live.Runs() > 1 {
 		return // several runs' findings are timed by several clocks
 	}
-	now := w.opts.Clock()
+	now := m.opts.Clock()
 	for _, n := range news {
-		if took := time.Duration(now - n.Finding.First); n.First && n.Finding.First >= w.since {
-			w.delay.Findings++
-			w.delay.Sum += took
-			w.delay.Max = max(w.delay.Max, took)
+		if took := time.Duration(now - n.Finding.First); n.First && n.Finding.First >= m.since {
+			m.delay.Findings++
+			m.delay.Sum += took
+			m.delay.Max = max(m.delay.Max, took)
 		}
 	}
 }
 
 // run is the watching goroutine. It ends when the queue is closed or something went wrong.
-func (w *Watch) run() {
-	defer close(w.done)
-	tick := time.NewTicker(w.opts.Every)
+func (m *Monitor) run() {
+	defer close(m.done)
+	tick := time.NewTicker(m.opts.Every)
 	defer tick.Stop()
-	for w.err == nil {
+	for m.err == nil {
 		select {
-		case it, more := <-w.queue:
+		case it, more := <-m.queue:
 			if !more {
-				w.step(math.MaxInt64, math.MaxInt64) // nothing is open any more
+				m.step(math.MaxInt64, math.MaxInt64) // nothing is open any more
 				return
 			}
-			w.err = w.take(it)
+			m.err = m.take(it)
 		case <-tick.C:
-			w.look()
+			m.look()
 		}
 	}
 }
 
-func (w *Watch) take(it item) error {
+func (m *Monitor) take(it item) error {
 	switch {
 	case it.info != nil:
-		w.live.Add(*it.info)
-		if w.opts.Begin != nil {
-			w.opts.Begin(*it.info)
+		m.live.Add(*it.info)
+		if m.opts.Begin != nil {
+			m.opts.Begin(*it.info)
 		}
 	case it.session != nil:
-		w.live.AddSession(*it.session)
+		m.live.AddSession(*it.session)
 	case it.upTo != 0:
-		w.live.Skip(it.upTo)
-		w.opens.skip(it.upTo, w.live.Offset(it.upTo.Run()))
+		m.live.Skip(it.upTo)
+		m.opens.skip(it.upTo, m.live.Offset(it.upTo.Run()))
 	default:
-		return w.takeTxn(it.txn)
+		return m.takeTxn(it.txn)
 	}
 	return nil
 }
 
-func (w *Watch) takeTxn(t *history.Txn) error {
-	offset := w.live.Offset(t.ID.Run())
-	if err := w.live.AddTxn(t); err != nil {
+func (m *Monitor) takeTxn(t *history.Txn) error {
+	offset := m.live.Offset(t.ID.Run())
+	if err := m.live.AddTxn(t); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	w.opens.ended(t, offset)
-	w.last, w.fresh = max(w.last, t.End+offset), true
-	if w.live.Stats().Kept >= 2*w.opts.Limit {
-		w.look()
+	m.opens.ended(t, offset)
+	m.last, m.fresh = max(m.last, t.End+offset), true
+	if m.live.Stats().Kept >= 2*m.opts.Limit {
+		m.look()
 	}
 	return nil
 }
 
 // look has what is kept analysed, if that may tell anything.
-func (w *Watch) look() {
-	now := w.last
-	if w.opts.Clock != nil {
-		now = max(now, w.opts.Clock())
+func (m *Monitor) look() {
+	now := m.last
+	if m.opts.Clock != nil {
+		now = max(now, m.opts.Clock())
 	}
-	if w.fresh {
-		w.until = now + int64(w.opts.Patience+2*w.opts.Every)
+	if m.fresh {
+		m.until = now + int64(m.opts.Patience+2*m.opts.Every)
 	}
-	if !w.fresh && now > w.until || w.err != nil {
+	if !m.fresh && now > m.until || m.err != nil {
 		return
 	}
-	w.fresh = false
-	w.step(now, w.opens.since()-int64(slack))
+	m.fresh = false
+	m.step(now, m.opens.since()-int64(slack))
 }
 
-func (w *Watch) step(now, open int64) {
-	news, err := w.live.Step(now, open)
+func (m *Monitor) step(now, open int64) {
+	news, err := m.live.Step(now, open)
 	if err != nil {
-		w.err = fmt.Errorf("watch: %w", err)
+		m.err = fmt.Errorf("watch: %w", err)
 		return
 	}
-	w.count(news)
+	m.count(news)
 	if len(news) > 0 {
-		w.opts.Tell(news)
+		m.opts.Tell(news)
 	}
 }
 
-func (w *Watch) count(news []analyzer.News) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (m *Monitor) count(news []analyzer.News) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, n := range news {
 		f := n.Finding
-		more := max(0, f.Count-w.byID[f.ID])
-		w.counts[Kind{f.Anomaly, f.Class}] += more
-		w.byID[f.ID] += more
+		more := max(0, f.Count-m.byID[f.ID])
+		m.counts[Kind{f.Anomaly, f.Class}] += more
+		m.byID[f.ID] += more
 	}
-	w.stats = w.live.Stats()
-	w.timed(news)
+	m.stats = m.live.Stats()
+	m.timed(news)
 }
