@@ -9,14 +9,17 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
+// dataRow is the kind of a message that holds a row.
+const dataRow = 'D'
+
 // TestLengthOfAnAnswerIsNotBelieved has a server claim that a row is 900 MiB long, and send little of it: the second answer is the
 // first that has a row.
 func TestLengthOfAnAnswerIsNotBelieved(t *testing.T) {
 	relay := lies.PostgreSQL(t, testdb.PostgreSQL(t).Addr(), 2, func(m []byte) []byte {
-		if m[0] != 'D' {
+		if m[0] != dataRow {
 			return m
 		}
-		return append([]byte{'D', 0x38, 0, 0, 0}, m[5:]...)
+		return append([]byte{dataRow, 0x38, 0, 0, 0}, m[5:]...)
 	})
 	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN("postgres"))
 	if err != nil {

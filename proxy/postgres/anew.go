@@ -94,7 +94,7 @@ func (a *anew) moved(p *rewrite.Plan, tag string) {
 // mustDeclareAnew reports whether a message of the client has to wait until cursors are declared anew, or it is known that
 // they cannot be.
 func (s *Session) mustDeclareAnew(m message) bool {
-	if s.status != 'T' || s.planner == nil || s.segment.open || !begins(m.kind) || s.skipping || s.copyingIn() {
+	if s.status != txnOpen || s.planner == nil || s.segment.open || !begins(m.kind) || s.skipping || s.copyingIn() {
 		return false
 	}
 	// The cheap questions come first: most sessions declare no cursor, and to know whether a text reads one it is planned.
@@ -121,13 +121,13 @@ func (p *portal) wide() bool {
 
 // readsCursors reports whether a message has a text by which the server may read cursors by their names.
 func (s *Session) readsCursors(m message) bool {
-	text, extended := m.body, m.kind == 'P'
+	text, extended := m.body, m.kind == msgParse
 	switch {
 	case m.more > 0:
 		return false
 	case extended:
 		_, text, _ = bytes.Cut(text, []byte{0})
-	case m.kind != 'Q':
+	case m.kind != msgQuery:
 		return false
 	}
 	text, _, ok := bytes.Cut(text, []byte{0})

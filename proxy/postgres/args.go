@@ -68,7 +68,7 @@ func printArg(v []byte, format byte, oid uint32) string {
 	cut := v[:min(len(v), maxArg)]
 	var b []byte
 	switch {
-	case format == 0, oid == oidText && utf8.Valid(cut):
+	case format == formatText, oid == oidText && utf8.Valid(cut):
 		return string(append(append(append(b, '\''), cut...), '\''))
 	case oid == oidBool && len(v) == 1:
 		if v[0] == 0 {

@@ -113,7 +113,7 @@ func unescaped(text []byte, mark string) int {
 
 // readArray reads an array of one dimension, in text or binary. NULLs are nil.
 func readArray(v []byte, format byte) ([][]byte, bool) {
-	if format == 1 {
+	if format == formatBinary {
 		return readBinaryArray(v)
 	}
 	if len(v) < 2 || v[0] != '{' || v[len(v)-1] != '}' {

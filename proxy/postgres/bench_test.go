@@ -91,7 +91,7 @@ func preparing(text string) []pgproto3.FrontendMessage {
 
 func executing(argument string) []pgproto3.FrontendMessage {
 	return []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "p", Parameters: [][]byte{[]byte(argument)}},
-		&pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{}}
+		&pgproto3.Describe{ObjectType: byte(ofPortal)}, &pgproto3.Execute{}, &pgproto3.Sync{}}
 }
 
 func encode(b testing.TB, messages []pgproto3.FrontendMessage) (all []byte) {
@@ -141,7 +141,7 @@ func (d *dialogue) exchange(client []byte) (reply []byte) {
 	for {
 		toClient, toServer := d.session.Output()
 		heard = append(heard, toClient...)
-		if bytes.HasSuffix(heard, []byte{'Z', 0, 0, 0, 5, 'I'}) {
+		if bytes.HasSuffix(heard, []byte{msgReadyForQuery, 0, 0, 0, 5, byte(txnIdle)}) {
 			d.session.Events()
 			return reply
 		}

@@ -42,13 +42,13 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 			p.reason = st.form.reason
 		}
 		return name
-	case p.reason == "" && s.status != 'E' && !long && s.adapts(st, env):
+	case p.reason == "" && s.status != txnFailed && !long && s.adapts(st, env):
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
 		return s.formBeside(st, p.form)
 	}
 	p.reason = cmp.Or(p.reason, "prepared before a change")
-	if s.status == 'E' || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
+	if s.status == txnFailed || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
 		return name
 	}
 	p.form = form{script: st.form.script, reason: p.reason}
@@ -139,8 +139,8 @@ func (s *Session) closeBeside(st *statement) {
 
 // closeOwn closes a statement, unseen by the client.
 func (s *Session) closeOwn(name string) {
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: 'S', name: name})
-	s.toServer = appendNamed(s.toServer, 'C', 'S', name)
+	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofStatement, name: name})
+	s.toServer = appendNamed(s.toServer, msgClose, ofStatement, name)
 }
 
 // closeOrphans closes what stands beside statements that SQL took away.

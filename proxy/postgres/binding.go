@@ -13,8 +13,8 @@ import (
 const (
 	scram     = "SCRAM-SHA-256"
 	scramPlus = scram + "-PLUS"
-	// requestSASL is the code of AuthenticationSASL.
-	requestSASL = 10
+	// couldBind is what a client begins with that could bind its login, but was offered none ("gs2-cbind-flag").
+	couldBind = 'y'
 )
 
 // binding is what a session knows of the binding of its login to TLS (ADR 22).
@@ -39,7 +39,7 @@ func (s *Session) compareCertificates(with *tls.ConnectionState) {
 // sees another certificate is refused.
 func (s *Session) relayRequest(m message) error {
 	r := reader{b: m.body}
-	if r.uint32() != requestSASL {
+	if r.uint32() != authenticationSASL {
 		s.toClient = append(s.toClient, m.raw...)
 		return r.err
 	}
@@ -49,8 +49,8 @@ func (s *Session) relayRequest(m message) error {
 		return nil
 	}
 	s.choosing = true
-	b, start := beginMessage(s.toClient, 'R')
-	b = binary.BigEndian.AppendUint32(b, requestSASL)
+	b, start := beginMessage(s.toClient, msgAuthentication)
+	b = binary.BigEndian.AppendUint32(b, authenticationSASL)
 	for name := r.cString(); len(name) > 0; name = r.cString() {
 		if string(name) == scramPlus && !(s.clientLeg.tls && s.oneCertificate) {
 			s.unbound = s.clientLeg.tls
@@ -66,14 +66,14 @@ func (s *Session) relayRequest(m message) error {
 // client that could have bound its login the server would think that somebody had taken its offer away, as
 // is so. Without TLS the server has none to make.
 func (s *Session) chosen(m message) bool {
-	if !s.choosing || m.kind != 'p' {
+	if !s.choosing || m.kind != msgPassword {
 		return true
 	}
 	s.choosing = false
 	r := reader{b: m.body}
 	mechanism, first := string(r.cString()), r.value()
 	switch {
-	case !s.unbound || mechanism != scram || len(first) == 0 || first[0] != 'y':
+	case !s.unbound || mechanism != scram || len(first) == 0 || first[0] != couldBind:
 		return true
 	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
 		s.choice = append(s.choice, m.raw...)
@@ -85,7 +85,7 @@ func (s *Session) chosen(m message) bool {
 }
 
 func (s *Session) cannotBind() {
-	s.turnAway("08004", "isotap cannot pass on a login that is bound to TLS, because the client and the server are shown different certificates",
+	s.turnAway(sqlstateConnectionRejected, "isotap cannot pass on a login that is bound to TLS, because the client and the server are shown different certificates",
 		"Connect with channel_binding=disable, or have isotap show the server's own certificate (--tls-cert and --tls-key), "+
 			"or leave one of isotap's two connections unencrypted (--tls off, or sslmode=disable in the address that --upstream gives).")
 }

@@ -79,7 +79,7 @@ func afterChange(t *testing.T, r *rig, address string, change string, w way) (to
 // described gives what the server says of a prepared statement.
 func described(t *testing.T, c *pgconn.PgConn, statement int) (told string) {
 	t.Helper()
-	c.Frontend().SendDescribe(describe('S', fmt.Sprint("s", statement)))
+	c.Frontend().SendDescribe(describe(ofStatement, fmt.Sprint("s", statement)))
 	c.Frontend().SendSync(syncs)
 	if err := c.Frontend().Flush(); err != nil {
 		t.Fatal(err)

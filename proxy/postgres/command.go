@@ -13,7 +13,7 @@ import (
 // longFromClient says which messages of the client may be long: they are passed on as they come.
 func longFromClient(kind byte) bool {
 	switch kind {
-	case 'Q', 'P', 'B', 'F', 'd', 'f':
+	case msgQuery, msgParse, msgBind, msgFunctionCall, msgCopyData, msgCopyFail:
 		return true
 	}
 	return false
@@ -58,7 +58,7 @@ func (s *Session) mustWait(kind byte) bool {
 		return false
 	case len(s.queue) >= maxOwed:
 		return s.due > 0
-	case !s.segment.open && (kind == 'S' || kind == 'X') && s.segment.trial():
+	case !s.segment.open && (kind == msgSync || kind == msgTerminate) && s.segment.trial():
 		return len(s.queue) > 0 // it is to come behind what may be sent again
 	case s.segment.open || !begins(kind):
 		return false
@@ -73,7 +73,7 @@ func (s *Session) mustWait(kind byte) bool {
 // begins says whether a message may begin a segment: what the server answers up to a ReadyForQuery.
 func begins(kind byte) bool {
 	switch kind {
-	case 'Q', 'P', 'B', 'D', 'E', 'C', 'F':
+	case msgQuery, msgParse, msgBind, msgDescribe, msgExecute, msgClose, msgFunctionCall:
 		return true
 	}
 	return false
@@ -92,14 +92,14 @@ func (s *Session) goOn() error {
 // clientMessage takes a message of the client.
 func (s *Session) clientMessage(m message) error {
 	s.client.passing = m.more
-	if s.skipping && m.kind != 'S' && m.kind != 'X' || s.copyingIn() && (m.kind == 'S' || m.kind == 'H') {
+	if s.skipping && m.kind != msgSync && m.kind != msgTerminate || s.copyingIn() && (m.kind == msgSync || m.kind == msgFlush) {
 		s.toServer = append(s.toServer, m.raw...) // the server takes no notice
 		return nil
 	}
-	if m.kind == 'Q' || m.kind == 'F' {
+	if m.kind == msgQuery || m.kind == msgFunctionCall {
 		s.runsAlone()
 	}
-	if m.kind == 'Q' || m.kind == 'P' {
+	if m.kind == msgQuery || m.kind == msgParse {
 		s.mayList(m.body)
 	}
 	if begins(m.kind) {
@@ -108,29 +108,29 @@ func (s *Session) clientMessage(m message) error {
 	}
 	s.keep(m)
 	switch m.kind {
-	case 'Q':
+	case msgQuery:
 		s.query(m)
-	case 'P':
+	case msgParse:
 		s.parse(m)
-	case 'B':
+	case msgBind:
 		s.bind(m)
-	case 'D':
+	case msgDescribe:
 		s.describe(m)
-	case 'E':
+	case msgExecute:
 		s.execute(m)
-	case 'C':
+	case msgClose:
 		s.closeName(m)
-	case 'F':
+	case msgFunctionCall:
 		s.owe(owed{kind: owesCall})
 		s.stale = true // any function may change settings
 		s.segment.open = false
 		s.toServer = append(s.toServer, m.raw...)
-	case 'S':
+	case msgSync:
 		s.sync(m)
-	case 'H':
+	case msgFlush:
 		s.due = len(s.queue)
 		s.toServer = append(s.toServer, m.raw...)
-	case 'c', 'f':
+	case msgCopyDone, msgCopyFail:
 		s.copiesSent++
 		s.toServer = append(s.toServer, m.raw...)
 	default: // CopyData, Terminate, and what only the server knows what to say of
@@ -166,14 +166,14 @@ func (s *Session) query(m message) {
 	if x.halted = s.halted(x.form); x.halted != nil {
 		x.form = &form{}
 		s.owe(x)
-		s.toServer = appendMessage(s.toServer, 'Q', append([]byte(noSuchPortal), 0)...)
+		s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(noSuchPortal), 0)...)
 		return
 	}
 	s.owe(x)
 	if sent := x.form.upstream(); sent == nil {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
-		b, start := beginMessage(s.toServer, 'Q')
+		b, start := beginMessage(s.toServer, msgQuery)
 		s.toServer = endMessage(append(sent.Append(b), 0), start)
 	}
 	for at := 0; x.form.plan(at) != nil; at++ {

@@ -11,7 +11,7 @@ import (
 // What is owed goes first, and parameters that the server never told it alone can tell.
 func (s *Session) describesNothing(x *owed) bool {
 	f := s.formOf(x)
-	if s.status != 'E' || len(s.queue) > 0 || f == nil || !f.rewritten {
+	if s.status != txnFailed || len(s.queue) > 0 || f == nil || !f.rewritten {
 		return false
 	}
 	if plan := f.plan(0); plan == nil || plan.Reply != rewrite.Returning {
@@ -29,7 +29,7 @@ func (s *Session) describesNothing(x *owed) bool {
 }
 
 // noData is the message that says that a statement gives no rows.
-var noData = []byte{'n', 0, 0, 0, 4}
+var noData = []byte{msgNoData, 0, 0, 0, 4}
 
 // described keeps what the server said of a statement's parameters.
 func (s *Session) described(x *owed, m message) {

@@ -96,6 +96,12 @@ func TestBeginningsAreAnsweredAsByTheServer(t *testing.T) {
 	}
 }
 
+// Kinds of the server's messages.
+const (
+	backendKeyData = 'K'
+	errorResponse  = 'E'
+)
+
 // kinds tells answers apart, without what differs between two sessions: the keys, and what errors say of the
 // server's source.
 func kinds(answer string) string {
@@ -110,9 +116,9 @@ func kinds(answer string) string {
 			break
 		}
 		switch body := answer[5:size]; answer[0] {
-		case 'K':
+		case backendKeyData:
 			fmt.Fprintf(&b, "K of %d, ", len(body))
-		case 'E':
+		case errorResponse:
 			fields, _, _ := strings.Cut(body, "\x00F")
 			fields, _, _ = strings.Cut(strings.TrimSuffix(fields, "\x00\x00"), "\x00D")
 			fmt.Fprintf(&b, "E %q, ", fields)

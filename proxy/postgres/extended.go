@@ -47,7 +47,7 @@ func (s *Session) parse(m message) {
 
 // sendParse sends the statement's text in that form under a name.
 func (s *Session) sendParse(name string, st *statement, f *form) {
-	b, start := beginMessage(s.toServer, 'P')
+	b, start := beginMessage(s.toServer, msgParse)
 	b = append(append(b, name...), 0)
 	if sent := f.upstream(); sent != nil {
 		b = sent.Append(b)
@@ -146,7 +146,7 @@ func (s *Session) bind(m message) {
 // bindForgotten takes a Bind message of which nothing is remembered: it binds what the client wrote.
 func (s *Session) bindForgotten(m message, b *bound, x owed) {
 	on := b.statement
-	if x.statement != nil && x.statement.form.rewritten && s.status != 'E' {
+	if x.statement != nil && x.statement.form.rewritten && s.status != txnFailed {
 		on = s.original(x.statement)
 	}
 	x.portal = &portal{reason: tooManyNames, forgotten: true}
@@ -182,7 +182,7 @@ func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
 		s.toServer = append(s.toServer, m.raw...)
 		return
 	}
-	out, start := beginMessage(s.toServer, 'B')
+	out, start := beginMessage(s.toServer, msgBind)
 	out = append(append(out, b.portal...), 0)
 	out = append(append(out, on...), 0)
 	if m.more > 0 {
@@ -200,7 +200,7 @@ func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
 func (s *Session) describe(m message) {
 	r := reader{b: m.body}
 	x := owed{kind: owesPortal}
-	if r.uint8() == 'S' {
+	if objectKind(r.uint8()) == ofStatement {
 		x.kind = owesStatement
 	}
 	x.name = string(r.cString())
@@ -224,7 +224,7 @@ func (s *Session) describe(m message) {
 	if on == x.name {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
-		s.toServer = appendNamed(s.toServer, 'D', 'S', on)
+		s.toServer = appendNamed(s.toServer, msgDescribe, ofStatement, on)
 	}
 }
 
@@ -239,7 +239,7 @@ func (s *Session) execute(m message) {
 	if p != nil {
 		if x.halted = s.halted(&p.form); x.halted != nil {
 			s.owe(x)
-			s.toServer = appendMessage(s.toServer, 'E', append([]byte(noSuchPortal), 0, 0, 0, 0, 0)...)
+			s.toServer = appendMessage(s.toServer, msgExecute, append([]byte(noSuchPortal), 0, 0, 0, 0, 0)...)
 			return
 		}
 		if rows != 0 {
@@ -276,11 +276,11 @@ func (s *Session) execute(m message) {
 // closeName takes a Close message, and closes what isotap prepared beside the statement.
 func (s *Session) closeName(m message) {
 	r := reader{b: m.body}
-	x := owed{kind: owesClose, closes: r.uint8()}
+	x := owed{kind: owesClose, closes: objectKind(r.uint8())}
 	x.name = string(r.cString())
 	s.owe(x)
 	s.toServer = append(s.toServer, m.raw...)
-	if x.closes == 'P' {
+	if x.closes == ofPortal {
 		delete(s.names.sent.portals, x.name)
 		return
 	}

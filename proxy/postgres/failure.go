@@ -33,15 +33,15 @@ func readError(body []byte) (serverError, error) {
 		from := r.pos
 		value := r.cString()
 		switch field {
-		case 'V':
+		case fieldSeverity:
 			e.fatal = string(value) == "FATAL" || string(value) == "PANIC"
-		case 'C':
+		case fieldCode:
 			e.code = string(value)
-		case 'M':
+		case fieldMessage:
 			e.message = string(value)
-		case 'R':
+		case fieldRoutine:
 			e.routine = string(value)
-		case 'P':
+		case fieldPosition:
 			e.position, _ = strconv.Atoi(string(value))
 			e.from, e.to = from, from+len(value)
 		}
@@ -88,8 +88,18 @@ func (s *Session) asBound(x *owed, m message, e *serverError) message {
 	if text == e.message {
 		return m
 	}
-	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
+	return withText(m, e, text)
+}
+
+// withText gives an error or a notice with another text.
+func withText(m message, e *serverError, text string) message {
+	body := bytes.Replace(m.body, appendField(nil, fieldMessage, e.message), appendField(nil, fieldMessage, text), 1)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+}
+
+// appendField adds a field of an error or a notice to b.
+func appendField(b []byte, field byte, value string) []byte {
+	return append(append(append(b, field), value...), 0)
 }
 
 // resultFormats is the routine of the server that refuses a Bind with the wrong number of format codes.
@@ -186,7 +196,7 @@ func (s *Session) failure(x *owed, m message) error {
 	s.copyEnds()
 	s.failed(x, &e)
 	switch {
-	case x.kind == owesBind && e.code == "08P01" && e.position == 0:
+	case x.kind == owesBind && e.code == sqlstateProtocolViolation && e.position == 0:
 		m = s.asBound(x, m, &e)
 	case x.kind == owesQuery && x.form.instead != "":
 		m, e = asExecuted(x.form, m, e)

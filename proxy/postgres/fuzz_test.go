@@ -75,10 +75,10 @@ func settledAnswer(level string) []byte {
 	for _, v := range values {
 		body = append(append(body, 0, 0, 0, byte(len(v))), v...)
 	}
-	b := appendMessage(nil, 'T', 0, 0)
-	b = appendMessage(b, 'D', body...)
-	b = appendMessage(b, 'C', []byte("SELECT 1\x00")...)
-	return appendMessage(b, 'Z', 'I')
+	b := appendMessage(nil, msgRowDescription, 0, 0)
+	b = appendMessage(b, msgDataRow, body...)
+	b = appendMessage(b, msgCommandComplete, []byte("SELECT 1\x00")...)
+	return appendMessage(b, msgReadyForQuery, byte(txnIdle))
 }
 
 // loggedIn gives a session that waits for its first statement.
@@ -89,8 +89,8 @@ func loggedIn(t testing.TB) *Session {
 		t.Fatal(err)
 	}
 	s.Upgraded(0, nil, nil) // connected
-	server := appendMessage(nil, 'R', 0, 0, 0, 0)
-	server = append(appendMessage(server, 'Z', 'I'), settledAnswer("read committed")...)
+	server := appendMessage(nil, msgAuthentication, 0, 0, 0, 0)
+	server = append(appendMessage(server, msgReadyForQuery, byte(txnIdle)), settledAnswer("read committed")...)
 	if err := s.FromServer(0, server); err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +201,9 @@ func FuzzError(f *testing.F) {
 		if err != nil {
 			return
 		}
-		appendMapped(nil, message{kind: 'E', body: body}, &e, plans{}.Plan([]byte("text"), sqlpostgres.Session{}), true)
+		appendMapped(nil, message{kind: msgErrorResponse, body: body}, &e, plans{}.Plan([]byte("text"), sqlpostgres.Session{}), true)
 		s := newTestSession(nil)
-		s.asBound(&owed{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: 'E', body: body}, &e)
+		s.asBound(&owed{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: msgErrorResponse, body: body}, &e)
 	})
 }
 
@@ -220,7 +220,7 @@ func FuzzRow(f *testing.F) {
 		if binary {
 			s.current.format = 1
 		}
-		if err := s.trimRow(&owed{}, message{kind: 'D', body: body}); err != nil {
+		if err := s.trimRow(&owed{}, message{kind: msgDataRow, body: body}); err != nil {
 			return
 		}
 		if len(s.toClient) > len(body)+headBytes {
@@ -250,7 +250,7 @@ func FuzzDescription(f *testing.F) {
 		if l.hidden > hidden || len(l.cut) > len(body) || l.wrong != (len(l.cut) > 0) {
 			t.Fatalf("%+v of %d", l, hidden)
 		}
-		if err := s.trimDescription(&owed{}, message{kind: 'T', body: body}, hidden, l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
+		if err := s.trimDescription(&owed{}, message{kind: msgRowDescription, body: body}, hidden, l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
 			t.Fatalf("a description of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 	})

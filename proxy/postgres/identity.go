@@ -244,9 +244,9 @@ func (seen *sighting) act(action string) bool {
 // appendKey adds a value of a key to b, as a row's id has it (history.Row).
 func appendKey(b []byte, item rewrite.Item, v []byte, format byte) []byte {
 	switch {
-	case item == rewrite.ItemKeyInt && format == 1:
+	case item == rewrite.ItemKeyInt && format == formatBinary:
 		return appendInt(b, v)
-	case item == rewrite.ItemKeyUUID && format == 1:
+	case item == rewrite.ItemKeyUUID && format == formatBinary:
 		return appendUUID(b, v)
 	}
 	for _, c := range v {
@@ -287,7 +287,7 @@ func appendUUID(b, v []byte) []byte {
 
 // readTID reads a value of type tid: "(block,offset)", or four bytes and two.
 func readTID(v []byte, format byte) (uint64, bool) {
-	if format == 1 {
+	if format == formatBinary {
 		if len(v) != 6 {
 			return 0, false
 		}
@@ -304,7 +304,7 @@ func readTID(v []byte, format byte) (uint64, bool) {
 
 // readNumber reads a number without a sign of at most that many bytes: decimal, or binary.
 func readNumber(v []byte, format byte, size int) (n uint64, ok bool) {
-	if format == 1 {
+	if format == formatBinary {
 		if len(v) != size {
 			return 0, false
 		}
@@ -327,8 +327,8 @@ func readNumber(v []byte, format byte, size int) (n uint64, ok bool) {
 
 // readLSN reads a value of type pg_lsn: two hexadecimal numbers with a slash between them, or eight bytes.
 func readLSN(v []byte, format byte) (uint64, bool) {
-	if format == 1 {
-		return readNumber(v, 1, 8)
+	if format == formatBinary {
+		return readNumber(v, formatBinary, 8)
 	}
 	high, low, ok := bytes.Cut(v, []byte{'/'})
 	h, err1 := strconv.ParseUint(string(high), 16, 32)
@@ -336,13 +336,19 @@ func readLSN(v []byte, format byte) (uint64, bool) {
 	return h<<32 | l, ok && err1 == nil && err2 == nil
 }
 
+// The text form of booleans.
+const (
+	textTrue  = 't'
+	textFalse = 'f'
+)
+
 // readBool reads a boolean: t or f, or a byte.
 func readBool(v []byte, format byte) (value, ok bool) {
 	if len(v) != 1 {
 		return false, false
 	}
-	if format == 1 {
+	if format == formatBinary {
 		return v[0] != 0, v[0] <= 1
 	}
-	return v[0] == 't', v[0] == 't' || v[0] == 'f'
+	return v[0] == textTrue, v[0] == textTrue || v[0] == textFalse
 }

@@ -83,7 +83,7 @@ func widened(codes []byte, cut []int) []byte {
 // mustLook says whether a Bind must wait for a description of its statement: it has a format code for each column, and
 // its rows may have columns of isotap's between them.
 func (s *Session) mustLook(m message) bool {
-	if m.kind != 'B' || m.more > 0 || s.skipping || s.status == 'E' || s.planner == nil || !s.planner.Exposes() {
+	if m.kind != msgBind || m.more > 0 || s.skipping || s.status == txnFailed || s.planner == nil || !s.planner.Exposes() {
 		s.looking = false
 		return false
 	}
@@ -96,7 +96,7 @@ func (s *Session) mustLook(m message) bool {
 	case !st.looked:
 		st.looked, s.looking = true, true
 		s.owe(owed{kind: owesStatement, own: true, silent: true, name: b.statement})
-		s.toServer = appendMessage(appendNamed(s.toServer, 'D', 'S', b.statement), 'H')
+		s.toServer = appendMessage(appendNamed(s.toServer, msgDescribe, ofStatement, b.statement), msgFlush)
 		s.due = len(s.queue)
 		return true
 	}
@@ -121,9 +121,9 @@ func (s *Session) unfolded(f *form) bool {
 // yet, and that the client has not asked about, before its rows come.
 func (s *Session) looks(name string, p *portal) {
 	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
-	if unseen := s.status != 'E' && !p.describesRows() && !s.isCleared(s.sentBy(p)); !p.sent && (exposes || unseen) {
+	if unseen := s.status != txnFailed && !p.describesRows() && !s.isCleared(s.sentBy(p)); !p.sent && (exposes || unseen) {
 		s.owe(owed{kind: owesPortal, own: true, silent: true, name: name})
-		s.toServer = appendNamed(s.toServer, 'D', 'P', name)
+		s.toServer = appendNamed(s.toServer, msgDescribe, ofPortal, name)
 	}
 }
 

@@ -75,12 +75,12 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 		s.answerTLS(more)
 	case code == codeGSS && !s.askedGSS && !s.clientLeg.tls:
 		s.askedGSS = true
-		s.toClient = append(s.toClient, 'N')
+		s.toClient = append(s.toClient, declinesEncryption)
 		if more {
-			s.turnAway(protocolViolation, "received unencrypted data after GSSAPI encryption request", "")
+			s.turnAway(sqlstateProtocolViolation, "received unencrypted data after GSSAPI encryption request", "")
 		}
 	case code>>16 == 1234 && code != codeCancel:
-		s.turnAway("0A000", fmt.Sprintf("unsupported frontend protocol %d.%d", code>>16, code&0xffff), "")
+		s.turnAway(sqlstateFeatureNotSupported, fmt.Sprintf("unsupported frontend protocol %d.%d", code>>16, code&0xffff), "")
 	case code == codeCancel:
 		s.cancels = true
 		s.startupMessage = packet
@@ -93,7 +93,7 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 		s.takeStartup(packet[8:])
 		s.startupMessage = packet
 		if s.cfg.ClientTLS == wire.MustTLS && !s.clientLeg.safe() {
-			s.turnAway("28000", "isotap takes encrypted connections only", "Connect with sslmode=require, or start isotap with --tls optional.")
+			s.turnAway(sqlstateInvalidAuthorization, "isotap takes encrypted connections only", "Connect with sslmode=require, or start isotap with --tls optional.")
 			return
 		}
 		s.reachServer()
@@ -152,15 +152,15 @@ func (s *Session) authFromClient(m message) error {
 // authFromServer relays the authentication, up to the ReadyForQuery that ends it.
 func (s *Session) authFromServer(m message) error {
 	switch m.kind {
-	case 'Z':
+	case msgReadyForQuery:
 		s.startupMessage = nil
 		return s.authenticated(m)
-	case 'R':
+	case msgAuthentication:
 		s.answered = true
 		return s.relayRequest(m)
-	case 'S':
+	case msgParameterStatus:
 		s.parameter(m.body)
-	case 'E':
+	case msgErrorResponse:
 		if s.choice != nil { // it takes no connection without TLS
 			s.cannotBind()
 			return nil
@@ -180,7 +180,7 @@ func (s *Session) authenticated(m message) error {
 		s.copyOn()
 		return nil
 	}
-	s.status = 'I'
+	s.status = txnIdle
 	s.phase = phaseAsk
 	s.ask(&answer{login: true})
 	return nil
@@ -191,7 +191,7 @@ func (s *Session) authenticated(m message) error {
 func (s *Session) LoginOverdue(now int64) {
 	s.now = now
 	if s.phase != phaseStartup {
-		s.turnAway("57014", "canceling authentication due to timeout", "")
+		s.turnAway(sqlstateQueryCanceled, "canceling authentication due to timeout", "")
 	}
 	s.phase = phaseClosed
 }

@@ -128,7 +128,7 @@ var (
 // clientLimit is what a server takes from a client that is logged in.
 func clientLimit(kind byte) int {
 	switch kind {
-	case 'C', 'D', 'E', 'H', 'S', 'X', 'c':
+	case msgClose, msgDescribe, msgExecute, msgFlush, msgSync, msgTerminate, msgCopyDone:
 		return maxSmall
 	}
 	return maxMessage
@@ -160,9 +160,9 @@ func appendMessage(b []byte, kind byte, body ...byte) []byte {
 }
 
 // appendNamed adds a message to b whose body is a byte and a name: Describe, Close.
-func appendNamed(b []byte, kind, what byte, name string) []byte {
+func appendNamed(b []byte, kind byte, what objectKind, name string) []byte {
 	b, start := beginMessage(b, kind)
-	return endMessage(append(append(append(b, what), name...), 0), start)
+	return endMessage(append(append(append(b, byte(what)), name...), 0), start)
 }
 
 // A reader walks over a message's body. After the first read past the end every read gives zero values, and

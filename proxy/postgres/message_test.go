@@ -11,7 +11,7 @@ import (
 // all of it at once would believe a length that a sender only claims.
 func TestRoomForLongMessagesFollowsWhatCame(t *testing.T) {
 	const size, piece = 24 << 20, 64 << 10
-	head := binary.BigEndian.AppendUint32([]byte{'D'}, size-1)
+	head := binary.BigEndian.AppendUint32([]byte{msgDataRow}, size-1)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var in inlet

@@ -50,15 +50,15 @@ var misplannedRows = "SELECT id, 'x' AS x, n FROM t WHERE id < 5 ORDER BY id"
 var misplannedScripts = map[string][]step{
 	"a Query":             queries(misplannedRows, misplannedRows),
 	"several in a Query":  queries("SELECT 1; "+misplannedRows, "SELECT 1; "+misplannedRows),
-	"described portals":   {send(1, parse("", misplannedRows), bind("", "", []int16{1}), describe('P', ""), execute("", 0), syncs), send(1, parse("", misplannedRows), bind("", "", nil), describe('P', ""), execute("", 0), syncs)},
+	"described portals":   {send(1, parse("", misplannedRows), bind("", "", []int16{1}), describe(ofPortal, ""), execute("", 0), syncs), send(1, parse("", misplannedRows), bind("", "", nil), describe(ofPortal, ""), execute("", 0), syncs)},
 	"nothing described":   {send(1, parse("", misplannedRows), bind("", "", []int16{1}), execute("", 0), syncs), send(1, parse("", misplannedRows), bind("", "", nil), execute("", 0), syncs)},
-	"a cached statement":  {send(1, parse("s", misplannedRows), describe('S', "s"), syncs), send(1, bind("", "s", []int16{1, 0, 1}), execute("", 0), syncs), send(1, bind("", "s", []int16{0, 0, 1}), describe('P', ""), execute("", 0), syncs), send(1, describe('S', "s"), syncs)},
+	"a cached statement":  {send(1, parse("s", misplannedRows), describe(ofStatement, "s"), syncs), send(1, bind("", "s", []int16{1, 0, 1}), execute("", 0), syncs), send(1, bind("", "s", []int16{0, 0, 1}), describe(ofPortal, ""), execute("", 0), syncs), send(1, describe(ofStatement, "s"), syncs)},
 	"one not described":   {send(1, parse("s", misplannedRows), syncs), send(1, bind("", "s", []int16{1}), execute("", 0), syncs), send(1, bind("", "s", nil), execute("", 0), syncs)},
 	"a code per column":   {send(1, parse("s", misplannedRows), syncs), send(1, bind("", "s", []int16{1, 0, 1}), execute("", 0), syncs), send(1, bind("", "s", []int16{0, 0, 0}), execute("", 0), syncs)},
 	"in pieces":           {send(1, parse("", misplannedRows), bind("p", "", nil), execute("p", 1), execute("p", 2), execute("p", 0), syncs)},
 	"pieces in a block":   {query("BEGIN"), send(1, parse("s", misplannedRows), bind("p", "s", nil), execute("p", 1), syncs), send(1, execute("p", 2), syncs), send(1, execute("p", 0), syncs), query("COMMIT")},
 	"a cursor":            queries("BEGIN", "DECLARE c CURSOR FOR "+misplannedRows, "FETCH c", "MOVE c", "FETCH ALL FROM c", "COMMIT"),
-	"a described cursor":  {query("BEGIN"), query("DECLARE c CURSOR FOR " + misplannedRows), send(1, parse("f", "FETCH c"), describe('S', "f"), syncs), send(1, bind("", "f", []int16{1}), execute("", 0), syncs), send(1, describe('P', "c"), execute("c", 1), syncs), send(1, execute("c", 0), syncs), query("COMMIT")},
+	"a described cursor":  {query("BEGIN"), query("DECLARE c CURSOR FOR " + misplannedRows), send(1, parse("f", "FETCH c"), describe(ofStatement, "f"), syncs), send(1, bind("", "f", []int16{1}), execute("", 0), syncs), send(1, describe(ofPortal, "c"), execute("c", 1), syncs), send(1, execute("c", 0), syncs), query("COMMIT")},
 	"a write's RETURNING": queries("UPDATE t SET n = n WHERE id < 3 RETURNING id, 'x'", "UPDATE t SET n = n WHERE id < 3 RETURNING id, 'x'"),
 	"SQL's EXECUTE":       {query("PREPARE q AS " + misplannedRows), query("EXECUTE q"), query("EXECUTE q")},
 	"EXECUTE of a Parse":  {send(1, parse("s", misplannedRows), syncs), query("EXECUTE s"), query("EXECUTE s")},
@@ -117,7 +117,7 @@ func TestAClientsOwnNamesAreNotTakenForIsotaps(t *testing.T) {
 	for _, sql := range []string{"SELECT 1 AS isotap_carried_1", "SELECT id AS isotap_1 FROM t WHERE id = 1", "SELECT * FROM own", "SELECT t.id, own.* FROM t JOIN own ON own.id = t.id",
 		"SELECT *, (SELECT s.c FROM (SELECT * FROM own) s(a, b, c)) FROM t JOIN own USING (id)", "SELECT d.* FROM (SELECT * FROM own) d, t WHERE t.id = 1", "WITH w AS (SELECT * FROM own) SELECT * FROM w",
 		"UPDATE own SET isotap_carried_1 = 3 RETURNING *", "TABLE own"} {
-		own = append(own, query(sql), send(1, parse("", sql), bind("", "", []int16{1}), describe('P', ""), execute("", 0), syncs))
+		own = append(own, query(sql), send(1, parse("", sql), bind("", "", []int16{1}), describe(ofPortal, ""), execute("", 0), syncs))
 	}
 	own = append(own, queries("BEGIN", "DECLARE c CURSOR FOR SELECT id, 5 AS isotap_1 FROM t WHERE id = 1", "FETCH c", "DECLARE d CURSOR FOR SELECT * FROM own", "FETCH d", "COMMIT",
 		"PREPARE q AS SELECT 1 AS isotap_1", "EXECUTE q", "PREPARE o AS SELECT * FROM own", "EXECUTE o", "EXECUTE o", "DROP TABLE own", "DEALLOCATE q")...)

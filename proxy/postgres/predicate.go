@@ -54,7 +54,7 @@ func literal(v []byte, format byte, oid uint32) string {
 	if v == nil {
 		return "NULL"
 	}
-	if format == 0 {
+	if format == formatText {
 		return "E'" + escapes.Replace(string(v)) + "'"
 	}
 	switch {

@@ -149,7 +149,7 @@ const hurried = "SET LOCAL lock_timeout = '10ms'; PREPARE "
 
 // prepares prepares a form that is wished for, and says whether it did. The server owes nothing.
 func (s *Session) prepares() bool {
-	if s.status != 'I' || len(s.names.wishes) == 0 {
+	if s.status != txnIdle || len(s.names.wishes) == 0 {
 		return false
 	}
 	w := s.names.wishes[0]
@@ -191,7 +191,7 @@ func (s *Session) executing(f form, text []byte) form {
 	}
 	p := s.names.bySQL[plan.Prepared.Name]
 	switch {
-	case p == nil, len(s.queue) > 0, len(text) > maxExecution, s.status == 'E', s.stale, !s.known:
+	case p == nil, len(s.queue) > 0, len(text) > maxExecution, s.status == txnFailed, s.stale, !s.known:
 		return f
 	case s.env.Backslashes != p.env.Backslashes, s.env.Encoding != p.env.Encoding:
 		return f // it was read otherwise
@@ -224,7 +224,7 @@ func (s *Session) executing(f form, text []byte) form {
 func (s *Session) executingWithin(f form, text []byte) form {
 	of := f.plan(0).Prepared
 	st := s.names.real.statements[of.Name]
-	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 || s.status == 'E' || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
+	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 || s.status == txnFailed || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
 		return f
 	}
 	for _, other := range st.beside {

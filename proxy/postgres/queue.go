@@ -33,8 +33,8 @@ type owed struct {
 	own bool
 	// name is that of the statement (owesParse, owesStatement, owesClose) or portal.
 	name string
-	// closes is what Close names: 'S' or 'P'.
-	closes byte
+	// closes is what Close names.
+	closes objectKind
 	// statement is what owesParse makes, or what owesBind takes to stand under the name from; portal is what
 	// owesBind makes.
 	statement *statement
@@ -106,7 +106,7 @@ func (s *Session) owe(x owed) {
 // oweSync sends a Sync of isotap's own.
 func (s *Session) oweSync() {
 	s.owe(owed{kind: owesSync, own: true, silent: true})
-	s.toServer = appendMessage(s.toServer, 'S')
+	s.toServer = appendMessage(s.toServer, msgSync)
 }
 
 // head is the reply that the server's next message belongs to; nil when it owes none. It is gone once it is settled.

@@ -25,7 +25,7 @@ type step struct {
 
 // send is a step that ends with that many ReadyForQuery.
 func send(ready int, messages ...pgproto3.FrontendMessage) step {
-	return step{messages, 'Z', ready}
+	return step{messages, msgReadyForQuery, ready}
 }
 
 func query(sql string) step { return send(1, &pgproto3.Query{String: sql}) }
@@ -49,12 +49,12 @@ func execute(portal string, rows uint32) *pgproto3.Execute {
 	return &pgproto3.Execute{Portal: portal, MaxRows: rows}
 }
 
-func describe(what byte, name string) *pgproto3.Describe {
-	return &pgproto3.Describe{ObjectType: what, Name: name}
+func describe(what objectKind, name string) *pgproto3.Describe {
+	return &pgproto3.Describe{ObjectType: byte(what), Name: name}
 }
 
-func closes(what byte, name string) *pgproto3.Close {
-	return &pgproto3.Close{ObjectType: what, Name: name}
+func closes(what objectKind, name string) *pgproto3.Close {
+	return &pgproto3.Close{ObjectType: byte(what), Name: name}
 }
 
 // bind binds parameters in text, with the result's format codes.
@@ -83,7 +83,7 @@ func connectRaw(t *testing.T, address, database string) *rawClient {
 	t.Cleanup(func() { conn.Close() })
 	c := &rawClient{t: t, conn: conn}
 	c.run(step{[]pgproto3.FrontendMessage{&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
-		Parameters: map[string]string{"user": "postgres", "database": database, "application_name": "raw"}}}, 'Z', 1})
+		Parameters: map[string]string{"user": "postgres", "database": database, "application_name": "raw"}}}, msgReadyForQuery, 1})
 	return c
 }
 
@@ -121,7 +121,7 @@ func (c *rawClient) hear() ([]byte, error) {
 	if _, err := io.ReadFull(c.conn, m[5:]); err != nil {
 		return nil, err
 	}
-	if m[0] != 'K' {
+	if m[0] != msgBackendKeyData {
 		c.heard.Write(m)
 	}
 	return m, nil
@@ -190,34 +190,34 @@ var scripts = map[string][]step{
 		"RESET client_encoding", "SET standard_conforming_strings = off", `SELECT '\'x' FROM t WHERE id = 1`, "SET client_min_messages = error"),
 	"notifications": queries("LISTEN here", "NOTIFY here, 'you'", "BEGIN", "NOTIFY here, 'later'", "UPDATE t SET n = 0 WHERE id = 1", "COMMIT"),
 	"copy": {query("COPY (SELECT id, s FROM t WHERE id < 5 ORDER BY id) TO STDOUT"), query("COPY t (id, s) TO STDOUT (FORMAT binary)"),
-		{[]pgproto3.FrontendMessage{&pgproto3.Query{String: "COPY seen FROM STDIN"}}, 'G', 1},
+		{[]pgproto3.FrontendMessage{&pgproto3.Query{String: "COPY seen FROM STDIN"}}, msgCopyInResponse, 1},
 		send(1, &pgproto3.CopyData{Data: []byte("1\t1\n2\t")}, &pgproto3.CopyData{Data: []byte("2\n")}, &pgproto3.CopyDone{}),
-		{[]pgproto3.FrontendMessage{&pgproto3.Query{String: "COPY seen FROM STDIN"}}, 'G', 1},
+		{[]pgproto3.FrontendMessage{&pgproto3.Query{String: "COPY seen FROM STDIN"}}, msgCopyInResponse, 1},
 		send(1, &pgproto3.CopyData{Data: []byte("3\t1\n")}, &pgproto3.CopyFail{Message: "no more"}),
 		send(1, &pgproto3.Query{String: "COPY seen FROM STDIN"}, &pgproto3.CopyData{Data: []byte("9\t999\n")}, &pgproto3.CopyDone{}),
 		send(1, parse("", "COPY seen FROM STDIN"), bind("", "", nil), execute("", 0), syncs, &pgproto3.CopyData{Data: []byte("4\t1\n")}, &pgproto3.CopyDone{}, syncs),
 		send(1, &pgproto3.Query{String: "COPY seen FROM STDIN; SELECT * FROM seen"}, &pgproto3.CopyData{Data: []byte("5\t5\n")}, &pgproto3.CopyDone{}),
 		query("COPY seen FROM '/nowhere'"), query("SELECT * FROM seen")},
 	"extended": {
-		send(1, parse("", "SELECT * FROM t WHERE id = $1"), bind("", "", nil, "3"), describe('P', ""), execute("", 0), syncs),
-		send(1, parse("a", "SELECT id, s FROM t WHERE id <= $1 ORDER BY id", 23), describe('S', "a"), syncs),
+		send(1, parse("", "SELECT * FROM t WHERE id = $1"), bind("", "", nil, "3"), describe(ofPortal, ""), execute("", 0), syncs),
+		send(1, parse("a", "SELECT id, s FROM t WHERE id <= $1 ORDER BY id", 23), describe(ofStatement, "a"), syncs),
 		send(1, bind("", "a", []int16{1}, "2"), execute("", 0), syncs),
-		send(1, bind("", "a", []int16{1, 0}, "2"), describe('P', ""), execute("", 0), syncs),
+		send(1, bind("", "a", []int16{1, 0}, "2"), describe(ofPortal, ""), execute("", 0), syncs),
 		send(1, bind("", "a", []int16{0, 1}, "10"), execute("", 0), syncs),
 		send(1, bind("", "a", []int16{0, 1, 1}, "10"), execute("", 0), syncs),
-		send(1, parse("u", "UPDATE t SET n = $2 WHERE id = $1"), describe('S', "u"), syncs),
-		send(1, bind("", "u", nil, "1", "5"), describe('P', ""), execute("", 0), syncs),
+		send(1, parse("u", "UPDATE t SET n = $2 WHERE id = $1"), describe(ofStatement, "u"), syncs),
+		send(1, bind("", "u", nil, "1", "5"), describe(ofPortal, ""), execute("", 0), syncs),
 		send(1, bind("", "u", []int16{1}, "2", "5"), execute("", 1), syncs),
 		send(1, bind("", "u", []int16{1, 0, 1}, "3", "5"), execute("", 0), syncs), send(1, bind("", "u", []int16{7}, "3", "5"), execute("", 0), syncs),
 		send(1, bind("", "u", nil, "x", "5"), execute("", 0), syncs),
 		send(1, bind("", "u", nil, "1"), execute("", 0), syncs),
-		send(1, parse("i", "INSERT INTO t (id, s) VALUES ($1, $2) RETURNING id, s"), describe('S', "i"), bind("p", "i", []int16{1, 0}, "50", "x"), describe('P', "p"), execute("p", 0), syncs),
+		send(1, parse("i", "INSERT INTO t (id, s) VALUES ($1, $2) RETURNING id, s"), describe(ofStatement, "i"), bind("p", "i", []int16{1, 0}, "50", "x"), describe(ofPortal, "p"), execute("p", 0), syncs),
 		send(1, bind("", "i", []int16{0}, "50", "x"), execute("", 0), syncs),
-		send(1, closes('S', "a"), closes('P', "nothing"), syncs),
+		send(1, closes(ofStatement, "a"), closes(ofPortal, "nothing"), syncs),
 		send(1, bind("", "a", nil, "1"), execute("", 0), syncs),
-		send(1, parse("u", "SELECT 1"), syncs), send(1, describe('S', "nothing"), syncs), send(1, execute("nothing", 0), syncs),
-		send(1, parse("", ""), bind("", "", nil), describe('P', ""), execute("", 0), syncs),
-		send(1, parse("", "SELECT 1; SELECT 2"), syncs), send(1, parse("", "SELECT nothing, $1 FROM t"), describe('S', ""), syncs),
+		send(1, parse("u", "SELECT 1"), syncs), send(1, describe(ofStatement, "nothing"), syncs), send(1, execute("nothing", 0), syncs),
+		send(1, parse("", ""), bind("", "", nil), describe(ofPortal, ""), execute("", 0), syncs),
+		send(1, parse("", "SELECT 1; SELECT 2"), syncs), send(1, parse("", "SELECT nothing, $1 FROM t"), describe(ofStatement, ""), syncs),
 		query("DEALLOCATE u"), send(1, bind("", "u", nil, "1", "5"), syncs), query("PREPARE q AS SELECT id FROM t WHERE id = $1"),
 		send(1, bind("", "q", nil, "2"), execute("", 0), syncs), query("EXECUTE q(3)"),
 		send(1, parse("cached", "SELECT * FROM seen"), syncs), query("ALTER TABLE seen ADD w INT"), send(1, bind("", "cached", nil), execute("", 0), syncs), syncAlone,
@@ -226,9 +226,9 @@ var scripts = map[string][]step{
 		query("GRANT SELECT (id), UPDATE (n), INSERT ON t TO raw_clerk"), query("GRANT INSERT ON seen TO raw_clerk"),
 		send(1, parse("s", "SELECT id FROM t WHERE id = 1"), parse("i", "INSERT INTO seen VALUES (71, 1)"), parse("u", "UPDATE t SET n = 1"), syncs),
 		query("SET ROLE raw_clerk"), send(1, parse("", "SELECT nothing"), bind("", "s", nil), execute("", 0), syncs),
-		send(1, bind("", "s", nil), execute("", 0), syncs), send(1, bind("", "s", nil), describe('P', ""), execute("", 0), syncs),
-		send(1, bind("", "i", []int16{1}), execute("", 0), bind("", "u", nil), describe('P', ""), execute("", 0), syncs),
-		query("RESET ROLE"), send(1, parse("", "SET ROLE raw_clerk"), bind("", "", nil), execute("", 0), bind("", "s", []int16{0}), describe('P', ""), execute("", 0),
+		send(1, bind("", "s", nil), execute("", 0), syncs), send(1, bind("", "s", nil), describe(ofPortal, ""), execute("", 0), syncs),
+		send(1, bind("", "i", []int16{1}), execute("", 0), bind("", "u", nil), describe(ofPortal, ""), execute("", 0), syncs),
+		query("RESET ROLE"), send(1, parse("", "SET ROLE raw_clerk"), bind("", "", nil), execute("", 0), bind("", "s", []int16{0}), describe(ofPortal, ""), execute("", 0),
 			bind("", "i", nil), execute("", 0), syncs), query("DELETE FROM seen"), query("RESET ROLE"), query("DELETE FROM seen"), query("SET ROLE raw_clerk"),
 		query("DEALLOCATE u"), send(1, bind("", "u", nil), execute("", 0), syncs), query("DEALLOCATE ALL"), send(1, bind("", "s", nil), execute("", 0), syncs),
 		query("RESET ROLE"), query("SELECT * FROM seen"), query("DROP OWNED BY raw_clerk")},
@@ -243,16 +243,16 @@ var scripts = map[string][]step{
 	"parts that write, prepared by SQL": append(queries("PREPARE s (int) AS WITH u AS (UPDATE t SET n = $1 WHERE id < 3 RETURNING id, n) SELECT u.*, t.n FROM u JOIN t USING (id) WHERE id < $1 ORDER BY 1", "EXECUTE s (9)", "EXECUTE s (2)", "EXECUTE s (0)", "EXECUTE s",
 		"PREPARE i (int) AS WITH d AS (DELETE FROM t WHERE id = $1 RETURNING *) INSERT INTO t (id, s) SELECT id + 70, s FROM d RETURNING id, s", "EXECUTE i (3)", "EXECUTE i (3)", "PREPARE d AS WITH u AS (UPDATE t SET n = n / (id - $1)) DELETE FROM t WHERE id = $1", "EXECUTE d (99)", "EXECUTE d (4)",
 		"BEGIN READ ONLY", "EXECUTE i (5)", "ROLLBACK", "SELECT id, n, s FROM t ORDER BY id"),
-		send(1, parse("", "EXECUTE s (8)"), describe('S', ""), bind("", "", []int16{1}), describe('P', ""), execute("", 1), execute("", 0), syncs), send(1, parse("", "EXECUTE i (2)"), bind("", "", nil), execute("", 0), syncs)),
+		send(1, parse("", "EXECUTE s (8)"), describe(ofStatement, ""), bind("", "", []int16{1}), describe(ofPortal, ""), execute("", 1), execute("", 0), syncs), send(1, parse("", "EXECUTE i (2)"), bind("", "", nil), execute("", 0), syncs)),
 	"executed by SQL": {send(1, parse("named", "SELECT id, s FROM t WHERE id < $1 ORDER BY id", 23), syncs), query("EXECUTE named(3)"),
 		send(1, parse("write", "UPDATE t SET n = 1 WHERE id = 1"), syncs), query("EXECUTE write"),
-		send(1, parse("", "EXECUTE named(3)"), describe('S', ""), bind("", "", []int16{1}), describe('P', ""), execute("", 0), bind("", "", []int16{1, 0}), execute("", 1), execute("", 0), syncs),
-		send(1, parse("", "EXECUTE write"), bind("", "", nil), describe('P', ""), execute("", 0), syncs)},
+		send(1, parse("", "EXECUTE named(3)"), describe(ofStatement, ""), bind("", "", []int16{1}), describe(ofPortal, ""), execute("", 0), bind("", "", []int16{1, 0}), execute("", 1), execute("", 0), syncs),
+		send(1, parse("", "EXECUTE write"), bind("", "", nil), describe(ofPortal, ""), execute("", 0), syncs)},
 	"portals": {query("BEGIN"),
 		send(1, parse("a", "SELECT id, s FROM t ORDER BY id"), bind("p", "a", []int16{1, 0}), execute("p", 2), syncs),
-		send(1, describe('P', "p"), execute("p", 3), syncs), send(1, execute("p", 0), syncs), send(1, execute("p", 0), syncs),
+		send(1, describe(ofPortal, "p"), execute("p", 3), syncs), send(1, execute("p", 0), syncs), send(1, execute("p", 0), syncs),
 		query("FETCH 2 FROM p"),
-		send(1, closes('P', "p"), execute("p", 0), syncs), query("ROLLBACK"),
+		send(1, closes(ofPortal, "p"), execute("p", 0), syncs), query("ROLLBACK"),
 		send(1, bind("p", "a", nil), execute("p", 2), execute("p", 2), syncs), send(1, execute("p", 2), syncs),
 		query("BEGIN"), query("DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id"), query("FETCH 2 FROM c"), send(1, execute("c", 1), syncs), query("COMMIT"),
 		send(1, parse("", "INSERT INTO t (id) SELECT g FROM generate_series(100, 104) g RETURNING id"), bind("", "", nil), execute("", 2), execute("", 2), execute("", 0), syncs),
@@ -274,20 +274,20 @@ var scripts = map[string][]step{
 		"DISCARD ALL", "FETCH h", "BEGIN; DECLARE c BINARY CURSOR FOR SELECT id, s FROM t ORDER BY id; FETCH 2 c; COMMIT; FETCH c",
 		"BEGIN", "DECLARE c CURSOR FOR SELECT nope, s FROM t", "ROLLBACK", "BEGIN", "DECLARE c CURSOR FOR SELECT FROM t", "FETCH 2 c", "DECLARE d CURSOR FOR SELECT s, 1 / (id - 3) FROM t ORDER BY id", "FETCH 9 d", "COMMIT"),
 		query("BEGIN"),
-		send(1, parse("", "DECLARE c BINARY CURSOR FOR SELECT id, s FROM t WHERE id > $1 ORDER BY id", 23), describe('S', ""), bind("", "", nil, "2"), describe('P', ""), execute("", 0), syncs),
-		send(1, describe('P', "c"), parse("f", "FETCH 2 FROM c"), describe('S', "f"), bind("", "f", []int16{1, 0}), describe('P', ""), execute("", 0), bind("", "f", nil), execute("", 1), execute("", 0), execute("c", 1), syncs),
-		send(1, parse("m", "MOVE c"), bind("", "m", nil), execute("", 0), closes('P', "c"), syncs),
+		send(1, parse("", "DECLARE c BINARY CURSOR FOR SELECT id, s FROM t WHERE id > $1 ORDER BY id", 23), describe(ofStatement, ""), bind("", "", nil, "2"), describe(ofPortal, ""), execute("", 0), syncs),
+		send(1, describe(ofPortal, "c"), parse("f", "FETCH 2 FROM c"), describe(ofStatement, "f"), bind("", "f", []int16{1, 0}), describe(ofPortal, ""), execute("", 0), bind("", "f", nil), execute("", 1), execute("", 0), execute("c", 1), syncs),
+		send(1, parse("m", "MOVE c"), bind("", "m", nil), execute("", 0), closes(ofPortal, "c"), syncs),
 		send(1, parse("", "DECLARE c CURSOR FOR SELECT id, s FROM t ORDER BY id"), bind("", "", nil), execute("", 0), parse("f2", "FETCH 2 FROM c"), bind("", "f2", []int16{0, 1}), execute("", 0), bind("", "f2", []int16{0, 1, 1}), execute("", 0), syncs),
 		query("ROLLBACK")),
 	"described in a failed transaction": {
-		send(1, parse("w", "UPDATE t SET n = 1 WHERE id = $1", 23), describe('S', "w"), syncs), query("BEGIN"),
-		send(1, bind("p", "w", nil, "1"), describe('P', "p"), syncs), query("SELECT 1/0"), send(1, describe('S', "w"), syncs), send(1, describe('P', "p"), syncs),
-		send(1, describe('S', "w"), bind("", "w", nil, "1"), describe('S', "w"), syncs), query("ROLLBACK"), send(1, describe('S', "w"), syncs)},
+		send(1, parse("w", "UPDATE t SET n = 1 WHERE id = $1", 23), describe(ofStatement, "w"), syncs), query("BEGIN"),
+		send(1, bind("p", "w", nil, "1"), describe(ofPortal, "p"), syncs), query("SELECT 1/0"), send(1, describe(ofStatement, "w"), syncs), send(1, describe(ofPortal, "p"), syncs),
+		send(1, describe(ofStatement, "w"), bind("", "w", nil, "1"), describe(ofStatement, "w"), syncs), query("ROLLBACK"), send(1, describe(ofStatement, "w"), syncs)},
 	"flushed": {
-		{[]pgproto3.FrontendMessage{parse("", "SELECT id FROM t WHERE id = $1"), describe('S', ""), &pgproto3.Flush{}}, 'T', 1},
-		{[]pgproto3.FrontendMessage{bind("", "", nil, "1"), execute("", 0), &pgproto3.Flush{}}, 'C', 1}, send(1, syncs),
-		{[]pgproto3.FrontendMessage{parse("", "SELECT nothing FROM t"), &pgproto3.Flush{}}, 'E', 1},
-		send(1, parse("skipped", "SELECT 1"), &pgproto3.Query{String: "SELECT 2"}, syncs), send(1, describe('S', "skipped"), syncs)},
+		{[]pgproto3.FrontendMessage{parse("", "SELECT id FROM t WHERE id = $1"), describe(ofStatement, ""), &pgproto3.Flush{}}, msgRowDescription, 1},
+		{[]pgproto3.FrontendMessage{bind("", "", nil, "1"), execute("", 0), &pgproto3.Flush{}}, msgCommandComplete, 1}, send(1, syncs),
+		{[]pgproto3.FrontendMessage{parse("", "SELECT nothing FROM t"), &pgproto3.Flush{}}, msgErrorResponse, 1},
+		send(1, parse("skipped", "SELECT 1"), &pgproto3.Query{String: "SELECT 2"}, syncs), send(1, describe(ofStatement, "skipped"), syncs)},
 	"pipelined": {
 		send(3, parse("", "SELECT id FROM t WHERE id = 1"), bind("", "", nil), execute("", 0), syncs,
 			parse("", "UPDATE t SET n = 3 WHERE id = 1"), bind("", "", nil), execute("", 0), syncs,
@@ -303,16 +303,16 @@ var scripts = map[string][]step{
 		send(1, parse("good", "SELECT id FROM t WHERE id = 1"), parse("", "SELECT nothing FROM t"), syncs), send(1, bind("", "good", nil), execute("", 0), syncs),
 		query("SELECT * FROM seen"), query("SELECT n FROM t WHERE id = 1")},
 	"levels": {send(1, parse("a", "SELECT id FROM t WHERE id = 1"), parse("u", "UPDATE t SET n = 1 WHERE id = 1"), syncs),
-		query("BEGIN ISOLATION LEVEL SERIALIZABLE"), send(1, bind("", "a", []int16{1}), describe('P', ""), execute("", 0), syncs),
+		query("BEGIN ISOLATION LEVEL SERIALIZABLE"), send(1, bind("", "a", []int16{1}), describe(ofPortal, ""), execute("", 0), syncs),
 		send(1, bind("", "u", nil), execute("", 0), syncs), query("COMMIT"),
 		query("SET search_path = pg_catalog"), send(1, bind("", "a", nil), execute("", 0), syncs), query("RESET search_path"), send(1, bind("", "a", nil), execute("", 0), syncs)},
 	"function call": {send(1, &pgproto3.FunctionCall{Function: oidAbs, Arguments: [][]byte{[]byte("-5")}}),
 		send(1, &pgproto3.FunctionCall{Function: 1}), query("SELECT id FROM t WHERE id = 1")},
 	"two phases": queries("BEGIN", "UPDATE t SET n = 9 WHERE id = 1", "PREPARE TRANSACTION 'x'", "ROLLBACK PREPARED 'x'", "COMMIT PREPARED 'y'"),
 	"long parameters of a write": {send(1, parse("w", "INSERT INTO t (id, s) VALUES ($1, $2)"), parse("r", "UPDATE t SET s = $2 WHERE id = $1 RETURNING id, n"), syncs),
-		send(1, bind("", "w", []int16{0, 1}, "50", long), describe('P', ""), execute("", 0), syncs),
+		send(1, bind("", "w", []int16{0, 1}, "50", long), describe(ofPortal, ""), execute("", 0), syncs),
 		send(1, bind("", "w", []int16{1, 1, 0, 1}, "51", long), execute("", 1), execute("", 0), syncs), send(1, bind("", "w", []int16{7}, "52", long), execute("", 0), syncs),
-		send(1, bind("", "r", []int16{1, 0}, "51", long), describe('P', ""), execute("", 0), syncs), send(1, bind("", "w", nil, "53", long), execute("", 0), syncs),
+		send(1, bind("", "r", []int16{1, 0}, "51", long), describe(ofPortal, ""), execute("", 0), syncs), send(1, bind("", "w", nil, "53", long), execute("", 0), syncs),
 		query("SELECT id, length(s) FROM t WHERE id > 49 ORDER BY id")},
 	"long messages": {query("SELECT length('" + strings.Repeat("x", 1<<20) + "')"), query("SELECT id, repeat('y', 1500000) FROM t WHERE id < 3 ORDER BY id"),
 		query("SELECT repeat('z', 3000000)"), send(1, parse("a", "SELECT id, $1 || s FROM t WHERE id = 1", 25), bind("", "a", []int16{0, 1}, strings.Repeat("p", 1<<21)), execute("", 0), syncs),
@@ -357,14 +357,14 @@ func steady(b []byte) string {
 		n := min(int(binary.BigEndian.Uint32(b[1:]))+1, len(b))
 		body := bytes.Clone(b[5:n])
 		switch b[0] {
-		case 'T':
+		case msgRowDescription:
 			r := reader{b: body}
 			for range r.uint16() {
 				r.cString()
 				clear(r.bytes(4))
 				r.bytes(fieldBytes - 4)
 			}
-		case 'A':
+		case msgNotificationResponse:
 			clear(body[:4])
 		}
 		fmt.Fprintf(&s, "%c %d %.400q\n", b[0], n, body)

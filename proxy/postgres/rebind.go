@@ -60,8 +60,8 @@ func (s *Session) rebind(name string, reason string) *portal {
 	}
 	original := *p
 	original.form, original.reason, original.kept = form{script: p.form.script, reason: reason}, reason, nil
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: 'P', name: name})
-	s.toServer = appendNamed(s.toServer, 'C', 'P', name)
+	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofPortal, name: name})
+	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
 	st := p.of
 	stands := s.names.sent.stands(st)
 	if !stands { // neither does what stood beside it

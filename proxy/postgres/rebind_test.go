@@ -21,14 +21,14 @@ func TestGroupsInPiecesTakeTheSamePredicateLocks(t *testing.T) {
 	allVisible(t, r.database)
 	begin, end := query("BEGIN ISOLATION LEVEL SERIALIZABLE"), query("ROLLBACK")
 	for name, steps := range map[string][]step{
-		"one after the other": {send(1, bind("p", "g", []int16{1, 0}), describe('P', "p"), execute("p", 2), describe('P', "p"), syncs), tablesLocked, send(1, execute("p", 1), syncs), tablesLocked},
+		"one after the other": {send(1, bind("p", "g", []int16{1, 0}), describe(ofPortal, "p"), execute("p", 2), describe(ofPortal, "p"), syncs), tablesLocked, send(1, execute("p", 1), syncs), tablesLocked},
 		"all":                 {send(1, bind("p", "g", nil), execute("p", 0), execute("p", 1), syncs)},
 		"behind a Query":      {send(1, bind("p", "g", nil), syncs), query("INSERT INTO many VALUES (-1)"), send(1, execute("p", 1), syncs), tablesLocked},
 		"behind an error":     {send(1, bind("p", "g", nil), syncs), query("SELECT 1/0"), send(1, execute("p", 1), syncs)},
 		"behind another":      {send(1, bind("p", "g", nil), bind("", "other", nil), execute("", 0), execute("p", 1), syncs), tablesLocked},
 		"of a statement that was replaced": {send(1, parse("", grouped), bind("p", "", nil), parse("", "SELECT 2"), execute("p", 2), bind("", "", nil), execute("", 0), execute("p", 2), syncs),
 			tablesLocked},
-		"of a statement that was closed": {send(1, parse("c", grouped), bind("p", "c", nil), closes('S', "c"), execute("p", 2), syncs), tablesLocked},
+		"of a statement that was closed": {send(1, parse("c", grouped), bind("p", "c", nil), closes(ofStatement, "c"), execute("p", 2), syncs), tablesLocked},
 		"by SQL":                         {send(1, bind("p", "g", nil), syncs), query("FETCH 2 FROM p"), tablesLocked},
 	} {
 		t.Run(name, func(t *testing.T) {

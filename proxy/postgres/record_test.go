@@ -234,7 +234,7 @@ func newSaid(t *testing.T, s *Session) *said { return &said{Session: s, t: t} }
 
 func (s *said) query(sql string) {
 	s.t.Helper()
-	if n, err := s.FromClient(0, appendMessage(nil, 'Q', []byte(sql+"\x00")...)); err != nil || n == 0 {
+	if n, err := s.FromClient(0, appendMessage(nil, msgQuery, []byte(sql+"\x00")...)); err != nil || n == 0 {
 		s.t.Fatalf("the session took %d bytes: %v", n, err)
 	}
 	s.heed()
@@ -262,16 +262,16 @@ const insertedRow = "\x00\x03\x00\x00\x00\x05(0,1)\x00\x00\x00\x030/1\x00\x00\x0
 func (s *said) insert(status string) {
 	s.t.Helper()
 	s.query("i")
-	s.server('D', insertedRow)
-	s.server('C', "INSERT 0 1\x00")
-	s.server('Z', status)
+	s.server(msgDataRow, insertedRow)
+	s.server(msgCommandComplete, "INSERT 0 1\x00")
+	s.server(msgReadyForQuery, status)
 }
 
 func (s *said) begin() {
 	s.t.Helper()
 	s.query("b")
-	s.server('C', "BEGIN\x00")
-	s.server('Z', "T")
+	s.server(msgCommandComplete, "BEGIN\x00")
+	s.server(msgReadyForQuery, "T")
 }
 
 // TestLostServerLeavesOpenWhatWaitedForAnAnswer ends the server's connection at different moments.
@@ -285,9 +285,17 @@ func TestLostServerLeavesOpenWhatWaitedForAnAnswer(t *testing.T) {
 		{"amid a block's statement", func(s *said) { s.begin(); s.insert("T"); s.query("i") }, "aborted"},
 		{"amid COMMIT", func(s *said) { s.begin(); s.insert("T"); s.query("c") }, "indeterminate"},
 		{"amid a text with COMMIT", func(s *said) { s.begin(); s.insert("T"); s.query("s;c") }, "indeterminate"},
-		{"amid an autocommitted statement", func(s *said) { s.query("i"); s.server('D', insertedRow) }, "indeterminate"},
-		{"before ReadyForQuery", func(s *said) { s.query("i"); s.server('D', insertedRow); s.server('C', "INSERT 0 1\x00") }, "indeterminate"},
-		{"with the server's last words", func(s *said) { s.begin(); s.insert("T"); s.server('E', "SFATAL\x00VFATAL\x00C57P01\x00Mbye\x00\x00") }, "aborted"},
+		{"amid an autocommitted statement", func(s *said) { s.query("i"); s.server(msgDataRow, insertedRow) }, "indeterminate"},
+		{"before ReadyForQuery", func(s *said) {
+			s.query("i")
+			s.server(msgDataRow, insertedRow)
+			s.server(msgCommandComplete, "INSERT 0 1\x00")
+		}, "indeterminate"},
+		{"with the server's last words", func(s *said) {
+			s.begin()
+			s.insert("T")
+			s.server(msgErrorResponse, "SFATAL\x00VFATAL\x00C57P01\x00Mbye\x00\x00")
+		}, "aborted"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSaid(t, loggedIn(t))
@@ -313,24 +321,24 @@ func TestPreparedTransactionsAreEndedByOtherSessions(t *testing.T) {
 	first.begin()
 	first.insert("T")
 	first.query("p")
-	first.server('C', "PREPARE TRANSACTION\x00")
-	first.server('Z', "I")
+	first.server(msgCommandComplete, "PREPARE TRANSACTION\x00")
+	first.server(msgReadyForQuery, "I")
 	first.ServerClosed(1)
 	if first.heed(); len(first.txns) != 0 {
 		t.Fatalf("recorded %q before anybody ended it", told(first.txns))
 	}
 	second := session()
 	second.query("p")
-	second.server('C', "COMMIT PREPARED\x00")
-	second.server('Z', "I")
+	second.server(msgCommandComplete, "COMMIT PREPARED\x00")
+	second.server(msgReadyForQuery, "I")
 	if len(second.txns) != 1 || second.txns[0].Status != history.Committed || len(second.txns[0].Stmts) != 2 {
 		t.Fatalf("recorded %q", told(second.txns))
 	}
 	second.begin()
 	second.insert("T")
 	second.query("p")
-	second.server('C', "PREPARE TRANSACTION\x00")
-	second.server('Z', "I")
+	second.server(msgCommandComplete, "PREPARE TRANSACTION\x00")
+	second.server(msgReadyForQuery, "I")
 	if rest := table.Rest(); len(rest) != 1 || rest[0].Status != history.Indeterminate {
 		t.Fatalf("left over: %q", told(rest))
 	}
@@ -343,12 +351,12 @@ func TestDurableEndsWaitForTheRecording(t *testing.T) {
 	s.cfg.Durable = true
 	s.Output()
 	s.query("i")
-	s.server('D', insertedRow)
-	s.server('C', "INSERT 0 1\x00")
+	s.server(msgDataRow, insertedRow)
+	s.server(msgCommandComplete, "INSERT 0 1\x00")
 	if toClient, _ := s.Output(); len(toClient) > 0 || len(s.txns) > 0 {
 		t.Fatalf("the client hears %q, recorded %q", toClient, told(s.txns))
 	}
-	s.server('Z', "I")
+	s.server(msgReadyForQuery, "I")
 	if toClient, _ := s.Output(); len(toClient) == 0 || len(s.txns) != 1 {
 		t.Fatalf("the client hears %q, recorded %q", toClient, told(s.txns))
 	}

@@ -6,25 +6,16 @@ import (
 	"io"
 )
 
-// The SQLSTATEs of a refusal, from PostgreSQL's appendix "PostgreSQL Error Codes".
-const (
-	tooManyConnections = "53300"
-	cannotConnectNow   = "57P03"
-	connectionFailure  = "08006"
-	protocolViolation  = "08P01"
-	adminShutdown      = "57P01"
-)
-
 // Refuse tells a client that has just connected why it is not served. It returns once the client knows, or
 // does not follow the protocol: the caller bounds the time, and closes the connection. A client that asks to cancel
 // what another does needs no session: its request is given back, for the server.
 func Refuse(client io.ReadWriter, why string) (cancel []byte) {
-	return refuse(client, cannotConnectNow, why)
+	return refuse(client, sqlstateCannotConnectNow, why)
 }
 
 // RefuseTooMany is [Refuse] for a client that is one too many.
 func RefuseTooMany(client io.ReadWriter) (cancel []byte) {
-	return refuse(client, tooManyConnections, "sorry, too many clients already")
+	return refuse(client, sqlstateTooManyConnections, "sorry, too many clients already")
 }
 
 // FirstMessage reads what a client says first: a message without a type, or of TLS that it begins without asking the first byte. It
@@ -52,7 +43,7 @@ func refuse(client io.ReadWriter, state, why string) (cancel []byte) {
 		case code == codeCancel:
 			return startup
 		case code == codeSSL, code == codeGSS:
-			if _, err := client.Write([]byte{'N'}); err != nil {
+			if _, err := client.Write([]byte{declinesEncryption}); err != nil {
 				return nil
 			}
 		default:
@@ -85,13 +76,13 @@ func fatal(state, why, hint string) []byte { return errorResponse("FATAL", state
 
 // errorResponse is an ErrorResponse of isotap's own. The hint may be empty.
 func errorResponse(severity, state, why, hint string) []byte {
-	b, start := beginMessage(nil, 'E')
-	fields := []string{"S" + severity, "V" + severity, "C" + state, "M" + why}
+	b, start := beginMessage(nil, msgErrorResponse)
+	b = appendField(b, fieldLocalSeverity, severity)
+	b = appendField(b, fieldSeverity, severity)
+	b = appendField(b, fieldCode, state)
+	b = appendField(b, fieldMessage, why)
 	if hint != "" {
-		fields = append(fields, "H"+hint)
-	}
-	for _, field := range fields {
-		b = append(append(b, field...), 0)
+		b = appendField(b, fieldHint, hint)
 	}
 	return endMessage(append(b, 0), start)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Which messages of the server may be long and are passed on as they come: rows that stay as they are.
-func longFromServer(kind byte) bool { return kind == 'D' || kind == 'd' }
-func longCopied(kind byte) bool     { return kind == 'd' }
+func longFromServer(kind byte) bool { return kind == msgDataRow || kind == msgCopyData }
+func longCopied(kind byte) bool     { return kind == msgCopyData }
 
 // current is the statement whose result comes in.
 type current struct {
@@ -41,14 +41,14 @@ func (s *Session) passes(p []byte) int {
 	n := 0
 	for len(p)-n >= headBytes {
 		kind := p[n]
-		if kind != 'd' && (kind != 'D' || !s.current.set || s.trims()) {
+		if kind != msgCopyData && (kind != msgDataRow || !s.current.set || s.trims()) {
 			break
 		}
 		size, err := sizeOf(p[n:], serverLimit)
 		if err != nil {
 			break
 		}
-		if kind == 'D' {
+		if kind == msgDataRow {
 			s.current.rows++
 		}
 		if size > len(p)-n {
@@ -101,16 +101,16 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 func (s *Session) reply(m message) error {
 	x := s.head()
 	switch m.kind {
-	case 'E':
+	case msgErrorResponse:
 		return s.failure(x, m)
-	case 'N':
+	case msgNoticeResponse:
 		s.notice(x, m)
 		return nil
-	case 'S':
+	case msgParameterStatus:
 		s.parameter(m.body)
 		s.toClient = append(s.toClient, m.raw...)
 		return nil
-	case 'A':
+	case msgNotificationResponse:
 		s.listens = true
 		s.toClient = append(s.toClient, m.raw...)
 		return nil
@@ -120,7 +120,7 @@ func (s *Session) reply(m message) error {
 		return unexpected(m, x)
 	case x.answer != nil:
 		return s.takeAnswer(x, m)
-	case m.kind == 'Z':
+	case m.kind == msgReadyForQuery:
 		return s.ready(x, m)
 	}
 	switch x.kind {
@@ -139,14 +139,14 @@ func (s *Session) reply(m message) error {
 func (s *Session) acknowledged(x *owed, m message) error {
 	real := &s.names.real
 	switch {
-	case x.kind == owesParse && m.kind == '1':
+	case x.kind == owesParse && m.kind == msgParseComplete:
 		if real.statements[x.name] = x.statement; x.statement.forgotten {
 			delete(real.statements, x.name)
 		}
 		if x.name != "" && s.segment.keeping {
 			s.segment.parsed = append(s.segment.parsed, x.name)
 		}
-	case x.kind == owesBind && m.kind == '2':
+	case x.kind == owesBind && m.kind == msgBindComplete:
 		if x.portal.forgotten {
 			delete(real.portals, x.name)
 			break
@@ -155,8 +155,8 @@ func (s *Session) acknowledged(x *owed, m message) error {
 			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: "not followed"}
 		}
 		real.portals[x.name] = x.portal
-	case x.kind == owesClose && m.kind == '3':
-		if x.closes == 'P' {
+	case x.kind == owesClose && m.kind == msgCloseComplete:
+		if x.closes == ofPortal {
 			delete(real.portals, x.name)
 		} else {
 			delete(real.statements, x.name)
@@ -177,13 +177,13 @@ func (s *Session) description(x *owed, m message) error {
 		plan = f.plan(0)
 	}
 	switch m.kind {
-	case 't':
+	case msgParameterDescription:
 		s.described(x, m)
 		s.forward(x, m)
 		return nil
-	case 'n':
+	case msgNoData:
 		s.forward(x, m)
-	case 'T':
+	case msgRowDescription:
 		if e := s.executed(plan); e != nil {
 			f, plan = e, e.plan(0)
 		}
@@ -251,7 +251,7 @@ func (s *Session) result(x *owed, m message) error {
 	s.begin(x)
 	s.segment.ran = true
 	switch c := &s.current; m.kind {
-	case 'T':
+	case msgRowDescription:
 		s.findLeaked(c, m.body)
 		if s.exposes(c.form) && len(m.body) > 1 {
 			c.cut = exposed(m.body, int(binary.BigEndian.Uint16(m.body))-c.hidden)
@@ -267,25 +267,25 @@ func (s *Session) result(x *owed, m message) error {
 		default:
 			s.forward(x, m)
 		}
-	case 'D':
+	case msgDataRow:
 		c.rows++
 		if s.trims() {
 			return s.trimRow(x, m)
 		}
 		s.forward(x, m)
-	case 'C', 'I':
+	case msgCommandComplete, msgEmptyQueryResponse:
 		return s.resultEnd(x, m)
-	case 's':
+	case msgPortalSuspended:
 		if x.kind != owesExecute {
 			return unexpected(m, x)
 		}
 		return s.resultEnd(x, m)
-	case 'G':
+	case msgCopyInResponse:
 		s.copyBegins(x)
 		s.forward(x, m)
-	case 'H', 'd', 'c':
+	case msgCopyOutResponse, msgCopyData, msgCopyDone:
 		s.forward(x, m)
-	case 'W':
+	case msgCopyBothResponse:
 		s.note("COPY in both directions: the session goes on unobserved")
 		s.forward(x, m)
 		s.endOpen(history.Indeterminate)
@@ -302,13 +302,13 @@ func (s *Session) resultEnd(x *owed, m message) error {
 	m = s.retagged(m)
 	s.forward(x, m)
 	switch m.kind {
-	case 'C':
+	case msgCommandComplete:
 		tag := string(bytes.TrimSuffix(m.body, []byte{0}))
 		s.listens = s.listens || tag == "LISTEN"
 		if !x.own {
 			s.completed(x, tag)
 		}
-	case 's':
+	case msgPortalSuspended:
 		s.suspended()
 	}
 	if x.kind == owesQuery {
@@ -330,7 +330,7 @@ func (s *Session) ready(x *owed, m message) error {
 	if len(m.body) != 1 {
 		return unexpected(m, x)
 	}
-	s.status = m.body[0]
+	s.status = txnStatus(m.body[0])
 	if x.kind == owesCall {
 		s.unsettleCursors()
 		s.changedSettings()
@@ -339,7 +339,7 @@ func (s *Session) ready(x *owed, m message) error {
 	s.settleSegment(x.kind)
 	s.forward(x, m)
 	s.settled()
-	if s.status == 'I' {
+	if s.status == txnIdle {
 		s.names.real.end()
 		if len(s.queue) == 0 && !s.segment.open {
 			s.names.sent.end()

@@ -17,17 +17,17 @@ func (s *Session) rerun(name string, p *portal) {
 	own := "isotap_" + strconv.Itoa(s.names.made)
 	idle := &statement{text: []byte("UNLISTEN " + own)}
 	spent := &portal{form: form{script: p.form.script}, plan: p.plan}
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: 'P', name: name})
-	s.toServer = appendNamed(s.toServer, 'C', 'P', name)
+	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofPortal, name: name})
+	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
 	s.owe(owed{kind: owesParse, own: true, silent: true, name: own, statement: idle})
 	s.sendParse(own, &statement{text: idle.text, types: []byte{0, 0}}, &idle.form)
 	s.owe(owed{kind: owesBind, own: true, silent: true, name: name, from: own, statement: idle, portal: spent})
-	b, start := beginMessage(s.toServer, 'B')
+	b, start := beginMessage(s.toServer, msgBind)
 	b = append(append(append(b, name...), 0), own...)
 	s.toServer = endMessage(append(b, 0, 0, 0, 0, 0, 0, 0), start)
 	s.closeOwn(own)
 	s.owe(owed{kind: owesExecute, own: true, silent: true, name: name})
-	b, start = beginMessage(s.toServer, 'E')
+	b, start = beginMessage(s.toServer, msgExecute)
 	s.toServer = endMessage(append(append(b, name...), 0, 0, 0, 0, 0), start)
 	s.names.sent.portals[name] = spent
 }
@@ -36,7 +36,7 @@ func (s *Session) rerun(name string, p *portal) {
 // sent. A portal that the end of a transaction may have closed has not.
 func (s *Session) hasRun(name string, p *portal) bool {
 	plan := p.form.plan(0)
-	if !p.sent || s.status == 'E' || !p.form.rewritten || plan == nil || plan.Reply != rewrite.Returning {
+	if !p.sent || s.status == txnFailed || !p.form.rewritten || plan == nil || plan.Reply != rewrite.Returning {
 		return false
 	}
 	runs := p.done

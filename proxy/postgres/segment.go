@@ -37,7 +37,7 @@ func (s *Session) beginSegment() {
 		if len(s.queue) == 0 {
 			s.copying = copying{}
 		}
-		*g = segment{open: true, kept: wire.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == 'I' && !s.replay.resending,
+		*g = segment{open: true, kept: wire.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == txnIdle && !s.replay.resending,
 			parsed: g.parsed[:0]}
 	}
 }
@@ -45,7 +45,7 @@ func (s *Session) beginSegment() {
 // keep keeps a message of the segment.
 func (s *Session) keep(m message) {
 	switch g := &s.segment; {
-	case !g.keeping || m.kind == 'X' || m.kind == 'd':
+	case !g.keeping || m.kind == msgTerminate || m.kind == msgCopyData:
 	case m.more > 0 || len(g.kept)+len(m.raw) > maxKept:
 		g.keeping = false
 	default:
@@ -119,7 +119,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 	if outlived && !s.segment.tried {
 		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
 	}
-	if !s.segment.keeping || !s.segment.tried && !(outlived && s.alone()) || s.segment.ran || s.status != 'I' {
+	if !s.segment.keeping || !s.segment.tried && !(outlived && s.alone()) || s.segment.ran || s.status != txnIdle {
 		return false
 	}
 	s.replay = replay{on: true, shown: s.segment.shown}
@@ -151,7 +151,9 @@ func (s *Session) remember(script *sqlpostgres.Script, code string) {
 
 // outdated says whether an error may come from a definition that isotap has not read yet: of a name that is not
 // there.
-func outdated(code string) bool { return code == "42703" || code == "42P01" }
+func outdated(code string) bool {
+	return code == sqlstateUndefinedColumn || code == sqlstateUndefinedTable
+}
 
 // outlived says whether an error is about a prepared statement that the client's own text stands beside: what isotap
 // added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
@@ -159,7 +161,7 @@ func (s *Session) outlived(x *owed, code string) bool {
 	switch x.kind {
 	case owesExecute:
 		p := s.names.real.portals[x.name]
-		return code == insufficientPrivilege && p != nil && p.of != nil && p.of.hasOriginal()
+		return code == sqlstateInsufficientPrivilege && p != nil && p.of != nil && p.of.hasOriginal()
 	case owesBind:
 		return x.statement != nil && x.statement.hasOriginal()
 	case owesStatement:
@@ -168,9 +170,6 @@ func (s *Session) outlived(x *owed, code string) bool {
 	}
 	return false
 }
-
-// insufficientPrivilege is what a statement fails with whose role may not do what it asks for.
-const insufficientPrivilege = "42501"
 
 // alone says whether nothing was sent behind the segment that the server is at.
 func (s *Session) alone() bool {
@@ -187,10 +186,10 @@ func (s *Session) alone() bool {
 // refusedWith is the reason why a text goes as the client wrote it that the server has refused once.
 func refusedWith(code string) string { return "refused with " + code }
 
-// doubtful says whether an error may come from what isotap added: of the classes 42 (syntax, names,
-// privileges), 0A (not supported) and 54 (limits).
+// doubtful says whether an error may come from what isotap added.
 func doubtful(code string) bool {
-	return strings.HasPrefix(code, "42") || strings.HasPrefix(code, "0A") || strings.HasPrefix(code, "54")
+	return strings.HasPrefix(code, classSyntaxErrorOrAccessRule) || strings.HasPrefix(code, classFeatureNotSupported) ||
+		strings.HasPrefix(code, classProgramLimitExceeded)
 }
 
 // formOf is the form of the text that a reply is about; nil when it is about none.

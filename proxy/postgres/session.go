@@ -10,7 +10,8 @@
 //
 // The files follow a statement's way.
 //
-//   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look.
+//   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look. kinds.go, status.go and
+//     sqlstates.go name the protocol's letters and codes.
 //   - Login: login.go relays the startup and the authentication, tls.go has either leg begin TLS, binding.go
 //     sees to logins that are bound to it, refuse.go says why a client is not served. settings.go asks what
 //     the session's statements are read under.
@@ -292,7 +293,7 @@ func (s *Session) LoggedIn() bool { return s.phase > phaseAsk }
 
 // InTransaction says whether the server has a transaction open for the client, or a reply is due.
 func (s *Session) InTransaction() bool {
-	return s.phase == phaseReady && (s.status != 'I' || len(s.queue) > 0 || s.held.raw != nil)
+	return s.phase == phaseReady && (s.status != txnIdle || len(s.queue) > 0 || s.held.raw != nil)
 }
 
 // Unread says that Idle has something to do, which is never so: what a statement did is known with its reply.
@@ -306,9 +307,9 @@ func (s *Session) Dismiss(now int64) {
 	s.now = now
 	switch s.phase {
 	case phaseLeg, phaseAuth, phaseAsk:
-		s.turnAway(cannotConnectNow, "the database system is shutting down", "")
+		s.turnAway(sqlstateCannotConnectNow, "the database system is shutting down", "")
 	case phaseReady:
-		s.toClient = append(s.toClient, fatal(adminShutdown, "terminating connection due to administrator command", "")...)
+		s.toClient = append(s.toClient, fatal(sqlstateAdminShutdown, "terminating connection due to administrator command", "")...)
 		s.close()
 	}
 }
@@ -333,7 +334,7 @@ func (s *Session) ClientClosed(now int64) {
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
 	if s.phase == phaseLeg && s.cfg.ServerTLS == wire.MustTLS {
-		s.turnAway(connectionFailure, "isotap lost its connection to the server during the login", "")
+		s.turnAway(sqlstateConnectionFailure, "isotap lost its connection to the server during the login", "")
 	}
 	if s.phase != phaseClosed {
 		s.release()

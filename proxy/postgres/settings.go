@@ -66,8 +66,8 @@ const answers = 8
 // Inside a transaction that has no snapshot yet and keeps its first one the question would take it.
 func (s *Session) askSettings() bool {
 	switch {
-	case s.status == 'I':
-	case s.status == 'T' && (s.snapshot || s.blockLevel == history.ReadCommitted):
+	case s.status == txnIdle:
+	case s.status == txnOpen && (s.snapshot || s.blockLevel == history.ReadCommitted):
 	default:
 		return false
 	}
@@ -81,29 +81,29 @@ func (s *Session) ask(a *answer) { s.send(a, []byte(question)) }
 func (s *Session) send(a *answer, text []byte) {
 	s.asking = true
 	s.owe(owed{kind: owesQuery, form: &form{}, own: true, silent: true, answer: a})
-	s.toServer = appendMessage(s.toServer, 'Q', append(text, 0)...)
+	s.toServer = appendMessage(s.toServer, msgQuery, append(text, 0)...)
 }
 
 // takeAnswer takes a message of the reply to isotap's own question.
 func (s *Session) takeAnswer(x *owed, m message) error {
 	a := x.answer
 	switch m.kind {
-	case 'D':
+	case msgDataRow:
 		r := reader{b: m.body}
 		for range r.uint16() {
 			a.values = append(a.values, append([]byte(nil), r.value()...))
 		}
 		return r.err
-	case 'T', 'C':
+	case msgRowDescription, msgCommandComplete:
 		return nil
-	case 'Z':
+	case msgReadyForQuery:
 	default:
 		return unexpected(m, x)
 	}
 	if len(m.body) != 1 {
 		return unexpected(m, x)
 	}
-	s.status = m.body[0]
+	s.status = txnStatus(m.body[0])
 	s.settled()
 	s.asking = false
 	if a.prepares != nil {
@@ -147,7 +147,7 @@ func (s *Session) takeSettings(a *answer) {
 	s.env.Version, s.env.Role, s.env.Path = version/10000, string(a.values[1]), strings.Join(names, "\x00")
 	s.env.Backslashes, s.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
 	s.level = levelNamed(string(a.values[3]))
-	if s.status == 'T' {
+	if s.status == txnOpen {
 		s.blockLevel = levelNamed(string(a.values[4]))
 		s.ahead.level = s.blockLevel
 		if s.txn != nil {

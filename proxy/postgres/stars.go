@@ -29,7 +29,7 @@ func (s *Session) keepStars(st *statement) {
 // columns, before the statement is bound: its error is the client's.
 func (s *Session) tryStars(m message, b *bound, st *statement) {
 	at := slices.IndexFunc(st.beside, func(b beside) bool { return b.form.bare })
-	if at < 0 || m.more > 0 || s.planner == nil || s.status == 'E' || s.env.Shadowed != "" {
+	if at < 0 || m.more > 0 || s.planner == nil || s.status == txnFailed || s.env.Shadowed != "" {
 		return // a temporary table does not have isotap's columns, and may have all others
 	}
 	script, _ := s.planSafely(st.text, s.planEnv(true))
@@ -43,10 +43,10 @@ func (s *Session) tryStars(m message, b *bound, st *statement) {
 	}
 	name := st.beside[at].name
 	s.owe(owed{kind: owesBind, own: true, silent: true, name: starsPortal, from: name, portal: &portal{form: st.beside[at].form, on: name}})
-	out, start := beginMessage(s.toServer, 'B')
+	out, start := beginMessage(s.toServer, msgBind)
 	out = append(append(append(out, starsPortal...), 0), name...)
 	out = append(append(out, 0), m.body[b.head:b.results]...)
 	s.toServer = endMessage(append(out, 0, 0), start)
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: 'P', name: starsPortal})
-	s.toServer = appendNamed(s.toServer, 'C', 'P', starsPortal)
+	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofPortal, name: starsPortal})
+	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, starsPortal)
 }

@@ -58,7 +58,7 @@ func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 		s.server = inlet{}
 		s.serverLeg.tls = false
 		if failed != nil {
-			s.turnAway(connectionFailure, fmt.Sprintf("isotap cannot connect to the server again: %v", failed), "")
+			s.turnAway(sqlstateConnectionFailure, fmt.Sprintf("isotap cannot connect to the server again: %v", failed), "")
 			return
 		}
 		s.tryServer()
@@ -75,13 +75,13 @@ func (s *Session) answerTLS(more bool) {
 	switch {
 	case more:
 		if !s.offersTLS() {
-			s.toClient = append(s.toClient, 'N')
+			s.toClient = append(s.toClient, declinesEncryption)
 		}
-		s.turnAway(protocolViolation, "received unencrypted data after SSL request", "")
+		s.turnAway(sqlstateProtocolViolation, "received unencrypted data after SSL request", "")
 	case !s.offersTLS():
-		s.toClient = append(s.toClient, 'N')
+		s.toClient = append(s.toClient, declinesEncryption)
 	default:
-		s.toClient = append(s.toClient, 'S')
+		s.toClient = append(s.toClient, acceptsTLS)
 		s.upgrade = wire.ClientLeg
 	}
 }
@@ -121,10 +121,10 @@ func (s *Session) reachServer() {
 func (s *Session) serverDialed(failed error) {
 	switch {
 	case errors.Is(failed, wire.ErrTooManyLogins):
-		s.turnAway(tooManyConnections, "sorry, too many clients already", "")
+		s.turnAway(sqlstateTooManyConnections, "sorry, too many clients already", "")
 		return
 	case failed != nil:
-		s.turnAway(cannotConnectNow, failed.Error(), "")
+		s.turnAway(sqlstateCannotConnectNow, failed.Error(), "")
 		return
 	}
 	if s.serverLeg.local {
@@ -151,14 +151,14 @@ func (s *Session) tryServer() {
 // legFromServer takes the server's answer to a request for TLS: one byte, and nothing with it.
 func (s *Session) legFromServer(p []byte) {
 	switch {
-	case p[0] == 'S' && len(p) > 1:
-		s.turnAway(connectionFailure, "something was sent in the server's name before TLS began", "")
-	case p[0] == 'S':
+	case p[0] == acceptsTLS && len(p) > 1:
+		s.turnAway(sqlstateConnectionFailure, "something was sent in the server's name before TLS began", "")
+	case p[0] == acceptsTLS:
 		s.upgrade = wire.ServerLeg
 	case s.cfg.ServerTLS == wire.MustTLS:
-		s.turnAway(connectionFailure, "the server does not support TLS, but isotap is to use it",
+		s.turnAway(sqlstateConnectionFailure, "the server does not support TLS, but isotap is to use it",
 			"Allow a connection without: sslmode=prefer in the address that --upstream gives.")
-	case p[0] == 'N':
+	case p[0] == declinesEncryption:
 		s.encrypts, s.plainBecause = false, "the server does not offer it"
 		s.sendStartup()
 	default:
@@ -178,7 +178,7 @@ func (s *Session) serverUpgraded(with *tls.ConnectionState, failed error) {
 	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
 		s.tryAgain(fmt.Sprintf("it cannot begin: %v", failed))
 	default:
-		s.turnAway(connectionFailure, fmt.Sprintf("isotap cannot use TLS with the server: %v", failed),
+		s.turnAway(sqlstateConnectionFailure, fmt.Sprintf("isotap cannot use TLS with the server: %v", failed),
 			"See sslmode and sslrootcert in the address that --upstream gives.")
 	}
 }
@@ -195,7 +195,7 @@ func (s *Session) tryAgain(why string) {
 func (s *Session) retries(m message) (bool, error) {
 	e, err := readError(m.body)
 	either := s.cfg.ServerTLS == wire.MayTLS && s.serverLeg.tls || s.cfg.ServerTLS == wire.LastTLS
-	if !either || s.answered || s.attempts > 1 || e.code != "28000" {
+	if !either || s.answered || s.attempts > 1 || e.code != sqlstateInvalidAuthorization {
 		return false, err
 	}
 	s.tryAgain("the server refuses the login over it: " + e.message)

@@ -11,8 +11,8 @@ import (
 // transactions is what a session knows of its transaction, as the server's replies tell. Boundaries are
 // ReadyForQuery's status, and within a segment the tags of commands.
 type transactions struct {
-	status     byte // as the last ReadyForQuery had it: I, T or E
-	block      bool // a transaction block is open
+	status     txnStatus // as the last ReadyForQuery had it
+	block      bool      // a transaction block is open
 	blockLevel history.Level
 	// implicitLevel is what SET TRANSACTION made the level of an implicit transaction; unknown where it did not.
 	implicitLevel history.Level
@@ -321,7 +321,7 @@ func (s *Session) newTxn(start int64) *history.Txn {
 // settleSegment takes a ReadyForQuery: what is no transaction block has ended.
 func (s *Session) settleSegment(kind owedKind) {
 	switch {
-	case s.status != 'I':
+	case s.status != txnIdle:
 		if !s.block { // begun by what isotap could not read
 			s.block, s.blockLevel, s.snapshot = true, history.LevelUnknown, true
 			if s.txn != nil {
@@ -337,7 +337,7 @@ func (s *Session) settleSegment(kind owedKind) {
 	default:
 		s.endOpen(history.Committed)
 	}
-	s.erred = s.status == 'E'
+	s.erred = s.status == txnFailed
 }
 
 // setSavepoint notes a savepoint before the statement that comes next. One of the same name stays below it.

@@ -9,13 +9,6 @@ import (
 	"github.com/isotap/isotap/proxy/wire"
 )
 
-// The SQLSTATEs of what cannot be recorded, from PostgreSQL's appendix "PostgreSQL Error Codes".
-const (
-	diskFull                     = "53100"
-	ioError                      = "58030"
-	transactionResolutionUnknown = "08007"
-)
-
 // noSuchPortal is what the server gets in the place of a statement that is refused: as a text it has an error in its syntax, and no portal
 // has such a name. So the server itself goes on as after any error, with what the client sent ahead, and the client gets the error in
 // its place in the order of replies.
@@ -25,7 +18,7 @@ const noSuchPortal = "isotap: not recorded"
 // refused, so that clients can connect and look around. What follows messages whose outcome is not known yet may be in a
 // transaction of theirs.
 func (s *Session) halted(f *form) error {
-	if s.cfg.Halted == nil || s.status != 'I' || s.block || s.txn != nil || s.ahead.block || !s.watches() || slices.ContainsFunc(s.queue, runsSomething) {
+	if s.cfg.Halted == nil || s.status != txnIdle || s.block || s.txn != nil || s.ahead.block || !s.watches() || slices.ContainsFunc(s.queue, runsSomething) {
 		return nil
 	}
 	for at := 0; ; at++ {
@@ -46,12 +39,12 @@ func runsSomething(x owed) bool {
 
 // haltedError is the ErrorResponse of a statement that is refused.
 func haltedError(why error) message {
-	state := ioError
+	state := sqlstateIOError
 	if errors.Is(why, syscall.ENOSPC) {
-		state = diskFull
+		state = sqlstateDiskFull
 	}
 	raw := errorResponse("ERROR", state, "isotap begins no transaction that it cannot record: "+why.Error(), "")
-	return message{kind: 'E', body: raw[headBytes:], raw: raw}
+	return message{kind: msgErrorResponse, body: raw[headBytes:], raw: raw}
 }
 
 // ended hands over a transaction that has ended.
@@ -67,7 +60,7 @@ func (s *Session) ended(t *history.Txn) {
 func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
 	if s.ackAt <= len(s.toClient) {
-		s.toClient = append(s.toClient[:s.ackAt], fatal(transactionResolutionUnknown,
+		s.toClient = append(s.toClient[:s.ackAt], fatal(sqlstateTransactionResolutionUnknown,
 			"the server has committed the transaction, but isotap has not recorded it, and ends the connection", why.Error())...)
 	}
 	s.release()

@@ -25,7 +25,7 @@ func (s *Session) wraps() *rewrite.Plan {
 // for none, the result is at its end.
 func (s *Session) retagged(m message) message {
 	p := s.wraps()
-	if p == nil || m.kind == 's' && !s.seen.absent {
+	if p == nil || m.kind == msgPortalSuspended && !s.seen.absent {
 		return m
 	}
 	var rows uint64
@@ -33,15 +33,14 @@ func (s *Session) retagged(m message) message {
 		rows = rowsOf(tag)
 	}
 	body := append([]byte(p.Tag+strconv.FormatUint(rows, 10)), 0)
-	return message{kind: 'C', body: body, raw: appendMessage(nil, 'C', body...)}
+	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
 }
 
 // named gives an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
 // read-only transaction".
 func (s *Session) named(x *owed, m message, e *serverError) message {
-	const readOnly = "25006"
 	f := s.formOf(x)
-	if f == nil || e.code != readOnly {
+	if f == nil || e.code != sqlstateReadOnlyTransaction {
 		return m
 	}
 	p := f.plan(x.at)
@@ -50,6 +49,5 @@ func (s *Session) named(x *owed, m message, e *serverError) message {
 	}
 	verb, _, _ := strings.Cut(p.Tag, " ")
 	text := strings.Replace(e.message, "SELECT", verb, 1)
-	body := bytes.Replace(m.body, []byte("M"+e.message+"\x00"), []byte("M"+text+"\x00"), 1)
-	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+	return withText(m, e, text)
 }
