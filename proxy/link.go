@@ -37,6 +37,7 @@ type link struct {
 	login      *login
 	loggedIn   bool // as far as the login is counted
 	lends      bool // see Proxy.dial
+	inside     bool // the schema's keeper knows that the session is in its database
 	clientGone bool
 	// serverReset says that the server's connection ended with RST, as the client's is to.
 	serverReset bool
@@ -73,6 +74,7 @@ func (l *link) run(ctx context.Context) {
 // finish records the session's end, and whatever its last moments left, even if the drain is over.
 func (l *link) finish(ctx context.Context) {
 	defer l.survive()
+	defer l.leave(ctx)
 	ctx = context.WithoutCancel(ctx)
 	l.session.ServerClosed(l.proxy.now())
 	if l.proxy.cfg.Off || l.server.conn == nil {
@@ -82,6 +84,16 @@ func (l *link) finish(ctx context.Context) {
 	l.info.End = l.proxy.now()
 	if err := errors.Join(err, l.proxy.cfg.Recorder.Session(ctx, l.info)); err != nil {
 		l.proxy.notRecording(err)
+	}
+}
+
+// leave tells that the session is no longer in its database.
+func (l *link) leave(ctx context.Context) {
+	if !l.inside {
+		return
+	}
+	if err := l.reload(ctx, wire.Schema{Database: l.info.Database, Ends: true}); err != nil {
+		l.log().Warn("the session's end", zap.Error(err))
 	}
 }
 
@@ -275,6 +287,7 @@ func (l *link) record(ctx context.Context) error {
 			if err := l.inDatabase(ctx, e.Schema.Database); err != nil {
 				return err
 			}
+			l.inside = l.inside || e.Schema.Begins
 			if err := l.reload(ctx, *e.Schema); err != nil {
 				l.log().Warn("cannot read the schema again: changed tables may go unobserved", zap.Error(err))
 			}

@@ -64,6 +64,11 @@ func Load(ctx context.Context, target dsn.Target, database string) (*Cache, erro
 	if err != nil {
 		return nil, err
 	}
+	return loadOver(ctx, conn)
+}
+
+// loadOver is [Load] over a connection, which becomes the cache's.
+func loadOver(ctx context.Context, conn *Conn) (*Cache, error) {
 	c := &Cache{conn: conn, moved: moving{}}
 	c.current.Store(&snapshot{read: &reading{}, graph: newGraph(&reading{})})
 	if err := c.Reload(ctx); err != nil {

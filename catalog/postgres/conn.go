@@ -23,20 +23,23 @@ import (
 const (
 	// connectTimeout bounds how long a server may take to accept a connection and a login.
 	connectTimeout = 10 * time.Second
-	// linger is how long a connection stays after its last use. The server waits five seconds for others
-	// to leave a database before it refuses to drop or copy it.
+	// linger is how long a connection stays after its last use when it is alone in the database. The server waits five
+	// seconds for others to leave a database before it refuses to drop or copy it.
 	linger = 250 * time.Millisecond
 )
 
 // A Conn is isotap's own way to one database of a server, for what no client asked. It connects when it is
-// used, and leaves shortly after. It is safe for concurrent use: readings wait for each other.
+// used, and leaves shortly after, unless clients are in the database anyway: a new one costs more than most readings. It is
+// safe for concurrent use: readings wait for each other.
 type Conn struct {
 	target dsn.Target
 	config *pgconn.Config
+	stays  func() bool // whether clients are in the database
+	leave  *time.Timer // calls goUnused
 
 	mu       sync.Mutex
 	pg       *pgconn.PgConn    // nil while not connected
-	leave    *time.Timer       // closes pg; nil while not connected
+	used     time.Time         // when pg was last used
 	prepared map[string]string // the names of queries that were prepared on pg
 	prepares bool              // the server keeps what is prepared
 }
@@ -66,7 +69,9 @@ func NewConn(target dsn.Target, database string) (*Conn, error) {
 		f.SetMaxBodyLen(catalog.MaxMessage)
 		return f
 	}
-	return &Conn{target: target, config: config, prepares: true}, nil
+	c := &Conn{target: target, config: config, prepares: true, stays: func() bool { return false }}
+	c.leave = time.AfterFunc(linger, c.goUnused)
+	return c, nil
 }
 
 // cause is what the library found wrong with an address. It quotes the address before that, which it may fail
@@ -171,7 +176,7 @@ func (c *Conn) try(ctx context.Context, work func(*transaction) error) error {
 		c.close()
 		return fmt.Errorf("reading the catalog of %s: %w", c.target, err)
 	}
-	c.leave.Reset(linger)
+	c.rest()
 	return nil
 }
 
@@ -298,7 +303,6 @@ func texts(r *pgconn.Result) []row {
 // connect needs c.mu.
 func (c *Conn) connect(ctx context.Context) error {
 	if c.pg != nil {
-		c.leave.Stop()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -312,14 +316,27 @@ func (c *Conn) connect(ctx context.Context) error {
 		return fmt.Errorf("connecting to %s: %w", c.target, reason(err))
 	}
 	c.pg, c.prepared = pg, make(map[string]string)
-	c.leave = time.AfterFunc(linger, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.pg == pg {
-			c.close()
-		}
-	})
 	return nil
+}
+
+// rest notes that the connection was used. It needs c.mu.
+func (c *Conn) rest() {
+	c.used = time.Now()
+	c.leave.Reset(linger)
+}
+
+// goUnused ends a connection that is alone in the database, once it has not been used for long enough. Whoever leaves it alone calls again.
+func (c *Conn) goUnused() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	unused := time.Since(c.used)
+	switch {
+	case c.pg == nil, c.stays():
+	case unused < linger:
+		c.leave.Reset(linger - unused)
+	default:
+		c.close()
+	}
 }
 
 // reason is what went wrong with a connection, without the library's description of where it led to. It may have
@@ -351,11 +368,10 @@ func (c *Conn) close() {
 	if c.pg == nil {
 		return
 	}
-	c.leave.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = guard.Call(library, func() error { return c.pg.Close(ctx) }) // it is of no more use
-	c.pg, c.leave = nil, nil
+	c.pg = nil
 }
 
 // Close ends the connection, if there is one.

@@ -25,6 +25,7 @@ type Databases struct {
 	opening sync.WaitGroup
 	mu      sync.Mutex
 	known   map[string]*database
+	guests  map[string]int // sessions of clients, by database
 }
 
 // A database is one that was asked for.
@@ -37,9 +38,37 @@ type database struct {
 
 // NewDatabases gives the databases of a server. It asks for none yet.
 func NewDatabases(target dsn.Target) *Databases {
-	d := &Databases{target: target, known: map[string]*database{}}
+	d := &Databases{target: target, known: map[string]*database{}, guests: map[string]int{}}
 	d.closing, d.end = context.WithCancel(context.Background())
 	return d
+}
+
+// Enter notes that a session of a client's is in a database. As long as one is, isotap's connection stays there, too: nobody can drop or
+// copy the database anyway.
+func (d *Databases) Enter(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.guests[name]++
+}
+
+// Leave notes that a session that [Databases.Enter] noted has ended. Isotap's connection goes with the last one.
+func (d *Databases) Leave(name string) {
+	d.mu.Lock()
+	if d.guests[name]--; d.guests[name] <= 0 {
+		delete(d.guests, name)
+	}
+	alone := d.guests[name] == 0
+	d.mu.Unlock()
+	if entry := d.readable()[name]; alone && entry != nil {
+		entry.cache.conn.leave.Reset(0)
+	}
+}
+
+// hasGuests reports whether a session is in a database.
+func (d *Databases) hasGuests(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.guests[name] > 0
 }
 
 // Open gives a database's cache to a session that begins in it, and sees that it is fresh. An error says why
@@ -75,13 +104,23 @@ func (d *Databases) entry(name string) (entry *database, first bool) {
 	d.known[name] = entry
 	d.opening.Go(func() {
 		defer close(entry.opened)
-		entry.cache, entry.err = Load(d.closing, d.target, name)
+		entry.cache, entry.err = d.load(name)
 		entry.refused = time.Now()
 		if IsGone(entry.err) { // it may be made any moment
 			d.forget(name, entry)
 		}
 	})
 	return entry, true
+}
+
+// load reads a database over a connection that stays while clients are in it.
+func (d *Databases) load(name string) (*Cache, error) {
+	conn, err := NewConn(d.target, name)
+	if err != nil {
+		return nil, err
+	}
+	conn.stays = func() bool { return d.hasGuests(name) }
+	return loadOver(d.closing, conn)
 }
 
 // overdue says whether a database that could not be read is to be tried again.

@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -107,4 +109,51 @@ func TestWhoGivesUpLeavesTheDatabaseToOthers(t *testing.T) {
 	if _, err := d.Open(t.Context(), database); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestConnectionStaysAsLongAsClientsAreThere(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	admin := testdb.OpenPostgreSQL(t, "")
+	connections := func() (pids []int) {
+		t.Helper()
+		rows, err := admin.Query("SELECT pid FROM pg_stat_activity WHERE datname = $1 ORDER BY pid", database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var pid int
+			if err := rows.Scan(&pid); err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, pid)
+		}
+		return pids
+	}
+	d := databases(t, target(t))
+	for range 2 {
+		d.Enter(database)
+	}
+	if _, err := d.Open(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	first := connections()
+	time.Sleep(2 * linger)
+	d.Leave(database)
+	time.Sleep(2 * linger)
+	if later := connections(); len(first) != 1 || !slices.Equal(first, later) {
+		t.Errorf("%v, and later %v", first, later)
+	}
+	d.Leave(database)
+	// At once, for it was not used for long: the server would wait some seconds for it.
+	began := time.Now()
+	for len(connections()) > 0 {
+		if time.Since(began) > 3*time.Second {
+			t.Fatal("it stays when all have left")
+		}
+	}
+	run(t, admin, "DROP DATABASE "+database)
 }

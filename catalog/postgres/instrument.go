@@ -139,7 +139,7 @@ func (c *Conn) write(ctx context.Context, statements []string) error {
 		c.close()
 		return fmt.Errorf("changing tables of %s: %w", c.target, err)
 	}
-	c.leave.Reset(linger)
+	c.rest()
 	return nil
 }
 

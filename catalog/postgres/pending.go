@@ -226,7 +226,7 @@ type touchedNames struct {
 
 // query finds the relations.
 func (n touchedNames) query() query {
-	q := query{purpose: "the changed relations", columns: 1, row: true,
+	q := query{purpose: "the changed relations", columns: 2, row: true,
 		args: []string{array(n.schemas), array(n.tables), array(n.anywhere), numbers(n.known)}}
 	further := ""
 	if len(n.whole) > 0 {

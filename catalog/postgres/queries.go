@@ -10,23 +10,32 @@ const kinds = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 const observed = kinds + ` AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')`
 
 // touched are the oids that [noteTouched] left behind for the rest of its transaction: what is asked about them need not wait for
-// the answer.
-const touched = `current_setting('isotap.touched')::oid[]`
+// the answer. referring are those of the foreign keys, and of the other constraints, that depend on them.
+const (
+	touched   = `current_setting('isotap.touched')::oid[]`
+	referring = `current_setting('isotap.referring')::oid[]`
+)
 
 // noteTouched finds the oids of the relations that have one of the names that $1 (schemas) and $2 list, or one of the names of
 // $3 in any schema; of those that $4 lists; and of what belongs to all these as partitions or by inheritance. Last come the
-// tables that foreign keys of these refer to. Its row has them as an array. Relation by relation the server looks up by
-// indexes: with a join, it would go through all of the other side. %s stands for a further query of oids, which is [ofSchemas] or
-// empty.
+// tables that foreign keys of these refer to. Its row has them as an array, and beside it the constraints that depend on them: pg_constraint
+// has no index on confrelid, but a foreign key depends on the columns that it refers to. Relation by relation the server looks up by
+// indexes: with a join, it would go through all of the other side, and where OFFSET 0 did not keep conditions from each other, through the
+// dependencies of all constraints. %s stands for a further query of oids, which is [ofSchemas] or empty.
 const noteTouched = `WITH RECURSIVE family (oid) AS (
 		(SELECT c.oid FROM unnest($1::text[], $2::text[]) AS w (schema, name) JOIN pg_namespace n ON n.nspname = w.schema::name
 			JOIN pg_class c ON c.relname = w.name::name AND c.relnamespace = n.oid
 		UNION ALL SELECT c.oid FROM unnest($3::text[]) AS w (name) JOIN pg_class c ON c.relname = w.name::name
 		UNION ALL SELECT unnest($4::oid[])%s)
 		UNION
-		SELECT i.inhrelid FROM family CROSS JOIN LATERAL (SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = family.oid OFFSET 0) i)
-	SELECT set_config('isotap.touched', ARRAY(SELECT oid FROM family
-		UNION ALL SELECT k.confrelid FROM pg_constraint k WHERE k.conrelid = ANY (ARRAY(SELECT oid FROM family)) AND k.contype = 'f')::text, true)`
+		SELECT i.inhrelid FROM family CROSS JOIN LATERAL (SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = family.oid OFFSET 0) i),
+	touched (oid) AS MATERIALIZED (SELECT oid FROM family
+		UNION ALL SELECT k.confrelid FROM family CROSS JOIN LATERAL (
+			SELECT k.confrelid, k.contype FROM pg_constraint k WHERE k.conrelid = family.oid OFFSET 0) k WHERE k.contype = 'f')
+	SELECT set_config('isotap.touched', ARRAY(SELECT oid FROM touched)::text, true),
+		set_config('isotap.referring', ARRAY(SELECT d.objid FROM touched CROSS JOIN LATERAL (
+			SELECT d.objid, d.classid FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = touched.oid OFFSET 0) d
+			WHERE d.classid = 'pg_constraint'::regclass)::text, true)`
 
 // ofSchemas finds the relations in the schemas that $5 lists. It is left out where there are none: the server would make room for as many as it
 // expects.
@@ -108,10 +117,9 @@ const (
 	some = `= ANY (` + touched + `)`
 )
 
-// The conditions of other queries for the relations touched. pg_constraint has no index on confrelid, but a foreign key depends on
-// the columns that it refers to.
+// The conditions of other queries for the relations touched.
 const (
-	someReferred  = `k.oid = ANY (ARRAY(SELECT d.objid FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid ` + some + ` AND d.classid = 'pg_constraint'::regclass))`
+	someReferred  = `k.oid = ANY (` + referring + `)`
 	someReferring = `k.conrelid ` + some
 	someFunctions = `p.proname = ANY ($1::text[]::name[])`
 	someRights    = `c.oid ` + some

@@ -1,6 +1,9 @@
 package postgres
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/internal/testdb"
@@ -56,4 +59,109 @@ func TestTablesThatChangedCostOneRoundTrip(t *testing.T) {
 			t.Errorf("%s: %d round trips instead of %d: %q", of.name, n, of.turns, said)
 		}
 	}
+}
+
+// How many rows the server goes through for a reading by names does not depend on how many tables there are, nor on what the
+// server believes of its own catalog: it may never have been analyzed, or before the tables were made.
+func TestReadingByNamesLooksAtFewRows(t *testing.T) {
+	const others, most = 300, 150
+	database, db := newDatabase(t, "")
+	for i := range others {
+		run(t, db, fmt.Sprintf("CREATE TABLE other%d (id int PRIMARY KEY, v int NOT NULL DEFAULT 1, r int REFERENCES other%d)", i, i/10))
+	}
+	run(t, db, "CREATE SCHEMA beside;\nCREATE TABLE beside.b (id int)")
+	for _, state := range []struct{ name, script string }{
+		{"never analyzed", "SET allow_system_table_mods = on;\nDELETE FROM pg_statistic;\nRESET allow_system_table_mods"},
+		{"analyzed", "ANALYZE"},
+	} {
+		run(t, db, state.script)
+		for _, of := range []struct {
+			name  string
+			names touchedNames
+		}{
+			{"one table", touchedNames{schemas: []string{"public"}, tables: []string{"other299"}}},
+			{"one known", touchedNames{known: []uint32{load(t, database).Table("public", "other299").OID}}},
+			{"in any schema", touchedNames{anywhere: []string{"other299"}}},
+			{"a schema", touchedNames{whole: []string{"beside"}}},
+		} {
+			t.Run(state.name+", "+of.name, func(t *testing.T) {
+				for _, plan := range explained(t, database, of.names) {
+					if n := plan.mostRows(); n > most {
+						t.Errorf("%s: %d rows", plan.purpose, n)
+					}
+				}
+			})
+		}
+	}
+}
+
+// An explainedPlan is how the server answered a query.
+type explainedPlan struct {
+	purpose string
+	plan    planNode
+}
+
+type planNode struct {
+	Rows     float64    `json:"Actual Rows"`
+	Filtered float64    `json:"Rows Removed by Filter"`
+	Again    float64    `json:"Rows Removed by Index Recheck"`
+	Plans    []planNode `json:"Plans"`
+}
+
+func (p explainedPlan) mostRows() int { return int(p.plan.most()) }
+
+func (n planNode) most() float64 {
+	most := n.Rows + n.Filtered + n.Again
+	for _, sub := range n.Plans {
+		most = max(most, sub.most())
+	}
+	return most
+}
+
+// explained reads by names, and returns how the server did it.
+func explained(t *testing.T, database string, names touchedNames) (plans []explainedPlan) {
+	t.Helper()
+	c := load(t, database)
+	s := scope{roles: []string{"postgres"}, functions: []string{"other299"}}
+	queries := append([]query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, names.query()}, s.queries()...)
+	err := c.conn.transact(t.Context(), func(tr *transaction) error {
+		for i, q := range queries {
+			if i > 0 {
+				explain := query{purpose: q.purpose, columns: 1, row: true, text: "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained" + literals(q.args)}
+				prepare := query{purpose: q.purpose, text: "PREPARE explained AS " + q.text}
+				results, err := tr.ask(prepare, explain, query{purpose: q.purpose, text: "DEALLOCATE explained"})
+				if err != nil {
+					return err
+				}
+				var of []struct{ Plan planNode }
+				if err := json.Unmarshal([]byte(results[1][0][0]), &of); err != nil {
+					return err
+				}
+				plans = append(plans, explainedPlan{q.purpose, of[0].Plan})
+			}
+			if i <= 1 { // the rest goes by what these leave behind
+				if _, err := tr.ask(q); err != nil {
+					return err
+				}
+			}
+		}
+		_, err := tr.last()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plans
+}
+
+// literals gives arguments as those of EXECUTE.
+func literals(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = "'" + strings.ReplaceAll(a, "'", "''") + "'"
+	}
+	return " (" + strings.Join(quoted, ", ") + ")"
 }

@@ -112,6 +112,13 @@ func (b *postgresBackend) describe(info *history.Info) {
 // reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only: it is
 // read when a statement asks for it.
 func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
+	switch {
+	case changed.Begins:
+		b.databases.Enter(changed.Database)
+	case changed.Ends:
+		b.databases.Leave(changed.Database)
+		return nil
+	}
 	if cache := b.catalogOf(changed.Database); cache != nil && !changed.Begins {
 		cache.Touch(changed.Changes)
 		return nil

@@ -97,6 +97,9 @@ func TestADroppedPostgreSQLDatabaseHasNoPlanner(t *testing.T) {
 		t.Fatal(err)
 	}
 	observes(t, b, database, "SELECT 1")
+	if err := b.reload(t.Context(), wire.Schema{Database: database, Ends: true}); err != nil {
+		t.Fatal(err)
+	}
 	testdb.Exec(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+database)
 	if err := b.reloadAll(t.Context()); err != nil {
 		t.Fatal(err)

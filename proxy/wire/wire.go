@@ -52,6 +52,8 @@ type Schema struct {
 	Database string
 	// Begins says that the session has just begun, and none of its statements has changed anything.
 	Begins bool
+	// Ends says that the session has ended whose beginning was told.
+	Ends bool
 	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them. References are those to which they may
 	// have foreign keys from now on. See rewrite.Plan.
 	Tables, References []rewrite.TableName
