@@ -283,6 +283,8 @@ func (l *link) record(ctx context.Context) error {
 			if err := cfg.Recorder.Session(ctx, l.info); err != nil {
 				return err
 			}
+		case e.Schema != nil && e.Schema.Expected:
+			l.expect(ctx, *e.Schema)
 		case e.Schema != nil:
 			if err := l.inDatabase(ctx, e.Schema.Database); err != nil {
 				return err
@@ -296,6 +298,13 @@ func (l *link) record(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// expect tells that a session may begin. Nothing rests on it yet: what fails shows when the session begins.
+func (l *link) expect(ctx context.Context, where wire.Schema) {
+	if err := l.reload(ctx, where); err != nil {
+		l.log().Debug("expect a session", zap.Error(err))
+	}
 }
 
 // reload has the schema read again, for as long as the link is served.

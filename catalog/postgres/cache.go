@@ -32,10 +32,13 @@ type Cache struct {
 	took    time.Duration // how long that took
 	failure error         // of the last reading of what is pending
 	failed  time.Time     // when that was
+	waits   bool          // until somebody asks: nothing is read ahead
+	ahead   *time.Timer   // calls readAhead
 
 	// marks is taken, behind mu, by whoever replaces current or pending. What is read stands in current before it is
 	// taken out of pending: they are looked at the other way round.
 	marks   sync.Mutex
+	defined time.Time // when the last definition was noted
 	moved   moving
 	current atomic.Pointer[snapshot]
 	pending atomic.Pointer[pending] // nil: nothing
@@ -53,9 +56,9 @@ type snapshot struct {
 	read    *reading
 	graph   *graph // of read
 	tables  layers[name, *rewrite.Table]
-	rights  map[string]rights // by role
-	exposed int               // tables that have columns of isotap's
-	since   difference        // from the snapshot before
+	rights  map[string]*rights // by role
+	exposed int                // tables that have columns of isotap's
+	since   difference         // from the snapshot before
 }
 
 // Load reads the whole catalog of a database. The cache closes with [Cache.Close].
@@ -70,6 +73,8 @@ func Load(ctx context.Context, target dsn.Target, database string) (*Cache, erro
 // loadOver is [Load] over a connection, which becomes the cache's.
 func loadOver(ctx context.Context, conn *Conn) (*Cache, error) {
 	c := &Cache{conn: conn, moved: moving{}}
+	c.ahead = time.AfterFunc(aheadAfter, c.readAhead)
+	c.ahead.Stop() // until something is pending
 	c.current.Store(&snapshot{read: &reading{}, graph: newGraph(&reading{})})
 	if err := c.Reload(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -152,11 +157,25 @@ const freshShare = 20
 func (c *Cache) freshen(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.began) < freshShare*c.took {
+	if c.isFresh() {
 		return nil
 	}
 	return c.reload(ctx)
 }
+
+// freshenAhead is freshen before the session has begun, which comes again. It leaves alone what others read.
+func (c *Cache) freshenAhead(ctx context.Context) {
+	if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	if !c.isFresh() {
+		_ = c.reload(ctx) // freshen tells
+	}
+}
+
+// isFresh reports whether the catalog was read just before. It needs c.mu.
+func (c *Cache) isFresh() bool { return time.Since(c.began) < freshShare*c.took }
 
 // reload needs c.mu.
 func (c *Cache) reload(ctx context.Context) error {
@@ -267,7 +286,7 @@ func (s *snapshot) followedBy(read *reading) *snapshot {
 	for _, t := range next.tables.base {
 		next.count(t, 1)
 	}
-	next.since.whole = !reflect.DeepEqual(next.tables.base, maps.Collect(s.tables.all())) || !reflect.DeepEqual(next.rights, s.rights) || !maps.Equal(read.functions, s.read.functions)
+	next.since.whole = !reflect.DeepEqual(next.tables.base, maps.Collect(s.tables.all())) || !maps.EqualFunc(next.rights, s.rights, (*rights).equal) || !maps.Equal(read.functions, s.read.functions)
 	return next.after(s)
 }
 
@@ -286,7 +305,7 @@ func (s *snapshot) over(part *reading, what *scope) *snapshot {
 			next.rights[role] = r.over(s.rights[role], touched)
 		}
 	}
-	next.since.whole = what.allRights && !maps.EqualFunc(next.rights, s.rights, maps.Equal)
+	next.since.whole = what.allRights && !maps.EqualFunc(next.rights, s.rights, (*rights).equal)
 	next.since.tables = append(next.since.tables, next.regranted(s)...)
 	if what.allFunctions {
 		what.functions = slices.Concat(slices.Collect(maps.Keys(read.functions)), slices.Collect(maps.Keys(s.read.functions)))
@@ -347,8 +366,7 @@ func (s *snapshot) regranted(old *snapshot) (tables []name) {
 			continue
 		}
 		for role, known := range s.rights {
-			before, read := old.rights[role][oid]
-			if after, reads := known[oid]; before != after || read != reads {
+			if known.of(oid) != old.rights[role].of(oid) {
 				tables = append(tables, r.name)
 			}
 		}
@@ -420,4 +438,10 @@ func (c *Cache) Rewritten() []string {
 }
 
 // Close ends the connection that the cache may have; it can still be asked.
-func (c *Cache) Close() error { return c.conn.Close() }
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits = true
+	c.ahead.Stop()
+	return c.conn.Close()
+}

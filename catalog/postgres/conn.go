@@ -319,6 +319,15 @@ func (c *Conn) connect(ctx context.Context) error {
 	return nil
 }
 
+// connected reports whether there is a connection that nobody uses just now.
+func (c *Conn) connected() bool {
+	if !c.mu.TryLock() {
+		return false
+	}
+	defer c.mu.Unlock()
+	return c.pg != nil
+}
+
 // rest notes that the connection was used. It needs c.mu.
 func (c *Conn) rest() {
 	c.used = time.Now()

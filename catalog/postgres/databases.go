@@ -71,6 +71,14 @@ func (d *Databases) hasGuests(name string) bool {
 	return d.guests[name] > 0
 }
 
+// Expect notes that a client asks to be let in to a database. Where isotap is there already, it begins to read what [Databases.Open] is to give,
+// while the server makes a session.
+func (d *Databases) Expect(name string) {
+	if entry := d.readable()[name]; entry != nil && entry.cache.conn.connected() {
+		d.opening.Go(func() { entry.cache.freshenAhead(d.closing) })
+	}
+}
+
 // Open gives a database's cache to a session that begins in it, and sees that it is fresh. An error says why
 // isotap cannot read the database, or not before ctx ended: the session is to go unobserved. A catalog that
 // takes longer to read is there for later sessions.

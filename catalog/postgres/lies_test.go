@@ -147,7 +147,7 @@ func TestPartitionsInACircleHaveNoTop(t *testing.T) {
 
 // TestRightsOfARoleThatNobodyAskedAbout are left out.
 func TestRightsOfARoleThatNobodyAskedAbout(t *testing.T) {
-	if of := rightsOf([]string{"a"}, []row{{"b", "1", "t"}}); len(of) != 1 || len(of["a"]) != 0 {
+	if of := rightsOf([]string{"a"}, []row{{"b", "1", "t"}}); len(of) != 1 || len(of["a"].base) != 0 {
 		t.Errorf("rights %v", of)
 	}
 }

@@ -79,7 +79,7 @@ type reading struct {
 	prints map[uint32]print
 	// unprinted are those that were read since: their prints tell nothing.
 	unprinted map[uint32]bool
-	rights    map[string]rights // of the roles asked about
+	rights    map[string]*rights // of the roles asked about
 	functions map[string]sqlpostgres.FunctionKind
 }
 

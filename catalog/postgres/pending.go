@@ -59,6 +59,39 @@ func (p *pending) add(n name) {
 func (c *Cache) Touch(changes []rewrite.SchemaChange) {
 	if c.touch(changes) {
 		c.tell()
+		c.soon()
+	}
+}
+
+const (
+	// aheadAfter is how long nobody defines anything until what is pending is read ahead: for who sends one definition behind the other,
+	// most would be read for nothing.
+	aheadAfter = 2 * time.Millisecond
+	// quiet is after how long a definition is the first of others. It is read at once: the server may have to make its plans for
+	// that, which takes it longer than the rest, and the client may go on with the others meanwhile.
+	quiet = 100 * time.Millisecond
+)
+
+// soon has what is pending read ahead.
+func (c *Cache) soon() {
+	c.marks.Lock()
+	defer c.marks.Unlock()
+	last := c.defined
+	c.defined = time.Now()
+	wait := aheadAfter
+	if c.defined.Sub(last) > quiet {
+		wait = 0
+	}
+	c.ahead.Reset(wait)
+}
+
+// readAhead reads what is pending, so that no statement has to wait for it. What may be anything takes long to read: it is left to whoever asks,
+// where that was done just before.
+func (c *Cache) readAhead() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pending.Load(); p != nil && !c.waits && (!p.any || !c.isFresh()) {
+		_ = c.settleThis(p) // whoever asks is told
 	}
 }
 
@@ -167,10 +200,15 @@ func (c *Cache) settle(matters func(*pending) bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.pending.Load()
-	switch {
-	case !matters(p): // somebody else has read it
+	if !matters(p) { // somebody else has read it
 		return nil
-	case c.failure != nil && time.Since(c.failed) < settleAgain:
+	}
+	return c.settleThis(p)
+}
+
+// settleThis reads what is pending, unless that has just failed. It needs c.mu.
+func (c *Cache) settleThis(p *pending) error {
+	if c.failure != nil && time.Since(c.failed) < settleAgain {
 		return c.failure
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)

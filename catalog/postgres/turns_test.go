@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/internal/testdb"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -34,6 +35,7 @@ func TestTablesThatChangedCostOneRoundTrip(t *testing.T) {
 		c.conn.leave.Stop() // it would connect anew where the machine is slow
 		c.conn.mu.Unlock()
 	}
+	c.waits = true
 	define("ALTER TABLE a ADD n int")
 	table(t, c, "a")
 	stay()
@@ -58,6 +60,29 @@ func TestTablesThatChangedCostOneRoundTrip(t *testing.T) {
 		if n, said := turns.Since(); n != of.turns {
 			t.Errorf("%s: %d round trips instead of %d: %q", of.name, n, of.turns, said)
 		}
+	}
+}
+
+func TestClientThatThinksWaitsForNoReading(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY)")
+	c := load(t, database)
+	planner := sqlpostgres.New(c, sqlpostgres.Options{})
+	for _, of := range []struct {
+		statement string
+		columns   int
+	}{{"CREATE TABLE b (id int)", 1}, {"ALTER TABLE b ADD n int", 2}, {"DROP TABLE a", 2}, {"ALTER TABLE b ADD m int, ADD o int", 4}} {
+		run(t, db, of.statement)
+		touching(c, planner, of.statement, "public")
+		for began := time.Now(); c.pending.Load() != nil; time.Sleep(time.Millisecond) {
+			if time.Since(began) > settleLimit {
+				t.Fatalf("%s: nobody reads what it touched", of.statement)
+			}
+		}
+		c.mu.Lock() // as somebody does who reads
+		if n := len(table(t, c, "b").Columns); n != of.columns {
+			t.Errorf("%s: %d columns", of.statement, n)
+		}
+		c.mu.Unlock()
 	}
 }
 

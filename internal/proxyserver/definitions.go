@@ -44,7 +44,7 @@ func (d *defining) reload(reload func(context.Context, wire.Schema) error) func(
 		switch {
 		case s.Begins:
 			d.keeper.Use(s.Database)
-		case s.Ends:
+		case s.Expected, s.Ends:
 		case d.schemas && len(s.Tables) > 0:
 			for _, t := range s.Tables {
 				d.keeper.Change(t.Schema)

@@ -113,6 +113,9 @@ func (b *postgresBackend) describe(info *history.Info) {
 // read when a statement asks for it.
 func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
 	switch {
+	case changed.Expected:
+		b.databases.Expect(changed.Database)
+		return nil
 	case changed.Begins:
 		b.databases.Enter(changed.Database)
 	case changed.Ends:

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -117,18 +118,25 @@ func (s *Session) sendStartup() {
 // takeStartup reads the parameters of the startup message.
 func (s *Session) takeStartup(params []byte) {
 	r := reader{b: params}
+	database := ""
 	for {
 		name := string(r.cString())
 		if name == "" || r.err != nil {
-			return
+			break
 		}
 		value := string(r.cString())
 		switch name {
 		case "user":
 			s.events = append(s.events, wire.Event{User: &value})
+			database = cmp.Or(database, value)
+		case "database":
+			database = value
 		case "replication":
 			s.replication = replicates(value)
 		}
+	}
+	if database != "" && !s.replication && s.cfg.Planners != nil {
+		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: database, Expected: true}})
 	}
 }
 

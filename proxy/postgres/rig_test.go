@@ -50,7 +50,7 @@ func (r *rig) recorded() []*history.Txn {
 }
 
 func (r *rig) reload(_ context.Context, changed wire.Schema) error {
-	if !changed.Begins && !changed.Ends {
+	if !changed.Expected && !changed.Begins && !changed.Ends {
 		r.catalog.Touch(changed.Changes)
 	}
 	return nil

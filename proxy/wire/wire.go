@@ -50,6 +50,8 @@ type Schema struct {
 	// Database is the one that the session is connected to, where a connection is to one (PostgreSQL); the
 	// first Schema of a session asks for it to be read at all.
 	Database string
+	// Expected says that a client asks to be let in to Database, whose name is as the client has it. Reading may begin.
+	Expected bool
 	// Begins says that the session has just begun, and none of its statements has changed anything.
 	Begins bool
 	// Ends says that the session has ended whose beginning was told.
