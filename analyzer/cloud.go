@@ -18,16 +18,11 @@ func clouds(s *history.Stmt, sh shape) bool {
 	case history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Copy:
 		return !s.Void
 	case history.Select:
-		known := s.Observation == history.Inexact || slices.ContainsFunc(tablesKnown, func(r string) bool { return strings.HasPrefix(s.Reason, r) })
+		known := s.Observation == history.Inexact || s.Reason.TablesKnown()
 		return sh.calls || !known
 	}
 	return true
 }
-
-// tablesKnown are the beginnings of the reasons for which a SELECT is not observed although the tables
-// that it reads are known to be no views.
-var tablesKnown = []string{"distinct", "union", "plan", "aggregate", "joined aggregate", "nested aggregate",
-	"large aggregate", "window function", "groups left out", "LIMIT", "cursor", "not instrumented", "too many rows"}
 
 // calls says whether a statement has a call of what is not surely the server's own function.
 func calls(text string) bool {

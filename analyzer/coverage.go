@@ -10,7 +10,7 @@ type census struct {
 }
 
 func newCensus() *census {
-	return &census{Coverage: Coverage{Reasons: make(map[string]int), Causes: make(map[string]Observed)}}
+	return &census{Coverage: Coverage{Reasons: make(map[history.Reason]int), Causes: make(map[history.Reason]Observed)}}
 }
 
 // coverage returns what was counted of the runs' transactions, and what is known to be missing.
@@ -75,7 +75,7 @@ func (c *census) countStmt(s *history.Stmt) {
 }
 
 // cause counts a statement that is not exact.
-func (c *census) cause(reason string, how Observed) {
+func (c *census) cause(reason history.Reason, how Observed) {
 	c.Reasons[reason]++
 	c.Causes[reason] = c.Causes[reason].Plus(how)
 }

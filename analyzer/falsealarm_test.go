@@ -45,10 +45,10 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 			h[0].Stmts[1].Void, h[0].Stmts[1].Kind = true, history.Call
 		}, Hazard},
 		"a DISTINCT writes nothing": {mariadb, withOpaque, func(h []*history.Txn) {
-			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: "distinct", Shape: "SELECT DISTINCT v FROM t WHERE id IN (?)"}
+			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct, Shape: "SELECT DISTINCT v FROM t WHERE id IN (?)"}
 		}, Violation},
 		"a stored function may write": {mariadb, withOpaque, func(h []*history.Txn) {
-			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: "distinct", Shape: "SELECT DISTINCT audit(v) FROM t"}
+			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct, Shape: "SELECT DISTINCT audit(v) FROM t"}
 		}, Hazard},
 		"a locking read": {mariadb, lockedLost, nil, Violation},
 		"a locking read of another table": {mariadb, lockedLost, func(h []*history.Txn) {

@@ -155,8 +155,8 @@ type Coverage struct {
 	Opaque        int
 	// Reasons counts the statements that are not exact by reason, and Causes how well these were
 	// observed.
-	Reasons map[string]int
-	Causes  map[string]Observed
+	Reasons map[history.Reason]int
+	Causes  map[history.Reason]Observed
 	Kinds   map[history.Kind]Observed // statements by kind
 	Reads   int                       // row reads
 	Writes  int                       // row writes

@@ -54,15 +54,15 @@ func TestCountsCoverage(t *testing.T) {
 T1 committed RC | r x 0 & r y 0 | u x 0
 T2 aborted RR | d y 0
 T3 indeterminate RC | i z`)
-	h[0].Stmts = append(h[0].Stmts, history.Stmt{Num: 3, Observation: history.Opaque, Reason: "view"}, history.Stmt{Num: 4})
-	h[1].Stmts[0].Observation, h[1].Stmts[0].Reason = history.Inexact, "trigger"
+	h[0].Stmts = append(h[0].Stmts, history.Stmt{Num: 3, Observation: history.Opaque, Reason: history.ReasonView}, history.Stmt{Num: 4})
+	h[1].Stmts[0].Observation, h[1].Stmts[0].Reason = history.Inexact, history.ReasonTrigger
 	r, err := Analyze([]history.Info{scriptInfo()}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Coverage{Sessions: 3, Txns: 3, Committed: 1, Aborted: 1, Indeterminate: 1, Statements: 5, Exact: 3, Inexact: 1, Opaque: 1,
-		Reasons: map[string]int{"view": 1, "trigger": 1},
-		Causes:  map[string]Observed{"trigger": {Inexact: 1}, "view": {Opaque: 1}},
+		Reasons: map[history.Reason]int{history.ReasonView: 1, history.ReasonTrigger: 1},
+		Causes:  map[history.Reason]Observed{history.ReasonTrigger: {Inexact: 1}, history.ReasonView: {Opaque: 1}},
 		Kinds: map[history.Kind]Observed{history.Other: {Opaque: 1}, history.Select: {Exact: 1}, history.Insert: {Exact: 1},
 			history.Update: {Exact: 1}, history.Delete: {Inexact: 1}}, Reads: 2, Writes: 3,
 		Levels: map[history.Level]int{history.ReadCommitted: 2, history.RepeatableRead: 1}}

@@ -224,7 +224,7 @@ type Stmt struct {
 	// a void statement read stays read; what it wrote was never there for others.
 	Void bool
 	// Reason says in a few words why the observation is not Exact: "view", "trigger", "plan", ...
-	Reason string
+	Reason Reason
 	Shape  string   // the statement with its literals replaced by ?
 	Args   []string // the literals or parameters that Shape leaves out, in order, as SQL would print them; may be cut or left out
 	// Origin is the place in the client's program that sent it, file:line or the file alone, where a comment in

@@ -3,7 +3,6 @@ package proxy
 import (
 	"errors"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,9 +80,6 @@ const (
 	maxRefusals  = 32
 )
 
-// refusedPrefix begins the reason of a statement whose rewritten form the server refused.
-const refusedPrefix = "refused with error "
-
 // A meter counts. Nothing in it allocates once a reason has been seen, and nothing is counted per
 // packet: a transaction that ended is counted as a whole.
 type meter struct {
@@ -110,26 +106,27 @@ func (m *meter) count(t *history.Txn) {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		m.stmts[min(int(s.Kind), kinds-1)][min(int(s.Observation), observations-1)].Add(1)
-		if s.Reason != "" && (s.Observation == history.Inexact || s.Observation == history.Opaque) {
+		if !s.Reason.IsZero() && (s.Observation == history.Inexact || s.Observation == history.Opaque) {
 			m.because(s.Observation, s.Reason)
 		}
 	}
 }
 
-func (m *meter) because(o history.Observation, reason string) {
+func (m *meter) because(o history.Observation, reason history.Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reasons == nil {
 		m.reasons, m.refusals = make(map[StmtReason]uint64), make(map[string]uint64)
 	}
-	if code, refused := strings.CutPrefix(reason, refusedPrefix); refused {
-		reason = "refused by the server"
+	r := StmtReason{o, reason.String()}
+	if reason.Is(history.ReasonRefused) {
+		r.Reason = "refused by the server"
+		code := reason.Detail()
 		if _, known := m.refusals[code]; !known && len(m.refusals) >= maxRefusals {
 			code = "other"
 		}
 		m.refusals[code]++
 	}
-	r := StmtReason{o, reason}
 	if _, known := m.reasons[r]; !known && len(m.reasons) >= maxReasons {
 		r.Reason = "other"
 	}

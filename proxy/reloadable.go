@@ -115,8 +115,8 @@ func (l *link) logStatements(t *history.Txn, how LogSQL) {
 		s := &t.Stmts[i]
 		fields := []zap.Field{zap.Uint32("statement", s.Num), zap.Stringer("observation", s.Observation), zap.String("sql", s.Shape),
 			zap.Duration("took", time.Duration(s.End-s.Start))}
-		if s.Reason != "" {
-			fields = append(fields, zap.String("reason", s.Reason))
+		if !s.Reason.IsZero() {
+			fields = append(fields, zap.Stringer("reason", s.Reason))
 		}
 		if s.Error.Code != 0 {
 			fields = append(fields, zap.Uint16("error", s.Error.Code))

@@ -79,7 +79,7 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 		Locking:     history.Locking(rapid.Byte().Draw(t, "locking")),
 		Observation: history.Observation(rapid.Byte().Draw(t, "observation")),
 		Void:        rapid.Bool().Draw(t, "void"),
-		Reason:      drawText(t, "reason"),
+		Reason:      history.ParseReason(drawText(t, "reason")),
 		Shape:       drawText(t, "shape"),
 		Start:       rapid.Int64().Draw(t, "start"),
 		End:         rapid.Int64().Draw(t, "end"),

@@ -97,7 +97,7 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	flags := in.byte()
 	s.Void = flags&flagVoid != 0
 	if flags&flagReason != 0 {
-		s.Reason = d.ref()
+		s.Reason = history.ParseReason(d.ref())
 	}
 	s.Shape = d.ref()
 	if flags&flagOrigin != 0 {

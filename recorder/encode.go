@@ -110,7 +110,7 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Void {
 		flags |= flagVoid
 	}
-	if s.Reason != "" {
+	if !s.Reason.IsZero() {
 		flags |= flagReason
 	}
 	if s.Error != (history.Error{}) {
@@ -127,8 +127,8 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	}
 	b = binary.AppendVarint(b, int64(s.Num)-int64(num))
 	b = append(b, byte(s.Kind), byte(s.Locking), byte(s.Observation), flags)
-	if s.Reason != "" {
-		b = e.dict.append(b, s.Reason)
+	if !s.Reason.IsZero() {
+		b = e.dict.append(b, s.Reason.String())
 	}
 	b = e.dict.append(b, s.Shape)
 	if s.Origin != "" {

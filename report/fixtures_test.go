@@ -82,9 +82,9 @@ func shapes(t *history.Txn) []string {
 func fullCoverage() analyzer.Coverage {
 	return analyzer.Coverage{
 		Sessions: 4, Txns: 1302, Committed: 1290, Aborted: 11, Indeterminate: 1, Statements: 5208, Exact: 5122, Inexact: 12, Opaque: 74,
-		Reasons: map[string]int{"view": 40, "trigger": 34, "plan": 12}, Reads: 9120, Writes: 2604,
+		Reasons: map[history.Reason]int{history.ReasonView: 40, history.ReasonTrigger: 34, history.ReasonPlan: 12}, Reads: 9120, Writes: 2604,
 		Levels: map[history.Level]int{history.RepeatableRead: 1200, history.ReadCommitted: 102},
-		Causes: map[string]analyzer.Observed{"view": {Opaque: 40}, "trigger": {Opaque: 34}, "plan": {Inexact: 12}},
+		Causes: map[history.Reason]analyzer.Observed{history.ReasonView: {Opaque: 40}, history.ReasonTrigger: {Opaque: 34}, history.ReasonPlan: {Inexact: 12}},
 		Kinds:  map[history.Kind]analyzer.Observed{history.Select: {Exact: 3906, Opaque: 40}, history.Update: {Exact: 1216, Inexact: 12, Opaque: 34}},
 	}
 }
@@ -96,8 +96,8 @@ func clean() *analyzer.Result {
 // unseen is a run whose tables nobody instrumented.
 func unseen() *analyzer.Result {
 	c := analyzer.Coverage{
-		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80, Reasons: map[string]int{"not instrumented": 80},
-		Causes: map[string]analyzer.Observed{"not instrumented": {Opaque: 80}},
+		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80, Reasons: map[history.Reason]int{history.ReasonNotInstrumented: 80},
+		Causes: map[history.Reason]analyzer.Observed{history.ReasonNotInstrumented: {Opaque: 80}},
 		Kinds:  map[history.Kind]analyzer.Observed{history.Select: {Opaque: 50}, history.Delete: {Opaque: 30}},
 		Levels: map[history.Level]int{history.RepeatableRead: 40},
 	}
@@ -173,7 +173,7 @@ func lostUpdate() *analyzer.Result {
 func skewAndCycle() *analyzer.Result {
 	r := &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: lostUpdateLevels()}
 	r.Coverage.Exact, r.Coverage.Opaque = 3100, 2096
-	r.Coverage.Reasons["procedure"] = 2022
+	r.Coverage.Reasons[history.ParseReason("procedure")] = 2022
 	r.Findings = []*analyzer.Finding{threeCycle(), writeSkew()}
 	return r
 }
@@ -231,7 +231,7 @@ func hostile() *analyzer.Result {
 		stmt(history.Select, 1, 1.2, "SELECT \"</style>"+script+"\" FROM `a`b` WHERE x IN (?) AND y = '\x1b[31mred\x07'", "1", "2", "'"+script+"'"),
 		stmt(history.Update, 2, 9, long, "'O''Reilly \" onmouseover=alert(1) x=\"'"),
 		stmt(history.Insert, 10, 10.1, "INSERT INTO `日本語` VALUES (?, ?)", "'مرحبا بالعالم'", "'\u202eevil\u2066 \xff\xfe'"))
-	t1.Stmts[1].Observation, t1.Stmts[1].Reason = history.Opaque, "<b>no</b>"
+	t1.Stmts[1].Observation, t1.Stmts[1].Reason = history.Opaque, history.ParseReason("<b>no</b>")
 	t1.Stmts[0].Origin, t1.Stmts[1].Origin = "a\"b]]>"+script+"\x00.py:99999999999999999999", "../%2e%2e/\x1b[31m?x=1#y:7"
 	t1.Stmts[2].Error = history.Error{Code: 1064, SQLState: "42000", Message: "near '" + script + "'"}
 	empty := txn(2, 2, history.LevelUnknown)
@@ -241,7 +241,7 @@ func hostile() *analyzer.Result {
 		Runs: []history.Info{{Run: testRun, Started: testInfo().Started, Server: history.Server{Engine: script, Version: "\x1b]0;owned\x07"}, Mode: "items"}},
 		Coverage: analyzer.Coverage{
 			Sessions: 2, Txns: 2, Committed: 1, Aborted: 1, Statements: 3, Exact: 1, Opaque: 2,
-			Reasons: map[string]int{script: 1, "view\r\n": 1},
+			Reasons: map[history.Reason]int{history.ParseReason(script): 1, history.ParseReason("view\r\n"): 1},
 		},
 	}
 	program := &analyzer.Program{Name: script, Stmts: []string{long, script}, Count: 1}

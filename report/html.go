@@ -165,9 +165,9 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 		x += b.Width
 		out.Bars = append(out.Bars, b)
 	}
-	for _, why := range sortedReasons(c) {
-		one := share{clip(oneLine(why.Name), 120), number(why.Count), percent(why.Count, c.Statements)}
-		out.Reasons = append(out.Reasons, pageReason{one, strings.Trim(how(c.Causes[why.Name]), " ()"), hint(why.Name)})
+	for _, r := range sortedReasons(c) {
+		one := share{clip(oneLine(r.Why.String()), 120), number(r.Count), percent(r.Count, c.Statements)}
+		out.Reasons = append(out.Reasons, pageReason{one, strings.Trim(how(c.Causes[r.Why]), " ()"), r.Why.Hint()})
 	}
 	for _, k := range usedKinds(c) {
 		o := c.Kinds[k]

@@ -272,9 +272,9 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0), Kinds: make([]jsonKind, 0),
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
 	}
-	for _, why := range sortedReasons(c) {
-		o := c.Causes[why.Name]
-		out.Reasons = append(out.Reasons, jsonReason{why.Name, why.Count, o.Inexact, o.Opaque, hint(why.Name)})
+	for _, r := range sortedReasons(c) {
+		o := c.Causes[r.Why]
+		out.Reasons = append(out.Reasons, jsonReason{r.Why.String(), r.Count, o.Inexact, o.Opaque, r.Why.Hint()})
 	}
 	for _, k := range usedKinds(c) {
 		o := c.Kinds[k]
@@ -357,7 +357,7 @@ func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
 func newJSONStatement(s *history.Stmt) jsonStatement {
 	out := jsonStatement{
 		Num: s.Num, Kind: s.Kind.String(), Text: statementText(s), Shape: s.Shape, Locking: s.Locking.String(),
-		Observation: s.Observation.String(), Reason: s.Reason, Void: s.Void, StartNS: s.Start, EndNS: s.End,
+		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, StartNS: s.Start, EndNS: s.End,
 		Rows: s.Rows, Affected: s.Affected,
 	}
 	if s.Origin != "" {

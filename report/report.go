@@ -8,8 +8,7 @@
 //
 // terminal.go and json.go stand alone. html.go fills its page with the drawing of graph.go and the table of
 // timeline.go, both made of one witness (witness.go), and with sentences and statements that prose.go and
-// statement.go take apart; hints.go says what can be done about each reason, and
-// format.go spells numbers, times and foreign text.
+// statement.go take apart; format.go spells numbers, times and foreign text.
 //
 // The functions write what they are given and keep no state: they may be called from several
 // goroutines, on the same Result too, as long as none changes it.
@@ -99,8 +98,9 @@ func cautionOfKept(c *analyzer.Coverage) string {
 			"Check that the traffic went through the proxy."
 	case gradeLow:
 		if c.Exact == 0 {
+			why := sortedReasons(c)[0].Why
 			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. The most frequent reason is %q: %s",
-				plural(c.Statements, "statement"), clip(oneLine(sortedReasons(c)[0].Name), 60), hint(sortedReasons(c)[0].Name))
+				plural(c.Statements, "statement"), clip(oneLine(why.String()), 60), why.Hint())
 		}
 		if float64(c.Exact) >= lowCoverage*float64(c.Statements) {
 			return "" // what is missing has been told
@@ -113,23 +113,38 @@ func cautionOfKept(c *analyzer.Coverage) string {
 
 // A reason is one entry of Coverage.Reasons.
 type reason struct {
-	Name  string
+	Why   history.Reason
 	Count int
 }
 
 // sortedReasons gives the reasons, the most frequent first.
 func sortedReasons(c *analyzer.Coverage) []reason {
 	reasons := make([]reason, 0, len(c.Reasons))
-	for name, n := range c.Reasons {
-		reasons = append(reasons, reason{name, n})
+	for why, n := range c.Reasons {
+		reasons = append(reasons, reason{why, n})
 	}
 	slices.SortFunc(reasons, func(a, b reason) int {
 		if a.Count != b.Count {
 			return b.Count - a.Count
 		}
-		return strings.Compare(a.Name, b.Name)
+		return strings.Compare(a.Why.String(), b.Why.String())
 	})
 	return reasons
+}
+
+// usedKinds gives the kinds of the recording's statements, the most frequent first.
+func usedKinds(c *analyzer.Coverage) []history.Kind {
+	kinds := make([]history.Kind, 0, len(c.Kinds))
+	for k := range c.Kinds {
+		kinds = append(kinds, k)
+	}
+	slices.SortFunc(kinds, func(a, b history.Kind) int {
+		if x, y := c.Kinds[a].Statements(), c.Kinds[b].Statements(); x != y {
+			return y - x
+		}
+		return int(a) - int(b)
+	})
+	return kinds
 }
 
 // usedLevels gives the isolation levels that the recording's transactions ran at, weakest first.

@@ -180,10 +180,10 @@ func kindList(c *analyzer.Coverage) string {
 // reasons lists why statements are not exact, the first few with what can be done.
 func (t *terminal) reasons(c *analyzer.Coverage) {
 	var rest []string
-	for i, why := range sortedReasons(c) {
-		text := clip(oneLine(why.Name), 60) + " " + number(why.Count)
+	for i, r := range sortedReasons(c) {
+		text := clip(oneLine(r.Why.String()), 60) + " " + number(r.Count)
 		if i < terminalHints || t.opts.Verbose {
-			t.text("           not exact: ", text+how(c.Causes[why.Name])+". "+hint(why.Name), "")
+			t.text("           not exact: ", text+how(c.Causes[r.Why])+". "+r.Why.Hint(), "")
 			continue
 		}
 		rest = append(rest, text)

@@ -204,8 +204,8 @@ func (e *timelineEvent) describe() {
 	}
 	if s.Observation == history.Inexact || s.Observation == history.Opaque {
 		e.Observed = s.Observation.String()
-		if s.Reason != "" {
-			e.Observed += ": " + clip(oneLine(s.Reason), 60)
+		if !s.Reason.IsZero() {
+			e.Observed += ": " + clip(oneLine(s.Reason.String()), 60)
 		}
 	}
 }

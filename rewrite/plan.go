@@ -245,7 +245,7 @@ type Plan struct {
 	// Observation is what the plan promises (Nothing, Exact, Inexact, Opaque) and Reason why it is
 	// not Exact. The session lowers it when the reply contradicts the plan.
 	Observation history.Observation
-	Reason      string
+	Reason      history.Reason
 	Shape       string   // the statement with its literals replaced by ?
 	Args        []string // the literals that Shape leaves out, cut to a few bytes each; on PostgreSQL its parameters, too, as $1
 	Origin      string   // see [Origin]

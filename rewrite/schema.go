@@ -3,6 +3,8 @@ package rewrite
 import (
 	"slices"
 	"strings"
+
+	"github.com/isotap/isotap/history"
 )
 
 // A Schema tells a rewriter what the tables look like. Implementations are safe for concurrent use;
@@ -128,7 +130,7 @@ type Table struct {
 	// Bases are, of a View, tables of which each of its rows tells by their key which row it was made of. Beside is
 	// the reason why there may be others that it was made of; empty where there are none.
 	Bases  []Base
-	Beside string
+	Beside history.Reason
 	// Unlogged says that the write-ahead log does not tell of its rows.
 	Unlogged bool
 	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and

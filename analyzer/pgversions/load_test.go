@@ -176,7 +176,7 @@ func (s *session) statement(ctx context.Context) error {
 		return s.observed(ctx, history.Insert, history.InsertRow, table, text+s.returning(table, false, true))
 	default:
 		stmt := s.begin(history.Select, "SELECT touch(?)")
-		stmt.Observation, stmt.Reason = history.Opaque, "function"
+		stmt.Observation, stmt.Reason = history.Opaque, history.ReasonFunction
 		_, err := s.conn.ExecContext(ctx, fmt.Sprintf("SELECT touch_%s(%d, ',f%s')", table, id, s.name()))
 		return err
 	}

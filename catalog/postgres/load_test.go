@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -63,7 +64,7 @@ CREATE TEMPORARY TABLE passing (a int)
 			{Name: "u", Columns: []string{"n", "m"}, Unique: true},
 		}},
 		{Name: "Odd.Schema.Odd Table", Columns: columns(`Odd "Column"`)},
-		{Name: "public.a_view", View: true, Beside: "view", Columns: columns("a")},
+		{Name: "public.a_view", View: true, Beside: history.ReasonView, Columns: columns("a")},
 		{Name: "public.materialized", Materialized: true, Columns: columns("id")},
 		{Name: "public.unlogged", Unlogged: true, Columns: columns("a")},
 		{Name: "public.elsewhere", Foreign: true, Columns: columns("a")},
@@ -295,8 +296,8 @@ CREATE VIEW none AS SELECT 1 AS a
 			bases = append(bases, only+b.Table.Table+" "+strings.Join(b.Key, ","))
 		}
 		text := strings.Join(bases, ", ")
-		if got.Beside != "" {
-			text += "; " + got.Beside
+		if !got.Beside.IsZero() {
+			text += "; " + got.Beside.String()
 		}
 		if text != want || !got.View {
 			t.Errorf("%s: %q; want %q", view, text, want)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -13,7 +14,7 @@ type stored struct {
 	// uses are the tables of its FROM clause of which a row of the result is made of one row at most.
 	uses []use
 	// others says why there may be more that its rows are made of; empty: there is not.
-	others string
+	others history.Reason
 }
 
 // A use is a table, or a query in the place of one, in a FROM clause.
@@ -25,12 +26,6 @@ type use struct {
 	// result that a row of the table is in.
 	columns map[int][]int
 }
-
-// The reasons why a view's rows may be made of others than those that they tell of.
-const (
-	otherView     = "view"
-	otherFunction = "function"
-)
 
 // The kinds of entries of a range table and of joins (nodes/parsenodes.h, nodes/nodes.h).
 const (
@@ -51,7 +46,7 @@ func readers(oid int) bool {
 func storedOf(action string) *stored {
 	t := readTerm(action)
 	if t == nil || len(t.items) != 1 || t.items[0].kind != "QUERY" {
-		return &stored{others: otherView}
+		return &stored{others: history.ReasonView}
 	}
 	return readQuery(t.items[0])
 }
@@ -63,7 +58,7 @@ type column struct{ entry, number int }
 type queryReader struct {
 	*term
 	entries []*term
-	others  string
+	others  history.Reason
 	// sameAs leads from a column to one that is equal to it in every row, from is where its value can be had from
 	// as well, if its row is there.
 	sameAs, from map[column]column
@@ -74,11 +69,11 @@ func readQuery(t *term) *stored {
 	r := &queryReader{term: t, entries: t.of("rtable").items, sameAs: make(map[column]column), from: make(map[column]column), found: make(map[int]bool)}
 	switch {
 	case t.number("commandType") != 1, !t.of("setOperations").empty(), !t.of("groupingSets").empty(), !t.of("rowMarks").empty():
-		return &stored{others: otherView}
+		return &stored{others: history.ReasonView}
 	case !t.of("cteList").empty():
-		r.note("with")
+		r.note(history.ReasonWith)
 	case t.is("hasAggs"), t.is("hasWindowFuncs"), !t.of("groupClause").empty(), !t.of("havingQual").empty(), !t.of("distinctClause").empty():
-		r.note(otherView)
+		r.note(history.ReasonView)
 	}
 	t.each(r.look)
 	for _, item := range t.of("jointree").of("fromlist").items {
@@ -97,8 +92,8 @@ func readQuery(t *term) *stored {
 }
 
 // note keeps the first reason.
-func (r *queryReader) note(reason string) {
-	if r.others == "" {
+func (r *queryReader) note(reason history.Reason) {
+	if r.others.IsZero() {
 		r.others = reason
 	}
 }
@@ -107,13 +102,13 @@ func (r *queryReader) note(reason string) {
 func (r *queryReader) look(t *term) {
 	switch t.kind {
 	case "SUBLINK":
-		r.note("subquery")
+		r.note(history.ReasonSubquery)
 	case "COERCETODOMAIN":
-		r.note(otherFunction)
+		r.note(history.ReasonFunction)
 	}
 	for _, field := range []string{"funcid", "opno", "opfuncid", "aggfnoid", "winfnoid"} {
 		if oid := t.number(field); oid >= firstUserOID || readers(oid) {
-			r.note(otherFunction)
+			r.note(history.ReasonFunction)
 		}
 	}
 }
@@ -134,7 +129,7 @@ func (r *queryReader) join(t *term, s side) {
 	case "RANGETBLREF":
 		entry := t.number("rtindex")
 		if s == mayFail || s == optional && !r.table(entry) {
-			r.note(otherView)
+			r.note(history.ReasonView)
 		} else {
 			r.found[entry] = true
 		}
@@ -163,7 +158,7 @@ func (r *queryReader) join(t *term, s side) {
 			r.keyFrom(t.of("larg"), left, right)
 		}
 	default:
-		r.note(otherView)
+		r.note(history.ReasonView)
 	}
 }
 
@@ -261,7 +256,7 @@ func (r *queryReader) shown() map[column][]int {
 // use gives what is known of an entry; ok is false where it reads no table.
 func (r *queryReader) use(entry int, shown map[column][]int) (u use, ok bool) {
 	if entry < 1 || entry > len(r.entries) {
-		r.note(otherView)
+		r.note(history.ReasonView)
 		return use{}, false
 	}
 	u.columns = make(map[int][]int)
@@ -271,7 +266,7 @@ func (r *queryReader) use(entry int, shown map[column][]int) (u use, ok bool) {
 		u.table, u.only = uint32(e.number("relid")), !e.is("inh")
 	case entrySubquery:
 		u.query = readQuery(e.of("subquery"))
-		if u.query.others != "" {
+		if !u.query.others.IsZero() {
 			r.note(u.query.others)
 		}
 	default: // a function's rows, or values
@@ -332,7 +327,7 @@ func (b *builder) basesOf(t *rewrite.Table, q *stored, name func(number int) str
 			b.basesOf(t, query, inner, depth+1)
 		case query == nil && u.table < firstUserOID: // a catalog, whose rows are nobody's
 		case r == nil || !b.base(t, r, &u, inner):
-			t.Beside = cmp.Or(t.Beside, otherView)
+			t.Beside = cmp.Or(t.Beside, history.ReasonView)
 		}
 	}
 }

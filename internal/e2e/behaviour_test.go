@@ -77,7 +77,7 @@ func TestRefusedRewritingRunsTheOriginal(t *testing.T) {
 		c.Close()
 	}
 	for _, s := range stmts(b.txns(), "SELECT balance FROM account WHERE id = ?") {
-		if s.Observation != history.Opaque || s.Reason != "refused with error 1143" && s.Reason != "prepared unchanged" {
+		if s.Observation != history.Opaque || s.Reason != history.ParseReason("refused with error 1143") && s.Reason != history.ReasonPreparedUnchanged {
 			t.Errorf("recorded as %v, reason %q", s.Observation, s.Reason)
 		}
 	}
@@ -164,7 +164,7 @@ func TestIndexOnlyReadsGoUnchangedWhereReadsLock(t *testing.T) {
 	for _, txn := range b.txns() {
 		for _, s := range txn.Stmts {
 			if s.Kind == history.Select {
-				got = append(got, strings.TrimSpace(s.Observation.String()+" "+s.Reason))
+				got = append(got, strings.TrimSpace(s.Observation.String()+" "+s.Reason.String()))
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func seesExactly(t *testing.T, txns []*history.Txn, atLeast int) {
 	for _, txn := range txns {
 		for _, s := range txn.Stmts {
 			observed[s.Observation]++
-			reasons[s.Reason]++
+			reasons[s.Reason.String()]++
 		}
 	}
 	t.Logf("statements observed: %v; reasons: %v", observed, reasons)

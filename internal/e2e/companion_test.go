@@ -22,7 +22,7 @@ func seen(txns []*history.Txn, shape string) string {
 		for _, a := range s.Accesses {
 			rows[a.Row] = true
 		}
-		out = append(out, strings.TrimSpace(s.Observation.String()+" "+s.Reason)+" "+strings.Repeat("r", len(rows)))
+		out = append(out, strings.TrimSpace(s.Observation.String()+" "+s.Reason.String())+" "+strings.Repeat("r", len(rows)))
 	}
 	return strings.TrimSpace(strings.Join(out, ","))
 }
@@ -201,7 +201,7 @@ func TestCompanionThatIsRefusedStaysUnseen(t *testing.T) {
 		c.Close()
 	}
 	for _, s := range stmts(b.txns(), "SELECT DISTINCT name FROM item WHERE id = ?") {
-		if s.Observation != history.Opaque || s.Reason != "companion failed with error 1143" && s.Reason != "distinct" {
+		if s.Observation != history.Opaque || s.Reason != history.ParseReason("companion failed with error 1143") && s.Reason != history.ReasonDistinct {
 			t.Errorf("recorded as %v %s", s.Observation, s.Reason)
 		}
 	}
@@ -216,7 +216,7 @@ func TestCompanionOfManyRowsIsInexact(t *testing.T) {
 	for _, txn := range b.txns() {
 		for _, s := range txn.Stmts {
 			if s.Kind == history.Select {
-				got = append(got, strings.TrimSpace(s.Observation.String()+" "+s.Reason))
+				got = append(got, strings.TrimSpace(s.Observation.String()+" "+s.Reason.String()))
 			}
 		}
 	}

@@ -182,7 +182,7 @@ func holdUses(t *testing.T, txns []*history.Txn, uses []ddlUse) {
 		}
 		succeeded++
 		if s.Observation != history.Exact {
-			reasons[s.Reason]++
+			reasons[s.Reason.String()]++
 		} else {
 			exact++
 		}

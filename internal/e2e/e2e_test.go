@@ -264,7 +264,7 @@ func story(txns []*history.Txn) string {
 		out.WriteString("\n")
 		for _, s := range t.Stmts {
 			fmt.Fprintf(&out, "  %d %v %v %s", s.Num, s.Kind, s.Observation, s.Shape)
-			if s.Reason != "" {
+			if !s.Reason.IsZero() {
 				fmt.Fprintf(&out, " (%s)", s.Reason)
 			}
 			if s.Void {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/proxyserver"
-	"github.com/isotap/isotap/proxy/wire"
 )
 
 // heapAfter returns by how many bytes the heap has grown when f is done, without garbage.
@@ -95,7 +94,7 @@ func holdLongTxn(t *testing.T, grew int, txns []*history.Txn) {
 			continue
 		}
 		rest := &txn.Stmts[last-1]
-		if rest.Reason != wire.TxnMemory || rest.Observation != history.Opaque || rest.Rows < txnRounds*1000/2 {
+		if rest.Reason != history.ReasonTxnMemory || rest.Observation != history.Opaque || rest.Rows < txnRounds*1000/2 {
 			t.Errorf("before the COMMIT of %d statements stands %+v", last+1, rest)
 		}
 		for i := range txn.Stmts {

@@ -182,7 +182,7 @@ func holdMet(t *testing.T, dir string, met map[string][]string, told string) {
 			switch {
 			case at < 0:
 			case st.Observation != history.Exact:
-				reasons[st.Reason]++
+				reasons[st.Reason.String()]++
 			default:
 				exact++
 				rows += holdAccesses(t, st, met[st.Args[at]], told)

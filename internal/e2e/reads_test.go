@@ -57,8 +57,8 @@ func readsOf(s history.Stmt) string {
 		counts[table]++
 	}
 	out := s.Observation.String()
-	if s.Reason != "" {
-		out += " (" + s.Reason + ")"
+	if !s.Reason.IsZero() {
+		out += " (" + s.Reason.String() + ")"
 	}
 	for _, table := range []string{"d", "e"} {
 		if n := counts[table]; n > 0 {

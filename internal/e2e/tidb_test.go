@@ -356,7 +356,7 @@ func TestCasesGiveTheSameResultsThroughIsotapOnTiDB(t *testing.T) {
 	for _, txn := range b.txns() {
 		for _, s := range txn.Stmts {
 			observed[s.Observation]++
-			reasons[s.Reason]++
+			reasons[s.Reason.String()]++
 		}
 	}
 	t.Logf("%d runs; statements observed: %v; reasons: %v", 2*len(plan), observed, reasons)

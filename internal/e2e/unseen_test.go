@@ -113,7 +113,7 @@ func recordedWrites(b *bench) []history.Stmt {
 // another version.
 func (w *rowWrite) hold(t *testing.T, s *history.Stmt) (told int) {
 	t.Helper()
-	if s.Observation == history.Opaque || s.Reason == "cascade" {
+	if s.Observation == history.Opaque || s.Reason == history.ReasonCascade {
 		return 0
 	}
 	for id, row := range w.after {

@@ -174,8 +174,8 @@ func (c *change) check(t *testing.T, txn *history.Txn) (certain int) {
 	st := txn.Stmts[0]
 	tag := history.Tag{Txn: txn.ID, Stmt: st.Num}.String()
 	observed := st.Observation.String()
-	if st.Reason != "" {
-		observed += ": " + st.Reason
+	if !st.Reason.IsZero() {
+		observed += ": " + st.Reason.String()
 	}
 	if observed != c.observed {
 		t.Errorf("%s is %s, want %s", c.query, observed, c.observed)

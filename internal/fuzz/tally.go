@@ -18,7 +18,7 @@ type Tally struct {
 	Random random.Outcome // of all rounds; without steps
 	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed exactly.
 	Kinds   map[history.Kind]analyzer.Observed
-	Reasons map[string]int
+	Reasons map[history.Reason]int
 	Levels  map[workload.Isolation]*LevelTally
 	// Aggregated are the findings whose cycle reads by an aggregate, Aborted those that rest on what was rolled back: both are
 	// among those of Levels.
@@ -46,7 +46,7 @@ type Found struct {
 func newTally(server history.Server, levels []workload.Isolation) *Tally {
 	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally), seen: make(map[string]*Catch), odd: make(map[string]*Abnormality)}
 	t.Random.Mistakes = make(map[string]*random.Mistake)
-	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[string]int)
+	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[history.Reason]int)
 	for _, l := range levels {
 		t.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]*Found), Hazards: make(map[analyzer.Anomaly]*Found)}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/workload"
 )
@@ -78,13 +79,14 @@ func (t *Tally) coverage(w io.Writer) {
 	if len(t.Reasons) == 0 {
 		return
 	}
-	byCount := slices.SortedFunc(maps.Keys(t.Reasons), func(a, b string) int {
-		return cmp.Or(t.Reasons[b]-t.Reasons[a], strings.Compare(a, b))
+	byCount := slices.SortedFunc(maps.Keys(t.Reasons), func(a, b history.Reason) int {
+		return cmp.Or(t.Reasons[b]-t.Reasons[a], strings.Compare(a.String(), b.String()))
 	})
+	counts := make([]string, len(byCount))
 	for i, reason := range byCount {
-		byCount[i] = fmt.Sprintf("%d %s", t.Reasons[reason], reason)
+		counts[i] = fmt.Sprintf("%d %s", t.Reasons[reason], reason)
 	}
-	fmt.Fprintf(w, "the others by reason: %s\n", strings.Join(byCount, ", "))
+	fmt.Fprintf(w, "the others by reason: %s\n", strings.Join(counts, ", "))
 }
 
 // table writes how often each anomaly was found at each level, and in parentheses how many of these are unique.

@@ -89,17 +89,14 @@ func (s *Session) judgeArrays(o *observed, warned bool) {
 	}
 	switch a := &s.seen.arrayed; {
 	case a.unreadable:
-		o.lower(history.Inexact, "unreadable identity")
+		o.lower(history.Inexact, history.ReasonUnreadableIdentity)
 	case a.full, a.missing && warned:
-		o.lower(history.Inexact, largeAggregate)
+		o.lower(history.Inexact, history.ReasonLargeAggregate)
 	case a.elements <= sqlmysql.MaxArray:
 		return
 	}
 	s.cfg.Planner.TooLarge(o.plan)
 }
-
-// largeAggregate is the reason why a statement goes unchanged that reads too many rows for an array.
-const largeAggregate = "large aggregate"
 
 func hasArrays(p *rewrite.Plan) bool {
 	for i := range p.Sources {

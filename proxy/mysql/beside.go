@@ -6,6 +6,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -63,20 +64,20 @@ func (s *Session) answer(o *observed, e serverError) {
 
 // leavesPrepared says why a prepared statement runs unchanged although its plan would change it; empty
 // when it does not.
-func (s *Session) leavesPrepared(p *prepared) string {
+func (s *Session) leavesPrepared(p *prepared) history.Reason {
 	switch reason := s.leavesAlone(p.plan); {
-	case reason != "":
+	case !reason.IsZero():
 		return reason
 	case p.malformed:
-		return "malformed parameters"
+		return history.ReasonMalformedParameters
 	case !p.rewritten && splices(p.plan):
-		return "prepared unchanged"
+		return history.ReasonPreparedUnchanged
 	case p.rewritten && len(p.plan.Copies) > 0 && slices.Contains(p.long, true):
-		return "long data"
+		return history.ReasonLongData
 	case p.rewritten && !s.stillMeans(p):
-		return "prepared before a change"
+		return history.ReasonPreparedBefore
 	}
-	return ""
+	return history.Reason{}
 }
 
 // stillMeans says whether the statement would be rewritten today as it was when it was prepared: since

@@ -91,7 +91,7 @@ func (s *Session) readCaptures() bool {
 		},
 		done: func(s *Session, x *exchange) error {
 			if x.failed || x.rows == 0 {
-				lowerAll(batch, "capture not read")
+				lowerAll(batch, history.ReasonCaptureUnread)
 			}
 			s.release()
 			return nil
@@ -131,9 +131,9 @@ func takeCaptures(batch []*observed, r *reader) error {
 		}
 		switch o.met(byTag[o.tag()]); {
 		case err != nil:
-			o.lowerRecorded("unreadable capture")
+			o.lowerRecorded(history.ReasonUnreadableCapture)
 		case uncollected > 0:
-			o.lowerRecorded("capture overflow")
+			o.lowerRecorded(history.ReasonCaptureOverflow)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func takeCaptures(batch []*observed, r *reader) error {
 
 // lowerRecorded lowers the observation of a statement that stands in its transaction already: what it
 // wrote is no longer certain.
-func (o *observed) lowerRecorded(reason string) {
+func (o *observed) lowerRecorded(reason history.Reason) {
 	o.doubtful = true
 	st := &o.txn.Stmts[o.index]
 	if st.Observation == history.Exact {
@@ -152,7 +152,7 @@ func (o *observed) lowerRecorded(reason string) {
 	}
 }
 
-func lowerAll(batch []*observed, reason string) {
+func lowerAll(batch []*observed, reason history.Reason) {
 	for _, o := range batch {
 		if !o.capturing {
 			continue
@@ -201,7 +201,7 @@ func (s *Session) release() {
 }
 
 // loseCaptures gives up what can no longer be read.
-func (s *Session) loseCaptures(reason string) {
+func (s *Session) loseCaptures(reason history.Reason) {
 	lowerAll(s.unread, reason)
 	s.unread, s.unreadRows = nil, 0
 	s.release()

@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"weak"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -91,7 +92,7 @@ func (s *Session) passCommand(payload []byte) {
 		fallthrough
 	default:
 		s.note("command 0x%02x is not known: the session goes on unobserved", payload[0])
-		s.loseCaptures("unknown command")
+		s.loseCaptures(history.ReasonUnknownCommand)
 		s.endOpen(history.Indeterminate)
 		s.toServer, _ = appendPacket(s.toServer, 0, payload)
 		s.phase = phaseCopy
@@ -162,7 +163,7 @@ func (s *Session) initDB(payload []byte) {
 
 // unknownSettings is the plan for statements that isotap cannot read, because it does not know how
 // the session wants them read.
-var unknownSettings = &rewrite.Plan{Observation: history.Opaque, Reason: "settings unknown", EndsTxn: true}
+var unknownSettings = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonSettingsUnknown, EndsTxn: true}
 
 // passedOn is the plan for the statements of a session that only passes on.
 var passedOn = &rewrite.Plan{Observation: history.Nothing}
@@ -178,7 +179,7 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 }
 
 // faulty is the plan for a statement on which isotap's planner panicked. It may be anything.
-var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: "fault", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonFault, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
 
 // planSafely asks the planner. A panic there is isotap's fault and must not be the client's: the statement goes
 // as it is, unobserved.
@@ -220,7 +221,7 @@ func (s *Session) run(plan *rewrite.Plan, payload []byte) {
 	listed := s.listed(plan, payload[1:], false)
 	o := s.observe(plan)
 	payload = s.plain(plan, payload)
-	if reason := s.leavesAlone(plan); reason != "" {
+	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.lower(history.Opaque, reason)
 	} else if plan.Pieces != nil && (s.rowCountGone || s.foundRowsGone || !plan.Substitutes) {
 		if plan.Plain == "" {
@@ -263,21 +264,21 @@ func (s *Session) beforeStatement(plan *rewrite.Plan) {
 
 // leavesAlone says why a statement goes unchanged although its plan would change it; empty when it
 // does not.
-func (s *Session) leavesAlone(plan *rewrite.Plan) string {
+func (s *Session) leavesAlone(plan *rewrite.Plan) history.Reason {
 	switch {
 	case plan.Pieces == nil:
-		return ""
+		return history.Reason{}
 	case s.unrecorded.Full():
-		return wire.TxnMemory
+		return history.ReasonTxnMemory
 	}
 	if plan.MayHideLocks && s.locks(plan) {
-		return "plan"
+		return history.ReasonPlan
 	}
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan) {
-		return largeAggregate
+		return history.ReasonLargeAggregate
 	}
 	if s.cfg.Planner.IsMisplanned(plan) {
-		return misplanned
+		return history.ReasonMisplanned
 	}
 	return s.refused[weak.Make(plan)]
 }
@@ -333,7 +334,7 @@ func (s *Session) statementDone(x *exchange) error {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
 	if x.opens(x.ok) {
-		o.lower(history.Inexact, "cursor") // the client need not fetch all of it, nor in this transaction
+		o.lower(history.Inexact, history.ReasonCursor) // the client need not fetch all of it, nor in this transaction
 		if x.hidden+len(x.conceal.columns) > 0 {
 			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.conceal}
 		}
@@ -412,9 +413,9 @@ const maxRefused = 1000
 // refuse remembers that the server does not take the statement as rewritten.
 func (s *Session) refuse(o *observed, e serverError) {
 	if s.refused == nil || len(s.refused) >= maxRefused {
-		s.refused = make(map[weak.Pointer[rewrite.Plan]]string)
+		s.refused = make(map[weak.Pointer[rewrite.Plan]]history.Reason)
 	}
-	s.refused[weak.Make(o.plan)] = fmt.Sprintf("refused with error %d", e.code)
+	s.refused[weak.Make(o.plan)] = history.ReasonRefused.With(strconv.Itoa(int(e.code)))
 }
 
 // runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.

@@ -2,8 +2,8 @@ package mysql
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
+	"strconv"
 	"weak"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -22,7 +22,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 		return
 	}
 	s.keepConditions()
-	if plan.Reason == "LIMIT" {
+	if plan.Reason == history.ReasonLimit {
 		s.askFoundRows() // it may be more than the rows that came
 	}
 	c := &exchange{read: (*Session).queryReply, done: (*Session).companionDone, hidden: plan.HiddenColumns(), beside: o,
@@ -61,7 +61,7 @@ func (s *Session) companion(o *observed, x *exchange) *rewrite.Plan {
 			return nil
 		}
 	}
-	if s.refused[weak.Make(plan)] != "" {
+	if !s.refused[weak.Make(plan)].IsZero() {
 		return nil
 	}
 	return plan
@@ -121,7 +121,7 @@ func (s *Session) companionDone(x *exchange) error {
 		s.clearDiagnostics()
 	}
 	if x.rows > sqlmysql.MaxCompanionRows {
-		x.stmt.lower(history.Inexact, wire.TooManyRows)
+		x.stmt.lower(history.Inexact, history.ReasonTooManyRows)
 	}
 	s.takeBeside(x.beside, x.stmt)
 	return nil
@@ -139,7 +139,7 @@ func (s *Session) takeBeside(o, beside *observed) {
 
 // companionFailed says why a statement stays unobserved, and hides the error from SHOW WARNINGS.
 func (s *Session) companionFailed(x *exchange, e serverError) {
-	x.beside.recorded().Reason = fmt.Sprintf("companion failed with error %d", e.code)
+	x.beside.recorded().Reason = history.ReasonCompanionFailed.With(strconv.Itoa(int(e.code)))
 	s.clearDiagnostics()
 }
 

@@ -58,7 +58,7 @@ func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {
 			t.Errorf("a fault tells a value: %+v", f)
 		}
 	}
-	if len(stmts) == 0 || stmts[0].Reason != "fault" || stmts[0].Observation != history.Opaque {
+	if len(stmts) == 0 || stmts[0].Reason != history.ReasonFault || stmts[0].Observation != history.Opaque {
 		t.Errorf("recorded: %+v", stmts)
 	}
 }

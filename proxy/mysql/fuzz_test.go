@@ -27,15 +27,15 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	word, _, _ := strings.Cut(string(text), " ")
 	spliced := []rewrite.Piece{{Text: string(text)}, {Hole: rewrite.TagHole}}
 	if ends := semicolons(text); len(ends) > 1 {
-		return &rewrite.Plan{Observation: history.Opaque, Reason: "multi-statement", EndsTxn: true, MayRestart: true, Parts: ends}
+		return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonSeveralStatements, EndsTxn: true, MayRestart: true, Parts: ends}
 	}
 	switch word {
 	case "s":
 		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Trimmed,
 			Sources: []rewrite.Source{{Table: "d.t"}}}
 	case "o":
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "distinct", Companion: &rewrite.Plan{
-			Kind: history.Select, Observation: history.Inexact, Reason: "LIMIT", Pieces: spliced[:1], Reply: rewrite.Trimmed,
+		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct, Companion: &rewrite.Plan{
+			Kind: history.Select, Observation: history.Inexact, Reason: history.ReasonLimit, Pieces: spliced[:1], Reply: rewrite.Trimmed,
 			Sources: []rewrite.Source{{Table: "d.t"}}}}
 	case "d":
 		return &rewrite.Plan{Kind: history.Delete, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Returning, Target: "d.t"}
@@ -52,7 +52,7 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	case "r":
 		return &rewrite.Plan{Kind: history.Rollback, Savepoint: "p"}
 	}
-	return &rewrite.Plan{Observation: history.Opaque, Reason: "unparsable", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+	return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonUnparsable, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
 }
 
 // semicolons gives the ends of the statements of a text, as rewrite.Plan.Parts has them.

@@ -20,7 +20,7 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 		done: func(s *Session, x *exchange) error {
 			defer s.seen.forget()
 			if x.failed || x.rows != 1 {
-				o.lowerRecorded("variables not read")
+				o.lowerRecorded(history.ReasonVariablesUnread)
 			} else {
 				s.takeBeside(o, x.stmt)
 			}

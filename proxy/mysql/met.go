@@ -110,12 +110,9 @@ func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
 		agrees = deleted == o.affected
 	}
 	if !agrees {
-		o.lowerRecorded(contradiction)
+		o.lowerRecorded(history.ReasonMiscounted)
 	}
 }
-
-// contradiction is why a statement is inexact whose entries the server's counts do not confirm.
-const contradiction = "captured rows differ from the server's count"
 
 // madeFrom takes the entries of what INSERT ... SELECT read, and gives the others. The rows that it made are
 // as many as it has entries of its first table.
@@ -190,7 +187,7 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 	case o.plan.Kind == history.Replace && !o.returned && affected < o.affected && o.madeAll():
 		o.lowerReplace()
 	case affected != o.affected || !o.madeAll():
-		o.lowerRecorded(contradiction)
+		o.lowerRecorded(history.ReasonMiscounted)
 	}
 }
 
@@ -210,7 +207,7 @@ func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
 // meet records one row that a statement met.
 func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 	if row.ID == "" || len(e.WList) == 0 {
-		o.lowerRecorded("row without identity")
+		o.lowerRecorded(history.ReasonNoIdentity)
 		return
 	}
 	op := history.Read
@@ -243,10 +240,10 @@ func (s *Session) inserted(o *observed) {
 	switch {
 	case o.made < 0, o.made > maxSeen:
 		o.made = 0
-		o.lower(history.Inexact, wire.TooManyRows)
+		o.lower(history.Inexact, history.ReasonTooManyRows)
 	case !s.unrecorded.Admits(wire.AccessBytes * o.made):
 		o.made = 0
-		o.lower(history.Inexact, wire.TxnMemory)
+		o.lower(history.Inexact, history.ReasonTxnMemory)
 	}
 	o.stmt.Accesses = o.insertedRows(nil)
 	for i := range o.stmt.Accesses {
@@ -258,24 +255,21 @@ func (s *Session) inserted(o *observed) {
 // replaced, too; the only row of one is there in any case.
 func (o *observed) lowerInserted() {
 	if o.plan.Kind != history.Replace && o.affected < uint64(o.made) {
-		o.lower(history.Inexact, "rows left out")
+		o.lower(history.Inexact, history.ReasonRowsLeftOut)
 		return
 	}
-	o.lower(history.Inexact, replaced)
+	o.lower(history.Inexact, history.ReasonReplace)
 	o.doubtful = o.made > 1
 }
-
-// replaced is why a REPLACE is inexact that replaced rows: which ones is not known.
-const replaced = "REPLACE"
 
 // lowerReplace is lowerInserted for a REPLACE that stands in its transaction already.
 func (o *observed) lowerReplace() {
 	if o.doubtful = o.doubtful || o.made > 1; o.doubtful {
-		o.lowerRecorded(replaced)
+		o.lowerRecorded(history.ReasonReplace)
 		return
 	}
 	if st := &o.txn.Stmts[o.index]; st.Observation == history.Exact {
-		st.Observation, st.Reason = history.Inexact, replaced
+		st.Observation, st.Reason = history.Inexact, history.ReasonReplace
 	}
 }
 

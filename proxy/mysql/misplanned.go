@@ -13,9 +13,6 @@ import (
 // statement's result has one that the plan does not hide, the plan is wrong. The column is taken out of the definitions
 // and out of the rows, and statements of that shape go as the client wrote them from then on, in all sessions.
 
-// misplanned is the reason of statements whose shape was once planned wrong.
-const misplanned = "misplanned"
-
 // isOwn reports whether a column definition is that of a column that isotap has put into the result. A client may ask for
 // isotap's columns by their names: in the result of a statement in whose text they stand they are the client's own.
 func (s *Session) isOwn(x *exchange, definition []byte) bool {
@@ -68,7 +65,7 @@ func (s *Session) misplanned(p *rewrite.Plan) {
 // doubt takes away what a statement has shown whose plan is wrong.
 func (o *observed) doubt(x *exchange) {
 	if x.conceal.wrong {
-		o.lower(history.Opaque, misplanned)
+		o.lower(history.Opaque, history.ReasonMisplanned)
 		o.stmt.Accesses, o.stmt.Predicates = nil, nil
 	}
 }

@@ -170,7 +170,7 @@ func holdMisplanned(t *testing.T, c *conversation, want bool) {
 			told++
 		}
 		if want && e.Txn != nil && e.Txn.Stmts[0].Kind == history.Select {
-			if st := e.Txn.Stmts[0]; st.Observation != history.Opaque || st.Reason != misplanned || len(st.Accesses) > 0 {
+			if st := e.Txn.Stmts[0]; st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned || len(st.Accesses) > 0 {
 				t.Errorf("recorded as %v, %q with %d accesses", st.Observation, st.Reason, len(st.Accesses))
 			}
 		}

@@ -55,7 +55,7 @@ type prepared struct {
 func (s *Session) prepare(payload []byte) {
 	plan := s.plan(payload[1:])
 	p := &prepared{text: append([]byte(nil), payload[1:]...), plan: plan, env: s.env}
-	p.rewritten = splices(plan) && s.leavesAlone(plan) == ""
+	p.rewritten = splices(plan) && s.leavesAlone(plan).IsZero()
 	s.sendPrepare(p)
 }
 
@@ -97,7 +97,7 @@ func (s *Session) executeUnknown(id uint32, payload []byte) {
 const maxPrepared = 32 << 20
 
 // unknownStatement is the plan of a prepared statement of which nothing is kept. It may be anything.
-var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: "too many prepared statements", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooManyPrepared, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
 
 // bytes returns about how much memory the statement takes, with its plan, and its parameters' types once they are known.
 func (p *prepared) bytes() int { return 1<<10 + 4*len(p.text) + 4*p.params }
@@ -281,10 +281,10 @@ func (s *Session) execute(payload []byte) error {
 		return nil
 	}
 	reason := s.leavesPrepared(p)
-	if reason == "" && p.rewritten && !p.fits(payload) {
-		reason = "parameter type"
+	if reason.IsZero() && p.rewritten && !p.fits(payload) {
+		reason = history.ReasonParameterType
 	}
-	if p.rewritten && reason != "" && p.original == 0 || (!p.rewritten || reason != "") && s.outlived(p) {
+	if p.rewritten && !reason.IsZero() && p.original == 0 || (!p.rewritten || !reason.IsZero()) && s.outlived(p) {
 		s.wait(payload)
 		s.prepareOriginal(p)
 		return nil
@@ -300,8 +300,8 @@ func (s *Session) execute(payload []byte) error {
 		s.beforeStatement(p.plan)
 		o = s.observe(p.plan)
 	}
-	o.rewritten = p.rewritten && reason == ""
-	if reason != "" {
+	o.rewritten = p.rewritten && reason.IsZero()
+	if !reason.IsZero() {
 		o.lower(history.Opaque, reason)
 	}
 	long := slices.Contains(p.long, true)
@@ -373,7 +373,7 @@ func (s *Session) addressLongData(payload []byte) bool {
 	case !p.rewritten && p.original != 0:
 		id = p.original
 	case !p.rewritten:
-	case s.leavesPrepared(p) == "":
+	case s.leavesPrepared(p).IsZero():
 		for _, h := range p.plan.Hidden {
 			if h.Index <= index {
 				index++

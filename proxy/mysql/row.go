@@ -96,7 +96,7 @@ func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binar
 type sightings struct {
 	arena []byte // row ids and wLists, one behind the other
 	list  []sighting
-	more  string // why there were more than are kept: as a reason; empty: there were none
+	more  history.Reason // why there were more than are kept: as a reason; empty: there were none
 	of    *wire.Unrecorded
 	key   []byte
 	arrayed
@@ -130,11 +130,11 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 func (s *sightings) tooMany() bool {
 	switch {
 	case len(s.list) == maxSeen:
-		s.more = wire.TooManyRows
+		s.more = history.ReasonTooManyRows
 	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
-		s.more = wire.TxnMemory
+		s.more = history.ReasonTxnMemory
 	}
-	return s.more != ""
+	return !s.more.IsZero()
 }
 
 // maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
@@ -146,7 +146,7 @@ const maxSightings = 1 << 20
 
 // forget makes the memory ready for the next statement.
 func (s *sightings) forget() {
-	s.arena, s.list, s.more = s.arena[:0], s.list[:0], ""
+	s.arena, s.list, s.more = s.arena[:0], s.list[:0], history.Reason{}
 	s.arrayed.forget()
 	if cap(s.arena) > maxSightings {
 		*s = sightings{of: s.of}
@@ -159,7 +159,7 @@ func (s *Session) takeSightings(o *observed) {
 	if len(s.seen.list) == 0 {
 		return
 	}
-	if s.seen.more != "" {
+	if !s.seen.more.IsZero() {
 		o.lower(history.Inexact, s.seen.more)
 	}
 	text := string(s.seen.arena)
@@ -177,13 +177,13 @@ func (s *Session) takeSightings(o *observed) {
 			table = o.plan.Sources[seen.source].Table
 		}
 		if seen.noIdentity {
-			o.lower(history.Inexact, "row without identity")
+			o.lower(history.Inexact, history.ReasonNoIdentity)
 			continue
 		}
 		from := len(tags)
 		var err error
 		if tags, err = history.AppendWList(tags, wList); err != nil {
-			o.lower(history.Inexact, "unreadable identity")
+			o.lower(history.Inexact, history.ReasonUnreadableIdentity)
 			tags = tags[:from]
 			continue
 		}

@@ -19,7 +19,7 @@ func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
 		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxSeen || exact != (rows == maxSeen) {
 			t.Errorf("%d rows: %d reads, %v", rows, len(o.stmt.Accesses), o.stmt.Observation)
 		}
-		if s.seen.forget(); s.seen.more != "" {
+		if s.seen.forget(); !s.seen.more.IsZero() {
 			t.Errorf("%d rows: the next statement has too many before it begins", rows)
 		}
 	}

@@ -145,7 +145,7 @@ type Session struct {
 	lastPrepared uint32
 	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more: they are not
 	// kept for this.
-	refused map[weak.Pointer[rewrite.Plan]]string
+	refused map[weak.Pointer[rewrite.Plan]]history.Reason
 	// farewell is an error that ends the connection, and that an exchange got which the client does not know of.
 	farewell []byte
 	// resumed is a statement whose rewritten form was refused and that is to run again.

@@ -52,7 +52,7 @@ type observed struct {
 }
 
 // lower makes the statement's observation no better than o.
-func (o *observed) lower(to history.Observation, reason string) {
+func (o *observed) lower(to history.Observation, reason history.Reason) {
 	if o.stmt.Observation < to && o.stmt.Observation != history.Nothing {
 		o.stmt.Observation, o.stmt.Reason = to, reason
 	}
@@ -258,7 +258,7 @@ func (s *Session) rollbackTo(name string) {
 	case s.txn == nil:
 		return
 	case !sure:
-		s.loseCaptures(wire.LostSavepoint)
+		s.loseCaptures(history.ReasonLostSavepoint)
 		wire.Doubt(s.txn, at)
 		return
 	}
@@ -300,7 +300,7 @@ func (s *Session) endOpen(status history.Status) {
 func (s *Session) lostServer() {
 	status := history.Aborted
 	for _, x := range s.exchanges {
-		lowerAll(x.reads, "server lost")
+		lowerAll(x.reads, history.ReasonServerLost)
 		if x.settles != nil && x.settles.EndsTxn {
 			status = history.Indeterminate // the error may have come after the commit
 		}
@@ -309,12 +309,12 @@ func (s *Session) lostServer() {
 				status = history.Indeterminate
 			}
 			o.doubtful = true
-			o.lower(history.Inexact, "server lost")
+			o.lower(history.Inexact, history.ReasonServerLost)
 			s.takeSightings(o)
 			s.record(o)
 		}
 	}
 	s.exchanges, s.chain = nil, nil
-	s.loseCaptures("server lost")
+	s.loseCaptures(history.ReasonServerLost)
 	s.endOpen(status)
 }

@@ -62,7 +62,7 @@ func (s *Session) passRest(p []byte) int {
 }
 
 // tooLong is the plan for a statement that is not kept in memory whole. It may be anything.
-var tooLong = &rewrite.Plan{Observation: history.Opaque, Reason: "too long", EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+var tooLong = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooLong, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
 
 // beginLong passes on what has come of a command that grows long, if it can go on without being
 // looked at further. What has come is whole packets.

@@ -35,11 +35,11 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 			row.Table, place.Leaf = leaves[place.Leaf], 0
 		}
 		if row.Table == "" {
-			lower(st, history.Inexact, "row of a table that is not known")
+			lower(st, history.Inexact, history.ReasonUnknownRow)
 			continue
 		}
 		if seen.moved {
-			lower(st, history.Inexact, "key changed")
+			lower(st, history.Inexact, history.ReasonKeyChanged)
 		}
 		accesses = append(accesses, history.Access{Row: row, Op: seen.op, Inexact: seen.moved})
 		places = append(places, place)
@@ -55,9 +55,6 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 		st.Images = st.Images[:len(accesses)]
 	}
 }
-
-// largeAggregate is the reason why the rows behind an aggregate are not known.
-const largeAggregate = "large aggregate"
 
 // tooLarge says whether one of a text's statements reads too many rows to collect their identities.
 func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
@@ -80,14 +77,14 @@ func (s *sightings) lack(sources []rewrite.Source) bool {
 }
 
 // leftOut is the reason why a statement that shows no row does not tell what it read.
-func leftOut(p *rewrite.Plan) string {
+func leftOut(p *rewrite.Plan) history.Reason {
 	switch {
 	case p.Tag != "":
-		return "with"
+		return history.ReasonWith
 	case p.Kind == history.Insert:
-		return "INSERT SELECT"
+		return history.ReasonInsertSelect
 	}
-	return "groups left out"
+	return history.ReasonGroupsLeftOut
 }
 
 // counts says whether the command tag counts rows that the statement wrote.
@@ -106,14 +103,14 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 	}
 	switch {
 	case s.seen.unread:
-		lower(st, history.Inexact, "unreadable identity")
-	case s.seen.more != "":
+		lower(st, history.Inexact, history.ReasonUnreadableIdentity)
+	case !s.seen.more.IsZero():
 		lower(st, history.Inexact, s.seen.more)
 	case s.seen.partial:
-		lower(st, history.Inexact, largeAggregate)
+		lower(st, history.Inexact, history.ReasonLargeAggregate)
 	case s.seen.lack(p.Sources):
 		lower(st, history.Inexact, leftOut(p))
 	case !failed && counts(p) && st.Affected != s.seen.rows:
-		lower(st, history.Inexact, "count")
+		lower(st, history.Inexact, history.ReasonCount)
 	}
 }

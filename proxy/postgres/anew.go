@@ -56,7 +56,7 @@ func still(p *rewrite.Plan) bool {
 	case p.Cursor != nil && p.Cursor.Verb != rewrite.DeclareCursor: // what its query calls the cursor's plan says
 		return true
 	}
-	return p.Kind == history.Select && !p.Calls && p.Reason != "COPY"
+	return p.Kind == history.Select && !p.Calls && p.Reason != history.ReasonCopy
 }
 
 // unsettleCursors notes that a new DECLARE may see what those before did not. There may be thousands of portals: only sessions that
@@ -192,7 +192,7 @@ func (s *Session) tookAnew(a *answer) {
 	for _, p := range a.anew {
 		p.cursor.anew.settled = false
 		if a.declared && a.failed == nil {
-			p.form.rewritten, p.reason, p.layout = false, readOnServer, layout{}
+			p.form.rewritten, p.reason, p.layout = false, history.ReasonReadOnServer, layout{}
 		}
 	}
 	s.names.unsure = true

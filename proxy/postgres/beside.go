@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"weak"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -37,17 +38,17 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 	}
 	p.reason = s.obstacle(st, script, long)
 	switch {
-	case p.reason == "" && sameForm(script, st.form.script):
+	case p.reason.IsZero() && sameForm(script, st.form.script):
 		if p.plan = (&form{script: script}).plan(0); !st.form.rewritten {
 			p.reason = st.form.reason
 		}
 		return name
-	case p.reason == "" && s.status != txnFailed && !long && s.adapts(st, env):
+	case p.reason.IsZero() && s.status != txnFailed && !long && s.adapts(st, env):
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
 		return s.formBeside(st, p.form)
 	}
-	p.reason = cmp.Or(p.reason, "prepared before a change")
+	p.reason = cmp.Or(p.reason, history.ReasonPreparedBefore)
 	if s.status == txnFailed || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
 		return name
 	}
@@ -57,18 +58,18 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 
 // obstacle gives the reason why no form of a statement may run but the client's own, whatever the tables are; empty
 // where there is none.
-func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool) string {
+func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool) history.Reason {
 	switch {
 	case script == nil, s.stale, !s.known: // the role may be another one, which may read less
-		return "settings not known"
+		return history.ReasonSettingsNotKnown
 	case long && st.form.hidden(st.form.plan(0)) > 0: // what stands behind its parameters would have to change
-		return "size"
+		return history.ReasonSize
 	case st.form.rewritten && s.isMisplanned(script.Statements):
-		return misplanned
+		return history.ReasonMisplanned
 	case st.form.rewritten && s.mayBeRead(script.Statements):
-		return readOnServer
+		return history.ReasonReadOnServer
 	case st.form.rewritten && s.tooLarge(script.Statements):
-		return largeAggregate
+		return history.ReasonLargeAggregate
 	}
 	return cmp.Or(s.refused[weak.Make(st.form.script.Model())], s.refused[weak.Make(script.Model())])
 }

@@ -158,7 +158,7 @@ func (s *Session) query(m message) {
 	defer s.aheadEnds()
 	switch end := len(m.body) - 1; {
 	case m.more > 0:
-		x.form.reason = "size"
+		x.form.reason = history.ReasonSize
 		s.anything()
 	case end >= 0 && m.body[end] == 0:
 		*x.form = s.executing(s.plan(m.body[:end], false), m.body[:end])
@@ -193,7 +193,7 @@ func (s *Session) plan(text []byte, extended bool) form {
 	script, ok := s.planSafely(text, env)
 	f := form{script: script}
 	if !ok {
-		f.reason = "fault"
+		f.reason = history.ReasonFault
 		s.anything()
 	}
 	if f.script == nil {
@@ -202,19 +202,19 @@ func (s *Session) plan(text []byte, extended bool) form {
 	switch {
 	case f.script.Pieces == nil:
 	case s.stale || !s.known:
-		f.reason = "settings not known"
-	case s.refused[weak.Make(f.script.Model())] != "":
+		f.reason = history.ReasonSettingsNotKnown
+	case !s.refused[weak.Make(f.script.Model())].IsZero():
 		f.reason = s.refused[weak.Make(f.script.Model())]
 	case s.isMisplanned(f.script.Statements):
-		f.reason = misplanned
+		f.reason = history.ReasonMisplanned
 	case s.mayBeRead(f.script.Statements):
-		f.reason = readOnServer
+		f.reason = history.ReasonReadOnServer
 	case s.tooLarge(f.script.Statements):
-		f.reason = largeAggregate
+		f.reason = history.ReasonLargeAggregate
 	default:
 		f.rewritten = true
 	}
-	f.bare = !f.rewritten && s.refused[weak.Make(f.script.Plain.Model())] != ""
+	f.bare = !f.rewritten && !s.refused[weak.Make(f.script.Plain.Model())].IsZero()
 	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(rewrite.NamePrefix))
 	s.try(f.upstream())
 	return f

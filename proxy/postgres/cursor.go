@@ -73,9 +73,6 @@ func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
 	return plan, f.hidden(plan)
 }
 
-// readOnServer is the reason of cursors that the server may read itself, which shows all of their columns.
-const readOnServer = "cursor read on the server"
-
 // mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show to
 // the client in pg_cursors.
 func (s *Session) mayBeRead(plans []*rewrite.Plan) bool {
@@ -114,7 +111,7 @@ func (s *Session) compare(c *current, description []byte) {
 		return
 	}
 	if n := s.leaked(c.plan, description); n != c.hidden {
-		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "cursor", Shape: c.plan.Shape}
+		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonCursor, Shape: c.plan.Shape}
 	}
 }
 
@@ -148,13 +145,10 @@ func (s *Session) holdCursors(status history.Status) {
 	}
 	for _, p := range s.names.real.portals {
 		if d := p.cursor; d != nil && d.hold && d.txn == s.txn && p.plan.Observation != history.Nothing {
-			lower(&d.txn.Stmts[d.at], history.Inexact, heldCursor)
+			lower(&d.txn.Stmts[d.at], history.Inexact, history.ReasonHeldCursor)
 		}
 	}
 }
-
-// heldCursor is the reason why a cursor is not observed that has outlived its transaction.
-const heldCursor = "held cursor"
 
 // fetched takes what a statement read from a cursor, and puts it where it belongs. A statement all of whose
 // reads are told by the DECLARE leaves no record of its own.
@@ -169,10 +163,10 @@ func (s *Session) fetched(c *current, st *history.Stmt) {
 	}
 	switch {
 	case plan.Observation == history.Nothing:
-		st.Observation, st.Reason = history.Nothing, ""
+		st.Observation, st.Reason = history.Nothing, history.Reason{}
 	case plan.Locking != history.NoLock:
 	case d.txn == nil || d.txn != s.txn:
-		lower(st, history.Opaque, heldCursor)
+		lower(st, history.Opaque, history.ReasonHeldCursor)
 		st.Accesses, st.Places = nil, nil
 	default:
 		s.credit(&d.txn.Stmts[d.at], st, plan.Observation == history.Exact && c.plan != plan)
@@ -188,7 +182,7 @@ func (s *Session) credit(declare, st *history.Stmt, moved bool) {
 		lower(declare, history.Inexact, st.Reason)
 	}
 	if !st.Void && (moved || st.Observation == history.Exact) {
-		st.Observation, st.Reason = history.Nothing, ""
+		st.Observation, st.Reason = history.Nothing, history.Reason{}
 	}
 }
 

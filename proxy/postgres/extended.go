@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -13,7 +14,7 @@ func (s *Session) parse(m message) {
 	name := string(r.cString())
 	st := &statement{}
 	if m.more > 0 {
-		st.form.reason = "size"
+		st.form.reason = history.ReasonSize
 	} else {
 		st.text = slices.Clone(r.cString())
 		st.types = slices.Clone(r.b[min(r.pos, len(r.b)):])
@@ -22,7 +23,7 @@ func (s *Session) parse(m message) {
 		s.closeBeside(s.names.sent.statements[name])
 	}
 	if st.forgotten = !s.admits(bytesOf(st.text)); st.forgotten {
-		*st = statement{form: form{reason: tooManyNames}, forgotten: true}
+		*st = statement{form: form{reason: history.ReasonTooManyNames}, forgotten: true}
 	}
 	if m.more > 0 || r.err != nil || st.forgotten {
 		s.toServer = append(s.toServer, m.raw...)
@@ -103,7 +104,7 @@ func (s *Session) bind(m message) {
 		return
 	}
 	if st == nil || err != nil && m.more == 0 {
-		x.portal.reason = "unknown statement"
+		x.portal.reason = history.ReasonUnknownStatement
 		s.owe(x)
 		s.toServer = append(s.toServer, m.raw...)
 		return
@@ -149,7 +150,7 @@ func (s *Session) bindForgotten(m message, b *bound, x owed) {
 	if x.statement != nil && x.statement.form.rewritten && s.status != txnFailed {
 		on = s.original(x.statement)
 	}
-	x.portal = &portal{reason: tooManyNames, forgotten: true}
+	x.portal = &portal{reason: history.ReasonTooManyNames, forgotten: true}
 	s.owe(x)
 	delete(s.names.sent.portals, b.portal)
 	s.sendBind(m, b, on, b.codes)
@@ -243,7 +244,7 @@ func (s *Session) execute(m message) {
 			return
 		}
 		if rows != 0 {
-			p = s.rebind(x.name, rowLimit)
+			p = s.rebind(x.name, history.ReasonRowLimit)
 		}
 		s.rerun(x.name, p)
 		s.looks(x.name, p)

@@ -55,7 +55,7 @@ func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {
 		if len(faults) == 0 || strings.Contains(faults[0].What+faults[0].Stack, "secret") {
 			t.Errorf("%s: faults: %+v", c.name, faults)
 		}
-		if len(stmts) != 1 || stmts[0].Reason != "fault" || stmts[0].Observation != history.Opaque {
+		if len(stmts) != 1 || stmts[0].Reason != history.ReasonFault || stmts[0].Observation != history.Opaque {
 			t.Errorf("%s: recorded: %+v", c.name, stmts)
 		}
 	}

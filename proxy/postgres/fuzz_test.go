@@ -54,15 +54,15 @@ func planOf(text string) *rewrite.Plan {
 		c := &rewrite.Cursor{Verb: rewrite.DeclareCursor, Name: "c", Hold: len(text) > 1}
 		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Reply: rewrite.Trimmed, Sources: []rewrite.Source{source}, Cursor: c}
 	case strings.HasPrefix(text, "f"):
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: "cursor", Cursor: &rewrite.Cursor{Verb: rewrite.FetchCursor, Name: "c"}}
+		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonCursor, Cursor: &rewrite.Cursor{Verb: rewrite.FetchCursor, Name: "c"}}
 	case strings.HasPrefix(text, "m"):
-		return &rewrite.Plan{Observation: history.Opaque, Reason: "cursor", Cursor: &rewrite.Cursor{Verb: rewrite.MoveCursor, Name: "c"}}
+		return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonCursor, Cursor: &rewrite.Cursor{Verb: rewrite.MoveCursor, Name: "c"}}
 	case strings.HasPrefix(text, "e"):
 		return &rewrite.Plan{Cursor: &rewrite.Cursor{Verb: rewrite.CloseCursor}}
 	case strings.HasPrefix(text, "p"):
 		return &rewrite.Plan{EndsTxn: true, Global: "g"}
 	}
-	return &rewrite.Plan{Observation: history.Opaque, Reason: "EXECUTE", Shape: "EXECUTE " + text, ChangesSession: true, ChangesSchema: true}
+	return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonExecute, Shape: "EXECUTE " + text, ChangesSession: true, ChangesSchema: true}
 }
 
 // startupMessage is a client's first.

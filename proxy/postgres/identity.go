@@ -17,10 +17,10 @@ type sightings struct {
 	arena   []byte // the rows' ids, one behind the other
 	list    []sighting
 	of      *wire.Unrecorded
-	more    string // why there were more than are kept: as a reason; empty: there were none
-	images  int    // bytes
-	partial bool   // an array was as long as it can be, or says that it may lack some
-	unread  bool   // a value could not be read
+	more    history.Reason // why there were more than are kept: as a reason; empty: there were none
+	images  int            // bytes
+	partial bool           // an array was as long as it can be, or says that it may lack some
+	unread  bool           // a value could not be read
 	// arrays has a bit for each of the first sources that an array came of.
 	arrays uint64
 	// collected is how many there were in arrays.
@@ -131,11 +131,11 @@ func (s *sightings) add(seen sighting, start int) {
 func (s *sightings) tooMany() bool {
 	switch {
 	case len(s.list) == maxSeen:
-		s.more = wire.TooManyRows
+		s.more = history.ReasonTooManyRows
 	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.elements)) + len(s.arena) + s.images):
-		s.more = wire.TxnMemory
+		s.more = history.ReasonTxnMemory
 	}
-	return s.more != ""
+	return !s.more.IsZero()
 }
 
 // operation is what a statement of that kind, or its part, did to the rows of a source.

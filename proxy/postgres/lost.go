@@ -48,7 +48,7 @@ func (s *Session) mayEnd(f *form, at int) bool {
 func (s *Session) recordLost() {
 	st := s.observe(&s.current)
 	st.Rows = s.current.rows
-	lower(&st, history.Inexact, "server lost")
+	lower(&st, history.Inexact, history.ReasonServerLost)
 	s.takeSightings(&s.current, &st, true)
 	for i := range st.Accesses {
 		st.Accesses[i].Inexact = true

@@ -14,9 +14,6 @@ import (
 // has one that the plan does not count among those to be hidden, the plan is wrong. The column is taken out of the
 // description and out of the rows, and statements of that shape go as the client wrote them from then on, in all sessions.
 
-// misplanned is the reason of statements whose shape was once planned wrong.
-const misplanned = "misplanned"
-
 // A layout is where columns of isotap's stand in a result.
 type layout struct {
 	hidden int   // at its end, as the plan has it
@@ -178,7 +175,7 @@ func (c *current) lay(l layout) {
 // doubt takes away what a statement has shown whose plan is wrong.
 func (c *current) doubt(st *history.Stmt) {
 	if c.wrong {
-		lower(st, history.Opaque, misplanned)
+		lower(st, history.Opaque, history.ReasonMisplanned)
 		st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
 	}
 }

@@ -97,7 +97,7 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 	known := r.planner.IsMisplanned(r.planner.Plan([]byte(misplannedRows), w.wrongEnv()).Statements[0])
 	for _, txn := range r.recorded() {
 		for _, st := range txn.Stmts {
-			if known && (st.Observation != history.Opaque || st.Reason != misplanned) {
+			if known && (st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned) {
 				t.Errorf("another session's is %v (%s)", st.Observation, st.Reason)
 			}
 		}

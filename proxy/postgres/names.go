@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -42,8 +43,8 @@ type portal struct {
 	kept   []byte // the body of its Bind, where it may have to be bound anew
 	// literals are the parameters as SQL reads them, for a form with predicates; empty where they cannot be read.
 	literals []string
-	reason   string // why its observation is less than its plan's
-	opened   bool   // it has given some of its rows
+	reason   history.Reason // why its observation is less than its plan's
+	opened   bool           // it has given some of its rows
 	pieces   pieces
 	cursor   *declaration // nil: a Bind made it
 	sent     bool         // an Execute of it was sent

@@ -17,7 +17,7 @@ type pieces struct {
 	at  int          // the record among its statements
 	// observation and reason are what they would be if all rows had come.
 	observation history.Observation
-	reason      string
+	reason      history.Reason
 	rows        uint64
 	arrays      uint64
 	// torn says that some rows may have been fetched in another way.
@@ -65,7 +65,7 @@ func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bo
 	case g.txn == nil:
 		g.observation, g.reason = st.Observation, st.Reason
 		if st.Predicates = nil; !shownInPart(plan) { // rows that match may come
-			lower(st, history.Inexact, rowLimit)
+			lower(st, history.Inexact, history.ReasonRowLimit)
 		}
 		if s.record(*st); s.txn != nil && st.Observation != history.Nothing && !s.unrecorded.Full() {
 			g.txn, g.at = s.txn, len(s.txn.Stmts)-1
@@ -82,9 +82,9 @@ func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bo
 	if whole := last && !g.torn; whole {
 		record.Predicates = st.Predicates
 	} else if !shownInPart(plan) {
-		lower(record, history.Inexact, rowLimit)
+		lower(record, history.Inexact, history.ReasonRowLimit)
 	}
-	st.Observation, st.Reason = history.Nothing, ""
+	st.Observation, st.Reason = history.Nothing, history.Reason{}
 	st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
 	return true
 }
@@ -93,9 +93,9 @@ func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bo
 func (s *Session) append(to, from, lowered *history.Stmt) {
 	switch {
 	case len(to.Accesses)+len(from.Accesses) > maxSeen:
-		lower(lowered, history.Inexact, wire.TooManyRows)
+		lower(lowered, history.Inexact, history.ReasonTooManyRows)
 	case s.unrecorded.Full():
-		lower(lowered, history.Inexact, wire.TxnMemory)
+		lower(lowered, history.Inexact, history.ReasonTxnMemory)
 	default:
 		s.unrecorded.Take(wire.BytesOf(from))
 		appendAccesses(to, from)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"weak"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -200,14 +201,14 @@ func (s *Session) executing(f form, text []byte) form {
 	switch {
 	case script == nil, script.Pieces == nil:
 		return f
-	case s.refused[weak.Make(script.Model())] != "":
+	case !s.refused[weak.Make(script.Model())].IsZero():
 		f.reason = s.refused[weak.Make(script.Model())]
 		return f
 	case s.isMisplanned(script.Statements):
-		f.reason = misplanned
+		f.reason = history.ReasonMisplanned
 		return f
 	case s.tooLarge(script.Statements):
-		f.reason = largeAggregate
+		f.reason = history.ReasonLargeAggregate
 		return f
 	}
 	for i := range p.forms {
@@ -250,7 +251,7 @@ func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, 
 		made = sqlpostgres.Execution(text, of, own, script)
 		p.executions[key] = made
 	}
-	if f.reason = s.refused[weak.Make(made)]; f.reason != "" {
+	if f.reason = s.refused[weak.Make(made)]; !f.reason.IsZero() {
 		return f
 	}
 	s.try(made)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 
+	"github.com/isotap/isotap/history"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -58,7 +59,7 @@ type owed struct {
 type form struct {
 	script    *sqlpostgres.Script // nil: nothing is known of the text
 	rewritten bool                // the script's pieces went upstream, not the client's text
-	reason    string              // why they did not, where they would have been there
+	reason    history.Reason      // why they did not, where they would have been there
 	namesOurs bool                // the text may name a column of isotap's
 	bare      bool                // the client's text went, for the server has refused the plain one
 	// runs is the prepared statement of isotap's own that an EXECUTE runs, and instead the one that the client named.

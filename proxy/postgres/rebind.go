@@ -3,18 +3,14 @@ package postgres
 import (
 	"bytes"
 	"slices"
+
+	"github.com/isotap/isotap/history"
 )
 
 // Some forms of a text show what it reads only if all of its rows are fetched at once ([rewrite.Plan].AtOnce), and
 // whether they are a client says as late as with Execute. So the Bind of such a form is kept, and is done once more
 // with the client's own text where the client turns out to fetch in pieces. No other statement runs in between: at
 // SERIALIZABLE both see the same rows.
-
-// The reasons why a portal is bound anew.
-const (
-	rowLimit   = "row limit"
-	boundEarly = "bound early"
-)
 
 // mayRebind keeps the Bind of a portal that may have to be bound anew.
 func (s *Session) mayRebind(name string, p *portal, bind []byte) {
@@ -32,7 +28,7 @@ func (s *Session) mayRebind(name string, p *portal, bind []byte) {
 func (s *Session) runs(name string) {
 	for _, other := range s.names.rebindable {
 		if other != name {
-			s.rebind(other, boundEarly)
+			s.rebind(other, history.ReasonBoundEarly)
 		}
 	}
 	s.names.rebindable = s.names.rebindable[:0]
@@ -49,7 +45,7 @@ func (s *Session) runsAlone() {
 }
 
 // rebind binds a portal to the client's own text instead of what was made of it, for a reason, and gives it.
-func (s *Session) rebind(name string, reason string) *portal {
+func (s *Session) rebind(name string, reason history.Reason) *portal {
 	p := s.names.sent.portals[name]
 	if p == nil || p.kept == nil {
 		return p

@@ -30,8 +30,8 @@ func toldStmt(st *history.Stmt) string {
 	if st.Observation != history.Nothing {
 		s += " " + st.Observation.String()
 	}
-	if st.Reason != "" {
-		s += " (" + st.Reason + ")"
+	if !st.Reason.IsZero() {
+		s += " (" + st.Reason.String() + ")"
 	}
 	if st.Error.SQLState != "" {
 		s += " error " + st.Error.SQLState

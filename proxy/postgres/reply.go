@@ -152,7 +152,7 @@ func (s *Session) acknowledged(x *owed, m message) error {
 			break
 		}
 		if st := real.statements[x.from]; !x.own && st != x.statement && st != nil {
-			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: "not followed"}
+			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: history.ReasonNotFollowed}
 		}
 		real.portals[x.name] = x.portal
 	case x.kind == owesClose && m.kind == msgCloseComplete:
@@ -231,7 +231,7 @@ func (s *Session) begin(x *owed) {
 	case owesExecute:
 		c.portal = s.names.real.portals[x.name]
 		if c.portal == nil { // DECLARE made it, or nobody
-			c.portal = &portal{reason: "cursor"}
+			c.portal = &portal{reason: history.ReasonCursor}
 		}
 		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
 		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -75,7 +76,7 @@ func (s *Session) trimRow(x *owed, m message) error {
 // prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
 func (s *Session) leaked(p *rewrite.Plan, description []byte) int {
 	switch {
-	case p != nil && p.Prepared == nil && p.Cursor == nil && p.Reason != "EXECUTE":
+	case p != nil && p.Prepared == nil && p.Cursor == nil && p.Reason != history.ReasonExecute:
 		return 0
 	case p != nil && p.Prepared != nil && s.names.bySQL[p.Prepared.Name] != nil: // the client's own text
 		return 0
@@ -116,7 +117,7 @@ func (s *Session) findLeaked(c *current, description []byte) {
 // executed gives the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
 // where the plan is none of that.
 func (s *Session) executed(p *rewrite.Plan) *form {
-	if p == nil || p.Reason != "EXECUTE" || len(p.Shape) < len("EXECUTE ") {
+	if p == nil || p.Reason != history.ReasonExecute || len(p.Shape) < len("EXECUTE ") {
 		return nil
 	}
 	name := p.Shape[len("EXECUTE "):]

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"weak"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -81,9 +82,9 @@ func (s *Session) prove(f *form) {
 // refusals are what a session remembers of the scripts that it sent as rewritten.
 type refusals struct {
 	// All by [sqlpostgres.Script.Model]. One that the planner has let go is met no more: it is not kept for these.
-	proven  map[weak.Pointer[sqlpostgres.Script]]struct{} // the server took them
-	refused map[weak.Pointer[sqlpostgres.Script]]string   // it did not, and why
-	cleared map[weak.Pointer[sqlpostgres.Script]]struct{} // a description bore them out
+	proven  map[weak.Pointer[sqlpostgres.Script]]struct{}       // the server took them
+	refused map[weak.Pointer[sqlpostgres.Script]]history.Reason // it did not, and why
+	cleared map[weak.Pointer[sqlpostgres.Script]]struct{}       // a description bore them out
 	replay  replay
 	// told are, of a segment that was sent again, the notices to come that the client has had.
 	told []uint64
@@ -144,7 +145,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 // remember takes note of a script that the server has refused.
 func (s *Session) remember(script *sqlpostgres.Script, code string) {
 	if s.refused == nil || len(s.refused) >= maxScripts {
-		s.refused = make(map[weak.Pointer[sqlpostgres.Script]]string)
+		s.refused = make(map[weak.Pointer[sqlpostgres.Script]]history.Reason)
 	}
 	s.refused[weak.Make(script)] = refusedWith(code)
 }
@@ -184,7 +185,7 @@ func (s *Session) alone() bool {
 }
 
 // refusedWith is the reason why a text goes as the client wrote it that the server has refused once.
-func refusedWith(code string) string { return "refused with " + code }
+func refusedWith(code string) history.Reason { return history.ReasonRefusedState.With(code) }
 
 // doubtful says whether an error may come from what isotap added.
 func doubtful(code string) bool {

@@ -63,7 +63,7 @@ func (s *Session) completed(x *owed, tag string) {
 	s.moved(x, c, tag)
 	s.fetched(c, &st)
 	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
-		st.Observation, st.Reason = history.Nothing, "" // it reads nothing yet
+		st.Observation, st.Reason = history.Nothing, history.Reason{} // it reads nothing yet
 	}
 	s.piece(part, c.plan, &st, true)
 	s.tear(c.plan)
@@ -84,8 +84,8 @@ func (s *Session) observe(c *current) history.Stmt {
 	st := history.Stmt{Start: c.started, End: s.now}
 	p := c.plan
 	if p == nil {
-		st.Observation, st.Reason = history.Opaque, "not planned"
-		if c.form != nil && c.form.reason != "" {
+		st.Observation, st.Reason = history.Opaque, history.ReasonNotPlanned
+		if c.form != nil && !c.form.reason.IsZero() {
 			st.Reason = c.form.reason
 		}
 		return st
@@ -110,18 +110,18 @@ func (s *Session) observe(c *current) history.Stmt {
 	if c.portal != nil {
 		lower(&st, history.Opaque, c.portal.reason)
 		if c.portal.opened && c.portal.cursor == nil && p.Locking != history.NoLock {
-			lower(&st, history.Inexact, rowLimit)
+			lower(&st, history.Inexact, history.ReasonRowLimit)
 		}
 		if c.portal.early {
-			lower(&st, history.Inexact, boundEarly)
+			lower(&st, history.Inexact, history.ReasonBoundEarly)
 		}
 	}
 	return st
 }
 
 // lower makes a statement's observation no better than to, for a reason; an empty reason is none.
-func lower(st *history.Stmt, to history.Observation, reason string) {
-	if reason != "" && st.Observation < to && st.Observation != history.Nothing {
+func lower(st *history.Stmt, to history.Observation, reason history.Reason) {
+	if !reason.IsZero() && st.Observation < to && st.Observation != history.Nothing {
 		st.Observation, st.Reason = to, reason
 	}
 }
@@ -241,13 +241,13 @@ func (s *Session) failed(x *owed, e *serverError) {
 	st.Rows, st.Void = s.current.rows, true
 	st.Error = history.Error{SQLState: e.code}
 	if p := s.current.portal; p != nil && p.opened && p.cursor == nil {
-		lower(&st, history.Inexact, rowLimit)
+		lower(&st, history.Inexact, history.ReasonRowLimit)
 	}
 	if p := s.current.plan; p != nil && st.Reason == refusedWith(e.code) { // it was not isotap's doing
 		st.Observation, st.Reason = p.Observation, p.Reason
 	}
 	if e.code == syntaxError {
-		st.Observation, st.Reason = history.Nothing, "" // nothing ran
+		st.Observation, st.Reason = history.Nothing, history.Reason{} // nothing ran
 	}
 	if s.cfg.Args { // the server quotes values
 		st.Error.Message = e.message

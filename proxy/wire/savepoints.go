@@ -85,15 +85,12 @@ func (s *Savepoints) RollBackTo(name string) (at int, sure bool) {
 	return s.list[i].at, true
 }
 
-// LostSavepoint is the reason of statements that a rollback to a savepoint may have undone.
-const LostSavepoint = "too many savepoints"
-
 // Doubt makes what the statements from at on wrote uncertain: a rollback may have undone it.
 func Doubt(t *history.Txn, at int) {
 	for i := at; i < len(t.Stmts); i++ {
 		st := &t.Stmts[i]
 		if st.Observation == history.Exact {
-			st.Observation, st.Reason = history.Inexact, LostSavepoint
+			st.Observation, st.Reason = history.Inexact, history.ReasonLostSavepoint
 		}
 		for j := range st.Accesses {
 			st.Accesses[j].Inexact = true

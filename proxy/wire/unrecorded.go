@@ -2,12 +2,6 @@ package wire
 
 import "github.com/isotap/isotap/history"
 
-// TxnMemory is the reason of statements that are not observed because their transaction has taken as much memory as it may.
-const TxnMemory = "max_transaction_memory"
-
-// TooManyRows is the reason of a statement that read or wrote more rows than are kept of one.
-const TooManyRows = "too many rows"
-
 // An Unrecorded is what a session keeps of its open transaction until that is recorded. Beyond its bound one statement of the
 // transaction stands for all that come: it may have read and written anything.
 type Unrecorded struct {
@@ -46,7 +40,7 @@ func (u *Unrecorded) Add(t *history.Txn, st *history.Stmt, named bool) (at int) 
 
 func (u *Unrecorded) addRest(t *history.Txn, st *history.Stmt) (at int) {
 	if u.rest == 0 {
-		t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Observation: history.Opaque, Reason: TxnMemory, Start: st.Start})
+		t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Observation: history.Opaque, Reason: history.ReasonTxnMemory, Start: st.Start})
 		u.rest = len(t.Stmts)
 	}
 	rest := &t.Stmts[u.rest-1]

@@ -109,6 +109,9 @@ func fill(v reflect.Value, n *int) {
 	case *history.Run:
 		*at = 7
 		return
+	case *history.Reason:
+		*at = history.ParseReason(fmt.Sprintf("<é%d\x00\xff>", *n))
+		return
 	case *history.TxnID:
 		*at = history.MakeTxnID(7, uint32(*n))
 		return

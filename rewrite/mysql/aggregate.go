@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // The sizes behind the number of identities that an array can hold on MariaDB, which cuts it at
@@ -28,12 +30,12 @@ const assumedConcat = 1 << 20
 func (s *Session) arrayLimit() (int, error) {
 	if s.Dialect != MariaDB {
 		if s.Dialect == MySQL && s.Version > 0 && s.Version < 50722 {
-			return 0, refusal("aggregate")
+			return 0, refusal(history.ReasonAggregate)
 		}
 		return 0, nil
 	}
 	if s.Version > 0 && s.Version < 100500 {
-		return 0, refusal("aggregate")
+		return 0, refusal(history.ReasonAggregate)
 	}
 	bytes := s.GroupConcatMax
 	if bytes == 0 {
@@ -41,7 +43,7 @@ func (s *Session) arrayLimit() (int, error) {
 	}
 	n := min((bytes-len("[]"))/maxIdentity, MaxArray+1)
 	if n < minArray {
-		return 0, refusal("group_concat_max_len")
+		return 0, refusal(history.ReasonGroupConcat)
 	}
 	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -38,9 +39,9 @@ func (pl *planner) capture(list []*ast.Assignment, t *rewrite.Table, of string) 
 	s := pl.session
 	switch {
 	case t.UpdateTrigger:
-		return nil, refusal("trigger")
+		return nil, refusal(history.ReasonTrigger)
 	case s.SimultaneousAssignment:
-		return nil, refusal("sql_mode SIMULTANEOUS_ASSIGNMENT")
+		return nil, refusal(history.ReasonModeSimultaneous)
 	}
 	if err := pl.collectable(t); err != nil {
 		return nil, err
@@ -57,11 +58,11 @@ func (pl *planner) collectable(t *rewrite.Table) error {
 	s := pl.session
 	switch {
 	case s.EmptyStringIsNull:
-		return refusal("sql_mode EMPTY_STRING_IS_NULL")
+		return refusal(history.ReasonModeEmptyIsNull)
 	case s.maxPacket() < minPacket:
-		return refusal("max_allowed_packet")
+		return refusal(history.ReasonMaxPacket)
 	case t.WListBytes != 0 && t.WListBytes < minWList:
-		return refusal("isotap_wlist size")
+		return refusal(history.ReasonWListSize)
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (pl *planner) collectable(t *rewrite.Table) error {
 // behind keyword up to end.
 func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 	if end <= keyword+1 {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	pos, _ := pl.after(keyword)
 	pl.insertAt(pos, text(" "+c.save()))
@@ -87,7 +88,7 @@ func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of str
 	for _, a := range list {
 		c := column(t, a.Column.Name.O)
 		if c == nil {
-			return "", refusal("unknown column")
+			return "", refusal(history.ReasonUnknownColumn)
 		}
 		if c.Generated || slices.Contains(seen, c.Name) {
 			continue
@@ -96,7 +97,7 @@ func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of str
 		parts = append(parts, "IFNULL("+storedValue(c, of)+", _binary'N')")
 	}
 	if len(parts) == 0 {
-		return "", refusal("generated column")
+		return "", refusal(history.ReasonGeneratedColumn)
 	}
 	if err := pl.checkSpelling(seen...); err != nil {
 		return "", err

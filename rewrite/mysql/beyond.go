@@ -1,6 +1,10 @@
 package mysql
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
 
 // A span is a run of tokens [from, to); it is empty where a statement has no such part.
 type span struct{ from, to int }
@@ -76,11 +80,11 @@ func (pl *planner) lowerByReturning() {
 		return
 	}
 	if pl.st.find(list.from, list.to, -1, "SELECT") >= 0 {
-		pl.lower("subquery")
+		pl.lower(history.ReasonSubquery)
 	}
 	for i := list.from + 1; i+1 < list.to; i++ {
 		if pl.st.mark(i+1, "(") && !v.nativeCall(i) {
-			pl.lower("function")
+			pl.lower(history.ReasonFunction)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (n *nesting) body(b *block) {
 // plan; the error is the reason why the block itself cannot be observed. A block without a FROM clause,
 // or none of whose sources shows anything, has no list.
 func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
-	if reason := collapsing(n); reason != "" {
+	if reason := collapsing(n); !reason.IsZero() {
 		return nil, nil, refusal(reason)
 	}
 	leave := pl.enterWith(n.With)
@@ -63,12 +63,12 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil}
 	switch {
 	case use.window && b.grouped && pl.session.Dialect == MariaDB:
-		return nil, nil, refusal("window function") // beside JSON_ARRAYAGG, ORDER BY is not obeyed
+		return nil, nil, refusal(history.ReasonWindowFunction) // beside JSON_ARRAYAGG, ORDER BY is not obeyed
 	case b.grouped && pl.session.Dialect == MySQL && changesTypes(n):
-		return nil, nil, refusal("aggregate")
+		return nil, nil, refusal(history.ReasonAggregate)
 	case use.outward && !b.grouped, b.grouped && n.Having != nil && n.Limit != nil:
 		// Whether there is one row or many is not certain.
-		return nil, nil, refusal("aggregate")
+		return nil, nil, refusal(history.ReasonAggregate)
 	case n.From == nil:
 		return b, use, nil
 	}
@@ -80,7 +80,7 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 		return b, use, nil
 	}
 	if pl.mayWarn(n, b.srcs) {
-		return nil, nil, refusal("warnings")
+		return nil, nil, refusal(history.ReasonWarnings)
 	}
 	var err error
 	if b.list, err = pl.selectList(n); err != nil {
@@ -98,11 +98,11 @@ func (pl *planner) checkBlock(b *block) error {
 	starred := slices.ContainsFunc(b.srcs, func(s *source) bool { return s.table == nil && len(s.shows) > 0 && b.stars(s) > 0 })
 	switch {
 	case positionBeyond(b.n, b.srcs), starred && usesPositions(b.n):
-		return refusal("ORDER BY position")
+		return refusal(history.ReasonOrderByPosition)
 	case starred && (b.grouped || pl.session.Dialect == TiDB && merges(b.n.From.TableRefs)):
-		return refusal("star over a derived table")
+		return refusal(history.ReasonDerivedStar)
 	case merges(b.n.From.TableRefs) && b.srcs.repeatNames():
-		return refusal("natural join")
+		return refusal(history.ReasonNaturalJoin)
 	}
 	if b.grouped {
 		var err error
@@ -116,22 +116,22 @@ func (pl *planner) checkBlock(b *block) error {
 func (pl *planner) lowerBlock(b *block, use *usage) {
 	n := b.n
 	for _, s := range b.srcs {
-		if s.reason != "" {
+		if !s.reason.IsZero() {
 			pl.lower(s.reason)
 		}
 	}
 	pl.lowerBy(use)
 	if use.window && n.Limit != nil {
-		pl.lower("window function") // its values came from rows that are not among the result's
+		pl.lower(history.ReasonWindowFunction) // its values came from rows that are not among the result's
 	}
 	arrays := slices.ContainsFunc(b.srcs, func(s *source) bool {
 		return slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array })
 	})
 	switch {
 	case arrays && b.grouped:
-		pl.lower("nested aggregate")
+		pl.lower(history.ReasonNestedAggregate)
 	case b.grouped && hidesGroups(n), arrays && (n.Where != nil || n.Having != nil || n.Limit != nil || len(b.srcs) > 1):
-		pl.lower("groups left out")
+		pl.lower(history.ReasonGroupsLeftOut)
 	}
 }
 
@@ -224,10 +224,10 @@ func (pl *planner) appendToList(b *block, items string) {
 }
 
 // derived has a query in a FROM clause show its identities, or says why it cannot.
-func (pl *planner) derived(query ast.ResultSetNode) ([]identity, string) {
+func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason) {
 	n, ok := query.(*ast.SelectStmt)
 	if !ok {
-		return nil, "union"
+		return nil, history.ReasonUnion
 	}
 	var shows []identity
 	within, joined := len(pl.nesting.observed), pl.nesting.joined
@@ -238,7 +238,7 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, string) {
 		}
 		pl.nesting.body(b)
 		if b.list != nil && b.grouped && joined {
-			return refusal("joined aggregate")
+			return refusal(history.ReasonJoinedAggregate)
 		}
 		if b.list == nil {
 			pl.lowerBy(use)
@@ -246,13 +246,13 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, string) {
 		}
 		shows = pl.showOutwards(b)
 		if len(shows) == 0 {
-			return refusal("nested aggregate")
+			return refusal(history.ReasonNestedAggregate)
 		}
 		return nil
 	})
 	if err != nil {
 		pl.nesting.observed = pl.nesting.observed[:within]
-		return nil, err.Error()
+		return nil, reasonOf(err)
 	}
 	pl.observed(n)
 	pl.edits = append(pl.edits, edits...)
@@ -266,9 +266,9 @@ func (pl *planner) observed(n *ast.SelectStmt) {
 
 // apart runs f and gives the edits that it made and the reason for which it lowered the plan, without
 // either being done.
-func (pl *planner) apart(f func() error) (edits []edit, lowered string, err error) {
+func (pl *planner) apart(f func() error) (edits []edit, lowered history.Reason, err error) {
 	before, observation, reason := pl.edits, pl.plan.Observation, pl.plan.Reason
-	pl.edits, pl.plan.Observation, pl.plan.Reason = nil, history.Exact, ""
+	pl.edits, pl.plan.Observation, pl.plan.Reason = nil, history.Exact, history.Reason{}
 	err = f()
 	edits, lowered = pl.edits, pl.plan.Reason
 	pl.edits, pl.plan.Observation, pl.plan.Reason = before, observation, reason

@@ -44,7 +44,7 @@ func skips(t ast.SelectLockType) bool {
 
 // choose takes note of a WHERE clause over one table, if its value hangs on the row alone.
 func (pl *planner) choose(refs *ast.TableRefsClause, where ast.ExprNode) {
-	name, err := onlyTable(refs, "")
+	name, err := onlyTable(refs, history.ReasonUnparsable)
 	if err != nil || !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || pl.st.executable >= 0 ||
 		len(name.PartitionNames) > 0 || name.TableSample != nil || name.AsOf != nil {
 		return

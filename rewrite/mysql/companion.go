@@ -46,7 +46,7 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 		return
 	}
 	if pl.st.find(0, len(pl.st.toks), -1, "LIMIT", "FETCH", "OFFSET") >= 0 {
-		c.lower("LIMIT") // of the rows read, those are missing that gave way to duplicates
+		c.lower(history.ReasonLimit) // of the rows read, those are missing that gave way to duplicates
 	} else {
 		pos, gap := c.after(pl.st.last())
 		c.insertAt(pos, text(" LIMIT "+strconv.Itoa(MaxCompanionRows+1)+gap))

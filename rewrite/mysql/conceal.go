@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
@@ -15,12 +16,12 @@ import (
 // INSERT gets the list that the client left out, NATURAL JOIN becomes USING. It does so for statements
 // that isotap cannot observe too, whatever the reason. What it does not find its way through stays as
 // the client wrote it; isotap's columns are then taken out of the reply by their names.
-func (pl *planner) conceal(reason string) {
+func (pl *planner) conceal(reason history.Reason) {
 	if pl.session.Dialect != TiDB || !pl.st.mayExpose() {
 		return
 	}
 	switch reason {
-	case "", "executable comment", "multi-statement", "isotap variable":
+	case history.Reason{}, history.ReasonExecutableComment, history.ReasonSeveralStatements, history.ReasonOwnVariable:
 	default:
 		return // the text cannot be trusted to be what it looks like, or is too much for recursion
 	}
@@ -150,7 +151,7 @@ func (c *concealer) insertList(n *ast.InsertStmt) {
 	}
 	i := c.inserts + 1
 	c.inserts = i
-	name, err := onlyTable(n.Table, "")
+	name, err := onlyTable(n.Table, history.ReasonUnparsable)
 	if err != nil || len(n.Columns) > 0 || n.Setlist || len(n.Lists) > 0 && len(n.Lists[0]) == 0 {
 		return
 	}

@@ -38,7 +38,7 @@ func (pl *planner) createTable() error {
 	end := st.last() + 1
 	closing := st.group(i)
 	if st.find(i, end, -1, "SELECT") >= 0 || st.find(i, end, 0, "VALUES", "TABLE") >= 0 {
-		return refusal("CREATE TABLE ... SELECT")
+		return refusal(history.ReasonCreateTableSelect)
 	}
 	if closing < 0 || !pl.definitions(i, closing, end) {
 		return nil

@@ -3,6 +3,7 @@ package mysql
 import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -10,11 +11,11 @@ import (
 func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	switch {
 	case n.With != nil:
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	case n.IsMultiTable:
 		return pl.deleteJoined(n)
 	}
-	t, err := pl.target(n.TableRefs, "multi-table DELETE")
+	t, err := pl.target(n.TableRefs, history.ReasonJoinedDelete)
 	if err != nil {
 		return err
 	}
@@ -25,7 +26,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		pl.choose(n.TableRefs, n.Where)
 	}
 	if n.IgnoreErr {
-		pl.lower("DELETE IGNORE")
+		pl.lower(history.ReasonDeleteIgnore)
 	}
 	pl.lowerDeleted(t)
 	pl.lowerBy(inspectWrite(n))
@@ -57,7 +58,7 @@ func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 // if the server sorts them first: their count then differs from the server's.
 func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 	if pl.session.Dialect == TiDB && (n.Order != nil || n.Limit != nil) {
-		return refusal("ORDER BY or LIMIT")
+		return refusal(history.ReasonOrderByOrLimit)
 	}
 	if err := pl.collectable(t); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -12,15 +13,15 @@ import (
 // evaluates that for the joined rows; a row may be collected again and again. MariaDB evaluates it before
 // the join, for rows that stay, and MySQL does so where it makes a join of a subquery: these are refused.
 func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
-	const several = refusal("multi-table DELETE")
+	several := refusal(history.ReasonJoinedDelete)
 	use := inspectWrite(n)
 	switch {
 	case pl.session.Dialect != MySQL || n.TableRefs == nil || n.Tables == nil:
 		return several
 	case use.subquery:
-		return refusal("subquery")
+		return refusal(history.ReasonSubquery)
 	case pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn):
-		return refusal("isotap column")
+		return refusal(history.ReasonOwnColumn)
 	}
 	srcs := flatten(n.TableRefs.TableRefs)
 	if err := pl.resolveBase(srcs); err != nil {
@@ -45,10 +46,10 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 		pl.lowerDeleted(s.table)
 	}
 	if len(srcs) > len(n.Tables.Tables) {
-		pl.lower("multi-table DELETE") // what it reads of the others is not observed
+		pl.lower(history.ReasonJoinedDelete) // what it reads of the others is not observed
 	}
 	if n.IgnoreErr {
-		pl.lower("DELETE IGNORE")
+		pl.lower(history.ReasonDeleteIgnore)
 	}
 	pl.lowerBy(use)
 	pl.plan.Capture = true
@@ -58,10 +59,10 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 // lowerDeleted lowers the plan for what the server does when it deletes rows of t.
 func (pl *planner) lowerDeleted(t *rewrite.Table) {
 	if t.DeleteTrigger {
-		pl.lower("trigger")
+		pl.lower(history.ReasonTrigger)
 	}
 	if t.CascadesDelete {
-		pl.lower("cascade")
+		pl.lower(history.ReasonCascade)
 	}
 }
 
@@ -75,7 +76,7 @@ func (pl *planner) addCondition(where bool, condition []rewrite.Piece) error {
 	if where {
 		i := pl.st.find(1, end, 0, "WHERE")
 		if i < 0 {
-			return refusal("unparsable")
+			return refusal(history.ReasonUnparsable)
 		}
 		from = i
 		behind, _ := pl.after(i)

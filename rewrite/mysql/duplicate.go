@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -15,13 +16,13 @@ const rowAliasVersion = 80019
 // duplicates makes ON DUPLICATE KEY UPDATE collect and tag the rows that it meets in the place of an
 // insert. Each entry names the row that was not inserted, whether the update changes anything or not.
 func (pl *planner) duplicates(n *ast.InsertStmt, t *rewrite.Table) error {
-	spelled, err := onlyTable(n.Table, "unparsable")
+	spelled, err := onlyTable(n.Table, history.ReasonUnparsable)
 	if err != nil {
 		return err
 	}
 	on := pl.st.onDuplicate()
 	if on < 0 {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	if err := pl.checkSpelling(spelled.Name.O); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (pl *planner) extendRowAlias() error {
 		return nil
 	}
 	if a.to-a.from == 4 {
-		return refusal("unparsable") // no names between the parentheses
+		return refusal(history.ReasonUnparsable) // no names between the parentheses
 	}
 	pl.insertAt(pl.st.toks[a.to-1].start, text(", "+rewrite.RowIDColumn+", "+rewrite.WListColumn))
 	return nil

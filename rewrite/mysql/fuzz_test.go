@@ -48,7 +48,7 @@ func FuzzPlan(f *testing.F) {
 		if p.Pieces != nil && p.Kind != history.DDL && !p.Substitutes {
 			checkParses(t, p, s)
 		}
-		if (p.Observation == history.Opaque || p.Observation == history.Inexact) != (p.Reason != "") {
+		if (p.Observation == history.Opaque || p.Observation == history.Inexact) != (!p.Reason.IsZero()) {
 			t.Errorf("observation %v has the reason %q", p.Observation, p.Reason)
 		}
 		if len(p.Args) > shape.MaxArgs || len(p.Shape) > shape.MaxBytes+len("...") {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -13,13 +14,13 @@ import (
 func (pl *planner) insert(n *ast.InsertStmt) error {
 	switch {
 	case n.Select != nil && pl.session.Dialect == TiDB:
-		return refusal(verbOf(n) + " ... SELECT")
+		return refusal(fromSelect(n))
 	case n.IsReplace && pl.session.Dialect == TiDB:
-		return refusal("REPLACE")
+		return refusal(history.ReasonReplace)
 	case len(n.OnDuplicate) > 0 && pl.session.Dialect == TiDB:
-		return refusal("ON DUPLICATE KEY UPDATE")
+		return refusal(history.ReasonOnDuplicateKey)
 	}
-	t, err := pl.target(n.Table, "unparsable")
+	t, err := pl.target(n.Table, history.ReasonUnparsable)
 	if err != nil {
 		return err
 	}
@@ -46,23 +47,24 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 
 func (pl *planner) lowerInsert(n *ast.InsertStmt, t *rewrite.Table) {
 	if n.IgnoreErr {
-		pl.lower("INSERT IGNORE")
+		pl.lower(history.ReasonInsertIgnore)
 	}
 	if n.IsReplace && !pl.beyond.returning.empty() {
-		pl.lower("REPLACE") // no count tells whether it replaced anything
+		pl.lower(history.ReasonReplace) // no count tells whether it replaced anything
 	}
 	if t.InsertTrigger {
-		pl.lower("trigger")
+		pl.lower(history.ReasonTrigger)
 	}
 	pl.lowerBy(inspectWrite(n))
 	pl.lowerByReturning()
 }
 
-func verbOf(n *ast.InsertStmt) string {
+// fromSelect returns the reason of an INSERT or REPLACE ... SELECT that is not observed.
+func fromSelect(n *ast.InsertStmt) history.Reason {
 	if n.IsReplace {
-		return "REPLACE"
+		return history.ReasonReplaceFromSelect
 	}
-	return "INSERT"
+	return history.ReasonInsertFromSelect
 }
 
 // rowsEnd gives the token behind the rows or the assignments of an INSERT.
@@ -83,7 +85,7 @@ func (pl *planner) rowsEnd() int {
 func (pl *planner) insertSet(n *ast.InsertStmt, t *rewrite.Table) error {
 	st, end := pl.st, pl.rowsEnd()
 	if st.find(0, end, 0, "SET") < 0 || len(n.Lists) != 1 {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: rewrite.RowIDHole},
@@ -97,7 +99,7 @@ func (pl *planner) insertSet(n *ast.InsertStmt, t *rewrite.Table) error {
 func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 	at := pl.insertLayout()
 	if !pl.st.is(at.rows, "VALUES", "VALUE") {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	columns := visibleColumns(t)
 	values := len(n.Columns)
@@ -111,7 +113,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 	}
 	for _, row := range n.Lists {
 		if len(row) != values {
-			return refusal("column count")
+			return refusal(history.ReasonColumnCount)
 		}
 	}
 	pl.plan.ListsColumns = pl.plan.ListsColumns || len(columns) > 0
@@ -195,7 +197,7 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite
 	for ordinal, row := range rows {
 		end := st.group(i)
 		if end < 0 || (len(row) == 0) != (end == i+1) {
-			return refusal("unparsable")
+			return refusal(history.ReasonUnparsable)
 		}
 		comma := ", "
 		if len(row) == 0 {
@@ -203,12 +205,12 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite
 		}
 		pl.insertAt(st.toks[end].start, append([]rewrite.Piece{text(comma), {Hole: rewrite.RowIDHole, Ordinal: ordinal}, text(", ")}, first...)...)
 		if i = end + 1; ordinal < len(rows)-1 && !st.mark(i, ",") {
-			return refusal("unparsable")
+			return refusal(history.ReasonUnparsable)
 		}
 		i++
 	}
 	if i-1 != pl.rowsEnd() {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	pl.plan.Inserts = len(rows)
 	return nil

@@ -15,24 +15,24 @@ import (
 func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 	sel, ok := n.Select.(*ast.SelectStmt)
 	if !ok {
-		return refusal(verbOf(n) + " ... SELECT")
+		return refusal(fromSelect(n))
 	}
 	use := pl.inspectSelect(sel)
 	switch reason := collapsing(sel); {
-	case reason != "":
+	case !reason.IsZero():
 		return refusal(reason)
 	case sel.With != nil:
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	case use.aggregate || use.outward || sel.GroupBy != nil:
-		return refusal("aggregate")
+		return refusal(history.ReasonAggregate)
 	case use.window:
-		return refusal("window function")
+		return refusal(history.ReasonWindowFunction)
 	case sel.Limit != nil && pl.rewriter.options.StrictPlans:
-		return refusal("plan")
+		return refusal(history.ReasonPlan)
 	}
 	at, columns := pl.insertLayout(), []string(nil)
 	if !pl.st.is(at.rows, "SELECT") || at.list && len(n.Columns) == 0 {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	if !at.list {
 		columns = visibleColumns(t)
@@ -63,7 +63,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewrite.Table) ([]rewrite.Piece, error) {
 	if sel.From == nil {
 		if len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() {
-			return nil, refusal("unparsable") // where the select list ends is not certain
+			return nil, refusal(history.ReasonUnparsable) // where the select list ends is not certain
 		}
 		return nil, nil
 	}
@@ -75,12 +75,12 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewr
 		return nil, err
 	}
 	if srcs.observable() && positionBeyond(sel, srcs) {
-		return nil, refusal("ORDER BY position")
+		return nil, refusal(history.ReasonOrderByPosition)
 	}
 	if len(n.OnDuplicate) > 0 {
 		// MySQL has no row alias here.
-		if target, err := onlyTable(n.Table, ""); err != nil || srcs.named(target.Name.O) != nil || pl.session.Dialect == MySQL {
-			return nil, refusal("ON DUPLICATE KEY UPDATE")
+		if target, err := onlyTable(n.Table, history.ReasonOnDuplicateKey); err != nil || srcs.named(target.Name.O) != nil || pl.session.Dialect == MySQL {
+			return nil, refusal(history.ReasonOnDuplicateKey)
 		}
 	}
 	// What it reads, it reads as a locking read does.
@@ -89,13 +89,13 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewr
 	}
 	covered := srcs.observable() && mayHideLocks(sel, srcs)
 	if covered {
-		pl.lower("plan")
+		pl.lower(history.ReasonPlan)
 	}
 	pl.plan.Capture = true
 	limit := pl.session.maxPacket() / 4
 	var pieces []rewrite.Piece
 	for _, s := range srcs {
-		if s.reason != "" {
+		if !s.reason.IsZero() {
 			pl.lower(s.reason)
 		}
 		if s.table == nil || covered {
@@ -124,13 +124,13 @@ func (pl *planner) resolveBase(srcs sources) error {
 				return err
 			}
 		} else {
-			s.reason = "derived table"
+			s.reason = history.ReasonDerivedTable
 		}
 		if s.node.AsName.O != "" {
 			s.name = s.node.AsName.O
 		}
 		if other := srcs[:i].named(s.name); other != nil && s.name != "" {
-			return refusal("ambiguous table name")
+			return refusal(history.ReasonAmbiguousTable)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -36,7 +37,7 @@ func (pl *planner) keepInVariables() error {
 		return nil
 	}
 	if p.Carried > 0 {
-		return refusal("INTO")
+		return refusal(history.ReasonInto)
 	}
 	p.Variables, p.Reply = p.HiddenColumns(), rewrite.Unchanged
 	var names strings.Builder

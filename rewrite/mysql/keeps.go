@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -50,7 +51,7 @@ func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]rewrite.Pie
 			equals++
 		}
 		if equals+1 >= end {
-			return nil, refusal("unparsable")
+			return nil, refusal(history.ReasonUnparsable)
 		}
 		j.own = p
 		condition, err := j.keeps(equals+1, end)
@@ -65,7 +66,7 @@ func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]rewrite.Pie
 		from = end + 1
 	}
 	if from != to+1 {
-		return nil, refusal("unparsable")
+		return nil, refusal(history.ReasonUnparsable)
 	}
 	return same, nil
 }
@@ -80,13 +81,13 @@ func (j *judge) places(list []*ast.Assignment) ([]place, error) {
 			if err := j.sources.unobservable(); err != nil {
 				return nil, err
 			}
-			return nil, refusal("unknown column")
+			return nil, refusal(history.ReasonUnknownColumn)
 		case p.column.Generated:
-			return nil, refusal("generated column")
+			return nil, refusal(history.ReasonGeneratedColumn)
 		case slices.Contains(places, p):
-			return nil, refusal("column assigned twice")
+			return nil, refusal(history.ReasonColumnTwice)
 		case j.checkSpelling(p.source.name, p.column.Name) != nil:
-			return nil, refusal("charset")
+			return nil, refusal(history.ReasonCharset)
 		}
 		places = append(places, p)
 	}
@@ -137,7 +138,7 @@ func (j *judge) keeps(from, to int) ([]rewrite.Piece, error) {
 	case unicode(c) && (to == from+1 && j.isString(from) || j.isText(from, to)):
 		return j.sameString(name, value)
 	}
-	return nil, refusal("assignment")
+	return nil, refusal(history.ReasonAssignment)
 }
 
 // copied gives the text of the tokens [from, to), in which parameters are copies of the client's.
@@ -279,7 +280,7 @@ func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece,
 	case "char", "varchar":
 		length, ok := parenthesized(c.Full)
 		if _, err := strconv.Atoi(length); !ok || err != nil {
-			return nil, refusal("assignment")
+			return nil, refusal(history.ReasonAssignment)
 		}
 		if c.Type == "char" {
 			name, open, end = "RTRIM("+name+")", open+"RTRIM(LEFT(", ", "+length+"))"+end
@@ -288,7 +289,7 @@ func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece,
 		}
 	case "tinytext", "text", "mediumtext", "longtext":
 	default:
-		return nil, refusal("assignment")
+		return nil, refusal(history.ReasonAssignment)
 	}
 	return slices.Concat([]rewrite.Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value, []rewrite.Piece{text(end)}), nil
 }

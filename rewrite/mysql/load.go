@@ -3,6 +3,7 @@ package mysql
 import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -10,11 +11,11 @@ import (
 func (pl *planner) loadData() error {
 	st := pl.st
 	if pl.session.Dialect == TiDB {
-		return refusal("LOAD DATA")
+		return refusal(history.ReasonLoadData)
 	}
 	into := st.find(2, st.last(), 0, "INTO")
 	if into < 0 || !st.is(into+1, "TABLE") || into+2 > st.last() {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	schema, table := "", unquoted(st.tok(into+2))
 	end := into + 3
@@ -38,16 +39,16 @@ func (pl *planner) loadData() error {
 	pl.insertAt(pos, append(pieces, text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))...)
 	pl.plan.Inserts = rewrite.Numbered
 	if t.InsertTrigger {
-		pl.lower("trigger")
+		pl.lower(history.ReasonTrigger)
 	}
 	if st.find(end, st.last()+1, -1, "SELECT") >= 0 {
-		pl.lower("subquery")
+		pl.lower(history.ReasonSubquery)
 	}
 	v := verb{st: st, session: pl.session}
 	for i := end; i < st.last(); i++ {
 		// The list of columns and variables stands in parentheses, too.
 		if st.mark(i+1, "(") && st.toks[i].kind == word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end && !v.nativeCall(i) {
-			pl.lower("function")
+			pl.lower(history.ReasonFunction)
 		}
 	}
 	return nil

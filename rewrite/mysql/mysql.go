@@ -115,9 +115,9 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	}
 	reason := st.refusal(s)
 	pl.conceal(reason)
-	if reason != "" {
+	if !reason.IsZero() {
 		opaque(p, reason)
-		if reason == severalStatements {
+		if reason == history.ReasonSeveralStatements {
 			p.Parts = st.parts(s)
 		}
 		return pl
@@ -128,7 +128,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 		return pl // the verb alone settled it
 	}
 	if err := pl.rewrite(); err != nil {
-		opaque(p, err.Error())
+		opaque(p, reasonOf(err))
 		pl.dropEdits()
 	}
 	return pl
@@ -148,7 +148,7 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 }
 
 // opaque makes p the plan of a statement that goes as it is and is not observed.
-func opaque(p *rewrite.Plan, reason string) {
+func opaque(p *rewrite.Plan, reason history.Reason) {
 	p.Observation, p.Reason = history.Opaque, reason
 	p.Pieces, p.Hidden, p.Copies, p.Sources = nil, nil, nil, nil
 	p.Carried, p.Deprecated, p.Variables = 0, 0, 0
@@ -177,9 +177,17 @@ type planner struct {
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
-type refusal string
+type refusal history.Reason
 
-func (r refusal) Error() string { return string(r) }
+func (r refusal) Error() string { return history.Reason(r).String() }
+
+// reasonOf returns the reason in an error of the planner's, which are refusals.
+func reasonOf(err error) history.Reason {
+	if r, ok := err.(refusal); ok {
+		return history.Reason(r)
+	}
+	return history.ReasonUnparsable
+}
 
 // rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are
 // refusals.
@@ -198,15 +206,15 @@ func (pl *planner) rewrite() error {
 	case *ast.SelectStmt:
 		err := pl.selectRows(n)
 		switch {
-		case err == refusal("distinct") && !pl.into.empty():
-			return refusal("INTO") // a companion would assign the variables
-		case err == refusal("distinct"):
+		case err == refusal(history.ReasonDistinct) && !pl.into.empty():
+			return refusal(history.ReasonInto) // a companion would assign the variables
+		case err == refusal(history.ReasonDistinct):
 			pl.accompanyDistinct(n)
 		}
 		return err
 	case *ast.SetOprStmt:
 		if !pl.into.empty() {
-			return refusal("INTO")
+			return refusal(history.ReasonInto)
 		}
 		return pl.setOperation(n)
 	case *ast.InsertStmt:
@@ -219,14 +227,14 @@ func (pl *planner) rewrite() error {
 	case *ast.DeleteStmt:
 		return pl.deleteRows(n)
 	}
-	return refusal("unparsable")
+	return refusal(history.ReasonUnparsable)
 }
 
 // parse gives the tree of the only statement in the text.
 func (pl *planner) parse() (ast.StmtNode, error) {
 	trees, err := pl.parseAll()
 	if err != nil || len(trees) != 1 {
-		return nil, refusal("unparsable")
+		return nil, refusal(history.ReasonUnparsable)
 	}
 	return trees[0], nil
 }
@@ -255,7 +263,7 @@ func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.Stm
 	defer func() {
 		// A parser that panicked is in an unknown state and must not come back to the pool.
 		if recover() != nil {
-			nodes, err = nil, refusal("unparsable")
+			nodes, err = nil, refusal(history.ReasonUnparsable)
 			return
 		}
 		r.parsers.Put(p)
@@ -270,38 +278,38 @@ func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.Stm
 }
 
 // lower makes the plan inexact; the first reason stays.
-func (pl *planner) lower(reason string) {
+func (pl *planner) lower(reason history.Reason) {
 	if pl.plan.Observation == history.Exact {
 		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
 	}
 }
 
 // table finds the table that a name means in this session, or says why isotap cannot observe it.
-func (pl *planner) table(name *ast.TableName) (*rewrite.Table, string) {
+func (pl *planner) table(name *ast.TableName) (*rewrite.Table, history.Reason) {
 	schema := name.Schema.O
 	if schema == "" {
 		schema = pl.session.Schema
 	}
 	if pl.session.shadows(schema, name.Name.O) {
-		return nil, "temporary table"
+		return nil, history.ReasonTemporaryTable
 	}
 	t := pl.rewriter.schema.Table(schema, name.Name.O)
 	switch {
 	case t == nil:
-		return nil, "unknown table"
+		return nil, history.ReasonUnknownTable
 	case t.View:
-		return nil, "view"
+		return nil, history.ReasonView
 	case t.Temporary:
-		return nil, "temporary table"
+		return nil, history.ReasonTemporaryTable
 	case !t.Instrumented:
-		return nil, "not instrumented"
+		return nil, history.ReasonNotInstrumented
 	}
-	return t, ""
+	return t, history.Reason{}
 }
 
 // onlyTable gives the one base table of an INSERT, UPDATE or DELETE; several is the reason to refuse
 // when there are more.
-func onlyTable(refs *ast.TableRefsClause, several string) (*ast.TableName, error) {
+func onlyTable(refs *ast.TableRefsClause, several history.Reason) (*ast.TableName, error) {
 	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
 		return nil, refusal(several)
 	}
@@ -317,7 +325,7 @@ func onlyTable(refs *ast.TableRefsClause, several string) (*ast.TableName, error
 }
 
 // target finds the instrumented table that a statement writes.
-func (pl *planner) target(refs *ast.TableRefsClause, several string) (*rewrite.Table, error) {
+func (pl *planner) target(refs *ast.TableRefsClause, several history.Reason) (*rewrite.Table, error) {
 	name, err := onlyTable(refs, several)
 	if err != nil {
 		return nil, err
@@ -333,7 +341,7 @@ func (pl *planner) named(name *ast.TableName) (*rewrite.Table, error) {
 	}
 	pl.plan.Target = t.Name
 	if pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn) {
-		return nil, refusal("isotap column")
+		return nil, refusal(history.ReasonOwnColumn)
 	}
 	return t, nil
 }
@@ -380,7 +388,7 @@ func unquoted(ident string) string {
 func (pl *planner) checkSpelling(names ...string) error {
 	for _, n := range names {
 		if !ascii(n) && !pl.session.utf8() {
-			return refusal("charset")
+			return refusal(history.ReasonCharset)
 		}
 	}
 	return nil

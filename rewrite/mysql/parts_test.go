@@ -62,7 +62,7 @@ func TestLongTextsAreNotParsed(t *testing.T) {
 		{text: insert + ",(1,';')"},
 	} {
 		p := New(testSchema(), Options{}).Plan(c.text, testSession())
-		if p.Observation != history.Opaque || p.Reason != "size" || p.Kind == history.Insert == c.ends || p.EndsTxn != c.ends || p.ChangesSchema != c.ends || p.Pieces != nil {
+		if p.Observation != history.Opaque || p.Reason != history.ReasonSize || p.Kind == history.Insert == c.ends || p.EndsTxn != c.ends || p.ChangesSchema != c.ends || p.Pieces != nil {
 			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason, p.EndsTxn)
 		}
 	}

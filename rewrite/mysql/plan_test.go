@@ -136,7 +136,7 @@ func render(p *rewrite.Plan, full bool) string {
 			fmt.Fprintf(&b, " | %s", s)
 		}
 	}
-	if p.Reason != "" {
+	if !p.Reason.IsZero() {
 		fmt.Fprintf(&b, ": %s", p.Reason)
 	}
 	b.WriteString(flags(p))
@@ -172,7 +172,7 @@ func render(p *rewrite.Plan, full bool) string {
 	}
 	if c := p.Companion; c != nil {
 		fmt.Fprintf(&b, "\ncompanion: %s", c.Observation)
-		if c.Reason != "" {
+		if !c.Reason.IsZero() {
 			fmt.Fprintf(&b, ": %s", c.Reason)
 		}
 		fmt.Fprintf(&b, "\n  sql: %s", c.Append(nil, marker))

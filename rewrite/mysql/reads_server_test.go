@@ -11,6 +11,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/client"
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -259,7 +260,7 @@ func TestWindowsOverGroupsAreLeftAlone(t *testing.T) {
 	s := newReadServer(t)
 	const query = "SELECT dep, SUM(COUNT(*)) OVER () FROM e GROUP BY dep ORDER BY dep"
 	if p := s.rewriter.Plan(query, s.session); s.session.Dialect == MariaDB {
-		if p.Pieces != nil || p.Reason != "window function" {
+		if p.Pieces != nil || p.Reason != history.ReasonWindowFunction {
 			t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
 		}
 		return
@@ -311,7 +312,7 @@ func TestRollupIsObservedOnMariaDBOnly(t *testing.T) {
 	const query = "SELECT dep, SUM(pay) FROM e GROUP BY dep WITH ROLLUP"
 	if s.session.Dialect == MariaDB {
 		s.compare(query, everyE)
-	} else if p := s.rewriter.Plan(query, s.session); p.Pieces != nil || p.Reason != "aggregate" {
+	} else if p := s.rewriter.Plan(query, s.session); p.Pieces != nil || p.Reason != history.ReasonAggregate {
 		t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
 	}
 }

@@ -18,7 +18,7 @@ func TestStrictPlansLeaveAloneWhatAnIndexMightCover(t *testing.T) {
 		"SELECT id, name FROM item WHERE price > 2 LIMIT 3": history.Exact,
 	} {
 		p := r.Plan(query, testSession())
-		if p.Observation != want || want == history.Opaque && (p.Reason != "plan" || p.Pieces != nil || p.MayHideLocks) {
+		if p.Observation != want || want == history.Opaque && (p.Reason != history.ReasonPlan || p.Pieces != nil || p.MayHideLocks) {
 			t.Errorf("%s: %v (%s), pieces %v, want %v", query, p.Observation, p.Reason, p.Pieces, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestDeepStatementsAreNotParsed(t *testing.T) {
 		"SELECT " + strings.Repeat("~", n) + "1 FROM item",
 		"SELECT name FROM item WHERE id = 1" + strings.Repeat(" OR id = 2", n),
 	} {
-		if p := r.Plan(query, testSession()); p.Reason != "nesting" && (p.Reason != "size" || len(query) < n) {
+		if p := r.Plan(query, testSession()); p.Reason != history.ReasonNesting && (p.Reason != history.ReasonSize || len(query) < n) {
 			t.Errorf("%.40s...: %v (%s)", query, p.Observation, p.Reason)
 		}
 	}
@@ -62,7 +62,7 @@ func TestTooManyParametersAreNotAdded(t *testing.T) {
 	if p := r.Plan(query(maxParams/3), testSession()); p.Observation != history.Exact || p.Params+len(p.Hidden) != maxParams {
 		t.Errorf("%v (%s) with %d and %d parameters", p.Observation, p.Reason, p.Params, len(p.Hidden))
 	}
-	if p := r.Plan(query(maxParams/3+1), testSession()); p.Reason != "parameters" || p.Hidden != nil || p.Inserts != 0 {
+	if p := r.Plan(query(maxParams/3+1), testSession()); p.Reason != history.ReasonParameters || p.Hidden != nil || p.Inserts != 0 {
 		t.Errorf("%v (%s) with %d hidden parameters", p.Observation, p.Reason, len(p.Hidden))
 	}
 }

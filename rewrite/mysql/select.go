@@ -34,22 +34,22 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	pl.chooseRead(n)
 	pl.plan.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
 	if pl.rewriter.options.StrictPlans && (pl.plan.MayHideLocks || n.GroupBy != nil) {
-		return refusal("plan")
+		return refusal(history.ReasonPlan)
 	}
 	return nil
 }
 
 // collapsing gives the reason why more columns would change which rows a SELECT returns.
-func collapsing(n *ast.SelectStmt) string {
+func collapsing(n *ast.SelectStmt) history.Reason {
 	switch {
 	case n.Kind != ast.SelectStmtKindSelect:
-		return "unparsable"
+		return history.ReasonUnparsable
 	case n.SelectIntoOpt != nil:
-		return "INTO"
+		return history.ReasonInto
 	case n.Distinct:
-		return "distinct"
+		return history.ReasonDistinct
 	}
-	return ""
+	return history.Reason{}
 }
 
 func locking(t ast.SelectLockType) history.Locking {
@@ -65,10 +65,10 @@ func locking(t ast.SelectLockType) history.Locking {
 // lowerBy lowers the plan for what a statement does beside its own table accesses.
 func (pl *planner) lowerBy(u *usage) {
 	if u.subquery {
-		pl.lower("subquery")
+		pl.lower(history.ReasonSubquery)
 	}
 	if u.function {
-		pl.lower("function")
+		pl.lower(history.ReasonFunction)
 	}
 }
 
@@ -76,9 +76,9 @@ func (pl *planner) lowerBy(u *usage) {
 func (pl *planner) selectNothing(n *ast.SelectStmt, u *usage) error {
 	switch {
 	case u.subquery:
-		return refusal("subquery")
+		return refusal(history.ReasonSubquery)
 	case u.function:
-		return refusal("function")
+		return refusal(history.ReasonFunction)
 	}
 	pl.plan.Observation = history.Nothing
 	if !pl.plan.ReadsDiagnostics {
@@ -97,9 +97,9 @@ func (pl *planner) unobservable(srcs sources, u *usage) error {
 	}
 	switch { // server tables only
 	case u.subquery:
-		return refusal("subquery")
+		return refusal(history.ReasonSubquery)
 	case u.function:
-		return refusal("function")
+		return refusal(history.ReasonFunction)
 	}
 	pl.plan.Observation = history.Nothing
 	return nil
@@ -124,10 +124,10 @@ func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
 func (pl *planner) show(b *block) error {
 	shown := b.shown()
 	if len(shown) == 0 {
-		return refusal("nested aggregate")
+		return refusal(history.ReasonNestedAggregate)
 	}
 	if pl.nesting.columns > 0 && pl.st.mentionsPrefix(rewrite.CarriedPrefix) {
-		return refusal("isotap column")
+		return refusal(history.ReasonOwnColumn)
 	}
 	var items strings.Builder
 	for _, s := range shown {
@@ -156,7 +156,7 @@ type item struct{ first, last int }
 func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 	st := pl.st
 	if len(n.Fields.Fields) == 0 {
-		return nil, refusal("unparsable")
+		return nil, refusal(history.ReasonUnparsable)
 	}
 	first := st.tokenAt(n.Fields.Fields[0].Offset)
 	verb := first - 1
@@ -164,7 +164,7 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 		verb-- // ALL, SQL_NO_CACHE, ...
 	}
 	if verb < 0 || !st.is(verb, "SELECT") {
-		return nil, refusal("unparsable")
+		return nil, refusal(history.ReasonUnparsable)
 	}
 	depth := st.toks[verb].depth
 	end := st.find(first, st.last()+1, depth, "FROM")
@@ -174,7 +174,7 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 		}
 	}
 	if end < 0 {
-		return nil, refusal("unparsable")
+		return nil, refusal(history.ReasonUnparsable)
 	}
 	if into := pl.into.from; !pl.into.empty() && first < into && into < end {
 		end = into
@@ -196,11 +196,11 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 // sameItems refuses when lexer and parser disagree about where the items of a select list begin.
 func sameItems(st *statement, list []item, fields []*ast.SelectField) error {
 	if len(list) != len(fields) {
-		return refusal("unparsable")
+		return refusal(history.ReasonUnparsable)
 	}
 	for i, it := range list {
 		if it.first > it.last || st.toks[it.first].start != fields[i].Offset {
-			return refusal("unparsable")
+			return refusal(history.ReasonUnparsable)
 		}
 	}
 	return nil

@@ -22,18 +22,18 @@ type arm struct {
 func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 	arms, operators := pl.arms(n)
 	if arms == nil {
-		return refusal("union")
+		return refusal(history.ReasonUnion)
 	}
 	if !keepsAll(arms) {
 		pl.accompany(arms, operators)
-		return refusal("union")
+		return refusal(history.ReasonUnion)
 	}
 	if pl.plan.Locking != history.NoLock {
-		return refusal("union") // the clause is one arm's: the others read their snapshot
+		return refusal(history.ReasonUnion) // the clause is one arm's: the others read their snapshot
 	}
 	if n.OrderBy != nil {
 		if positionAfter(n.OrderBy, len(arms[0].node.Fields.Fields)) {
-			return refusal("ORDER BY position")
+			return refusal(history.ReasonOrderByPosition)
 		}
 		use := &usage{}
 		n.OrderBy.Accept(use)
@@ -47,7 +47,7 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 		return nil
 	}
 	if pl.rewriter.options.StrictPlans && pl.plan.MayHideLocks {
-		return refusal("plan")
+		return refusal(history.ReasonPlan)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (pl *planner) armRows(arms []arm) error {
 			return err
 		}
 		if slices.ContainsFunc(p.plan.Sources, func(s rewrite.Source) bool { return s.Array }) {
-			return refusal("aggregate")
+			return refusal(history.ReasonAggregate)
 		}
 		planned[i], total = p, total+p.plan.HiddenColumns()
 		pl.plan.MayHideLocks = pl.plan.MayHideLocks || p.plan.MayHideLocks

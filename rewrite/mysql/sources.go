@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -16,7 +17,7 @@ type source struct {
 	// table is the instrumented base table; nil when the source cannot be observed, for the reason, or
 	// need not be: the server's own tables have no reason.
 	table  *rewrite.Table
-	reason string
+	reason history.Reason
 	outer  bool // rows of it may be missing: the inner side of an outer join
 	// shows is what the source has of identities: those of its own rows, or what a query in its place
 	// passes outwards.
@@ -33,7 +34,7 @@ func (ss sources) observable() bool {
 // unobservable gives the reason why none of the sources can be observed; nil when none need be.
 func (ss sources) unobservable() error {
 	for _, s := range ss {
-		if s.reason != "" {
+		if !s.reason.IsZero() {
 			return refusal(s.reason)
 		}
 	}
@@ -100,7 +101,7 @@ func (pl *planner) resolve(ss sources) error {
 		base, ok := s.node.Source.(*ast.TableName)
 		switch {
 		case !ok && s.node.AsName.O == "":
-			s.reason = "derived table"
+			s.reason = history.ReasonDerivedTable
 		case !ok:
 			s.shows, s.reason = pl.derived(s.node.Source)
 		default:
@@ -113,7 +114,7 @@ func (pl *planner) resolve(ss sources) error {
 			s.name = s.node.AsName.O
 		}
 		if other := ss[:i].named(s.name); other != nil && s.name != "" {
-			return refusal("ambiguous table name")
+			return refusal(history.ReasonAmbiguousTable)
 		}
 	}
 	return nil
@@ -125,7 +126,7 @@ func (pl *planner) resolveName(s *source, base *ast.TableName) error {
 	if base.Schema.L == "" {
 		var uncertain bool
 		if c, uncertain = pl.nesting.with.find(base.Name.O); uncertain {
-			s.reason = "with"
+			s.reason = history.ReasonWith
 			return nil
 		}
 	}
@@ -133,7 +134,7 @@ func (pl *planner) resolveName(s *source, base *ast.TableName) error {
 	case c != nil:
 		s.shows, s.reason = pl.common(c)
 		if pl.nesting.joined && slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array }) {
-			return refusal("joined aggregate") // its form elsewhere in the statement would repeat them
+			return refusal(history.ReasonJoinedAggregate) // its form elsewhere in the statement would repeat them
 		}
 	case serverSchema(pl.session, base):
 	default:

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -78,9 +79,9 @@ func (pl *planner) assemble() {
 	pl.hide()
 	switch {
 	case p.Params+len(p.Hidden) > maxParams:
-		opaque(p, "parameters")
+		opaque(p, history.ReasonParameters)
 	case size >= pl.session.maxPacket() && !p.Substitutes:
-		opaque(p, "max_allowed_packet")
+		opaque(p, history.ReasonMaxPacket)
 	}
 }
 

@@ -122,12 +122,12 @@ func (st *statement) literalMark(i int) shape.Mark {
 
 // repeats says whether statements like this one are planned from templates.
 func (st *statement) repeats(s *Session) bool {
-	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH") && st.refusal(s) == ""
+	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH") && st.refusal(s).IsZero()
 }
 
 // holdsForAll says whether what the planner decided holds for all statements with the skeleton. That
 // the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
 func (pl *planner) holdsForAll() bool {
 	p := pl.plan
-	return !p.Substitutes && !pl.literal && (p.Observation != history.Opaque || p.Reason != "unparsable")
+	return !p.Substitutes && !pl.literal && (p.Observation != history.Opaque || p.Reason != history.ReasonUnparsable)
 }

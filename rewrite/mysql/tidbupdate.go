@@ -5,6 +5,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -15,18 +16,18 @@ import (
 func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	switch {
 	case n.With != nil:
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	case n.IgnoreErr:
-		return refusal("UPDATE IGNORE")
+		return refusal(history.ReasonUpdateIgnore)
 	case !pl.session.Strict:
-		return refusal("sql_mode not strict") // a value that does not fit becomes another
+		return refusal(history.ReasonNotStrict) // a value that does not fit becomes another
 	}
-	t, err := pl.target(n.TableRefs, "multi-table UPDATE")
+	t, err := pl.target(n.TableRefs, history.ReasonJoinedUpdate)
 	if err != nil {
 		return err
 	}
 	if n.MultipleTable {
-		return refusal("multi-table UPDATE")
+		return refusal(history.ReasonJoinedUpdate)
 	}
 	if err := pl.collectable(t); err != nil {
 		return err

@@ -11,7 +11,7 @@ func (v verb) transaction() {
 	p := v.p
 	switch {
 	case v.is(0, "BEGIN") && v.is(1, "NOT"):
-		v.unknown("compound statement")
+		v.unknown(history.ReasonCompound)
 	case v.is(0, "BEGIN"), v.is(0, "START") && v.is(1, "TRANSACTION"):
 		p.Kind, p.EndsTxn = history.Begin, true
 	case v.is(0, "START"):
@@ -60,7 +60,7 @@ func (v verb) set() {
 	v.expressions()
 	switch {
 	case v.is(1, "STATEMENT"):
-		v.unknown("SET STATEMENT")
+		v.unknown(history.ReasonSetStatement)
 		return
 	case v.is(1, "PASSWORD"), v.is(1, "DEFAULT") && v.is(2, "ROLE"):
 		p.EndsTxn = true // implicit commit

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -12,15 +13,15 @@ import (
 // old stored values are saved before the client's assignments and compared after them. Where the server
 // does not evaluate the assignments one by one, as it does for joins, it has another form.
 func (pl *planner) update(n *ast.UpdateStmt) error {
-	const several = "multi-table UPDATE"
+	several := history.ReasonJoinedUpdate
 	_, err := onlyTable(n.TableRefs, several)
 	switch {
 	case n.With != nil:
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	case n.TableRefs != nil && (n.MultipleTable || err != nil):
 		return pl.updateJoined(n, several)
 	case pl.makesJoin(n):
-		return pl.updateJoined(n, "subquery")
+		return pl.updateJoined(n, history.ReasonSubquery)
 	}
 	t, err := pl.target(n.TableRefs, several)
 	if err != nil {
@@ -42,7 +43,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		return err
 	}
 	if n.IgnoreErr {
-		pl.lower("UPDATE IGNORE")
+		pl.lower(history.ReasonUpdateIgnore)
 	}
 	pl.cascades(n.List, t)
 	pl.lowerBy(inspectWrite(n))
@@ -52,7 +53,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 // cascades lowers the plan if an update of the table's rows by these assignments changes rows of others.
 func (pl *planner) cascades(list []*ast.Assignment, t *rewrite.Table) {
 	if slices.ContainsFunc(list, func(a *ast.Assignment) bool { return t.CascadesFrom(a.Column.Name.O) }) {
-		pl.lower("cascade")
+		pl.lower(history.ReasonCascade)
 	}
 }
 
@@ -61,7 +62,7 @@ func (pl *planner) assignments() (set, end int, err error) {
 	st := pl.st
 	end = st.last() + 1
 	if set = st.find(1, end, 0, "SET"); set < 0 {
-		return 0, 0, refusal("unparsable")
+		return 0, 0, refusal(history.ReasonUnparsable)
 	}
 	if clause := st.find(set+1, end, 0, "WHERE", "ORDER", "LIMIT"); clause >= 0 {
 		end = clause

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -39,7 +40,7 @@ func (pl *planner) makesJoin(n *ast.UpdateStmt) bool {
 
 // readsTarget says whether a subquery of an UPDATE of one table may read that table.
 func (pl *planner) readsTarget(n *ast.UpdateStmt) bool {
-	target, err := onlyTable(n.TableRefs, "")
+	target, err := onlyTable(n.TableRefs, history.ReasonUnparsable)
 	if err != nil {
 		return true
 	}
@@ -65,7 +66,7 @@ func (v *targetReads) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.TableName:
 		if v.depth > 0 {
 			t, why := v.table(n)
-			v.found = v.found || t == v.target || why == "unknown table" || why == "view"
+			v.found = v.found || t == v.target || why == history.ReasonUnknownTable || why == history.ReasonView
 		}
 	}
 	return n, v.found
@@ -103,18 +104,18 @@ func (v *semiJoins) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 // temporary table, of which the first value for a row counts. Assignments of isotap's that come before
 // the client's see the row as it was in either case, so that it stays as it is must follow from the
 // client's assignments. what is the reason for which it is refused otherwise.
-func (pl *planner) updateJoined(n *ast.UpdateStmt, what string) error {
+func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 	switch {
 	case n.IgnoreErr:
-		return refusal("UPDATE IGNORE")
+		return refusal(history.ReasonUpdateIgnore)
 	case !pl.session.Strict:
-		return refusal("sql_mode not strict") // a value that does not fit becomes another
+		return refusal(history.ReasonNotStrict) // a value that does not fit becomes another
 	case n.Order != nil || n.Limit != nil:
-		return refusal("ORDER BY or LIMIT")
+		return refusal(history.ReasonOrderByOrLimit)
 	case pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn):
-		return refusal("isotap column")
+		return refusal(history.ReasonOwnColumn)
 	case pl.session.SimultaneousAssignment:
-		return refusal("sql_mode SIMULTANEOUS_ASSIGNMENT")
+		return refusal(history.ReasonModeSimultaneous)
 	}
 	srcs := flatten(n.TableRefs.TableRefs)
 	if err := pl.resolveBase(srcs); err != nil {
@@ -126,7 +127,7 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what string) error {
 	}
 	j := judge{planner: pl, sources: srcs}
 	same, err := j.staysSame(n.List, set+1, end)
-	if err == refusal("assignment") {
+	if err == refusal(history.ReasonAssignment) {
 		return refusal(what)
 	}
 	if err != nil {
@@ -157,7 +158,7 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what string) error {
 	if len(srcs) == 1 {
 		pl.plan.Target = srcs[0].table.Name
 	} else if len(targets) < len(srcs) {
-		pl.lower("multi-table UPDATE") // what it reads of the others is not observed
+		pl.lower(history.ReasonJoinedUpdate) // what it reads of the others is not observed
 	}
 	pl.lowerBy(inspectWrite(n))
 	return nil
@@ -173,11 +174,11 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		}
 		switch {
 		case s.table.UpdateTrigger:
-			return refusal("trigger")
+			return refusal(history.ReasonTrigger)
 		case slices.ContainsFunc(assigned, func(p place) bool { return p.source == s && s.table.CascadesFrom(p.column.Name) }):
-			return refusal("cascade")
+			return refusal(history.ReasonCascade)
 		case slices.ContainsFunc(targets[:i], func(other *source) bool { return other.table.Name == s.table.Name }):
-			return refusal("table updated twice")
+			return refusal(history.ReasonTableTwice)
 		}
 	}
 	if len(targets) == 1 {
@@ -190,7 +191,7 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		}
 		named := unquoted(st.tok(i))
 		if st.is(i, "NATURAL") || slices.ContainsFunc(assigned, func(p place) bool { return strings.EqualFold(p.column.Name, named) }) {
-			return refusal("multi-table UPDATE")
+			return refusal(history.ReasonJoinedUpdate)
 		}
 	}
 	return nil

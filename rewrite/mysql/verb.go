@@ -8,26 +8,26 @@ import (
 )
 
 // refusal gives the reason why the text cannot be looked at more closely; empty when it can.
-func (st *statement) refusal(s *Session) string {
+func (st *statement) refusal(s *Session) history.Reason {
 	switch {
 	case st.executable >= 0 && !st.commentedOptions(s.Dialect):
-		return "executable comment"
+		return history.ReasonExecutableComment
 	case !s.lexable(st.text), !st.plainNames(s.utf8()):
-		return "charset"
+		return history.ReasonCharset
 	case st.broken:
-		return "unparsable"
+		return history.ReasonUnparsable
 	case st.long:
-		return "size"
+		return history.ReasonSize
 	case s.Oracle:
-		return "sql_mode ORACLE"
+		return history.ReasonModeOracle
 	case len(st.split()) > 1:
-		return severalStatements
+		return history.ReasonSeveralStatements
 	case st.mentionsCapture():
-		return "isotap variable"
+		return history.ReasonOwnVariable
 	case st.deep():
-		return "nesting"
+		return history.ReasonNesting
 	}
-	return ""
+	return history.Reason{}
 }
 
 // split gives the statements of the text as ranges of tokens, empty ones left out.
@@ -44,9 +44,6 @@ func (st *statement) split() [][2]int {
 	}
 	return ranges
 }
-
-// severalStatements is the reason why a text of several statements is opaque as a whole.
-const severalStatements = "multi-statement"
 
 // maxParts is how many statements a text may have that is cut into them.
 const maxParts = 1000
@@ -183,10 +180,10 @@ func (v verb) is(i int, keywords ...string) bool {
 // find says whether one of the keywords occurs outside of parentheses.
 func (v verb) has(keywords ...string) bool { return v.st.find(v.from, v.to, 0, keywords...) >= 0 }
 
-func (v verb) opaque(reason string) { v.p.Observation, v.p.Reason = history.Opaque, reason }
+func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = history.Opaque, reason }
 
 // unknown is what a statement gets of which nothing is known.
-func (v verb) unknown(reason string) {
+func (v verb) unknown(reason history.Reason) {
 	v.opaque(reason)
 	v.p.EndsTxn, v.p.ChangesSession, v.p.ChangesSchema = true, true, true
 }
@@ -208,10 +205,10 @@ func (v verb) classify() {
 		// The procedure's own statements do not pass here. Its DDL leaves the schema cache stale, which
 		// costs observations only: a rewritten statement that fails is followed by the original.
 		p.Kind, p.EndsTxn, p.ChangesSession = history.Call, true, true
-		v.opaque("call")
+		v.opaque(history.ReasonCall)
 	case v.is(0, "EXECUTE"):
 		p.EndsTxn, p.ChangesSession = true, true
-		v.opaque("EXECUTE")
+		v.opaque(history.ReasonExecute)
 	case v.is(0, "USE"):
 		p.ChangesSession = true
 	case v.is(0, "DO"):
@@ -220,14 +217,14 @@ func (v verb) classify() {
 		p.Kind, p.Observation = history.Insert, history.Exact // as far as the verb goes; see loadData
 	case v.is(0, "LOAD") && v.is(1, "XML"):
 		p.Kind = history.Insert
-		v.opaque("LOAD XML")
+		v.opaque(history.ReasonLoadXML)
 	case v.is(0, "HANDLER"):
-		v.opaque("HANDLER")
+		v.opaque(history.ReasonHandler)
 	case v.is(0, "BINLOG"):
-		v.unknown("BINLOG")
+		v.unknown(history.ReasonBinlog)
 	case v.is(0, "EXPLAIN", "DESCRIBE", "DESC") && v.is(1, "ANALYZE"),
 		v.is(0, "ANALYZE") && !v.is(1, "TABLE", "TABLES", "LOCAL", "NO_WRITE_TO_BINLOG"):
-		v.opaque("ANALYZE") // it runs the statement behind it
+		v.opaque(history.ReasonAnalyzeStatement) // it runs the statement behind it
 	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE",
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
 		p.EndsTxn, p.Commits = true, true // implicit commit
@@ -235,7 +232,7 @@ func (v verb) classify() {
 		v.show()
 	case v.is(0, "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
 	default:
-		v.unknown("unparsable")
+		v.unknown(history.ReasonUnparsable)
 	}
 }
 
@@ -259,17 +256,17 @@ func (v verb) dml() {
 	for first < v.to && v.st.mark(first, "(") {
 		first++
 	}
-	reason := ""
+	var reason history.Reason
 	if v.is(0, "WITH") {
-		reason = "with"
+		reason = history.ReasonWith
 		if first = v.st.find(v.from, v.to, 0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE"); first < 0 {
-			v.unknown("unparsable")
+			v.unknown(history.ReasonUnparsable)
 			return
 		}
 	}
 	switch {
 	case v.st.is(first, "SELECT"):
-		v.p.Kind, v.p.Locking, reason = history.Select, v.locking(), ""
+		v.p.Kind, v.p.Locking, reason = history.Select, v.locking(), history.Reason{}
 	case v.st.is(first, "INSERT"):
 		v.p.Kind = history.Insert
 	case v.st.is(first, "UPDATE"):
@@ -279,20 +276,20 @@ func (v verb) dml() {
 	case v.st.is(first, "REPLACE"):
 		v.p.Kind = history.Replace
 	case v.st.is(first, "VALUES"):
-		v.p.Kind, reason = history.Select, "VALUES"
+		v.p.Kind, reason = history.Select, history.ReasonValuesStatement
 	case v.st.is(first, "TABLE"):
-		v.p.Kind, reason = history.Select, "TABLE"
+		v.p.Kind, reason = history.Select, history.ReasonTableStatement
 	case v.st.is(first, "WITH"):
-		v.p.Kind, reason = history.Select, "with"
+		v.p.Kind, reason = history.Select, history.ReasonWith
 	default:
-		v.unknown("unparsable")
+		v.unknown(history.ReasonUnparsable)
 		return
 	}
 	if v.p.Kind == history.Select && v.listsColumns() {
 		v.p.Reply = rewrite.Listing
 	}
 	v.p.Observation = history.Exact
-	if reason != "" {
+	if !reason.IsZero() {
 		v.opaque(reason)
 	}
 }
@@ -340,7 +337,7 @@ func (v verb) ddl() {
 	if v.is(object, "TEMPORARY") {
 		if v.is(0, "CREATE") {
 			p.Shadows = []rewrite.TableName{v.temporaryName(object + 1)}
-			v.opaque("temporary table") // it may read tables
+			v.opaque(history.ReasonTemporaryTable) // it may read tables
 		}
 		return
 	}
@@ -349,9 +346,9 @@ func (v verb) ddl() {
 	p.ChangesSession = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
 	switch {
 	case v.is(0, "TRUNCATE"):
-		v.opaque("truncate")
+		v.opaque(history.ReasonTruncate)
 	case v.is(0, "ALTER") && v.has("TRUNCATE", "EXCHANGE"), v.is(0, "ALTER") && v.has("DROP") && v.has("PARTITION"):
-		v.opaque("partition")
+		v.opaque(history.ReasonPartition)
 	case v.is(0, "CREATE") && v.is(object, "TABLE"):
 		p.Observation = history.Exact // as far as the verb goes; see createTable
 	}
@@ -393,12 +390,12 @@ func (v verb) temporaryName(i int) rewrite.TableName {
 // expressions classifies a statement that only evaluates expressions.
 func (v verb) expressions() {
 	if v.st.find(v.from, v.to, -1, "SELECT") >= 0 {
-		v.opaque("subquery")
+		v.opaque(history.ReasonSubquery)
 		return
 	}
 	for i := v.from + 1; i < v.to; i++ {
 		if i+1 < v.to && v.st.mark(i+1, "(") && !v.nativeCall(i) {
-			v.opaque("function")
+			v.opaque(history.ReasonFunction)
 			return
 		}
 	}

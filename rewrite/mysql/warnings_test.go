@@ -3,6 +3,8 @@ package mysql
 import (
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/history"
 )
 
 // TestGroupsThatMayWarnAreLeftAlone gives expressions to group by, and conditions on groups: quiet ones are observed.
@@ -26,10 +28,10 @@ func TestGroupsThatMayWarnAreLeftAlone(t *testing.T) {
 		"SELECT stock, SUM(name + 1) FROM item WHERE name + 0 GROUP BY stock ORDER BY 2 + 1": false,
 	} {
 		p := r.Plan(query, testSession())
-		if got := p.Reason == "warnings"; got != noisy || !noisy && p.Pieces == nil {
+		if got := p.Reason == history.ReasonWarnings; got != noisy || !noisy && p.Pieces == nil {
 			t.Errorf("%s: %v (%s)", query, p.Observation, p.Reason)
 		}
-		if strings.Contains(query, "HAVING") && !noisy && p.Reason != "groups left out" {
+		if strings.Contains(query, "HAVING") && !noisy && p.Reason != history.ReasonGroupsLeftOut {
 			t.Errorf("%s: %v (%s)", query, p.Observation, p.Reason)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // A cte is a common table expression. It is looked at when a FROM clause first names it, and changed
@@ -14,7 +16,7 @@ type cte struct {
 	scope  *withScope // what its own query sees
 	known  bool
 	shows  []identity
-	reason string // why it shows nothing, or not everything
+	reason history.Reason // why it shows nothing, or not everything
 	edits  []edit
 }
 
@@ -60,9 +62,9 @@ func (w *withScope) find(name string) (found *cte, uncertain bool) {
 }
 
 // common has a common table expression show its identities, and says why it does not show all.
-func (pl *planner) common(c *cte) ([]identity, string) {
+func (pl *planner) common(c *cte) ([]identity, history.Reason) {
 	if !c.known {
-		c.known, c.reason = true, "recursive" // as long as its own query is being looked at
+		c.known, c.reason = true, history.ReasonRecursive // as long as its own query is being looked at
 		outside := pl.nesting.with
 		pl.nesting.with = c.scope
 		c.edits, _, _ = pl.apart(func() error {
@@ -86,7 +88,7 @@ func (pl *planner) nameColumns(c *cte) {
 	query := c.def.Query.Query.(*ast.SelectStmt)
 	for _, f := range query.Fields.Fields {
 		if f.WildCard != nil && !baseTables(query) {
-			c.shows, c.reason, pl.edits = nil, "star over a derived table", nil
+			c.shows, c.reason, pl.edits = nil, history.ReasonDerivedStar, nil
 			return
 		}
 	}
@@ -97,7 +99,7 @@ func (pl *planner) nameColumns(c *cte) {
 		i--
 	}
 	if i < 1 || !st.mark(i-1, ")") {
-		c.shows, c.reason, pl.edits = nil, "with", nil
+		c.shows, c.reason, pl.edits = nil, history.ReasonWith, nil
 		return
 	}
 	var names strings.Builder
@@ -128,7 +130,7 @@ func (pl *planner) changeCommon(root ast.Node) error {
 	v := strangers{nesting: &pl.nesting}
 	root.Accept(&v)
 	if v.harmed {
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	}
 	for _, c := range pl.nesting.ctes {
 		pl.edits = append(pl.edits, c.edits...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -53,19 +54,17 @@ func (r *reading) collect(b *block) {
 }
 
 // tooMuch gives the reason why a block must not collect what it reads: its tables are known to be large.
-func (b *block) tooMuch() string {
+func (b *block) tooMuch() history.Reason {
 	if b.n.WhereClause != nil {
-		return ""
+		return history.Reason{}
 	}
 	for _, rel := range b.rels {
 		if rel.base != nil && rel.base.table.Rows > MaxArray {
-			return largeAggregate
+			return history.ReasonLargeAggregate
 		}
 	}
-	return ""
+	return history.Reason{}
 }
-
-const largeAggregate = "large aggregate"
 
 // fromEnds are the aggregates that the server can answer from an end of an index.
 var fromEnds = []string{"min", "max", "bool_and", "bool_or", "every"}

@@ -95,7 +95,7 @@ func (c *Cache) templates(d *draft) bool {
 	if c.rewriter.Load().options.Predicates { // which hold literals
 		return false
 	}
-	return d.unreadable == "" && len(d.text) <= maxTemplated
+	return d.unreadable.IsZero() && len(d.text) <= maxTemplated
 }
 
 // maxReused bounds the tokens that a draft keeps memory for.

@@ -34,9 +34,6 @@ type concealment struct {
 	visible bool
 }
 
-// visible is the reason of what shows isotap's columns to the client, where nothing can hide them.
-const visible = "visible"
-
 // conceal gives the statement without isotap's columns; nil where it means the same as it stands. It says whether
 // the client may see some of them all the same.
 func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {

@@ -11,9 +11,6 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// heldBack is the reason why a cursor's rows are not observed.
-const heldBack = "cursor"
-
 // cursor classifies what declares, reads and closes cursors. Which rows a FETCH gives only the session can tell:
 // it knows what was declared under the name.
 func (v verb) cursor() {
@@ -26,10 +23,10 @@ func (v verb) cursor() {
 	switch {
 	case v.is(0, "FETCH"):
 		c.Verb, v.p.Kind = rewrite.FetchCursor, history.Select
-		v.opaque(heldBack)
+		v.opaque(history.ReasonCursor)
 	case v.is(0, "MOVE"):
 		c.Verb = rewrite.MoveCursor
-		v.opaque(heldBack)
+		v.opaque(history.ReasonCursor)
 	case v.is(last, "ALL"):
 		v.p.Cursor = c
 		return
@@ -66,7 +63,7 @@ func (v verb) declare() {
 	if c, query := v.declaration(); query >= 0 {
 		p.Cursor, p.Observation = c, history.Exact
 	} else {
-		v.opaque(heldBack)
+		v.opaque(history.ReasonCursor)
 	}
 }
 
@@ -105,11 +102,11 @@ func (pl *planner) declare(n *ast.SelectStmt) error {
 	}
 	if pl.plan.Locking != history.NoLock && !(alone && len(pl.plan.Sources) == 1) {
 		// A locked row is read when it is fetched, the others of a join are older.
-		return refusal(heldBack)
+		return refusal(history.ReasonCursor)
 	}
 	for i := range pl.plan.Sources {
 		if pl.plan.Sources[i].Array {
-			return refusal(heldBack)
+			return refusal(history.ReasonCursor)
 		}
 	}
 	return nil

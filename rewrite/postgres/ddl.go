@@ -16,11 +16,11 @@ func (v verb) ddl() {
 	case v.is(0, "COMMENT", "SECURITY"):
 		return
 	case v.is(0, "TRUNCATE"):
-		v.opaque("truncate")
+		v.opaque(history.ReasonTruncate)
 	case v.is(0, "REFRESH"):
-		v.opaque("materialized view")
+		v.opaque(history.ReasonMaterializedView)
 	case v.is(0, "CLUSTER", "REPACK"):
-		v.opaque("table rewrite") // the versions get other places
+		v.opaque(history.ReasonTableRewrite) // the versions get other places
 	case v.is(0, "CREATE") && v.is(1, "OR") && v.is(2, "REPLACE"):
 		object = 3
 	}
@@ -50,7 +50,7 @@ func (v verb) definition(object int, temporary bool) {
 			p.Shadows, p.ChangesSession = []rewrite.TableName{{Table: v.nameBehind(object).Table}}, true // pg_temp comes into the search path
 		}
 		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 && v.mentions("SELECT", "TABLE", "VALUES", "EXECUTE", "WITH") {
-			v.opaque("CREATE TABLE AS")
+			v.opaque(history.ReasonCreateTableAs)
 			v.within()
 		}
 	case v.is(0, "DROP") && v.is(object, "TABLE", "VIEW"):

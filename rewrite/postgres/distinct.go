@@ -12,17 +12,17 @@ import (
 )
 
 // ungroupable gives the reason why SELECT DISTINCT is not surely the same as grouping by all columns.
-func (b *block) ungroupable(u *usage) string {
+func (b *block) ungroupable(u *usage) history.Reason {
 	n := b.n
 	switch {
 	case b.grouped, u.window, n.WindowClause != nil, len(nodes(n.TargetList)) == 0, len(nodes(n.LockingClause)) > 0:
-		return "distinct"
+		return history.ReasonDistinct
 	case slices.ContainsFunc(nodes(n.TargetList), func(item ast.Node) bool { return !b.groups(item) }):
-		return "distinct"
+		return history.ReasonDistinct
 	case slices.ContainsFunc(nodes(n.SortClause), func(item ast.Node) bool { return !b.sortsOutput(item) }):
-		return "distinct"
+		return history.ReasonDistinct
 	}
-	return ""
+	return history.Reason{}
 }
 
 // groups says whether an item of the select list can be grouped by: a star is of an unknown number of columns,

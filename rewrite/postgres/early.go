@@ -5,14 +5,16 @@ import (
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // The server may answer without looking at all rows, and then does not meet the errors that are in the others: a
 // division by zero in a row that was never read. Identities would have it read them.
 
 // ends gives the reason why identities would have the server read rows that it might not read for the block alone.
-func (r *reading) ends(b *block, u *usage) string {
-	const plan = "plan"
+func (r *reading) ends(b *block, u *usage) history.Reason {
+	plan := history.ReasonPlan
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	switch {
 	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause) && !r.inPlace(b.n):
@@ -28,7 +30,7 @@ func (r *reading) ends(b *block, u *usage) string {
 	case b.looksUp(), mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
 		return plan
 	}
-	return ""
+	return history.Reason{}
 }
 
 // beyondEnds says whether no end of an index can answer the block: it joins tables, or reads a query that groups.
@@ -104,9 +106,9 @@ func (r *reading) removable(b *block) error {
 			continue
 		}
 		if rel.base == nil {
-			return &bar{rel.node, "plan"}
+			return &bar{rel.node, history.ReasonPlan}
 		}
-		r.miss("plan")
+		r.miss(history.ReasonPlan)
 		rel.sights = nil
 	}
 	return nil

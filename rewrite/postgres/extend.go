@@ -6,6 +6,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -85,7 +86,7 @@ func (r *reading) extend(blocks []*block, added []*sight) error {
 			}
 		}
 		if width+len(items) > maxTargets {
-			return refusal("columns")
+			return refusal(history.ReasonColumns)
 		}
 		if err := r.addItems(b, strings.Join(items, ", ")); err != nil {
 			return err

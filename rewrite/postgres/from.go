@@ -7,6 +7,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -62,9 +63,9 @@ func (r *reading) relations(b *ast.SelectStmt, sc *scope) ([]*relation, error) {
 		for _, other := range w.rels[:i] {
 			if other.ref == rel.ref && rel.ref != "" && len(rel.sights)+len(other.sights) > 0 {
 				if other.base == nil || rel.base == nil {
-					return nil, refusal("same name")
+					return nil, refusal(history.ReasonSameName)
 				}
-				r.miss("same name") // of tables of two schemas
+				r.miss(history.ReasonSameName) // of tables of two schemas
 				rel.sights, other.sights = nil, nil
 			}
 		}
@@ -81,7 +82,7 @@ func (w *walker) walk(n ast.Node, nullable bool) error {
 		return w.derived(n, nullable)
 	case *ast.JoinExpr:
 		if n.Alias != nil {
-			w.miss("join alias") // it hides the tables' names
+			w.miss(history.ReasonJoinAlias) // it hides the tables' names
 			w.rels = append(w.rels, &relation{ref: n.Alias.AliasName, open: true})
 			return nil
 		}
@@ -99,7 +100,7 @@ func (w *walker) walk(n ast.Node, nullable bool) error {
 	case *ast.JsonTable:
 		w.rels = append(w.rels, &relation{ref: aliasOf(n.Alias), open: true})
 	default:
-		return refusal("FROM")
+		return refusal(history.ReasonFromItem)
 	}
 	return nil
 }
@@ -125,10 +126,10 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 	w.rels = append(w.rels, rel)
 	t, reason := w.table(n)
 	if t == nil {
-		if reason == viewed {
+		if reason == history.ReasonView {
 			return w.view(rel, n, nullable)
 		}
-		if reason != "" {
+		if !reason.IsZero() {
 			w.miss(reason)
 		}
 		return nil
@@ -140,7 +141,7 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 	rel.base, rel.open, rel.count, rel.counted = &s, false, len(s.names), true
 	shown, err := sightOf(&s)
 	if err != nil {
-		w.miss(err.Error())
+		w.miss(reasonOf(err))
 		return nil
 	}
 	shown.nullable = nullable
@@ -203,7 +204,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	rel := &relation{node: n, ref: aliasOf(n.Alias), open: true}
 	w.rels = append(w.rels, rel)
 	query, ok := n.Subquery.(*ast.SelectStmt)
-	if reason := w.barred[n]; reason != "" || !ok {
+	if reason := w.barred[n]; !reason.IsZero() || !ok {
 		w.miss(reason)
 		return nil
 	}
@@ -221,7 +222,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	rel.describe(blocks)
 	if n.Alias != nil {
 		if err := renamed(rel, n.Alias.ColNames, blocks); err != nil {
-			return &bar{n, err.Error()}
+			return &bar{n, reasonOf(err)}
 		}
 	}
 	shows, err := w.outwards(blocks, all(blocks), n)
@@ -251,7 +252,7 @@ func renamed(rel *relation, aliases *ast.NodeList, blocks []*block) error {
 		return nil
 	}
 	if len(list) > rel.count {
-		return refusal("column names")
+		return refusal(history.ReasonColumnNames)
 	}
 	rel.rename(list)
 	return nil

@@ -3,6 +3,7 @@ package postgres
 import (
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -70,7 +71,7 @@ func (id *identity) key(s *source) error {
 	for _, name := range s.table.Key {
 		c := s.table.Column(name)
 		if c == nil {
-			return refusal("unknown table")
+			return refusal(history.ReasonUnknownTable)
 		}
 		here, err := s.column(name)
 		if err != nil {

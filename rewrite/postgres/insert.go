@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -44,7 +45,7 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 		w.left()
 		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
 	case w.target.table.Partitioned:
-		return refusal("ON CONFLICT") // there is no xmax to tell by
+		return refusal(history.ReasonOnConflict) // there is no xmax to tell by
 	case w.both:
 		w.replaced()
 		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")

@@ -14,8 +14,6 @@ import (
 // WHERE clauses of the client's own, is computed once, in the snapshot of the statement, and shown with the first
 // row (ADR 32).
 
-const insertSelect = "INSERT SELECT"
-
 // identitiesRead is the column that tells what was read, maxTold how many bytes of it are shown at most.
 const (
 	identitiesRead = "isotap_read.identities"
@@ -29,13 +27,13 @@ func (w *write) sources(n *ast.InsertStmt) {
 		return
 	}
 	if n.WithClause != nil || w.concealed || w.holdsUnlogged() {
-		w.lower(insertSelect)
+		w.lower(history.ReasonInsertSelect)
 		return
 	}
 	p := placer{statement: w.st, queries: make(map[*ast.SelectStmt]place)}
 	from, to := w.st.inserted(n.OnConflictClause != nil)
 	if from < 0 || p.place(q, from, to) != nil {
-		w.lower(insertSelect)
+		w.lower(history.ReasonInsertSelect)
 		return
 	}
 	w.arms(q, &p, n.OnConflictClause != nil)
@@ -69,13 +67,13 @@ func (st *statement) inserted(conflict bool) (from, to int) {
 func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	switch {
 	case q.WithClause != nil, q.LimitCount != nil, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0:
-		w.lower(insertSelect) // which rows are chosen, and what they are once they are locked, a query beside cannot tell
+		w.lower(history.ReasonInsertSelect) // which rows are chosen, and what they are once they are locked, a query beside cannot tell
 	case q.Op != ast.SETOP_NONE:
 		w.arms(q.Larg, p, conflict)
 		w.arms(q.Rarg, p, conflict)
 	case len(nodes(q.FromClause)) == 0, w.readsNoTable(q):
 	case !w.tell(q, p.queries[q], conflict):
-		w.lower(insertSelect)
+		w.lower(history.ReasonInsertSelect)
 	}
 }
 

@@ -23,7 +23,7 @@ func (tw *twins) sources(text string) (history.Observation, string, map[string][
 		slices.Sort(seen[name])
 		seen[name] = slices.Compact(seen[name])
 	}
-	return p.Observation, p.Reason, seen
+	return p.Observation, p.Reason.String(), seen
 }
 
 func TestInsertSelectTellsTheRowsThatItReads(t *testing.T) {

@@ -3,13 +3,14 @@ package postgres
 import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
 // merge makes a MERGE return the versions that it stored and ended. It can from PostgreSQL 17 on.
 func (pl *planner) merge(n *ast.MergeStmt) error {
 	if pl.session.Version < 17 {
-		return refusal("MERGE")
+		return refusal(history.ReasonMerge)
 	}
 	w, err := pl.newWrite(n.Relation, n.WithClause, n.ReturningList)
 	if err != nil {
@@ -22,7 +23,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 	for _, c := range nodes(n.MergeWhenClauses) {
 		clause, ok := c.(*ast.MergeWhenClause)
 		if !ok {
-			return refusal(unparsable)
+			return refusal(history.ReasonUnparsable)
 		}
 		parts = append(parts, clause.Condition, clause.Values)
 		assigned = w.clause(clause) || assigned

@@ -1,8 +1,5 @@
 package postgres
 
-// ownText is the reason of a statement that the server may show its own text, which has to be the client's.
-const ownText = "own text"
-
 // tellsItsText reports whether a statement asks for the text that runs, or calls a function of the database's own that
 // does.
 func (pl *planner) tellsItsText() bool {

@@ -53,7 +53,7 @@ func kindOf(query ast.Node) history.Kind {
 func (p *part) observe(pl *planner, visible withNames) error {
 	from := &statement{text: pl.st.text, toks: pl.st.toks[p.at.opening+1 : p.at.closing]}
 	if from.is(0, "WITH") {
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	}
 	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, concealed: pl.concealed, ctes: visible.reading, silent: visible.silent,
 		plan: &rewrite.Plan{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}, part: p}
@@ -95,15 +95,15 @@ func (w *write) within(p *part) error {
 		w.plan.Sources = append(w.plan.Sources, id.source(&w.read[i]))
 	}
 	if len(w.columns) > 0 {
-		w.lower(insertSelect)
+		w.lower(history.ReasonInsertSelect)
 	}
 	names, known := w.outputNames()
 	switch {
 	case p.used && len(w.client) == 0: // an error
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	case !known && (p.used || len(nodes(p.def.Aliascolnames)) > 0),
 		len(nodes(p.def.Aliascolnames)) > len(names), len(names) >= maxTargets:
-		return refusal("column names")
+		return refusal(history.ReasonColumnNames)
 	}
 	p.names = names
 	item, lead := "ARRAY["+strings.Join(texts, ", ")+"]"+partWrittenAs, " RETURNING "
@@ -147,7 +147,7 @@ func (p *part) hide(pl *planner) (under *ast.CommonTableExpr, err error) {
 	for i, alias := range nodes(p.def.Aliascolnames) {
 		s, ok := alias.(*ast.String)
 		if !ok {
-			return nil, refusal(unparsable)
+			return nil, refusal(history.ReasonUnparsable)
 		}
 		shown[i] = s.SVal
 	}

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // A place is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses around
@@ -28,7 +30,7 @@ type commonPlace struct{ name, opening, closing int }
 // maxOperators is how many set operators of one statement are looked at: the text is read anew for each.
 const maxOperators = 500
 
-var errUnplaced = refusal(unparsable)
+var errUnplaced = refusal(history.ReasonUnparsable)
 
 // place finds a query that is the tokens [from, to), and those in its WITH and FROM clauses.
 func (p *placer) place(n *ast.SelectStmt, from, to int) error {
@@ -92,7 +94,7 @@ func (p *placer) findIn(i, to int, keywords ...string) int {
 // operands places both sides of a set operation.
 func (p *placer) operands(n *ast.SelectStmt, from, to int) error {
 	if p.steps++; p.steps > maxOperators {
-		return refusal("size")
+		return refusal(history.ReasonSize)
 	}
 	at := p.operator(from, to)
 	if at < 0 || n.Larg == nil || n.Rarg == nil {
@@ -137,7 +139,7 @@ func (p *placer) with(clause *ast.WithClause, i, to int) (int, error) {
 	for k, item := range nodes(clause.Ctes) {
 		cte, ok := item.(*ast.CommonTableExpr)
 		if !ok || cte.SearchClause != nil || cte.CycleClause != nil {
-			return 0, refusal("with")
+			return 0, refusal(history.ReasonWith)
 		}
 		if k > 0 {
 			if !p.mark(i, ",") {

@@ -68,7 +68,7 @@ func with(t *rewrite.Table, change func(*rewrite.Table)) *rewrite.Table {
 }
 
 // view makes a table a view of others.
-func view(t *rewrite.Table, beside string, bases ...rewrite.Base) *rewrite.Table {
+func view(t *rewrite.Table, beside history.Reason, bases ...rewrite.Base) *rewrite.Table {
 	t.View, t.Beside, t.Bases = true, beside, bases
 	return t
 }
@@ -95,15 +95,15 @@ func testSchema() tables {
 		"public.mixed": with(table("public.mixed", "id int4"), func(t *rewrite.Table) {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
 		}),
-		"public.v":     with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View, t.Beside = true, "view" }),
-		"public.items": view(table("public.items", "id int4, name text"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
-		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
+		"public.v":     with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View, t.Beside = true, history.ReasonView }),
+		"public.items": view(table("public.items", "id int4, name text"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
+		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
 			rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"item"}}),
-		"public.lines":       view(table("public.lines", "o int8, n int2, s int8"), "view", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
-		"public.only_parent": view(table("public.only_parent", "id int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
-		"public.huges":       with(view(table("public.huges", "id int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "huge"}, Key: []string{"id"}}), func(t *rewrite.Table) { t.Rows = 1_000_000 }),
-		"public.veiled":      view(table("public.veiled", "id int4"), "", rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
-		"public.one":         view(table("public.one", "n int4"), ""),
+		"public.lines":       view(table("public.lines", "o int8, n int2, s int8"), history.ReasonView, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
+		"public.only_parent": view(table("public.only_parent", "id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
+		"public.huges":       with(view(table("public.huges", "id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "huge"}, Key: []string{"id"}}), func(t *rewrite.Table) { t.Rows = 1_000_000 }),
+		"public.veiled":      view(table("public.veiled", "id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
+		"public.one":         view(table("public.one", "n int4"), history.Reason{}),
 		"public.mv":          with(table("public.mv", "id int4"), func(t *rewrite.Table) { t.View, t.Materialized = true, true }),
 		"public.far":         with(table("public.far", "id int4"), func(t *rewrite.Table) { t.Foreign = true }),
 		"public.ruled":       with(table("public.ruled", "id int4", "primary(id)"), func(t *rewrite.Table) { t.Rules = true }),
@@ -128,7 +128,7 @@ func taggedSchema() tables {
 	schema["public.bare"] = table("public.bare", "id int4, b text", "primary(id)")
 	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"), func(t *rewrite.Table) { t.Columns[1].Generated = true })
 	schema["public.readonly"] = table("public.readonly", "id int4, b text", "primary(id)")
-	schema["public.exposing"] = view(table("public.exposing", "id int4"), "view")
+	schema["public.exposing"] = view(table("public.exposing", "id int4"), history.ReasonView)
 	for name, t := range schema {
 		if name == "public.bare" || name == "public.loose" || t.View && name != "public.exposing" {
 			continue
@@ -229,7 +229,7 @@ func renderPlan(b *strings.Builder, p *rewrite.Plan) {
 			fmt.Fprintf(b, " | %s", s)
 		}
 	}
-	if p.Reason != "" {
+	if !p.Reason.IsZero() {
 		fmt.Fprintf(b, ": %s", p.Reason)
 	}
 	b.WriteString(flags(p))

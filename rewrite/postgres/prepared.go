@@ -1,6 +1,10 @@
 package postgres
 
-import "github.com/isotap/isotap/rewrite"
+import (
+	"github.com/isotap/isotap/rewrite"
+
+	"github.com/isotap/isotap/history"
+)
 
 // prepares classifies PREPARE, which reads and writes no rows.
 func (v verb) prepares() {
@@ -22,7 +26,7 @@ func (v verb) prepares() {
 
 // executes classifies EXECUTE. What it runs only the session can tell: it knows what was prepared under the name.
 func (v verb) executes() {
-	v.opaque("EXECUTE")
+	v.opaque(history.ReasonExecute)
 	if name, ok := v.ident(1); ok && (len(v.toks) == 2 || v.mark(2, "(")) {
 		v.p.Prepared = &rewrite.Prepared{Name: name, From: v.toks[1].start, To: v.toks[1].end}
 	}

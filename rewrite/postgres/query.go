@@ -5,6 +5,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -28,12 +29,12 @@ type sight struct {
 type block struct {
 	n       *ast.SelectStmt
 	rels    []*relation
-	outer   []*relation // those of the blocks around that it can name, innermost first: what a LATERAL query refers to
-	grouped bool        // its rows stand for several
-	unique  bool        // DISTINCT, to become GROUP BY
-	lateral bool        // it may be computed anew for each row of what stands before it
-	fixed   string      // why nothing can be added to its columns
-	union   []*block    // those of a UNION, to become a grouping
+	outer   []*relation    // those of the blocks around that it can name, innermost first: what a LATERAL query refers to
+	grouped bool           // its rows stand for several
+	unique  bool           // DISTINCT, to become GROUP BY
+	lateral bool           // it may be computed anew for each row of what stands before it
+	fixed   history.Reason // why nothing can be added to its columns
+	union   []*block       // those of a UNION, to become a grouping
 	sights  []*sight
 }
 
@@ -75,10 +76,10 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	r.missBeside(u)
 	for _, b := range blocks {
 		reason := b.unfit(n, blocks[0])
-		if reason == "" && r.st.is(r.places.queries[b.n].from, "TABLE") && len(unionColumns(blocks)) == 0 {
-			reason = "set operation" // an error about its types has no place, and would have one in a SELECT
+		if reason.IsZero() && r.st.is(r.places.queries[b.n].from, "TABLE") && len(unionColumns(blocks)) == 0 {
+			reason = history.ReasonSetOperation // an error about its types has no place, and would have one in a SELECT
 		}
-		if reason != "" && len(all(blocks)) > 0 {
+		if !reason.IsZero() && len(all(blocks)) > 0 {
 			r.drop(blocks)
 			r.miss(reason)
 		}
@@ -88,18 +89,18 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 
 // unfit gives the reason why a block cannot show anything as a part of a set operation, of which first is the
 // first block.
-func (b *block) unfit(operation *ast.SelectStmt, first *block) string {
+func (b *block) unfit(operation *ast.SelectStmt, first *block) history.Reason {
 	switch {
-	case b.fixed != "":
+	case !b.fixed.IsZero():
 		return b.fixed
 	case b.unique:
-		return "distinct"
+		return history.ReasonDistinct
 	case b.columns() != first.columns(), !b.counted(), !first.counted():
-		return "set operation" // an error, whose place depends on what the columns are
+		return history.ReasonSetOperation // an error, whose place depends on what the columns are
 	case beyond(operation.SortClause, b.columns()):
-		return "ORDER BY position"
+		return history.ReasonOrderByPosition
 	}
-	return ""
+	return history.Reason{}
 }
 
 // drop has blocks show nothing.
@@ -125,11 +126,11 @@ func (r *reading) operands(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	}
 	if n.Op != ast.SETOP_UNION || !n.All {
 		if len(all(blocks)) > 0 {
-			r.miss("set operation")
+			r.miss(history.ReasonSetOperation)
 		}
 		r.drop(blocks)
 		for _, b := range blocks {
-			b.fixed = "set operation"
+			b.fixed = history.ReasonSetOperation
 		}
 	}
 	return blocks, nil
@@ -150,10 +151,10 @@ func (b *block) carrier(s *sight) ast.Node {
 // missBeside takes note of what a query does beside reading its own tables.
 func (r *reading) missBeside(u *usage) {
 	if r.readsBeside(u) {
-		r.miss("subquery")
+		r.miss(history.ReasonSubquery)
 	}
 	if u.function {
-		r.miss("function")
+		r.miss(history.ReasonFunction)
 	}
 }
 
@@ -165,7 +166,7 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 		if err == nil {
 			r.missBeside(u)
 		}
-		b.fixed = "VALUES"
+		b.fixed = history.ReasonValuesStatement
 		return b, err
 	}
 	u, err := r.inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause,
@@ -203,7 +204,7 @@ func (r *reading) see(b *block, u *usage) error {
 	switch {
 	case err != nil:
 		return err
-	case reason != "":
+	case !reason.IsZero():
 		return r.hide(b, reason)
 	}
 	if err := r.starred(b); err != nil {
@@ -217,7 +218,7 @@ func (r *reading) see(b *block, u *usage) error {
 }
 
 // hide has a block show nothing.
-func (r *reading) hide(b *block, reason string) error {
+func (r *reading) hide(b *block, reason history.Reason) error {
 	for _, rel := range b.rels {
 		if rel.base == nil && len(rel.sights) > 0 {
 			return &bar{rel.node, reason} // a star may hold what it passes outwards
@@ -229,38 +230,38 @@ func (r *reading) hide(b *block, reason string) error {
 }
 
 // hindrance gives the reason why a block cannot show what it reads.
-func (r *reading) hindrance(b *block, u *usage) (string, error) {
+func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 	n := b.n
 	wide := len(nodes(n.TargetList))
 	switch {
 	case !b.grouped && u.reachesOut(b.rels):
-		return "aggregate", nil
+		return history.ReasonAggregate, nil
 	case u.unsure && !b.grouped && r.mayAggregate(b):
-		return "function", nil
+		return history.ReasonFunction, nil
 	case beyond(n.SortClause, b.columns()), beyond(n.GroupClause, b.columns()), beyond(n.DistinctClause, b.columns()):
-		return "ORDER BY position", nil
+		return history.ReasonOrderByPosition, nil
 	case wide > maxTargets:
-		return "columns", nil
+		return history.ReasonColumns, nil
 	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Cursor != nil),
 		b.n.LockingClause == nil && slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.base != nil && r.byDistance(b, rel.base, u) }):
-		return "plan", nil
+		return history.ReasonPlan, nil
 	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Cursor != nil:
-		if reason, err := r.otherPlan(b, u); reason != "" || err != nil {
+		if reason, err := r.otherPlan(b, u); !reason.IsZero() || err != nil {
 			return reason, err
 		}
 	}
 	if b.unique {
-		if reason := b.ungroupable(u); reason != "" {
+		if reason := b.ungroupable(u); !reason.IsZero() {
 			return reason, nil
 		}
 	}
 	if b.grouped || b.unique {
-		if reason := r.ends(b, u); reason != "" {
+		if reason := r.ends(b, u); !reason.IsZero() {
 			return reason, nil
 		}
 		return b.tooMuch(), nil
 	}
-	return "", nil
+	return history.Reason{}, nil
 }
 
 // lowerBlock takes note of what the block reads and does not show.
@@ -268,16 +269,16 @@ func (r *reading) lowerBlock(b *block, u *usage) {
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	for _, rel := range b.rels {
 		if rel.grouped() && !rel.whole && (limited || r.hides(b, rel)) {
-			r.miss("groups left out")
+			r.miss(history.ReasonGroupsLeftOut)
 		}
 	}
 	switch {
 	case b.n.HavingClause != nil, limited && (b.n.GroupClause != nil || b.unique):
-		r.miss("groups left out")
+		r.miss(history.ReasonGroupsLeftOut)
 	case len(nodes(b.n.DistinctClause)) > 0:
-		r.miss("distinct") // the rows that others were preferred to
+		r.miss(history.ReasonDistinct) // the rows that others were preferred to
 	case u.window && (limited || b.n != r.tree):
-		r.miss("window function") // its values came from rows that are not among the result's
+		r.miss(history.ReasonWindowFunction) // its values came from rows that are not among the result's
 	}
 }
 
@@ -333,14 +334,14 @@ func (r *reading) starred(b *block) error {
 			}
 			last := i == len(list)-1 && (len(names) > 1 || k == len(b.rels)-1)
 			if b.grouped || b.unique || !last {
-				return &bar{rel.node, "star over a derived table"}
+				return &bar{rel.node, history.ReasonDerivedStar}
 			}
 			for _, s := range rel.sights {
 				if s.repeated {
-					return &bar{rel.node, "joined aggregate"} // the star shows it however long it is
+					return &bar{rel.node, history.ReasonJoinedAggregate} // the star shows it however long it is
 				}
 				if held[s.names[0]] {
-					return &bar{rel.node, "star over a derived table"}
+					return &bar{rel.node, history.ReasonDerivedStar}
 				}
 				held[s.names[0]], s.carried = true, true
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -15,12 +16,12 @@ type reading struct {
 	*planner
 	places  placer
 	tree    *ast.SelectStmt
-	barred  map[ast.Node]string // queries that must stay as they are, and why
-	unseen  string              // why not all that is read is seen; the first reason stays
-	columns int                 // names given to columns that queries pass outwards
-	lateral int                 // LATERAL queries around the one that is looked at
-	outer   []*relation         // what these may name of the blocks around, innermost first
-	atOnce  bool                // all rows must be fetched at once
+	barred  map[ast.Node]history.Reason // queries that must stay as they are, and why
+	unseen  history.Reason              // why not all that is read is seen; the first reason stays
+	columns int                         // names given to columns that queries pass outwards
+	lateral int                         // LATERAL queries around the one that is looked at
+	outer   []*relation                 // what these may name of the blocks around, innermost first
+	atOnce  bool                        // all rows must be fetched at once
 	// uses are the names in FROM clauses that were taken for common table expressions, stars those of select lists that
 	// were taken into account, known the queries that were.
 	uses  map[*ast.RangeVar]*common
@@ -43,10 +44,10 @@ type wideName struct {
 // A bar says that a query must stay as it is.
 type bar struct {
 	node   ast.Node
-	reason string
+	reason history.Reason
 }
 
-func (b *bar) Error() string { return b.reason }
+func (b *bar) Error() string { return b.reason.String() }
 
 // maxBars is how many queries of a statement are given up, one after the other.
 const maxBars = 8
@@ -56,7 +57,7 @@ const maxBars = 8
 // out to be in the way, the statement is looked at anew without it.
 func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if n.IntoClause != nil {
-		return refusal("SELECT INTO")
+		return refusal(history.ReasonSelectInto)
 	}
 	barred := pl.kept(n.WithClause)
 	for {
@@ -86,7 +87,7 @@ func (r *reading) statement() error {
 	}
 	shown := all(blocks)
 	switch {
-	case len(shown) == 0 && r.unseen != "":
+	case len(shown) == 0 && !r.unseen.IsZero():
 		return refusal(r.unseen)
 	case len(shown) == 0:
 		r.nothing()
@@ -99,7 +100,7 @@ func (r *reading) statement() error {
 		return err
 	}
 	r.plan.AtOnce = r.atOnce
-	if r.unseen != "" {
+	if !r.unseen.IsZero() {
 		r.lower(r.unseen)
 	} else {
 		r.chooses(blocks)
@@ -108,8 +109,8 @@ func (r *reading) statement() error {
 }
 
 // miss takes note that something that is read is not seen.
-func (r *reading) miss(reason string) {
-	if r.unseen == "" {
+func (r *reading) miss(reason history.Reason) {
+	if r.unseen.IsZero() {
 		r.unseen = reason
 	}
 }
@@ -122,7 +123,7 @@ func (r *reading) checkNames() (err error) {
 	}
 	defer func() {
 		if recover() != nil { // a node that the walk does not know
-			err = refusal(unparsable)
+			err = refusal(history.ReasonUnparsable)
 		}
 	}()
 	ast.Rewrite(r.tree, func(c *ast.Cursor) bool {
@@ -149,7 +150,7 @@ func (r *reading) wholeRow(n *ast.ColumnRef) error {
 	}
 	for _, w := range r.wide {
 		if names[0] == w.ref && (len(names) == 1 || names[1] == "*" || ofRecords[names[1]] && !w.has(names[1])) {
-			return &bar{w.bars, "whole row"}
+			return &bar{w.bars, history.ReasonWholeRow}
 		}
 	}
 	return nil
@@ -173,7 +174,7 @@ func (r *reading) stranger(n *ast.SelectStmt) error {
 			if v, ok := c.Node().(*ast.RangeVar); ok && v.SchemaName == "" {
 				for _, cte := range r.uses {
 					if cte.def.Ctename == v.RelName && len(cte.shows) > 0 {
-						found = &bar{cte.def, "with"}
+						found = &bar{cte.def, history.ReasonWith}
 					}
 				}
 			}
@@ -224,7 +225,7 @@ func star(item ast.Node) *ast.ColumnRef {
 // tree is of no use afterwards.
 func (r *reading) prove() error {
 	if !r.session.utf8() && slices.ContainsFunc(r.edits, func(e edit) bool { return !ascii(e.text) }) {
-		return refusal("charset") // the schema spells names in UTF-8
+		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
 	}
 	start, end := r.st.span()
 	tree, err := parse(r.readable(string(rewrite.AppendPieces(nil, pieces(r.st.text, start, end, r.sorted())))))
@@ -235,7 +236,7 @@ func (r *reading) prove() error {
 		change()
 	}
 	if !reflect.DeepEqual(tree, ast.Stmt(r.tree)) {
-		return refusal(unparsable)
+		return refusal(history.ReasonUnparsable)
 	}
 	return nil
 }

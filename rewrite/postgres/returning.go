@@ -33,7 +33,7 @@ type write struct {
 // statements of its own, which are not observed.
 func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returning *ast.NodeList) (*write, error) {
 	if with != nil {
-		pl.lower("with")
+		pl.lower(history.ReasonWith)
 		for _, c := range nodes(with.Ctes) {
 			if cte, ok := c.(*ast.CommonTableExpr); ok {
 				pl.ctes = append(pl.ctes, cte.Ctename)
@@ -60,12 +60,12 @@ func (w *write) beside(from []ast.Node) {
 		}
 		found, err := w.sourcesOf(n)
 		if err != nil {
-			w.lower(err.Error())
+			w.lower(reasonOf(err))
 			continue
 		}
 		for _, s := range found {
 			if s.ref == w.target.ref || slices.ContainsFunc(w.read, func(o source) bool { return o.ref == s.ref }) {
-				w.lower("same name")
+				w.lower(history.ReasonSameName)
 				continue
 			}
 			w.read = append(w.read, s)
@@ -87,10 +87,10 @@ func (w *write) settle(parts ...ast.Node) error {
 		return err
 	}
 	if w.readsBeside(u) {
-		w.lower("subquery")
+		w.lower(history.ReasonSubquery)
 	}
 	if u.function {
-		w.lower("function")
+		w.lower(history.ReasonFunction)
 	}
 	for _, s := range append(w.read, w.target) {
 		// Such a name would hide the versions.
@@ -151,7 +151,7 @@ func (w *write) keyed(assigned bool) {
 	switch {
 	case w.target.tagged: // the row has its id for life
 	case !w.both && (assigned || len(key) == 0):
-		w.lower("key")
+		w.lower(history.ReasonKey)
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
 		var old, changed []string
 		for _, k := range key {
@@ -168,7 +168,7 @@ func (w *write) updates(assignments []ast.Node) {
 		w.triggers()
 	}
 	if anyAssigned(assignments, w.target.table.CascadesFrom) {
-		w.lower("cascade")
+		w.lower(history.ReasonCascade)
 	}
 }
 
@@ -178,7 +178,7 @@ func (w *write) deletes() {
 		w.triggers()
 	}
 	if w.target.table.CascadesDelete {
-		w.lower("cascade")
+		w.lower(history.ReasonCascade)
 	}
 }
 
@@ -191,7 +191,7 @@ func (w *write) inserts() {
 
 // triggers lowers the plan for what triggers may do.
 func (w *write) triggers() {
-	w.lower("trigger")
+	w.lower(history.ReasonTrigger)
 	w.plan.Calls = !w.plan.ChangesSession
 }
 
@@ -237,7 +237,7 @@ func (w *write) returning() error {
 		w.plan.Sources = append(w.plan.Sources, id.source(s))
 	}
 	if width+len(exprs)+len(w.columns) > maxTargets {
-		return refusal("columns")
+		return refusal(history.ReasonColumns)
 	}
 	lead, name := " RETURNING ", func(int) string { return "" }
 	w.plan.Reply = rewrite.Returning

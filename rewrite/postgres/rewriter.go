@@ -57,7 +57,7 @@ type draft struct {
 	text       string
 	toks       []token
 	statements []statement
-	unreadable string // why the text cannot be looked at more closely
+	unreadable history.Reason // why the text cannot be looked at more closely
 	plans      []*rewrite.Plan
 	// plain are the edits that hide isotap's columns, edits all of them; observes says that there are others.
 	plain, edits []edit
@@ -84,27 +84,24 @@ func (r *Rewriter) decide(d *draft, s Session) *draft {
 	for i := range d.statements {
 		pl := &planner{rewriter: r, session: s, st: &d.statements[i], plan: &rewrite.Plan{}}
 		d.take(pl, reason)
-		if reason == "" {
+		if reason.IsZero() {
 			reason = s.follow(pl.plan)
 		}
 	}
 	return d
 }
 
-// severalStatements is the reason of statements behind one that may have changed what names mean.
-const severalStatements = "multi-statement"
-
 // take decides about one statement: without isotap's columns first, and then how it is observed.
-func (d *draft) take(pl *planner, reason string) {
+func (d *draft) take(pl *planner, reason history.Reason) {
 	written := pl.st
 	var plain []edit
-	if reason == "" || reason == severalStatements { // these see the tables as they were, most likely
+	if reason.IsZero() || reason == history.ReasonSeveralStatements { // these see the tables as they were, most likely
 		concealed, edits, shows := pl.conceal()
 		if plain = edits; concealed != nil {
 			pl.st, pl.concealed = concealed, true
 		}
 		if shows {
-			reason = cmp.Or(reason, visible)
+			reason = cmp.Or(reason, history.ReasonVisible)
 		}
 	}
 	pl.decide(written, reason)
@@ -120,12 +117,12 @@ func (d *draft) take(pl *planner, reason string) {
 
 // follow changes the session to what it is after a statement of the text, for those behind it. It gives the
 // reason why these cannot be looked at; empty when they can.
-func (s *Session) follow(p *rewrite.Plan) string {
+func (s *Session) follow(p *rewrite.Plan) history.Reason {
 	s.Create(p)
 	s.Unsettle(p)
 	switch {
 	case p.ChangesSession, p.ChangesSchema && len(p.Changed) == 0:
-		return severalStatements
+		return history.ReasonSeveralStatements
 	case p.Kind == history.Savepoint:
 		s.Nested = true
 	case p.TxnLevel != history.LevelUnknown:
@@ -133,11 +130,11 @@ func (s *Session) follow(p *rewrite.Plan) string {
 	case p.Kind == history.Begin, p.EndsTxn:
 		s.Serializable = true // the session's default level is not known here
 	}
-	return ""
+	return history.Reason{}
 }
 
 // unreadable gives the reason why a text cannot be looked at more closely; empty when it can.
-func (s *Session) unreadable(text string, toks []token, whole bool) string {
+func (s *Session) unreadable(text string, toks []token, whole bool) history.Reason {
 	depth, deepest := 0, 0
 	for _, t := range toks {
 		if t.kind != mark {
@@ -153,13 +150,13 @@ func (s *Session) unreadable(text string, toks []token, whole bool) string {
 	}
 	switch {
 	case !s.lexable(), (s.utf8() || s.Encoding == "SQL_ASCII") && !utf8.ValidString(text):
-		return "charset" // the server's error about an invalid character quotes the bytes behind it
+		return history.ReasonCharset // the server's error about an invalid character quotes the bytes behind it
 	case !whole, strings.IndexByte(text, 0) >= 0:
-		return unparsable
+		return history.ReasonUnparsable
 	case len(toks) > maxTokens, deepest > maxDepth:
-		return "size"
+		return history.ReasonSize
 	}
-	return ""
+	return history.Reason{}
 }
 
 // lexable says whether the bytes of ASCII stand for themselves wherever they occur in a text.
@@ -196,17 +193,28 @@ type planner struct {
 	// concealed says that the text is not the client's any more: isotap's columns were taken out of it.
 	concealed bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
-	whole refusal
+	whole history.Reason
 }
 
 // A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
-type refusal string
+type refusal history.Reason
 
-func (r refusal) Error() string { return string(r) }
+func (r refusal) Error() string { return history.Reason(r).String() }
+
+// reasonOf returns the reason in an error of the planner's, which are refusals and bars.
+func reasonOf(err error) history.Reason {
+	switch err := err.(type) {
+	case refusal:
+		return history.Reason(err)
+	case *bar:
+		return err.reason
+	}
+	return history.ReasonUnparsable
+}
 
 // decide makes the plan, and the edits of the text, of a statement as the client wrote it. A reason given makes the
 // statement opaque.
-func (pl *planner) decide(written *statement, reason string) {
+func (pl *planner) decide(written *statement, reason history.Reason) {
 	p := pl.plan
 	p.Shape, p.Args = written.shape()
 	p.Origin = written.origin()
@@ -216,33 +224,30 @@ func (pl *planner) decide(written *statement, reason string) {
 	p.ReadsCursors = pl.st.readsCursors()
 	switch {
 	case p.Observation == history.Opaque:
-	case reason != "" && (p.Observation == history.Exact || reason != severalStatements):
+	case !reason.IsZero() && (p.Observation == history.Exact || reason != history.ReasonSeveralStatements):
 		opaque(p, reason)
 	case p.Observation == history.Exact && pl.tellsItsText():
-		opaque(p, ownText)
+		opaque(p, history.ReasonOwnText)
 	case p.Observation == history.Exact:
 		err := pl.rewrite()
-		if err == nil && pl.whole != "" {
-			err = pl.whole
+		if err == nil && !pl.whole.IsZero() {
+			err = refusal(pl.whole)
 		}
 		if err != nil {
-			opaque(p, err.Error())
+			opaque(p, reasonOf(err))
 			pl.edits = nil
 		}
 	}
 }
 
-// nameTaken is the reason of what has a name in it of the kind that isotap gives.
-const nameTaken = "name"
-
 // opaque makes p the plan of a statement that goes as it is and is not observed.
-func opaque(p *rewrite.Plan, reason string) {
+func opaque(p *rewrite.Plan, reason history.Reason) {
 	p.Observation, p.Reason = history.Opaque, reason
 	p.Reply, p.Sources, p.Companion = rewrite.Unchanged, nil, nil
 }
 
 // lower makes the plan inexact; the first reason stays.
-func (pl *planner) lower(reason string) {
+func (pl *planner) lower(reason history.Reason) {
 	if pl.plan.Observation == history.Exact {
 		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"slices"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -11,8 +12,8 @@ const maxTargets = 1664 - 2
 
 // otherPlan gives the reason "plan" where the server might answer a block without reading the rows, or with
 // other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).
-func (r *reading) otherPlan(b *block, u *usage) (string, error) {
-	const plan = "plan"
+func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {
+	plan := history.ReasonPlan
 	if !r.rewriter.options.StrictPlans && r.plan.Cursor == nil {
 		return r.otherLocks(b, u)
 	}
@@ -22,11 +23,11 @@ func (r *reading) otherPlan(b *block, u *usage) (string, error) {
 	case slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.base == nil && len(rel.sights) > 0 }):
 		return plan, nil // of a query only those columns are computed that are asked of it
 	case b.n.LockingClause != nil:
-		return "", nil // for these the server goes to the tables in any case
+		return history.Reason{}, nil // for these the server goes to the tables in any case
 	}
 	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause, b.n.SortClause)
 	if err != nil {
-		return "", err
+		return history.Reason{}, err
 	}
 	for _, rel := range b.rels {
 		if len(rel.sights) == 0 {
@@ -36,7 +37,7 @@ func (r *reading) otherPlan(b *block, u *usage) (string, error) {
 			return plan, nil
 		}
 	}
-	return "", nil
+	return history.Reason{}, nil
 }
 
 // covered says whether an index alone might answer for a table.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -15,8 +16,8 @@ import (
 // make groups, and where it need not look at all (ADR 32).
 
 // otherLocks gives the reason "plan" where identities could have the server take other predicate locks for a block.
-func (r *reading) otherLocks(b *block, u *usage) (string, error) {
-	const plan = "plan"
+func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
+	plan := history.ReasonPlan
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	switch {
 	case (b.grouped || b.unique) && limited:
@@ -31,11 +32,11 @@ func (r *reading) otherLocks(b *block, u *usage) (string, error) {
 		r.atOnce = r.session.Extended
 	}
 	if b.n.LockingClause != nil {
-		return "", nil
+		return history.Reason{}, nil
 	}
 	computed, shown, err := r.computed(b)
 	if err != nil {
-		return "", err
+		return history.Reason{}, err
 	}
 	for _, rel := range b.rels {
 		switch {
@@ -44,7 +45,7 @@ func (r *reading) otherLocks(b *block, u *usage) (string, error) {
 			return plan, nil
 		}
 	}
-	return "", nil
+	return history.Reason{}, nil
 }
 
 // readsAll says whether a block that groups reads all rows of a table, whatever its plan: nothing but outer joins come to

@@ -5,6 +5,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -25,7 +26,7 @@ func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
 	case *ast.RangeVar:
 		t, reason := pl.table(n)
 		if t == nil {
-			if reason == "" {
+			if reason.IsZero() {
 				return nil, nil
 			}
 			return nil, refusal(reason)
@@ -34,7 +35,7 @@ func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
 		return []source{s}, err
 	case *ast.JoinExpr:
 		if n.Alias != nil {
-			return nil, refusal("join alias") // it hides the tables' names
+			return nil, refusal(history.ReasonJoinAlias) // it hides the tables' names
 		}
 		left, err := pl.sourcesOf(n.Larg)
 		if err != nil {
@@ -47,9 +48,9 @@ func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
 	case *ast.RangeFunction:
 		return nil, nil
 	case *ast.RangeSubselect:
-		return nil, refusal("derived table")
+		return nil, refusal(history.ReasonDerivedTable)
 	}
-	return nil, refusal("FROM")
+	return nil, refusal(history.ReasonFromItem)
 }
 
 // sourceOf gives a table under the names that a FROM clause gives it and its columns.
@@ -65,12 +66,12 @@ func sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
 	for i, c := range nodes(n.Alias.ColNames) {
 		alias, ok := c.(*ast.String)
 		if !ok || i >= len(s.names) {
-			return s, refusal(unparsable)
+			return s, refusal(history.ReasonUnparsable)
 		}
 		s.names[i] = alias.SVal
 	}
 	if slices.ContainsFunc(s.names, isSystemColumn) {
-		return s, refusal("same name") // it would be found first
+		return s, refusal(history.ReasonSameName) // it would be found first
 	}
 	return s, nil
 }
@@ -89,12 +90,12 @@ func isSystemColumn(name string) bool {
 func (s *source) column(name string) (string, error) {
 	i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == name })
 	if i < 0 {
-		return "", refusal("unknown table")
+		return "", refusal(history.ReasonUnknownTable)
 	}
 	here := s.names[i]
 	for j, other := range s.names {
 		if j != i && other == here {
-			return "", refusal("same name")
+			return "", refusal(history.ReasonSameName)
 		}
 	}
 	return here, nil

@@ -7,61 +7,61 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
 // table finds the table that a name means in this session, or says why isotap cannot observe it. Neither: it
 // is one of the server's own catalogs, whose rows are nobody's.
-func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, string) {
+func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 	t, reason := pl.lookup(n)
 	if t != nil && slices.ContainsFunc(t.Columns, func(c rewrite.Column) bool { return rewrite.IsColumn(c.Name) }) {
-		pl.whole = nameTaken // a star may show it
+		pl.whole = history.ReasonOwnName // a star may show it
 	}
 	if t != nil && t.View && t.TellsText {
-		pl.whole = ownText
+		pl.whole = history.ReasonOwnText
 	}
 	switch {
 	case t == nil:
 		return nil, reason
 	case t.Temporary:
-		return nil, temporary
+		return nil, history.ReasonTemporaryTable
 	case t.Materialized:
-		return nil, "materialized view"
+		return nil, history.ReasonMaterializedView
 	case t.View:
-		return nil, viewed
+		return nil, history.ReasonView
 	case t.Foreign, pl.holdsForeign(t):
-		return nil, "foreign table"
+		return nil, history.ReasonForeignTable
 	case t.OtherStorage:
-		return nil, "storage"
+		return nil, history.ReasonStorage
 	case pl.rewriter.schema.Reads(pl.session.Role, t):
-		return t, ""
+		return t, history.Reason{}
 	case t.RowSecurity:
-		return nil, "row security"
+		return nil, history.ReasonRowSecurity
 	}
-	return nil, "privilege"
+	return nil, history.ReasonPrivilege
 }
 
 // lookup finds what a name means, whatever it is.
-func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
-	const unknown = "unknown table"
+func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 	switch {
 	case n.CatalogName != "":
-		return nil, unknown
+		return nil, history.ReasonUnknownTable
 	case n.SchemaName == "" && slices.Contains(pl.silent, n.RelName):
-		return nil, ""
+		return nil, history.Reason{}
 	case n.SchemaName == "" && slices.Contains(pl.ctes, n.RelName):
-		return nil, "with"
+		return nil, history.ReasonWith
 	case n.SchemaName == "pg_catalog", n.SchemaName == "information_schema", n.SchemaName == "pg_toast":
-		return nil, ""
+		return nil, history.Reason{}
 	case n.SchemaName == "pg_temp":
-		return nil, temporary
+		return nil, history.ReasonTemporaryTable
 	case pl.session.unsettled(n.RelName):
-		return nil, unsettled
+		return nil, history.ReasonUncommittedTable
 	case n.SchemaName != "":
 		if t := pl.rewriter.schema.Table(n.SchemaName, n.RelName); t != nil && !t.Unread {
-			return t, ""
+			return t, history.Reason{}
 		}
-		return nil, unknown
+		return nil, history.ReasonUnknownTable
 	}
 	shadowed := pl.session.shadows(n.RelName)
 	for schema := range strings.SplitSeq(pl.session.Path, "\x00") {
@@ -69,18 +69,18 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, string) {
 			continue
 		}
 		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil && t.Unread {
-			return nil, unknown
+			return nil, history.ReasonUnknownTable
 		} else if t != nil {
-			return t, ""
+			return t, history.Reason{}
 		}
 	}
 	switch {
 	case shadowed: // the schema does not have it yet
-		return nil, temporary
+		return nil, history.ReasonTemporaryTable
 	case strings.HasPrefix(n.RelName, "pg_"):
-		return nil, ""
+		return nil, history.Reason{}
 	}
-	return nil, unknown
+	return nil, history.ReasonUnknownTable
 }
 
 // holdsForeign says whether some of a table's rows are on other servers.
@@ -144,14 +144,14 @@ func (pl *planner) written(n *ast.RangeVar) (*rewrite.Table, error) {
 	t, reason := pl.table(n)
 	pl.ctes, pl.silent = ctes, silent
 	switch {
-	case t == nil && reason == "":
-		return nil, refusal("catalog")
+	case t == nil && reason.IsZero():
+		return nil, refusal(history.ReasonCatalog)
 	case t == nil:
 		return nil, refusal(reason)
 	case t.Rules:
-		return nil, refusal("rule")
+		return nil, refusal(history.ReasonRule)
 	case t.TellsText:
-		pl.whole = ownText
+		pl.whole = history.ReasonOwnText
 	}
 	pl.plan.Target = cmp.Or(t.Root, t.Name)
 	return t, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -105,12 +106,12 @@ func (w *write) append(keyword string, assignments ...[]ast.Node) error {
 		return nil
 	}
 	if !w.rewriter.schema.Tags(w.session.Role, w.target.table) {
-		return refusal("privilege")
+		return refusal(history.ReasonPrivilege)
 	}
 	at := w.st.find(0, keyword)
 	for range assignments {
 		if at = w.st.find(at+1, "SET"); at < 0 {
-			return refusal(unparsable)
+			return refusal(history.ReasonUnparsable)
 		}
 		w.insertAfter(at, " "+rewrite.WListColumn+" = "+w.target.appended()+",")
 	}
@@ -126,14 +127,14 @@ func (pl *planner) provenTags(tree ast.Stmt) error {
 	}
 	after := assignmentsOf(tree)
 	if len(after) != len(pl.tags) {
-		return refusal(unparsable)
+		return refusal(history.ReasonUnparsable)
 	}
 	for i, list := range after {
 		if len(list) == 0 || !reflect.DeepEqual(list[1:], pl.tags[i]) {
-			return refusal(unparsable)
+			return refusal(history.ReasonUnparsable)
 		}
 		if first, ok := list[0].(*ast.ResTarget); !ok || first.Name != rewrite.WListColumn {
-			return refusal(unparsable)
+			return refusal(history.ReasonUnparsable)
 		}
 	}
 	return nil

@@ -138,7 +138,7 @@ func (st *statement) literalMark(i int) shape.Mark {
 // come from a literal.
 func (d *draft) holdsForAll() bool {
 	for _, p := range d.plans {
-		if p.Observation == history.Opaque && p.Reason == unparsable || p.ChangesSession && p.Kind == history.Select {
+		if p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.ChangesSession && p.Kind == history.Select {
 			return false
 		}
 	}

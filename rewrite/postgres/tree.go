@@ -7,13 +7,14 @@ import (
 	"github.com/multigres/multigres/go/common/parser"
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
 // rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are refusals.
 func (pl *planner) rewrite() error {
 	if !pl.session.utf8() && !pl.plainNames() {
-		return refusal("charset")
+		return refusal(history.ReasonCharset)
 	}
 	if pl.session.Version >= 18 {
 		pl.versions = pl.st.versionNames()
@@ -30,7 +31,7 @@ func (pl *planner) rewrite() error {
 	if n, ok := tree.(*ast.SelectStmt); ok && declares {
 		return pl.declare(n)
 	} else if declares {
-		return refusal(unparsable)
+		return refusal(history.ReasonUnparsable)
 	}
 	if writesWithin(withOf(tree)) {
 		return pl.writingWith(tree)
@@ -53,7 +54,7 @@ func (pl *planner) write(tree ast.Node) error {
 	case *ast.MergeStmt:
 		return pl.merge(n)
 	}
-	return refusal(unparsable)
+	return refusal(history.ReasonUnparsable)
 }
 
 // plainNames says whether all names are of ASCII.
@@ -99,13 +100,13 @@ func (pl *planner) readable(text string) string {
 func parse(text string) (tree ast.Stmt, err error) {
 	defer func() {
 		if recover() != nil { // a fault of the parser's costs an observation
-			tree, err = nil, refusal(unparsable)
+			tree, err = nil, refusal(history.ReasonUnparsable)
 		}
 	}()
 	defer rewrite.Turn(len(text))()
 	trees, err := parser.ParseSQL(text)
 	if err != nil || len(trees) != 1 {
-		return nil, refusal(unparsable)
+		return nil, refusal(history.ReasonUnparsable)
 	}
 	return trees[0], nil
 }
@@ -134,7 +135,7 @@ func bare(n ast.Node) ast.Node {
 // everything else then reads as before.
 func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *ast.NodeList) error {
 	if !pl.session.utf8() && !ascii(added) {
-		return refusal("charset") // the schema spells names in UTF-8
+		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
 	}
 	wanted, err := parse("SELECT " + added)
 	if err != nil {
@@ -148,11 +149,11 @@ func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *as
 	}
 	after := nodes(of(tree))
 	if len(after) != len(before)+len(tail) {
-		return refusal(unparsable)
+		return refusal(history.ReasonUnparsable)
 	}
 	for i, want := range tail {
 		if !reflect.DeepEqual(after[len(before)+i], want) {
-			return refusal(unparsable)
+			return refusal(history.ReasonUnparsable)
 		}
 	}
 	return pl.provenTags(tree)

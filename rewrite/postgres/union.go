@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // A UNION leaves out rows that are equal: it becomes a grouping of the rows of the UNION ALL by all columns, where
@@ -41,9 +43,9 @@ func (r *reading) union(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	if len(all(blocks)) == 0 {
 		return blocks, nil
 	}
-	if reason := r.ungroupableUnion(n, blocks); !flat || reason != "" {
+	if reason := r.ungroupableUnion(n, blocks); !flat || !reason.IsZero() {
 		if !flat {
-			reason = "set operation"
+			reason = history.ReasonSetOperation
 		}
 		r.miss(reason)
 		r.drop(blocks)
@@ -59,7 +61,7 @@ func (r *reading) union(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	b.sights = b.rels[0].sights
 	r.collect(b)
 	if n.LimitCount != nil || n.LimitOffset != nil {
-		r.miss("groups left out")
+		r.miss(history.ReasonGroupsLeftOut)
 	}
 	return []*block{b}, nil
 }
@@ -86,7 +88,7 @@ func uncarried(blocks []*block) error {
 	for _, b := range blocks {
 		for _, s := range b.sights {
 			if s.carried {
-				return &bar{b.carrier(s), "star over a derived table"}
+				return &bar{b.carrier(s), history.ReasonDerivedStar}
 			}
 		}
 	}
@@ -95,31 +97,30 @@ func uncarried(blocks []*block) error {
 
 // ungroupableUnion gives the reason why a UNION is not surely the same as grouping all rows by all columns, or why
 // it must not be made so.
-func (r *reading) ungroupableUnion(n *ast.SelectStmt, blocks []*block) string {
-	const operation = "set operation"
+func (r *reading) ungroupableUnion(n *ast.SelectStmt, blocks []*block) history.Reason {
 	columns := unionColumns(blocks)
 	limited := n.LimitCount != nil || n.LimitOffset != nil
 	switch {
 	case len(columns) == 0, len(nodes(n.LockingClause)) > 0,
 		slices.ContainsFunc(nodes(n.SortClause), func(item ast.Node) bool { return !sortsColumn(item, columns) }):
-		return operation
+		return history.ReasonSetOperation
 	case beyond(n.SortClause, len(columns)):
-		return "ORDER BY position"
+		return history.ReasonOrderByPosition
 	case r.session.Serializable, r.rewriter.options.StrictPlans:
-		return "plan"
+		return history.ReasonPlan
 	}
 	for _, b := range blocks {
 		switch {
 		case b.n.IntoClause != nil, len(nodes(b.n.LockingClause)) > 0:
-			return operation
+			return history.ReasonSetOperation
 		case limited && mayFail(b.n.FromClause, b.n.WhereClause):
-			return "plan" // the first rows may come from indexes, and others be never read
+			return history.ReasonPlan // the first rows may come from indexes, and others be never read
 		}
-		if reason := b.tooMuch(); reason != "" {
+		if reason := b.tooMuch(); !reason.IsZero() {
 			return reason
 		}
 	}
-	return ""
+	return history.Reason{}
 }
 
 // sortsColumn says whether an item of ORDER BY surely names one of a UNION's columns, or a position.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // functionList names the documented functions of PostgreSQL 12 to 18 in pg_catalog that read no tables, each
@@ -56,7 +58,7 @@ func (pl *planner) inspect(parts ...ast.Node) (u *usage, err error) {
 	u = &usage{columns: make(map[string]bool), kinds: pl.functions}
 	defer func() {
 		if recover() != nil { // a node that the walk does not know
-			err = refusal(unparsable)
+			err = refusal(history.ReasonUnparsable)
 		}
 	}()
 	for _, p := range parts {
@@ -111,7 +113,7 @@ func (u *usage) walk(root ast.Node, depth int) {
 func (pl *planner) readsBeside(u *usage) bool {
 	return slices.ContainsFunc(u.reads, func(n *ast.RangeVar) bool {
 		t, reason := pl.table(n)
-		return t != nil || reason != ""
+		return t != nil || !reason.IsZero()
 	})
 }
 

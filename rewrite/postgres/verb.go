@@ -12,10 +12,10 @@ type verb struct {
 	p       *rewrite.Plan
 }
 
-func (v verb) opaque(reason string) { v.p.Observation, v.p.Reason = history.Opaque, reason }
+func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = history.Opaque, reason }
 
 // anything is what a statement gets that may do anything to the session and its tables.
-func (v verb) anything(reason string) {
+func (v verb) anything(reason history.Reason) {
 	v.opaque(reason)
 	v.p.ChangesSession, v.p.ChangesSchema = true, true
 }
@@ -39,10 +39,10 @@ func (v verb) classify() {
 	case v.is(0, "CALL"):
 		// A procedure may commit, and begin the next transaction.
 		v.p.Kind, v.p.EndsTxn, v.p.MayRestart = history.Call, true, true
-		v.anything("call")
+		v.anything(history.ReasonCall)
 	case v.is(0, "DO"):
 		v.p.Kind, v.p.EndsTxn, v.p.MayRestart = history.Call, true, true
-		v.anything("DO")
+		v.anything(history.ReasonDoBlock)
 	case v.is(0, "COPY"):
 		v.copy()
 	case v.is(0, "EXPLAIN"):
@@ -59,16 +59,9 @@ func (v verb) classify() {
 		// They read and write no rows. VACUUM moves none either, but for VACUUM FULL.
 		v.p.ChangesSchema = v.is(0, "VACUUM") && v.mentions("FULL")
 	default:
-		v.anything(unparsable)
+		v.anything(history.ReasonUnparsable)
 	}
 }
-
-// The reasons that arise in several places.
-const (
-	unparsable = "unparsable"
-	temporary  = "temporary table"
-	unsettled  = "temporary or uncommitted"
-)
 
 // mentions says whether one of the keywords occurs anywhere in the statement.
 func (v verb) mentions(keywords ...string) bool {
@@ -110,7 +103,7 @@ func (v verb) query() {
 	v.p.ChangesSession = v.callsSettings()
 	if into := v.find(first, "INTO"); into >= 0 && v.is(first, "SELECT") {
 		v.p.Kind, v.p.ChangesSchema = history.DDL, true
-		v.opaque("SELECT INTO")
+		v.opaque(history.ReasonSelectInto)
 		v.into(into)
 	}
 }
@@ -177,7 +170,7 @@ func (v verb) copy() {
 	if v.has(1, "FROM") {
 		v.p.Kind = history.Insert
 	}
-	v.opaque("COPY")
+	v.opaque(history.ReasonCopy)
 }
 
 // explain classifies EXPLAIN, which runs its statement only if it is to analyze it.
@@ -199,6 +192,6 @@ func (v verb) explain() {
 
 // analyze is what EXPLAIN gets that runs its statement.
 func (v verb) analyze() {
-	v.opaque("EXPLAIN ANALYZE")
+	v.opaque(history.ReasonExplainAnalyze)
 	v.p.ChangesSchema = v.mentions("CREATE")
 }

@@ -7,15 +7,13 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
 // A view stays where it stands: what it is, who may read it and with whose rights it reads is the server's to know, at
 // the moment when the statement runs. Beside each of its rows those of its tables are looked up by their keys, where it
 // shows these: in the statement's own snapshot they are the ones that the view's row was made of (ADR 35).
-
-// viewed is the reason of what is read through a view that does not tell its tables' keys.
-const viewed = "view"
 
 // lookupName is that of a table whose rows are looked up.
 const lookupName = "isotap_base"
@@ -28,13 +26,13 @@ func (w *walker) view(rel *relation, n *ast.RangeVar, nullable bool) error {
 		return err
 	}
 	rel.base, rel.open, rel.count, rel.counted = &s, false, len(s.names), true
-	if t.Beside != "" {
+	if !t.Beside.IsZero() {
 		w.miss(t.Beside)
 	}
 	for i := range t.Bases {
 		shown, err := w.lookUp(&s, &t.Bases[i])
 		if err != nil {
-			w.miss(err.Error())
+			w.miss(reasonOf(err))
 			continue
 		}
 		shown.nullable = nullable
@@ -45,16 +43,16 @@ func (w *walker) view(rel *relation, n *ast.RangeVar, nullable bool) error {
 
 // lookUp is what is seen of a table's row by looking it up beside a row of a view.
 func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
-	if reason := w.waits(); reason != "" {
+	if reason := w.waits(); !reason.IsZero() {
 		return nil, refusal(reason)
 	}
 	name := &ast.RangeVar{SchemaName: base.Table.Schema, RelName: base.Table.Table, Inh: !base.Only, Alias: &ast.Alias{AliasName: lookupName}}
 	t, reason := w.table(name)
 	if t == nil {
-		return nil, refusal(cmp.Or(reason, viewed))
+		return nil, refusal(cmp.Or(reason, history.ReasonView))
 	}
 	if slices.ContainsFunc(w.indexesOf(t), w.orders) {
-		return nil, refusal("plan")
+		return nil, refusal(history.ReasonPlan)
 	}
 	s, err := w.sourceOf(t, name)
 	if err != nil {
@@ -78,22 +76,22 @@ func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
 }
 
 // waits gives the reason why looking up would not be of the same moment as the view's rows are, or would lock more.
-func (w *walker) waits() string {
+func (w *walker) waits() history.Reason {
 	if w.session.Serializable {
-		return "plan" // the pages of the keys' indexes
+		return history.ReasonPlan // the pages of the keys' indexes
 	}
 	for i := range w.st.toks {
 		if w.st.is(i, "FOR") {
-			return "locked view" // having waited for a row, the server goes on with a later version of it
+			return history.ReasonLockedView // having waited for a row, the server goes on with a later version of it
 		}
 	}
-	return ""
+	return history.Reason{}
 }
 
 // sameKey is the condition that a row of a table has the key that a view's row shows in some columns.
 func sameKey(s, view *source, columns []string) (string, error) {
 	if len(columns) != len(s.table.Key) {
-		return "", refusal(viewed)
+		return "", refusal(history.ReasonView)
 	}
 	var all []string
 	for i, column := range s.table.Key {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -49,13 +50,13 @@ func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 	for _, item := range nodes(clause.Ctes) {
 		def, ok := item.(*ast.CommonTableExpr)
 		if !ok {
-			return nil, refusal(unparsable)
+			return nil, refusal(history.ReasonUnparsable)
 		}
 		query, ok := def.Ctequery.(*ast.SelectStmt)
 		if !ok {
 			p := r.partOf(def)
 			if p == nil {
-				return nil, refusal("with")
+				return nil, refusal(history.ReasonWith)
 			}
 			sc.common = append(sc.common, &common{def: def, known: true, as: p.columns()})
 			continue
@@ -73,14 +74,14 @@ func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 }
 
 // kept are the expressions of a WITH clause that must stay as they are, since parts that write read them.
-func (pl *planner) kept(with *ast.WithClause) map[ast.Node]string {
-	barred := make(map[ast.Node]string)
+func (pl *planner) kept(with *ast.WithClause) map[ast.Node]history.Reason {
+	barred := make(map[ast.Node]history.Reason)
 	if with == nil {
 		return barred
 	}
 	for _, c := range nodes(with.Ctes) {
 		if def, ok := c.(*ast.CommonTableExpr); ok && slices.Contains(pl.shared, def.Ctename) {
-			barred[def] = "with"
+			barred[def] = history.ReasonWith
 		}
 	}
 	return barred
@@ -119,7 +120,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 	w.rels = append(w.rels, rel)
 	w.uses[n] = c
 	switch {
-	case w.barred[c.def] != "":
+	case !w.barred[c.def].IsZero():
 		w.miss(w.barred[c.def])
 		return nil
 	case c.looking: // the rows that it has so far, which show what they are made of themselves
@@ -135,7 +136,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 	rel.keys, rel.whole = c.as.keys, c.as.whole
 	if n.Alias != nil && len(c.shows) > 0 {
 		if len(nodes(n.Alias.ColNames)) > rel.count {
-			return &bar{c.def, "column names"}
+			return &bar{c.def, history.ReasonColumnNames}
 		}
 		rel.rename(nodes(n.Alias.ColNames))
 	}
@@ -162,7 +163,7 @@ func (w *walker) define(c *common) error {
 	for _, s := range shown {
 		if s.source.Array && !s.single && c.once && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.filters {
 			// Volatile functions in its arrays would have the server compute the whole of it.
-			return &bar{c.def, "with"}
+			return &bar{c.def, history.ReasonWith}
 		}
 	}
 	if err := c.rename(shown); err != nil {
@@ -177,16 +178,16 @@ func (w *walker) define(c *common) error {
 // very types of what stands before it.
 func (w *walker) recursive(c *common, query *ast.SelectStmt, blocks []*block, shown []*sight) error {
 	if len(shown) > 0 && (query.Op != ast.SETOP_UNION || !query.All) {
-		return &bar{c.def, "recursive"}
+		return &bar{c.def, history.ReasonRecursive}
 	}
 	for _, b := range blocks {
 		if len(shown) > 0 && takesAll(b.n) && mentionsIn(b.n.FromClause, c.def.Ctename) {
-			return &bar{c.def, "star over a derived table"}
+			return &bar{c.def, history.ReasonDerivedStar}
 		}
 	}
 	for _, s := range shown {
 		if s.text == "" || s.carried {
-			return &bar{c.def, "recursive"}
+			return &bar{c.def, history.ReasonRecursive}
 		}
 		element := "CASE WHEN " + s.exprs[0] + " IS NOT NULL THEN " + s.text + ` COLLATE pg_catalog."default" END`
 		s.exprs, s.types, s.text = []string{"ARRAY[" + element + "]"}, []string{"pg_catalog.text[]"}, ""
@@ -208,7 +209,7 @@ func (c *common) rename(shown []*sight) error {
 		return nil
 	}
 	if len(list) > c.as.count {
-		return &bar{c.def, "column names"}
+		return &bar{c.def, history.ReasonColumnNames}
 	}
 	c.as.rename(list)
 	return nil

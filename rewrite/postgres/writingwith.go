@@ -82,7 +82,7 @@ func (pl *planner) wrap(tree ast.Stmt) error {
 	}
 	p := placer{statement: pl.st, queries: make(map[*ast.SelectStmt]place)}
 	if !pl.st.is(0, "WITH") || pl.versions.to > 0 {
-		return refusal("with")
+		return refusal(history.ReasonWith)
 	}
 	first, err := p.with(with, 0, len(pl.st.toks))
 	if err != nil {
@@ -105,7 +105,7 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 	for i, c := range nodes(with.Ctes) {
 		def, ok := c.(*ast.CommonTableExpr)
 		if !ok || seen[def.Ctename] {
-			return visible, refusal("with")
+			return visible, refusal(history.ReasonWith)
 		}
 		seen[def.Ctename] = true
 		if kindOf(def.Ctequery) == history.Other {
@@ -115,10 +115,10 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 		p := &part{def: def, at: at[i], number: len(pl.parts) + 1, used: mentions(tree, def.Ctename) > mentions(def.Ctequery, def.Ctename)}
 		pl.parts = append(pl.parts, p)
 		if with.Recursive {
-			return visible, refusal("with") // it may name what stands behind it
+			return visible, refusal(history.ReasonWith) // it may name what stands behind it
 		}
 		if err := p.observe(pl, visible); err != nil {
-			pl.lower(err.Error())
+			pl.lower(reasonOf(err))
 		}
 		pl.share(def.Ctequery, visible)
 		visible.silent = append(visible.silent, def.Ctename)
@@ -183,7 +183,7 @@ func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
 	parts := *pl.plan
 	if err := pl.selectRows(n); err != nil {
 		pl.edits, pl.plan.Sources = nil, nil
-		pl.lower(err.Error())
+		pl.lower(reasonOf(err))
 		again, err := parse(pl.readable(pl.st.source()))
 		if err != nil {
 			return nil, err
@@ -211,7 +211,7 @@ func tagOf(tree ast.Stmt) (string, error) {
 	case *ast.MergeStmt:
 		return "MERGE ", nil
 	}
-	return "", refusal(unparsable)
+	return "", refusal(history.ReasonUnparsable)
 }
 
 // around puts the statement, which begins at token first and goes upstream as main, into a SELECT, and proves that it is
@@ -236,14 +236,14 @@ func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error 
 	pl.edits = append(pl.edits, edit{start: at, end: at, text: lead + head})
 	pl.insertAfter(len(pl.st.toks)-1, tail)
 	if !pl.session.utf8() && slices.ContainsFunc(pl.edits, func(e edit) bool { return !ascii(e.text) }) {
-		return refusal("charset") // the schema spells names in UTF-8
+		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
 	}
 	tree, err := parse(pl.readable(string(rewrite.AppendPieces(nil, pieces(pl.st.text, start, end, pl.sorted())))))
 	if err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(tree, wanted) {
-		return refusal(unparsable)
+		return refusal(history.ReasonUnparsable)
 	}
 	return nil
 }
@@ -295,7 +295,7 @@ func (pl *planner) partsOf(with *ast.WithClause) (ctes []ast.Node, err error) {
 func (st *statement) reserved() error {
 	for i := range st.toks {
 		if n, ok := st.ident(i); ok && strings.HasPrefix(n, rewrite.NamePrefix) {
-			return refusal(nameTaken)
+			return refusal(history.ReasonOwnName)
 		}
 	}
 	return nil
