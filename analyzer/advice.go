@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,11 +76,7 @@ func levelOf(s history.Server, p *Promise, l history.Level) string {
 }
 
 func engineName(s history.Server) string {
-	name := map[string]string{"mariadb": "MariaDB", "mysql": "MySQL", "tidb": "TiDB", "postgresql": "PostgreSQL", "": "an unknown engine"}[s.Engine]
-	if name == "" {
-		name = s.Engine
-	}
-	return strings.TrimSpace(name + " " + s.Version)
+	return strings.TrimSpace(cmp.Or(s.Engine.Title(), "an unknown engine") + " " + s.Version)
 }
 
 // promiseText says which part of a promise a violation breaks.

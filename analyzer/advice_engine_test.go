@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
 // What a finding advises can be done on the server that it is about.
 func TestAdviceKnowsTheEngine(t *testing.T) {
 	for _, c := range []struct {
-		engine      string
+		engine      dbms.Engine
 		history     string
 		says, never string
 	}{

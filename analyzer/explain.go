@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -29,11 +30,11 @@ func (a *Analyzer) newTeller(f *Finding, g *group) *teller {
 
 // postgres says that the finding is about PostgreSQL.
 func (t *teller) postgres() bool {
-	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == "postgresql"
+	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == dbms.PostgreSQL
 }
 
 // engine names the server's engine of a run.
-func (a *Analyzer) engine(r history.Run) string {
+func (a *Analyzer) engine(r history.Run) dbms.Engine {
 	for i := range a.store.runs {
 		if a.store.runs[i].info.Run == r {
 			return a.store.runs[i].info.Server.Engine
@@ -113,7 +114,7 @@ func (t *teller) met(e *Edge) string {
 	if e.NotFound {
 		return "looked for it in vain"
 	}
-	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && t.a.engine(e.To.ID.Run()) != "postgresql" {
+	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && t.a.engine(e.To.ID.Run()) != dbms.PostgreSQL {
 		return "wrote the same values over it"
 	}
 	return "read it"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -303,11 +304,11 @@ func (t *teller) levelAgainst() string {
 		}
 	}
 	switch {
-	case s.Engine == "mariadb" && snapshot:
+	case s.Engine == dbms.MariaDB && snapshot:
 		return "REPEATABLE READ with innodb_snapshot_isolation=ON, or SERIALIZABLE"
-	case s.Engine == "tidb" && snapshot:
+	case s.Engine == dbms.TiDB && snapshot:
 		return "REPEATABLE READ in optimistic mode (BEGIN OPTIMISTIC)"
-	case s.Engine == "tidb":
+	case s.Engine == dbms.TiDB:
 		return ""
 	}
 	return history.Serializable.String()

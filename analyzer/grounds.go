@@ -1,6 +1,9 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+)
 
 // A Cell is one of the things that a [Promise] may hold.
 type Cell string
@@ -20,7 +23,7 @@ const (
 
 // A Ground is where cells of the engine table come from: a page, and what it says in our words.
 type Ground struct {
-	Engine string
+	Engine dbms.Engine
 	Level  history.Level // LevelUnknown: all that have the cell
 	Cell   Cell
 	Page   string
@@ -30,41 +33,41 @@ type Ground struct {
 
 // Grounds holds the sources of every cell of [Promises].
 var Grounds = []Ground{
-	{"mariadb", history.ReadUncommitted, CellForbids, mariadbSet, mariadbSetURL, "plain SELECTs may show what is not committed; otherwise it works like READ COMMITTED"},
-	{"mariadb", history.ReadCommitted, CellForbids, mariadbSet, mariadbSetURL, "reads are consistent reads, which show what is committed"},
-	{"mariadb", history.RepeatableRead, CellForbids, mariadbSet, mariadbSetURL, "reads are consistent reads of the first one's snapshot"},
-	{"mariadb", history.Serializable, CellForbids, mariadbSet, mariadbSetURL, "as REPEATABLE READ, and plain SELECTs become LOCK IN SHARE MODE unless autocommitted"},
-	{"mariadb", history.LevelUnknown, CellSnapshot, mariadbSet, mariadbSetURL, "all consistent reads of a transaction read the snapshot that the first one established"},
-	{"mariadb", history.LevelUnknown, CellStatement, mariadbSet, mariadbSetURL, "each consistent read, within a transaction too, sets and reads its own snapshot"},
-	{"mariadb", history.LevelUnknown, CellFresh, mariadbSet, mariadbSetURL, "the snapshot that a consistent read sets is a fresh one"},
-	{"mariadb", history.LevelUnknown, CellFixedByRead, mariadbSet, mariadbSetURL, "the first consistent read establishes the snapshot"},
-	{"mariadb", history.RepeatableRead, CellFirstWins, mariadbSnapshot, mariadbSnapshotURL, "with innodb_snapshot_isolation, locking a row that is not in the snapshot fails with ER_CHECKREAD"},
-	{"mariadb", history.LevelUnknown, CellRowLocks, mariadbSet, mariadbSetURL, "locking reads, UPDATE and DELETE lock the rows or index entries that they use"},
+	{dbms.MariaDB, history.ReadUncommitted, CellForbids, mariadbSet, mariadbSetURL, "plain SELECTs may show what is not committed; otherwise it works like READ COMMITTED"},
+	{dbms.MariaDB, history.ReadCommitted, CellForbids, mariadbSet, mariadbSetURL, "reads are consistent reads, which show what is committed"},
+	{dbms.MariaDB, history.RepeatableRead, CellForbids, mariadbSet, mariadbSetURL, "reads are consistent reads of the first one's snapshot"},
+	{dbms.MariaDB, history.Serializable, CellForbids, mariadbSet, mariadbSetURL, "as REPEATABLE READ, and plain SELECTs become LOCK IN SHARE MODE unless autocommitted"},
+	{dbms.MariaDB, history.LevelUnknown, CellSnapshot, mariadbSet, mariadbSetURL, "all consistent reads of a transaction read the snapshot that the first one established"},
+	{dbms.MariaDB, history.LevelUnknown, CellStatement, mariadbSet, mariadbSetURL, "each consistent read, within a transaction too, sets and reads its own snapshot"},
+	{dbms.MariaDB, history.LevelUnknown, CellFresh, mariadbSet, mariadbSetURL, "the snapshot that a consistent read sets is a fresh one"},
+	{dbms.MariaDB, history.LevelUnknown, CellFixedByRead, mariadbSet, mariadbSetURL, "the first consistent read establishes the snapshot"},
+	{dbms.MariaDB, history.RepeatableRead, CellFirstWins, mariadbSnapshot, mariadbSnapshotURL, "with innodb_snapshot_isolation, locking a row that is not in the snapshot fails with ER_CHECKREAD"},
+	{dbms.MariaDB, history.LevelUnknown, CellRowLocks, mariadbSet, mariadbSetURL, "locking reads, UPDATE and DELETE lock the rows or index entries that they use"},
 
-	{"mysql", history.ReadUncommitted, CellForbids, mysqlLevels, mysqlLevelsURL, "plain SELECTs may show an earlier version of a row; otherwise it works like READ COMMITTED"},
-	{"mysql", history.ReadCommitted, CellForbids, mysqlReads, mysqlReadsURL, "a consistent read sees what was committed before its point in time, and nothing later or uncommitted"},
-	{"mysql", history.RepeatableRead, CellForbids, mysqlReads, mysqlReadsURL, "a consistent read sees what was committed before its point in time, and nothing later or uncommitted"},
-	{"mysql", history.Serializable, CellForbids, mysqlLevels, mysqlLevelsURL, "as REPEATABLE READ, and plain SELECTs become FOR SHARE unless autocommitted"},
-	{"mysql", history.LevelUnknown, CellSnapshot, mysqlReads, mysqlReadsURL, "all consistent reads of a transaction read the snapshot that the first one established"},
-	{"mysql", history.LevelUnknown, CellStatement, mysqlReads, mysqlReadsURL, "each consistent read of a transaction sets and reads its own fresh snapshot"},
-	{"mysql", history.LevelUnknown, CellFresh, mysqlReads, mysqlReadsURL, "a consistent read sees the changes of transactions that committed before its point in time"},
-	{"mysql", history.LevelUnknown, CellFixedByRead, mysqlReads, mysqlReadsURL, "the first consistent read establishes the snapshot"},
-	{"mysql", history.LevelUnknown, CellRowLocks, mysqlLevels, mysqlLevelsURL, "locking reads, UPDATE and DELETE lock the rows or index entries that they use"},
+	{dbms.MySQL, history.ReadUncommitted, CellForbids, mysqlLevels, mysqlLevelsURL, "plain SELECTs may show an earlier version of a row; otherwise it works like READ COMMITTED"},
+	{dbms.MySQL, history.ReadCommitted, CellForbids, mysqlReads, mysqlReadsURL, "a consistent read sees what was committed before its point in time, and nothing later or uncommitted"},
+	{dbms.MySQL, history.RepeatableRead, CellForbids, mysqlReads, mysqlReadsURL, "a consistent read sees what was committed before its point in time, and nothing later or uncommitted"},
+	{dbms.MySQL, history.Serializable, CellForbids, mysqlLevels, mysqlLevelsURL, "as REPEATABLE READ, and plain SELECTs become FOR SHARE unless autocommitted"},
+	{dbms.MySQL, history.LevelUnknown, CellSnapshot, mysqlReads, mysqlReadsURL, "all consistent reads of a transaction read the snapshot that the first one established"},
+	{dbms.MySQL, history.LevelUnknown, CellStatement, mysqlReads, mysqlReadsURL, "each consistent read of a transaction sets and reads its own fresh snapshot"},
+	{dbms.MySQL, history.LevelUnknown, CellFresh, mysqlReads, mysqlReadsURL, "a consistent read sees the changes of transactions that committed before its point in time"},
+	{dbms.MySQL, history.LevelUnknown, CellFixedByRead, mysqlReads, mysqlReadsURL, "the first consistent read establishes the snapshot"},
+	{dbms.MySQL, history.LevelUnknown, CellRowLocks, mysqlLevels, mysqlLevelsURL, "locking reads, UPDATE and DELETE lock the rows or index entries that they use"},
 
-	{"tidb", history.LevelUnknown, CellForbids, tidbPessimistic, tidbPessimisticURL, "reads see what is committed; locks are kept until COMMIT or ROLLBACK"},
-	{"tidb", history.LevelUnknown, CellSnapshot, tidbLevels, tidbLevelsURL, "a transaction reads what was committed before it began, as of its start timestamp"},
-	{"tidb", history.LevelUnknown, CellStatement, tidbPessimistic, tidbPessimisticURL, "at READ COMMITTED each statement reads as of a timestamp of its own"},
-	{"tidb", history.LevelUnknown, CellFirstWins, tidbLevels, tidbLevelsURL, "an optimistic transaction whose rows another changed since it began fails at COMMIT"},
-	{"tidb", history.LevelUnknown, CellRowLocks, tidbPessimistic, tidbPessimisticURL, "UPDATE, DELETE, INSERT and SELECT FOR UPDATE lock their rows and read the newest committed version"},
-	{"tidb", history.LevelUnknown, CellRefused, tidbLevels, tidbLevelsURL, "READ UNCOMMITTED and SERIALIZABLE are not supported"},
+	{dbms.TiDB, history.LevelUnknown, CellForbids, tidbPessimistic, tidbPessimisticURL, "reads see what is committed; locks are kept until COMMIT or ROLLBACK"},
+	{dbms.TiDB, history.LevelUnknown, CellSnapshot, tidbLevels, tidbLevelsURL, "a transaction reads what was committed before it began, as of its start timestamp"},
+	{dbms.TiDB, history.LevelUnknown, CellStatement, tidbPessimistic, tidbPessimisticURL, "at READ COMMITTED each statement reads as of a timestamp of its own"},
+	{dbms.TiDB, history.LevelUnknown, CellFirstWins, tidbLevels, tidbLevelsURL, "an optimistic transaction whose rows another changed since it began fails at COMMIT"},
+	{dbms.TiDB, history.LevelUnknown, CellRowLocks, tidbPessimistic, tidbPessimisticURL, "UPDATE, DELETE, INSERT and SELECT FOR UPDATE lock their rows and read the newest committed version"},
+	{dbms.TiDB, history.LevelUnknown, CellRefused, tidbLevels, tidbLevelsURL, "READ UNCOMMITTED and SERIALIZABLE are not supported"},
 
-	{"postgresql", history.LevelUnknown, CellForbids, postgresLevels, postgresLevelsURL, "no level shows uncommitted data; whoever updates a row waits for the one that did before to end; SERIALIZABLE gives what some serial order gives"},
-	{"postgresql", history.LevelUnknown, CellSnapshot, postgresLevels, postgresLevelsURL, "at REPEATABLE READ and above a transaction sees a snapshot as of its first statement"},
-	{"postgresql", history.LevelUnknown, CellStatement, postgresLevels, postgresLevelsURL, "a SELECT sees a snapshot of the database as of when it begins to run"},
-	{"postgresql", history.LevelUnknown, CellFresh, postgresLevels, postgresLevelsURL, "the snapshot is of the instant at which it is taken"},
-	{"postgresql", history.LevelUnknown, CellFirstWins, postgresLevels, postgresLevelsURL, "a transaction cannot change or lock rows that others changed since it began: could not serialize access"},
-	{"postgresql", history.Serializable, CellTogether, postgresLevels, postgresLevelsURL, "it monitors for conditions among serializable transactions"},
-	{"postgresql", history.LevelUnknown, CellRowLocks, postgresLevels, postgresLevelsURL, "UPDATE, DELETE, MERGE and locking SELECTs wait for whoever changed the row, until that transaction ends"},
+	{dbms.PostgreSQL, history.LevelUnknown, CellForbids, postgresLevels, postgresLevelsURL, "no level shows uncommitted data; whoever updates a row waits for the one that did before to end; SERIALIZABLE gives what some serial order gives"},
+	{dbms.PostgreSQL, history.LevelUnknown, CellSnapshot, postgresLevels, postgresLevelsURL, "at REPEATABLE READ and above a transaction sees a snapshot as of its first statement"},
+	{dbms.PostgreSQL, history.LevelUnknown, CellStatement, postgresLevels, postgresLevelsURL, "a SELECT sees a snapshot of the database as of when it begins to run"},
+	{dbms.PostgreSQL, history.LevelUnknown, CellFresh, postgresLevels, postgresLevelsURL, "the snapshot is of the instant at which it is taken"},
+	{dbms.PostgreSQL, history.LevelUnknown, CellFirstWins, postgresLevels, postgresLevelsURL, "a transaction cannot change or lock rows that others changed since it began: could not serialize access"},
+	{dbms.PostgreSQL, history.Serializable, CellTogether, postgresLevels, postgresLevelsURL, "it monitors for conditions among serializable transactions"},
+	{dbms.PostgreSQL, history.LevelUnknown, CellRowLocks, postgresLevels, postgresLevelsURL, "UPDATE, DELETE, MERGE and locking SELECTs wait for whoever changed the row, until that transaction ends"},
 }
 
 // cells gives what a promise holds.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -124,7 +125,7 @@ func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 	}
 	s.scratch = slices.Grow(s.scratch[:0], len(s.rows.wanted))
 	s.shapes = s.shapes[:0]
-	everyRow := s.runs[r].info.Server.Engine == "postgresql" // an UPDATE reads other tables there, but writes every row that it matches
+	everyRow := s.runs[r].info.Server.Engine == dbms.PostgreSQL // an UPDATE reads other tables there, but writes every row that it matches
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
 		s.shapes = append(s.shapes, s.programs.shape(stmt.Shape, j))

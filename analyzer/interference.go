@@ -3,16 +3,17 @@ package analyzer
 import (
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
 // takesSnapshot says that a statement of a transaction surely took the snapshot of it, where the transaction had none
 // before and its level has one: it read a row of another's.
-func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine string) bool {
+func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine dbms.Engine) bool {
 	if s.Void || s.End <= 0 {
 		return false
 	}
-	postgres := engine == "postgresql" // where every statement that reads or writes takes it
+	postgres := engine == dbms.PostgreSQL // where every statement that reads or writes takes it
 	switch s.Kind {
 	case history.Begin:
 		return !postgres && strings.Contains(strings.ToUpper(s.Shape), "SNAPSHOT")

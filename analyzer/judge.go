@@ -3,6 +3,7 @@ package analyzer
 import (
 	"slices"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -112,7 +113,7 @@ func (j *judge) anyTogether() bool {
 // nothing.
 func (j *judge) lockedRead(t, access int32) bool {
 	a, p := &j.o.accesses[access], j.promise(t)
-	return a.is(locked) && p.RowLocks && !(a.is(shared) && p.Engine == "tidb")
+	return a.is(locked) && p.RowLocks && !(a.is(shared) && p.Engine == dbms.TiDB)
 }
 
 // bindsAfter says whether the rw out of a transaction obliges the engine given the dependency into

@@ -178,7 +178,7 @@ func TestClassFollowsEngineTable(t *testing.T) {
 		{postgres, longFork, "RC", "SR", "hazard G-nonadjacent"},
 	} {
 		text := strings.NewReplacer("L1", c.l1, "L2", c.l2).Replace(c.history)
-		t.Run(c.server.Engine+" "+c.l1+" "+c.l2+" "+c.want, func(t *testing.T) {
+		t.Run(c.server.Engine.String()+" "+c.l1+" "+c.l2+" "+c.want, func(t *testing.T) {
 			info := scriptInfo()
 			info.Server = c.server
 			r := expect(t, info, text, c.want)

@@ -39,7 +39,7 @@ var rules = []mutants.Mutant{
 	{"a deleted row is not there any more", "own.go", "return a.tagStmt == write.stmt && write.op == history.DeleteRow", "return false"},
 	{"an earlier version of one's own is not the last", "own.go", "!a.own(id) || a.tagStmt < write.stmt", "!a.own(id)"},
 	{"a row that was made again stands beside the deleted one", "own.go", " && !s.besideDeleted(id, i)", ""},
-	{"only PostgreSQL shows a deleted row beside one made again", "own.go", `s.runs[id.run].info.Server.Engine == "postgresql" && `, ""},
+	{"only PostgreSQL shows a deleted row beside one made again", "own.go", `s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && `, `dbms.PostgreSQL != "" && `},
 	{"what nobody saw may have changed the row again", "own.go", " && !(cloud > 0 && cloud <= o.stmt)", ""},
 
 	{"dependencies pass intermediate versions by", "edges.go", "if fate&passing != 0 {", "if false {"},
@@ -73,7 +73,7 @@ var rules = []mutants.Mutant{
 	{"what was not found is no read of an own write", "own.go", "o.write() || o.unfound() ||", "o.write() ||"},
 	{"two transactions skew through a predicate", "names.go", "case o.predicated(cycle) && len(cycle) == 2:", "case false:"},
 	{"nobody knows when an indeterminate one ended", "orders.go", "o.txns[t].end > 0 && o.txns[t].status != history.Indeterminate", "o.txns[t].end > 0"},
-	{"TiDB's FOR SHARE holds no lock", "judge.go", ` && !(a.is(shared) && p.Engine == "tidb")`, ""},
+	{"TiDB's FOR SHARE holds no lock", "judge.go", ` && !(a.is(shared) && p.Engine == dbms.TiDB)`, ` && dbms.TiDB != ""`},
 	{"two rw bind nobody by a snapshot", "judge.go", "j.together || in.kind == rw || !j.plain(out.access)", "j.together || !j.plain(out.access)"},
 	{"a current read sees no snapshot", "judge.go", "in.kind == rw || !j.plain(out.access)", "in.kind == rw"},
 	{"conflicts are refused", "judge.go", "p.FirstCommitterWins && j.refuses(in) || ", ""},

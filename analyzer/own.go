@@ -3,6 +3,7 @@ package analyzer
 import (
 	"slices"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -70,7 +71,7 @@ func (a *access) misses(id tag, write *observed) bool {
 // one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
 func (s *store) besideDeleted(id tag, i int) bool {
 	read := &s.scratch[i]
-	return !read.own(id) && s.runs[id.run].info.Server.Engine == "postgresql" && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {
+	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {
 		return o.row == read.row && o.op == history.InsertRow
 	})
 }

@@ -1,6 +1,9 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+)
 
 // A Promise is what an engine documents for one of its isolation levels.
 //
@@ -11,7 +14,7 @@ import "github.com/isotap/isotap/history"
 // (IsoRel, Figure 5, exempts a SELECT ... FOR UPDATE after a plain SELECT: that is one case of this rule, an
 // UPDATE or DELETE in its place another. In the opposite order there is no exemption.)
 type Promise struct {
-	Engine            string // history.Server.Engine
+	Engine            dbms.Engine // history.Server.Engine
 	Level             history.Level
 	SnapshotIsolation bool // MariaDB: with innodb_snapshot_isolation
 	Optimistic        bool // TiDB: an optimistic transaction
@@ -81,41 +84,41 @@ var (
 //
 // PostgreSQL's SERIALIZABLE is the same for READ ONLY and DEFERRABLE transactions.
 var Promises = []Promise{
-	{Engine: "mariadb", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
+	{Engine: dbms.MariaDB, Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentWrites},
-	{Engine: "mariadb", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
+	{Engine: dbms.MariaDB, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
-	{Engine: "mariadb", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
+	{Engine: dbms.MariaDB, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
-	{Engine: "mariadb", Level: history.Serializable, Forbids: everything, RowLocks: true,
+	{Engine: dbms.MariaDB, Level: history.Serializable, Forbids: everything, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentLocks},
-	{Engine: "mariadb", Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true,
+	{Engine: dbms.MariaDB, Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true,
 		FirstCommitterWins: true, RowLocks: true, Source: mariadbSnapshot, URL: mariadbSnapshotURL, Silent: silentCycles},
-	{Engine: "mysql", Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
+	{Engine: dbms.MySQL, Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentWrites},
-	{Engine: "mysql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
+	{Engine: dbms.MySQL, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
-	{Engine: "mysql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
+	{Engine: dbms.MySQL, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
 		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
-	{Engine: "mysql", Level: history.Serializable, Forbids: everything, RowLocks: true,
+	{Engine: dbms.MySQL, Level: history.Serializable, Forbids: everything, RowLocks: true,
 		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentLocks},
-	{Engine: "tidb", Level: history.ReadUncommitted, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
-	{Engine: "tidb", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
+	{Engine: dbms.TiDB, Level: history.ReadUncommitted, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
+	{Engine: dbms.TiDB, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
 		Source: tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
-	{Engine: "tidb", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
+	{Engine: dbms.TiDB, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
 		Source: tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
-	{Engine: "tidb", Level: history.RepeatableRead, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+	{Engine: dbms.TiDB, Level: history.RepeatableRead, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
 		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: silentCycles},
-	{Engine: "tidb", Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+	{Engine: dbms.TiDB, Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
 		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: "in optimistic mode READ COMMITTED has no effect: " + silentCycles},
-	{Engine: "tidb", Level: history.Serializable, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
-	{Engine: "postgresql", Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
+	{Engine: dbms.TiDB, Level: history.Serializable, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
+	{Engine: dbms.PostgreSQL, Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: postgresLevels, URL: postgresLevelsURL, Silent: "READ UNCOMMITTED is READ COMMITTED; " + silentBoth},
-	{Engine: "postgresql", Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
+	{Engine: dbms.PostgreSQL, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
 		Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
-	{Engine: "postgresql", Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
+	{Engine: dbms.PostgreSQL, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
 		RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
-	{Engine: "postgresql", Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
+	{Engine: dbms.PostgreSQL, Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
 		Together: true, RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL,
 		Silent: "that transactions at weaker levels are not watched: the page speaks of serializable transactions among themselves"},
 }
@@ -129,8 +132,8 @@ func PromiseOf(s history.Server, l history.Level, c history.Conflicts) *Promise 
 	if c != history.ConflictsUnknown {
 		si = c == history.ConflictsRefused
 	}
-	si = si && s.Engine == "mariadb" && l == history.RepeatableRead
-	optimistic := c == history.ConflictsAtCommit && s.Engine == "tidb" && (l == history.RepeatableRead || l == history.ReadCommitted)
+	si = si && s.Engine == dbms.MariaDB && l == history.RepeatableRead
+	optimistic := c == history.ConflictsAtCommit && s.Engine == dbms.TiDB && (l == history.RepeatableRead || l == history.ReadCommitted)
 	for i := range Promises {
 		if p := &Promises[i]; p.Engine == s.Engine && p.Level == l && p.SnapshotIsolation == si && p.Optimistic == optimistic {
 			return p

@@ -4,11 +4,15 @@
 // The words are Adya's ("Weak Consistency", 1999) and IsoRel's (ISSTA 2025, section 2): a row is
 // known by its [Row] for its whole life, a version of it by the [Tag] of the statement that
 // installed it, and a statement's effect by its [Access] list. The package holds data and its text
-// forms only: it imports nothing of isotap, does no input or output, and every value may be read
+// forms only: it imports nothing of isotap but the names of servers, does no input or output, and every value may be read
 // from several goroutines as long as none writes it.
 package history
 
-import "time"
+import (
+	"time"
+
+	"github.com/isotap/isotap/dbms"
+)
 
 // A SessionID numbers the client connections of one run, from 1, in the order they were accepted.
 type SessionID uint32
@@ -75,7 +79,7 @@ type Recent struct {
 
 // Server names the database server behind a run.
 type Server struct {
-	Engine  string // "mariadb", "mysql", "tidb" or "postgresql"
+	Engine  dbms.Engine
 	Version string // as the server gives it
 	// System is PostgreSQL's system identifier (pg_control_system()): runs with the same one draw their
 	// transaction ids from one counter. 0: not known, as on every other engine.

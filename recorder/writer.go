@@ -13,6 +13,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -453,22 +454,22 @@ func (w *Writer) commit() error {
 
 // runInfo is history.Info as the recording holds it.
 type runInfo struct {
-	Started           time.Time  `json:"started"`
-	Ended             *time.Time `json:"ended,omitempty"`
-	Isotap            string     `json:"isotap"`
-	Mode              string     `json:"mode"`
-	Engine            string     `json:"engine"`
-	Version           string     `json:"version"`
-	SnapshotIsolation bool       `json:"snapshot_isolation"`
-	System            uint64     `json:"system,omitempty"`
-	Horizon           uint64     `json:"horizon,omitempty"`
-	RecentFrom        uint64     `json:"recent_from,omitempty"`
-	RecentTo          uint64     `json:"recent_to,omitempty"`
-	Running           []uint64   `json:"running,omitempty"`
-	Columns           bool       `json:"columns,omitempty"`
-	Rewritten         []string   `json:"rewritten,omitempty"`
-	Damaged           bool       `json:"damaged,omitempty"`    // when it was restored
-	Unreadable        uint64     `json:"unreadable,omitempty"` // likewise
+	Started           time.Time   `json:"started"`
+	Ended             *time.Time  `json:"ended,omitempty"`
+	Isotap            string      `json:"isotap"`
+	Mode              string      `json:"mode"`
+	Engine            dbms.Engine `json:"engine"`
+	Version           string      `json:"version"`
+	SnapshotIsolation bool        `json:"snapshot_isolation"`
+	System            uint64      `json:"system,omitempty"`
+	Horizon           uint64      `json:"horizon,omitempty"`
+	RecentFrom        uint64      `json:"recent_from,omitempty"`
+	RecentTo          uint64      `json:"recent_to,omitempty"`
+	Running           []uint64    `json:"running,omitempty"`
+	Columns           bool        `json:"columns,omitempty"`
+	Rewritten         []string    `json:"rewritten,omitempty"`
+	Damaged           bool        `json:"damaged,omitempty"`    // when it was restored
+	Unreadable        uint64      `json:"unreadable,omitempty"` // likewise
 }
 
 func encodeInfo(info *history.Info) ([]byte, error) {

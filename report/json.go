@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/jsondoc"
 )
@@ -76,9 +77,9 @@ type (
 		Reason       string `json:"reason"`
 	}
 	jsonServer struct {
-		Engine            string `json:"engine"`
-		Version           string `json:"version"`
-		SnapshotIsolation bool   `json:"snapshot_isolation"`
+		Engine            dbms.Engine `json:"engine"`
+		Version           string      `json:"version"`
+		SnapshotIsolation bool        `json:"snapshot_isolation"`
 	}
 	jsonCoverage struct {
 		Sessions      int          `json:"sessions"`

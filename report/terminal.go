@@ -122,7 +122,7 @@ func (t *terminal) runs(runs []history.Info) {
 
 // serverText names a run's server; empty where that is not known.
 func serverText(info *history.Info) string {
-	return strings.TrimSpace(info.Server.Engine + " " + info.Server.Version)
+	return strings.TrimSpace(info.Server.Engine.String() + " " + info.Server.Version)
 }
 
 // runTime says when a run took place, and whether its end is missing; nothing of one that no clock was read for.

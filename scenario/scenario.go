@@ -119,7 +119,7 @@ func (o *Outcome) fits(server history.Server, level history.Level, settings Sett
 
 // among says whether a server is one of those that are named.
 func among(engines []string, server history.Server) bool {
-	engine := server.Engine + " " + server.Version
+	engine := server.Engine.String() + " " + server.Version
 	return len(engines) == 0 || slices.ContainsFunc(engines, func(e string) bool {
 		rest, ok := strings.CutPrefix(engine, e)
 		return ok && (rest == "" || rest[0] < '0' || rest[0] > '9')

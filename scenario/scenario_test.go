@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -57,10 +58,11 @@ func TestOutcomesFitServersAndLevels(t *testing.T) {
 		{Engines: []string{"tidb"}, Settings: Settings{"tidb_txn_mode": "optimistic"}, Anomalies: []string{"optimistic"}},
 	}}
 	for _, tt := range []struct {
-		engine, version string
-		level           history.Level
-		settings        Settings
-		want            string
+		engine   dbms.Engine
+		version  string
+		level    history.Level
+		settings Settings
+		want     string
 	}{
 		{"postgresql", "12.22 (Debian)", history.Serializable, nil, "12"},
 		{"postgresql", "120.1", history.Serializable, nil, "any"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -37,12 +38,12 @@ func (i Isolation) Compare(j Isolation) int {
 	return cmp.Or(cmp.Compare(i.Level, j.Level), strings.Compare(i.String(), j.String()))
 }
 
-// Isolations are those that an engine has, weakest level first. The engine's name is that of history.Server.
-func Isolations(engine string) []Isolation {
+// Isolations are those that an engine has, weakest level first.
+func Isolations(engine dbms.Engine) []Isolation {
 	var all []Isolation
 	for _, l := range Levels(engine) {
 		all = append(all, Isolation{Level: l})
-		if engine == "tidb" {
+		if engine == dbms.TiDB {
 			all = append(all, Isolation{Level: l, Optimistic: true})
 		}
 	}
@@ -50,11 +51,11 @@ func Isolations(engine string) []Isolation {
 }
 
 // Levels are the isolation levels that an engine has, weakest first.
-func Levels(engine string) []history.Level {
+func Levels(engine dbms.Engine) []history.Level {
 	switch engine {
-	case "postgresql": // READ UNCOMMITTED is READ COMMITTED there
+	case dbms.PostgreSQL: // READ UNCOMMITTED is READ COMMITTED there
 		return []history.Level{history.ReadCommitted, history.RepeatableRead, history.Serializable}
-	case "tidb": // refuses the others (error 8048)
+	case dbms.TiDB: // refuses the others (error 8048)
 		return []history.Level{history.ReadCommitted, history.RepeatableRead}
 	}
 	return []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead, history.Serializable}

@@ -29,6 +29,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -102,7 +103,7 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 // AddRun takes in a run, or more of what is known of it; both before [Resolver.Settle].
 func (r *Resolver) AddRun(i history.Info) {
 	r.runs[i.Run] = i
-	r.snapshots[i.Run] = i.Server.Engine == "postgresql"
+	r.snapshots[i.Run] = i.Server.Engine == dbms.PostgreSQL
 	r.wanted = r.wanted || i.Mode == "predicates"
 	for _, g := range i.Gaps {
 		r.unknown(i.Run, g.From, g.To)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -116,10 +117,10 @@ func TestNoClockTellsWhatTwoProxiesDidAtOnce(t *testing.T) {
 
 // resolve gives the version that is added to the reader's first statement, as the number of its transaction.
 func resolve(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
-	return resolveOn("postgresql", m, txns, reader)
+	return resolveOn(dbms.PostgreSQL, m, txns, reader)
 }
 
-func resolveOn(engine string, m history.Matches, txns []*history.Txn, reader *history.Txn) string {
+func resolveOn(engine dbms.Engine, m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	r := New()
 	r.AddRun(history.Info{Run: run, Server: history.Server{Engine: engine}})
 	r.AddMatches(run, m)
@@ -180,7 +181,7 @@ func TestWhatMayHaveBeenTakenAwayIsNotClaimed(t *testing.T) {
 // statement that did not find it: it was gone again, unless the statement saw the transaction's snapshot.
 func TestCurrentReadsFindWhatHadBeenCommittedWhenTheyBegan(t *testing.T) {
 	for _, c := range []struct {
-		engine  string
+		engine  dbms.Engine
 		level   history.Level
 		kind    history.Kind
 		locking history.Locking

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -87,7 +88,7 @@ func Load(ctx context.Context, c *Conn) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == "mariadb", readers: readers{target: c.Target()}}
+	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == dbms.MariaDB, readers: readers{target: c.Target()}}
 	cache.Configure(CacheOptions{})
 	return cache, cache.Reload(ctx, c)
 }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -22,7 +23,7 @@ func (s Server) columns(wListBytes int) columns {
 		invisible: true, rebuild: []string{"FORCE"}}
 }
 
-func (s Server) tidb() bool { return s.Engine == "tidb" }
+func (s Server) tidb() bool { return s.Engine == dbms.TiDB }
 
 // made says whether a column that bears a name of isotap's is defined as isotap would.
 func (c columns) made(extra string) bool {

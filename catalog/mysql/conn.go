@@ -14,6 +14,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/packet"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
@@ -35,8 +36,8 @@ type Conn struct {
 
 // Connect opens a connection to a server of the MySQL family. The caller closes it.
 func Connect(ctx context.Context, target dsn.Target) (*Conn, error) {
-	if target.Family != dsn.MySQL {
-		return nil, fmt.Errorf("%s is an address of %s: this needs a server of the MySQL family", target, target.Family)
+	if target.Family != dbms.MySQLFamily {
+		return nil, fmt.Errorf("%s is an address of %s: this needs a server of the MySQL family", target, target.Family.Title())
 	}
 	c := &Conn{target: target}
 	if err := c.connect(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -45,7 +46,7 @@ func Instrument(ctx context.Context, c *Conn, o catalog.Options) (catalog.Result
 	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
 		return catalog.Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
 	}
-	o.BackFill = o.BackFill || server.BinaryLog || server.Engine != "mariadb"
+	o.BackFill = o.BackFill || server.BinaryLog || server.Engine != dbms.MariaDB
 	j, err := newJob(ctx, c, o, server)
 	if err != nil {
 		return catalog.Result{}, err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -33,9 +34,9 @@ func (s Server) FoldsNames() bool { return s.LowerCaseTableNames != 0 }
 // 10.3, MySQL 8.0.23 and later.
 func (s Server) InvisibleColumns() bool {
 	switch s.Engine {
-	case "mariadb":
+	case dbms.MariaDB:
 		return s.atLeast(10, 3, 0)
-	case "mysql":
+	case dbms.MySQL:
 		return s.atLeast(8, 0, 23)
 	}
 	return false
@@ -80,12 +81,12 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 }
 
 // hasConflictSettings looks for settings that came, or go, with the versions of a server.
-func hasConflictSettings(engine string, variables map[string]string) bool {
+func hasConflictSettings(engine dbms.Engine, variables map[string]string) bool {
 	var names []string
 	switch engine {
-	case "mariadb":
+	case dbms.MariaDB:
 		names = []string{"innodb_snapshot_isolation"} // since 10.6.18, 10.11.8, 11.4.2
-	case "tidb":
+	case dbms.TiDB:
 		names = []string{"tidb_txn_mode", "tidb_disable_txn_auto_retry"}
 	}
 	for _, n := range names {
@@ -114,15 +115,15 @@ func on(value string) bool { return strings.EqualFold(value, "ON") || value == "
 
 // identify reads a version: "10.11.19-MariaDB-0+deb12u1", "8.0.36", "8.0.11-TiDB-v8.5.0".
 func identify(version string) Server {
-	s := Server{Server: history.Server{Engine: "mysql", Version: version}}
+	s := Server{Server: history.Server{Engine: dbms.MySQL, Version: version}}
 	numbers := version
 	switch {
 	case strings.Contains(version, "MariaDB"):
-		s.Engine = "mariadb"
+		s.Engine = dbms.MariaDB
 		// MariaDB 10 prefixes this to its version for replicas that expect MySQL's numbers.
 		numbers = strings.TrimPrefix(version, "5.5.5-")
 	case strings.Contains(version, "TiDB"):
-		s.Engine = "tidb"
+		s.Engine = dbms.TiDB
 		_, numbers, _ = strings.Cut(version, "TiDB-v")
 	}
 	numbers, _, _ = strings.Cut(numbers, "-")

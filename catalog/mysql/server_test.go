@@ -12,6 +12,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -20,9 +21,10 @@ import (
 
 func TestVersionsAreRead(t *testing.T) {
 	tests := []struct {
-		version, engine string
-		numbers         [3]int
-		invisible       bool
+		version   string
+		engine    dbms.Engine
+		numbers   [3]int
+		invisible bool
 	}{
 		{"10.11.19-MariaDB-0+deb12u1", "mariadb", [3]int{10, 11, 19}, true},
 		{"5.5.5-10.2.44-MariaDB", "mariadb", [3]int{10, 2, 44}, false},

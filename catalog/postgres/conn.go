@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/catalog"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
@@ -47,8 +48,8 @@ type Conn struct {
 // NewConn gives the way to a database with the target's login. It does not connect yet. An empty name means
 // the target's database, or else the one that is named as the user.
 func NewConn(target dsn.Target, database string) (*Conn, error) {
-	if target.Family != dsn.PostgreSQL {
-		return nil, fmt.Errorf("%s is an address of %s: this needs a PostgreSQL server", target, target.Family)
+	if target.Family != dbms.PostgreSQLFamily {
+		return nil, fmt.Errorf("%s is an address of %s: this needs a PostgreSQL server", target, target.Family.Title())
 	}
 	if database != "" {
 		target.Database = database

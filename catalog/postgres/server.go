@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -49,7 +50,7 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 		return Server{}, fmt.Errorf("asking the server for its settings: %w", err)
 	}
 	r := results[0][0]
-	s := Server{Server: history.Server{Engine: "postgresql", Version: r[0]}, InRecovery: r[5] == "t", BackslashQuotes: r[6] == "off"}
+	s := Server{Server: history.Server{Engine: dbms.PostgreSQL, Version: r[0]}, InRecovery: r[5] == "t", BackslashQuotes: r[6] == "off"}
 	number, err := strconv.Atoi(r[1])
 	if err != nil {
 		return Server{}, fmt.Errorf("the server's setting server_version_num: %w", err)

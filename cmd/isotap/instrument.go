@@ -9,6 +9,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -58,7 +59,7 @@ func stripCommand() *cobra.Command {
 
 // instrumentTarget adds the columns before a run; to PostgreSQL's tables only if rows are to be known by them.
 func instrumentTarget(c *cobra.Command, o *proxyserver.Options) error {
-	if o.Upstream.Family == dsn.PostgreSQL && !o.Columns {
+	if o.Upstream.Family == dbms.PostgreSQLFamily && !o.Columns {
 		return nil
 	}
 	return alter(c, o.Upstream, catalog.Options{WListBytes: sqlmysql.DefaultWListBytes}, instrumentation, false)
@@ -79,7 +80,7 @@ var (
 // run alters the tables of the target's database, or of all where the server can tell them apart and the target
 // names none.
 func (a alteration) run(ctx context.Context, t dsn.Target, o catalog.Options) (catalog.Result, error) {
-	if t.Family == dsn.PostgreSQL {
+	if t.Family == dbms.PostgreSQLFamily {
 		conn, err := catalogpostgres.NewConn(t, "")
 		if err != nil {
 			return catalog.Result{}, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/jsondoc"
 	"github.com/isotap/isotap/recorder"
@@ -77,19 +78,19 @@ func runsJSON(w io.Writer, runs []analysis.RunSummary) error {
 		Opaque  int `json:"opaque"`
 	}
 	type run struct {
-		Recording    string     `json:"recording"`
-		Run          string     `json:"run"`
-		Started      time.Time  `json:"started"`
-		Ended        *time.Time `json:"ended"` // null: no clean end
-		Isotap       string     `json:"isotap"`
-		Engine       string     `json:"engine"`
-		Version      string     `json:"version"`
-		Mode         string     `json:"mode"`
-		Sessions     int        `json:"sessions"`
-		Transactions int        `json:"transactions"`
-		Unrecorded   uint64     `json:"unrecorded"` // they ended while the disk took nothing
-		Unreadable   uint64     `json:"unreadable"` // the recording is damaged
-		Statements   statements `json:"statements"`
+		Recording    string      `json:"recording"`
+		Run          string      `json:"run"`
+		Started      time.Time   `json:"started"`
+		Ended        *time.Time  `json:"ended"` // null: no clean end
+		Isotap       string      `json:"isotap"`
+		Engine       dbms.Engine `json:"engine"`
+		Version      string      `json:"version"`
+		Mode         string      `json:"mode"`
+		Sessions     int         `json:"sessions"`
+		Transactions int         `json:"transactions"`
+		Unrecorded   uint64      `json:"unrecorded"` // they ended while the disk took nothing
+		Unreadable   uint64      `json:"unreadable"` // the recording is damaged
+		Statements   statements  `json:"statements"`
 	}
 	list := make([]run, len(runs))
 	for i := range runs {

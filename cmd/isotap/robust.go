@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/assume"
 	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
 )
 
@@ -175,7 +175,7 @@ func (o *robustFlags) benchmark() (*programs.Programs, error) {
 	}
 	w.Name = name
 	_, definitions, err := program.BenchmarkFiles(o.builtin)
-	return &programs.Programs{Workload: w, Family: footprint.PostgreSQL, Definitions: definitions.Text}, err
+	return &programs.Programs{Workload: w, Family: dbms.PostgreSQLFamily, Definitions: definitions.Text}, err
 }
 
 // builtin gives a benchmark by the name that --builtin has for it.

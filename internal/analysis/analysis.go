@@ -13,6 +13,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/analyzer/predicate"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 )
@@ -284,7 +285,7 @@ func (s *sources) findVersions(ctx context.Context) error {
 	found := pgversions.New()
 	for i := range s.list {
 		x := &s.list[i]
-		if !slices.ContainsFunc(x.runs, func(r history.Info) bool { return r.Server.Engine == "postgresql" }) {
+		if !slices.ContainsFunc(x.runs, func(r history.Info) bool { return r.Server.Engine == dbms.PostgreSQL }) {
 			continue
 		}
 		if err := s.collect(ctx, x, found); err != nil {

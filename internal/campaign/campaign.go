@@ -128,7 +128,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	})
 	err := errors.Join(
 		choose(names, campaigns, func(c *campaign) string { return c.name }, &s.campaigns),
-		choose(engines, families, func(f *family) string { return f.name }, &s.families),
+		choose(engines, families, func(f *family) string { return f.name.String() }, &s.families),
 		chooseValues(durabilities, []recorder.Durability{recorder.Commit, recorder.Relaxed}, &s.durabilities),
 		chooseValues(victims, []victim{killProxy, killServer, killBoth}, &s.victims))
 	var chosen []network

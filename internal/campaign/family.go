@@ -16,13 +16,14 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
 // A family is what campaigns must know of an engine.
 type family struct {
-	name  string
+	name  dbms.Engine
 	works []work
 	// start starts a server that loses nothing at kill -9, which takes this many clients. Where it is reached over cables it listens
 	// on all addresses, and soon ends sessions of whom it does not hear.
@@ -59,18 +60,18 @@ type server interface {
 const database = "campaign"
 
 var families = []family{
-	{"mariadb", works, startMariaDB, openMySQL, mysqlTimeouts, []string{
+	{dbms.MariaDB, works, startMariaDB, openMySQL, mysqlTimeouts, []string{
 		"CREATE TABLE slot (id INT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 		"CREATE TABLE entry (id INT AUTO_INCREMENT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "", mysqlLength, 10_000},
-	{"postgresql", postgresWorks, startPostgreSQL, openPgx, func(time.Duration) string { return "" }, []string{
+	{dbms.PostgreSQL, postgresWorks, startPostgreSQL, openPgx, func(time.Duration) string { return "" }, []string{
 		"CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)",
 		"CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
 	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()", postgresLength, 2_000},
 }
 
 // mysql reports whether the engine is of the MySQL family, whose tables carry isotap's columns.
-func (f *family) mysql() bool { return f.name == "mariadb" }
+func (f *family) mysql() bool { return f.name.Family() == dbms.MySQLFamily }
 
 // upstream is where a proxy finds the campaigns' database when the server is at the address.
 func (f *family) upstream(address string) string {

@@ -62,7 +62,7 @@ func (j *job) title() string {
 func (j *job) do(ctx context.Context) (err error) {
 	j.row = row{campaign: j.campaign.name, seed: j.settings.seed, command: j.command(j.settings.seed, j.times)}
 	if j.family != nil {
-		j.row.engine = j.family.name
+		j.row.engine = j.family.name.String()
 	}
 	if j.campaign.durabilities {
 		j.row.durability = j.durability.String()
@@ -89,7 +89,7 @@ func (j *job) do(ctx context.Context) (err error) {
 func (j *job) command(seed uint64, times int) string {
 	c := "go run ./internal/campaign -run " + j.campaign.name
 	if j.family != nil {
-		c += " -engine " + j.family.name
+		c += " -engine " + j.family.name.String()
 	}
 	if j.campaign.durabilities {
 		c += " -durability " + j.durability.String()

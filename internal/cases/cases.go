@@ -15,6 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
@@ -40,8 +41,8 @@ func (l *level) UnmarshalYAML(node *yaml.Node) error {
 type Case struct {
 	ID       string         `yaml:"id"`
 	Title    string         `yaml:"title"`
-	Source   map[string]any `yaml:"source"`   // where it comes from: repository, path, commit, license; or paper and figure
-	Dialects []string       `yaml:"dialects"` // "mysql", "mariadb", "tidb", "postgresql"
+	Source   map[string]any `yaml:"source"` // where it comes from: repository, path, commit, license; or paper and figure
+	Dialects []dbms.Engine  `yaml:"dialects"`
 	// Isolation is the level that the source speaks of; empty when it speaks of several.
 	Isolation level `yaml:"isolation"`
 	// Levels are the levels to run at; empty means Isolation only.
@@ -155,15 +156,13 @@ func (c *Case) check() error {
 }
 
 // runsOn says whether the case is written for servers of the family.
-func (c *Case) runsOn(f replay.Family) bool {
-	return slices.ContainsFunc(c.Dialects, func(dialect string) bool {
-		return (dialect == string(replay.PostgreSQL)) == (f == replay.PostgreSQL)
-	})
+func (c *Case) runsOn(f dbms.Family) bool {
+	return slices.ContainsFunc(c.Dialects, func(e dbms.Engine) bool { return e.Family() == f })
 }
 
 // Corpus gives the cases that come with the package for a family, in order of their ids: those of
 // Hermitage, of the papers' figures and of isotap's own experiments that run on MariaDB or PostgreSQL.
-func Corpus(f replay.Family) ([]Case, error) {
+func Corpus(f dbms.Family) ([]Case, error) {
 	names, err := fs.Glob(corpus, "testdata/*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("listing the corpus: %w", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario/replay"
@@ -14,12 +15,12 @@ import (
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // measured are the servers whose observations the corpus holds.
-var measured = map[replay.Family]string{replay.MySQL: "mariadb-10.11.19", replay.PostgreSQL: "postgresql-15.18"}
+var measured = map[dbms.Family]string{dbms.MySQLFamily: "mariadb-10.11.19", dbms.PostgreSQLFamily: "postgresql-15.18"}
 
-func newRunner(t *testing.T, f replay.Family) (*replay.Runner, replay.Server) {
+func newRunner(t *testing.T, f dbms.Family) (*replay.Runner, replay.Server) {
 	t.Helper()
 	server := replay.Server{Family: f, User: "root"}
-	if f == replay.PostgreSQL {
+	if f == dbms.PostgreSQLFamily {
 		server.Addr, server.User = testdb.PostgreSQL(t).Addr(), "postgres"
 	} else {
 		server.Addr = testdb.MariaDB(t).Addr()
@@ -36,7 +37,7 @@ func newRunner(t *testing.T, f replay.Family) (*replay.Runner, replay.Server) {
 	return r, server
 }
 
-func loadCorpus(t *testing.T, f replay.Family) []Case {
+func loadCorpus(t *testing.T, f dbms.Family) []Case {
 	t.Helper()
 	all, err := Corpus(f)
 	if err != nil {
@@ -48,8 +49,8 @@ func loadCorpus(t *testing.T, f replay.Family) []Case {
 // TestCorpusRunsAsObserved runs every case at every level, as text and prepared, and compares each
 // step with what was measured when the corpus was made.
 func TestCorpusRunsAsObserved(t *testing.T) {
-	r, server := newRunner(t, replay.MySQL)
-	plan := Plan(loadCorpus(t, replay.MySQL))
+	r, server := newRunner(t, dbms.MySQLFamily)
+	plan := Plan(loadCorpus(t, dbms.MySQLFamily))
 	for _, mode := range []struct {
 		name, note string
 		options    replay.Options
@@ -61,7 +62,7 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 		t.Run(mode.name, func(t *testing.T) {
 			var chosen []Planned
 			for _, p := range plan {
-				if p.Case.ObservedAt(measured[replay.MySQL], p.Level, mode.note) != nil {
+				if p.Case.ObservedAt(measured[dbms.MySQLFamily], p.Level, mode.note) != nil {
 					chosen = append(chosen, p)
 				}
 			}
@@ -69,7 +70,7 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 				t.Errorf("%d of %d planned runs have observations", len(chosen), len(plan))
 			}
 			runAsObserved(t, r, server, chosen, mode.options, func(p Planned) []Observation {
-				return p.Case.ObservedAt(measured[replay.MySQL], p.Level, mode.note)
+				return p.Case.ObservedAt(measured[dbms.MySQLFamily], p.Level, mode.note)
 			})
 		})
 	}
@@ -77,15 +78,15 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 
 // TestPostgreSQLRunsTheCorpusAsObserved likewise; READ UNCOMMITTED is READ COMMITTED there.
 func TestPostgreSQLRunsTheCorpusAsObserved(t *testing.T) {
-	r, server := newRunner(t, replay.PostgreSQL)
-	plan := Plan(loadCorpus(t, replay.PostgreSQL))
+	r, server := newRunner(t, dbms.PostgreSQLFamily)
+	plan := Plan(loadCorpus(t, dbms.PostgreSQLFamily))
 	for _, prepared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepared %t", prepared), func(t *testing.T) {
 			runAsObserved(t, r, server, plan, replay.Options{Prepared: prepared}, func(p Planned) []Observation {
 				if p.Level == history.ReadUncommitted {
 					p.Level = history.ReadCommitted
 				}
-				return p.Case.ObservedAt(measured[replay.PostgreSQL], p.Level, "")
+				return p.Case.ObservedAt(measured[dbms.PostgreSQLFamily], p.Level, "")
 			})
 		})
 	}
@@ -107,7 +108,7 @@ func runAsObserved(t *testing.T, r *replay.Runner, server replay.Server, plan []
 }
 
 func TestTwoRunsOfTheCorpusCompareEqual(t *testing.T) {
-	for _, f := range []replay.Family{replay.MySQL, replay.PostgreSQL} {
+	for _, f := range []dbms.Family{dbms.MySQLFamily, dbms.PostgreSQLFamily} {
 		t.Run(string(f), func(t *testing.T) {
 			r, server := newRunner(t, f)
 			plan := Plan(loadCorpus(t, f))
@@ -157,7 +158,7 @@ func TestParseRefusesWhatCannotBeRun(t *testing.T) {
 }
 
 func TestCorpusKeepsItsSources(t *testing.T) {
-	for f, want := range map[replay.Family]int{replay.MySQL: 53, replay.PostgreSQL: 39} {
+	for f, want := range map[dbms.Family]int{dbms.MySQLFamily: 53, dbms.PostgreSQLFamily: 39} {
 		all := loadCorpus(t, f)
 		if len(all) != want {
 			t.Errorf("%s: %d cases, want %d", f, len(all), want)
@@ -174,8 +175,8 @@ func TestCorpusKeepsItsSources(t *testing.T) {
 }
 
 func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
-	r, server := newRunner(t, replay.MySQL)
-	for _, c := range loadCorpus(t, replay.MySQL) {
+	r, server := newRunner(t, dbms.MySQLFamily)
+	for _, c := range loadCorpus(t, dbms.MySQLFamily) {
 		if c.ID != "exp-vsr-snapshot" {
 			continue
 		}
@@ -183,10 +184,10 @@ func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := places(Deviations(trace, c.ObservedAt(measured[replay.MySQL], history.RepeatableRead, ""))); got != "5 rows" {
+		if got := places(Deviations(trace, c.ObservedAt(measured[dbms.MySQLFamily], history.RepeatableRead, ""))); got != "5 rows" {
 			t.Errorf("READ COMMITTED against REPEATABLE READ's observation: %q", got)
 		}
-		if got := places(Deviations(trace, c.ObservedAt(measured[replay.MySQL], history.Serializable, ""))); got != "4 waiting, 5 rows" {
+		if got := places(Deviations(trace, c.ObservedAt(measured[dbms.MySQLFamily], history.Serializable, ""))); got != "4 waiting, 5 rows" {
 			t.Errorf("READ COMMITTED against SERIALIZABLE's observation: %q", got)
 		}
 		if got := places(Deviations(trace, nil)); got != "0 scenario" {

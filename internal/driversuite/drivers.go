@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 )
@@ -92,7 +93,7 @@ func driverNames() []string {
 func chooseDriver(name, server string) (*driver, error) {
 	if name == "" {
 		name = "mysql"
-		if t, err := dsn.Parse(server); err == nil && t.Family == dsn.PostgreSQL {
+		if t, err := dsn.Parse(server); err == nil && t.Family == dbms.PostgreSQLFamily {
 			name = "pgx"
 		}
 	}

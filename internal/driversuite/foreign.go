@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/dbms"
 )
 
 // The suites in other languages. Those that come as checkouts are written for the version of the driver that the tag names:
@@ -62,7 +62,7 @@ func sqlAlchemy() *pythonTests {
 		packages: []string{"python3-sqlalchemy", "python3-psycopg2", "python3-pymysql"},
 		options: func(s server) []string {
 			dialect := "mysql+pymysql"
-			if s.at.Family == dsn.PostgreSQL {
+			if s.at.Family == dbms.PostgreSQLFamily {
 				dialect = "postgresql+psycopg2"
 			}
 			return []string{"--dburi", fmt.Sprintf("%s://%s@%s/%s", dialect, s.at.User, s.at.Address, s.at.Database)}

@@ -75,7 +75,7 @@ func (h *mysqlHost) facts(ctx context.Context) (engine, version string, err erro
 	}
 	defer conn.Close()
 	facts, err := catalogmysql.ServerFacts(ctx, conn)
-	return facts.Engine, facts.Version, err
+	return facts.Engine.String(), facts.Version, err
 }
 
 func (h *mysqlHost) renew(ctx context.Context, setUp []string) error {

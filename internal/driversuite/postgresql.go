@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
@@ -54,7 +55,7 @@ func (h *postgresqlHost) open(ctx context.Context, url string) (err error) {
 	default:
 		h.at, err = dsn.Parse(url)
 	}
-	if err == nil && (h.at.Family != dsn.PostgreSQL || url != "" && h.at.Network != "tcp") {
+	if err == nil && (h.at.Family != dbms.PostgreSQLFamily || url != "" && h.at.Network != "tcp") {
 		err = errors.New("-server: the suite needs a PostgreSQL over TCP: write postgres://postgres@127.0.0.1:5432/")
 	}
 	h.at.Database = h.database
@@ -131,7 +132,7 @@ func (h *postgresqlHost) facts(ctx context.Context) (engine, version string, err
 	}
 	defer conn.Close(ctx)
 	err = conn.QueryRow(ctx, "SHOW server_version").Scan(&version)
-	return "postgresql", version, err
+	return dbms.PostgreSQL.String(), version, err
 }
 
 // pgxSetUp makes the extensions and types that the suites of pgx and pq expect.

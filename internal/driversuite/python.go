@@ -198,7 +198,7 @@ func (d *djangoTests) run(ctx context.Context, s server, chosen selection) (map[
 		return nil, err
 	}
 	env := append(slices.Clone(s.env), "PYTHONPATH="+d.source, "SUITE_RESULTS="+results,
-		"SUITE_FAMILY="+s.at.Family.String(), "SUITE_HOST="+host, "SUITE_PORT="+port,
+		"SUITE_FAMILY="+s.at.Family.Title(), "SUITE_HOST="+host, "SUITE_PORT="+port,
 		"SUITE_USER="+s.at.User, "SUITE_PASSWORD="+s.at.Password)
 	args := append([]string{"runtests.py", "--settings=isotap_settings", "--parallel=1", "--noinput"}, labels...)
 	out, err := runProcess(ctx, filepath.Join(d.source, "tests"), env, python, args...)

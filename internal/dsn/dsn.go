@@ -14,24 +14,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/isotap/isotap/dbms"
 )
-
-// A Family is what servers have in common that speak one protocol.
-type Family uint8
-
-const (
-	// MySQL is MySQL, MariaDB and TiDB.
-	MySQL Family = iota
-	// PostgreSQL is PostgreSQL.
-	PostgreSQL
-)
-
-// String gives the name of the family's protocol.
-func (f Family) String() string { return [...]string{"MySQL", "PostgreSQL"}[f] }
 
 // A Target says where a server is and who logs in. Its text forms never show the password.
 type Target struct {
-	Family   Family
+	Family   dbms.Family
 	Network  string // "tcp" or "unix"
 	Address  string // "host:port", or the path of a socket
 	User     string
@@ -243,7 +232,7 @@ func unescape(s string) (string, bool) {
 
 // String gives the target as [Parse] reads it, without the password.
 func (t Target) String() string {
-	if t.Family == PostgreSQL {
+	if t.Family == dbms.PostgreSQLFamily {
 		return t.libpqURL()
 	}
 	var b strings.Builder

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 func TestParseReadsWhatPeopleWrite(t *testing.T) {
@@ -12,27 +14,27 @@ func TestParseReadsWhatPeopleWrite(t *testing.T) {
 		text string
 		want Target
 	}{
-		{"mysql://app:pw@db.example:3307/shop", Target{MySQL, "tcp", "db.example:3307", "app", "pw", "shop", TLS{}}},
-		{"mariadb://app@db.example", Target{MySQL, "tcp", "db.example:3306", "app", "", "", TLS{}}},
-		{"MySQL://app@db.example/", Target{MySQL, "tcp", "db.example:3306", "app", "", "", TLS{}}},
-		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{MySQL, "unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
-		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{MySQL, "unix", "/run/x.sock", "root", "", "shop", TLS{}}},
-		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{MySQL, "unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
-		{"mysql://root@unix(/run/x.sock)", Target{MySQL, "unix", "/run/x.sock", "root", "", "", TLS{}}},
-		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{MySQL, "tcp", "10.0.0.1:3307", "root", "", "shop", TLS{}}},
-		{"mysql://u@[::1]:3307/d", Target{MySQL, "tcp", "[::1]:3307", "u", "", "d", TLS{}}},
-		{"mysql://u@[::1]/d", Target{MySQL, "tcp", "[::1]:3306", "u", "", "d", TLS{}}},
-		{"mysql:///d", Target{MySQL, "tcp", "127.0.0.1:3306", "", "", "d", TLS{}}},
-		{"mysql://u@:3307", Target{MySQL, "tcp", "127.0.0.1:3307", "u", "", "", TLS{}}},
-		{"mysql://u:p@ss:w/rd@h/d", Target{MySQL, "tcp", "h:3306", "u", "p@ss:w/rd", "d", TLS{}}},
-		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{MySQL, "tcp", "h:3306", "u@corp", "p?%", "dé", TLS{}}},
-		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{MySQL, "tcp", "h:3306", "u", "p", "d", TLS{}}},
-		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
-		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
-		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem", false}}},
-		{"mysql://u@h/d?tls=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
-		{"mysql://u@h/d?tls=skip-verify", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
-		{"mysql://u@h/d?ssl=true", Target{MySQL, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
+		{"mysql://app:pw@db.example:3307/shop", Target{dbms.MySQLFamily, "tcp", "db.example:3307", "app", "pw", "shop", TLS{}}},
+		{"mariadb://app@db.example", Target{dbms.MySQLFamily, "tcp", "db.example:3306", "app", "", "", TLS{}}},
+		{"MySQL://app@db.example/", Target{dbms.MySQLFamily, "tcp", "db.example:3306", "app", "", "", TLS{}}},
+		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{dbms.MySQLFamily, "unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{dbms.MySQLFamily, "unix", "/run/x.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{dbms.MySQLFamily, "unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
+		{"mysql://root@unix(/run/x.sock)", Target{dbms.MySQLFamily, "unix", "/run/x.sock", "root", "", "", TLS{}}},
+		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{dbms.MySQLFamily, "tcp", "10.0.0.1:3307", "root", "", "shop", TLS{}}},
+		{"mysql://u@[::1]:3307/d", Target{dbms.MySQLFamily, "tcp", "[::1]:3307", "u", "", "d", TLS{}}},
+		{"mysql://u@[::1]/d", Target{dbms.MySQLFamily, "tcp", "[::1]:3306", "u", "", "d", TLS{}}},
+		{"mysql:///d", Target{dbms.MySQLFamily, "tcp", "127.0.0.1:3306", "", "", "d", TLS{}}},
+		{"mysql://u@:3307", Target{dbms.MySQLFamily, "tcp", "127.0.0.1:3307", "u", "", "", TLS{}}},
+		{"mysql://u:p@ss:w/rd@h/d", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "p@ss:w/rd", "d", TLS{}}},
+		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{dbms.MySQLFamily, "tcp", "h:3306", "u@corp", "p?%", "dé", TLS{}}},
+		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "p", "d", TLS{}}},
+		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
+		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
+		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem", false}}},
+		{"mysql://u@h/d?tls=true", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
+		{"mysql://u@h/d?tls=skip-verify", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
+		{"mysql://u@h/d?ssl=true", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
 	}
 	for _, tt := range tests {
 		if got, err := Parse(tt.text); err != nil || got != tt.want {
@@ -81,7 +83,7 @@ func TestParseErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
 }
 
 func TestTargetNeverShowsItsPassword(t *testing.T) {
-	target := Target{MySQL, "tcp", "h:3306", "u", "s3cret", "d", TLS{}}
+	target := Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "s3cret", "d", TLS{}}
 	j, err := json.Marshal(target)
 	if err != nil {
 		t.Fatal(err)

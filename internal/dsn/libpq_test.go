@@ -3,10 +3,12 @@ package dsn
 import (
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 func postgresAt(address, user, password, database string) Target {
-	t := Target{Family: PostgreSQL, Network: "tcp", Address: address, User: user, Password: password, Database: database}
+	t := Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address, User: user, Password: password, Database: database}
 	if strings.HasPrefix(address, "/") {
 		t.Network = "unix"
 	} else {
@@ -159,7 +161,7 @@ func TestRedirectKeepsTheSpellingOfAPostgreSQLAddress(t *testing.T) {
 		}
 		was, _ := Parse(tt.text)
 		is, err := Parse(got)
-		if err != nil || is.Family != PostgreSQL || is.Address != tt.address || is.Network != tt.network ||
+		if err != nil || is.Family != dbms.PostgreSQLFamily || is.Address != tt.address || is.Network != tt.network ||
 			is.User != was.User || is.Password != was.Password || is.Database != was.Database {
 			t.Errorf("Redirect(%q) gives %q, which reads as %+v, %v", tt.text, got, is, err)
 		}

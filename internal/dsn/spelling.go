@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 // schemes are those of the MySQL family as frameworks write them; a + and a driver may follow, as in
@@ -101,7 +103,7 @@ func RedirectTLS(text, network, address string, mode TLSMode) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t.Family == PostgreSQL {
+	if t.Family == dbms.PostgreSQLFamily {
 		return redirectLibpq(text, t, network, address, mode)
 	}
 	u := url.URL{Scheme: "mysql", Host: address, Path: "/" + t.Database}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 // A TLSMode says whether a connection to the server is encrypted, and what is checked of the server.
@@ -103,7 +105,7 @@ func (t Target) TLSConfig() (*tls.Config, error) {
 // named, libpq looks into the user's own directory.
 func (t Target) authorities() string {
 	switch {
-	case t.Family != PostgreSQL:
+	case t.Family != dbms.PostgreSQLFamily:
 		return t.TLS.CA
 	case t.TLS.CA == systemRoots:
 		return ""

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/dsn"
@@ -46,7 +47,7 @@ func caseServers(t *testing.T) (direct, through replay.Server, b *bench) {
 // openCorpus gives the cases and what runs them.
 func openCorpus(t *testing.T, direct replay.Server) ([]cases.Case, *replay.Runner) {
 	t.Helper()
-	corpus, err := cases.Corpus(replay.MySQL)
+	corpus, err := cases.Corpus(dbms.MySQLFamily)
 	if err != nil {
 		t.Fatal(err)
 	}

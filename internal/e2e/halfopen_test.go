@@ -19,6 +19,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/admin"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
@@ -218,7 +219,7 @@ func muteServer(t *testing.T) (string, *atomic.Int64) {
 func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
 	const clients, each = 2000, 8
 	address, open := muteServer(t)
-	o := proxyserver.Options{Upstream: dsn.Target{Family: dsn.PostgreSQL, Network: "tcp", Address: address}, Off: true,
+	o := proxyserver.Options{Upstream: dsn.Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address}, Off: true,
 		LoginTimeout: 3 * time.Second, MaxLogins: 100, MaxLoginsPerAddress: each}
 	var err error
 	if o.ClientTLS, err = proxyserver.ParseClientTLS("optional", "auto", "", ""); err != nil {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/cases"
@@ -42,14 +43,14 @@ func openPostgresCorpus(t *testing.T, columns bool) *postgresCorpus {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.stop(t) })
-	c.direct = replay.Server{Family: replay.PostgreSQL, Addr: server.Addr(), User: "postgres", Database: database}
+	c.direct = replay.Server{Family: dbms.PostgreSQLFamily, Addr: server.Addr(), User: "postgres", Database: database}
 	c.through = c.direct
 	c.through.Addr = c.srv.Addr().String()
 	if c.runner, err = replay.NewRunner(t.Context(), c.direct); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.runner.Close() })
-	corpus, err := cases.Corpus(replay.PostgreSQL)
+	corpus, err := cases.Corpus(dbms.PostgreSQLFamily)
 	if err != nil {
 		t.Fatal(err)
 	}

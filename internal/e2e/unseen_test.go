@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
@@ -140,7 +141,7 @@ func TestNoRowChangesUnderAVersion(t *testing.T) {
 	for i := range *unseenRounds {
 		seed := *unseenSeed + uint64(i)
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			g := random.New(random.Engine{Name: strings.TrimSuffix(testdb.EngineName(), "118")}, profile, seed)
+			g := random.New(random.Engine{Name: dbms.Engine(strings.TrimSuffix(testdb.EngineName(), "118"))}, profile, seed)
 			b := newBench(t, []func(*proxyserver.Options){nil, inModePredicates}[seed%2], g.Setup()...)
 			written := writeAlone(t, b, g)
 			recorded := recordedWrites(b)

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -131,7 +132,7 @@ func instrumentPostgreSQL(ctx context.Context, target dsn.Target, columns bool) 
 
 // Identify asks a server who it is.
 func Identify(ctx context.Context, target dsn.Target) (history.Server, error) {
-	if target.Family == dsn.PostgreSQL {
+	if target.Family == dbms.PostgreSQLFamily {
 		c, err := catalogpostgres.NewConn(target, "")
 		if err != nil {
 			return history.Server{}, err

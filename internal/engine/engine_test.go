@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -13,7 +14,7 @@ import (
 // What is missing on this machine is skipped, but for what is installed by package name: make tidb and ISOTAP_MYSQLD bring
 // the rest.
 func TestEnginesStartAndSayWhoTheyAre(t *testing.T) {
-	family := map[string]string{"mariadb": "mariadb", "postgres": "postgresql", "mysql": "mysql", "tidb": "tidb"}
+	family := map[string]dbms.Engine{"mariadb": dbms.MariaDB, "postgres": dbms.PostgreSQL, "mysql": dbms.MySQL, "tidb": dbms.TiDB}
 	for _, e := range engines {
 		t.Run(e.Name, func(t *testing.T) {
 			var said bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/reduce"
@@ -26,7 +27,7 @@ type account struct {
 	txns  map[int][]int // places of steps by their transaction's number
 }
 
-func newAccount(setup []string, steps []random.Step, runs []history.Info, level history.Level, engine string) *account {
+func newAccount(setup []string, steps []random.Step, runs []history.Info, level history.Level, engine dbms.Engine) *account {
 	a := &account{setup: setup, steps: steps, runs: runs, level: level, fixes: snapshots(engine), txns: make(map[int][]int)}
 	for i := range steps {
 		a.txns[steps[i].Transaction] = append(a.txns[steps[i].Transaction], i)
@@ -35,18 +36,18 @@ func newAccount(setup []string, steps []random.Step, runs []history.Info, level 
 }
 
 // snapshots says which statements take an engine's snapshots.
-func snapshots(engine string) func(sql string) bool {
+func snapshots(engine dbms.Engine) func(sql string) bool {
 	switch engine {
-	case "tidb":
+	case dbms.TiDB:
 		return func(string) bool { return true } // BEGIN, too
-	case "postgresql":
+	case dbms.PostgreSQL:
 		return func(sql string) bool { return !reduce.Bounds(sql) }
 	}
 	return func(sql string) bool { return strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH") }
 }
 
 // account is that of a round.
-func (r *round) account(engine string) *account {
+func (r *round) account(engine dbms.Engine) *account {
 	return newAccount(r.generator.Setup(), r.outcome.Steps, r.result.Runs, r.level.Level, engine)
 }
 

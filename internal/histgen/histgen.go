@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -59,7 +60,7 @@ func Random(rng *rand.Rand) Config {
 func (c Config) Info() history.Info {
 	info := history.Info{Run: Run, Mode: "items"}
 	info.Ended = info.Started.Add(1)
-	info.Server = history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: c.Engine == Snapshot}
+	info.Server = history.Server{Engine: dbms.MariaDB, Version: "11.8", SnapshotIsolation: c.Engine == Snapshot}
 	return info
 }
 

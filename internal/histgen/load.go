@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -11,7 +12,7 @@ import (
 func LoadInfo() history.Info {
 	start := time.Unix(1, 0)
 	return history.Info{Run: Run, Started: start, Ended: start.Add(time.Hour), Mode: "items",
-		Server: history.Server{Engine: "mariadb", Version: "10.11.19"}}
+		Server: history.Server{Engine: dbms.MariaDB, Version: "10.11.19"}}
 }
 
 // A Load makes any number of transactions of two reads and two updates of rows in a table, run one after the other by 64

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/mining"
 )
 
@@ -70,7 +70,7 @@ func labels(w *robust.Workload, is func(*robust.Statement) bool) (which []string
 // PostgreSQL keeps them: each statement of a transaction at READ COMMITTED takes a snapshot, and a row that was changed since is looked
 // at once more as it is then. InnoDB's UPDATE and DELETE at READ COMMITTED pass over rows by what was committed before they waited
 // (semi-consistent reads), so that a statement by predicate is no atomic chunk: case troc-fig1.
-func (o *Options) assumptions(family footprint.Family, w *robust.Workload) []string {
+func (o *Options) assumptions(family dbms.Family, w *robust.Workload) []string {
 	which := labels(w, func(q *robust.Statement) bool {
 		return q.Type == robust.PredUpd || q.Type == robust.PredDel || q.Type == robust.PredSel && q.Lock != robust.NoLock
 	})
@@ -83,7 +83,7 @@ func (o *Options) assumptions(family footprint.Family, w *robust.Workload) []str
 		}
 		notes = append(notes, note)
 	}
-	if o.Answers == nil && family == footprint.MySQL && len(which) > 0 {
+	if o.Answers == nil && family == dbms.MySQLFamily && len(which) > 0 {
 		notes = append(notes, "not checked (--check-engine), by what is known of MySQL and MariaDB: UPDATE, DELETE and locking SELECT by predicate see no single state of the table at READ COMMITTED "+
 			"(semi-consistent reads), which the answers assume: they do not hold for "+strings.Join(which, ", "))
 	}

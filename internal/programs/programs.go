@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/assume"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/mining"
 	"github.com/isotap/isotap/robust/program"
 )
@@ -39,7 +39,7 @@ type Options struct {
 // Programs are those that were found, and what they were read with.
 type Programs struct {
 	*robust.Workload
-	Family      footprint.Family
+	Family      dbms.Family
 	Definitions string // SQL that defines their tables
 }
 
@@ -81,7 +81,7 @@ func (o *Options) read(ctx context.Context) (*Programs, error) {
 	return nil, first
 }
 
-func (o *Options) compile(ctx context.Context, family footprint.Family, sources []program.Source) (*Programs, error) {
+func (o *Options) compile(ctx context.Context, family dbms.Family, sources []program.Source) (*Programs, error) {
 	tables, err := o.tables(ctx, family, nil)
 	if err != nil {
 		return nil, err
@@ -146,24 +146,20 @@ func noTables(remarks []string) error {
 }
 
 // familyOf gives the family of the recordings' server.
-func familyOf(readers []*recorder.Reader) (footprint.Family, error) {
-	found := map[footprint.Family]bool{}
+func familyOf(readers []*recorder.Reader) (dbms.Family, error) {
+	found := map[dbms.Family]bool{}
 	for _, r := range readers {
 		for _, info := range r.Runs() {
-			family := footprint.MySQL
-			if info.Server.Engine == "postgresql" {
-				family = footprint.PostgreSQL
-			}
-			found[family] = true
+			found[info.Server.Engine.Family()] = true
 		}
 	}
 	if len(found) != 1 {
 		return 0, errors.New("the recordings are of servers of both families: give those of one")
 	}
-	if found[footprint.MySQL] {
-		return footprint.MySQL, nil
+	if found[dbms.MySQLFamily] {
+		return dbms.MySQLFamily, nil
 	}
-	return footprint.PostgreSQL, nil
+	return dbms.PostgreSQLFamily, nil
 }
 
 // all gives the transactions of all recordings.

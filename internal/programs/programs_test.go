@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/isotap/isotap/robust/footprint"
+	"github.com/isotap/isotap/dbms"
 )
 
 // file writes a file of that name for one test.
@@ -23,12 +23,12 @@ const account = "CREATE TABLE account (id INT PRIMARY KEY, n INT NOT NULL);\n"
 func TestTheDialectIsTheOneThatReadsTheFiles(t *testing.T) {
 	for _, c := range []struct {
 		name, dialect, statement string
-		want                     footprint.Family
+		want                     dbms.Family
 		err                      string
 	}{
-		{name: "either", statement: "UPDATE account SET n = n + 1 WHERE id = :a", want: footprint.PostgreSQL},
-		{name: "either, as asked", dialect: "MariaDB", statement: "UPDATE account SET n = n + 1 WHERE id = :a", want: footprint.MySQL},
-		{name: "MySQL's alone", statement: "UPDATE `account` SET n = n + 1 WHERE id = :a", want: footprint.MySQL},
+		{name: "either", statement: "UPDATE account SET n = n + 1 WHERE id = :a", want: dbms.PostgreSQLFamily},
+		{name: "either, as asked", dialect: "MariaDB", statement: "UPDATE account SET n = n + 1 WHERE id = :a", want: dbms.MySQLFamily},
+		{name: "MySQL's alone", statement: "UPDATE `account` SET n = n + 1 WHERE id = :a", want: dbms.MySQLFamily},
 		{name: "not as asked", dialect: "postgresql", statement: "UPDATE `account` SET n = n + 1 WHERE id = :a", err: "bank.sql:2"},
 		{name: "none", statement: "UPDATE account SET WHERE", err: "bank.sql:2"},
 		{name: "unknown", dialect: "oracle", err: `--dialect: "oracle" is none of postgresql, mysql`},

@@ -6,15 +6,15 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust/definitions"
-	"github.com/isotap/isotap/robust/footprint"
 )
 
 // recorded adds the definitions that recordings hold. Statements do not say which database they are in, and so definitions of
 // one name in several databases must be the same.
-func (t *tables) recorded(ctx context.Context, family footprint.Family, recordings []*recorder.Reader) error {
+func (t *tables) recorded(ctx context.Context, family dbms.Family, recordings []*recorder.Reader) error {
 	k := known{named: make(map[string][]history.Definition), found: make(map[string]bool), missing: make(map[string]string)}
 	for _, r := range recordings {
 		for _, run := range r.Runs() {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust/definitions"
 	"github.com/isotap/isotap/robust/footprint"
@@ -19,24 +19,23 @@ type tables struct {
 }
 
 // families gives those whose grammar may be meant, the likeliest first.
-func (o *Options) families() ([]footprint.Family, error) {
-	switch strings.ToLower(o.Dialect) {
-	case "postgresql", "postgres":
-		return []footprint.Family{footprint.PostgreSQL}, nil
-	case "mysql", "mariadb", "tidb":
-		return []footprint.Family{footprint.MySQL}, nil
-	case "":
-		if o.Upstream != nil {
-			return []footprint.Family{definitions.FamilyOf(*o.Upstream)}, nil
+func (o *Options) families() ([]dbms.Family, error) {
+	switch {
+	case o.Dialect != "":
+		family, err := dbms.ParseFamily(o.Dialect)
+		if err != nil {
+			return nil, fmt.Errorf("--dialect: %q is none of postgresql, mysql", o.Dialect)
 		}
-		return footprint.Families, nil
+		return []dbms.Family{family}, nil
+	case o.Upstream != nil:
+		return []dbms.Family{o.Upstream.Family}, nil
 	}
-	return nil, fmt.Errorf("--dialect: %q is none of postgresql, mysql", o.Dialect)
+	return []dbms.Family{dbms.PostgreSQLFamily, dbms.MySQLFamily}, nil
 }
 
 // tables reads the definitions of the tables: the database's, or where none is given those of the recordings, then the file's,
 // which add to them.
-func (o *Options) tables(ctx context.Context, family footprint.Family, recordings []*recorder.Reader) (*tables, error) {
+func (o *Options) tables(ctx context.Context, family dbms.Family, recordings []*recorder.Reader) (*tables, error) {
 	t := &tables{schema: &footprint.Schema{}}
 	if o.Upstream != nil {
 		live, err := definitions.Read(ctx, *o.Upstream)
@@ -62,7 +61,7 @@ func (o *Options) tables(ctx context.Context, family footprint.Family, recording
 }
 
 // add adds the definitions of one source.
-func (t *tables) add(family footprint.Family, source, text string) error {
+func (t *tables) add(family dbms.Family, source, text string) error {
 	remarks, err := t.schema.Read(family, text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", source, err)

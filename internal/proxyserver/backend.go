@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/isotap/isotap/analyzer/predicate"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -44,7 +44,7 @@ type backend interface {
 
 // newBackend gives the backend of the upstream's family, which is not open yet.
 func newBackend(o *Options) backend {
-	if o.Upstream.Family == dsn.PostgreSQL {
+	if o.Upstream.Family == dbms.PostgreSQLFamily {
 		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
 	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates, log: o.Logger}

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/defined"
-	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
@@ -68,7 +68,7 @@ func (srv *Server) define(o *Options, cfg *proxy.Config) {
 		return definitions.Tables(ctx, target, definitions.AsUsed)
 	}
 	k := defined.NewKeeper(source, srv.writer, func() int64 { return int64(time.Since(cfg.Started)) }, o.Logger)
-	d := &defining{Recorder: srv.recorder, keeper: k, schemas: o.Upstream.Family == dsn.MySQL, databases: newDatabases()}
+	d := &defining{Recorder: srv.recorder, keeper: k, schemas: o.Upstream.Family == dbms.MySQLFamily, databases: newDatabases()}
 	srv.recorder, cfg.Reload = d, d.reload(cfg.Reload)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

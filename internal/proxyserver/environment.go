@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy/wire"
 )
@@ -20,7 +21,7 @@ type Place map[string]string
 // Place says where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
 func (srv *Server) Place() (Place, error) {
 	network, address := srv.Addr().Network(), srv.Addr().String()
-	p := Place{"family": srv.upstream.Family.String(), "user": srv.upstream.User, "password": srv.upstream.Password, "database": srv.upstream.Database,
+	p := Place{"family": srv.upstream.Family.Title(), "user": srv.upstream.User, "password": srv.upstream.Password, "database": srv.upstream.Database,
 		"host": "", "port": "", "socket": "", "sslmode": srv.sslMode(network).String()}
 	if network == "tcp" {
 		var err error
@@ -42,7 +43,7 @@ func (srv *Server) Place() (Place, error) {
 		return nil, err
 	}
 	p["dsn"] = p["url"]
-	if srv.upstream.Family == dsn.MySQL {
+	if srv.upstream.Family == dbms.MySQLFamily {
 		p["dsn"] = srv.config(srv.upstream.Database).FormatDSN()
 	} else if network == "unix" {
 		p["host"], p["port"], err = dsn.LibpqPlace(network, address)
@@ -66,7 +67,7 @@ func (srv *Server) sslMode(network string) dsn.TLSMode {
 // and MYSQL_UNIX_PORT, for PostgreSQL what [Place.libpq] says.
 func (p Place) Environment(env []string) []string {
 	env = append(slices.Clone(env), "DATABASE_URL="+p["url"])
-	if p["family"] == dsn.PostgreSQL.String() {
+	if p["family"] == dbms.PostgreSQLFamily.Title() {
 		return p.libpq(env)
 	}
 	env = append(env, "MYSQL_DSN="+p["dsn"], "MYSQL_HOST="+p["host"])
@@ -159,7 +160,7 @@ func (p Place) Expand(text string) (string, error) {
 
 // DSN is isotap as Go's drivers have it (go-sql-driver's, pgx), for the given database.
 func (srv *Server) DSN(database string) string {
-	if srv.upstream.Family == dsn.MySQL {
+	if srv.upstream.Family == dbms.MySQLFamily {
 		return srv.config(database).FormatDSN()
 	}
 	target := srv.upstream

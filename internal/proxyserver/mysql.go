@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer/predicate"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
@@ -51,7 +52,7 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 	if b.catalog, err = catalogmysql.Load(ctx, b.conn); err != nil {
 		return errors.Join(err, b.conn.Close())
 	}
-	if b.predicates = b.predicates && b.facts.Engine != "tidb"; b.predicates {
+	if b.predicates = b.predicates && b.facts.Engine != dbms.TiDB; b.predicates {
 		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
 		}
@@ -99,7 +100,7 @@ const (
 // settle has the catalog forget plans that rest on what has changed, and tell of what it cannot read.
 func (b *mysqlBackend) settle() {
 	limit := reloadLimit
-	if b.facts.Engine == "tidb" {
+	if b.facts.Engine == dbms.TiDB {
 		limit = exposedReloadLimit
 	}
 	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate, Failed: func(err error) {

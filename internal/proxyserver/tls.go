@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
@@ -140,7 +141,7 @@ func (o *Options) legs() (proxy.TLS, error) {
 	default:
 		t.ServerUse = wire.MustTLS
 	}
-	if o.Upstream.Family == dsn.PostgreSQL {
+	if o.Upstream.Family == dbms.PostgreSQLFamily {
 		for _, cfg := range []*tls.Config{t.Client, t.Server} {
 			if cfg != nil {
 				cfg.NextProtos = []string{postgresproxy.ALPN}

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
@@ -63,7 +64,7 @@ const drain = 10 * time.Second
 
 // record makes the database, has the work done on it through isotap, and drops it.
 func record(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
-	if target.Family == dsn.PostgreSQL {
+	if target.Family == dbms.PostgreSQLFamily {
 		target.Database = cmp.Or(target.Database, "postgres")
 	}
 	admin, err := open(target)
@@ -97,7 +98,7 @@ func record(ctx context.Context, target dsn.Target, o Options, work func(ctx con
 
 // open gives a pool of connections to the server itself.
 func open(target dsn.Target) (*sql.DB, error) {
-	if target.Family == dsn.PostgreSQL {
+	if target.Family == dbms.PostgreSQLFamily {
 		return workload.PostgreSQL.Open(target.URL(), false)
 	}
 	c := mysql.NewConfig()
@@ -158,8 +159,8 @@ func nameTaken(err error) bool {
 }
 
 // drop removes the database if it is there.
-func drop(ctx context.Context, admin *sql.DB, f dsn.Family, name string) error {
-	if f == dsn.PostgreSQL { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
+func drop(ctx context.Context, admin *sql.DB, f dbms.Family, name string) error {
+	if f == dbms.PostgreSQLFamily { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
 		if _, err := admin.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
 			return err
 		}

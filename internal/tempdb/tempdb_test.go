@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/workload"
@@ -114,7 +115,7 @@ func TestADatabaseOfAnothersIsLeftAlone(t *testing.T) {
 // direct returns a pool of connections to the server itself, which the test closes.
 func direct(t *testing.T, target dsn.Target) *sql.DB {
 	t.Helper()
-	if target.Family == dsn.PostgreSQL {
+	if target.Family == dbms.PostgreSQLFamily {
 		target.Database = "postgres"
 	}
 	db, err := open(target)
@@ -129,7 +130,7 @@ func direct(t *testing.T, target dsn.Target) *sql.DB {
 func databases(t *testing.T, target dsn.Target, prefix string) (names []string) {
 	t.Helper()
 	query := "SELECT schema_name FROM information_schema.schemata"
-	if target.Family == dsn.PostgreSQL {
+	if target.Family == dbms.PostgreSQLFamily {
 		query = "SELECT datname FROM pg_database"
 	}
 	rows, err := direct(t, target).QueryContext(t.Context(), query)

@@ -3,6 +3,7 @@ package jsonlines
 import (
 	"fmt"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -12,7 +13,7 @@ func readRun(r *run) (history.Info, error) {
 		return history.Info{}, err
 	}
 	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns, Damaged: r.Damaged, Unreadable: r.Unreadable,
-		Server: history.Server{Engine: string(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
+		Server: history.Server{Engine: dbms.Engine(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
 	if r.Started.IsZero() {
 		return info, fmt.Errorf("run %s does not say when it started", number)
 	}

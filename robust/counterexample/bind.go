@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
@@ -34,7 +34,7 @@ func (t *Tables) bind(q *robust.Statement, literal func(n int) string) (string, 
 	if q.Text == "" {
 		return "", fmt.Errorf("%s has no SQL", q)
 	}
-	toks, err := sqltoken.Scan(q.Text, t.family == footprint.MySQL)
+	toks, err := sqltoken.Scan(q.Text, t.family == dbms.MySQLFamily)
 	if err != nil {
 		return "", err
 	}
@@ -46,10 +46,10 @@ func (t *Tables) bind(q *robust.Statement, literal func(n int) string) (string, 
 		}
 		n, of := 0, i
 		switch {
-		case t.family == footprint.MySQL && toks[i].Is("?"):
+		case t.family == dbms.MySQLFamily && toks[i].Is("?"):
 			question++
 			n = question
-		case t.family == footprint.PostgreSQL && toks[i].Is("$") && i+1 < len(toks) && toks[i].End == toks[i+1].Start:
+		case t.family == dbms.PostgreSQLFamily && toks[i].Is("$") && i+1 < len(toks) && toks[i].End == toks[i+1].Start:
 			n, _ = strconv.Atoi(toks[i+1].Text)
 			i++
 		}

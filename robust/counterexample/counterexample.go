@@ -17,17 +17,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/scenario"
 )
 
 // Scenario writes an execution of a workload's programs as a scenario of that name.
 func Scenario(name string, w *robust.Workload, tables *Tables, witness *robust.Witness) (*scenario.Scenario, error) {
 	s := witness.Schedule
-	sc := &scenario.Scenario{Name: name, From: "isotap robust: " + w.Name, Engines: []string{"postgresql"}}
-	if tables.family == footprint.MySQL {
-		sc.Engines = []string{"mariadb", "mysql", "tidb"}
+	sc := &scenario.Scenario{Name: name, From: "isotap robust: " + w.Name, Engines: []string{dbms.PostgreSQL.String()}}
+	if tables.family == dbms.MySQLFamily {
+		sc.Engines = []string{dbms.MariaDB.String(), dbms.MySQL.String(), dbms.TiDB.String()}
 	}
 	for i, run := range s.Runs {
 		sc.Sessions = append(sc.Sessions, scenario.Session{Name: session(i), Level: sqlLevel(run.Level)})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
 	"github.com/isotap/isotap/robust/footprint"
@@ -13,7 +14,7 @@ import (
 )
 
 // compiled gives programs with their tables.
-func compiled(t *testing.T, family footprint.Family, definitions, programs string) (*robust.Workload, *counterexample.Tables) {
+func compiled(t *testing.T, family dbms.Family, definitions, programs string) (*robust.Workload, *counterexample.Tables) {
 	t.Helper()
 	tables, err := counterexample.NewTables(family, definitions)
 	if err != nil {
@@ -53,29 +54,29 @@ func written(t *testing.T, w *robust.Workload, tables *counterexample.Tables) *s
 func TestValuesAreSuchThatStatementsFindTheirRows(t *testing.T) {
 	const keyed = "CREATE TABLE t (id INT PRIMARY KEY, a %s, n INT NOT NULL);"
 	for _, c := range []struct {
-		family     footprint.Family
+		family     dbms.Family
 		typ, where string
 		row, step  string // parts of what inserts the row, and of a statement
 	}{
-		{footprint.PostgreSQL, "INT", "a = :v", "(1, 3, ", "a = 3"},
-		{footprint.PostgreSQL, "INT", "a > 5 AND a < 7", "(1, 6, ", "a > 5"},
-		{footprint.PostgreSQL, "INT", "a BETWEEN 10 AND 20", "(1, 10, ", "BETWEEN 10"},
-		{footprint.PostgreSQL, "INT", "a >= :v AND a < :w", "(1, 6, ", "a >= 6 AND a < 9"},
-		{footprint.PostgreSQL, "INT", "a >= :v - 20 AND a < :v", "(1, 4, ", "a >= 7 - 20 AND a < 7"},
-		{footprint.PostgreSQL, "INT", "a IN (4, 5)", "(1, 4, ", "IN (4, 5)"},
-		{footprint.PostgreSQL, "INT", "a = ANY (:v)", "(1, 3, ", "ANY ('{3}')"},
-		{footprint.PostgreSQL, "INT", "a <> 2", "(1, 3, ", "a <> 2"},
-		{footprint.PostgreSQL, "INT", "a IS NULL", "(id, n) VALUES (1, ", "a IS NULL"},
-		{footprint.PostgreSQL, "TEXT", "a LIKE 'ab%'", "(1, 'ab', ", "LIKE 'ab%'"},
-		{footprint.PostgreSQL, "DATE", "a >= '2024-02-28' AND a < :v", "(1, '2024-02-28', ", "a < '2024-02-29'"},
-		{footprint.PostgreSQL, "TIMESTAMP", "a = :v", "(1, '2000-01-04 00:00:00', ", "a = '2000-01-04 00:00:00'"},
-		{footprint.PostgreSQL, "UUID", "a = :v", "'00000000-0000-0000-0000-000000000003'", "a = '00000000-0000-0000-0000-000000000003'"},
-		{footprint.PostgreSQL, "BOOLEAN", "a = :v", "(1, true, ", "a = true"},
-		{footprint.PostgreSQL, "NUMERIC(4,4)", "a = :v", "(1, 0.0003, ", "a = 0.0003"},
-		{footprint.PostgreSQL, "INT CHECK (a >= 100)", "a < :v", "(1, 100, ", "a < 101"},
-		{footprint.MySQL, "ENUM('x', 'y')", "a = :v", "(1, 'x', ", "a = 'x'"},
-		{footprint.MySQL, "DATETIME", "a BETWEEN '2024-02-28 00:00:00' AND :v", "(1, '2024-02-28 00:00:00', ", "AND '2024-02-28 00:00:00'"},
-		{footprint.MySQL, "CHAR(1)", "a = :v", "(1, '3', ", "a = '3'"},
+		{dbms.PostgreSQLFamily, "INT", "a = :v", "(1, 3, ", "a = 3"},
+		{dbms.PostgreSQLFamily, "INT", "a > 5 AND a < 7", "(1, 6, ", "a > 5"},
+		{dbms.PostgreSQLFamily, "INT", "a BETWEEN 10 AND 20", "(1, 10, ", "BETWEEN 10"},
+		{dbms.PostgreSQLFamily, "INT", "a >= :v AND a < :w", "(1, 6, ", "a >= 6 AND a < 9"},
+		{dbms.PostgreSQLFamily, "INT", "a >= :v - 20 AND a < :v", "(1, 4, ", "a >= 7 - 20 AND a < 7"},
+		{dbms.PostgreSQLFamily, "INT", "a IN (4, 5)", "(1, 4, ", "IN (4, 5)"},
+		{dbms.PostgreSQLFamily, "INT", "a = ANY (:v)", "(1, 3, ", "ANY ('{3}')"},
+		{dbms.PostgreSQLFamily, "INT", "a <> 2", "(1, 3, ", "a <> 2"},
+		{dbms.PostgreSQLFamily, "INT", "a IS NULL", "(id, n) VALUES (1, ", "a IS NULL"},
+		{dbms.PostgreSQLFamily, "TEXT", "a LIKE 'ab%'", "(1, 'ab', ", "LIKE 'ab%'"},
+		{dbms.PostgreSQLFamily, "DATE", "a >= '2024-02-28' AND a < :v", "(1, '2024-02-28', ", "a < '2024-02-29'"},
+		{dbms.PostgreSQLFamily, "TIMESTAMP", "a = :v", "(1, '2000-01-04 00:00:00', ", "a = '2000-01-04 00:00:00'"},
+		{dbms.PostgreSQLFamily, "UUID", "a = :v", "'00000000-0000-0000-0000-000000000003'", "a = '00000000-0000-0000-0000-000000000003'"},
+		{dbms.PostgreSQLFamily, "BOOLEAN", "a = :v", "(1, true, ", "a = true"},
+		{dbms.PostgreSQLFamily, "NUMERIC(4,4)", "a = :v", "(1, 0.0003, ", "a = 0.0003"},
+		{dbms.PostgreSQLFamily, "INT CHECK (a >= 100)", "a < :v", "(1, 100, ", "a < 101"},
+		{dbms.MySQLFamily, "ENUM('x', 'y')", "a = :v", "(1, 'x', ", "a = 'x'"},
+		{dbms.MySQLFamily, "DATETIME", "a BETWEEN '2024-02-28 00:00:00' AND :v", "(1, '2024-02-28 00:00:00', ", "AND '2024-02-28 00:00:00'"},
+		{dbms.MySQLFamily, "CHAR(1)", "a = :v", "(1, '3', ", "a = '3'"},
 	} {
 		t.Run(c.family.String()+" "+c.typ+" "+c.where, func(t *testing.T) {
 			w, tables := compiled(t, c.family, strings.Replace(keyed, "%s", c.typ, 1),
@@ -92,7 +93,7 @@ func TestValuesAreSuchThatStatementsFindTheirRows(t *testing.T) {
 }
 
 func TestRowsReferToRowsThatAreThere(t *testing.T) {
-	w, tables := compiled(t, footprint.PostgreSQL, `CREATE TABLE child (id INT PRIMARY KEY, parent INT NOT NULL REFERENCES "Parent" (id), other INT REFERENCES child (id), n INT);
+	w, tables := compiled(t, dbms.PostgreSQLFamily, `CREATE TABLE child (id INT PRIMARY KEY, parent INT NOT NULL REFERENCES "Parent" (id), other INT REFERENCES child (id), n INT);
 		CREATE TABLE "Parent" (id INT PRIMARY KEY, since DATE NOT NULL); CREATE TABLE beside (id INT);`,
 		"Add (:id): SELECT n INTO :n FROM child WHERE id = :id; UPDATE child SET n = :n WHERE id = :id; COMMIT;")
 	s := written(t, w, tables)
@@ -106,7 +107,7 @@ func TestRowsReferToRowsThatAreThere(t *testing.T) {
 }
 
 func TestTablesOfOtherSchemasAreLeftAlone(t *testing.T) {
-	w, tables := compiled(t, footprint.PostgreSQL, "CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT);",
+	w, tables := compiled(t, dbms.PostgreSQLFamily, "CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT);",
 		"Take (:id): SELECT n INTO :n FROM shop.stock WHERE id = :id; UPDATE shop.stock SET n = :n WHERE id = :id; COMMIT;")
 	a := robust.Analyze(w.Programs, robust.Setting{ForeignKeys: true})
 	_, err := counterexample.Scenario("test", w, tables, a.Witness(robust.TypeII, 0))
@@ -117,15 +118,15 @@ func TestTablesOfOtherSchemasAreLeftAlone(t *testing.T) {
 
 func TestBindPutsValuesIntoStatements(t *testing.T) {
 	for _, c := range []struct {
-		family    footprint.Family
+		family    dbms.Family
 		sql, want string
 	}{
-		{footprint.PostgreSQL, "SELECT n INTO :n FROM t WHERE id = :id AND name = :name", "SELECT n FROM t WHERE id = 7 AND name = 'it''s'"},
-		{footprint.PostgreSQL, "UPDATE t SET n = :n, day = :day WHERE id = :id RETURNING old.n INTO :m", "UPDATE t SET n = 1, day = '2000-01-02' WHERE id = 7"},
-		{footprint.PostgreSQL, "UPDATE t SET n = n + :id RETURNING n INTO :m", "UPDATE t SET n = n + 7 RETURNING n"},
-		{footprint.PostgreSQL, "SELECT '$1' || :name, $q$:id$q$ FROM t WHERE id = :id AND id = :id", "SELECT '$1' || 'it''s', $q$:id$q$ FROM t WHERE id = 7 AND id = 7"},
-		{footprint.MySQL, "SELECT n INTO :n FROM t WHERE id = :id AND name = :name AND id <> :id", "SELECT n FROM t WHERE id = 7 AND name = 'it''s' AND id <> 7"},
-		{footprint.MySQL, "INSERT INTO t VALUES (:id, '?', :n, :day)", "INSERT INTO t VALUES (7, '?', 1, '2000-01-02')"},
+		{dbms.PostgreSQLFamily, "SELECT n INTO :n FROM t WHERE id = :id AND name = :name", "SELECT n FROM t WHERE id = 7 AND name = 'it''s'"},
+		{dbms.PostgreSQLFamily, "UPDATE t SET n = :n, day = :day WHERE id = :id RETURNING old.n INTO :m", "UPDATE t SET n = 1, day = '2000-01-02' WHERE id = 7"},
+		{dbms.PostgreSQLFamily, "UPDATE t SET n = n + :id RETURNING n INTO :m", "UPDATE t SET n = n + 7 RETURNING n"},
+		{dbms.PostgreSQLFamily, "SELECT '$1' || :name, $q$:id$q$ FROM t WHERE id = :id AND id = :id", "SELECT '$1' || 'it''s', $q$:id$q$ FROM t WHERE id = 7 AND id = 7"},
+		{dbms.MySQLFamily, "SELECT n INTO :n FROM t WHERE id = :id AND name = :name AND id <> :id", "SELECT n FROM t WHERE id = 7 AND name = 'it''s' AND id <> 7"},
+		{dbms.MySQLFamily, "INSERT INTO t VALUES (:id, '?', :n, :day)", "INSERT INTO t VALUES (7, '?', 1, '2000-01-02')"},
 	} {
 		w, tables := compiled(t, c.family, "CREATE TABLE t (id INT PRIMARY KEY, name TEXT, n INT, day DATE);", "P (:id): "+c.sql+"; COMMIT;")
 		have, err := tables.Bind(w.Programs[0].Statements()[0], map[string]string{":id": "7", ":name": "it's"})

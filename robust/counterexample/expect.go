@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/scenario"
@@ -64,20 +65,20 @@ func anomalies(w *robust.Witness) []string {
 func (x *solution) expect(sc *scenario.Scenario, w *robust.Witness) {
 	family := x.tables.family
 	sc.Shows = anomalies(w)
-	hidden := slices.ContainsFunc(w.Proof, x.hidden) || long(w.Proof) || family == footprint.MySQL && x.locksMore()
+	hidden := slices.ContainsFunc(w.Proof, x.hidden) || long(w.Proof) || family == dbms.MySQLFamily && x.locksMore()
 	at := func(levels []string, shown bool) {
 		sc.Outcomes = append(sc.Outcomes, scenario.Outcome{Levels: levels, Shown: shown && !hidden, Open: levels == nil || shown && hidden})
 	}
 	serial := []string{"SERIALIZABLE"}
 	committed := []string{"READ COMMITTED"}
-	if family == footprint.PostgreSQL {
+	if family == dbms.PostgreSQLFamily {
 		committed = []string{"READ UNCOMMITTED", "READ COMMITTED"}
 	}
 	at(serial, false)
 	if shown, known := shows(w, robust.ReadCommitted); known {
 		at(committed, shown)
 	}
-	if shown, known := shows(w, robust.SnapshotIsolation); known && family == footprint.PostgreSQL {
+	if shown, known := shows(w, robust.SnapshotIsolation); known && family == dbms.PostgreSQLFamily {
 		at([]string{"REPEATABLE READ"}, shown)
 	}
 	at(nil, false)

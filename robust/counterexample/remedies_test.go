@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
 )
 
@@ -17,7 +17,7 @@ func TestRemediesOfSmallBankLeaveNoCycleUnderContention(t *testing.T) {
 	w, tables, definitions := benchmark(t, "smallbank")
 
 	t.Run("locks at READ COMMITTED", func(t *testing.T) {
-		promoted, tables := compiled(t, footprint.PostgreSQL, definitions, promotedText(t, "smallbank", robust.Promote(w.Programs, setting)))
+		promoted, tables := compiled(t, dbms.PostgreSQLFamily, definitions, promotedText(t, "smallbank", robust.Promote(w.Programs, setting)))
 		if !robust.Analyze(promoted.Programs, setting).Robust(robust.TypeII) {
 			t.Fatal("they are not robust with the locks")
 		}

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/counterexample"
-	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/scenario/runner"
@@ -40,7 +40,7 @@ func benchmark(t *testing.T, name string) (*robust.Workload, *counterexample.Tab
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := counterexample.NewTables(footprint.PostgreSQL, definitions.Text)
+	tables, err := counterexample.NewTables(dbms.PostgreSQLFamily, definitions.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestNonRobustSetsShowWhatTheirScenariosExpectOnMariaDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, tables := compiled(t, footprint.MySQL, `CREATE TABLE account (name VARCHAR(20) PRIMARY KEY, custid INT NOT NULL);
+	w, tables := compiled(t, dbms.MySQLFamily, `CREATE TABLE account (name VARCHAR(20) PRIMARY KEY, custid INT NOT NULL);
 		CREATE TABLE savings (custid INT PRIMARY KEY, bal INT NOT NULL, changes INT NOT NULL);
 		CREATE TABLE checking (custid INT PRIMARY KEY, bal INT NOT NULL, changes INT NOT NULL);`, string(programs))
 	play(t, testdb.MariaDB(t).URL(), w, tables, 3)

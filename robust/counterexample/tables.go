@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/sqltoken"
@@ -12,14 +13,14 @@ import (
 
 // Tables are those that the programs use.
 type Tables struct {
-	family     footprint.Family
+	family     dbms.Family
 	statements []definition
 	schema     *footprint.Schema
 	plain      map[string]bool // names that are written without quotes
 }
 
 // NewTables reads definitions: those that programs were compiled with. What of them is not read is an error.
-func NewTables(family footprint.Family, definitions string) (*Tables, error) {
+func NewTables(family dbms.Family, definitions string) (*Tables, error) {
 	schema, remarks, err := footprint.ReadSchema(family, definitions)
 	if err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func NewTables(family footprint.Family, definitions string) (*Tables, error) {
 	if len(remarks) > 0 {
 		return nil, fmt.Errorf("reading definitions: %s", remarks[0])
 	}
-	tokens, err := sqltoken.Scan(definitions, family == footprint.MySQL)
+	tokens, err := sqltoken.Scan(definitions, family == dbms.MySQLFamily)
 	if err != nil {
 		return nil, fmt.Errorf("reading definitions: %w", err)
 	}
@@ -48,7 +49,7 @@ func (t *Tables) name(name string) string {
 	switch {
 	case t.plain[name]:
 		return name
-	case t.family == footprint.MySQL:
+	case t.family == dbms.MySQLFamily:
 		return "`" + name + "`"
 	}
 	return `"` + name + `"`

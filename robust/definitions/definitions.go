@@ -10,18 +10,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/robust/footprint"
 )
-
-// FamilyOf gives the family whose grammar the target's SQL is read by.
-func FamilyOf(target dsn.Target) footprint.Family {
-	if target.Family == dsn.PostgreSQL {
-		return footprint.PostgreSQL
-	}
-	return footprint.MySQL
-}
 
 // A Table is how a table or a view is defined.
 type Table struct {
@@ -46,7 +38,7 @@ const (
 func Tables(ctx context.Context, target dsn.Target, views Views) ([]Table, error) {
 	var tables []Table
 	var err error
-	if target.Family == dsn.PostgreSQL {
+	if target.Family == dbms.PostgreSQLFamily {
 		tables, err = readPostgres(ctx, target, views)
 	} else {
 		tables, err = readMySQL(ctx, target)

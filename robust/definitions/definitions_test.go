@@ -7,6 +7,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/robust/definitions"
@@ -58,7 +59,7 @@ func TestWhatIsReadIsWhatFootprintsNeed(t *testing.T) {
 			require.NoError(t, err)
 			text := definitions.Text(tables)
 			require.NotContains(t, text, "secret")
-			family := definitions.FamilyOf(s.target)
+			family := s.target.Family
 			schema, remarks, err := footprint.ReadSchema(family, text)
 			require.NoError(t, err)
 			require.Empty(t, remarks, text)
@@ -88,7 +89,7 @@ func TestWhatIsReadIsWhatFootprintsNeed(t *testing.T) {
 
 func TestReadingWaitsForNobodysLock(t *testing.T) {
 	servers(t, func(t *testing.T, s server) {
-		if s.target.Family != dsn.PostgreSQL {
+		if s.target.Family != dbms.PostgreSQLFamily {
 			return // where definitions that are being changed have no state in between
 		}
 		for _, statement := range append(setup, s.trigger...) {

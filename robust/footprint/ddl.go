@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
 // ReadSchema reads the tables that a file of definitions (CREATE TABLE, CREATE UNIQUE INDEX, ALTER TABLE … ADD, CREATE VIEW) makes. Statements of another kind are
 // passed over, and so are those that the grammar does not read: these are told as remarks, "line N: …".
-func ReadSchema(family Family, text string) (*Schema, []string, error) {
+func ReadSchema(family dbms.Family, text string) (*Schema, []string, error) {
 	s := &Schema{}
 	remarks, err := s.Read(family, text)
 	if err != nil {
@@ -19,8 +20,8 @@ func ReadSchema(family Family, text string) (*Schema, []string, error) {
 }
 
 // Read adds what a text defines, as [ReadSchema] does, to the tables that there are.
-func (s *Schema) Read(family Family, text string) (remarks []string, err error) {
-	tokens, err := sqltoken.Scan(text, family == MySQL)
+func (s *Schema) Read(family dbms.Family, text string) (remarks []string, err error) {
+	tokens, err := sqltoken.Scan(text, family == dbms.MySQLFamily)
 	if err != nil {
 		return nil, fmt.Errorf("reading definitions: %w", err)
 	}

@@ -24,27 +24,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 )
 
-// A Family is what servers have in common whose SQL is read by one grammar.
-type Family uint8
-
-// The families.
-const (
-	PostgreSQL Family = iota
-	MySQL
-)
-
-// String gives the family's name as the command line spells it.
-func (f Family) String() string { return [...]string{"postgresql", "mysql"}[f] }
-
-// Families are all there are.
-var Families = []Family{PostgreSQL, MySQL}
-
-// Param spells parameter n of a statement, counted from 1.
-func (f Family) Param(n int) string {
-	if f == MySQL {
+// Param spells parameter n of a statement, counted from 1, as the family has it.
+func Param(family dbms.Family, n int) string {
+	if family == dbms.MySQLFamily {
 		return "?"
 	}
 	return fmt.Sprintf("$%d", n)
@@ -56,7 +42,7 @@ type reader interface {
 	define(s *Schema, text string) error
 }
 
-var readers = map[Family]reader{PostgreSQL: postgresReader{}, MySQL: mysqlReader{}}
+var readers = map[dbms.Family]reader{dbms.PostgreSQLFamily: postgresReader{}, dbms.MySQLFamily: mysqlReader{}}
 
 // errNotRead is the error of statements of a kind whose accesses are not known: others than SELECT, INSERT, UPDATE, DELETE, REPLACE and MERGE.
 var errNotRead = errors.New("of this kind of statement it is not known what it reads and writes")
@@ -92,7 +78,7 @@ type Access struct {
 
 // Of reads a statement. Parameters are spelled as the family does ($1, ?). An error says why it cannot be read, or which
 // table or column there is not.
-func Of(family Family, text string, schema *Schema) (*Footprint, error) {
+func Of(family dbms.Family, text string, schema *Schema) (*Footprint, error) {
 	q, err := readers[family].read(text)
 	if err != nil {
 		return nil, err

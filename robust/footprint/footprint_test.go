@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 )
@@ -65,7 +66,7 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 	for _, c := range []struct {
 		sql  string // with ? for parameters
 		want string
-		only []footprint.Family
+		only []dbms.Family
 	}{
 		{sql: "SELECT name FROM shop WHERE id = ?", want: "key sel shop R{name} id:$1"},
 		{sql: "SELECT s.name FROM shop AS s WHERE ? = s.id FOR UPDATE", want: "key sel shop R{name} lock 2 id:$1"},
@@ -106,44 +107,44 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 		{sql: "INSERT INTO sale (id, n) VALUES (?, ?), (?, ?)", want: "ins sale *"},
 		{sql: "INSERT INTO bare (a) SELECT id FROM shop WHERE open = ?", want: "pred sel shop P{open} R{id} open:$1; ins bare *"},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT DO NOTHING", want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 ?",
-			only: []footprint.Family{footprint.PostgreSQL}},
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = shop.open + excluded.open",
-			want: "pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{open} W{open}", only: []footprint.Family{footprint.PostgreSQL}},
-		{sql: "UPDATE shop SET open = open + 1 WHERE id = ? RETURNING open, name", want: "key upd shop R{name, open} W{open} id:$1", only: []footprint.Family{footprint.PostgreSQL}},
-		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING open", want: "key upd shop R{} W{open} id:$1", only: []footprint.Family{footprint.PostgreSQL}},
-		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING old.open", want: "key upd shop R{open} W{open} id:$1", only: []footprint.Family{footprint.PostgreSQL}},
+			want: "pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{open} W{open}", only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "UPDATE shop SET open = open + 1 WHERE id = ? RETURNING open, name", want: "key upd shop R{name, open} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING open", want: "key upd shop R{} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING old.open", want: "key upd shop R{open} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "UPDATE item SET price = open FROM shop WHERE shop_id = id AND name = ?",
-			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []footprint.Family{footprint.PostgreSQL}},
+			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "DELETE FROM sale USING item WHERE sale.no = item.no RETURNING item.price", want: "pred del sale P{no}; pred sel item P{no} R{price}",
-			only: []footprint.Family{footprint.PostgreSQL}},
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = 1 RETURNING name, (SELECT MAX(n) FROM sale)",
-			want: "pred sel sale P{} R{n}; pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{name} W{open}", only: []footprint.Family{footprint.PostgreSQL}},
+			want: "pred sel sale P{} R{n}; pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{name} W{open}", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "MERGE INTO item AS i USING shop AS s ON i.shop_id = s.id AND i.no = ? WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = i.stock - 1 WHEN NOT MATCHED THEN INSERT (shop_id, no) VALUES (s.id, ?)",
-			want: "pred sel item P{no, shop_id} R{stock}; pred sel shop P{id, open} R{id}; pred upd item P{no, shop_id} R{stock} W{stock}; ins item *", only: []footprint.Family{footprint.PostgreSQL}},
+			want: "pred sel item P{no, shop_id} R{stock}; pred sel shop P{id, open} R{id}; pred upd item P{no, shop_id} R{stock} W{stock}; ins item *", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "MERGE INTO item i USING (SELECT b FROM bare WHERE a = ?) AS u ON i.no = u.b WHEN MATCHED AND i.price < 1 THEN DELETE WHEN MATCHED THEN DO NOTHING RETURNING i.label",
-			want: "pred sel bare P{a} R{b} a:$1; pred sel item P{no, price} R{label}; pred del item P{no, price}; pred del sale P{no, shop_id}", only: []footprint.Family{footprint.PostgreSQL}},
+			want: "pred sel bare P{a} R{b} a:$1; pred sel item P{no, price} R{label}; pred del item P{no, price}; pred del sale P{no, shop_id}", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "MERGE INTO shop USING bare ON id = a WHEN MATCHED THEN UPDATE SET id = b",
-			want: "pred sel shop P{id} R{}; pred sel bare P{a} R{b}; pred upd shop P{id} R{} W{id}", only: []footprint.Family{footprint.PostgreSQL}},
+			want: "pred sel shop P{id} R{}; pred sel bare P{a} R{b}; pred upd shop P{id} R{} W{id}", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "DELETE FROM sale WHERE id = ? RETURNING n, id", want: "key del sale id:$1"},
 		{sql: "DELETE FROM item WHERE price < ? RETURNING label, (SELECT open FROM shop WHERE id = ?)", want: "pred sel shop P{id} R{open} id:$2; pred del item P{price}; pred del sale P{no, shop_id}"},
 		{sql: "INSERT INTO sale (id, n) VALUES (?, ?) RETURNING id", want: "ins sale id:$1 n:$2"},
 		{sql: "REPLACE INTO bare (a) SELECT id FROM shop WHERE open = ? RETURNING *", want: "pred sel shop P{open} R{id} open:$1; pred del bare P{a, b} *; ins bare *",
-			only: []footprint.Family{footprint.MySQL}},
+			only: []dbms.Family{dbms.MySQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON DUPLICATE KEY UPDATE open = 1 RETURNING name",
-			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{name} W{open}", only: []footprint.Family{footprint.MySQL}},
+			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{name} W{open}", only: []dbms.Family{dbms.MySQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON DUPLICATE KEY UPDATE open = open + VALUES(open)",
-			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{open} W{open}", only: []footprint.Family{footprint.MySQL}},
-		{sql: "INSERT IGNORE INTO bare VALUES (?, ?)", want: "pred sel bare P{a, b} R{}; ins bare a:$1 b:$2 ?", only: []footprint.Family{footprint.MySQL}},
-		{sql: "REPLACE INTO bare VALUES (?, ?)", want: "pred del bare P{a, b}; ins bare a:$1 b:$2", only: []footprint.Family{footprint.MySQL}},
+			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{open} W{open}", only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "INSERT IGNORE INTO bare VALUES (?, ?)", want: "pred sel bare P{a, b} R{}; ins bare a:$1 b:$2 ?", only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "REPLACE INTO bare VALUES (?, ?)", want: "pred del bare P{a, b}; ins bare a:$1 b:$2", only: []dbms.Family{dbms.MySQLFamily}},
 		{sql: "UPDATE item JOIN shop ON shop_id = id SET item.price = shop.open WHERE shop.name = ?",
-			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []footprint.Family{footprint.MySQL}},
+			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []dbms.Family{dbms.MySQLFamily}},
 		{sql: "DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0", want: "pred del item P{shop_id}; pred del sale P{no, shop_id}; pred sel shop P{id, open} R{} open:=0",
-			only: []footprint.Family{footprint.MySQL}},
-		{sql: "SELECT name FROM shop WHERE id = ? LOCK IN SHARE MODE", want: "key sel shop R{name} lock 1 id:$1", only: []footprint.Family{footprint.MySQL}},
+			only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "SELECT name FROM shop WHERE id = ? LOCK IN SHARE MODE", want: "key sel shop R{name} lock 1 id:$1", only: []dbms.Family{dbms.MySQLFamily}},
 	} {
 		families := c.only
 		if families == nil {
-			families = footprint.Families
+			families = dbms.Families
 		}
 		for _, family := range families {
 			t.Run(family.String()+"/"+c.sql, func(t *testing.T) {
@@ -160,15 +161,15 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 }
 
 // spelled gives parameters the spelling of the family.
-func spelled(family footprint.Family, sql string) string {
+func spelled(family dbms.Family, sql string) string {
 	parts := strings.Split(sql, "?")
 	for i := range len(parts) - 1 {
-		parts[i] += family.Param(i + 1)
+		parts[i] += footprint.Param(family, i+1)
 	}
 	return strings.Join(parts, "")
 }
 
-func schema(t testing.TB, family footprint.Family) *footprint.Schema {
+func schema(t testing.TB, family dbms.Family) *footprint.Schema {
 	s, remarks, err := footprint.ReadSchema(family, definitions)
 	if err != nil || len(remarks) > 0 {
 		t.Fatal(remarks, err)
@@ -186,7 +187,7 @@ func TestWhatCannotBeReadIsToldWhy(t *testing.T) {
 		{"SELECT n FROM twice30", "more than 2000 queries"},
 		{"SELECT FROM WHERE", "syntax"},
 	} {
-		for _, family := range footprint.Families {
+		for _, family := range dbms.Families {
 			s := schema(t, family)
 			for n := range 31 {
 				if _, err := s.Read(family, fmt.Sprintf("CREATE VIEW twice%d AS SELECT a.n FROM twice%d a, twice%d b", n+1, n, n)); err != nil {
@@ -210,15 +211,15 @@ func FuzzOf(f *testing.F) {
 		"MERGE INTO item i USING shop s ON i.shop_id = s.id WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = 1 WHEN NOT MATCHED THEN INSERT VALUES (1)",
 		"REPLACE INTO sale (id, n) VALUES (?, 2) RETURNING n + ?, (SELECT 1)",
 		"WITH t AS (SELECT no FROM cheap UNION SELECT n FROM sale) SELECT COUNT(*) FROM shop, t WHERE id = no GROUP BY open HAVING open > (SELECT 1)"} {
-		for _, family := range footprint.Families {
-			f.Add(sql, family == footprint.MySQL)
+		for _, family := range dbms.Families {
+			f.Add(sql, family == dbms.MySQLFamily)
 		}
 	}
-	schemas := map[bool]*footprint.Schema{false: schema(f, footprint.PostgreSQL), true: schema(f, footprint.MySQL)}
+	schemas := map[bool]*footprint.Schema{false: schema(f, dbms.PostgreSQLFamily), true: schema(f, dbms.MySQLFamily)}
 	f.Fuzz(func(t *testing.T, sql string, mysql bool) {
-		family := footprint.PostgreSQL
+		family := dbms.PostgreSQLFamily
 		if mysql {
-			family = footprint.MySQL
+			family = dbms.MySQLFamily
 		}
 		fp, err := footprint.Of(family, sql, schemas[mysql])
 		if (fp == nil) == (err == nil) {
@@ -235,7 +236,7 @@ func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {
 		CREATE UNIQUE INDEX bare_c ON bare (c);
 		ALTER TABLE bare ADD CONSTRAINT bare_shop FOREIGN KEY (a) REFERENCES shop (id);
 		CREATE FUNKTION nonsense;`
-	for _, family := range footprint.Families {
+	for _, family := range dbms.Families {
 		s, remarks, err := footprint.ReadSchema(family, more)
 		if err != nil {
 			t.Fatal(err)
@@ -260,9 +261,9 @@ func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {
 }
 
 func TestTriggersAreKnownByTheirTable(t *testing.T) {
-	for family, trigger := range map[footprint.Family]string{
-		footprint.PostgreSQL: "CREATE TRIGGER audit AFTER UPDATE OR DELETE ON item FOR EACH ROW EXECUTE FUNCTION note();",
-		footprint.MySQL:      "CREATE DEFINER=`root`@`%` TRIGGER `audit` AFTER UPDATE ON `item` FOR EACH ROW DO 0;",
+	for family, trigger := range map[dbms.Family]string{
+		dbms.PostgreSQLFamily: "CREATE TRIGGER audit AFTER UPDATE OR DELETE ON item FOR EACH ROW EXECUTE FUNCTION note();",
+		dbms.MySQLFamily:      "CREATE DEFINER=`root`@`%` TRIGGER `audit` AFTER UPDATE ON `item` FOR EACH ROW DO 0;",
 	} {
 		s, remarks, err := footprint.ReadSchema(family, definitions+trigger)
 		if err != nil || len(remarks) > 0 {
@@ -286,7 +287,7 @@ func TestCascadesMayComeBack(t *testing.T) {
 			"ALTER TABLE u ADD c INT; ALTER TABLE u ADD d INT; ALTER TABLE u ADD FOREIGN KEY (c) REFERENCES t (id) ON DELETE CASCADE; ALTER TABLE u ADD FOREIGN KEY (d) REFERENCES t (id) ON DELETE CASCADE;", "DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}"},
 	} {
-		for _, family := range footprint.Families {
+		for _, family := range dbms.Families {
 			t.Run(family.String()+"/"+c.name, func(t *testing.T) {
 				s, _, err := footprint.ReadSchema(family, c.definitions)
 				if err != nil {

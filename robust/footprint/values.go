@@ -1,6 +1,10 @@
 package footprint
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/isotap/isotap/dbms"
+)
 
 // Values are what a statement says of the values in rows, so far as that is simple: for who makes up rows that it finds. What it
 // says by OR, functions or subqueries is not there.
@@ -39,7 +43,7 @@ type Operand struct {
 }
 
 // ValuesOf reads what a statement says of values. Its errors are those of [Of].
-func ValuesOf(family Family, text string, schema *Schema) (*Values, error) {
+func ValuesOf(family dbms.Family, text string, schema *Schema) (*Values, error) {
 	q, err := readers[family].read(text)
 	if err != nil {
 		return nil, err

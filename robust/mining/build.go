@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
@@ -169,8 +170,8 @@ func (u *usage) slot(n *node, loops []*node, k, params int) *slot {
 }
 
 // spell writes a shape as its family's grammar reads it, and counts its parameters.
-func spell(family footprint.Family, shape string) (text string, params int, err error) {
-	toks, err := sqltoken.Scan(shape, family == footprint.MySQL)
+func spell(family dbms.Family, shape string) (text string, params int, err error) {
+	toks, err := sqltoken.Scan(shape, family == dbms.MySQLFamily)
 	if err != nil {
 		return "", 0, err
 	}
@@ -181,7 +182,7 @@ func spell(family footprint.Family, shape string) (text string, params int, err 
 		at = t.End
 		if t.Is("?") {
 			params++
-			b.WriteString(family.Param(params))
+			b.WriteString(footprint.Param(family, params))
 		} else {
 			b.WriteString(t.Text)
 		}

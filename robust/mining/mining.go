@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
@@ -28,7 +29,7 @@ import (
 
 // Options of mining.
 type Options struct {
-	Family footprint.Family
+	Family dbms.Family
 	Schema *footprint.Schema
 	// MinCalls leaves out programs that ran fewer times: fixtures, what people typed by hand.
 	MinCalls int

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
@@ -126,7 +127,7 @@ func TestStatementsAreTakenForWhatTheRecordingShows(t *testing.T) {
 			"pred upd child; pred del child; ins child\npred upd child; pred del child; ins child; ins child"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			schema, _, err := footprint.ReadSchema(footprint.PostgreSQL, tables)
+			schema, _, err := footprint.ReadSchema(dbms.PostgreSQLFamily, tables)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ func TestWhatIsMinedFromTrafficIsWhatItsProgramsAre(t *testing.T) {
 }
 
 func (b *benchmark) test(t *testing.T, target dsn.Target) {
-	family := definitions.FamilyOf(target)
+	family := target.Family
 	recording, tables := b.record(t, target)
 	if more, err := os.ReadFile("testdata/" + b.name + ".references.sql"); err == nil {
 		tables += string(more)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 )
@@ -25,14 +26,14 @@ func Benchmark(name string) (*robust.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, remarks, err := footprint.ReadSchema(footprint.PostgreSQL, definitions.Text)
+	schema, remarks, err := footprint.ReadSchema(dbms.PostgreSQLFamily, definitions.Text)
 	if err != nil {
 		return nil, err
 	}
 	if len(remarks) > 0 {
 		return nil, fmt.Errorf("%s: %s", definitions.Name, remarks[0])
 	}
-	return Compile(name, footprint.PostgreSQL, schema, programs)
+	return Compile(name, dbms.PostgreSQLFamily, schema, programs)
 }
 
 // BenchmarkFiles gives the files of a benchmark that [Benchmark] compiles: its programs, and the definitions of its tables.

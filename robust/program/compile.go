@@ -5,13 +5,14 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 )
 
 // A compiler makes a program's parts. Its environment gives each variable the name of the value that it holds.
 type compiler struct {
-	family footprint.Family
+	family dbms.Family
 	schema *footprint.Schema
 	file   string
 	draft  *Draft
@@ -20,7 +21,7 @@ type compiler struct {
 	loops  int            // around what is compiled
 }
 
-func compile(b *Builder, family footprint.Family, w *written) error {
+func compile(b *Builder, family dbms.Family, w *written) error {
 	at := &Error{File: w.file, Line: w.line}
 	c := compiler{family: family, schema: b.schema, file: w.file, env: map[string]string{}, values: map[string]int{}}
 	c.draft = b.Program(w.name, w.short, fmt.Sprintf("%s:%d", w.file, w.line))

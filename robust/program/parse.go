@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/sqltoken"
 )
@@ -54,7 +55,7 @@ const maxNesting = 50
 // A parser reads a file's tokens.
 type parser struct {
 	file   Source
-	family footprint.Family
+	family dbms.Family
 	toks   []sqltoken.Token
 	at     int
 	depth  int
@@ -63,8 +64,8 @@ type parser struct {
 }
 
 // parse reads a file.
-func parse(file Source, family footprint.Family) ([]*written, error) {
-	toks, err := sqltoken.Scan(file.Text, family == footprint.MySQL)
+func parse(file Source, family dbms.Family) ([]*written, error) {
+	toks, err := sqltoken.Scan(file.Text, family == dbms.MySQLFamily)
 	var open *sqltoken.Error
 	if errors.As(err, &open) {
 		return nil, &Error{file.Name, open.Line, open.Err}
@@ -293,11 +294,11 @@ func (s *statement) receives(toks []sqltoken.Token, i int) (last int) {
 }
 
 // placeholder spells a variable.
-func (s *statement) placeholder(family footprint.Family, name string) string {
+func (s *statement) placeholder(family dbms.Family, name string) string {
 	n := slices.Index(s.params, name)
-	if n < 0 || family == footprint.MySQL {
+	if n < 0 || family == dbms.MySQLFamily {
 		n = len(s.params)
 		s.params = append(s.params, name)
 	}
-	return family.Param(n + 1)
+	return footprint.Param(family, n+1)
 }

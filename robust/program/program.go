@@ -36,6 +36,7 @@ package program
 import (
 	"fmt"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 )
@@ -60,7 +61,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line,
 func (e *Error) Unwrap() error { return e.Err }
 
 // Compile makes a workload of the programs in files. Its errors are of type *[Error] where they are about a place in a file.
-func Compile(name string, family footprint.Family, schema *footprint.Schema, files ...Source) (*robust.Workload, error) {
+func Compile(name string, family dbms.Family, schema *footprint.Schema, files ...Source) (*robust.Workload, error) {
 	b := NewBuilder(name, schema)
 	for _, f := range files {
 		parsed, err := parse(f, family)

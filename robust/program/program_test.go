@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
@@ -17,7 +18,7 @@ CREATE TABLE parent (id INT PRIMARY KEY, v INT);
 CREATE TABLE child (id INT PRIMARY KEY, parent INT NOT NULL, v INT, CONSTRAINT f FOREIGN KEY (parent) REFERENCES parent (id));
 `
 
-func compile(t *testing.T, family footprint.Family, text string) (*robust.Workload, error) {
+func compile(t *testing.T, family dbms.Family, text string) (*robust.Workload, error) {
 	t.Helper()
 	schema, _, err := footprint.ReadSchema(family, tables)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestProgramsRunInTheirWays(t *testing.T) {
 		{"what may select nothing", read + "; IF :v IS NULL THEN ROLLBACK; END IF;", "pred sel parent"},
 		{"a key that is changed", read + "; UPDATE parent SET id = :new WHERE id = :p;", "pred sel parent; pred upd parent"},
 	} {
-		for _, family := range footprint.Families {
+		for _, family := range dbms.Families {
 			t.Run(family.String()+"/"+c.name, func(t *testing.T) {
 				w, err := compile(t, family, "Test (:p, :v): "+c.body+" COMMIT;")
 				if err != nil {
@@ -99,7 +100,7 @@ func TestForeignKeysAreFollowedThroughParametersAndVariables(t *testing.T) {
 		{"a foreign key that is changed", parent + child + "UPDATE child SET parent = :q WHERE id = :d;", "key upd parent; ins child; key upd child"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, err := compile(t, footprint.PostgreSQL, "Test (:p, :v): "+c.body+" COMMIT;")
+			w, err := compile(t, dbms.PostgreSQLFamily, "Test (:p, :v): "+c.body+" COMMIT;")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +137,7 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		{"A ():\n\n TRUNCATE parent;\nCOMMIT;", 3, "test.sql:3: of this kind of statement it is not known"},
 		{"A ():\n:x 1; COMMIT;", 2, "= is missing behind :x"},
 	} {
-		_, err := compile(t, footprint.PostgreSQL, c.text)
+		_, err := compile(t, dbms.PostgreSQLFamily, c.text)
 		var at *program.Error
 		if !errors.As(err, &at) {
 			t.Errorf("%q: %v has no place", c.text, err)
@@ -158,22 +159,22 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, family := range footprint.Families {
+		for _, family := range dbms.Families {
 			schema, _, err := footprint.ReadSchema(family, definitions.Text)
 			if err != nil {
 				f.Fatal(err)
 			}
 			schemas[family] = append(schemas[family], schema)
 			for _, text := range oneProgram.FindAllString(programs.Text, -1) {
-				f.Add(text, uint8(i), family == footprint.MySQL)
+				f.Add(text, uint8(i), family == dbms.MySQLFamily)
 			}
 		}
 	}
 	f.Add("T (:a): IF :a THEN COMMIT; ELSE SELECT bid INTO :v FROM Bids WHERE buyerId = :a; END IF; LOOP DELETE FROM Log; END LOOP; COMMIT;", uint8(2), true)
 	f.Fuzz(func(t *testing.T, programs string, benchmark uint8, mysql bool) {
-		family := footprint.PostgreSQL
+		family := dbms.PostgreSQLFamily
 		if mysql {
-			family = footprint.MySQL
+			family = dbms.MySQLFamily
 		}
 		schema := schemas[family][int(benchmark)%len(program.Benchmarks)]
 		w, err := program.Compile("fuzz", family, schema, program.Source{Name: "fuzz.sql", Text: programs})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
 )
@@ -12,7 +13,7 @@ import (
 // tester plays a specification of isolationtester and gives what isolationtester would write.
 func tester(t *testing.T, spec string) string {
 	t.Helper()
-	r, server := newRunner(t, PostgreSQL)
+	r, server := newRunner(t, dbms.PostgreSQLFamily)
 	all, err := scenario.ReadSpec(strings.NewReader(spec), "spec")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
@@ -20,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
-func newRunner(t *testing.T, f Family) (*Runner, Server) {
+func newRunner(t *testing.T, f dbms.Family) (*Runner, Server) {
 	t.Helper()
 	server := Server{Family: f, User: "root"}
-	if f == PostgreSQL {
+	if f == dbms.PostgreSQLFamily {
 		server.Addr, server.User = testdb.PostgreSQL(t).Addr(), "postgres"
 	} else {
 		server.Addr = testdb.MariaDB(t).Addr()
@@ -77,7 +78,7 @@ func outline(t Trace) string {
 }
 
 func TestStepsWaitQueueAndResume(t *testing.T) {
-	r, server := newRunner(t, MySQL)
+	r, server := newRunner(t, dbms.MySQLFamily)
 	testOutlines(t, r, server, []outlineTest{
 		{
 			"nobody waits",
@@ -107,7 +108,7 @@ func TestStepsWaitQueueAndResume(t *testing.T) {
 }
 
 func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
-	r, server := newRunner(t, PostgreSQL)
+	r, server := newRunner(t, dbms.PostgreSQLFamily)
 	testOutlines(t, r, server, []outlineTest{
 		{
 			"a slow statement does not wait",
@@ -183,7 +184,7 @@ func testOutlines(t *testing.T, r *Runner, server Server, tests []outlineTest) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			level := history.RepeatableRead
-			if server.Family == PostgreSQL {
+			if server.Family == dbms.PostgreSQLFamily {
 				level = history.ReadCommitted // where a second writer does not fail
 			}
 			trace, err := r.Run(context.Background(), server, tt.s, level, Options{})
@@ -198,7 +199,7 @@ func testOutlines(t *testing.T, r *Runner, server Server, tests []outlineTest) {
 }
 
 func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
-	for _, f := range []Family{MySQL, PostgreSQL} {
+	for _, f := range []dbms.Family{dbms.MySQLFamily, dbms.PostgreSQLFamily} {
 		t.Run(string(f), func(t *testing.T) {
 			r, server := newRunner(t, f)
 			c := script("A: UPDATE t SET v = 11 WHERE id = 1", "T9: SELECT v FROM t ORDER BY id")
@@ -212,7 +213,7 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 					t.Errorf("rows %s", got)
 				}
 				want := Column{Name: "v", TableOID: 16385, Attribute: 2}
-				if f == MySQL {
+				if f == dbms.MySQLFamily {
 					want = Column{Name: "v", Schema: "@db"}
 				}
 				if len(last.Columns) != 1 {
@@ -228,7 +229,7 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 }
 
 func TestPostgreSQLsReplyIsInTheResult(t *testing.T) {
-	r, server := newRunner(t, PostgreSQL)
+	r, server := newRunner(t, dbms.PostgreSQLFamily)
 	c := script("A: BEGIN; UPDATE t SET v = 0", "A: BEGIN", "A: SELECT 'x' AS s, NULL, 1.50 WHERE true", "A: INSERT INTO t VALUES (1, 1)", "A: SELECT 1", "A: ROLLBACK")
 	trace, err := r.Run(t.Context(), server, c, history.ReadCommitted, Options{})
 	if err != nil {
@@ -255,7 +256,7 @@ func TestPostgreSQLsReplyIsInTheResult(t *testing.T) {
 }
 
 func TestValuesComeAsTheServerWritesThem(t *testing.T) {
-	r, server := newRunner(t, MySQL)
+	r, server := newRunner(t, dbms.MySQLFamily)
 	c := script("A: SELECT NULL, '', 'a,b', CAST(1.50 AS DECIMAL(5,2)), 18446744073709551615, -1, DATE'2020-02-03', LPAD(7, 3, '0')")
 	const want = `[(NULL,"","a,b","1.50","18446744073709551615","-1","2020-02-03","007")]`
 	for _, prepared := range []bool{false, true} {
@@ -270,7 +271,7 @@ func TestValuesComeAsTheServerWritesThem(t *testing.T) {
 }
 
 func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
-	r, server := newRunner(t, MySQL)
+	r, server := newRunner(t, dbms.MySQLFamily)
 	db := testdb.Open(t, "")
 	c := script("A: SELECT v FROM t WHERE id = 1")
 	trace, err := r.Run(t.Context(), server, c, history.RepeatableRead, Options{SetUpDirect: true, Ready: func(ctx context.Context, database string) error {
@@ -286,7 +287,7 @@ func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
 }
 
 func TestFailuresEndTheRunAndLeaveNothing(t *testing.T) {
-	for f, sleep := range map[Family]string{MySQL: "SELECT SLEEP(100)", PostgreSQL: "SELECT pg_sleep(100)"} {
+	for f, sleep := range map[dbms.Family]string{dbms.MySQLFamily: "SELECT SLEEP(100)", dbms.PostgreSQLFamily: "SELECT pg_sleep(100)"} {
 		t.Run(string(f), func(t *testing.T) {
 			r, server := newRunner(t, f)
 			testFailures(t, r, server, sleep)
@@ -337,7 +338,7 @@ func leftBehind(t *testing.T, server Server) (n int) {
 	t.Helper()
 	var db *sql.DB
 	query := "SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap\\_replay%'"
-	if server.Family == PostgreSQL {
+	if server.Family == dbms.PostgreSQLFamily {
 		db = testdb.OpenPostgreSQL(t, "")
 		query = `SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'isotap\_replay%') +
 			(SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg\_sleep(100)')`
@@ -354,10 +355,10 @@ func leftBehind(t *testing.T, server Server) (n int) {
 // while, so readers that do not take turns learn nothing.
 func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
 	const runners, plays = 8, 4
-	first, server := newRunner(t, MySQL)
+	first, server := newRunner(t, dbms.MySQLFamily)
 	all := []*Runner{first}
 	for range runners - 1 {
-		r, _ := newRunner(t, MySQL)
+		r, _ := newRunner(t, dbms.MySQLFamily)
 		all = append(all, r)
 	}
 	waits := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1", "A: COMMIT")

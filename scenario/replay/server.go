@@ -6,21 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
-)
-
-// A Family is a wire protocol and the dialect that goes with it.
-type Family string
-
-// The families. The empty Family is MySQL's.
-const (
-	MySQL      Family = "mysql"
-	PostgreSQL Family = "postgresql"
 )
 
 // A Server is an address that speaks a family's protocol, and who to log in as.
 type Server struct {
-	Family         Family
+	Family         dbms.Family
 	Addr           string // host:port, or the path of a unix socket
 	User, Password string
 	// Database is the one that PostgreSQL's runs have their schemas in; empty means postgres.
@@ -87,12 +79,12 @@ type dialect interface {
 
 func (s Server) dialect() (dialect, error) {
 	switch s.Family {
-	case MySQL, "":
+	case dbms.MySQLFamily:
 		return mysqlDialect{}, nil
-	case PostgreSQL:
+	case dbms.PostgreSQLFamily:
 		return postgresqlDialect{}, nil
 	}
-	return nil, fmt.Errorf("there is no family %q", s.Family)
+	return nil, fmt.Errorf("there is no family %d", s.Family)
 }
 
 // connect logs in to a database.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/jsondoc"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
@@ -25,7 +26,7 @@ type (
 	jsonReplay struct {
 		Scenario   string            `json:"scenario"`
 		File       string            `json:"file"`
-		Engine     string            `json:"engine"`
+		Engine     dbms.Engine       `json:"engine"`
 		Version    string            `json:"version"`
 		Settings   scenario.Settings `json:"settings"`
 		Level      string            `json:"level"`

@@ -52,7 +52,7 @@ func row(of []*Performance, levels []history.Level) string {
 func (p *Performance) server() string {
 	number, _, _ := strings.Cut(p.Server.Version, " ")
 	number, _, _ = strings.Cut(number, "-")
-	return strings.TrimSpace(p.Server.Engine + " " + number + " " + p.Settings.String())
+	return strings.TrimSpace(p.Server.Engine.String() + " " + number + " " + p.Settings.String())
 }
 
 // grouped gives the performances of each key, in the order in which the keys come first.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
@@ -56,10 +57,10 @@ type Performance struct {
 // caller closes it.
 func Open(ctx context.Context, target dsn.Target, o Options) (*Stage, error) {
 	s := &Stage{target: target, options: o}
-	s.direct = replay.Server{Family: replay.MySQL, Addr: target.Address, User: target.User, Password: target.Password}
-	if target.Family == dsn.PostgreSQL {
+	s.direct = replay.Server{Family: dbms.MySQLFamily, Addr: target.Address, User: target.User, Password: target.Password}
+	if target.Family == dbms.PostgreSQLFamily {
 		s.target.Database = cmp.Or(target.Database, "postgres")
-		s.direct.Family, s.direct.Database = replay.PostgreSQL, s.target.Database
+		s.direct.Family, s.direct.Database = dbms.PostgreSQLFamily, s.target.Database
 	}
 	var err error
 	if s.direct.TLS, err = s.target.TLSConfig(); err != nil {
@@ -69,7 +70,7 @@ func Open(ctx context.Context, target dsn.Target, o Options) (*Stage, error) {
 	if s.Server, err = engine.Identify(ctx, s.target); err != nil {
 		return nil, err
 	}
-	s.options.Predicates = o.Predicates && s.Server.Engine != "tidb"
+	s.options.Predicates = o.Predicates && s.Server.Engine != dbms.TiDB
 	if s.runner, err = replay.NewRunner(ctx, s.direct); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -15,9 +16,9 @@ import (
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // open gives a stage on a server of each family.
-func open(t *testing.T) map[string]*Stage {
+func open(t *testing.T) map[dbms.Engine]*Stage {
 	t.Helper()
-	stages := make(map[string]*Stage)
+	stages := make(map[dbms.Engine]*Stage)
 	for _, url := range []string{testdb.MariaDB(t).URL(), testdb.PostgreSQL(t).URL()} {
 		target, err := dsn.Parse(url)
 		if err != nil {

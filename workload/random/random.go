@@ -15,22 +15,24 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 // An Engine is the server that SQL is written for.
 type Engine struct {
-	Name    string // "mariadb", "mysql", "tidb" or "postgresql"
+	Name    dbms.Engine
 	Version string // as the server says it; empty: one of today
 	// Optimistic has TiDB's transactions meet conflicts when they commit; the others lock what they write.
 	Optimistic bool
 }
 
-func (e Engine) postgresql() bool { return e.Name == "postgresql" }
+func (e Engine) postgresql() bool { return e.Name == dbms.PostgreSQL }
 
 // begin is how a transaction begins.
 func (e Engine) begin() string {
 	switch {
-	case e.Name != "tidb":
+	case e.Name != dbms.TiDB:
 		return "BEGIN"
 	case e.Optimistic:
 		return "BEGIN OPTIMISTIC"
@@ -39,13 +41,13 @@ func (e Engine) begin() string {
 }
 
 // old says that there are no generated columns, WITH, windows, INTERSECT, EXCEPT, SKIP LOCKED and NOWAIT: MySQL 5.
-func (e Engine) old() bool { return e.Name == "mysql" && strings.HasPrefix(e.Version, "5.") }
+func (e Engine) old() bool { return e.Name == dbms.MySQL && strings.HasPrefix(e.Version, "5.") }
 
 // skipsLocked says whether there is SKIP LOCKED.
-func (e Engine) skipsLocked() bool { return e.Name != "tidb" && !e.old() }
+func (e Engine) skipsLocked() bool { return e.Name != dbms.TiDB && !e.old() }
 
 // changesWhatItReads says whether a write may have a subquery on its own table (MySQL and TiDB: error 1093).
-func (e Engine) changesWhatItReads() bool { return e.postgresql() || e.Name == "mariadb" }
+func (e Engine) changesWhatItReads() bool { return e.postgresql() || e.Name == dbms.MariaDB }
 
 // A Profile bounds what is made. The zero value of a field stands for its default.
 type Profile struct {

@@ -102,7 +102,7 @@ func TestTransactionsWaitForTheirTurn(t *testing.T) {
 
 func TestADatabaseIsRefilledWithTheRowsThatWereReadOfAnother(t *testing.T) {
 	for _, s := range servers(t) {
-		t.Run(s.engine.Name, func(t *testing.T) {
+		t.Run(s.engine.Name.String(), func(t *testing.T) {
 			for seed := range uint64(3) {
 				g := New(s.engine, Profile{}, seed)
 				first, second := s.open(s.fresh()), s.open(s.fresh())
@@ -178,7 +178,7 @@ func rowText(row []*string) string {
 // IsoRel's statements are right by construction: but for constraints and each other's doings, they succeed.
 func TestNearlyAllStatementsSucceed(t *testing.T) {
 	for _, s := range servers(t) {
-		t.Run(s.engine.Name, func(t *testing.T) {
+		t.Run(s.engine.Name.String(), func(t *testing.T) {
 			statements, failed := 0, 0
 			mistakes := make(map[string]*Mistake)
 			for seed := range uint64(6) {
