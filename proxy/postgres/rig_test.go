@@ -29,6 +29,7 @@ type rig struct {
 
 	mu   sync.Mutex
 	txns []*history.Txn
+	told []wire.Schema // of sessions' beginnings and ends
 }
 
 func (r *rig) Session(context.Context, history.Session) error { return nil }
@@ -52,7 +53,11 @@ func (r *rig) recorded() []*history.Txn {
 func (r *rig) reload(_ context.Context, changed wire.Schema) error {
 	if !changed.Expected && !changed.Begins && !changed.Ends {
 		r.catalog.Touch(changed.Changes)
+		return nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, changed)
 	return nil
 }
 
