@@ -10,7 +10,7 @@ import (
 )
 
 // rule says why the finding is what it is, with what the engine table cites.
-func (t *teller) rule() string {
+func (t *explainer) rule() string {
 	switch t.f.Anomaly {
 	case GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead:
 		return "No isolation level of any engine allows this."
@@ -49,7 +49,7 @@ func (l *TheoryLevel) rule(f *Finding) string {
 
 // protected gives the transaction whose guarantee decides: the reader of the first rw, else the
 // reader of a wr, else the last writer.
-func (t *teller) protected() int32 {
+func (t *explainer) protected() int32 {
 	w := t.g.witness
 	for i := range w {
 		if w[i].kind == rw {
@@ -80,7 +80,7 @@ func engineName(s history.Server) string {
 }
 
 // promiseText says which part of a promise a violation breaks.
-func (t *teller) promiseText(p *Promise) string {
+func (t *explainer) promiseText(p *Promise) string {
 	switch {
 	case p.forbids(t.f.Anomaly):
 		return "forbids " + string(t.f.Anomaly)
@@ -102,13 +102,13 @@ func (t *teller) promiseText(p *Promise) string {
 }
 
 // backwards says that the finding is one transaction's earlier statement against a later one.
-func (t *teller) backwards() bool {
+func (t *explainer) backwards() bool {
 	w := t.g.witness
 	return slices.Contains([]Anomaly{OTV, GMonotonic}, t.f.Anomaly) || w[0].kind == rw && w[len(w)-1].kind != rw && t.a.order.earlier(&w[len(w)-1], &w[0])
 }
 
 // allLocked says that every read that the finding turns on is a current one.
-func (t *teller) allLocked() bool {
+func (t *explainer) allLocked() bool {
 	turns := 0
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
@@ -123,7 +123,7 @@ func (t *teller) allLocked() bool {
 }
 
 // hazardReason says why the engine owes nothing here.
-func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) string {
+func (t *explainer) hazardReason(p *Promise, s history.Server, l history.Level) string {
 	for i := range t.f.Witness {
 		if t.f.Witness[i].Inexact {
 			return "It rests on a statement that was not observed exactly."
@@ -150,6 +150,6 @@ func (t *teller) hazardReason(p *Promise, s history.Server, l history.Level) str
 }
 
 // allAt says that all transactions of the witness ran at a level.
-func (t *teller) allAt(l history.Level) bool {
+func (t *explainer) allAt(l history.Level) bool {
 	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return t.a.opts.level(x.Level) != l })
 }

@@ -70,7 +70,7 @@
 // ingest.go takes transactions in, into the flat arrays of store.go, with numbers for rows (rows.go) and
 // programs (program.go, tables.go); coverage.go counts what was observed,
 // cloud.go knows the statements that may have written without a trace. order.go, lists.go and partial.go put each
-// row's versions in order; reads.go and own.go find what is wrong with a single read, edges.go the dependencies.
+// row's versions in order; reads.go and internal.go find what is wrong with a single read, edges.go the dependencies.
 // suspects.go leaves out the transactions that cannot be on a cycle, and search.go looks at the rest: the
 // components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
 // nonadjacent.go), those of sessions and time (orders.go); names.go names them. judge.go tells violations from hazards
@@ -116,11 +116,11 @@ type Options struct {
 // An Analyzer collects the transactions of one or more runs. It is used by one goroutine; when all
 // is added, call [Analyzer.Finish] once.
 type Analyzer struct {
-	opts   Options
-	store  store
-	order  *order // nil before Finish
-	census *census
-	txns   []*history.Txn // where there is no Options.Load, as store.txns
+	opts          Options
+	store         store
+	order         *order // nil before Finish
+	coverageCount *coverageCount
+	txns          []*history.Txn // where there is no Options.Load, as store.txns
 }
 
 // New returns an empty analyzer.
@@ -128,7 +128,7 @@ func New(opts Options) *Analyzer {
 	if opts.Work == 0 {
 		opts.Work = DefaultWork
 	}
-	return &Analyzer{opts: opts, store: newStore(), census: newCensus()}
+	return &Analyzer{opts: opts, store: newStore(), coverageCount: newCoverageCount()}
 }
 
 // Analyze analyses a history that is in memory. The transactions of a session are in order. Where a
@@ -198,7 +198,7 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 	if err := a.store.add(t); err != nil {
 		return fmt.Errorf("adding transaction %s: %w", t.ID, err)
 	}
-	a.census.count(t)
+	a.coverageCount.count(t)
 	if a.opts.Load == nil {
 		a.txns = append(a.txns, t)
 	}
@@ -223,8 +223,8 @@ func (a *Analyzer) Finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.census.Sessions = len(a.store.sessions)
-	return &Result{Runs: a.store.infos(), Coverage: a.census.coverage(a.store.infos()), Findings: findings, Levels: levels}, nil
+	a.coverageCount.Sessions = len(a.store.sessions)
+	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings, Levels: levels}, nil
 }
 
 // load gives the whole transaction behind an index of the store.

@@ -23,7 +23,7 @@ type remedy func(d *dep) outcome
 // checked adds to a piece of advice whether it would have kept the finding's cycle from forming. Transactions
 // whose every dependency leads from one that has ended to one that goes on form no cycle: one edge at least must be the read of
 // what another is changing. So it looks for a cycle among the witness's transactions with such an edge.
-func (t *teller) checked(advice, with string, r remedy) (string, error) {
+func (t *explainer) checked(advice, with string, r remedy) (string, error) {
 	rest := t.remaining(r)
 	if rest == nil {
 		return advice + " " + with + " the cycle could not have formed.", nil
@@ -40,7 +40,7 @@ func (t *teller) checked(advice, with string, r remedy) (string, error) {
 }
 
 // remaining gives the shortest cycle that may still form; nil for none.
-func (t *teller) remaining(r remedy) []dep {
+func (t *explainer) remaining(r remedy) []dep {
 	var edges []dep
 	var open []dep // those that a cycle needs one of
 	for _, d := range t.between() {
@@ -65,7 +65,7 @@ func (t *teller) remaining(r remedy) []dep {
 
 // unordered says that the second transaction of a dependency may end before the first: that one read, without a lock,
 // what the other changed, or the second read what was not committed.
-func (t *teller) unordered(d *dep) bool {
+func (t *explainer) unordered(d *dep) bool {
 	o := t.a.order
 	switch {
 	case d.access < 0 || o.accesses[d.access].is(current):
@@ -77,7 +77,7 @@ func (t *teller) unordered(d *dep) bool {
 }
 
 // between gives the dependencies between the witness's transactions, one of those to which the same would happen.
-func (t *teller) between() []dep {
+func (t *explainer) between() []dep {
 	type like struct {
 		from, to        int32
 		kind            kind
@@ -135,7 +135,7 @@ func pathOf(edges []dep, from, to int32) []dep {
 }
 
 // reader gives the transaction and the statement that read, of an rw or wr.
-func (t *teller) reader(d *dep) (txn, shape int32) {
+func (t *explainer) reader(d *dep) (txn, shape int32) {
 	from, to := t.a.order.stmtsOf(d)
 	if d.kind == rw {
 		return d.from, t.a.order.shapeOf(d.from, from)
@@ -145,7 +145,7 @@ func (t *teller) reader(d *dep) (txn, shape int32) {
 
 // guarded is the remedy of locking what the reads of the witness's rw found, and of letting nobody add what they did
 // not find.
-func (t *teller) guarded() remedy {
+func (t *explainer) guarded() remedy {
 	shapes := make(map[int32]bool)
 	for i := range t.g.witness {
 		if d := &t.g.witness[i]; d.kind == rw {
@@ -168,7 +168,7 @@ func (t *teller) guarded() remedy {
 }
 
 // unread is the remedy of doing without what the first rw's statement reads.
-func (t *teller) unread() remedy {
+func (t *explainer) unread() remedy {
 	_, shape := t.reader(&t.g.witness[0])
 	return func(d *dep) outcome {
 		if d.kind&(rw|wr) == 0 {
@@ -182,7 +182,7 @@ func (t *teller) unread() remedy {
 }
 
 // refused is the remedy of having a transaction fail.
-func (t *teller) refused(txn int32) remedy {
+func (t *explainer) refused(txn int32) remedy {
 	return func(d *dep) outcome {
 		if d.from == txn || d.to == txn {
 			return prevented

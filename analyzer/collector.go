@@ -131,7 +131,7 @@ const maxPrograms = 10_000
 // statements, on a cycle already: whoever changes those statements changes this cycle, too.
 func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
 	if c.apart != nil {
-		return false // what is not seen yet may name it (see book.named)
+		return false // what is not seen yet may name it (see settledFindings.named)
 	}
 	antis := 0
 	for _, l := range c.links(witness) {

@@ -2,19 +2,19 @@ package analyzer
 
 import "github.com/isotap/isotap/history"
 
-// A census counts what a [Coverage] tells. What there are few values of is counted without a map.
-type census struct {
+// A coverageCount counts what a [Coverage] tells. What there are few values of is counted without a map.
+type coverageCount struct {
 	Coverage
 	kinds  [1 << 8]Observed // by history.Kind
 	levels [1 << 8]int      // by history.Level
 }
 
-func newCensus() *census {
-	return &census{Coverage: Coverage{Reasons: make(map[history.Reason]int), Causes: make(map[history.Reason]Observed)}}
+func newCoverageCount() *coverageCount {
+	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int), Causes: make(map[history.Reason]Observed)}}
 }
 
 // coverage returns what was counted of the runs' transactions, and what is known to be missing.
-func (c *census) coverage(infos []history.Info) Coverage {
+func (c *coverageCount) coverage(infos []history.Info) Coverage {
 	all := c.Coverage
 	for i := range infos {
 		for _, g := range infos[i].Gaps {
@@ -38,7 +38,7 @@ func (c *census) coverage(infos []history.Info) Coverage {
 }
 
 // count adds a transaction.
-func (c *census) count(t *history.Txn) {
+func (c *coverageCount) count(t *history.Txn) {
 	c.Txns++
 	c.levels[t.Level]++
 	switch t.Status {
@@ -55,7 +55,7 @@ func (c *census) count(t *history.Txn) {
 	}
 }
 
-func (c *census) countStmt(s *history.Stmt) {
+func (c *coverageCount) countStmt(s *history.Stmt) {
 	switch s.Observation {
 	case history.Nothing:
 		return
@@ -75,12 +75,12 @@ func (c *census) countStmt(s *history.Stmt) {
 }
 
 // cause counts a statement that is not exact.
-func (c *census) cause(reason history.Reason, how Observed) {
+func (c *coverageCount) cause(reason history.Reason, how Observed) {
 	c.Reasons[reason]++
 	c.Causes[reason] = c.Causes[reason].Plus(how)
 }
 
-func (c *census) countAccesses(accesses []history.Access) {
+func (c *coverageCount) countAccesses(accesses []history.Access) {
 	for i := range accesses {
 		switch a := &accesses[i]; {
 		case a.Op != history.Read:

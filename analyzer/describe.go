@@ -39,7 +39,7 @@ func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*F
 		}
 		f.Witness = append(f.Witness, e)
 	}
-	t := a.newTeller(f, g)
+	t := a.newExplainer(f, g)
 	t.loaded = loaded
 	f.Rule = t.rule()
 	f.Summary = t.summary()

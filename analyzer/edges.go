@@ -65,7 +65,7 @@ func (o *order) extraDeps(yield func(dep)) {
 			o.writeDep(o.extra[i].owner, v, yield)
 		}
 	}
-	o.followerDeps(yield)
+	o.laterVersionDeps(yield)
 }
 
 func (o *order) writeDep(t, v int32, yield func(dep)) {
@@ -81,12 +81,12 @@ func (o *order) writeDep(t, v int32, yield func(dep)) {
 // aborted one in the order.)
 func (o *order) readDeps(t, i int32, yield func(dep)) {
 	v := o.seen[i]
-	fate := o.fates[v]
-	if fate&passing != 0 {
+	state := o.states[v]
+	if state&passing != 0 {
 		return
 	}
 	unsure := o.accesses[i].is(inexact)
-	if fate&stateMask == installed {
+	if state&stateMask == installed {
 		owner := o.owner(v)
 		if owner == t {
 			return

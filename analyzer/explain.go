@@ -10,8 +10,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A teller puts a finding into words.
-type teller struct {
+// An explainer puts a finding into words.
+type explainer struct {
 	a    *Analyzer
 	f    *Finding
 	g    *group
@@ -20,8 +20,8 @@ type teller struct {
 	loaded map[int32]*history.Txn
 }
 
-func (a *Analyzer) newTeller(f *Finding, g *group) *teller {
-	t := &teller{a: a, f: f, g: g, txns: make(map[*history.Txn]int)}
+func (a *Analyzer) newExplainer(f *Finding, g *group) *explainer {
+	t := &explainer{a: a, f: f, g: g, txns: make(map[*history.Txn]int)}
 	for i, txn := range f.Txns() {
 		t.txns[txn] = i + 1
 	}
@@ -29,7 +29,7 @@ func (a *Analyzer) newTeller(f *Finding, g *group) *teller {
 }
 
 // postgres says that the finding is about PostgreSQL.
-func (t *teller) postgres() bool {
+func (t *explainer) postgres() bool {
 	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == dbms.PostgreSQL
 }
 
@@ -44,7 +44,7 @@ func (a *Analyzer) engine(r history.Run) dbms.Engine {
 }
 
 // name gives a transaction's name within the finding: T1, T2, ... in the order of the cycle.
-func (t *teller) name(txn *history.Txn) string {
+func (t *explainer) name(txn *history.Txn) string {
 	if txn == nil {
 		return "an unknown transaction"
 	}
@@ -52,7 +52,7 @@ func (t *teller) name(txn *history.Txn) string {
 }
 
 // explanation walks the witness, one sentence an edge, in Elle's manner.
-func (t *teller) explanation() []string {
+func (t *explainer) explanation() []string {
 	switch t.f.Anomaly {
 	case G1a, G1b, DirtyUpdate, GarbageRead:
 		return []string{t.explainRead(&t.f.Witness[0])}
@@ -84,12 +84,12 @@ func (t *teller) explanation() []string {
 	return lines
 }
 
-func (t *teller) explainEdge(e *Edge, who func(*history.Txn) string) string {
+func (t *explainer) explainEdge(e *Edge, who func(*history.Txn) string) string {
 	return fmt.Sprintf("%s, so %s precedes %s.", t.deed(e, who), t.name(e.From), t.name(e.To))
 }
 
 // deed says what two transactions did that made a dependency.
-func (t *teller) deed(e *Edge, who func(*history.Txn) string) string {
+func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 	from, to, row := who(e.From), who(e.To), rowText(e.Row)
 	switch e.Kind {
 	case SO:
@@ -110,7 +110,7 @@ func (t *teller) deed(e *Edge, who func(*history.Txn) string) string {
 }
 
 // met says what the second transaction of a wr did with the version.
-func (t *teller) met(e *Edge) string {
+func (t *explainer) met(e *Edge) string {
 	if e.NotFound {
 		return "looked for it in vain"
 	}
@@ -128,7 +128,7 @@ func overwrote(e *Edge) string {
 	return fmt.Sprintf("overwrote it with version %s", e.Next)
 }
 
-func (t *teller) explainRead(e *Edge) string {
+func (t *explainer) explainRead(e *Edge) string {
 	saw := fmt.Sprintf("%s (%s) "+t.sawVerb(e)+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
 	switch {
 	case t.f.Anomaly == G1b:
@@ -144,7 +144,7 @@ func (t *teller) explainRead(e *Edge) string {
 	}
 }
 
-func (t *teller) sawVerb(e *Edge) string {
+func (t *explainer) sawVerb(e *Edge) string {
 	if e.NotFound {
 		return "looked for a row in vain because of"
 	}
@@ -154,20 +154,20 @@ func (t *teller) sawVerb(e *Edge) string {
 	return "saw"
 }
 
-func (t *teller) explainConflict(e *Edge) string {
+func (t *explainer) explainConflict(e *Edge) string {
 	x, o := &t.g.conflict, t.a.order
 	return fmt.Sprintf("%s (%s) wrote version %s of %s right after version %s, but %s (%s) found it right after version %s in %s.",
 		t.name(e.From), e.From.ID, e.Version, rowText(e.Row), o.historyTag(o.tagOf(x.pred)), t.name(e.To), e.To.ID, o.historyTag(o.tagOf(x.other)), quote(e.ToStmt))
 }
 
-func (t *teller) explainFork(e *Edge) string {
+func (t *explainer) explainFork(e *Edge) string {
 	o := t.a.order
 	replaced := o.historyTag(o.tagOf(o.pred(t.g.witness[0].version)))
 	return fmt.Sprintf("%s (%s) replaced version %s of %s in %s, and %s (%s) replaced the same version in %s: one of the two writes is lost.",
 		t.name(e.From), e.From.ID, replaced, rowText(e.Row), quote(e.FromStmt), t.name(e.To), e.To.ID, quote(e.ToStmt))
 }
 
-func (t *teller) explainOwn(e *Edge) string {
+func (t *explainer) explainOwn(e *Edge) string {
 	who, row := fmt.Sprintf("%s (%s)", t.name(e.To), e.To.ID), rowText(e.Row)
 	if t.f.Anomaly == FutureRead {
 		return fmt.Sprintf("%s saw version %s of %s in %s, and wrote that version later, in %s.", who, e.Version, row, quote(e.ToStmt), quote(e.FromStmt))
@@ -177,7 +177,7 @@ func (t *teller) explainOwn(e *Edge) string {
 }
 
 // explainInterference says when the snapshot had been taken, and what committed after that.
-func (t *teller) explainInterference(e *Edge) string {
+func (t *explainer) explainInterference(e *Edge) string {
 	d := &t.g.witness[0]
 	from, to := &t.a.order.txns[d.from], &t.a.order.txns[d.to]
 	i := slices.IndexFunc(e.To.Stmts, func(s history.Stmt) bool { return s.End == to.snapshot })
@@ -215,7 +215,7 @@ func text(s *history.Stmt) string {
 }
 
 // summary says in one sentence what went wrong.
-func (t *teller) summary() string {
+func (t *explainer) summary() string {
 	e := &t.f.Witness[0]
 	table, out := e.Row.Table, shapeOf(e.FromStmt)
 	last := &t.f.Witness[len(t.f.Witness)-1]
@@ -266,7 +266,7 @@ func (t *teller) summary() string {
 }
 
 // summaryOfCycle is the summary of a cycle without a name of its own.
-func (t *teller) summaryOfCycle() string {
+func (t *explainer) summaryOfCycle() string {
 	var tables []string
 	for i := range t.f.Witness {
 		if table := t.f.Witness[i].Row.Table; table != "" && !slices.Contains(tables, table) {

@@ -12,7 +12,7 @@ import (
 )
 
 // advice says what to change, the smallest fix first, and whether it would have helped.
-func (t *teller) advice() ([]string, error) {
+func (t *explainer) advice() ([]string, error) {
 	if t.f.Class == Violation && t.a.opts.Model == nil && t.a.opts.Expect == history.LevelUnknown {
 		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}, nil
 	}
@@ -34,12 +34,12 @@ func (t *teller) advice() ([]string, error) {
 }
 
 // allSerializable says that all transactions of the witness ran at SERIALIZABLE.
-func (t *teller) allSerializable() bool {
+func (t *explainer) allSerializable() bool {
 	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return x.Level != history.Serializable })
 }
 
 // statementFixes advise to change statements or tables.
-func (t *teller) statementFixes() ([]string, error) {
+func (t *explainer) statementFixes() ([]string, error) {
 	// What is to be locked and what is to be kept away goes together.
 	fixes := append(t.keepAway(), t.lockReads()...)
 	together := len(fixes)
@@ -71,7 +71,7 @@ func (t *teller) statementFixes() ([]string, error) {
 }
 
 // levelFix advises another level, which forbids the anomaly.
-func (t *teller) levelFix(level string, before []string) string {
+func (t *explainer) levelFix(level string, before []string) string {
 	switch {
 	case level == "":
 		return "No isolation level of this server forbids it: only the statements can be changed."
@@ -94,7 +94,7 @@ func orElse(before []string) string {
 }
 
 // lockReads advises to lock the rows that a decision rests on, for each plain SELECT of an rw.
-func (t *teller) lockReads() []string {
+func (t *explainer) lockReads() []string {
 	var fixes []string
 	seen := make(map[string]bool)
 	for i := range t.f.Witness {
@@ -114,7 +114,7 @@ func (t *teller) lockReads() []string {
 }
 
 // keepAway advises what keeps rows away that a condition looked for and did not find: no lock on rows does.
-func (t *teller) keepAway() []string {
+func (t *explainer) keepAway() []string {
 	var fixes []string
 	seen := make(map[string]bool)
 	for i := range t.f.Witness {
@@ -134,7 +134,7 @@ func (t *teller) keepAway() []string {
 }
 
 // weakerLock names the lock that does where FOR UPDATE does more than is needed.
-func (t *teller) weakerLock() string {
+func (t *explainer) weakerLock() string {
 	if t.postgres() {
 		return " (FOR NO KEY UPDATE is enough where no key changes)"
 	}
@@ -160,7 +160,7 @@ func withLock(s *history.Stmt) (string, bool) {
 }
 
 // keepUpdate advises how the write of a lost update can do without what was read.
-func (t *teller) keepUpdate() (fixes []string, how []remedy) {
+func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[len(t.f.Witness)-1].ToStmt
 	if read == nil || write == nil {
 		return nil, nil
@@ -228,7 +228,7 @@ func setsOther(write *history.Stmt) bool {
 
 // uniqueKey advises a key where rows that come into being are at fault, which cannot be locked before: where two of the
 // transactions insert into the table, the second then fails.
-func (t *teller) uniqueKey() (string, remedy) {
+func (t *explainer) uniqueKey() (string, remedy) {
 	for i := range t.f.Witness {
 		e := &t.f.Witness[i]
 		if e.Kind != RW || !inserts(e.ToStmt) || !t.insertsToo(e) {
@@ -255,7 +255,7 @@ func inserts(s *history.Stmt) bool {
 }
 
 // insertsToo says whether the reader of an rw inserts a row into its table itself.
-func (t *teller) insertsToo(e *Edge) bool {
+func (t *explainer) insertsToo(e *Edge) bool {
 	return slices.ContainsFunc(e.From.Stmts, func(s history.Stmt) bool {
 		return inserts(&s) && slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return a.Row.Table == e.Row.Table && a.Op == history.InsertRow })
 	})
@@ -293,7 +293,7 @@ func keyColumns(read, insert *history.Stmt) []string {
 }
 
 // levelAgainst names the weakest level of the engine that forbids the anomaly; empty where none does.
-func (t *teller) levelAgainst() string {
+func (t *explainer) levelAgainst() string {
 	protected := &t.a.store.txns[t.protected()]
 	s := t.a.store.runs[protected.run].info.Server
 	snapshot := slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base())
@@ -315,7 +315,7 @@ func (t *teller) levelAgainst() string {
 }
 
 // snapshotsOnly says that the finding is one transaction's plain reads seeing two states.
-func (t *teller) snapshotsOnly() bool {
+func (t *explainer) snapshotsOnly() bool {
 	first, last := &t.f.Witness[0], &t.f.Witness[len(t.f.Witness)-1]
 	return t.f.Anomaly.base() == GSingle && first.Kind == RW && last.Kind == WR && !first.Current && !last.Current
 }

@@ -56,7 +56,7 @@ func (s *store) add(t *history.Txn) error {
 			record.fixed = t.Stmts[j].Num
 		}
 	}
-	s.findOwnReads(tag{seq: record.seq, run: r}, int32(record.access), record.cloud)
+	s.findInternalReads(tag{seq: record.seq, run: r}, int32(record.access), record.cloud)
 	if record.program, err = s.keepShapes(t); err != nil {
 		return err
 	}

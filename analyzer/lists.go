@@ -174,7 +174,7 @@ func (o *order) linkTo(p, v int32, sure bool) {
 		return
 	}
 	o.forks[p] = append(o.forks[p], v)
-	o.fates[p] |= forked
+	o.states[p] |= forked
 	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.meet(other, v) {
 		o.lost = append(o.lost, fork{p, other, v})
 	}
@@ -201,7 +201,7 @@ func (o *order) replaced(p, v int32) bool {
 
 // others gives what follows v besides its link.
 func (o *order) others(v int32) []int32 {
-	if o.fates[v]&forked == 0 {
+	if o.states[v]&forked == 0 {
 		return nil
 	}
 	return o.forks[v]

@@ -56,12 +56,12 @@ type Live struct {
 	replacedAge []history.Tag
 	xids        map[history.Run]*numset.Set // PostgreSQL's ids of those that were let go
 
-	names  liveNames
-	books  [2]*book // [1]: as if transactions at other levels wrote what nobody recorded
-	beside bool     // some that are gone did
-	census *census
-	stats  LiveStats
-	told   map[string]*wording
+	names         liveNames
+	books         [2]*settledFindings // [1]: as if transactions at other levels wrote what nobody recorded
+	beside        bool                // some that are gone did
+	coverageCount *coverageCount
+	stats         LiveStats
+	told          map[string]*wording
 }
 
 // LiveStats counts what a [Live] keeps and has let go.
@@ -97,7 +97,7 @@ func NewLive(o LiveOptions) *Live {
 		gone: make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set), replaced: make(map[history.Tag]bool),
 		xids:  make(map[history.Run]*numset.Set),
 		names: liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
-		books: [2]*book{newBook(), newBook()}, census: newCensus(), told: make(map[string]*wording)}
+		books: [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(), told: make(map[string]*wording)}
 }
 
 // Add adds a run, or tells once more of one that has ended.
@@ -115,7 +115,7 @@ func (l *Live) AddSession(s history.Session) {
 	if !numbers(l.met, s.Run).Add(uint32(s.ID)) {
 		return
 	}
-	l.census.Sessions++
+	l.coverageCount.Sessions++
 	if s.Database != "" {
 		l.sessions = append(l.sessions, s)
 	}
@@ -189,7 +189,7 @@ func (l *Live) Finish() (*Result, error) {
 	}
 	b.close(l)
 	findings := b.findings(a, l)
-	return &Result{Runs: slices.Clone(l.infos), Coverage: l.census.coverage(l.infos), Findings: findings, Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
+	return &Result{Runs: slices.Clone(l.infos), Coverage: l.coverageCount.coverage(l.infos), Findings: findings, Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
 }
 
 // analyze puts what is kept in order.
@@ -294,7 +294,7 @@ func (l *Live) letGo(a *Analyzer, p *parts) {
 			kept = append(kept, t)
 			continue
 		}
-		l.census.count(a.txns[i])
+		l.coverageCount.count(a.txns[i])
 		l.names.gone(a.store.txns[i].program)
 		l.forgetXIDs(t)
 		l.forgetVersions(&a.store, int32(i), t)

@@ -22,14 +22,14 @@ type order struct {
 	first []int32              // by row: the initial version; -1 for none
 	links []linked             // by version
 	// forks are the successors of versions with several that are not in links.
-	forks map[int32][]int32
-	fates []fate // by version, once the lists are read
+	forks  map[int32][]int32
+	states []versionState // by version, once the lists are read
 	// unsure are the pairs (version, successor) that only inexact accesses tell.
 	unsure map[[2]int32]bool
-	// followers are the versions that only relations put after others, by the earlier one.
-	followers []follower
+	// laterVersions are those that only relations put after others, by the earlier one.
+	laterVersions []laterVersion
 
-	garbage      []sighting
+	garbage      []impossibleRead
 	incompatible []conflict
 	lost         []fork
 	// interfering are the dependencies on what committed after a snapshot had been taken (see spans).
@@ -60,8 +60,8 @@ type extraVersion struct {
 	intermediate bool
 }
 
-// A sighting is an access that saw a version that should not be there.
-type sighting struct{ access, version int32 }
+// An impossibleRead is an access that saw a version that should not be there.
+type impossibleRead struct{ access, version int32 }
 
 // A conflict is two opinions on the predecessor of a version.
 type conflict struct{ version, pred, other, by int32 }
@@ -88,7 +88,7 @@ func (o *order) build() error {
 	if err := o.relate(); err != nil {
 		return err
 	}
-	o.settle()
+	o.fixStates()
 	o.link()
 	return nil
 }
@@ -109,7 +109,7 @@ func (o *order) resolve() error {
 		o.seen[i] = v
 		o.suspect(int32(i), v)
 	}
-	o.begetUnborn()
+	o.addUnborn()
 	return nil
 }
 
@@ -158,9 +158,9 @@ func (o *order) findCaptured(from, to int) {
 	}
 }
 
-// begetUnborn puts the version that there was before a row was inserted below the insertion, where a predicate did not
+// addUnborn puts the version that there was before a row was inserted below the insertion, where a predicate did not
 // find the row: nobody else sees that one.
-func (o *order) begetUnborn() {
+func (o *order) addUnborn() {
 	unborn := make(map[int32]bool)
 	for i := range o.accesses {
 		if a := &o.accesses[i]; a.op == notFound && a.tag().initial() {
@@ -180,7 +180,7 @@ func (o *order) begetUnborn() {
 // suspect notes that an exact access saw a version that nobody can have written.
 func (o *order) suspect(access, v int32) {
 	if e := o.extraOf(v); e != nil && e.garbage && !o.accesses[access].is(inexact) {
-		o.garbage = append(o.garbage, sighting{access, v})
+		o.garbage = append(o.garbage, impossibleRead{access, v})
 	}
 }
 
@@ -277,27 +277,27 @@ func (o *order) owner(v int32) int32 {
 	return o.accesses[v].txn
 }
 
-// A fate says what became of a version: a state, and marks.
-type fate uint8
+// A versionState says what became of a version: a state, and marks.
+type versionState uint8
 
 const (
-	outside   fate = iota // its writer is not in the store, or nobody knows how it ended
-	installed             // it stayed
-	undone                // its writer aborted, or undid it
+	outside   versionState = iota // its writer is not in the store, or nobody knows how it ended
+	installed                     // it stayed
+	undone                        // its writer aborted, or undid it
 
-	stateMask fate = 3
+	stateMask versionState = 3
 	// passing: it was installed, but its transaction certainly wrote the row again.
-	passing fate = 1 << 2
+	passing versionState = 1 << 2
 	// deletion: it certainly is the row's absence.
-	deletion fate = 1 << 3
+	deletion versionState = 1 << 3
 	// forked: it has several successors.
-	forked fate = 1 << 4
+	forked versionState = 1 << 4
 )
 
 // state gives a version's state, as far as it is known by now.
-func (o *order) state(v int32) fate {
-	if o.fates != nil {
-		return o.fates[v] & stateMask
+func (o *order) state(v int32) versionState {
+	if o.states != nil {
+		return o.states[v] & stateMask
 	}
 	if e := o.extraOf(v); e != nil {
 		return o.stateOf(e.owner, e.void)
@@ -305,7 +305,7 @@ func (o *order) state(v int32) fate {
 	return o.stateOf(o.accesses[v].txn, o.accesses[v].is(void))
 }
 
-func (o *order) stateOf(owner int32, isVoid bool) fate {
+func (o *order) stateOf(owner int32, isVoid bool) versionState {
 	if owner < 0 {
 		return outside
 	}
@@ -319,31 +319,31 @@ func (o *order) stateOf(owner int32, isVoid bool) fate {
 	}
 }
 
-// settle fixes the fates.
-func (o *order) settle() {
-	fates := make([]fate, len(o.accesses)+len(o.extra))
+// fixStates fixes the states.
+func (o *order) fixStates() {
+	states := make([]versionState, len(o.accesses)+len(o.extra))
 	for i := range o.accesses {
 		a := &o.accesses[i]
 		if !a.write() {
 			continue
 		}
-		fates[i] = o.stateOf(a.txn, a.is(void))
+		states[i] = o.stateOf(a.txn, a.is(void))
 		if a.is(intermediate) {
-			fates[i] |= passing
+			states[i] |= passing
 		}
 		if a.op == history.DeleteRow && !a.is(inexact) {
-			fates[i] |= deletion
+			states[i] |= deletion
 		}
 	}
 	for i := range o.extra {
 		e := &o.extra[i]
 		v := len(o.accesses) + i
-		fates[v] = o.stateOf(e.owner, e.void)
+		states[v] = o.stateOf(e.owner, e.void)
 		if e.intermediate {
-			fates[v] |= passing
+			states[v] |= passing
 		}
 	}
-	o.fates = fates
+	o.states = states
 }
 
 // pred gives a version's predecessor; -1 for none known.

@@ -38,8 +38,8 @@ func (a *Analyzer) AddOrder(row history.Row, before, after history.Tag) error {
 	return nil
 }
 
-// A follower is a version that came after another, with any number of versions in between.
-type follower struct{ version, after int32 }
+// A laterVersion is a version that came after another, with any number of versions in between.
+type laterVersion struct{ version, after int32 }
 
 // relate finds the versions behind the relations, in order of the earlier one.
 func (o *order) relate() error {
@@ -52,31 +52,31 @@ func (o *order) relate() error {
 		if err != nil {
 			return err
 		}
-		o.followers = append(o.followers, follower{v, w})
+		o.laterVersions = append(o.laterVersions, laterVersion{v, w})
 	}
-	slices.SortFunc(o.followers, func(a, b follower) int {
+	slices.SortFunc(o.laterVersions, func(a, b laterVersion) int {
 		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.after, b.after))
 	})
-	o.followers = slices.Compact(o.followers)
+	o.laterVersions = slices.Compact(o.laterVersions)
 	return nil
 }
 
-// followersOf gives what is only known to come after a version.
-func (o *order) followersOf(v int32) []follower {
-	if len(o.followers) == 0 {
+// laterVersionsOf gives what is only known to come after a version.
+func (o *order) laterVersionsOf(v int32) []laterVersion {
+	if len(o.laterVersions) == 0 {
 		return nil
 	}
-	from, _ := slices.BinarySearchFunc(o.followers, v, func(f follower, v int32) int { return cmp.Compare(f.version, v) })
+	from, _ := slices.BinarySearchFunc(o.laterVersions, v, func(f laterVersion, v int32) int { return cmp.Compare(f.version, v) })
 	to := from
-	for to < len(o.followers) && o.followers[to].version == v {
+	for to < len(o.laterVersions) && o.laterVersions[to].version == v {
 		to++
 	}
-	return o.followers[from:to]
+	return o.laterVersions[from:to]
 }
 
-// followerDeps gives the ww that rest on relations.
-func (o *order) followerDeps(yield func(dep)) {
-	for _, f := range o.followers {
+// laterVersionDeps gives the ww that rest on relations.
+func (o *order) laterVersionDeps(yield func(dep)) {
+	for _, f := range o.laterVersions {
 		from, to := o.owner(f.version), o.owner(f.after)
 		if from != to && o.state(f.version) == installed && o.state(f.after) == installed {
 			yield(dep{from: from, to: to, kind: ww, access: none, version: f.version, next: f.after})
@@ -86,7 +86,7 @@ func (o *order) followerDeps(yield func(dep)) {
 
 // missed gives the rw of a read of version v that rest on relations.
 func (o *order) missed(t, read, v int32, yield func(dep)) {
-	for _, f := range o.followersOf(v) {
+	for _, f := range o.laterVersionsOf(v) {
 		if to := o.owner(f.after); to != t && o.state(f.after) == installed {
 			yield(dep{from: t, to: to, kind: rw, inexact: o.accesses[read].is(inexact), access: read, version: v, next: f.after})
 		}
@@ -96,7 +96,7 @@ func (o *order) missed(t, read, v int32, yield func(dep)) {
 // collisions finds lost updates where it is not known which of two versions came first: two transactions
 // that read one version of a row and wrote the row.
 func (s *search) collisions() {
-	if len(s.o.followers) == 0 {
+	if len(s.o.laterVersions) == 0 {
 		return
 	}
 	for i := range s.pairs {

@@ -21,7 +21,7 @@ func (a *Analyzer) findReads(c *collector) {
 		c.add(LostWrite, Violation, []dep{{from: o.owner(f.a), to: o.owner(f.b), kind: ww, access: none, version: f.a, next: f.b}})
 	}
 	for _, r := range o.ownReads {
-		o.findOwnRead(r, c)
+		o.findInternalRead(r, c)
 	}
 	for i := range o.accesses {
 		o.findRead(int32(i), c)
@@ -31,7 +31,7 @@ func (a *Analyzer) findReads(c *collector) {
 // findRead checks what one access of a committed transaction saw.
 func (o *order) findRead(access int32, c *collector) {
 	v := o.seen[access]
-	if v < 0 || o.fates[v]&^forked == installed || o.fates[v]&^forked == outside {
+	if v < 0 || o.states[v]&^forked == installed || o.states[v]&^forked == outside {
 		return
 	}
 	a := &o.accesses[access]
@@ -45,15 +45,15 @@ func (o *order) findRead(access int32, c *collector) {
 		c.add(DirtyUpdate, c.judge.classOfRead(DirtyUpdate, access), []dep{d})
 	case o.state(v) == undone:
 		c.add(G1a, c.judge.classOfRead(G1a, access), []dep{d})
-	case o.fates[v]&deletion != 0 && a.op != history.InsertRow && a.op != gone:
+	case o.states[v]&deletion != 0 && a.op != history.InsertRow && a.op != gone:
 		c.add(GarbageRead, Violation, []dep{d})
-	case o.fates[v]&^(deletion|forked) == installed|passing && !a.write():
+	case o.states[v]&^(deletion|forked) == installed|passing && !a.write():
 		c.add(G1b, c.judge.classOfRead(G1b, access), []dep{d})
 	}
 }
 
 // findOwnRead names a read that does not fit what its own transaction wrote.
-func (o *order) findOwnRead(r ownRead, c *collector) {
+func (o *order) findInternalRead(r internalRead, c *collector) {
 	reader, v := o.accesses[r.access].txn, o.seen[r.access]
 	if !o.txns[reader].installed || v < 0 {
 		return

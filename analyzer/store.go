@@ -33,7 +33,7 @@ type store struct {
 	// voids are the statements that may have written and left nothing behind.
 	voids map[tag]bool
 	// ownReads are the reads that do not fit what their own transactions wrote.
-	ownReads []ownRead
+	ownReads []internalRead
 
 	rows     rowNames
 	programs programs

@@ -88,9 +88,9 @@ func (o *order) backward(from, to int, ends allEnds, yield func(dep)) {
 		if snapshot := o.txns[a.txn].snapshot; snapshot > 0 {
 			known = min(end, snapshot)
 		}
-		forward := ends.of(near[k].owner) < known && o.fates[v]&forked == 0 && len(o.followers) == 0
+		forward := ends.of(near[k].owner) < known && o.states[v]&forked == 0 && len(o.laterVersions) == 0
 		if a.write() {
-			forward = forward && o.fates[v]&stateMask == installed
+			forward = forward && o.states[v]&stateMask == installed
 		} else if overwriters[k] >= 0 {
 			forward = forward && end < ends.of(overwriters[k])
 		}

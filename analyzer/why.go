@@ -77,7 +77,7 @@ func (a *Analyzer) lookUp(id history.TxnID) (int32, error) {
 // pathOf gives a path with all that it rests on. Its transactions are called by their ids.
 func (a *Analyzer) pathOf(deps []dep, loaded map[int32]*history.Txn) (Path, error) {
 	var p Path
-	t := &teller{a: a}
+	t := &explainer{a: a}
 	for _, d := range deps {
 		e, err := a.edgeOf(d, loaded)
 		if err != nil {

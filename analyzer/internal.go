@@ -8,7 +8,7 @@ import (
 )
 
 // An ownRead is a read that does not fit what its transaction wrote itself.
-type ownRead struct {
+type internalRead struct {
 	access int32
 	write  int32 // the transaction's own last write of the row before; -1 for a read of what it wrote later
 }
@@ -16,7 +16,7 @@ type ownRead struct {
 // findOwnReads looks for them among the accesses in scratch, which the store will have from index at on. What a
 // ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
 // from the transaction's cloud on (0: none) it may have written what nobody saw.
-func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
+func (s *store) findInternalReads(id tag, at int32, cloud uint32) {
 	if s.large {
 		clear(s.latest)
 	}
@@ -29,18 +29,18 @@ func (s *store) findOwnReads(id tag, at int32, cloud uint32) {
 			}
 		case o.write() || o.unfound() || o.is(inexact) || o.is(void) || s.runs[o.tagRun].info.Run == history.Unrecorded:
 		case o.own(id) && o.tagStmt > o.stmt:
-			s.ownReads = append(s.ownReads, ownRead{at + int32(i), none})
+			s.ownReads = append(s.ownReads, internalRead{at + int32(i), none})
 		default:
-			w := s.lastOwn(i)
+			w := s.lastInternal(i)
 			if w >= 0 && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) && !s.besideDeleted(id, i) {
-				s.ownReads = append(s.ownReads, ownRead{at + int32(i), at + w})
+				s.ownReads = append(s.ownReads, internalRead{at + int32(i), at + w})
 			}
 		}
 	}
 }
 
 // lastOwn finds the last certain write of a row before an access in scratch; -1 for none.
-func (s *store) lastOwn(i int) int32 {
+func (s *store) lastInternal(i int) int32 {
 	row := s.scratch[i].row
 	if s.large {
 		if w, ok := s.latest[row]; ok {

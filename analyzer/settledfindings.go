@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A book holds the groups of anomalies that a [Live] has found: those of transactions that are gone
+// settledFindings hold the groups of anomalies that a [Live] has found: those of transactions that are gone
 // add up, those of the others each step finds anew.
-type book struct {
+type settledFindings struct {
 	settled groups
 	known   groups            // by the last step
 	awaited groups            // see partAwaited; settled at the end
@@ -39,12 +39,12 @@ type phrase struct {
 	length   int
 }
 
-func newBook() *book {
-	return &book{settled: make(groups), awaited: make(groups), garbage: make(map[string]groups), occurs: make(map[Anomaly]bool)}
+func newSettledFindings() *settledFindings {
+	return &settledFindings{settled: make(groups), awaited: make(groups), garbage: make(map[string]groups), occurs: make(map[Anomaly]bool)}
 }
 
 // take takes in what a step found, and the phenomena that occur among what is settled.
-func (b *book) take(a *Analyzer, c *collector, occurring []Anomaly, told map[string]*wording) error {
+func (b *settledFindings) take(a *Analyzer, c *collector, occurring []Anomaly, told map[string]*wording) error {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool { return g.part == partOpen })
 	for _, anomaly := range occurring {
 		b.occurs[anomaly] = true
@@ -79,7 +79,7 @@ func (p *phrase) improve(a *Analyzer, c *collector, g *group) (err error) {
 }
 
 // stage works out stages.
-func (b *book) stage() {
+func (b *settledFindings) stage() {
 	b.stages = make(map[string]int)
 	for _, part := range []groups{b.settled, b.known, b.awaited} {
 		for _, g := range part {
@@ -93,7 +93,7 @@ func (b *book) stage() {
 }
 
 // part gives where the groups of a part are.
-func (b *book) part(part string) groups {
+func (b *settledFindings) part(part string) groups {
 	switch part {
 	case partSettled:
 		return b.settled
@@ -142,7 +142,7 @@ func copies(of []*group) []*group {
 }
 
 // seen says how often a group was seen, and when for the first and the last time.
-func (b *book) seen(key string) (s group) {
+func (b *settledFindings) seen(key string) (s group) {
 	for _, part := range [2]groups{b.settled, b.known} {
 		for stage := range stages {
 			g := part[groupKey{key, stage}]
@@ -159,7 +159,7 @@ func (b *book) seen(key string) (s group) {
 }
 
 // named is [collector.named] by all that was found.
-func (b *book) named(g *group) bool {
+func (b *settledFindings) named(g *group) bool {
 	if g.stage < 2 || g.stage == stageOf(G2Item, 2) {
 		return false // those are told whatever else is (see search.add)
 	}
@@ -177,7 +177,7 @@ func (b *book) named(g *group) bool {
 }
 
 // close settles what waited for the end.
-func (b *book) close(l *Live) {
+func (b *settledFindings) close(l *Live) {
 	late := []groups{b.awaited}
 	for _, info := range l.infos {
 		if !info.Ended.IsZero() {
@@ -193,7 +193,7 @@ func (b *book) close(l *Live) {
 }
 
 // groups gives all that is settled and that no other group explains, those of a key as one.
-func (b *book) groups() []*group {
+func (b *settledFindings) groups() []*group {
 	keys := slices.SortedFunc(maps.Keys(b.settled), func(x, y groupKey) int {
 		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.stage, y.stage))
 	})
@@ -213,7 +213,7 @@ func (b *book) groups() []*group {
 }
 
 // findings makes findings of all that is settled.
-func (b *book) findings(a *Analyzer, l *Live) []*Finding {
+func (b *settledFindings) findings(a *Analyzer, l *Live) []*Finding {
 	c := newCollector(a.order, a.opts)
 	c.folded, c.tables = l.names.folded, l.names.byFolded
 	c.groups = b.groups()
