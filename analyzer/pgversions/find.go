@@ -12,7 +12,7 @@ import (
 const firstXID = 3
 
 // A sighting is a version as an access shows it.
-type sighting struct {
+type shownVersion struct {
 	server int32
 	row    int32 // none: nobody recorded wrote the row
 	reader int32 // none: it wrote nothing
@@ -27,7 +27,7 @@ type sighting struct {
 }
 
 // find gives the tag of a version; sure is false where it is only likely.
-func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
+func (r *Resolver) find(s *shownVersion) (tag history.Tag, sure bool) {
 	if s.tagged {
 		return r.findTagged(s)
 	}
@@ -50,7 +50,7 @@ func (r *Resolver) find(s *sighting) (tag history.Tag, sure bool) {
 
 // unrecorded is the tag of a version that nobody recorded wrote: its ctid tells it from the others of its
 // transaction.
-func unrecorded(s *sighting) history.Tag {
+func unrecorded(s *shownVersion) history.Tag {
 	return history.Tag{Txn: history.MakeTxnID(history.Unrecorded, s.xid), Stmt: uint32(s.ctid)}
 }
 
@@ -60,7 +60,7 @@ func forgotten(xid uint32, ctid uint64) history.Tag {
 }
 
 // findOwned finds a version among what the transaction wrote that has the xid.
-func (r *Resolver) findOwned(s *sighting, owner int32) (tag history.Tag, sure bool) {
+func (r *Resolver) findOwned(s *shownVersion, owner int32) (tag history.Tag, sure bool) {
 	if s.row == none {
 		return r.hidden(s, owner), true
 	}
@@ -99,7 +99,7 @@ func (r *Resolver) findOwned(s *sighting, owner int32) (tag history.Tag, sure bo
 
 // hidden is the tag of what a transaction that has recorded no write of the row wrote without a trace, if
 // some statement of it may have.
-func (r *Resolver) hidden(s *sighting, owner int32) history.Tag {
+func (r *Resolver) hidden(s *shownVersion, owner int32) history.Tag {
 	if x := &r.txns[owner]; x.hides {
 		return history.Tag{Txn: x.id}
 	}
@@ -107,7 +107,7 @@ func (r *Resolver) hidden(s *sighting, owner int32) history.Tag {
 }
 
 // stands says that a write left its version where the sighting is.
-func (r *Resolver) stands(n int32, s *sighting) bool {
+func (r *Resolver) stands(n int32, s *shownVersion) bool {
 	w := &r.writes[n]
 	return w.op != history.DeleteRow && w.ctid == s.ctid && (w.leaf == s.leaf || w.leaf == 0 || s.leaf == 0)
 }
@@ -116,7 +116,7 @@ func (r *Resolver) stands(n int32, s *sighting) bool {
 const few = 64
 
 // writesOf gives a transaction's writes of the sighting's row.
-func (r *Resolver) writesOf(s *sighting, owner int32) iter.Seq[int32] {
+func (r *Resolver) writesOf(s *shownVersion, owner int32) iter.Seq[int32] {
 	x := &r.txns[owner]
 	return func(yield func(int32) bool) {
 		if x.nested || x.count <= few {
@@ -141,7 +141,7 @@ func (r *Resolver) writesOf(s *sighting, owner int32) iter.Seq[int32] {
 const anywhere = 0
 
 // left gives the writes of the row that left a version with an xid at a ctid.
-func (r *Resolver) left(s *sighting, xid uint32, ctid uint64) []int32 {
+func (r *Resolver) left(s *shownVersion, xid uint32, ctid uint64) []int32 {
 	compare := func(n int32, _ struct{}) int {
 		w := &r.writes[n]
 		c := cmp.Or(cmp.Compare(w.row, s.row), cmp.Compare(r.serverOf(w), s.server), cmp.Compare(w.xid, xid))
@@ -163,7 +163,7 @@ func (r *Resolver) left(s *sighting, xid uint32, ctid uint64) []int32 {
 
 // findPlaced finds a version by its place alone, where the writer's xid is not known (see
 // [history.Place.NewXID]). A place may have been used again, so it is not sure.
-func (r *Resolver) findPlaced(s *sighting) int32 {
+func (r *Resolver) findPlaced(s *shownVersion) int32 {
 	if s.row == none {
 		return none
 	}

@@ -59,7 +59,7 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Plac
 	}
 	row, moved := x.local(x.txn, a.Row), x.moves(x.txn, a.Row.Table)
 	a.Row.Table = row.Table + x.servers[x.server].suffix
-	seen := sighting{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf, moved: moved,
+	seen := shownVersion{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf, moved: moved,
 		tagged: p.Tagged, listed: p.Tagged && a.Op == history.UpdateRow}
 	switch {
 	case row.ID == "" && p.Tagged:
@@ -98,7 +98,7 @@ func (x *translation) write(s *history.Stmt, a *history.Access) *write {
 	return w
 }
 
-func (x *translation) saw(a *history.Access, s *sighting) {
+func (x *translation) saw(a *history.Access, s *shownVersion) {
 	tag, sure := x.find(s)
 	a.Version = tag
 	a.Inexact = a.Inexact || !sure
@@ -150,7 +150,7 @@ func (x *translation) above(a *history.Access, w *write) {
 }
 
 // keylessAccess resolves an access to a row of a table without a primary key.
-func (x *translation) keylessAccess(table string, a *history.Access, p *history.Place, s *sighting) bool {
+func (x *translation) keylessAccess(table string, a *history.Access, p *history.Place, s *shownVersion) bool {
 	n, ok := x.keyless.tables[table]
 	if !ok {
 		n = none

@@ -26,7 +26,7 @@ func (r *Resolver) settleTags(index []int32) {
 
 // findTagged gives the tag of a version whose row names it: the row and the log position in its list tell the
 // write. Whoever wrote the row without adding to the list shows in its xmin.
-func (r *Resolver) findTagged(s *sighting) (tag history.Tag, sure bool) {
+func (r *Resolver) findTagged(s *shownVersion) (tag history.Tag, sure bool) {
 	if n := r.named(s); n != none && r.wrote(n, s) {
 		return r.tag(n), true
 	}
@@ -41,11 +41,11 @@ func (r *Resolver) findTagged(s *sighting) (tag history.Tag, sure bool) {
 }
 
 // named finds the write that left a version's tag: of several the last that the reader can have seen.
-func (r *Resolver) named(s *sighting) int32 {
+func (r *Resolver) named(s *shownVersion) int32 {
 	if s.row == none {
 		return none
 	}
-	from, _ := slices.BinarySearchFunc(r.byTag, s, func(n int32, s *sighting) int {
+	from, _ := slices.BinarySearchFunc(r.byTag, s, func(n int32, s *shownVersion) int {
 		w := &r.writes[n]
 		return cmp.Or(cmp.Compare(w.row, s.row), cmp.Compare(r.serverOf(w), s.server), cmp.Compare(w.ctid, s.ctid))
 	})
@@ -63,7 +63,7 @@ func (r *Resolver) named(s *sighting) int32 {
 }
 
 // wrote says whether the version is the one that a write left, and not a later one with the same list.
-func (r *Resolver) wrote(n int32, s *sighting) bool {
+func (r *Resolver) wrote(n int32, s *shownVersion) bool {
 	w := &r.writes[n]
 	if s.listed || w.xid == 0 || w.xid == s.xid || r.txns[w.txn].nested {
 		return true

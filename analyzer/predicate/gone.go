@@ -8,25 +8,25 @@ import (
 )
 
 // sightings are the versions of rows that a transaction has met, each row's last.
-type sightings map[history.Row]sighting
+type foundVersions map[history.Row]foundVersion
 
 // A sighting is a version, and the predicates by which it was found.
-type sighting struct {
+type foundVersion struct {
 	version history.Tag
 	by      []history.Predicate
 }
 
 // add takes in what a statement met.
-func (m sightings) add(accesses []history.Access, by []history.Predicate) {
+func (m foundVersions) add(accesses []history.Access, by []history.Predicate) {
 	for i := range accesses {
 		if a := &accesses[i]; !a.Inexact {
-			m[a.Row] = sighting{a.Version, by}
+			m[a.Row] = foundVersion{a.Version, by}
 		}
 	}
 }
 
 // with gives the rows that were met, and the given ones, each once.
-func (m sightings) with(rows []missable) iter.Seq[history.Row] {
+func (m foundVersions) with(rows []missable) iter.Seq[history.Row] {
 	return func(yield func(history.Row) bool) {
 		for row := range m {
 			if !yield(row) {
@@ -46,7 +46,7 @@ type search struct {
 	of      subject
 	matches map[history.VersionRef]bool // the versions that surely match the predicate
 	*chain
-	met sighting
+	met foundVersion
 }
 
 // firstSeen gives the first version of a row that a statement can have seen that did not find it, where that is another's

@@ -220,7 +220,7 @@ func (r *Resolver) matchingIn(c *chain) map[subject][]int {
 // match, and those that are gone.
 func (r *Resolver) Resolve(t *history.Txn) {
 	database := r.databases[sessionKey{t.ID.Run(), t.Session}]
-	met, written := make(sightings), writtenBy(t)
+	met, written := make(foundVersions), writtenBy(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if s.Void || s.Observation != history.Exact {
@@ -248,7 +248,7 @@ func writtenBy(t *history.Txn) map[history.Row]bool {
 }
 
 // resolve adds what a predicate of a statement did not find. Of rows that the transaction wrote itself nothing is said.
-func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met sightings, written map[history.Row]bool) {
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met foundVersions, written map[history.Row]bool) {
 	rows := near(r.rows[k], t)
 	if len(rows) == 0 && len(met) == 0 {
 		return

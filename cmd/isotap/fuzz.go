@@ -73,16 +73,16 @@ func fuzzCommand() *cobra.Command {
 		}
 		o.Version, o.Log = onStage.Version, c.ErrOrStderr()
 		var status exitStatus
-		err = on.eachStage(c, onStage, func(s *runner.Stage) error {
+		err = on.eachStage(c, onStage, func(s *runner.Runner) error {
 			o.Levels = levels.of(workload.Isolations(s.Server.Engine))
 			if len(o.Levels) == 0 {
 				return fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
 			}
 			o.ServerLog, o.Restart = nil, nil
-			var others []*runner.Stage
+			var others []*runner.Runner
 			if on.started != nil {
 				o.ServerLog = func() string { return on.started.Log() }
-				o.Restart = func(context.Context) (*runner.Stage, error) {
+				o.Restart = func(context.Context) (*runner.Runner, error) {
 					s, err := on.restart(c, onStage)
 					if err == nil {
 						others = append(others, s)

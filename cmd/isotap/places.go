@@ -29,7 +29,7 @@ const (
 	systemIdentity, columnsIdentity = "system", "columns"
 )
 
-// options gives those of a stage.
+// options gives those of a runner.
 func (o *observing) options() (runner.Options, error) {
 	s := runner.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode, Version: isotapVersion()}
 	if !s.Predicates && o.mode != itemsMode {
@@ -105,8 +105,8 @@ func (o *places) onThrowAway(c *cobra.Command, name string, do func(dsn.Target) 
 	return err
 }
 
-// restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a stage on another.
-func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Stage, error) {
+// restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a runner on another.
+func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Runner, error) {
 	_ = o.started.Stop() // how it ended is what the hunt tells
 	s, err := o.engine.Start(c.Context(), c.ErrOrStderr())
 	if err != nil {
@@ -128,8 +128,8 @@ func (o *places) one() error {
 	return nil
 }
 
-// eachStage does something on a stage on each of the servers.
-func (o *places) eachStage(c *cobra.Command, options runner.Options, do func(*runner.Stage) error) error {
+// eachStage does something on a runner on each of the servers.
+func (o *places) eachStage(c *cobra.Command, options runner.Options, do func(*runner.Runner) error) error {
 	return o.each(c, func(target dsn.Target) error {
 		s, err := runner.Open(c.Context(), target, options)
 		if err != nil {

@@ -80,7 +80,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
-	return o.on.eachStage(c, onStage, func(s *runner.Stage) (err error) {
+	return o.on.eachStage(c, onStage, func(s *runner.Runner) (err error) {
 		for i, sc := range from.scenarios {
 			err = errors.Join(err, o.reduce(c, s, sc, from.names[i], from.hunt))
 			if c.Context().Err() != nil {
@@ -92,7 +92,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 }
 
 // reduce makes one scenario small and writes what is left.
-func (o *reducing) reduce(c *cobra.Command, s *runner.Stage, sc *scenario.Scenario, name string, hunt bool) error {
+func (o *reducing) reduce(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, name string, hunt bool) error {
 	anomaly := analyzer.Anomaly(o.anomaly)
 	if anomaly == "" && len(sc.Expect.Anomalies) > 0 {
 		anomaly = analyzer.Anomaly(sc.Expect.Anomalies[0])
@@ -183,7 +183,7 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 }
 
 // reduceTo makes a scenario small that shows an anomaly; with no name, the first that it shows.
-func reduceTo(c *cobra.Command, s *runner.Stage, sc *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
+func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
 	p, err := s.Play(c.Context(), sc.At(), level)
 	if err != nil {
 		return nil, err

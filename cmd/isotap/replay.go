@@ -40,7 +40,7 @@ type replaying struct {
 	json      bool
 	junit     string
 	set       []string
-	played    []*runner.Performance // when something is said of all
+	played    []*runner.Result // when something is said of all
 }
 
 // The forms of `isotap replay`'s output.
@@ -107,7 +107,7 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 		return err
 	}
 	var status exitStatus
-	err = o.on.eachStage(c, onStage, func(s *runner.Stage) error {
+	err = o.on.eachStage(c, onStage, func(s *runner.Runner) error {
 		unexpected, err := o.play(c, s, scripts, levels)
 		if unexpected && o.expect {
 			status = 1
@@ -175,7 +175,7 @@ func readScripts(files []string) ([]script, error) {
 }
 
 // play plays the scripts on one server.
-func (o *replaying) play(c *cobra.Command, s *runner.Stage, scripts []script, levels asked[history.Level]) (unexpected bool, err error) {
+func (o *replaying) play(c *cobra.Command, s *runner.Runner, scripts []script, levels asked[history.Level]) (unexpected bool, err error) {
 	for _, script := range scripts {
 		o.begin(c, script[0])
 		for _, sc := range script {
@@ -204,7 +204,7 @@ func (o *replaying) begin(c *cobra.Command, sc *scenario.Scenario) {
 }
 
 // playAt plays one scenario at its levels.
-func (o *replaying) playAt(c *cobra.Command, s *runner.Stage, sc *scenario.Scenario, levels asked[history.Level]) (unexpected bool, err error) {
+func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, levels asked[history.Level]) (unexpected bool, err error) {
 	if !sc.RunsOn(s.Server) {
 		fmt.Fprintf(c.ErrOrStderr(), "%s: not for %s %s\n", sc.Name, s.Server.Engine, s.Server.Version)
 		return false, nil
@@ -222,7 +222,7 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Stage, sc *scenario.Scena
 
 // levelsOf gives the levels that a scenario is played at: where none are asked for its sessions' own, or all if they have
 // none.
-func levelsOf(s *runner.Stage, sc *scenario.Scenario, levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
+func levelsOf(s *runner.Runner, sc *scenario.Scenario, levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
 	if levels.none() && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {
 		if level, err := history.ParseLevel(sc.Sessions[0].Level); err == nil {
 			return []history.Level{level}, sc
@@ -233,7 +233,7 @@ func levelsOf(s *runner.Stage, sc *scenario.Scenario, levels asked[history.Level
 }
 
 // perform plays one scenario at one level, and says what came of it.
-func (o *replaying) perform(c *cobra.Command, s *runner.Stage, sc *scenario.Scenario, level history.Level) (unexpected bool, err error) {
+func (o *replaying) perform(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level) (unexpected bool, err error) {
 	p, err := s.Play(c.Context(), sc, level)
 	if err != nil {
 		return false, err

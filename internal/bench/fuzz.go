@@ -76,7 +76,7 @@ func fuzzEngine(ctx context.Context, s settings, e engine, progress io.Writer) (
 	}
 	for _, lanes := range fuzzLanes {
 		fmt.Fprintf(progress, "hunt, %d lanes ...\n", lanes)
-		v, err := b.huntSpeeds(ctx, lanes)
+		v, err := b.fuzzSpeeds(ctx, lanes)
 		if err != nil {
 			return "", err
 		}
@@ -115,8 +115,8 @@ func (b *bench) sysbenchSpeed(ctx context.Context, clients int) (v speed, err er
 
 var transactionsLine = regexp.MustCompile(`(?m)^\s*transactions:\s+\d+\s+\(([\d.]+) per sec\.\)`)
 
-// huntSpeeds measures a hunt at all levels in turn: the whole of it, and for one lane, too, while its sessions work.
-func (b *bench) huntSpeeds(ctx context.Context, lanes int) ([]speed, error) {
+// fuzzSpeeds measures a hunt at all levels in turn: the whole of it, and for one lane, too, while its sessions work.
+func (b *bench) fuzzSpeeds(ctx context.Context, lanes int) ([]speed, error) {
 	target, err := dsn.Parse(b.target.upstream())
 	if err != nil {
 		return nil, err

@@ -41,11 +41,11 @@ func keyOfOdd(o *random.Odd) string {
 const recovery = 5
 
 // alive gives no error if the server answers.
-func (h *hunter) alive(ctx context.Context) error {
+func (h *fuzzer) alive(ctx context.Context) error {
 	var err error
 	for range recovery {
 		asking, cancel := context.WithTimeout(ctx, h.Patience)
-		_, err = engine.Identify(asking, h.stage.Target())
+		_, err = engine.Identify(asking, h.runner.Target())
 		hung := asking.Err() != nil
 		cancel()
 		if err == nil || hung {
@@ -59,7 +59,7 @@ func (h *hunter) alive(ctx context.Context) error {
 }
 
 // broken takes stock of a round that came to no end, with err. It gives the error back that is not the server's.
-func (h *hunter) broken(ctx context.Context, r *round, err error) error {
+func (h *fuzzer) broken(ctx context.Context, r *round, err error) error {
 	end := h.alive(ctx)
 	if ctx.Err() != nil || end == nil && (r.outcome == nil || len(r.outcome.Odd) == 0) {
 		return err
@@ -82,7 +82,7 @@ func (h *hunter) broken(ctx context.Context, r *round, err error) error {
 
 // strange keeps what a round met that no healthy server does. The first time its schedule is written, its recording, and
 // what the server logged; each time where the server is gone, since the reason may be another one.
-func (h *hunter) strange(r *round, all []random.Odd) error {
+func (h *fuzzer) strange(r *round, all []random.Odd) error {
 	var files []string
 	for i := range all {
 		a := h.tally.odd[keyOfOdd(&all[i])]
@@ -109,7 +109,7 @@ func (h *hunter) strange(r *round, all []random.Odd) error {
 }
 
 // evidence writes the schedule of a round, its recording, and what the server logged, and gives the files.
-func (h *hunter) evidence(r *round) ([]string, error) {
+func (h *fuzzer) evidence(r *round) ([]string, error) {
 	name := filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d", r.seed))
 	files := []string{name + ".yaml"}
 	if err := write(name+".yaml", r.schedule()); err != nil {

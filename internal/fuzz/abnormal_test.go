@@ -24,7 +24,7 @@ import (
 // endless is a round that nothing but its server's end brings to one.
 var endless = random.Profile{Sessions: 4, Transactions: 1_000_000}
 
-// during has a round go on until do, which is called when its sessions are at work, and gives what the hunt says of it.
+// during has a round go on until do, which is called when its sessions are at work, and gives what the run says of it.
 func during(t *testing.T, url string, admin *sql.DB, o Options, do func(t *testing.T, connections []string)) (*Tally, string) {
 	t.Helper()
 	o.Levels, o.Rounds, o.Seed = []workload.Isolation{readCommitted}, 1, 1
@@ -47,7 +47,7 @@ func during(t *testing.T, url string, admin *sql.DB, o Options, do func(t *testi
 	}
 	t.Log(text.String())
 	if !tally.Failed() {
-		t.Fatal("the hunt did not fail")
+		t.Fatal("the run did not fail")
 	}
 	return tally, text.String()
 }
@@ -56,8 +56,8 @@ func during(t *testing.T, url string, admin *sql.DB, o Options, do func(t *testi
 // sees for ever what the first look saw.
 const trxAge = 150 * time.Millisecond
 
-// atWork waits until sessions are in transactions of a hunt's, and gives the numbers of their connections. They are more
-// than two: a hunt's set-up and isotap have a connection each in transactions, before the sessions are connected.
+// atWork waits until sessions are in transactions of a run's, and gives the numbers of their connections. They are more
+// than two: a run's set-up and isotap have a connection each in transactions, before the sessions are connected.
 func atWork(t *testing.T, admin *sql.DB) []string {
 	const sessions = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db = 'isotap_fuzz'"
 	for end := time.Now().Add(testdb.Patience); time.Now().Before(end); time.Sleep(trxAge) {
@@ -102,7 +102,7 @@ func throwAway(t *testing.T) (*testdb.Server, *sql.DB) {
 	return server, admin
 }
 
-func TestACrashIsNoticedItsScheduleSavedAndTheHuntGoesOnOnAnotherServer(t *testing.T) {
+func TestAfterACrashFuzzingGoesOn(t *testing.T) {
 	first, admin := throwAway(t)
 	before := runtime.NumGoroutine()
 	var crashes sync.WaitGroup
@@ -115,7 +115,7 @@ func TestACrashIsNoticedItsScheduleSavedAndTheHuntGoesOnOnAnotherServer(t *testi
 	}
 	crash(first, admin)
 	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(), Profile: endless, ServerLog: first.Log}
-	o.Restart = func(context.Context) (*runner.Stage, error) {
+	o.Restart = func(context.Context) (*runner.Runner, error) {
 		server, admin := throwAway(t)
 		crash(server, admin)
 		return openStage(t, server.URL()), nil
@@ -141,7 +141,7 @@ func TestACrashIsNoticedItsScheduleSavedAndTheHuntGoesOnOnAnotherServer(t *testi
 	noneStays(t, before+another)
 }
 
-// noneStays waits until the round's goroutines have ended: a few are the stage's and the test's own.
+// noneStays waits until the round's goroutines have ended: a few are the runner's and the test's own.
 func noneStays(t *testing.T, before int) {
 	t.Helper()
 	const own = 4
@@ -165,7 +165,7 @@ func TestAHungServerIsNoticedAndItsScheduleSaved(t *testing.T) {
 	scheduleSaved(t, dir)
 }
 
-// The other sessions go on, and the hunt with them.
+// The other sessions go on, and the run with them.
 func TestALostConnectionIsNoticedAndItsScheduleSaved(t *testing.T) {
 	testdb.Only(t, "it is the family's", "mariadb")
 	admin, dir := testdb.Open(t, ""), t.TempDir()
@@ -195,7 +195,7 @@ func scheduleSaved(t *testing.T, dir string) {
 }
 
 func TestOddAnswersOfOneKindAreToldOnce(t *testing.T) {
-	h := &hunter{Options: Options{Log: io.Discard}, tally: newTally(openStage(t, testdb.Current(t).URL()).Server, []workload.Isolation{serializable})}
+	h := &fuzzer{Options: Options{Log: io.Discard}, tally: newTally(openStage(t, testdb.Current(t).URL()).Server, []workload.Isolation{serializable})}
 	for i, column := range []int{7, 11} {
 		odd := random.Odd{SQL: "SELECT 1", Code: "1105", Message: fmt.Sprintf("Can't find column Column#%d in schema", column)}
 		if err := h.strange(&round{level: serializable, seed: uint64(i + 3)}, []random.Odd{odd}); err != nil {

@@ -52,7 +52,7 @@ func (r *round) account(engine dbms.Engine) *account {
 }
 
 // accountOf is that of a replay.
-func accountOf(p *runner.Performance) *account {
+func accountOf(p *runner.Result) *account {
 	sessions := make(map[string]int)
 	steps := make([]random.Step, len(p.Trace.Results))
 	for n, group := range reduce.Transactions(p.Scenario.Steps) {

@@ -28,18 +28,18 @@ type Catch struct {
 	// Shown is how often it does, of so many replays.
 	Shown, Replays int
 	File           string // the scenario's, or that of all that the round sent; empty: none was written
-	seen           []sighting
+	seen           []occurrence
 	last           uint64 // the last round's seed that showed it
 }
 
 // A sighting is a finding of a catch's kind, and the round that it was in.
-type sighting struct {
+type occurrence struct {
 	round   *round
 	finding *analyzer.Finding
 }
 
 // sightings is how many of a catch's are kept: what a replay of one round does not show, that of another may.
-const sightings = 5
+const maxOccurrences = 5
 
 // keyOf tells findings apart as IsoRel 5.1 does, by the number, order and types of the statements of the transactions
 // involved: here those statements that the cycle goes through, which is what a reduction leaves of them.
@@ -79,18 +79,18 @@ func onCycle(f *analyzer.Finding, s *history.Stmt) bool {
 }
 
 // catch keeps a finding if it is new.
-func (h *hunter) catch(r *round, f *analyzer.Finding) error {
+func (h *fuzzer) catch(r *round, f *analyzer.Finding) error {
 	key := keyOf(f, r.level)
 	if c := h.tally.seen[key]; c != nil {
 		if c.last != r.seed {
 			c.Seen, c.last = c.Seen+1, r.seed
-			if len(c.seen) < sightings {
-				c.seen = append(c.seen, sighting{r, f})
+			if len(c.seen) < maxOccurrences {
+				c.seen = append(c.seen, occurrence{r, f})
 			}
 		}
 		return nil
 	}
-	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, seen: []sighting{{r, f}}, last: r.seed}
+	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, seen: []occurrence{{r, f}}, last: r.seed}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
 	h.tally.Levels[r.level].of(f).Unique++
@@ -105,7 +105,7 @@ func (h *hunter) catch(r *round, f *analyzer.Finding) error {
 }
 
 // save writes all that a catch's round sent, and keeps the round.
-func (h *hunter) save(c *Catch, n int) error {
+func (h *fuzzer) save(c *Catch, n int) error {
 	c.File = filepath.Join(h.Dir, fmt.Sprintf("%02d-%s.yaml", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ", "-")))
 	if err := write(c.File, c.seen[0].round.schedule()); err != nil {
 		return err
@@ -114,12 +114,12 @@ func (h *hunter) save(c *Catch, n int) error {
 }
 
 // keep keeps a round's recording and the report on it, once.
-func (h *hunter) keep(r *round) error {
+func (h *fuzzer) keep(r *round) error {
 	if r.saved != "" {
 		return nil
 	}
 	r.saved = filepath.Join(h.Dir, fmt.Sprintf("recording-%d", r.seed))
-	if err := os.RemoveAll(r.saved); err != nil { // of an earlier hunt
+	if err := os.RemoveAll(r.saved); err != nil { // of an earlier run
 		return fmt.Errorf("keep the recording: %w", err)
 	}
 	if err := os.CopyFS(r.saved, os.DirFS(r.recording)); err != nil {

@@ -33,7 +33,7 @@ const (
 
 // reduceAll makes what was found small: so many of each anomaly, class and level as Options say, those of the fewest
 // transactions and statements that a replay shows.
-func (h *hunter) reduceAll(ctx context.Context) error {
+func (h *fuzzer) reduceAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
@@ -58,7 +58,7 @@ func (h *hunter) reduceAll(ctx context.Context) error {
 
 // reduceSome makes the first of some catches small, as many as Options say. One whose replay fails though the server is there, as on a
 // machine too busy to connect in time, is passed over.
-func (h *hunter) reduceSome(ctx context.Context, catches []*Catch) error {
+func (h *fuzzer) reduceSome(ctx context.Context, catches []*Catch) error {
 	small := 0
 	for _, c := range catches[:min(len(catches), attempts*h.Reduce)] {
 		if small == h.Reduce {
@@ -80,7 +80,7 @@ func (h *hunter) reduceSome(ctx context.Context, catches []*Catch) error {
 }
 
 // say writes a line to the log.
-func (h *hunter) say(format string, args ...any) {
+func (h *fuzzer) say(format string, args ...any) {
 	h.log.Lock()
 	defer h.log.Unlock()
 	fmt.Fprintf(h.Log, format+"\n", args...)
@@ -88,7 +88,7 @@ func (h *hunter) say(format string, args ...any) {
 
 // reduce makes a catch's scenario, out of the first of its sightings that comes out small and sure: the same anomaly, by
 // statements of the same kinds.
-func (h *hunter) reduce(ctx context.Context, c *Catch) error {
+func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
 	tried := 0
 	for _, seen := range c.seen {
 		whole, err := h.again(ctx, c, seen)
@@ -123,13 +123,13 @@ func (h *hunter) reduce(ctx context.Context, c *Catch) error {
 
 // small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds may
 // come out small as another of its anomaly.
-func (h *hunter) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
+func (h *fuzzer) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
 	level, anomaly := c.Level.Level, c.Finding.Anomaly
-	best, tried, err := Reduce(ctx, whole, level, anomaly, Shows(h.stage, level, c.is))
+	best, tried, err := Reduce(ctx, whole, level, anomaly, Shows(h.runner, level, c.is))
 	if err != nil || best.good() {
 		return best, tried, err
 	}
-	other, n, err := Reduce(ctx, best.Scenario, level, anomaly, Shows(h.stage, level, Like(anomaly, c.Finding.Class)))
+	other, n, err := Reduce(ctx, best.Scenario, level, anomaly, Shows(h.runner, level, Like(anomaly, c.Finding.Class)))
 	if err == nil && other.better(best) {
 		best = other
 	}
@@ -156,8 +156,8 @@ func numbered(s *scenario.Scenario) *scenario.Scenario {
 }
 
 // again gives a scenario that shows a catch as a round did, as small a one as there is; nil where none does.
-func (h *hunter) again(ctx context.Context, c *Catch, seen sighting) (*scenario.Scenario, error) {
-	a, rows := seen.round.account(h.stage.Server.Engine), h.rows(ctx, seen.round)
+func (h *fuzzer) again(ctx context.Context, c *Catch, seen occurrence) (*scenario.Scenario, error) {
+	a, rows := seen.round.account(h.runner.Server.Engine), h.rows(ctx, seen.round)
 	p, err := h.first(ctx, c, a.beginnings(seen.finding, rows))
 	if p == nil && err == nil {
 		p, err = h.first(ctx, c, a.until(seen.finding))
@@ -181,9 +181,9 @@ func (h *hunter) again(ctx context.Context, c *Catch, seen sighting) (*scenario.
 }
 
 // first plays scenarios until one shows a catch.
-func (h *hunter) first(ctx context.Context, c *Catch, all []*scenario.Scenario) (*runner.Performance, error) {
+func (h *fuzzer) first(ctx context.Context, c *Catch, all []*scenario.Scenario) (*runner.Result, error) {
 	for _, s := range all {
-		p, err := play(ctx, h.stage, s, c.Level.Level)
+		p, err := play(ctx, h.runner, s, c.Level.Level)
 		if err != nil {
 			return nil, err
 		}
@@ -196,13 +196,13 @@ func (h *hunter) first(ctx context.Context, c *Catch, all []*scenario.Scenario) 
 
 // rows gives what makes a round's database as writes have left it: its set-up with the rows that are read there. It is nil
 // where that cannot be told.
-func (h *hunter) rows(ctx context.Context, r *round) func(*account, []string) []string {
+func (h *fuzzer) rows(ctx context.Context, r *round) func(*account, []string) []string {
 	return func(a *account, earlier []string) []string {
 		s := &scenario.Scenario{Setup: a.setup, Sessions: []scenario.Session{{Name: "before"}}}
 		for _, sql := range slices.Concat(earlier, r.generator.Sweep()) {
 			s.Steps = append(s.Steps, scenario.Step{Session: "before", SQL: sql})
 		}
-		p, err := play(ctx, h.stage, s, r.level.Level)
+		p, err := play(ctx, h.runner, s, r.level.Level)
 		if err != nil || p == nil {
 			return nil
 		}
@@ -232,7 +232,7 @@ func texts(rows [][]replay.Value) [][]*string {
 }
 
 // play plays a scenario at a level; it gives nil where that is not possible.
-func play(ctx context.Context, s *runner.Stage, sc *scenario.Scenario, level history.Level) (*runner.Performance, error) {
+func play(ctx context.Context, s *runner.Runner, sc *scenario.Scenario, level history.Level) (*runner.Result, error) {
 	p, err := s.Play(ctx, sc.At(), level)
 	if err == nil {
 		return p, nil
@@ -254,7 +254,7 @@ func Like(anomaly analyzer.Anomaly, class analyzer.Class) func(*analyzer.Finding
 }
 
 // Shows says whether a scenario's replay has a finding that is wanted.
-func Shows(s *runner.Stage, level history.Level, wanted func(*analyzer.Finding) bool) reduce.Shows {
+func Shows(s *runner.Runner, level history.Level, wanted func(*analyzer.Finding) bool) reduce.Shows {
 	return func(ctx context.Context, sc *scenario.Scenario) (bool, error) {
 		p, err := play(ctx, s, sc, level)
 		return p != nil && slices.ContainsFunc(p.Result.Findings, wanted), err

@@ -30,22 +30,22 @@ type round struct {
 	saved     string        // where the recording is kept; empty: it is not
 }
 
-func (h *hunter) newRound(seed uint64, level workload.Isolation) *round {
-	return &round{generator: random.New(random.Engine{Name: h.stage.Server.Engine, Version: h.stage.Server.Version, Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
+func (h *fuzzer) newRound(seed uint64, level workload.Isolation) *round {
+	return &round{generator: random.New(random.Engine{Name: h.runner.Server.Engine, Version: h.runner.Server.Version, Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
 }
 
 // round runs one round and takes stock of it.
-func (h *hunter) round(ctx context.Context, r *round) (err error) {
+func (h *fuzzer) round(ctx context.Context, r *round) (err error) {
 	dir, err := os.MkdirTemp("", "isotap-fuzz-")
 	if err != nil {
 		return fmt.Errorf("make a directory for the recording: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r.recording = filepath.Join(dir, "recording")
-	seen := h.stage.Options()
+	seen := h.runner.Options()
 	o := tempdb.Options{Database: database, Recording: r.recording, Patience: h.Patience,
 		Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
-	if r.result, err = tempdb.Run(ctx, h.stage.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
+	if r.result, err = tempdb.Run(ctx, h.runner.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (h *hunter) round(ctx context.Context, r *round) (err error) {
 }
 
 // transact runs the set-up, the transactions and the last reads.
-func (h *hunter) transact(ctx context.Context, r *round, dsn string) error {
+func (h *fuzzer) transact(ctx context.Context, r *round, dsn string) error {
 	db, err := workload.DialectOf(dsn).Open(dsn, false)
 	if err != nil {
 		return err
@@ -81,8 +81,8 @@ func (h *hunter) transact(ctx context.Context, r *round, dsn string) error {
 	return h.execute(ctx, db, r.generator.Sweep())
 }
 
-// execute runs statements of the hunt's own, each with the time that the sessions' have.
-func (h *hunter) execute(ctx context.Context, db *sql.DB, texts []string) error {
+// execute runs statements of the run's own, each with the time that the sessions' have.
+func (h *fuzzer) execute(ctx context.Context, db *sql.DB, texts []string) error {
 	for _, text := range texts {
 		err := func() error {
 			ctx, cancel := context.WithTimeout(ctx, h.Patience)
@@ -98,7 +98,7 @@ func (h *hunter) execute(ctx context.Context, db *sql.DB, texts []string) error 
 }
 
 // count adds a round to the tally, and keeps what is new.
-func (h *hunter) count(r *round) error {
+func (h *fuzzer) count(r *round) error {
 	h.tally.add(r)
 	for _, f := range r.result.Findings {
 		if err := h.catch(r, f); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// A Tally is what a hunt has come to.
+// A Tally is what a run has come to.
 type Tally struct {
 	Server history.Server
 	Began  time.Time

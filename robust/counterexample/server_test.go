@@ -136,7 +136,7 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 }
 
 // runsAsWritten holds what a replay did against its scenario: the transactions are not in each other's way, and all rows are there.
-func runsAsWritten(t *testing.T, p *runner.Performance) {
+func runsAsWritten(t *testing.T, p *runner.Result) {
 	t.Helper()
 	for _, r := range p.Trace.Results {
 		if r.Status != replay.OK || r.Blocked || len(r.Rows)+int(r.Affected) != 1 && r.SQL != "BEGIN" && r.SQL != "COMMIT" {
@@ -147,7 +147,7 @@ func runsAsWritten(t *testing.T, p *runner.Performance) {
 
 // hasCycle looks for the proof's cycle among the findings: as many transactions, each of which depends on the one before it in
 // a way that the execution has it.
-func hasCycle(t *testing.T, p *runner.Performance, w *robust.Witness) {
+func hasCycle(t *testing.T, p *runner.Result, w *robust.Witness) {
 	t.Helper()
 	all, err := w.Schedule.Check()
 	if err != nil {

@@ -107,7 +107,7 @@ func play(t *testing.T, url string, settings scenario.Settings) {
 }
 
 // playOnce plays a scenario at a level, and gives the JSON report.
-func playOnce(t *testing.T, s *runner.Stage, sc *scenario.Scenario, level history.Level, path string) string {
+func playOnce(t *testing.T, s *runner.Runner, sc *scenario.Scenario, level history.Level, path string) string {
 	t.Helper()
 	p, err := s.Play(t.Context(), sc, level)
 	if err != nil {
@@ -117,7 +117,7 @@ func playOnce(t *testing.T, s *runner.Stage, sc *scenario.Scenario, level histor
 		t.Errorf("%s at %s: %s", path, level, text)
 	}
 	var b strings.Builder
-	if err := runner.JSON(&b, []*runner.Performance{p}); err != nil {
+	if err := runner.JSON(&b, []*runner.Result{p}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

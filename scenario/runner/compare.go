@@ -12,21 +12,21 @@ import (
 // Compare writes in what performances of the same scenario differ from each other: which steps waited, failed, changed
 // other numbers of rows or gave other rows, in any order where the statement leaves it open, and what was found. What is
 // the same on all servers and levels is only counted. The error is w's.
-func Compare(w io.Writer, all []*Performance) error {
+func Compare(w io.Writer, all []*Result) error {
 	b := bufio.NewWriter(w)
-	for _, of := range grouped(all, func(p *Performance) string { return p.Scenario.Name }) {
+	for _, of := range grouped(all, func(p *Result) string { return p.Scenario.Name }) {
 		differ, steps := 0, of[0].Trace.Results
 		fmt.Fprintln(b, of[0].Scenario.Name)
 		for i := range steps {
 			title := fmt.Sprintf("%4d  %s  %s", steps[i].N, steps[i].Session, statement(steps[i].SQL))
-			say := func(p *Performance) string { return outcomeOf(&p.Trace.Results[i]) }
+			say := func(p *Result) string { return outcomeOf(&p.Trace.Results[i]) }
 			// What is said may leave rows out.
-			key := func(p *Performance) string { return say(p) + fmt.Sprint(p.Trace.Results[i].RowSet()) }
+			key := func(p *Result) string { return say(p) + fmt.Sprint(p.Trace.Results[i].RowSet()) }
 			if variants(b, title, grouped(of, key), say) {
 				differ++
 			}
 		}
-		found := func(p *Performance) string { return names(p.Anomalies()) }
+		found := func(p *Result) string { return names(p.Anomalies()) }
 		variants(b, "found", grouped(of, found), found)
 		fmt.Fprintf(b, "%d of %d steps are the same on all\n\n", len(steps)-differ, len(steps))
 	}
@@ -37,7 +37,7 @@ func Compare(w io.Writer, all []*Performance) error {
 }
 
 // variants writes what something was, and where; nothing if it was the same everywhere.
-func variants(b *bufio.Writer, title string, groups [][]*Performance, say func(*Performance) string) bool {
+func variants(b *bufio.Writer, title string, groups [][]*Result, say func(*Result) string) bool {
 	if len(groups) < 2 {
 		return false
 	}
@@ -49,9 +49,9 @@ func variants(b *bufio.Writer, title string, groups [][]*Performance, say func(*
 }
 
 // where names the servers and levels of performances.
-func where(all []*Performance) string {
+func where(all []*Result) string {
 	var servers []string
-	for _, on := range grouped(all, (*Performance).server) {
+	for _, on := range grouped(all, (*Result).server) {
 		var levels []string
 		for _, l := range levelsIn(on) {
 			levels = append(levels, l.String())

@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// Unexpected lists in what a performance is not what the scenario expects of its server and level.
-func (p *Performance) Unexpected() []string {
+// Unexpected lists in what a result is not what the scenario expects of its server and level.
+func (p *Result) Unexpected() []string {
 	var all []string
 	want := p.Scenario.Expected(p.Server, p.Level, p.Settings)
 	for i := range p.Trace.Results {
@@ -25,7 +25,7 @@ func (p *Performance) Unexpected() []string {
 }
 
 // otherwise lists in what the anomalies that were found are not the expected ones.
-func (p *Performance) otherwise(want *scenario.Outcome) []string {
+func (p *Result) otherwise(want *scenario.Outcome) []string {
 	expected, found := names(want.Anomalies), names(p.Anomalies())
 	as := found == expected
 	if want.Shown {
@@ -39,7 +39,7 @@ func (p *Performance) otherwise(want *scenario.Outcome) []string {
 }
 
 // Anomalies are the names of what was found, each once.
-func (p *Performance) Anomalies() []string {
+func (p *Result) Anomalies() []string {
 	if p.Result == nil {
 		return nil
 	}

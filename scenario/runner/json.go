@@ -76,7 +76,7 @@ type (
 
 // JSON writes the performances as one indented JSON document. There is nothing in it that differs between two plays in
 // which the same happened. The error is w's.
-func JSON(w io.Writer, all []*Performance) error {
+func JSON(w io.Writer, all []*Result) error {
 	doc := jsonDocument{Schema: Schema, Replays: make([]jsonReplay, len(all))}
 	for i, p := range all {
 		doc.Replays[i] = p.json()
@@ -84,7 +84,7 @@ func JSON(w io.Writer, all []*Performance) error {
 	return jsondoc.Write(w, "the replays as JSON", doc)
 }
 
-func (p *Performance) json() jsonReplay {
+func (p *Result) json() jsonReplay {
 	r := jsonReplay{
 		Scenario: p.Scenario.Name, File: p.Scenario.File, Engine: p.Server.Engine, Version: p.Server.Version,
 		Settings: p.Settings, Level: p.Level.String(), Shows: p.Shows(), Steps: make([]jsonStep, len(p.Trace.Results)),
@@ -110,7 +110,7 @@ func (p *Performance) json() jsonReplay {
 // remainingCycle is how advice begins to tell of a cycle that it does not prevent.
 const remainingCycle = "another cycle remains"
 
-func (p *Performance) findingJSON(f *analyzer.Finding) jsonFinding {
+func (p *Result) findingJSON(f *analyzer.Finding) jsonFinding {
 	j := jsonFinding{Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: p.unnamed(f.Summary)[0],
 		Tables: p.unnamed(f.Tables...), Advice: p.unnamed(f.Advice...)}
 	for i, text := range j.Advice {
@@ -126,7 +126,7 @@ func (p *Performance) findingJSON(f *analyzer.Finding) jsonFinding {
 }
 
 // unnamed takes the name of the run's database from texts: another run has another.
-func (p *Performance) unnamed(texts ...string) []string {
+func (p *Result) unnamed(texts ...string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
 		all[i] = text

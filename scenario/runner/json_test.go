@@ -12,9 +12,9 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// played is a performance in which no list of the document is empty.
-func played() *Performance {
-	return &Performance{
+// played is a result in which no list of the document is empty.
+func played() *Result {
+	return &Result{
 		Scenario: &scenario.Scenario{Name: "a", File: "a.yaml", Expect: scenario.Outcome{Anomalies: []string{"write skew"}}},
 		Server:   history.Server{Engine: "tidb", Version: "8"}, Level: history.RepeatableRead, Settings: scenario.Settings{"tidb_txn_mode": "optimistic"},
 		Trace: replay.Trace{Database: "isotap_replay_1", Results: []replay.Result{
@@ -27,7 +27,7 @@ func played() *Performance {
 
 func TestJSONSaysWhatHappened(t *testing.T) {
 	var b strings.Builder
-	if err := JSON(&b, []*Performance{played()}); err != nil {
+	if err := JSON(&b, []*Result{played()}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]", `"done_after": 0`, `"summary": "of t"`, `"Lock. It is not enough here, another cycle remains."`, `"found lost update, expected write skew"`} {
@@ -43,7 +43,7 @@ func TestDocumentationNamesEveryFieldOfJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := JSON(&b, []*Performance{played()}); err != nil {
+	if err := JSON(&b, []*Result{played()}); err != nil {
 		t.Fatal(err)
 	}
 	var doc map[string]any
@@ -75,7 +75,7 @@ func TestJUnitFailsWhereSomethingIsNotExpected(t *testing.T) {
 	as := played()
 	as.Scenario = &scenario.Scenario{Name: "b", Expect: scenario.Outcome{Anomalies: []string{"lost update"}}}
 	var b strings.Builder
-	if err := JUnit(&b, []*Performance{played(), as}); err != nil {
+	if err := JUnit(&b, []*Result{played(), as}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`tests="2" failures="1"`, `name="a, tidb 8, REPEATABLE READ, tidb_txn_mode=optimistic"`, `file="a.yaml"`, `message="found lost update, expected write skew"`} {

@@ -11,10 +11,10 @@ import (
 )
 
 // Matrix writes a table for each server: the scenarios, and whether what each is about was shown at each level (see
-// [Performance.Shows]). The error is w's.
-func Matrix(w io.Writer, all []*Performance) error {
+// [Result.Shows]). The error is w's.
+func Matrix(w io.Writer, all []*Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for i, on := range grouped(all, (*Performance).server) {
+	for i, on := range grouped(all, (*Result).server) {
 		if i > 0 {
 			fmt.Fprintln(t)
 		}
@@ -24,7 +24,7 @@ func Matrix(w io.Writer, all []*Performance) error {
 			fmt.Fprintf(t, "\t%s", l)
 		}
 		fmt.Fprintln(t)
-		for _, of := range grouped(on, func(p *Performance) string { return p.Scenario.Name }) {
+		for _, of := range grouped(on, func(p *Result) string { return p.Scenario.Name }) {
 			fmt.Fprintln(t, of[0].Scenario.Name+row(of, levels))
 		}
 	}
@@ -35,7 +35,7 @@ func Matrix(w io.Writer, all []*Performance) error {
 }
 
 // row is what the performances of one scenario showed at the levels.
-func row(of []*Performance, levels []history.Level) string {
+func row(of []*Result, levels []history.Level) string {
 	var b strings.Builder
 	for _, l := range levels {
 		b.WriteByte('\t')
@@ -49,16 +49,16 @@ func row(of []*Performance, levels []history.Level) string {
 }
 
 // server is the server's name and the number of its version, and what was set on it.
-func (p *Performance) server() string {
+func (p *Result) server() string {
 	number, _, _ := strings.Cut(p.Server.Version, " ")
 	number, _, _ = strings.Cut(number, "-")
 	return strings.TrimSpace(p.Server.Engine.String() + " " + number + " " + p.Settings.String())
 }
 
 // grouped gives the performances of each key, in the order in which the keys come first.
-func grouped(all []*Performance, key func(*Performance) string) [][]*Performance {
+func grouped(all []*Result, key func(*Result) string) [][]*Result {
 	at := make(map[string]int)
-	var groups [][]*Performance
+	var groups [][]*Result
 	for _, p := range all {
 		k := key(p)
 		if _, ok := at[k]; !ok {
@@ -71,7 +71,7 @@ func grouped(all []*Performance, key func(*Performance) string) [][]*Performance
 }
 
 // levelsIn are the levels of the performances, weakest first.
-func levelsIn(all []*Performance) []history.Level {
+func levelsIn(all []*Result) []history.Level {
 	var levels []history.Level
 	for _, p := range all {
 		levels = append(levels, p.Level)

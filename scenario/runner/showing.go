@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// A Showing says whether a performance showed what its scenario is about.
+// A Showing says whether a result showed what its scenario is about.
 type Showing string
 
 // The Showings.
@@ -21,8 +21,8 @@ const (
 	Prevented Showing = "prevented"
 )
 
-// Shows says whether the performance showed what its scenario is about.
-func (p *Performance) Shows() Showing {
+// Shows says whether the result showed what its scenario is about.
+func (p *Result) Shows() Showing {
 	for _, a := range p.Anomalies() {
 		if slices.Contains(p.Scenario.Shows, a) {
 			return Possible
@@ -38,7 +38,7 @@ func (p *Performance) Shows() Showing {
 }
 
 // witnessed says whether all replies are those of the scenario's witness.
-func (p *Performance) witnessed() bool {
+func (p *Result) witnessed() bool {
 	for n, want := range p.Scenario.Witness {
 		if len(unexpected(&p.Trace.Results[n-1], &want)) > 0 {
 			return false

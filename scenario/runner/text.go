@@ -18,7 +18,7 @@ const (
 
 // Text writes what happened as lines: the steps in the order in which they were sent, each with what came of it, then
 // what was found. The error is w's.
-func (p *Performance) Text(w io.Writer) error {
+func (p *Result) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s, %s\n", p.Scenario.Name, p.place())
 	sessions, statements := 0, 0
@@ -38,7 +38,7 @@ func (p *Performance) Text(w io.Writer) error {
 }
 
 // place is where it was played.
-func (p *Performance) place() string {
+func (p *Result) place() string {
 	place := fmt.Sprintf("%s %s, %s", p.Server.Engine, p.Server.Version, p.Level)
 	if len(p.Settings) > 0 {
 		place += ", " + p.Settings.String()
@@ -47,7 +47,7 @@ func (p *Performance) place() string {
 }
 
 // findings writes what was found, as far as it was looked for.
-func (p *Performance) findings(b *bufio.Writer) {
+func (p *Result) findings(b *bufio.Writer) {
 	if p.Result == nil {
 		return
 	}

@@ -15,10 +15,10 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
-// open gives a stage on a server of each family.
-func open(t *testing.T) map[dbms.Engine]*Stage {
+// open gives a runner on a server of each family.
+func open(t *testing.T) map[dbms.Engine]*Runner {
 	t.Helper()
-	stages := make(map[dbms.Engine]*Stage)
+	stages := make(map[dbms.Engine]*Runner)
 	for _, url := range []string{testdb.MariaDB(t).URL(), testdb.PostgreSQL(t).URL()} {
 		target, err := dsn.Parse(url)
 		if err != nil {

@@ -3,7 +3,7 @@
 // recorded, and keeps what no earlier round has shown (IsoRel 5.1: the number, order and types of the statements are
 // others), made small by scenario/reduce.
 //
-// hunt.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
+// fuzzer.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
 // small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
 package fuzz
 
@@ -22,7 +22,7 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// Options of a hunt.
+// Options say what [Run] does.
 type Options struct {
 	Levels   []workload.Isolation // none: all that the server has, in turn
 	Duration time.Duration
@@ -36,29 +36,29 @@ type Options struct {
 	Patience time.Duration
 	// ServerLog gives the end of what the server logged; nil where nobody knows.
 	ServerLog func() string
-	// Restart gives a stage on a server in the place of the one that is gone, when nothing works on that one any more. Its giver
-	// closes it, after Run. Nil: the hunt ends with its server.
-	Restart func(context.Context) (*runner.Stage, error)
+	// Restart gives a runner on a server in the place of the one that is gone, when nothing works on that one any more. Its giver
+	// closes it, after Run. Nil: the run ends with its server.
+	Restart func(context.Context) (*runner.Runner, error)
 	Version string // isotap's own
 	Log     io.Writer
 	// Progress is called after each round, if it is not nil.
 	Progress func(*Tally)
 }
 
-// A hunter is the state of one hunt.
-type hunter struct {
+// A fuzzer is the state of one run.
+type fuzzer struct {
 	Options
-	stage *runner.Stage
-	mu    sync.Mutex // for tally, and what it holds
-	tally *Tally
-	log   sync.Mutex   // for Log
-	over  atomic.Bool  // there is no server any more
-	next  atomic.Int64 // how many rounds have begun
+	runner *runner.Runner
+	mu     sync.Mutex // for tally, and what it holds
+	tally  *Tally
+	log    sync.Mutex   // for Log
+	over   atomic.Bool  // there is no server any more
+	next   atomic.Int64 // how many rounds have begun
 }
 
-// Run hunts on a stage's server until the duration is over, the rounds are, the server is gone for good, or ctx ends: all that
+// Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good, or ctx ends: all that
 // is no error.
-func Run(ctx context.Context, s *runner.Stage, o Options) (*Tally, error) {
+func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
@@ -71,8 +71,8 @@ func Run(ctx context.Context, s *runner.Stage, o Options) (*Tally, error) {
 			return nil, fmt.Errorf("make the directory for what is found: %w", err)
 		}
 	}
-	h := &hunter{Options: o, stage: s, tally: newTally(s.Server, o.Levels)}
-	err := h.hunt(ctx)
+	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
+	err := h.run(ctx)
 	if err == nil && o.Reduce > 0 && !h.over.Load() {
 		err = h.reduceAll(ctx)
 	}
@@ -82,8 +82,8 @@ func Run(ctx context.Context, s *runner.Stage, o Options) (*Tally, error) {
 	return h.tally, err
 }
 
-// hunt runs rounds until there are enough, on one server after the other where they crash and can be started.
-func (h *hunter) hunt(ctx context.Context) error {
+// run runs rounds until there are enough, on one server after the other where they crash and can be started.
+func (h *fuzzer) run(ctx context.Context) error {
 	began := time.Now()
 	defer func() { h.tally.Hunted = time.Since(began) }()
 	hunting, cancel := ctx, context.CancelFunc(func() {})
@@ -102,13 +102,13 @@ func (h *hunter) hunt(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
 		}
-		h.stage = s
+		h.runner = s
 		h.over.Store(false)
 	}
 }
 
 // rounds runs rounds until there are enough or the server is gone, as many at once as there are lanes.
-func (h *hunter) rounds(ctx context.Context) error {
+func (h *fuzzer) rounds(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var all sync.WaitGroup
@@ -127,10 +127,10 @@ func (h *hunter) rounds(ctx context.Context) error {
 }
 
 // more says whether there are rounds to begin.
-func (h *hunter) more() bool { return h.Rounds == 0 || h.next.Load() < int64(h.Rounds) }
+func (h *fuzzer) more() bool { return h.Rounds == 0 || h.next.Load() < int64(h.Rounds) }
 
 // lane runs one round after the other, each in a database of its own.
-func (h *hunter) lane(ctx context.Context) error {
+func (h *fuzzer) lane(ctx context.Context) error {
 	for ctx.Err() == nil && !h.over.Load() {
 		n := int(h.next.Add(1) - 1)
 		if h.Rounds > 0 && n >= h.Rounds {

@@ -25,7 +25,7 @@ var (
 	serializable  = workload.Isolation{Level: history.Serializable}
 )
 
-func openStage(t *testing.T, url string) *runner.Stage {
+func openStage(t *testing.T, url string) *runner.Runner {
 	t.Helper()
 	target, err := dsn.Parse(url)
 	if err != nil {
@@ -44,7 +44,7 @@ func openStage(t *testing.T, url string) *runner.Stage {
 }
 
 // What the levels permit is found, and nothing that they forbid.
-func TestHuntsFindWhatIsThere(t *testing.T) {
+func TestRunsFindWhatIsThere(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
@@ -76,7 +76,7 @@ func TestHuntsFindWhatIsThere(t *testing.T) {
 }
 
 // TiDB's optimistic transactions say so in the scenarios that come of them.
-func TestHuntsTakeTiDBsModesInTurn(t *testing.T) {
+func TestRunsTakeTiDBsModesInTurn(t *testing.T) {
 	server := testdb.TiDB(t)
 	if server == nil {
 		t.Skip(testdb.NoTiDB)

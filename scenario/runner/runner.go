@@ -23,7 +23,7 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-// Options of a stage.
+// Options say how a Runner plays.
 type Options struct {
 	Direct     bool   // play on the server itself: nothing is recorded, and so nothing found
 	Columns    bool   // see proxyserver.Options
@@ -33,8 +33,8 @@ type Options struct {
 	Settings scenario.Settings
 }
 
-// A Stage is a server that scenarios are played on. It is safe for concurrent use.
-type Stage struct {
+// A Runner is a server that scenarios are played on. It is safe for concurrent use.
+type Runner struct {
 	// Server is what it says of itself.
 	Server  history.Server
 	target  dsn.Target
@@ -43,8 +43,8 @@ type Stage struct {
 	options Options
 }
 
-// A Performance is one scenario played at one level.
-type Performance struct {
+// A Result is one scenario played at one level.
+type Result struct {
 	Scenario *scenario.Scenario
 	Server   history.Server
 	Level    history.Level
@@ -55,8 +55,8 @@ type Performance struct {
 
 // Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. The
 // caller closes it.
-func Open(ctx context.Context, target dsn.Target, o Options) (*Stage, error) {
-	s := &Stage{target: target, options: o}
+func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
+	s := &Runner{target: target, options: o}
 	s.direct = replay.Server{Family: dbms.MySQLFamily, Addr: target.Address, User: target.User, Password: target.Password}
 	if target.Family == dbms.PostgreSQLFamily {
 		s.target.Database = cmp.Or(target.Database, "postgres")
@@ -78,20 +78,20 @@ func Open(ctx context.Context, target dsn.Target, o Options) (*Stage, error) {
 }
 
 // Target is the server's address.
-func (s *Stage) Target() dsn.Target { return s.target }
+func (s *Runner) Target() dsn.Target { return s.target }
 
 // Options are those that it was opened with, as far as the server has what they ask for.
-func (s *Stage) Options() Options { return s.options }
+func (s *Runner) Options() Options { return s.options }
 
-// Close ends the Stage's connections. Nothing may be playing.
-func (s *Stage) Close() error { return s.runner.Close() }
+// Close ends the Runner's connections. Nothing may be playing.
+func (s *Runner) Close() error { return s.runner.Close() }
 
 // Levels are the isolation levels that the server has, weakest first.
-func (s *Stage) Levels() []history.Level { return workload.Levels(s.Server.Engine) }
+func (s *Runner) Levels() []history.Level { return workload.Levels(s.Server.Engine) }
 
 // Play plays a scenario at a level through isotap, and analyses what was recorded.
-func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Performance, err error) {
-	p = &Performance{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
+func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Result, err error) {
+	p = &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
 	if s.options.Direct {
 		if p.Trace, err = s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: p.Settings}); err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (s *Stage) Play(ctx context.Context, sc *scenario.Scenario, level history.L
 const drain = 10 * time.Second
 
 // record plays the scenario through isotap.
-func (s *Stage) record(ctx context.Context, p *Performance, recording string) (run history.Run, err error) {
+func (s *Runner) record(ctx context.Context, p *Result, recording string) (run history.Run, err error) {
 	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Drain: drain,
 		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
 	if err != nil {
