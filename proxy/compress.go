@@ -14,7 +14,7 @@ type compressor interface {
 
 // compress begins compression on both legs, where client and server have just agreed on it. What the client sent already
 // is compressed.
-func (l *link) compress() {
+func (l *clientConn) compress() {
 	s, ok := l.session.(compressor)
 	if !ok || l.client.packed != nil {
 		return

@@ -36,20 +36,20 @@ func (p *Proxy) drain(accepts *sync.WaitGroup, end context.CancelFunc) {
 	log.Info("drain ended", zap.Duration("took", time.Since(began)), zap.Int("clients_cut_off", cut))
 }
 
-// dismissAll has links end when they may, until none is left and none can come, or the deadline is over.
+// dismissAll has client connections end when they may, until none is left and none can come, or the deadline is over.
 func (p *Proxy) dismissAll(began, deadline time.Time, accepted <-chan struct{}) {
 	stay := min(welcome, deadline.Sub(began)/4)
 	report := began.Add(drainReport)
 	for now := began; now.Before(deadline); now = time.Now() {
-		links := p.all()
-		if len(links) == 0 && closed(accepted) {
+		conns := p.all()
+		if len(conns) == 0 && closed(accepted) {
 			return
 		}
 		if now.After(report) {
-			p.cfg.Logger.Info("draining", zap.Int("clients_left", len(links)), zap.Duration("time_left", deadline.Sub(now)))
+			p.cfg.Logger.Info("draining", zap.Int("clients_left", len(conns)), zap.Duration("time_left", deadline.Sub(now)))
 			report = now.Add(drainReport)
 		}
-		for _, l := range links {
+		for _, l := range conns {
 			if now.Sub(l.begun) >= stay {
 				l.drain()
 			}

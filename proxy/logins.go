@@ -161,9 +161,9 @@ func (s *logins) counts() (clients, waiting int) {
 	return s.clients, s.waiting.Len()
 }
 
-// awaitTurn returns when the link may connect to the server. The error is wire.ErrTooManyLogins when that took longer
+// awaitTurn returns when the client connection may connect to the server. The error is wire.ErrTooManyLogins when that took longer
 // than a login may. What the client says meanwhile is kept.
-func (l *link) awaitTurn() (waited bool, err error) {
+func (l *clientConn) awaitTurn() (waited bool, err error) {
 	turn := l.login.ask(l.proxy.loginLimit())
 	if turn == nil {
 		return false, nil
@@ -187,10 +187,10 @@ func (l *link) awaitTurn() (waited bool, err error) {
 	}
 }
 
-// listenUntil reads the client once, until it is the link's turn or too late for that.
-func (l *link) listenUntil(turn <-chan struct{}, overdue <-chan time.Time) (heard, error) {
+// listenUntil reads the client once, until it is the client connection's turn or too late for that.
+func (l *clientConn) listenUntil(turn <-chan struct{}, overdue <-chan time.Time) (readResult, error) {
 	l.client.setDeadline(time.Time{})
-	read := make(chan heard, 1)
+	read := make(chan readResult, 1)
 	go func() { read <- l.client.read() }()
 	var err error
 	select {
@@ -204,8 +204,8 @@ func (l *link) listenUntil(turn <-chan struct{}, overdue <-chan time.Time) (hear
 	return <-read, err
 }
 
-// waitUntil returns when it is the link's turn, or too late for that.
-func (l *link) waitUntil(turn <-chan struct{}, overdue <-chan time.Time) error {
+// waitUntil returns when it is the client connection's turn, or too late for that.
+func (l *clientConn) waitUntil(turn <-chan struct{}, overdue <-chan time.Time) error {
 	select {
 	case <-turn:
 		return nil

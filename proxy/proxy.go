@@ -5,7 +5,7 @@
 // The sessions own no socket. The driver here knows no protocol. It gives each connection one goroutine, which reads
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
 // local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
-// not logged in, link.go runs a connection, turns.go reads from the side that speaks next, outlet.go writes to a server
+// not logged in, clientconn.go runs a connection, read.go reads from the side that speaks next, nonblocking.go writes to a server
 // that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts, reloadable.go changes
 // settings while the proxy runs, drain.go ends it.
 package proxy
@@ -155,8 +155,8 @@ type Proxy struct {
 	unrecorded sync.Once
 
 	mu     sync.Mutex
-	links  map[*link]struct{}
-	closed bool // no link is begun any more
+	served map[*clientConn]struct{}
+	closed bool // no client connection is begun any more
 	// closing ends when closed is set: nobody waits for the server any more.
 	closing context.Context
 	close   context.CancelFunc
@@ -176,7 +176,7 @@ func New(cfg Config) *Proxy {
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
 	}
-	p := &Proxy{cfg: cfg, links: make(map[*link]struct{}), logins: newLogins()}
+	p := &Proxy{cfg: cfg, served: make(map[*clientConn]struct{}), logins: newLogins()}
 	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0) }))
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.Reconfigure(Reloadable{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, MaxLogins: cfg.MaxLogins,
@@ -278,7 +278,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn, lends bool) {
 		return
 	}
 	defer func() { login.leave(p.loginLimit()) }()
-	l := p.newLink(client)
+	l := p.newClientConn(client)
 	l.login, l.lends = login, lends
 	defer l.disconnect()
 	if !p.begin(l) {
@@ -293,24 +293,24 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn, lends bool) {
 	}
 }
 
-// begin says whether the link may serve its client: not when all links are being closed.
-func (p *Proxy) begin(l *link) bool {
+// begin says whether the client connection may serve its client: not when all client connections are being closed.
+func (p *Proxy) begin(l *clientConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.links[l] = struct{}{}
+		p.served[l] = struct{}{}
 	}
 	return !p.closed
 }
 
-func (p *Proxy) end(l *link) {
+func (p *Proxy) end(l *clientConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.links, l)
+	delete(p.served, l)
 }
 
-func (p *Proxy) newLink(client net.Conn) *link {
-	l := &link{proxy: p, client: side{conn: client, buf: make([]byte, readBytes)}, begun: time.Now()}
+func (p *Proxy) newClientConn(client net.Conn) *clientConn {
+	l := &clientConn{proxy: p, client: side{conn: client, buf: make([]byte, readBytes)}, begun: time.Now()}
 	l.loginBy = l.begun.Add(p.cfg.LoginTimeout)
 	clientLocal, serverLocal := client.LocalAddr().Network() == "unix", p.cfg.Network == "unix"
 	if p.cfg.Off && p.cfg.TLS.none() && clientLocal == serverLocal {
@@ -364,12 +364,12 @@ func (p *Proxy) closeAll() {
 	}
 }
 
-func (p *Proxy) all() []*link {
+func (p *Proxy) all() []*clientConn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	links := make([]*link, 0, len(p.links))
-	for l := range p.links {
-		links = append(links, l)
+	conns := make([]*clientConn, 0, len(p.served))
+	for l := range p.served {
+		conns = append(conns, l)
 	}
-	return links
+	return conns
 }

@@ -109,7 +109,7 @@ func (p *Proxy) turnAway(client net.Conn, r Refusal, why string) (request []byte
 }
 
 // logStatements logs the statements of a transaction that has ended.
-func (l *link) logStatements(t *history.Txn, how LogSQL) {
+func (l *clientConn) logStatements(t *history.Txn, how LogSQL) {
 	log := l.log().With(zap.Stringer("txn", t.ID), zap.Stringer("outcome", t.Status))
 	for i := range t.Stmts {
 		s := &t.Stmts[i]

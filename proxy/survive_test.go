@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestFaultOfASessionEndsItsLinkAlone runs a link whose session cannot be used.
-func TestFaultOfASessionEndsItsLinkAlone(t *testing.T) {
+// TestFaultOfASessionEndsItsConnectionAlone runs a client connection whose session cannot be used.
+func TestFaultOfASessionEndsItsConnectionAlone(t *testing.T) {
 	l, client, server := greeted(t)
 	l.proxy, l.session = New(Config{}), nil
 	l.run(t.Context())

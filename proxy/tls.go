@@ -31,7 +31,7 @@ func (t TLS) none() bool { return t.ClientUse == wire.NoTLS && t.ServerUse == wi
 const DefaultLoginTimeout = 10 * time.Second
 
 // upgrade begins TLS on a leg, or connects to the server again.
-func (l *link) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState, error) {
+func (l *clientConn) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState, error) {
 	ctx, cancel := context.WithDeadline(ctx, l.loginBy)
 	defer cancel()
 	switch leg {
@@ -66,9 +66,9 @@ func (l *link) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState,
 	return &state, nil
 }
 
-// dial makes the link's first connection to the server, in its turn. The error is for the client to read: why it cannot be
+// dial makes the client connection's first connection to the server, in its turn. The error is for the client to read: why it cannot be
 // made is logged.
-func (l *link) dial(ctx context.Context) error {
+func (l *clientConn) dial(ctx context.Context) error {
 	p := l.proxy
 	waited, err := l.awaitTurn()
 	if err == nil {
@@ -99,8 +99,8 @@ func (p *Proxy) cannotReach(err error) {
 	p.seldom.Warn("cannot reach the server", zap.String("address", p.cfg.Address), zap.Error(err))
 }
 
-// connect makes a connection to the server, in the place of the link's if it has one.
-func (l *link) connect(ctx context.Context) error {
+// connect makes a connection to the server, in the place of the client connection's if it has one.
+func (l *clientConn) connect(ctx context.Context) error {
 	p := l.proxy
 	ctx, cancel := p.untilClosing(ctx)
 	defer cancel()
@@ -120,11 +120,11 @@ func (l *link) connect(ctx context.Context) error {
 	if buf == nil && l.session != nil {
 		buf = make([]byte, readBytes)
 	}
-	l.server = side{conn: conn, buf: buf, out: newOutlet(conn)}
+	l.server = side{conn: conn, buf: buf, out: newNonblockingWriter(conn)}
 	return nil
 }
 
-// untilClosing returns a context that also ends when all links are closed.
+// untilClosing returns a context that also ends when all client connections are closed.
 func (p *Proxy) untilClosing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(p.closing, cancel)

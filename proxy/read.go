@@ -18,27 +18,27 @@ const (
 	quiet = 5 * time.Millisecond
 )
 
-// A side is a socket as a link reads it.
+// A side is a socket as a client connection reads it.
 type side struct {
-	conn     net.Conn  // the socket; nil for a server that is not connected to yet
-	secure   *tls.Conn // over it; nil on a plain leg
-	packed   net.Conn  // compressed over either; nil where it is not
-	out      *outlet   // how the server's socket is written to; nil where a write may wait
+	conn     net.Conn           // the socket; nil for a server that is not connected to yet
+	secure   *tls.Conn          // over it; nil on a plain leg
+	packed   net.Conn           // compressed over either; nil where it is not
+	out      *nonblockingWriter // how the server's socket is written to; nil where a write may wait
 	buf      []byte
 	deadline time.Time // of reads; zero when there is none
 }
 
-// heard is what one read gave: bytes, valid until the side's next read, or the connection's end. A
+// readResult is what one read gave: bytes, valid until the side's next read, or the connection's end. A
 // deadline that passed is neither.
-type heard struct {
+type readResult struct {
 	bytes []byte
 	ended bool
 	reset bool // the other side ended it with RST
 }
 
-func (h heard) something() bool { return len(h.bytes) > 0 || h.ended }
+func (h readResult) something() bool { return len(h.bytes) > 0 || h.ended }
 
-// stream is what is spoken over: the socket, TLS over it, or compression over either. Only the link's own goroutine knows.
+// stream is what is spoken over: the socket, TLS over it, or compression over either. Only the client connection's own goroutine knows.
 func (s *side) stream() net.Conn {
 	if s.packed != nil {
 		return s.packed
@@ -72,9 +72,9 @@ func (s *side) write(b []byte) error {
 	return err
 }
 
-func (s *side) read() heard {
+func (s *side) read() readResult {
 	n, err := s.stream().Read(s.buf)
-	return heard{bytes: s.buf[:n], ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded), reset: errors.Is(err, syscall.ECONNRESET)}
+	return readResult{bytes: s.buf[:n], ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded), reset: errors.Is(err, syscall.ECONNRESET)}
 }
 
 // closeAs closes the side as the other one ended: with FIN, or with RST.
@@ -89,7 +89,7 @@ func (s *side) closeAs(reset bool) {
 
 // readSoon reads, and gives up after quiet to twice quiet: to set a deadline for each read would cost
 // more than it is worth.
-func (s *side) readSoon() heard {
+func (s *side) readSoon() readResult {
 	if now := time.Now(); s.deadline.Sub(now) < quiet {
 		s.setDeadline(now.Add(2 * quiet))
 	}
@@ -107,19 +107,19 @@ func (s *side) setDeadline(t time.Time) {
 // wake ends a read that is waiting. It may be called while another goroutine reads.
 func (s *side) wake() { s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// read waits until either side says something, or the link is woken. The protocol has turns, so mostly
-// one side is read, by the link's own goroutine: from a command to its reply no other needs to run. Both
+// read waits until either side says something, or the client connection is woken. The protocol has turns, so mostly
+// one side is read, by the client connection's own goroutine: from a command to its reply no other needs to run. Both
 // are read when it may be either side's turn, and when the one whose turn it is has been quiet for a
 // while: the other may end the connection at any time.
-func (l *link) read() (client, server heard) {
+func (l *clientConn) read() (client, server readResult) {
 	switch {
 	case l.server.conn == nil:
 		l.client.setDeadline(l.loginBy)
-		return l.client.read(), heard{}
+		return l.client.read(), readResult{}
 	case l.clientGone:
-		return heard{}, l.server.read()
+		return readResult{}, l.server.read()
 	case len(l.ahead) > 0:
-		return heard{}, l.server.readSoon()
+		return readResult{}, l.server.readSoon()
 	}
 	switch l.session.Turn() {
 	case wire.ClientTurn:
@@ -133,9 +133,9 @@ func (l *link) read() (client, server heard) {
 	return l.readBoth()
 }
 
-// readBoth reads both sides until one of them says something, the link is woken, or entries are due to
+// readBoth reads both sides until one of them says something, the client connection is woken, or entries are due to
 // be read.
-func (l *link) readBoth() (client, server heard) {
+func (l *clientConn) readBoth() (client, server readResult) {
 	l.server.setDeadline(time.Time{})
 	l.client.setDeadline(time.Time{})
 	switch {
@@ -144,7 +144,7 @@ func (l *link) readBoth() (client, server heard) {
 	case l.session.Unread():
 		l.client.setDeadline(time.Now().Add(idleRead))
 	}
-	fromServer := make(chan heard, 1)
+	fromServer := make(chan readResult, 1)
 	go func() {
 		h := l.server.read()
 		l.client.wake()

@@ -11,13 +11,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// An outlet is the socket to the server, as a link writes to it. A write never waits: what the socket does
-// not take at once is kept, and [outlet.flush] writes it. A server that waits for its replies to be read
-// does not read, so that a link which waited for it, with a client that sends commands ahead, would wait
+// A nonblockingWriter is the socket to the server, as a client connection writes to it. A write never waits: what the socket does
+// not take at once is kept, and [nonblockingWriter.flush] writes it. A server that waits for its replies to be read
+// does not read, so that a client connection which waited for it, with a client that sends commands ahead, would wait
 // for ever. It stands below TLS, which cannot go on with a write that was cut off.
 //
 // One goroutine may Write while another flushes.
-type outlet struct {
+type nonblockingWriter struct {
 	net.Conn
 	try     func(b []byte) (int, error) // writes what the socket takes at once
 	patient bool                        // writes wait: there is nobody to flush
@@ -27,10 +27,12 @@ type outlet struct {
 	rest   []byte // the bytes that are still to be written
 }
 
-func newOutlet(c net.Conn) *outlet { return &outlet{Conn: c, try: trier(c)} }
+func newNonblockingWriter(c net.Conn) *nonblockingWriter {
+	return &nonblockingWriter{Conn: c, try: trier(c)}
+}
 
 // Write writes b, or keeps it. It fails only if the socket does.
-func (o *outlet) Write(b []byte) (int, error) {
+func (o *nonblockingWriter) Write(b []byte) (int, error) {
 	if o.patient {
 		return o.Conn.Write(b)
 	}
@@ -52,7 +54,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 
 // flush writes what is kept, and what is added meanwhile, until limit if there is one. If the socket fails
 // it forgets the rest.
-func (o *outlet) flush(limit time.Time) (err error) {
+func (o *nonblockingWriter) flush(limit time.Time) (err error) {
 	o.Conn.SetWriteDeadline(limit) // fails on a closed socket only, and then so does the write
 	var out []byte
 	for {
@@ -87,7 +89,7 @@ func timedTrier(c net.Conn) func(b []byte) (int, error) {
 // catchUp reads the server until it has taken what it did not take at once. Its replies go to the client
 // as ever, and what the session has for the server in answer to them queues behind. The client is not
 // read, so what is kept does not grow with what it sends.
-func (l *link) catchUp(ctx context.Context) {
+func (l *clientConn) catchUp(ctx context.Context) {
 	out := l.server.out
 	if l.closed || l.catchingUp || out == nil || !out.behind {
 		return

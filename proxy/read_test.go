@@ -33,10 +33,10 @@ func socket(t *testing.T) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
-// greeted gives a link that waits for the server's greeting, with the other ends of its sockets.
-func greeted(t *testing.T) (l *link, client, server net.Conn) {
+// greeted gives a client connection that waits for the server's greeting, with the other ends of its sockets.
+func greeted(t *testing.T) (l *clientConn, client, server net.Conn) {
 	t.Helper()
-	l = &link{session: mysql.NewSession(mysql.Config{})}
+	l = &clientConn{session: mysql.NewSession(mysql.Config{})}
 	l.client.conn, client = socket(t)
 	l.server.conn, server = socket(t)
 	l.client.buf, l.server.buf = make([]byte, 100), make([]byte, 100)
@@ -47,12 +47,12 @@ func TestLinkHearsTheSideWhoseTurnItIsNot(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func(client net.Conn) error
-		want func(client, server heard) bool
+		want func(client, server readResult) bool
 	}{
 		{"bytes", func(c net.Conn) error { _, err := c.Write([]byte("early")); return err },
-			func(client, server heard) bool { return string(client.bytes) == "early" && !server.something() }},
+			func(client, server readResult) bool { return string(client.bytes) == "early" && !server.something() }},
 		{"its end", func(c net.Conn) error { return c.Close() },
-			func(client, server heard) bool { return client.ended && !server.something() }},
+			func(client, server readResult) bool { return client.ended && !server.something() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, theirs, _ := greeted(t)

@@ -87,7 +87,7 @@ func (r *relay) ClientClosed(int64)   { r.done = r.owed <= 0 }
 func (r *relay) ServerClosed(int64)   { r.done = true }
 func (r *relay) Done() bool           { return r.done }
 
-// A road is how a link reaches its server.
+// A road is how a client connection reaches its server.
 type road struct {
 	name    string
 	network string
@@ -96,9 +96,9 @@ type road struct {
 
 var roads = []road{{"TCP", "tcp", false}, {"a unix socket", "unix", false}, {"TLS", "tcp", true}}
 
-// throughLink runs a link between a client, whose end it gives, and a server that serve is. Both must be
+// throughProxy runs a client connection between a client, whose end it gives, and a server that serve is. Both must be
 // done when the test ends.
-func throughLink(t *testing.T, r road, turn wire.Turn, serve func(c net.Conn)) net.Conn {
+func throughProxy(t *testing.T, r road, turn wire.Turn, serve func(c net.Conn)) net.Conn {
 	t.Helper()
 	address := "127.0.0.1:0"
 	if r.network == "unix" {
@@ -119,9 +119,9 @@ func throughLink(t *testing.T, r road, turn wire.Turn, serve func(c net.Conn)) n
 	}
 	client, ours := socket(t)
 	p := New(Config{Off: true, TLS: TLS{Server: &tls.Config{InsecureSkipVerify: true}}})
-	link := &link{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{}, loginBy: time.Now().Add(time.Minute),
+	link := &clientConn{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{}, loginBy: time.Now().Add(time.Minute),
 		login: p.logins.enter(client.RemoteAddr()), client: side{conn: client, buf: make([]byte, readBytes)},
-		server: side{conn: server, buf: make([]byte, readBytes), out: newOutlet(server)}}
+		server: side{conn: server, buf: make([]byte, readBytes), out: newNonblockingWriter(server)}}
 	var both sync.WaitGroup
 	both.Go(func() { link.run(t.Context()) })
 	both.Go(func() {
@@ -200,7 +200,7 @@ func TestPipelineLongerThanAllBuffersComesThrough(t *testing.T) {
 		for name, serve := range map[string]func(net.Conn){"answers piece by piece": echo, "writes before it reads": writeFirst} {
 			for turn, says := range []string{"either's", "the client's", "the server's"} {
 				t.Run(fmt.Sprintf("%s, a server that %s, %s turn", r.name, name, says), func(t *testing.T) {
-					client := throughLink(t, r, wire.Turn(turn), serve)
+					client := throughProxy(t, r, wire.Turn(turn), serve)
 					peak := heapPeak(func() {
 						sent := make(chan error, 1)
 						go func() {
@@ -249,7 +249,7 @@ func heapPeak(f func()) uint64 {
 	return most.Load()
 }
 
-// TestSideThatDoesNotReadStopsTheOther counts what the other side can send into a link before it is stopped.
+// TestSideThatDoesNotReadStopsTheOther counts what the other side can send into a client connection before it is stopped.
 func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
 	// More than every socket's buffers hold together, and less than would show if it were kept.
 	const most = 64 << 20
@@ -270,7 +270,7 @@ func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
 	for _, r := range roads {
 		t.Run("the client, over "+r.name, func(t *testing.T) {
 			got := make(chan int64, 1)
-			client := throughLink(t, r, wire.EitherTurn, func(c net.Conn) { got <- fill(c) })
+			client := throughProxy(t, r, wire.EitherTurn, func(c net.Conn) { got <- fill(c) })
 			if r.secure {
 				if _, err := client.Write([]byte("begin")); err != nil {
 					t.Fatal(err)
@@ -282,7 +282,7 @@ func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
 		})
 		t.Run("the server, over "+r.name, func(t *testing.T) {
 			stop := make(chan struct{})
-			client := throughLink(t, r, wire.ClientTurn, func(c net.Conn) {
+			client := throughProxy(t, r, wire.ClientTurn, func(c net.Conn) {
 				c.Read(make([]byte, 1))
 				<-stop
 			})

@@ -19,13 +19,13 @@ import (
 const (
 	// idleRead is how long a client is quiet before isotap reads what its last write captured.
 	idleRead = 50 * time.Millisecond
-	// lastReply is how long a link waits for the server's last replies when its client is gone.
+	// lastReply is how long a client connection waits for the server's last replies when its client is gone.
 	lastReply = 10 * time.Second
 )
 
-// A link is one client's connection and the one to the server that belongs to it. One goroutine runs
+// A clientConn is one client's connection and the one to the server that belongs to it. One goroutine runs
 // it; others may only drain and end it.
-type link struct {
+type clientConn struct {
 	proxy          *Proxy
 	client, server side
 
@@ -48,7 +48,7 @@ type link struct {
 }
 
 // run drives the session until it is done or either side is gone.
-func (l *link) run(ctx context.Context) {
+func (l *clientConn) run(ctx context.Context) {
 	defer l.finish(ctx)
 	defer l.survive()
 	for !l.closed {
@@ -57,7 +57,7 @@ func (l *link) run(ctx context.Context) {
 		case server.something():
 			l.fromServer(ctx, server)
 		case l.clientGone:
-			l.fromServer(ctx, heard{ended: true}) // it did not say its last words in time
+			l.fromServer(ctx, readResult{ended: true}) // it did not say its last words in time
 		case !client.something():
 			l.idle(ctx)
 		}
@@ -72,7 +72,7 @@ func (l *link) run(ctx context.Context) {
 }
 
 // finish records the session's end, and whatever its last moments left, even if the drain is over.
-func (l *link) finish(ctx context.Context) {
+func (l *clientConn) finish(ctx context.Context) {
 	defer l.survive()
 	defer l.leave(ctx)
 	ctx = context.WithoutCancel(ctx)
@@ -88,7 +88,7 @@ func (l *link) finish(ctx context.Context) {
 }
 
 // leave tells that the session is no longer in its database.
-func (l *link) leave(ctx context.Context) {
+func (l *clientConn) leave(ctx context.Context) {
 	if !l.inside {
 		return
 	}
@@ -97,9 +97,9 @@ func (l *link) leave(ctx context.Context) {
 	}
 }
 
-// survive ends the link alone when its session panicked: a fault of isotap's on the bytes of one client is
+// survive ends the client connection alone when its session panicked: a fault of isotap's on the bytes of one client is
 // no reason to hang up on all others.
-func (l *link) survive() {
+func (l *clientConn) survive() {
 	if fault := wire.Caught(recover()); fault != nil {
 		l.fault(fault, "isotap failed in this session, which ends: please report it")
 		l.close()
@@ -108,18 +108,18 @@ func (l *link) survive() {
 
 // fault counts a fault, and logs it if the last one was logged long enough ago: what a client can cause it can cause
 // again and again.
-func (l *link) fault(f *wire.Fault, message string) {
+func (l *clientConn) fault(f *wire.Fault, message string) {
 	if n, log := l.proxy.meter.fault(time.Now()); log {
 		l.log().Error(message, zap.String("fault", f.What), zap.Uint64("faults", n), zap.String("stack", f.Stack))
 	}
 }
 
-func (l *link) log() *zap.Logger {
+func (l *clientConn) log() *zap.Logger {
 	return l.proxy.cfg.Logger.With(zap.Uint32("session", uint32(l.info.ID)))
 }
 
 // fromClient feeds the session what the client sent, behind what it sent before.
-func (l *link) fromClient(ctx context.Context, h heard) {
+func (l *clientConn) fromClient(ctx context.Context, h readResult) {
 	if len(h.bytes) > 0 {
 		l.ahead = h.bytes
 	}
@@ -138,7 +138,7 @@ func (l *link) fromClient(ctx context.Context, h heard) {
 
 // clientClosed lets the session finish what it has in flight: an update that the client did not wait
 // for has happened all the same.
-func (l *link) clientClosed(ctx context.Context) {
+func (l *clientConn) clientClosed(ctx context.Context) {
 	l.clientGone = true
 	l.server.setDeadline(time.Now().Add(lastReply))
 	l.session.ClientClosed(l.proxy.now())
@@ -146,7 +146,7 @@ func (l *link) clientClosed(ctx context.Context) {
 }
 
 // fromServer feeds the session what the server sent.
-func (l *link) fromServer(ctx context.Context, h heard) {
+func (l *clientConn) fromServer(ctx context.Context, h readResult) {
 	conn := l.server.conn
 	if len(h.bytes) > 0 {
 		l.step(ctx, l.session.FromServer(l.proxy.now(), h.bytes))
@@ -158,9 +158,9 @@ func (l *link) fromServer(ctx context.Context, h heard) {
 	}
 }
 
-// idle is for when neither side has said anything for a while, or a drain woke the link: captured
-// entries are read, and a link that drains ends with its transaction.
-func (l *link) idle(ctx context.Context) {
+// idle is for when neither side has said anything for a while, or a drain woke the client connection: captured
+// entries are read, and a client connection that drains ends with its transaction.
+func (l *clientConn) idle(ctx context.Context) {
 	switch {
 	case l.leaving() && !l.session.InTransaction():
 		if l.session.Unread() {
@@ -180,7 +180,7 @@ func (l *link) idle(ctx context.Context) {
 
 // step deals with what the session answered: first the events, so that nothing is acknowledged that
 // was to be recorded before, then the bytes. failed is the session's own error, if it had one.
-func (l *link) step(ctx context.Context, failed error) {
+func (l *clientConn) step(ctx context.Context, failed error) {
 	if err := l.record(ctx); err != nil {
 		l.proxy.notRecording(err)
 		if l.proxy.cfg.Durable && !l.proxy.cfg.Passes && failed == nil {
@@ -213,7 +213,7 @@ func (l *link) step(ctx context.Context, failed error) {
 }
 
 // noteLogin counts a login that went well, and gives its place to the next.
-func (l *link) noteLogin() {
+func (l *clientConn) noteLogin() {
 	l.loggedIn = true
 	l.login.leave(l.proxy.loginLimit())
 	client, server := l.client.safety(), l.server.safety()
@@ -224,18 +224,18 @@ func (l *link) noteLogin() {
 	}
 }
 
-// leaving reports whether the link is to end as soon as its client has no transaction open.
-func (l *link) leaving() bool { return l.draining.Load() }
+// leaving reports whether the client connection is to end as soon as its client has no transaction open.
+func (l *clientConn) leaving() bool { return l.draining.Load() }
 
-// dismiss ends a link that has nothing under way.
-func (l *link) dismiss() {
+// dismiss ends a client connection that has nothing under way.
+func (l *clientConn) dismiss() {
 	l.session.Dismiss(l.proxy.now())
 	l.send()
 	l.close()
 }
 
 // send writes what the session has for either side.
-func (l *link) send() {
+func (l *clientConn) send() {
 	toClient, toServer := l.session.Output()
 	if err := l.server.write(toServer); err != nil {
 		// The server's last words may still be on their way: its side is read to the end.
@@ -247,7 +247,7 @@ func (l *link) send() {
 }
 
 // inDatabase takes in which database the session is connected to.
-func (l *link) inDatabase(ctx context.Context, database string) error {
+func (l *clientConn) inDatabase(ctx context.Context, database string) error {
 	if database == "" || l.info.Database == database {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (l *link) inDatabase(ctx context.Context, database string) error {
 }
 
 // record hands the session's events over.
-func (l *link) record(ctx context.Context) error {
+func (l *clientConn) record(ctx context.Context) error {
 	cfg := &l.proxy.cfg
 	for _, e := range l.session.Events() {
 		if e.Misplanned {
@@ -301,22 +301,22 @@ func (l *link) record(ctx context.Context) error {
 }
 
 // expect tells that a session may begin. Nothing rests on it yet: what fails shows when the session begins.
-func (l *link) expect(ctx context.Context, where wire.Schema) {
+func (l *clientConn) expect(ctx context.Context, where wire.Schema) {
 	if err := l.reload(ctx, where); err != nil {
 		l.log().Debug("expect a session", zap.Error(err))
 	}
 }
 
-// reload has the schema read again, for as long as the link is served.
-func (l *link) reload(ctx context.Context, changed wire.Schema) error {
+// reload has the schema read again, for as long as the client connection is served.
+func (l *clientConn) reload(ctx context.Context, changed wire.Schema) error {
 	ctx, cancel := l.proxy.untilClosing(ctx)
 	defer cancel()
 	return l.proxy.cfg.Reload(ctx, changed)
 }
 
-// drain ends the link as soon as its client has no transaction open: now, or after the step that is
-// under way. It may have to be called again, and may be called while the link runs.
-func (l *link) drain() {
+// drain ends the client connection as soon as its client has no transaction open: now, or after the step that is
+// under way. It may have to be called again, and may be called while the client connection runs.
+func (l *clientConn) drain() {
 	if l.session == nil {
 		l.disconnect()
 		return
@@ -325,8 +325,8 @@ func (l *link) drain() {
 	l.client.wake()
 }
 
-// close ends the link, by its own goroutine.
-func (l *link) close() {
+// close ends the client connection, by its own goroutine.
+func (l *clientConn) close() {
 	l.closed = true
 	l.client.closeAs(l.serverReset)
 	if l.server.conn != nil {
@@ -334,8 +334,8 @@ func (l *link) close() {
 	}
 }
 
-// disconnect closes both sockets, which ends the link. It may be called while the link runs.
-func (l *link) disconnect() {
+// disconnect closes both sockets, which ends the client connection. It may be called while the client connection runs.
+func (l *clientConn) disconnect() {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
 	l.client.conn.Close()
@@ -344,8 +344,8 @@ func (l *link) disconnect() {
 	}
 }
 
-// reach makes the link's connection to the server. If there can be none, the client is told and reach returns false.
-func (l *link) reach(ctx context.Context) bool {
+// reach makes the client connection's connection to the server. If there can be none, the client is told and reach returns false.
+func (l *clientConn) reach(ctx context.Context) bool {
 	err := l.dial(ctx)
 	switch {
 	case err == nil:
@@ -359,11 +359,11 @@ func (l *link) reach(ctx context.Context) bool {
 }
 
 // unread is the client's connection with what was read of it ahead.
-func (l *link) unread() net.Conn { return &resumed{Conn: l.client.conn, ahead: l.ahead} }
+func (l *clientConn) unread() net.Conn { return &resumed{Conn: l.client.conn, ahead: l.ahead} }
 
 // pass copies bytes both ways without a session. That a client has logged in is not seen: it counts as logging in until
 // it has spoken.
-func (l *link) pass(ctx context.Context) {
+func (l *clientConn) pass(ctx context.Context) {
 	if first := l.proxy.cfg.Protocol.FirstMessage; first != nil {
 		l.client.setDeadline(l.loginBy)
 		if l.ahead = first(l.client.conn); l.ahead == nil {
@@ -380,7 +380,7 @@ func (l *link) pass(ctx context.Context) {
 }
 
 // copy moves bytes both ways until both sides have said all they had to.
-func (l *link) copy() {
+func (l *clientConn) copy() {
 	var both sync.WaitGroup
 	l.client.setDeadline(time.Time{})
 	l.server.setDeadline(time.Time{})
@@ -397,7 +397,7 @@ func (l *link) copy() {
 
 // copyFirst passes on what was read of the client ahead, or else, of one whose login isotap does not see, what it says first
 // and in time.
-func (l *link) copyFirst() {
+func (l *clientConn) copyFirst() {
 	if l.session != nil {
 		return
 	}
