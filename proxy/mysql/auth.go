@@ -116,7 +116,7 @@ func (s *Session) authData(payload []byte) error {
 		s.plugin, s.full, s.fresh = string(r.cString()), false, true
 		s.scramble = bytes.Clone(r.rest())
 		if s.revealsPassword() {
-			s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, "08004", "the server asks for the password by "+s.plugin+
+			s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected, "the server asks for the password by "+s.plugin+
 				", and isotap's connection to it is not encrypted: start isotap with --upstream-tls require")
 			return nil
 		}
@@ -182,7 +182,7 @@ func (s *Session) cross(payload []byte, fromSafe bool, keyRequest byte) error {
 	}
 	plain, err := rsa.DecryptOAEP(sha1.New(), nil, key, payload, nil)
 	if err != nil {
-		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, "08004", "the client encrypted its password with a public key that is not isotap's: "+
+		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected, "the client encrypted its password with a public key that is not isotap's: "+
 			"let it ask for the key, connect to isotap with TLS (--tls-cert), or start isotap with --upstream-tls disable")
 		return nil
 	}

@@ -11,6 +11,9 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
+// unsignedType is the flag in the second byte of a bound parameter's type (COM_STMT_EXECUTE).
+const unsignedType = 0x80
+
 // bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
 // bound anew, since the server may have seen none for it, and hidden parameters are put in at their
 // places.
@@ -94,7 +97,7 @@ func (p *prepared) args(values [][]byte, nulls []byte) []string {
 		case nulls[i/8]&(1<<(i%8)) != 0:
 			args[i] = "NULL"
 		default:
-			args[i] = formatBinary(&reader{b: v}, p.types[2*i], p.types[2*i+1]&0x80 != 0)
+			args[i] = formatBinary(&reader{b: v}, p.types[2*i], p.types[2*i+1]&unsignedType != 0)
 		}
 	}
 	return args

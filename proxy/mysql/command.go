@@ -86,7 +86,7 @@ func (s *Session) passCommand(payload []byte) {
 	case gomysql.COM_SLEEP:
 		if s.compresses { // a packet within a compressed one: client and server would wait for each other
 			s.note("the client compresses although isotap does not offer it: switch compression off in the client")
-			s.turnAway(gomysql.ER_NET_UNCOMPRESS_ERROR, "08S01", "compression is not offered here: switch it off in the client")
+			s.turnAway(gomysql.ER_NET_UNCOMPRESS_ERROR, sqlstateCommunicationLink, "compression is not offered here: switch it off in the client")
 			return
 		}
 		fallthrough

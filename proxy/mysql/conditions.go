@@ -129,11 +129,11 @@ func (c *conditions) raising() string {
 		}
 		return string(b)
 	}
-	state := "01000"
+	state := sqlstateWarning
 	if failed && len(c.state) == len(state) {
 		state = c.state
 	} else if failed {
-		state = "HY000"
+		state = sqlstateGeneral
 	}
 	message := []rune(string(last.message))
 	message = message[:min(len(message), maxSignalled)]

@@ -11,6 +11,9 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
+// protocolVersion is the only version of the protocol that is spoken today: what the greeting begins with.
+const protocolVersion = 10
+
 // Capabilities that a session does not offer, because it would have to understand more than it does:
 // query attributes change the shape of commands, optional metadata that of replies. TLS is each leg's own affair (tls.go).
 const maskedCaps = gomysql.CLIENT_SSL | gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA
@@ -33,8 +36,8 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 		s.phase = phaseClosed
 		return nil
 	}
-	if payload[0] != 10 {
-		return fmt.Errorf("parse greeting: %w: protocol version %d, not 10", errMalformed, payload[0])
+	if payload[0] != protocolVersion {
+		return fmt.Errorf("parse greeting: %w: protocol version %d, not %d", errMalformed, payload[0], protocolVersion)
 	}
 	b := bytes.Clone(payload)
 	r := reader{b: b, pos: 1}
@@ -96,7 +99,7 @@ func (s *Session) login(seq byte, payload []byte) error {
 		s.beginClientTLS()
 		return nil
 	case s.cfg.ClientTLS == wire.MustTLS && !s.client.safe():
-		s.turnAway(erSecureTransportRequired, "HY000", "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
+		s.turnAway(erSecureTransportRequired, sqlstateGeneral, "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
 		return nil
 	}
 	refused := caps & compressionCaps &^ s.caps

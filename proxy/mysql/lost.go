@@ -68,5 +68,5 @@ func (s *Session) LoginOverdue(now int64) {
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "the server did not greet isotap in time")
 		return
 	}
-	s.turnAway(gomysql.ER_NET_READ_INTERRUPTED, "08S01", "Got timeout reading communication packets")
+	s.turnAway(gomysql.ER_NET_READ_INTERRUPTED, sqlstateCommunicationLink, "Got timeout reading communication packets")
 }

@@ -24,6 +24,15 @@ const (
 	markErr    = 0xff
 )
 
+// What a length-encoded integer begins with that does not fit into one byte ("Integer Types").
+const (
+	lenencNull = 0xfb // no integer: NULL in a text row
+	lenenc2    = 0xfc // two bytes follow
+	lenenc3    = 0xfd
+	lenenc8    = 0xfe
+	lenencNone = 0xff // no integer: ERR
+)
+
 // errMalformed is wrapped by every error about bytes that do not follow the protocol.
 var errMalformed = errors.New("malformed packet")
 
@@ -94,22 +103,22 @@ func (r *reader) uint16() uint16 {
 // lenenc reads a length-encoded integer; null says that it was the NULL marker of a text row.
 func (r *reader) lenenc() (n uint64, null bool) {
 	switch first := r.uint8(); first {
-	case 0xfb:
+	case lenencNull:
 		return 0, true
-	case 0xfc:
+	case lenenc2:
 		return uint64(r.uint16()), false
-	case 0xfd:
+	case lenenc3:
 		b := r.bytes(3)
 		if b == nil {
 			return 0, false
 		}
 		return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16, false
-	case 0xfe:
+	case lenenc8:
 		if b := r.bytes(8); b != nil {
 			return binary.LittleEndian.Uint64(b), false
 		}
 		return 0, false
-	case 0xff:
+	case lenencNone:
 		r.fail("a length that begins with 0xff")
 		return 0, false
 	default:
@@ -144,14 +153,14 @@ func (r *reader) cString() []byte {
 
 func appendLenenc(b []byte, n uint64) []byte {
 	switch {
-	case n < 0xfb:
+	case n < lenencNull:
 		return append(b, byte(n))
 	case n < 1<<16:
-		return append(b, 0xfc, byte(n), byte(n>>8))
+		return append(b, lenenc2, byte(n), byte(n>>8))
 	case n < 1<<24:
-		return append(b, 0xfd, byte(n), byte(n>>8), byte(n>>16))
+		return append(b, lenenc3, byte(n), byte(n>>8), byte(n>>16))
 	default:
-		return binary.LittleEndian.AppendUint64(append(b, 0xfe), n)
+		return binary.LittleEndian.AppendUint64(append(b, lenenc8), n)
 	}
 }
 

@@ -66,7 +66,7 @@ func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []s
 		case nulls[i/8]&(1<<(i%8)) != 0:
 			out[i] = "NULL"
 		default:
-			out[i] = literal(v, p.types[2*i], p.types[2*i+1]&0x80 != 0, noBackslash)
+			out[i] = literal(v, p.types[2*i], p.types[2*i+1]&unsignedType != 0, noBackslash)
 		}
 	}
 	return out

@@ -38,7 +38,7 @@ func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 		s.response = nil
 		s.phase = phaseAuth
 	case failed != nil && l == wire.ServerLeg:
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "HY000", fmt.Sprintf("isotap cannot use TLS with the server: %v "+
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral, fmt.Sprintf("isotap cannot use TLS with the server: %v "+
 			"(see --upstream-tls and --upstream-ca)", failed))
 	case failed != nil:
 		s.phase = phaseClosed // there is no way left to tell the client
@@ -59,7 +59,7 @@ func (s *Session) beginClientTLS() {
 // beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
 func (s *Session) beginServerTLS(response []byte) {
 	if len(s.serverBuf) > 0 {
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "HY000", "something was sent in the server's name before TLS began")
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral, "something was sent in the server's name before TLS began")
 		return
 	}
 	s.response = response

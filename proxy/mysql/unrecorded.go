@@ -28,7 +28,7 @@ func (s *Session) halted(plan *rewrite.Plan) error {
 
 // refuseTxn answers a statement with an error in the server's place: nothing was sent.
 func (s *Session) refuseTxn(seq byte, why error) {
-	e := serverError{code: gomysql.ER_ERROR_ON_WRITE, state: "HY000", message: "isotap begins no transaction that it cannot record: " + why.Error()}
+	e := serverError{code: gomysql.ER_ERROR_ON_WRITE, state: sqlstateGeneral, message: "isotap begins no transaction that it cannot record: " + why.Error()}
 	if errors.Is(why, syscall.ENOSPC) {
 		e.code = gomysql.ER_DISK_FULL
 	}
@@ -36,16 +36,12 @@ func (s *Session) refuseTxn(seq byte, why error) {
 	s.toClient, _ = appendPacket(s.toClient, seq, appendErr(nil, e))
 }
 
-// transactionUnknown is the SQLSTATE of an end of which the client cannot know what came of it: drivers take all of its class for
-// a connection that is lost.
-const transactionUnknown = "08007"
-
 // Unrecorded puts an error in the place of the packet that would acknowledge a transaction which was not stored, and ends the
 // session: the server has committed it, so it is neither told to be done nor to have failed.
 func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
 	if s.final.set && s.final.at <= len(s.toClient) {
-		e := serverError{gomysql.ER_ERROR_DURING_COMMIT, transactionUnknown, "the server has committed the transaction, but isotap has not recorded it, and ends the connection: " + why.Error()}
+		e := serverError{gomysql.ER_ERROR_DURING_COMMIT, sqlstateTransactionUnknown, "the server has committed the transaction, but isotap has not recorded it, and ends the connection: " + why.Error()}
 		s.toClient, _ = appendPacket(s.toClient[:s.final.at], s.final.seq, appendErr(nil, e))
 	}
 	s.holding, s.holdingHead = false, false

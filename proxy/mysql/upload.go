@@ -111,7 +111,7 @@ func (s *Session) passCopy(p []byte) int {
 	u.seq = s.clientBuf[3]
 	if begins && len(s.clientBuf) > headerBytes && s.clientBuf[headerBytes] == gomysql.COM_CHANGE_USER {
 		s.client.seq = 0
-		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, "08004", "isotap cannot change the user of a session that it does not follow any more "+
+		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected, "isotap cannot change the user of a session that it does not follow any more "+
 			"where only one of its connections is encrypted: connect anew")
 		return n
 	}
