@@ -18,7 +18,7 @@ import (
 
 // touching tells a cache of a statement as a session that ran it does.
 func touching(c *Cache, planner *sqlpostgres.Rewriter, statement string, path ...string) {
-	for _, p := range planner.Plan(statement, sqlpostgres.Session{Version: 15, Path: strings.Join(path, "\x00")}).Statements {
+	for _, p := range planner.Plan(statement, sqlpostgres.Session{Version: 15, Path: rewrite.ListOf(path...)}).Statements {
 		switch {
 		case !p.ChangesSchema:
 		case p.Change == nil:

@@ -39,7 +39,7 @@ func observes(t *testing.T, b *postgresBackend, database, text string) history.O
 	if planner == nil {
 		t.Fatalf("%s has no planner", database)
 	}
-	script := planner.Plan([]byte(text), sqlpostgres.Session{Version: b.facts.Major, Role: "postgres", Path: "pg_catalog\x00public"})
+	script := planner.Plan([]byte(text), sqlpostgres.Session{Version: b.facts.Major, Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")})
 	return script.Statements[0].Observation
 }
 

@@ -250,7 +250,7 @@ type ahead struct {
 
 // follow takes what a statement that is sent will change for those after it.
 func (s *Session) follow(p *rewrite.Plan) {
-	if p.ChangesSession || p.ChangesSchema && s.env.Path == noSchemas { // it may have made the temporary schema
+	if p.ChangesSession || p.ChangesSchema && s.env.Path == noPath { // it may have made the temporary schema
 		s.stale = true
 	}
 	if p.ReadsCursors && s.planner != nil {

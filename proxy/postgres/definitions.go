@@ -1,9 +1,6 @@
 package postgres
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
 	"github.com/isotap/isotap/rewrite"
@@ -77,7 +74,7 @@ func (s *Session) located(c *rewrite.SchemaChange) rewrite.SchemaChange {
 	if !s.known || s.unsure {
 		return c.In(nil)
 	}
-	path := slices.DeleteFunc(strings.Split(s.env.Path, "\x00"), func(schema string) bool { return schema == "pg_catalog" })
+	path := s.env.Path.Without(noSchemas).Texts()
 	return c.In(path)
 }
 

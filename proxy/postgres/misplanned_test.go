@@ -106,7 +106,7 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 
 // wrongEnv is what texts of the tests' sessions are read under.
 func (w *wrongPlanner) wrongEnv() sqlpostgres.Session {
-	return sqlpostgres.Session{Version: 15, Role: "postgres", Path: "pg_catalog\x00public"}
+	return sqlpostgres.Session{Version: 15, Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
 }
 
 // TestAClientsOwnNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts, by

@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -57,8 +58,11 @@ const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>
 
 const searchPath = "pg_catalog.current_setting('search_path')"
 
-// noSchemas is the path of a session whose temporary schema is not there yet: nobody's tables are in it.
+// noSchemas is the only schema in the path of a session whose temporary schema is not there yet: nobody's tables are in it.
 const noSchemas = "pg_catalog"
+
+// noPath is the path of such a session.
+var noPath = rewrite.ListOf(noSchemas)
 
 const answers = 8
 
@@ -144,7 +148,7 @@ func (s *Session) takeSettings(a *answer) {
 	for i, name := range path {
 		names[i] = string(name)
 	}
-	s.env.Version, s.env.Role, s.env.Path = version/10000, string(a.values[1]), strings.Join(names, "\x00")
+	s.env.Version, s.env.Role, s.env.Path = version/10000, string(a.values[1]), rewrite.ListOf(names...)
 	s.env.Backslashes, s.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
 	s.level = levelNamed(string(a.values[3]))
 	if s.status == txnOpen {

@@ -102,7 +102,7 @@ func TestLogPositionsOrderTheWritersOfARow(t *testing.T) {
 	server := testdb.PostgreSQL(t)
 	name := testdb.NewPostgreSQLDatabase(t)
 	r := New(tables{"public.hot": table("public.hot", "id int4, n int4", "primary(id)")}, Options{})
-	s := Session{Version: server.Major(), Path: "public"}
+	s := Session{Version: server.Major(), Path: rewrite.ListOf("public")}
 	ctx := context.Background()
 	open := func() *pgconn.PgConn {
 		c, err := pgconn.Connect(ctx, server.DSN(name))

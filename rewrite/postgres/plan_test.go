@@ -144,7 +144,7 @@ func taggedSchema() tables {
 }
 
 func testSession() Session {
-	return Session{Version: 15, Role: "app", Path: "pg_catalog\x00public\x00bank"}
+	return Session{Version: 15, Role: "app", Path: rewrite.ListOf("pg_catalog", "public", "bank")}
 }
 
 // session reads a test's arguments: "version=18", "encoding=LATIN1", "path=(bank,public)", "serializable", ...
@@ -161,7 +161,7 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 		case "encoding":
 			s.Encoding = value
 		case "path":
-			s.Path = strings.Join(a.Vals, "\x00")
+			s.Path = rewrite.ListOf(a.Vals...)
 		case "unsettled":
 			s.Unsettled, s.AllUnsettled = rewrite.ListOf(value), value == "*"
 		case "serializable":

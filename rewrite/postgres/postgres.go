@@ -40,8 +40,8 @@ import "github.com/isotap/isotap/rewrite"
 type Session struct {
 	Version int    // the server's major version: 12 ... 18
 	Role    string // current_user
-	// Path is current_schemas(true), separated by NULs: where unqualified names are looked for, in order.
-	Path string
+	// Path is current_schemas(true): where unqualified names are looked for, in order.
+	Path rewrite.List
 	// Encoding is client_encoding as the server spells it; empty stands for UTF8.
 	Encoding string
 	// Unsettled names tables that the session may see otherwise than the [Schema] has them, because its open

@@ -81,7 +81,7 @@ type twins struct {
 func newTwins(t *testing.T) *twins {
 	t.Helper()
 	tw := &twins{t: t, original: connect(t), proxied: connect(t), rewriter: New(serverSchema(), Options{CollectFor: time.Hour})}
-	tw.session = Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: "pg_catalog\x00public"}
+	tw.session = Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
 	return tw
 }
 
@@ -252,7 +252,7 @@ func TestClientsSeeTheSame(t *testing.T) {
 // TestObservedStatementsAreRewritten keeps the comparison above honest: most of what it compares was changed.
 func TestObservedStatementsAreRewritten(t *testing.T) {
 	r := New(serverSchema(), Options{})
-	s := Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: "pg_catalog\x00public"}
+	s := Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
 	changed, all := 0, 0
 	for _, texts := range sameTexts() {
 		for _, text := range texts {

@@ -64,7 +64,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 		return nil, history.ReasonUnknownTable
 	}
 	shadowed := pl.session.shadows(n.RelName)
-	for schema := range strings.SplitSeq(pl.session.Path, "\x00") {
+	for schema := range pl.session.Path.All() {
 		if shadowed && !strings.HasPrefix(schema, "pg_temp_") {
 			continue
 		}
