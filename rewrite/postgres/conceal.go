@@ -8,6 +8,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -86,11 +87,13 @@ func (pl *planner) takesColumns() bool {
 
 // look reads the statement with its marks, and finds what is to be replaced. It says whether there is anything.
 func (c *concealment) look() (found bool) {
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			c.visible, found = true, false
-		}
-	}()
+	if !guard.Whole(func() { found = c.find() }) {
+		c.visible = true
+	}
+	return found
+}
+
+func (c *concealment) find() bool {
 	var err error
 	if c.tree, err = parse(c.readable(c.marks())); err != nil {
 		return false // the statement goes as it is, and the session looks at what it shows

@@ -9,6 +9,8 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+
+	"github.com/isotap/isotap/internal/guard"
 )
 
 // ungroupable gives the reason why SELECT DISTINCT is not surely the same as grouping by all columns.
@@ -51,21 +53,18 @@ func (b *block) groups(item ast.Node) bool {
 
 // document says whether an expression may be of a type that does not compare: json, xml.
 func document(n ast.Node) (may bool) {
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			may = true
-		}
-	}()
-	ast.Rewrite(n, func(c *ast.Cursor) bool {
-		switch n := c.Node().(type) {
-		case *ast.String:
-			may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") || strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
-		case *ast.XmlExpr, *ast.JsonObjectConstructor, *ast.JsonArrayConstructor:
-			may = true
-		}
-		return true
-	}, nil)
-	return may
+	whole := guard.Whole(func() {
+		ast.Rewrite(n, func(c *ast.Cursor) bool {
+			switch n := c.Node().(type) {
+			case *ast.String:
+				may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") || strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
+			case *ast.XmlExpr, *ast.JsonObjectConstructor, *ast.JsonArrayConstructor:
+				may = true
+			}
+			return true
+		}, nil)
+	})
+	return may || !whole
 }
 
 // sortsOutput says whether an item of ORDER BY is one of the select list's.
@@ -92,17 +91,14 @@ func (b *block) sortsOutput(item ast.Node) bool {
 
 // literals says whether an expression may hold literals.
 func literals(n ast.Node) (found bool) {
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			found = true
-		}
-	}()
-	ast.Rewrite(n, func(c *ast.Cursor) bool {
-		_, literal := c.Node().(*ast.A_Const)
-		found = found || literal
-		return true
-	}, nil)
-	return found
+	whole := guard.Whole(func() {
+		ast.Rewrite(n, func(c *ast.Cursor) bool {
+			_, literal := c.Node().(*ast.A_Const)
+			found = found || literal
+			return true
+		}, nil)
+	})
+	return found || !whole
 }
 
 // groupInstead makes SELECT DISTINCT a SELECT that groups by all of its columns.

@@ -8,6 +8,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -121,24 +122,24 @@ func (r *reading) checkNames() (err error) {
 	if err := r.st.reserved(); err != nil || len(r.wide) == 0 {
 		return err
 	}
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			err = refusal(history.ReasonUnparsable)
-		}
-	}()
-	ast.Rewrite(r.tree, func(c *ast.Cursor) bool {
-		switch n := c.Node().(type) {
-		case *ast.ColumnRef:
-			if b := r.wholeRow(n); b != nil && err == nil {
-				err = b
+	whole := guard.Whole(func() {
+		ast.Rewrite(r.tree, func(c *ast.Cursor) bool {
+			switch n := c.Node().(type) {
+			case *ast.ColumnRef:
+				if b := r.wholeRow(n); b != nil && err == nil {
+					err = b
+				}
+			case *ast.SelectStmt:
+				if b := r.stranger(n); b != nil && err == nil {
+					err = b
+				}
 			}
-		case *ast.SelectStmt:
-			if b := r.stranger(n); b != nil && err == nil {
-				err = b
-			}
-		}
-		return true
-	}, nil)
+			return true
+		}, nil)
+	})
+	if !whole {
+		return refusal(history.ReasonUnparsable)
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -82,28 +83,25 @@ func (b *block) indexed(part *ast.NodeList, first bool) bool {
 
 // mayName says whether a list of expressions may hold a column of a table.
 func (b *block) mayName(part *ast.NodeList, s *source, column string) (may bool) {
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			may = true
-		}
-	}()
-	i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
-	for _, item := range nodes(part) {
-		if c, ok := bare(item).(*ast.A_Const); ok { // a position, or a value
-			if position, ok := c.Val.(*ast.Integer); ok && len(nodes(b.n.TargetList)) >= position.IVal && position.IVal > 0 {
-				item = b.n.TargetList.Items[position.IVal-1]
+	whole := guard.Whole(func() {
+		i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
+		for _, item := range nodes(part) {
+			if c, ok := bare(item).(*ast.A_Const); ok { // a position, or a value
+				if position, ok := c.Val.(*ast.Integer); ok && len(nodes(b.n.TargetList)) >= position.IVal && position.IVal > 0 {
+					item = b.n.TargetList.Items[position.IVal-1]
+				}
 			}
+			ast.Rewrite(item, func(c *ast.Cursor) bool {
+				if ref, ok := c.Node().(*ast.ColumnRef); ok {
+					names := fields(ref)
+					last := names[len(names)-1]
+					may = may || i < 0 || last == s.names[i] || last == "*" || b.aliased(last, s.names[i])
+				}
+				return true
+			}, nil)
 		}
-		ast.Rewrite(item, func(c *ast.Cursor) bool {
-			if ref, ok := c.Node().(*ast.ColumnRef); ok {
-				names := fields(ref)
-				last := names[len(names)-1]
-				may = may || i < 0 || last == s.names[i] || last == "*" || b.aliased(last, s.names[i])
-			}
-			return true
-		}, nil)
-	}
-	return may
+	})
+	return may || !whole
 }
 
 // aliased says whether a name is the select list's for something that may be of a column.

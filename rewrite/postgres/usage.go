@@ -9,6 +9,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/guard"
 )
 
 // functionList names the documented functions of PostgreSQL 12 to 18 in pg_catalog that read no tables, each
@@ -56,15 +57,15 @@ type usage struct {
 // inspect looks through parts of a statement. Subqueries in FROM are not its own.
 func (pl *planner) inspect(parts ...ast.Node) (u *usage, err error) {
 	u = &usage{columns: make(map[string]bool), kinds: pl.functions}
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			err = refusal(history.ReasonUnparsable)
+	whole := guard.Whole(func() {
+		for _, p := range parts {
+			if !missing(p) {
+				u.walk(p, 0)
+			}
 		}
-	}()
-	for _, p := range parts {
-		if !missing(p) {
-			u.walk(p, 0)
-		}
+	})
+	if !whole {
+		return u, refusal(history.ReasonUnparsable)
 	}
 	return u, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -97,17 +98,17 @@ func (pl *planner) partOf(def *ast.CommonTableExpr) *part {
 
 // mentions is how often a name stands in the place of a table within a query.
 func mentions(n ast.Node, name string) (times int) {
-	defer func() {
-		if recover() != nil { // a node that the walk does not know
-			times = 2
-		}
-	}()
-	ast.Rewrite(n, func(c *ast.Cursor) bool {
-		if v, ok := c.Node().(*ast.RangeVar); ok && v.SchemaName == "" && v.RelName == name {
-			times++
-		}
-		return true
-	}, nil)
+	whole := guard.Whole(func() {
+		ast.Rewrite(n, func(c *ast.Cursor) bool {
+			if v, ok := c.Node().(*ast.RangeVar); ok && v.SchemaName == "" && v.RelName == name {
+				times++
+			}
+			return true
+		}, nil)
+	})
+	if !whole {
+		return 2
+	}
 	return times
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 	"github.com/pingcap/tidb/pkg/parser/test_driver"
 
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/robust"
 )
 
@@ -34,21 +35,9 @@ func (mysqlReader) read(text string) (q *query, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if recover() != nil { // a tree of a form that is not expected
-			q, err = nil, errNotRead
-		}
-	}()
 	r := mysqlQuery{}
-	tree.Accept(&r.params)
-	if returned != nil {
-		returned.Accept(&r.params)
-	}
-	slices.Sort(r.params.offsets)
-	q = r.read(tree)
-	if returned != nil {
-		r.fields(q, returned.Fields.Fields)
-		q.returns, q.aggregates = true, false
+	if !guard.Whole(func() { q = r.whole(tree, returned) }) {
+		return nil, errNotRead
 	}
 	return q, r.err
 }
@@ -69,6 +58,21 @@ func (p *placeholders) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 type mysqlQuery struct {
 	params placeholders
 	err    error
+}
+
+// whole reads a statement with the SELECT that stands for its RETURNING; nil where it has none.
+func (r *mysqlQuery) whole(tree ast.StmtNode, returned *ast.SelectStmt) *query {
+	tree.Accept(&r.params)
+	if returned != nil {
+		returned.Accept(&r.params)
+	}
+	slices.Sort(r.params.offsets)
+	q := r.read(tree)
+	if returned != nil {
+		r.fields(q, returned.Fields.Fields)
+		q.returns, q.aggregates = true, false
+	}
+	return q
 }
 
 func (r *mysqlQuery) read(n ast.Node) *query {

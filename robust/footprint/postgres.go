@@ -11,6 +11,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser"
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/robust"
 )
 
@@ -38,13 +39,10 @@ func (postgresReader) read(text string) (q *query, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if recover() != nil { // a tree of a form that is not expected
-			q, err = nil, errNotRead
-		}
-	}()
 	r := postgresQuery{}
-	q = r.read(tree)
+	if !guard.Whole(func() { q = r.read(tree) }) {
+		return nil, errNotRead
+	}
 	return q, r.err
 }
 
