@@ -99,8 +99,6 @@ const (
 	maxNames = 32 << 20
 	// maxCursors is how many portals there may be when SQL declares another.
 	maxCursors = 10_000
-	// tooManyNames is the reason of statements whose names are not remembered.
-	tooManyNames = "too many names"
 )
 
 // bytesOf returns about how many bytes a statement of that text takes, with its plans.
