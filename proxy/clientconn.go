@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 const (
@@ -29,7 +29,7 @@ type clientConn struct {
 	proxy          *Proxy
 	client, server side
 
-	session    Session
+	session    session.Session
 	info       history.Session
 	ahead      []byte    // what the client sent and the session does not take yet
 	begun      time.Time // when the client connected
@@ -92,7 +92,7 @@ func (l *clientConn) leave(ctx context.Context) {
 	if !l.inside {
 		return
 	}
-	if err := l.reload(ctx, wire.Schema{Database: l.info.Database, Ends: true}); err != nil {
+	if err := l.reload(ctx, session.Schema{Database: l.info.Database, Ends: true}); err != nil {
 		l.log().Warn("the session's end", zap.Error(err))
 	}
 }
@@ -100,7 +100,7 @@ func (l *clientConn) leave(ctx context.Context) {
 // survive ends the client connection alone when its session panicked: a fault of isotap's on the bytes of one client is
 // no reason to hang up on all others.
 func (l *clientConn) survive() {
-	if fault := wire.Caught(recover()); fault != nil {
+	if fault := session.Caught(recover()); fault != nil {
 		l.fault(fault, "isotap failed in this session, which ends: please report it")
 		l.close()
 	}
@@ -108,7 +108,7 @@ func (l *clientConn) survive() {
 
 // fault counts a fault, and logs it if the last one was logged long enough ago: what a client can cause it can cause
 // again and again.
-func (l *clientConn) fault(f *wire.Fault, message string) {
+func (l *clientConn) fault(f *session.Fault, message string) {
 	if n, log := l.proxy.meter.fault(time.Now()); log {
 		l.log().Error(message, zap.String("fault", f.What), zap.Uint64("faults", n), zap.String("stack", f.Stack))
 	}
@@ -197,7 +197,7 @@ func (l *clientConn) step(ctx context.Context, failed error) {
 		l.noteLogin()
 	}
 	l.send()
-	for l.session.Upgrade() != wire.NoLeg {
+	for l.session.Upgrade() != session.NoLeg {
 		with, err := l.upgrade(ctx, l.session.Upgrade())
 		l.session.Upgraded(l.proxy.now(), with, err)
 		l.send()
@@ -218,7 +218,7 @@ func (l *clientConn) noteLogin() {
 	l.login.leave(l.proxy.loginLimit())
 	client, server := l.client.safety(), l.server.safety()
 	l.proxy.meter.logins[client][server].Add(1)
-	if l.proxy.cfg.TLS.ClientUse == wire.MustTLS && server == Plain {
+	if l.proxy.cfg.TLS.ClientUse == session.MustTLS && server == Plain {
 		l.log().Warn("a client logged in over TLS, and isotap's connection to the server is not encrypted (--upstream-tls)",
 			zap.String("client", l.info.Client), zap.String("user", l.info.User))
 	}
@@ -301,14 +301,14 @@ func (l *clientConn) record(ctx context.Context) error {
 }
 
 // expect tells that a session may begin. Nothing rests on it yet: what fails shows when the session begins.
-func (l *clientConn) expect(ctx context.Context, where wire.Schema) {
+func (l *clientConn) expect(ctx context.Context, where session.Schema) {
 	if err := l.reload(ctx, where); err != nil {
 		l.log().Debug("expect a session", zap.Error(err))
 	}
 }
 
 // reload has the schema read again, for as long as the client connection is served.
-func (l *clientConn) reload(ctx context.Context, changed wire.Schema) error {
+func (l *clientConn) reload(ctx context.Context, changed session.Schema) error {
 	ctx, cancel := l.proxy.untilClosing(ctx)
 	defer cancel()
 	return l.proxy.cfg.Reload(ctx, changed)
@@ -350,7 +350,7 @@ func (l *clientConn) reach(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, wire.ErrTooManyLogins):
+	case errors.Is(err, session.ErrTooManyLogins):
 		l.proxy.turnAway(l.unread(), TooMany, "too many logins")
 	case !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed):
 		l.proxy.turnAway(l.unread(), Unreachable, err.Error())

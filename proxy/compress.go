@@ -3,13 +3,13 @@ package proxy
 import (
 	"net"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // A compressor is a session whose legs may be compressed. Compressed returns a leg as it is spoken over from now on; nil
 // while it goes on as it is.
 type compressor interface {
-	Compressed(leg wire.Leg, c net.Conn) net.Conn
+	Compressed(leg session.Leg, c net.Conn) net.Conn
 }
 
 // compress begins compression on both legs, where client and server have just agreed on it. What the client sent already
@@ -23,7 +23,7 @@ func (l *clientConn) compress() {
 	if len(l.ahead) > 0 {
 		client = &resumed{Conn: client, ahead: append([]byte(nil), l.ahead...)}
 	}
-	packed := s.Compressed(wire.ClientLeg, client)
+	packed := s.Compressed(session.ClientLeg, client)
 	if packed == nil {
 		return
 	}
@@ -33,5 +33,5 @@ func (l *clientConn) compress() {
 	if l.server.secure == nil && l.server.out != nil {
 		server = l.server.out
 	}
-	l.server.packed = s.Compressed(wire.ServerLeg, server)
+	l.server.packed = s.Compressed(session.ServerLeg, server)
 }

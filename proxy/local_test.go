@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 func TestIsLocalJudgesBothEndsOfAConnection(t *testing.T) {
@@ -108,7 +108,7 @@ func TestANameThatComesToMeanThisHostIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			refused := make(chan string, 1)
 			protocol.Refuse = func(_ net.Conn, _ Refusal, why string) []byte { refused <- why; return nil }
-			protocol.NewSession = func(wire.Link) Session { panic("none is needed") }
+			protocol.NewSession = func(session.Options) session.Session { panic("none is needed") }
 			means.Store(&elsewhere)
 			p := New(Config{Network: "tcp", Address: net.JoinHostPort("db.example", port), Off: true, Protocol: protocol, Logger: zap.New(core)})
 			l, err := net.Listen("tcp", "0.0.0.0:0")

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // The most clients that may be connected without having logged in, in all and of one address. Each of them costs a
@@ -161,7 +161,7 @@ func (s *logins) counts() (clients, waiting int) {
 	return s.clients, s.waiting.Len()
 }
 
-// awaitTurn returns when the client connection may connect to the server. The error is wire.ErrTooManyLogins when that took longer
+// awaitTurn returns when the client connection may connect to the server. The error is session.ErrTooManyLogins when that took longer
 // than a login may. What the client says meanwhile is kept.
 func (l *clientConn) awaitTurn() (waited bool, err error) {
 	turn := l.login.ask(l.proxy.loginLimit())
@@ -198,7 +198,7 @@ func (l *clientConn) listenUntil(turn <-chan struct{}, overdue <-chan time.Time)
 		return said, nil
 	case <-turn:
 	case <-overdue:
-		err = wire.ErrTooManyLogins
+		err = session.ErrTooManyLogins
 	}
 	l.client.wake()
 	return <-read, err
@@ -210,7 +210,7 @@ func (l *clientConn) waitUntil(turn <-chan struct{}, overdue <-chan time.Time) e
 	case <-turn:
 		return nil
 	case <-overdue:
-		return wire.ErrTooManyLogins
+		return session.ErrTooManyLogins
 	case <-l.proxy.closing.Done():
 		return net.ErrClosed
 	}

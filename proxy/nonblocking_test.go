@@ -22,15 +22,15 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // A relay is a session that passes everything on. It owes the client as many bytes as it had from it, and
 // says whose turn it is by that.
 type relay struct {
-	Session
-	turn               wire.Turn // what it says while something is owed
-	secure             bool      // has the server's leg begin TLS first
+	session.Session
+	turn               session.Turn // what it says while something is owed
+	secure             bool         // has the server's leg begin TLS first
 	owed               int
 	toClient, toServer []byte
 	done               bool
@@ -57,35 +57,35 @@ func (r *relay) Output() (toClient, toServer []byte) {
 	return toClient, toServer
 }
 
-func (r *relay) Turn() wire.Turn {
+func (r *relay) Turn() session.Turn {
 	switch {
 	case r.owed > 0:
 		return r.turn
 	case r.owed == 0:
-		return wire.ClientTurn
+		return session.ClientTurn
 	}
-	return wire.EitherTurn
+	return session.EitherTurn
 }
 
-func (r *relay) Upgrade() wire.Leg {
+func (r *relay) Upgrade() session.Leg {
 	if r.secure {
-		return wire.ServerLeg
+		return session.ServerLeg
 	}
-	return wire.NoLeg
+	return session.NoLeg
 }
 
 func (r *relay) Upgraded(_ int64, _ *tls.ConnectionState, failed error) {
 	r.secure, r.done = false, failed != nil
 }
-func (r *relay) Events() []wire.Event { return nil }
-func (r *relay) Copying() bool        { return false }
-func (r *relay) LoggedIn() bool       { return true }
-func (r *relay) InTransaction() bool  { return r.owed > 0 }
-func (r *relay) Unread() bool         { return false }
-func (r *relay) Dismiss(int64)        {}
-func (r *relay) ClientClosed(int64)   { r.done = r.owed <= 0 }
-func (r *relay) ServerClosed(int64)   { r.done = true }
-func (r *relay) Done() bool           { return r.done }
+func (r *relay) Events() []session.Event { return nil }
+func (r *relay) Copying() bool           { return false }
+func (r *relay) LoggedIn() bool          { return true }
+func (r *relay) InTransaction() bool     { return r.owed > 0 }
+func (r *relay) Unread() bool            { return false }
+func (r *relay) Dismiss(int64)           {}
+func (r *relay) ClientClosed(int64)      { r.done = r.owed <= 0 }
+func (r *relay) ServerClosed(int64)      { r.done = true }
+func (r *relay) Done() bool              { return r.done }
 
 // A road is how a client connection reaches its server.
 type road struct {
@@ -98,7 +98,7 @@ var roads = []road{{"TCP", "tcp", false}, {"a unix socket", "unix", false}, {"TL
 
 // throughProxy runs a client connection between a client, whose end it gives, and a server that serve is. Both must be
 // done when the test ends.
-func throughProxy(t *testing.T, r road, turn wire.Turn, serve func(c net.Conn)) net.Conn {
+func throughProxy(t *testing.T, r road, turn session.Turn, serve func(c net.Conn)) net.Conn {
 	t.Helper()
 	address := "127.0.0.1:0"
 	if r.network == "unix" {
@@ -200,7 +200,7 @@ func TestPipelineLongerThanAllBuffersComesThrough(t *testing.T) {
 		for name, serve := range map[string]func(net.Conn){"answers piece by piece": echo, "writes before it reads": writeFirst} {
 			for turn, says := range []string{"either's", "the client's", "the server's"} {
 				t.Run(fmt.Sprintf("%s, a server that %s, %s turn", r.name, name, says), func(t *testing.T) {
-					client := throughProxy(t, r, wire.Turn(turn), serve)
+					client := throughProxy(t, r, session.Turn(turn), serve)
 					peak := heapPeak(func() {
 						sent := make(chan error, 1)
 						go func() {
@@ -270,7 +270,7 @@ func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
 	for _, r := range roads {
 		t.Run("the client, over "+r.name, func(t *testing.T) {
 			got := make(chan int64, 1)
-			client := throughProxy(t, r, wire.EitherTurn, func(c net.Conn) { got <- fill(c) })
+			client := throughProxy(t, r, session.EitherTurn, func(c net.Conn) { got <- fill(c) })
 			if r.secure {
 				if _, err := client.Write([]byte("begin")); err != nil {
 					t.Fatal(err)
@@ -282,7 +282,7 @@ func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
 		})
 		t.Run("the server, over "+r.name, func(t *testing.T) {
 			stop := make(chan struct{})
-			client := throughProxy(t, r, wire.ClientTurn, func(c net.Conn) {
+			client := throughProxy(t, r, session.ClientTurn, func(c net.Conn) {
 				c.Read(make([]byte, 1))
 				<-stop
 			})

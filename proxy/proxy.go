@@ -13,7 +13,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +26,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // A Recorder takes what the sessions did. Its methods may be called from many goroutines; Txn blocks
@@ -38,45 +37,10 @@ type Recorder interface {
 	Txn(ctx context.Context, t *history.Txn) error
 }
 
-// A Session is the state machine of one client's connection, in the protocol of its server. It is given
-// the bytes that either side sent, at a time in nanoseconds since the run's start, and is used by one
-// goroutine. See package proxy/mysql for what each method promises.
-type Session interface {
-	FromClient(now int64, p []byte) (n int, err error)
-	FromServer(now int64, p []byte) error
-	// Output gives the bytes to send to each side and forgets them. They are valid until the session is
-	// given bytes again.
-	Output() (toClient, toServer []byte)
-	// Events gives what happened since the last call, to be dealt with before the next Output is sent.
-	Events() []wire.Event
-	Turn() wire.Turn
-	// Upgrade says which leg is to begin TLS once the Output is sent, or to be made anew; Upgraded tells what
-	// came of it.
-	Upgrade() wire.Leg
-	Upgraded(now int64, with *tls.ConnectionState, failed error)
-	// Copying says that bytes may be copied from now on without the session.
-	Copying() bool
-	LoggedIn() bool
-	LoginOverdue(now int64)
-	InTransaction() bool
-	// Unread says that Idle has something to do when both sides stay quiet.
-	Unread() bool
-	Idle(now int64)
-	// Unrecorded says that a transaction among the last Events was not stored, which the client must not take for stored: in the place
-	// of the reply that would acknowledge it the client gets an error, and the session is Done.
-	Unrecorded(now int64, why error)
-	// Dismiss has the client told that its connection ends now, where the protocol has words for that.
-	Dismiss(now int64)
-	ClientClosed(now int64)
-	ServerClosed(now int64)
-	// Done says that both sides are to be closed once the output is sent.
-	Done() bool
-}
-
 // A Protocol is what a Proxy must know of the protocol that it serves.
 type Protocol struct {
 	// NewSession makes the session of a new connection.
-	NewSession func(wire.Link) Session
+	NewSession func(session.Options) session.Session
 	// Refuse tells a client, in the protocol's own way, why it is not served. The connection has a deadline
 	// and is closed afterwards. What the client asked for may need no session, as a request to cancel what
 	// another does: it is given back, for the server.
@@ -85,7 +49,7 @@ type Protocol struct {
 	LoginTimeout time.Duration
 	// FirstMessage is set where the client speaks first. It reads what a client says first, or the part of it that shows that it
 	// has spoken; nil where that is nothing the protocol knows. Sessions of such a protocol ask for their connection to the server
-	// (wire.ServerDial), which is made before the client is heard where it is nil.
+	// (session.ServerDial), which is made before the client is heard where it is nil.
 	FirstMessage func(client io.Reader) []byte
 }
 
@@ -113,7 +77,7 @@ type Config struct {
 	Protocol Protocol
 	// Reload brings the schema that the sessions plan by up to date when one of them asks for it. Its client waits, so that
 	// Reload must give up in time.
-	Reload func(ctx context.Context, s wire.Schema) error
+	Reload func(ctx context.Context, s session.Schema) error
 	// Durable holds a transaction's end back from the client until the Recorder has taken it. What the Recorder does not take
 	// ends the session with an error, unless Passes has it go on as without Durable.
 	Durable, Passes bool
@@ -318,7 +282,7 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 	}
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
 	settings := p.reloadable.Load()
-	l.session = p.cfg.Protocol.NewSession(wire.Link{
+	l.session = p.cfg.Protocol.NewSession(session.Options{
 		ID:          l.info.ID,
 		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
 		Args:        settings.Args,

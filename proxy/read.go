@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 const (
@@ -122,9 +122,9 @@ func (l *clientConn) read() (client, server readResult) {
 		return readResult{}, l.server.readSoon()
 	}
 	switch l.session.Turn() {
-	case wire.ClientTurn:
+	case session.ClientTurn:
 		client = l.client.readSoon()
-	case wire.ServerTurn:
+	case session.ServerTurn:
 		server = l.server.readSoon()
 	}
 	if client.something() || server.something() {

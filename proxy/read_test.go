@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/proxy/mysql"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // socket gives both ends of a TCP connection.
@@ -56,7 +56,7 @@ func TestLinkHearsTheSideWhoseTurnItIsNot(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l, theirs, _ := greeted(t)
-			if l.session.Turn() != wire.ServerTurn {
+			if l.session.Turn() != session.ServerTurn {
 				t.Fatal("it is not the server's turn at the start")
 			}
 			if err := test.do(theirs); err != nil {

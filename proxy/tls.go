@@ -11,38 +11,38 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // TLS says how a proxy's legs are encrypted, each on its own.
 type TLS struct {
 	// Client is what a client is shown; ClientUse says whether it may or must take it.
 	Client    *tls.Config
-	ClientUse wire.TLSUse
+	ClientUse session.TLSUse
 	// Server is how the server is looked at; ServerUse says whether it may or must speak TLS.
 	Server    *tls.Config
-	ServerUse wire.TLSUse
+	ServerUse session.TLSUse
 }
 
 // none says whether TLS is left to client and server.
-func (t TLS) none() bool { return t.ClientUse == wire.NoTLS && t.ServerUse == wire.NoTLS }
+func (t TLS) none() bool { return t.ClientUse == session.NoTLS && t.ServerUse == session.NoTLS }
 
 // DefaultLoginTimeout is that of MySQL servers (connect_timeout).
 const DefaultLoginTimeout = 10 * time.Second
 
 // upgrade begins TLS on a leg, or connects to the server again.
-func (l *clientConn) upgrade(ctx context.Context, leg wire.Leg) (*tls.ConnectionState, error) {
+func (l *clientConn) upgrade(ctx context.Context, leg session.Leg) (*tls.ConnectionState, error) {
 	ctx, cancel := context.WithDeadline(ctx, l.loginBy)
 	defer cancel()
 	switch leg {
-	case wire.ServerDial:
+	case session.ServerDial:
 		return nil, l.dial(ctx)
-	case wire.ServerAgain:
+	case session.ServerAgain:
 		return nil, l.connect(ctx)
 	}
 	cfg := &l.proxy.cfg.TLS
 	s, begin := &l.client, func(c net.Conn) *tls.Conn { return tls.Server(c, cfg.Client) }
-	if leg == wire.ServerLeg {
+	if leg == session.ServerLeg {
 		s, begin = &l.server, func(c net.Conn) *tls.Conn { return tls.Client(c, cfg.Server) }
 	}
 	s.setDeadline(time.Time{})
@@ -52,7 +52,7 @@ func (l *clientConn) upgrade(ctx context.Context, leg wire.Leg) (*tls.Connection
 		s.out.patient = true
 		defer func() { s.out.patient = false }()
 	}
-	if leg == wire.ClientLeg && len(l.ahead) > 0 {
+	if leg == session.ClientLeg && len(l.ahead) > 0 {
 		// A client need not wait for an answer before it begins.
 		plain = &resumed{Conn: plain, ahead: append([]byte(nil), l.ahead...)}
 		l.ahead = nil
@@ -76,11 +76,11 @@ func (l *clientConn) dial(ctx context.Context) error {
 			return nil
 		}
 		if waited && !time.Now().Before(l.loginBy) {
-			err = wire.ErrTooManyLogins // its turn came too late to be of use
+			err = session.ErrTooManyLogins // its turn came too late to be of use
 		}
 	}
 	switch {
-	case errors.Is(err, wire.ErrTooManyLogins):
+	case errors.Is(err, session.ErrTooManyLogins):
 		p.meter.tooManyLogins.Add(1)
 		p.sayTooManyLogins(l.client.conn.RemoteAddr(), "it was not its turn in time")
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // A postgresqlHost is a PostgreSQL, reached over TCP without TLS, or a throw-away one, reached over any road.
@@ -114,7 +114,7 @@ func (h *postgresqlHost) clients() proxyserver.ClientTLS {
 	if h.authority == nil {
 		return proxyserver.ClientTLS{}
 	}
-	return proxyserver.ClientTLS{Use: wire.MayTLS, Cert: h.authority.File("server"), Key: h.authority.KeyFile("server")}
+	return proxyserver.ClientTLS{Use: session.MayTLS, Cert: h.authority.File("server"), Key: h.authority.KeyFile("server")}
 }
 
 // listen is where drivers look for a server's socket, or any port.

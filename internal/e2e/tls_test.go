@@ -21,7 +21,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // mysqlURL is a MySQL server's, whose account root has no password.
@@ -56,7 +56,7 @@ var (
 func startLegs(t *testing.T, upstream dsn.Target, off bool) (tcp, unix *proxyserver.Server) {
 	t.Helper()
 	dir := t.TempDir()
-	start := func(listen, recording string, use wire.TLSUse) *proxyserver.Server {
+	start := func(listen, recording string, use session.TLSUse) *proxyserver.Server {
 		srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: upstream, Listen: listen, Off: off, Recording: filepath.Join(dir, recording),
 			ClientTLS: proxyserver.ClientTLS{Use: use}, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 		if err != nil {
@@ -65,7 +65,7 @@ func startLegs(t *testing.T, upstream dsn.Target, off bool) (tcp, unix *proxyser
 		t.Cleanup(func() { srv.Stop() })
 		return srv
 	}
-	return start("127.0.0.1:0", "tcp", wire.MayTLS), start("unix:"+filepath.Join(dir, "s"), "unix", wire.NoTLS)
+	return start("127.0.0.1:0", "tcp", session.MayTLS), start("unix:"+filepath.Join(dir, "s"), "unix", session.NoTLS)
 }
 
 // TestPasswordsCrossFromLegToLeg logs in by each plug-in that shows a password over safe legs only, over
@@ -230,7 +230,7 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			upstream := dsn.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
-			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: proxyserver.ClientTLS{Use: wire.MayTLS}})
+			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: proxyserver.ClientTLS{Use: session.MayTLS}})
 			if err != nil {
 				t.Fatal(err)
 			}

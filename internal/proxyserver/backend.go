@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -21,7 +21,7 @@ type backend interface {
 	// describe says in a run's description what the server is.
 	describe(*history.Info)
 	// reload takes in that the schema changed, for a client that waits for no longer than it must.
-	reload(ctx context.Context, changed wire.Schema) error
+	reload(ctx context.Context, changed session.Schema) error
 	// reloadAll reads the whole schema again, so that tables which somebody changed without the proxy are not taken for what they
 	// were.
 	reloadAll(ctx context.Context) error

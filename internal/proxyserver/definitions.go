@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/defined"
 	"github.com/isotap/isotap/proxy"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/robust/definitions"
 )
@@ -38,8 +38,8 @@ func (d *defining) Txn(ctx context.Context, t *history.Txn) error {
 }
 
 // reload has the schema read again that sessions plan by, and tells the keeper why.
-func (d *defining) reload(reload func(context.Context, wire.Schema) error) func(context.Context, wire.Schema) error {
-	return func(ctx context.Context, s wire.Schema) error {
+func (d *defining) reload(reload func(context.Context, session.Schema) error) func(context.Context, session.Schema) error {
+	return func(ctx context.Context, s session.Schema) error {
 		err := reload(ctx, s)
 		switch {
 		case s.Begins:

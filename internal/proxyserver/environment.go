@@ -10,7 +10,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // A Place is how a client program reaches isotap, by the names that [Expand] knows: host, port, socket
@@ -54,9 +54,9 @@ func (srv *Server) Place() (Place, error) {
 // sslMode is how isotap's clients are to use TLS, in libpq's words.
 func (srv *Server) sslMode(network string) dsn.TLSMode {
 	switch {
-	case network == "unix", srv.tls == wire.NoTLS:
+	case network == "unix", srv.tls == session.NoTLS:
 		return dsn.TLSDisable
-	case srv.tls == wire.MustTLS:
+	case srv.tls == session.MustTLS:
 		return dsn.TLSRequire
 	}
 	return dsn.TLSPrefer
@@ -173,7 +173,7 @@ func (srv *Server) config(database string) *mysql.Config {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.DBName = srv.upstream.User, srv.upstream.Password, database
 	c.Net, c.Addr = srv.Addr().Network(), srv.Addr().String()
-	if srv.tls == wire.MustTLS && c.Net == "tcp" {
+	if srv.tls == session.MustTLS && c.Net == "tcp" {
 		c.TLSConfig = "skip-verify"
 	}
 	return c

@@ -18,7 +18,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -68,9 +68,9 @@ func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
 		cfg.Planner = b.planner
 	}
 	return proxy.Protocol{
-		NewSession: func(l wire.Link) proxy.Session {
+		NewSession: func(l session.Options) session.Session {
 			cfg := cfg
-			cfg.Link = l
+			cfg.Options = l
 			return mysqlproxy.NewSession(cfg)
 		},
 		Refuse: func(client net.Conn, r proxy.Refusal, why string) []byte {
@@ -109,7 +109,7 @@ func (b *mysqlBackend) settle() {
 }
 
 // reload notes what was changed. Nobody waits: what is used of it is read when it is.
-func (b *mysqlBackend) reload(_ context.Context, changed wire.Schema) error {
+func (b *mysqlBackend) reload(_ context.Context, changed session.Schema) error {
 	b.catalog.Changed(catalogmysql.Change{Tables: changed.Tables, References: changed.References, Triggers: changed.Triggers, Created: changed.Created})
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -78,9 +78,9 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol 
 		cfg.Prepared = &b.prepared
 	}
 	return proxy.Protocol{
-		NewSession: func(l wire.Link) proxy.Session {
+		NewSession: func(l session.Options) session.Session {
 			cfg := cfg
-			cfg.Link = l
+			cfg.Options = l
 			return postgresproxy.NewSession(cfg)
 		},
 		Refuse: func(client net.Conn, r proxy.Refusal, why string) []byte {
@@ -111,7 +111,7 @@ func (b *postgresBackend) describe(info *history.Info) {
 
 // reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only: it is
 // read when a statement asks for it.
-func (b *postgresBackend) reload(ctx context.Context, changed wire.Schema) error {
+func (b *postgresBackend) reload(ctx context.Context, changed session.Schema) error {
 	switch {
 	case changed.Expected:
 		b.databases.Expect(changed.Database)

@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -52,7 +52,7 @@ func TestEachPostgreSQLDatabaseHasAPlannerThatFollowsItsSchema(t *testing.T) {
 		if b.plannerOf(database) != nil {
 			t.Errorf("%s has a planner before its catalog was read", database)
 		}
-		if err := b.reload(t.Context(), wire.Schema{Database: database, Begins: true}); err != nil {
+		if err := b.reload(t.Context(), session.Schema{Database: database, Begins: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,14 +65,14 @@ func TestEachPostgreSQLDatabaseHasAPlannerThatFollowsItsSchema(t *testing.T) {
 	}
 
 	testdb.Exec(t, inOne, "ALTER TABLE shared RENAME TO other")
-	if err := b.reload(t.Context(), wire.Schema{Database: one, Tables: []rewrite.TableName{{Schema: "public", Table: "shared"}, {Schema: "public", Table: "other"}}}); err != nil {
+	if err := b.reload(t.Context(), session.Schema{Database: one, Tables: []rewrite.TableName{{Schema: "public", Table: "shared"}, {Schema: "public", Table: "other"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := observes(t, b, one, text); o != history.Opaque {
 		t.Errorf("after a renaming: %v", o)
 	}
 	testdb.Exec(t, inOne, "CREATE TABLE shared (id int PRIMARY KEY)")
-	if err := b.reload(t.Context(), wire.Schema{Database: one}); err != nil {
+	if err := b.reload(t.Context(), session.Schema{Database: one}); err != nil {
 		t.Fatal(err)
 	}
 	if o := observes(t, b, one, text); o != history.Exact {
@@ -93,11 +93,11 @@ func TestEachPostgreSQLDatabaseHasAPlannerThatFollowsItsSchema(t *testing.T) {
 func TestADroppedPostgreSQLDatabaseHasNoPlanner(t *testing.T) {
 	b := openPostgreSQL(t)
 	database := testdb.NewPostgreSQLDatabase(t)
-	if err := b.reload(t.Context(), wire.Schema{Database: database, Begins: true}); err != nil {
+	if err := b.reload(t.Context(), session.Schema{Database: database, Begins: true}); err != nil {
 		t.Fatal(err)
 	}
 	observes(t, b, database, "SELECT 1")
-	if err := b.reload(t.Context(), wire.Schema{Database: database, Ends: true}); err != nil {
+	if err := b.reload(t.Context(), session.Schema{Database: database, Ends: true}); err != nil {
 		t.Fatal(err)
 	}
 	testdb.Exec(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+database)
@@ -110,7 +110,7 @@ func TestADroppedPostgreSQLDatabaseHasNoPlanner(t *testing.T) {
 	if lookups, _ := b.plans(); lookups != 1 {
 		t.Errorf("%d plans are counted", lookups)
 	}
-	if err := b.reload(t.Context(), wire.Schema{Database: database, Begins: true}); err == nil {
+	if err := b.reload(t.Context(), session.Schema{Database: database, Begins: true}); err == nil {
 		t.Error("a database that is gone is read")
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/internal/tail"
 	"github.com/isotap/isotap/proxy"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -114,7 +114,7 @@ type Server struct {
 	log       *zap.Logger
 	admin     *admin.Server // nil when there is none
 	probe     probe
-	tls       wire.TLSUse // of clients
+	tls       session.TLSUse // of clients
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. It serves

@@ -18,12 +18,12 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // ClientTLS says how clients may connect.
 type ClientTLS struct {
-	Use wire.TLSUse
+	Use session.TLSUse
 	// Cert and Key are PEM files. Without them isotap makes a certificate of its own at the start.
 	Cert, Key string
 	// CA is a PEM file: clients that use TLS must show a certificate that it vouches for.
@@ -42,9 +42,9 @@ func ParseClientTLS(mode, cert, key, ca string) (ClientTLS, error) {
 	case mode == "off":
 		return ClientTLS{}, nil
 	case mode == "required", mode == "" && ca != "":
-		c.Use = wire.MustTLS
+		c.Use = session.MustTLS
 	case mode == "optional", mode == "" && cert != "":
-		c.Use = wire.MayTLS
+		c.Use = session.MayTLS
 	case mode != "":
 		return c, fmt.Errorf("--tls: %q is neither off, optional nor required", mode)
 	}
@@ -56,7 +56,7 @@ func ParseClientTLS(mode, cert, key, ca string) (ClientTLS, error) {
 
 // config gives what clients are shown; nil where TLS is off.
 func (c ClientTLS) config() (*tls.Config, error) {
-	if c.Use == wire.NoTLS {
+	if c.Use == session.NoTLS {
 		return nil, nil
 	}
 	pair, err := selfSigned()
@@ -117,7 +117,7 @@ func (o *Options) warnOfPlainLegs() {
 	case mode == dsn.TLSPrefer:
 		o.Logger.Warn("TLS with the server is preferred, not required: the server, or somebody on the way to it, can have connections go without " +
 			"(--upstream-tls require, verify-full)")
-	case o.ClientTLS.Use == wire.MustTLS && mode < dsn.TLSPrefer:
+	case o.ClientTLS.Use == session.MustTLS && mode < dsn.TLSPrefer:
 		o.Logger.Warn("clients must use TLS, and isotap's connections to the server are not encrypted: what they send can be read there (--upstream-tls)")
 	}
 }
@@ -135,11 +135,11 @@ func (o *Options) legs() (proxy.TLS, error) {
 	switch o.Upstream.TLS.Mode {
 	case dsn.TLSDisable:
 	case dsn.TLSAllow:
-		t.ServerUse = wire.LastTLS
+		t.ServerUse = session.LastTLS
 	case dsn.TLSPrefer:
-		t.ServerUse = wire.MayTLS
+		t.ServerUse = session.MayTLS
 	default:
-		t.ServerUse = wire.MustTLS
+		t.ServerUse = session.MustTLS
 	}
 	if o.Upstream.Family == dbms.PostgreSQLFamily {
 		for _, cfg := range []*tls.Config{t.Client, t.Server} {

@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -107,7 +108,7 @@ func (s *Session) bytesOf(batch []*observed) int {
 	n := 0
 	for _, o := range batch {
 		if o.txn == s.txn {
-			n += wire.BytesOf(o.recorded())
+			n += txnstate.BytesOf(o.recorded())
 		}
 	}
 	return n
@@ -192,7 +193,7 @@ func (s *Session) release() {
 			waiting = append(waiting, t)
 			continue
 		}
-		s.events = append(s.events, wire.Event{Txn: t})
+		s.events = append(s.events, session.Event{Txn: t})
 	}
 	s.ended = waiting
 	if len(waiting) == 0 {

@@ -9,7 +9,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -185,8 +185,8 @@ var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonFa
 // as it is, unobserved.
 func (s *Session) planSafely(text []byte) (p *rewrite.Plan) {
 	defer func() {
-		if fault := wire.Caught(recover()); fault != nil {
-			s.events = append(s.events, wire.Event{Fault: fault})
+		if fault := session.Caught(recover()); fault != nil {
+			s.events = append(s.events, session.Event{Fault: fault})
 			p = faulty
 		}
 	}()
@@ -399,12 +399,12 @@ func (s *Session) effects(o *observed, x *exchange) {
 	}
 	s.env.Shadowed = s.shadowed
 	if plan.ChangesSchema {
-		changed := &wire.Schema{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers}
+		changed := &session.Schema{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers}
 		// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
 		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Created) > 0 {
 			changed.Created = plan.Created[1:]
 		}
-		s.events = append(s.events, wire.Event{Schema: changed})
+		s.events = append(s.events, session.Event{Schema: changed})
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -133,7 +133,7 @@ func (s *Session) takeBeside(o, beside *observed) {
 	s.takeSightings(beside)
 	st, saw := o.recorded(), &beside.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
-	s.unrecorded.Take(wire.BytesOf(saw))
+	s.unrecorded.Take(txnstate.BytesOf(saw))
 	st.Observation, st.Reason = saw.Observation, saw.Reason
 }
 

@@ -12,7 +12,8 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 )
 
 // A client and a server that agree on compression speak it from the end of the login on: each stretch of packets goes in a
@@ -30,12 +31,12 @@ const (
 
 // Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the end
 // of the login, or where compression was not agreed on.
-func (s *Session) Compressed(leg wire.Leg, c net.Conn) net.Conn {
+func (s *Session) Compressed(leg session.Leg, c net.Conn) net.Conn {
 	if !s.loggedIn || s.caps&compressionCaps == 0 {
 		return nil
 	}
 	// A client that asks for both gets zlib.
-	return NewCompressed(c, s.caps&gomysql.CLIENT_COMPRESS == 0, leg == wire.ServerLeg)
+	return NewCompressed(c, s.caps&gomysql.CLIENT_COMPRESS == 0, leg == session.ServerLeg)
 }
 
 // NewCompressed returns a connection that speaks compressed over c, by zlib or zstd, to a server or a client. What is
@@ -89,7 +90,7 @@ func (c *compressedConn) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		if c.raw = c.raw[len(frame):]; len(c.raw) == 0 {
-			c.raw = wire.Reusable(c.raw)
+			c.raw = txnstate.Reusable(c.raw)
 		}
 	}
 	n := copy(b, c.plain)

@@ -1,6 +1,8 @@
 package mysql
 
-import "github.com/isotap/isotap/proxy/wire"
+import (
+	"github.com/isotap/isotap/proxy/txnstate"
+)
 
 // A cursor is what COM_STMT_FETCH must know of the statement that opened it.
 type cursor struct {
@@ -39,7 +41,7 @@ func (s *Session) fetchDone(x *exchange) error {
 	s.takeSightings(x.stmt)
 	st := &s.txn.Stmts[opened.index]
 	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
-	s.unrecorded.Take(wire.BytesOf(&x.stmt.stmt))
+	s.unrecorded.Take(txnstate.BytesOf(&x.stmt.stmt))
 	st.Rows += x.rows
 	return nil
 }

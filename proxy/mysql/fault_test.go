@@ -8,7 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -22,7 +22,7 @@ func (brokenPlanner) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan { panic
 func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {
 	s := loggedIn(t, 0)
 	s.cfg.Planner = brokenPlanner{}
-	var faults []*wire.Fault
+	var faults []*session.Fault
 	var stmts []history.Stmt
 	for range 2 {
 		s.stale, s.known = false, true

@@ -8,7 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -69,7 +69,7 @@ func semicolons(text []byte) (ends []int) {
 func loggedIn(t testing.TB, caps uint32) *Session {
 	t.Helper()
 	var n uint32
-	s := NewSession(Config{Planner: plans{}, Link: wire.Link{ID: 1, Args: true, NextTxn: func() history.TxnID {
+	s := NewSession(Config{Planner: plans{}, Options: session.Options{ID: 1, Args: true, NextTxn: func() history.TxnID {
 		n++
 		return history.MakeTxnID(1, n)
 	}}})

@@ -7,7 +7,8 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -56,18 +57,18 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	}
 	s.scramble = append(scramble, r.cString()...)
 	caps := uint32(binary.LittleEndian.Uint16(low)) | uint32(binary.LittleEndian.Uint16(high))<<16
-	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == wire.MustTLS {
+	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == session.MustTLS {
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "isotap is to use TLS with the server, which does not offer it: "+
 			"configure the server for TLS, or isotap with --upstream-tls prefer or disable")
 		return nil
 	}
-	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != wire.NoTLS
-	if s.cfg.ServerTLS == wire.MayTLS && !s.server.safe() {
-		s.events = append(s.events, wire.Event{Downgraded: "the server does not offer it"})
+	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != session.NoTLS
+	if s.cfg.ServerTLS == session.MayTLS && !s.server.safe() {
+		s.events = append(s.events, session.Event{Downgraded: "the server does not offer it"})
 	}
 	caps &^= maskedCaps
 	s.caps = caps
-	if s.cfg.ClientTLS != wire.NoTLS {
+	if s.cfg.ClientTLS != session.NoTLS {
 		caps |= gomysql.CLIENT_SSL
 	}
 	binary.LittleEndian.PutUint16(low, uint16(caps))
@@ -98,7 +99,7 @@ func (s *Session) login(seq byte, payload []byte) error {
 	case caps&gomysql.CLIENT_SSL != 0 && !s.client.tls:
 		s.beginClientTLS()
 		return nil
-	case s.cfg.ClientTLS == wire.MustTLS && !s.client.safe():
+	case s.cfg.ClientTLS == session.MustTLS && !s.client.safe():
 		s.turnAway(erSecureTransportRequired, sqlstateGeneral, "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
 		return nil
 	}
@@ -135,7 +136,7 @@ func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error)
 	if r.err != nil {
 		return nil, r.err
 	}
-	s.events = append(s.events, wire.Event{User: &user})
+	s.events = append(s.events, session.Event{User: &user})
 	var a answer
 	switch {
 	case caps&gomysql.CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA != 0:
@@ -169,7 +170,7 @@ func (s *Session) changeUser(payload []byte) {
 	if r.err == nil && r.pos < len(r.b) && s.caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
 		a.plugin, a.named = r.pos, true
 	}
-	s.events = append(s.events, wire.Event{User: &user})
+	s.events = append(s.events, session.Event{User: &user})
 	s.client.seq, s.server.seq = 0, 0xff
 	s.sendServer(s.beginAuth(&r, a))
 	s.phase = phaseAuth
@@ -209,7 +210,7 @@ func (s *Session) reset() {
 	s.stmts, s.stmtBytes, s.forgets = make(map[uint32]*prepared), 0, false
 	s.settings = settings{stale: s.watches()}
 	s.captures, s.conditions = captures{}, conditions{}
-	s.savepoints = wire.Savepoints{}
+	s.savepoints = txnstate.Savepoints{}
 	s.next = nextLevel{}
 }
 

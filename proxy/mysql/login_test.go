@@ -11,7 +11,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 1024) })
@@ -50,14 +50,14 @@ func loginPacket(seq byte, caps uint32) []byte {
 }
 
 func TestBytesBehindARequestForTLSAreNotTaken(t *testing.T) {
-	s := greet(t, Config{ClientTLS: wire.MayTLS})
+	s := greet(t, Config{ClientTLS: session.MayTLS})
 	request := tlsRequest()
 	// What stands behind it may be the handshake, or a login that somebody slipped in.
 	n, err := s.FromClient(0, append(bytes.Clone(request), loginPacket(2, testCaps)...))
 	if err != nil || n != len(request) {
 		t.Fatalf("the session took %d bytes of %d: %v", n, len(request), err)
 	}
-	if s.Upgrade() != wire.ClientLeg {
+	if s.Upgrade() != session.ClientLeg {
 		t.Fatal("the session does not ask for TLS")
 	}
 	if _, toServer := s.Output(); len(toServer) > 0 {
@@ -74,12 +74,12 @@ func TestBytesBehindARequestForTLSAreNotTaken(t *testing.T) {
 }
 
 func TestEachLegCountsItsOwnPackets(t *testing.T) {
-	s := greet(t, Config{ServerTLS: wire.MustTLS})
+	s := greet(t, Config{ServerTLS: session.MustTLS})
 	if _, err := s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL)); err != nil {
 		t.Fatal(err)
 	}
 	_, toServer := s.Output()
-	if want := tlsRequest(); !bytes.Equal(toServer, want) || s.Upgrade() != wire.ServerLeg {
+	if want := tlsRequest(); !bytes.Equal(toServer, want) || s.Upgrade() != session.ServerLeg {
 		t.Fatalf("the server is sent %q, want %q", toServer, want)
 	}
 	s.Upgraded(0, nil, nil)
@@ -96,7 +96,7 @@ func TestEachLegCountsItsOwnPackets(t *testing.T) {
 }
 
 func TestBytesInTheServersNameBeforeTLSEndTheSession(t *testing.T) {
-	s := greet(t, Config{ServerTLS: wire.MustTLS})
+	s := greet(t, Config{ServerTLS: session.MustTLS})
 	if err := s.FromServer(0, []byte{7, 0}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestBytesInTheServersNameBeforeTLSEndTheSession(t *testing.T) {
 }
 
 func TestFailedTLSIsToldToTheClient(t *testing.T) {
-	s := greet(t, Config{ServerTLS: wire.MayTLS})
+	s := greet(t, Config{ServerTLS: session.MayTLS})
 	s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL))
 	s.Output()
 	s.Upgraded(0, nil, errors.New("x509: unknown authority"))
@@ -124,7 +124,7 @@ func TestPasswordsAreNotSentOverAPlainLeg(t *testing.T) {
 	const secret = "s3cret phrase"
 	for _, plugin := range []string{gomysql.AUTH_CLEAR_PASSWORD, dialogPlugin, gomysql.AUTH_SHA256_PASSWORD, gomysql.AUTH_CACHING_SHA2_PASSWORD} {
 		t.Run(plugin, func(t *testing.T) {
-			s := greet(t, Config{ClientTLS: wire.MayTLS})
+			s := greet(t, Config{ClientTLS: session.MayTLS})
 			s.FromClient(0, tlsRequest())
 			s.Upgraded(0, nil, nil)
 			answer := append(append([]byte{byte(len(secret) + 1)}, secret...), 0)
@@ -185,14 +185,14 @@ func FuzzLogin(f *testing.F) {
 	f.Add([]byte("C\x00"+string(loginPacket(1, testCaps))), byte(0))
 	f.Add(append([]byte("C\x00"), tlsRequest()...), byte(5))
 	f.Fuzz(func(t *testing.T, script []byte, legs byte) {
-		s := greet(t, Config{ClientTLS: wire.TLSUse(legs % 3), ServerTLS: wire.TLSUse(legs / 3 % 3),
-			Link: wire.Link{ClientLocal: legs&0x40 != 0, ServerLocal: legs&0x80 != 0}})
+		s := greet(t, Config{ClientTLS: session.TLSUse(legs % 3), ServerTLS: session.TLSUse(legs / 3 % 3),
+			Options: session.Options{ClientLocal: legs&0x40 != 0, ServerLocal: legs&0x80 != 0}})
 		for len(script) > 2 && !s.Done() {
 			n := min(2+int(script[1]), len(script))
 			piece := bytes.Clone(script[2:n])
 			var err error
 			switch {
-			case s.Upgrade() != wire.NoLeg:
+			case s.Upgrade() != session.NoLeg:
 				s.Upgraded(0, nil, nil)
 			case script[0] == 'C':
 				_, err = s.FromClient(0, piece)

@@ -7,7 +7,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -241,7 +241,7 @@ func (s *Session) inserted(o *observed) {
 	case o.made < 0, o.made > maxSeen:
 		o.made = 0
 		o.lower(history.Inexact, history.ReasonTooManyRows)
-	case !s.unrecorded.Admits(wire.AccessBytes * o.made):
+	case !s.unrecorded.Admits(txnstate.AccessBytes * o.made):
 		o.made = 0
 		o.lower(history.Inexact, history.ReasonTxnMemory)
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -56,7 +56,7 @@ func (s *Session) clientText(x *exchange) []byte {
 
 // misplanned takes note of a plan that is wrong.
 func (s *Session) misplanned(p *rewrite.Plan) {
-	s.events = append(s.events, wire.Event{Misplanned: true})
+	s.events = append(s.events, session.Event{Misplanned: true})
 	if s.watches() && s.cfg.Planner.Misplanned(p) {
 		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", p.Shape)
 	}

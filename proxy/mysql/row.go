@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 )
 
 // trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
@@ -97,7 +97,7 @@ type sightings struct {
 	arena []byte // row ids and wLists, one behind the other
 	list  []sighting
 	more  history.Reason // why there were more than are kept: as a reason; empty: there were none
-	of    *wire.Unrecorded
+	of    *txnstate.Unrecorded
 	key   []byte
 	arrayed
 }
@@ -131,7 +131,7 @@ func (s *sightings) tooMany() bool {
 	switch {
 	case len(s.list) == maxSeen:
 		s.more = history.ReasonTooManyRows
-	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
+	case !s.of.Admits(txnstate.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
 		s.more = history.ReasonTxnMemory
 	}
 	return !s.more.IsZero()

@@ -2,7 +2,7 @@
 // MySQL family: a state machine for one connection, without a socket, a goroutine or a clock.
 //
 // A [Session] is given the bytes that either side sent and answers with the bytes to send to
-// either side and with the [wire.Event]s to record. The server's greeting and the authentication are
+// either side and with the [session.Event]s to record. The server's greeting and the authentication are
 // relayed, so the proxy needs no user list and keeps no password; TLS ends at the session, which says
 // when a leg begins it. Afterwards each command of the client becomes a short queue of exchanges with
 // the server: isotap's own before it (ask for the session's settings, read the captured entries), the
@@ -43,7 +43,8 @@ import (
 	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -64,7 +65,7 @@ type Planner interface {
 
 // Config is what a Session needs of the world around it.
 type Config struct {
-	wire.Link
+	session.Options
 	// Planner is nil for a session that only passes on: nothing is rewritten, nothing recorded.
 	Planner Planner
 	// Durable holds the reply that ends a transaction back until everything the transaction wrote is
@@ -76,7 +77,7 @@ type Config struct {
 	// Predicates says that the planner's plans have predicates and collect images.
 	Predicates bool
 	// ClientTLS and ServerTLS say which leg is encrypted.
-	ClientTLS, ServerTLS wire.TLSUse
+	ClientTLS, ServerTLS session.TLSUse
 	// Key gives the key pair that clients encrypt their passwords for where the leg to the server is the
 	// safe one.
 	Key func() (*rsa.PrivateKey, error)
@@ -109,7 +110,7 @@ type Session struct {
 	version uint32
 
 	client, server leg
-	upgrade        wire.Leg // that is to begin TLS
+	upgrade        session.Leg // that is to begin TLS
 	auth
 
 	now      int64
@@ -119,7 +120,7 @@ type Session struct {
 	// holdingHead says that output waits until it is known which columns of a result are isotap's.
 	holdingHead bool
 	final       finalPacket
-	events      []wire.Event
+	events      []session.Event
 
 	loggedIn bool
 
@@ -160,7 +161,7 @@ type Session struct {
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
 		client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
-	s.unrecorded = wire.NewUnrecorded(cfg.TxnMemory)
+	s.unrecorded = txnstate.NewUnrecorded(cfg.TxnMemory)
 	s.seen.of = &s.unrecorded
 	return s
 }
@@ -187,7 +188,7 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 func (s *Session) wantsClient() bool {
 	switch s.phase {
 	case phaseLogin:
-		return s.upgrade == wire.NoLeg
+		return s.upgrade == session.NoLeg
 	case phaseAuth, phaseInfile, phaseCopy:
 		return true
 	case phaseCommand:
@@ -197,19 +198,19 @@ func (s *Session) wantsClient() bool {
 }
 
 // Turn says whose turn it is. The other side can still end the connection, and the server say why.
-func (s *Session) Turn() wire.Turn {
+func (s *Session) Turn() session.Turn {
 	switch s.phase {
 	case phaseGreeting, phaseClosing:
-		return wire.ServerTurn
+		return session.ServerTurn
 	case phaseLogin, phaseInfile:
-		return wire.ClientTurn
+		return session.ClientTurn
 	case phaseCommand:
 		if s.wantsClient() {
-			return wire.ClientTurn
+			return session.ClientTurn
 		}
-		return wire.ServerTurn
+		return session.ServerTurn
 	}
-	return wire.EitherTurn
+	return session.EitherTurn
 }
 
 // clientBytes takes one packet out of p, or what there is of it.
@@ -289,9 +290,9 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 // Output gives the bytes to send to each side and forgets them. They are valid until the session is
 // given bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
-	toServer, s.toServer = s.toServer, wire.Reusable(s.toServer)
+	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
 	if !s.holding && !s.holdingHead {
-		toClient, s.toClient = s.toClient, wire.Reusable(s.toClient)
+		toClient, s.toClient = s.toClient, txnstate.Reusable(s.toClient)
 		s.final = finalPacket{}
 	}
 	return toClient, toServer
@@ -299,14 +300,14 @@ func (s *Session) Output() (toClient, toServer []byte) {
 
 // Events gives what happened since the last call. The caller deals with all of it before it sends
 // the Output that follows.
-func (s *Session) Events() []wire.Event {
+func (s *Session) Events() []session.Event {
 	events := s.events
 	s.events = nil
 	return events
 }
 
 func (s *Session) note(format string, args ...any) {
-	s.events = append(s.events, wire.Event{Note: fmt.Sprintf(format, args...)})
+	s.events = append(s.events, session.Event{Note: fmt.Sprintf(format, args...)})
 }
 
 // Idle tells the session that nothing has come from either side for a while: entries that an

@@ -13,7 +13,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -36,7 +36,7 @@ type conversation struct {
 
 func newTestSession(planner Planner) *Session {
 	var n uint32
-	return NewSession(Config{Planner: planner, Link: wire.Link{ID: 1, Args: true, NextTxn: func() history.TxnID {
+	return NewSession(Config{Planner: planner, Options: session.Options{ID: 1, Args: true, NextTxn: func() history.TxnID {
 		n++
 		return history.MakeTxnID(7, n)
 	}}})
@@ -83,7 +83,7 @@ func (c *conversation) settle() {
 func replay(t *testing.T, planner Planner, turns []turn, size int) (toClient, toServer []byte, events string) {
 	t.Helper()
 	s := newTestSession(planner)
-	var all []wire.Event
+	var all []session.Event
 	for _, turn := range turns {
 		for rest := turn.bytes; len(rest) > 0; {
 			piece := bytes.Clone(rest[:min(size, len(rest))])

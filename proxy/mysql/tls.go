@@ -6,7 +6,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // erSecureTransportRequired is the servers' own error for a client without TLS.
@@ -24,20 +24,20 @@ func (l leg) safe() bool { return l.tls || l.local }
 
 // Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls
 // [Session.Upgraded]. Bytes of the client that the session has not taken by then belong to TLS.
-func (s *Session) Upgrade() wire.Leg { return s.upgrade }
+func (s *Session) Upgrade() session.Leg { return s.upgrade }
 
 // Upgraded tells the session that a leg speaks TLS from now on, or why it cannot.
 func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 	s.now = now
 	l := s.upgrade
-	s.upgrade = wire.NoLeg
+	s.upgrade = session.NoLeg
 	switch {
-	case failed == nil && l == wire.ServerLeg:
+	case failed == nil && l == session.ServerLeg:
 		s.sendServer(s.response)
 		clear(s.response)
 		s.response = nil
 		s.phase = phaseAuth
-	case failed != nil && l == wire.ServerLeg:
+	case failed != nil && l == session.ServerLeg:
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral, fmt.Sprintf("isotap cannot use TLS with the server: %v "+
 			"(see --upstream-tls and --upstream-ca)", failed))
 	case failed != nil:
@@ -48,12 +48,12 @@ func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 // beginClientTLS answers a client that asks for TLS. What stands behind the request in its packet is
 // not looked at.
 func (s *Session) beginClientTLS() {
-	if s.cfg.ClientTLS == wire.NoTLS {
+	if s.cfg.ClientTLS == session.NoTLS {
 		s.turnAway(erSecureTransportRequired, "", "isotap offers no TLS here: connect with TLS disabled, or start isotap with --tls-cert")
 		return
 	}
 	s.client.tls = true
-	s.upgrade = wire.ClientLeg
+	s.upgrade = session.ClientLeg
 }
 
 // beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
@@ -64,7 +64,7 @@ func (s *Session) beginServerTLS(response []byte) {
 	}
 	s.response = response
 	s.sendServer(response[:loginHead])
-	s.upgrade = wire.ServerLeg
+	s.upgrade = session.ServerLeg
 }
 
 // beforeLogin takes what the server says before the client has logged in: why it will not wait.

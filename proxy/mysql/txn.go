@@ -6,7 +6,8 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -18,10 +19,10 @@ type transactions struct {
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one
 	// of which nothing has been recorded yet.
 	txn        *history.Txn
-	usual      wire.Usual
+	usual      txnstate.Usual
 	next       nextLevel
-	savepoints wire.Savepoints
-	unrecorded wire.Unrecorded
+	savepoints txnstate.Savepoints
+	unrecorded txnstate.Unrecorded
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit and
 	// begin anew, and a branch that is prepared (XA) outlives its session.
 	beyond bool
@@ -259,7 +260,7 @@ func (s *Session) rollbackTo(name string) {
 		return
 	case !sure:
 		s.loseCaptures(history.ReasonLostSavepoint)
-		wire.Doubt(s.txn, at)
+		txnstate.Doubt(s.txn, at)
 		return
 	}
 	for i := at; i < len(s.txn.Stmts); i++ {
@@ -275,7 +276,7 @@ func (s *Session) endOpen(status history.Status) {
 	if s.beyond && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	s.savepoints, s.beyond = wire.Savepoints{}, false
+	s.savepoints, s.beyond = txnstate.Savepoints{}, false
 	s.unrecorded.End()
 	t := s.txn
 	if t == nil {
@@ -292,7 +293,7 @@ func (s *Session) endOpen(status history.Status) {
 		s.ended = append(s.ended, t)
 		return
 	}
-	s.events = append(s.events, wire.Event{Txn: t})
+	s.events = append(s.events, session.Event{Txn: t})
 }
 
 // lostServer settles what was open when the server went away: what waited for an answer may have

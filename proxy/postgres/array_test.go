@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -25,7 +25,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 		{array: `{"(0,1);7;a;,*"}`, rows: []string{"a"}, partial: true},
 		{array: `{"(0,1)"}`, unread: true},
 	} {
-		s := sightings{of: &wire.Unrecorded{}}
+		s := sightings{of: &txnstate.Unrecorded{}}
 		s.array([]byte(c.array), 0, []rewrite.Source{source}, 0)
 		var rows []string
 		start := 0
@@ -41,7 +41,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 
 func TestAnArrayThatIsTheOnlyOneIsMissed(t *testing.T) {
 	sources := []rewrite.Source{{Array: true}, {Array: true, Whole: true}}
-	s := sightings{of: &wire.Unrecorded{}}
+	s := sightings{of: &txnstate.Unrecorded{}}
 	for _, c := range []struct {
 		source int
 		array  []byte

@@ -11,7 +11,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -120,8 +120,8 @@ func logIn(b *testing.B, database string, planners func(string) Planner) *dialog
 	}
 	b.Cleanup(func() { server.Close() })
 	var txns history.TxnID
-	link := wire.Link{NextTxn: func() history.TxnID { txns++; return txns }}
-	d := &dialogue{b, NewSession(Config{Link: link, Prepared: &Prepared{}, Planners: planners}), server}
+	link := session.Options{NextTxn: func() history.TxnID { txns++; return txns }}
+	d := &dialogue{b, NewSession(Config{Options: link, Prepared: &Prepared{}, Planners: planners}), server}
 	d.exchange(encode(b, []pgproto3.FrontendMessage{&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
 		Parameters: map[string]string{"user": "postgres", "database": database}}}))
 	return d
@@ -133,7 +133,7 @@ func (d *dialogue) exchange(client []byte) (reply []byte) {
 	if _, err := d.session.FromClient(1, client); err != nil {
 		d.b.Fatal(err)
 	}
-	if d.session.Upgrade() == wire.ServerDial {
+	if d.session.Upgrade() == session.ServerDial {
 		d.session.Upgraded(1, nil, nil)
 	}
 	buf := make([]byte, 64<<10)

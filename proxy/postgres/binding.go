@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // The mechanisms of SCRAM (RFC 5802, RFC 7677). That which ends in PLUS binds the login to the certificate
@@ -75,7 +75,7 @@ func (s *Session) chosen(m message) bool {
 	switch {
 	case !s.unbound || mechanism != scram || len(first) == 0 || first[0] != couldBind:
 		return true
-	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
+	case s.cfg.ServerTLS == session.MayTLS && s.attempts == 1:
 		s.choice = append(s.choice, m.raw...)
 		s.tryAgain("the login would be bound to TLS, which cannot be passed on")
 	default:

@@ -5,7 +5,7 @@ import (
 	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -224,8 +224,8 @@ func (s *Session) plan(text []byte, extended bool) form {
 // is no script, and the text goes as it is, unobserved.
 func (s *Session) planSafely(text []byte, env sqlpostgres.Session) (script *sqlpostgres.Script, ok bool) {
 	defer func() {
-		if fault := wire.Caught(recover()); fault != nil {
-			s.events = append(s.events, wire.Event{Fault: fault})
+		if fault := session.Caught(recover()); fault != nil {
+			s.events = append(s.events, session.Event{Fault: fault})
 			script, ok = nil, false
 		}
 	}()

@@ -20,7 +20,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/postgres"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // access says how each role of the tests may log in. The password of each is its name.
@@ -86,7 +86,7 @@ func (nowhere) Txn(context.Context, *history.Txn) error        { return nil }
 
 // roads says how a proxy reaches its server, and its clients the proxy.
 type roads struct {
-	client, server wire.TLSUse
+	client, server session.TLSUse
 	socket         bool // to the server
 	direct         bool // to the server
 	pair           tls.Certificate
@@ -111,8 +111,8 @@ func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config))
 		cfg.Network, cfg.Address = "unix", p.Socket()
 	}
 	cfg.Protocol = proxy.Protocol{
-		NewSession: func(l wire.Link) proxy.Session {
-			return postgres.NewSession(postgres.Config{Link: l, ClientTLS: r.client, ServerTLS: r.server, DirectTLS: r.direct, Certificate: r.pair.Certificate[0]})
+		NewSession: func(l session.Options) session.Session {
+			return postgres.NewSession(postgres.Config{Options: l, ClientTLS: r.client, ServerTLS: r.server, DirectTLS: r.direct, Certificate: r.pair.Certificate[0]})
 		},
 		Refuse:       func(client net.Conn, _ proxy.Refusal, why string) []byte { return postgres.Refuse(client, why) },
 		FirstMessage: postgres.FirstMessage,
@@ -178,10 +178,10 @@ func TestLoginsOverEachPairOfLegs(t *testing.T) {
 	p := secureServer(t)
 	clients := map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect}
 	servers := map[string]roads{
-		"a plain server": {}, "TLS to the server": {server: wire.MustTLS}, "a unix socket": {socket: true},
+		"a plain server": {}, "TLS to the server": {server: session.MustTLS}, "a unix socket": {socket: true},
 	}
 	for serverName, r := range servers {
-		for clientName, use := range map[string]wire.TLSUse{"plain": wire.NoTLS, "TLS": wire.MustTLS} {
+		for clientName, use := range map[string]session.TLSUse{"plain": session.NoTLS, "TLS": session.MustTLS} {
 			r.client = use
 			address := throughProxy(t, p, r)
 			for role, parameters := range map[string]string{
@@ -189,7 +189,7 @@ func TestLoginsOverEachPairOfLegs(t *testing.T) {
 			} {
 				role = strings.TrimSpace(role)
 				want := ""
-				both := r.server == wire.MustTLS && use == wire.MustTLS
+				both := r.server == session.MustTLS && use == session.MustTLS
 				switch {
 				case parameters == "channel_binding=require":
 					want = "channel binding" // the client says so itself: no server offers it
@@ -197,7 +197,7 @@ func TestLoginsOverEachPairOfLegs(t *testing.T) {
 					want = unbindable
 				}
 				mode := " sslmode=disable"
-				if use == wire.MustTLS {
+				if use == session.MustTLS {
 					mode = " sslmode=require"
 				}
 				for name, login := range clients {
@@ -217,19 +217,19 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 	trusted := func(c *proxy.Config) { c.TLS.Server = verifying(t, p.ca) }
 	for _, tt := range []struct {
 		name         string
-		use          wire.TLSUse
+		use          session.TLSUse
 		role, unlike string // who gets in, and who does not
 		change       func(*proxy.Config)
 	}{
-		{"disable", wire.NoTLS, "plain", "encrypted", nil},
-		{"allow", wire.LastTLS, "plain encrypted", "", nil},
-		{"prefer", wire.MayTLS, "plain encrypted", "", nil},
-		{"require", wire.MustTLS, "encrypted", "plain", nil},
-		{"verify-full", wire.MustTLS, "encrypted", "plain", trusted},
-		{"prefer, of a server that nobody vouches for", wire.MayTLS, "plain", "encrypted", func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }},
-		{"prefer, where the server has none", wire.MayTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
-		{"allow, where the server has none", wire.LastTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
-		{"require, on a socket", wire.MustTLS, "postgres", "", func(c *proxy.Config) { c.Network, c.Address = "unix", p.Socket() }},
+		{"disable", session.NoTLS, "plain", "encrypted", nil},
+		{"allow", session.LastTLS, "plain encrypted", "", nil},
+		{"prefer", session.MayTLS, "plain encrypted", "", nil},
+		{"require", session.MustTLS, "encrypted", "plain", nil},
+		{"verify-full", session.MustTLS, "encrypted", "plain", trusted},
+		{"prefer, of a server that nobody vouches for", session.MayTLS, "plain", "encrypted", func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }},
+		{"prefer, where the server has none", session.MayTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
+		{"allow, where the server has none", session.LastTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
+		{"require, on a socket", session.MustTLS, "postgres", "", func(c *proxy.Config) { c.Network, c.Address = "unix", p.Socket() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			changes := []func(*proxy.Config){}
@@ -254,7 +254,7 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 		"a server that is not there any more": {func(c *proxy.Config) { c.Address = "127.0.0.1:1" }, "cannot reach the server"},
 	} {
 		t.Run("require, of "+name, func(t *testing.T) {
-			checkLogin(t, psql(t, throughProxy(t, p, roads{server: wire.MustTLS}, tt.change), "encrypted", "sslmode=disable"), tt.want)
+			checkLogin(t, psql(t, throughProxy(t, p, roads{server: session.MustTLS}, tt.change), "encrypted", "sslmode=disable"), tt.want)
 		})
 	}
 }
@@ -274,11 +274,11 @@ func verifying(t *testing.T, file string) *tls.Config {
 
 func TestLoginsAreBoundWhereTheCertificatesAreOne(t *testing.T) {
 	p := secureServer(t)
-	own := throughProxy(t, p, roads{client: wire.MustTLS, server: wire.MustTLS, pair: p.pair})
+	own := throughProxy(t, p, roads{client: session.MustTLS, server: session.MustTLS, pair: p.pair})
 	for name, login := range map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect} {
 		checkLogin(t, login(t, own, "scram", "sslmode=require channel_binding=require"), "")
 		// Where TLS with the server is only preferred, it gives way.
-		preferred := throughProxy(t, p, roads{client: wire.MayTLS, server: wire.MayTLS})
+		preferred := throughProxy(t, p, roads{client: session.MayTLS, server: session.MayTLS})
 		t.Log(name)
 		checkLogin(t, login(t, preferred, "scram", "sslmode=require"), "")
 		checkLogin(t, login(t, preferred, "scram", "sslmode=prefer"), "")
@@ -290,9 +290,9 @@ func TestLoginsAreBoundWhereTheCertificatesAreOne(t *testing.T) {
 
 func TestClientsLegIsAsTheServersOwn(t *testing.T) {
 	p := secureServer(t)
-	optional, required := throughProxy(t, p, roads{client: wire.MayTLS}), throughProxy(t, p, roads{client: wire.MustTLS})
+	optional, required := throughProxy(t, p, roads{client: session.MayTLS}), throughProxy(t, p, roads{client: session.MustTLS})
 	off := throughProxy(t, p, roads{})
-	socket := throughProxy(t, p, roads{client: wire.MustTLS, network: "unix"})
+	socket := throughProxy(t, p, roads{client: session.MustTLS, network: "unix"})
 	for _, mode := range []string{"disable", "allow", "prefer", "require"} {
 		checkLogin(t, psql(t, optional, "scram", "sslmode="+mode), "")
 		checkLogin(t, psql(t, socket, "scram", "sslmode="+mode), "")
@@ -318,7 +318,7 @@ func TestDirectTLSToTheServer(t *testing.T) {
 	if p.Major() < 17 {
 		want = "isotap cannot use TLS with the server"
 	}
-	checkLogin(t, connect(t, throughProxy(t, p, roads{server: wire.MustTLS, direct: true}), "encrypted", "sslmode=disable"), want)
+	checkLogin(t, connect(t, throughProxy(t, p, roads{server: session.MustTLS, direct: true}), "encrypted", "sslmode=disable"), want)
 }
 
 // checkLogin compares how a login ended with what is wanted: a part of its error, or success.

@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -30,13 +30,13 @@ func (s *Session) definitionsEnd(status history.Status) {
 	if !s.any && len(s.changed) == 0 {
 		return
 	}
-	changed := wire.Schema{Database: s.database}
+	changed := session.Schema{Database: s.database}
 	if !s.any {
 		changed.Changes = s.changed
 	}
 	s.any, s.changed = false, nil
 	if status != history.Aborted {
-		s.events = append(s.events, wire.Event{Schema: &changed})
+		s.events = append(s.events, session.Event{Schema: &changed})
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy"
-	"github.com/isotap/isotap/proxy/wire"
 )
 
 // What asks for TLS, for GSSAPI's encryption, and for something that there is not.
@@ -131,7 +130,7 @@ func kinds(answer string) string {
 }
 
 func TestBytesBehindARequestForTLSAreRefused(t *testing.T) {
-	address := throughProxy(t, secureServer(t), roads{client: wire.MayTLS})
+	address := throughProxy(t, secureServer(t), roads{client: session.MayTLS})
 	if got := kinds(said(t, address, sslRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after SSL request") {
 		t.Errorf("answered %s", got)
 	}
@@ -174,7 +173,7 @@ func TestServerThatSaysMoreThanYesToTLSIsNotBelieved(t *testing.T) {
 			io.ReadFull(c, make([]byte, len(sslRequest)))
 			c.Write([]byte(answer))
 		}()
-		address := throughProxy(t, place{PostgreSQLServer: testdb.PostgreSQL(t)}, roads{server: wire.MustTLS},
+		address := throughProxy(t, place{PostgreSQLServer: testdb.PostgreSQL(t)}, roads{server: session.MustTLS},
 			func(c *proxy.Config) { c.Address = l.Addr().String() })
 		checkLogin(t, connect(t, address, "trusted", "sslmode=disable"), want)
 		l.Close()
@@ -187,20 +186,20 @@ func TestCancelReachesTheRightBackend(t *testing.T) {
 	p := secureServer(t)
 	for name, r := range map[string]roads{
 		"plain":     {},
-		"TLS":       {client: wire.MustTLS, server: wire.MustTLS},
+		"TLS":       {client: session.MustTLS, server: session.MustTLS},
 		"a socket":  {socket: true},
-		"preferred": {client: wire.MayTLS, server: wire.MayTLS},
+		"preferred": {client: session.MayTLS, server: session.MayTLS},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := throughProxy(t, p, r)
 			mode := "disable"
-			if r.client != wire.NoTLS {
+			if r.client != session.NoTLS {
 				mode = "require"
 			}
 			var ended [2]chan error
 			var conns [2]*pgconn.PgConn
 			for i, protocol := range []string{"3.0", "latest"} {
-				conns[i] = session(t, address, "sslmode="+mode+"&max_protocol_version="+protocol)
+				conns[i] = logIn(t, address, "sslmode="+mode+"&max_protocol_version="+protocol)
 				if got, want := len(conns[i].SecretKey()), keySize(p, protocol); got != want {
 					t.Errorf("protocol %s: the key has %d bytes, not %d", protocol, got, want)
 				}
@@ -210,7 +209,7 @@ func TestCancelReachesTheRightBackend(t *testing.T) {
 					ended[i] <- err
 				}()
 			}
-			db := session(t, p.Addr(), "sslmode=disable")
+			db := logIn(t, p.Addr(), "sslmode=disable")
 			waitFor(t, db, "SELECT count(*) = 2 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'")
 			for i, c := range conns {
 				if err := c.CancelRequest(t.Context()); err != nil {
@@ -238,13 +237,13 @@ func keySize(p place, protocol string) int {
 // A cancel has a connection of its own, but is no client.
 func TestACancelIsNeverOneTooMany(t *testing.T) {
 	p := secureServer(t)
-	c := session(t, throughProxy(t, p, roads{}, func(c *proxy.Config) { c.MaxConns = 1 }), "sslmode=disable")
+	c := logIn(t, throughProxy(t, p, roads{}, func(c *proxy.Config) { c.MaxConns = 1 }), "sslmode=disable")
 	ended := make(chan error)
 	go func() {
 		_, err := c.Exec(context.Background(), "SELECT pg_sleep(600)").ReadAll()
 		ended <- err
 	}()
-	waitFor(t, session(t, p.Addr(), "sslmode=disable"), "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'")
+	waitFor(t, logIn(t, p.Addr(), "sslmode=disable"), "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'")
 	if err := c.CancelRequest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -253,8 +252,8 @@ func TestACancelIsNeverOneTooMany(t *testing.T) {
 	}
 }
 
-// session logs trusted in.
-func session(t *testing.T, address, parameters string) *pgconn.PgConn {
+// logIn logs trusted in.
+func logIn(t *testing.T, address, parameters string) *pgconn.PgConn {
 	t.Helper()
 	c, err := pgconn.Connect(t.Context(), fmt.Sprintf("postgres://trusted@%s/postgres?%s", address, parameters))
 	if err != nil {
@@ -302,13 +301,13 @@ func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
 			if p.Major() < tt.from {
 				t.Skipf("version %d has no such limit", p.Major())
 			}
-			for _, r := range []roads{{}, {client: wire.MustTLS, server: wire.MustTLS}} {
-				c := session(t, throughProxy(t, p, r), map[wire.TLSUse]string{wire.NoTLS: "sslmode=disable", wire.MustTLS: "sslmode=require"}[r.client])
+			for _, r := range []roads{{}, {client: session.MustTLS, server: session.MustTLS}} {
+				c := logIn(t, throughProxy(t, p, r), map[session.TLSUse]string{session.NoTLS: "sslmode=disable", session.MustTLS: "sslmode=require"}[r.client])
 				if _, err := c.Exec(t.Context(), tt.statements).ReadAll(); err != nil {
 					t.Fatal(err)
 				}
 				if tt.kill {
-					waitFor(t, session(t, p.Addr(), "sslmode=disable"), fmt.Sprintf("SELECT pg_terminate_backend(%d)", c.PID()))
+					waitFor(t, logIn(t, p.Addr(), "sslmode=disable"), fmt.Sprintf("SELECT pg_terminate_backend(%d)", c.PID()))
 				}
 				m, err := c.ReceiveMessage(t.Context())
 				if err == nil {
@@ -355,7 +354,7 @@ func TestNotificationsReachAnIdleClient(t *testing.T) {
 	if _, err := c.Exec(t.Context(), "LISTEN here").ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	other := session(t, p.Addr(), "sslmode=disable")
+	other := logIn(t, p.Addr(), "sslmode=disable")
 	for i := range 5 {
 		said := fmt.Sprint("number ", i)
 		if _, err := other.Exec(t.Context(), "NOTIFY here, '"+said+"'").ReadAll(); err != nil {

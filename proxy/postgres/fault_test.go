@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -42,7 +42,7 @@ func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {
 		if toClient, _ := s.Output(); !bytes.Equal(toClient, []byte(c.server)) {
 			t.Errorf("%s: the client gets %q, want what the server sent", c.name, toClient)
 		}
-		var faults []*wire.Fault
+		var faults []*session.Fault
 		var stmts []history.Stmt
 		for _, e := range s.Events() {
 			if e.Fault != nil {

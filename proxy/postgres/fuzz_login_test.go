@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"testing"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // FuzzLogin has either side say anything, cut anywhere. Each byte of the input says how the session is set up
@@ -18,7 +18,7 @@ func FuzzLogin(f *testing.F) {
 		if len(input) == 0 {
 			return
 		}
-		s := NewSession(Config{Link: wire.Link{}, ClientTLS: wire.TLSUse(input[0] & 3), ServerTLS: wire.TLSUse(input[0] >> 2 & 3), DirectTLS: input[0]&16 != 0})
+		s := NewSession(Config{Options: session.Options{}, ClientTLS: session.TLSUse(input[0] & 3), ServerTLS: session.TLSUse(input[0] >> 2 & 3), DirectTLS: input[0]&16 != 0})
 		fed := 0
 		for input = input[1:]; len(input) > 1 && !s.Done(); {
 			n := min(int(input[0]&0x7f), len(input)-1)
@@ -35,7 +35,7 @@ func FuzzLogin(f *testing.F) {
 			if len(toClient)+len(toServer) > 2*fed+2000 {
 				t.Fatalf("%d bytes make %d", fed, len(toClient)+len(toServer))
 			}
-			for turns := 0; s.Upgrade() != wire.NoLeg; turns++ {
+			for turns := 0; s.Upgrade() != session.NoLeg; turns++ {
 				if turns > 4 {
 					t.Fatal("the legs are made again and again")
 				}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 )
 
 // heapOf returns by how many bytes the heap has grown when f is done, without garbage.
@@ -64,7 +64,7 @@ func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := loggedIn(t)
-			s.unrecorded = wire.NewUnrecorded(16 << 20)
+			s.unrecorded = txnstate.NewUnrecorded(16 << 20)
 			say := func(what said) bool {
 				if _, err := s.FromClient(0, []byte(what.client)); err != nil {
 					t.Logf("%v", err)

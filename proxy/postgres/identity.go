@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -16,7 +16,7 @@ import (
 type sightings struct {
 	arena   []byte // the rows' ids, one behind the other
 	list    []sighting
-	of      *wire.Unrecorded
+	of      *txnstate.Unrecorded
 	more    history.Reason // why there were more than are kept: as a reason; empty: there were none
 	images  int            // bytes
 	partial bool           // an array was as long as it can be, or says that it may lack some
@@ -132,7 +132,7 @@ func (s *sightings) tooMany() bool {
 	switch {
 	case len(s.list) == maxSeen:
 		s.more = history.ReasonTooManyRows
-	case !s.of.Admits(wire.AccessBytes*(len(s.list)+len(s.elements)) + len(s.arena) + s.images):
+	case !s.of.Admits(txnstate.AccessBytes*(len(s.list)+len(s.elements)) + len(s.arena) + s.images):
 		s.more = history.ReasonTxnMemory
 	}
 	return !s.more.IsZero()

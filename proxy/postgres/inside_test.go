@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // Isotap's connection to a database stays as long as sessions are known to be there.
@@ -23,9 +23,9 @@ func TestSessionIsExpectedBeginsAndEndsOnce(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	of := func(s wire.Schema) wire.Schema { s.Database = r.database; return s }
-	want := []wire.Schema{of(wire.Schema{Expected: true}), of(wire.Schema{Begins: true}), of(wire.Schema{Ends: true})}
-	told := func() []wire.Schema {
+	of := func(s session.Schema) session.Schema { s.Database = r.database; return s }
+	want := []session.Schema{of(session.Schema{Expected: true}), of(session.Schema{Begins: true}), of(session.Schema{Ends: true})}
+	told := func() []session.Schema {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.told

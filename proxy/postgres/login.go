@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // What the first message of a connection asks for, by the number behind its length ("Message Formats").
@@ -93,7 +93,7 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 	default:
 		s.takeStartup(packet[8:])
 		s.startupMessage = packet
-		if s.cfg.ClientTLS == wire.MustTLS && !s.clientLeg.safe() {
+		if s.cfg.ClientTLS == session.MustTLS && !s.clientLeg.safe() {
 			s.turnAway(sqlstateInvalidAuthorization, "isotap takes encrypted connections only", "Connect with sslmode=require, or start isotap with --tls optional.")
 			return
 		}
@@ -103,8 +103,8 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 
 // sendStartup begins the login, or the cancelling, on a leg to the server that is as it should be.
 func (s *Session) sendStartup() {
-	if s.cfg.ServerTLS == wire.MayTLS && !s.serverLeg.tls {
-		s.events = append(s.events, wire.Event{Downgraded: s.plainBecause})
+	if s.cfg.ServerTLS == session.MayTLS && !s.serverLeg.tls {
+		s.events = append(s.events, session.Event{Downgraded: s.plainBecause})
 	}
 	s.toServer = append(s.toServer, s.startupMessage...)
 	switch s.phase = phaseAuth; {
@@ -127,7 +127,7 @@ func (s *Session) takeStartup(params []byte) {
 		value := string(r.cString())
 		switch name {
 		case "user":
-			s.events = append(s.events, wire.Event{User: &value})
+			s.events = append(s.events, session.Event{User: &value})
 			database = cmp.Or(database, value)
 		case "database":
 			database = value
@@ -136,7 +136,7 @@ func (s *Session) takeStartup(params []byte) {
 		}
 	}
 	if database != "" && !s.replication && s.cfg.Planners != nil {
-		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: database, Expected: true}})
+		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: database, Expected: true}})
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 )
 
 const (
@@ -49,7 +49,7 @@ type inlet struct {
 // yes to it gives the beginning; the rest is to be passed on.
 func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m message, used int, err error) {
 	if in.taken {
-		in.taken, in.buf = false, wire.Reusable(in.buf)
+		in.taken, in.buf = false, txnstate.Reusable(in.buf)
 	}
 	if len(in.buf) == 0 && len(p) >= headBytes {
 		size, err := sizeOf(p, limit)

@@ -5,7 +5,7 @@ import (
 	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -70,7 +70,7 @@ func (s *Session) defend(f *form, plan *rewrite.Plan, description []byte, hidden
 		s.clear(f)
 		return l
 	}
-	s.events = append(s.events, wire.Event{Misplanned: true})
+	s.events = append(s.events, session.Event{Misplanned: true})
 	if plan != nil && s.planner != nil && s.planner.Misplanned(plan) {
 		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", plan.Shape)
 	}

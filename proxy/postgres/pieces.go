@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -97,7 +97,7 @@ func (s *Session) append(to, from, lowered *history.Stmt) {
 	case s.unrecorded.Full():
 		lower(lowered, history.Inexact, history.ReasonTxnMemory)
 	default:
-		s.unrecorded.Take(wire.BytesOf(from))
+		s.unrecorded.Take(txnstate.BytesOf(from))
 		appendAccesses(to, from)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -29,7 +29,7 @@ type rig struct {
 
 	mu   sync.Mutex
 	txns []*history.Txn
-	told []wire.Schema // of sessions' beginnings and ends
+	told []session.Schema // of sessions' beginnings and ends
 }
 
 func (r *rig) Session(context.Context, history.Session) error { return nil }
@@ -50,7 +50,7 @@ func (r *rig) recorded() []*history.Txn {
 	return txns
 }
 
-func (r *rig) reload(_ context.Context, changed wire.Schema) error {
+func (r *rig) reload(_ context.Context, changed session.Schema) error {
 	if !changed.Expected && !changed.Begins && !changed.Ends {
 		r.catalog.Touch(changed.Changes)
 		return nil
@@ -90,9 +90,9 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	r.proxy = proxy.New(proxy.Config{
 		Network: "tcp", Address: r.direct, Recorder: r, Run: 7, Args: true, Durable: cfg.Durable, Reload: r.reload,
 		Logger: zaptest.NewLogger(t),
-		Protocol: proxy.Protocol{FirstMessage: FirstMessage, NewSession: func(l wire.Link) proxy.Session {
+		Protocol: proxy.Protocol{FirstMessage: FirstMessage, NewSession: func(l session.Options) session.Session {
 			cfg := cfg
-			cfg.Link = l
+			cfg.Options = l
 			return NewSession(cfg)
 		}},
 	})

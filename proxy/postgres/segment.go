@@ -5,7 +5,8 @@ import (
 	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -38,7 +39,7 @@ func (s *Session) beginSegment() {
 		if len(s.queue) == 0 {
 			s.copying = copying{}
 		}
-		*g = segment{open: true, kept: wire.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == txnIdle && !s.replay.resending,
+		*g = segment{open: true, kept: txnstate.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == txnIdle && !s.replay.resending,
 			parsed: g.parsed[:0]}
 	}
 }
@@ -118,7 +119,7 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 		s.remember(sent, e.code)
 	}
 	if outlived && !s.segment.tried {
-		s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database}})
+		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.database}})
 	}
 	if !s.segment.keeping || !s.segment.tried && !(outlived && s.alone()) || s.segment.ran || s.status != txnIdle {
 		return false

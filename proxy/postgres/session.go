@@ -2,7 +2,7 @@
 // client and a server: a state machine for one connection, without a socket, a goroutine or a clock.
 //
 // A [Session] is given the bytes that either side sent and answers with the bytes to send to either side and
-// with the [wire.Event]s to record. The authentication is relayed, so the proxy needs no user list. After the
+// with the [session.Event]s to record. The authentication is relayed, so the proxy needs no user list. After the
 // login, and before the client hears of it, isotap asks the server on the same connection what the session's
 // statements are read under. From then on every message of the client that the server answers is noted in a
 // queue, so that each reply is known by what it answers: a protocol whose messages may be sent ahead without
@@ -33,7 +33,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -60,8 +61,8 @@ type Planner interface {
 
 // Config is what a Session needs of the world around it.
 type Config struct {
-	wire.Link
-	// Planners gives the planner for a database whose tables were read (the session's first [wire.Schema]
+	session.Options
+	// Planners gives the planner for a database whose tables were read (the session's first [session.Schema]
 	// event asks for that); nil where there is none, and the session goes unobserved. Planners is nil for
 	// sessions that only pass on: nothing is rewritten, nothing recorded.
 	Planners func(database string) Planner
@@ -72,7 +73,7 @@ type Config struct {
 	// (durability: commit).
 	Durable bool
 	// ClientTLS and ServerTLS say which leg is encrypted.
-	ClientTLS, ServerTLS wire.TLSUse
+	ClientTLS, ServerTLS session.TLSUse
 	// DirectTLS begins TLS with the server without asking it (sslnegotiation=direct).
 	DirectTLS bool
 	// Certificate is what clients are shown that use TLS, in DER form.
@@ -106,7 +107,7 @@ type Session struct {
 	// replyAt is where in the output to the client the reply to the server's message in hand begins, and ackAt that of the first
 	// one that ended a transaction among the events.
 	replyAt, ackAt int
-	events         []wire.Event
+	events         []session.Event
 
 	client, server inlet
 	// misread says that the client's bytes are no messages any more: they are passed on.
@@ -139,7 +140,7 @@ type Session struct {
 // NewSession gives a session that waits for the client's startup message.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
-	s.unrecorded = wire.NewUnrecorded(cfg.TxnMemory)
+	s.unrecorded = txnstate.NewUnrecorded(cfg.TxnMemory)
 	s.seen.of = &s.unrecorded
 	s.clientLeg.local, s.serverLeg.local = cfg.ClientLocal, cfg.ServerLocal
 	return s
@@ -170,7 +171,7 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 func (s *Session) wantsClient() bool {
 	switch s.phase {
 	case phaseStartup, phaseAuth:
-		return s.upgrade == wire.NoLeg
+		return s.upgrade == session.NoLeg
 	case phaseCopy:
 		return true
 	case phaseReady:
@@ -180,22 +181,22 @@ func (s *Session) wantsClient() bool {
 }
 
 // Turn says whose turn it is. The other side can still speak.
-func (s *Session) Turn() wire.Turn {
+func (s *Session) Turn() session.Turn {
 	switch s.phase {
 	case phaseStartup:
-		return wire.ClientTurn
+		return session.ClientTurn
 	case phaseLeg, phaseAsk, phaseClosing:
-		return wire.ServerTurn
+		return session.ServerTurn
 	case phaseReady:
 		switch {
 		case s.due > 0 && !s.copyingIn() || s.held.raw != nil:
-			return wire.ServerTurn
+			return session.ServerTurn
 		case !s.listens && !s.copyingIn():
-			return wire.ClientTurn
+			return session.ClientTurn
 		}
 		// Notifications come at any time, and so does the error that ends a COPY.
 	}
-	return wire.EitherTurn
+	return session.EitherTurn
 }
 
 func (s *Session) clientBytes(p []byte) (int, error) {
@@ -230,7 +231,7 @@ func (s *Session) FromServer(now int64, p []byte) error {
 }
 
 func (s *Session) serverBytes(p []byte) (int, error) {
-	if s.upgrade == wire.ServerAgain {
+	if s.upgrade == session.ServerAgain {
 		return len(p), nil // of a connection that is given up
 	}
 	switch s.phase {
@@ -259,23 +260,23 @@ var errUnexpected = errors.New("unexpected message")
 // Output gives the bytes to send to each side and forgets them. They are valid until the session is given
 // bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
-	toServer, s.toServer = s.toServer, wire.Reusable(s.toServer)
+	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
 	if !s.withheld {
-		toClient, s.toClient = s.toClient, wire.Reusable(s.toClient)
+		toClient, s.toClient = s.toClient, txnstate.Reusable(s.toClient)
 	}
 	return toClient, toServer
 }
 
 // Events gives what happened since the last call. The caller deals with all of it before it sends the Output
 // that follows.
-func (s *Session) Events() []wire.Event {
+func (s *Session) Events() []session.Event {
 	events := s.events
 	s.events = nil
 	return events
 }
 
 func (s *Session) note(format string, args ...any) {
-	s.events = append(s.events, wire.Event{Note: fmt.Sprintf(format, args...)})
+	s.events = append(s.events, session.Event{Note: fmt.Sprintf(format, args...)})
 }
 
 // Copying says that bytes may be copied from now on without the session.
@@ -333,7 +334,7 @@ func (s *Session) ClientClosed(now int64) {
 // but for where isotap must begin TLS on its own account, of which the client knows nothing.
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
-	if s.phase == phaseLeg && s.cfg.ServerTLS == wire.MustTLS {
+	if s.phase == phaseLeg && s.cfg.ServerTLS == session.MustTLS {
 		s.turnAway(sqlstateConnectionFailure, "isotap lost its connection to the server during the login", "")
 	}
 	if s.phase != phaseClosed {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -172,7 +172,7 @@ func (s *Session) loggedIn() {
 		s.copyOn()
 		return
 	}
-	s.events = append(s.events, wire.Event{Schema: &wire.Schema{Database: s.database, Begins: true}})
+	s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.database, Begins: true}})
 	s.planning = true
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // A turn is what one side sent.
@@ -32,7 +32,7 @@ type conversation struct {
 
 func newTestSession(planner Planner) *Session {
 	var n uint32
-	cfg := Config{Prepared: &Prepared{}, Link: wire.Link{ID: 1, Args: true, NextTxn: func() history.TxnID {
+	cfg := Config{Prepared: &Prepared{}, Options: session.Options{ID: 1, Args: true, NextTxn: func() history.TxnID {
 		n++
 		return history.MakeTxnID(7, n)
 	}}}
@@ -83,7 +83,7 @@ func (c *conversation) offer() {
 		c.t.Fatal(err)
 	}
 	c.ahead = c.ahead[n:]
-	if c.session.Upgrade() == wire.ServerDial {
+	if c.session.Upgrade() == session.ServerDial {
 		c.session.Upgraded(0, nil, nil)
 	}
 }
@@ -92,7 +92,7 @@ func (c *conversation) offer() {
 func replayTurns(t *testing.T, planner Planner, turns []turn, size int) (toClient, toServer []byte, events string) {
 	t.Helper()
 	c := conversation{t: t, session: newTestSession(planner)}
-	var all []wire.Event
+	var all []session.Event
 	take := func() {
 		client, server := c.session.Output()
 		toClient, toServer = append(toClient, client...), append(toServer, server...)

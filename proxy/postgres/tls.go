@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 const (
@@ -27,9 +27,9 @@ func (l leg) safe() bool { return l.tls || l.local }
 // legs is how the two connections of a session are encrypted.
 type legs struct {
 	clientLeg, serverLeg leg
-	upgrade              wire.Leg // that is to begin TLS, or to be made anew
-	askedTLS, askedGSS   bool     // the client has asked for it, which it may once
-	direct               bool     // the client begins TLS without asking
+	upgrade              session.Leg // that is to begin TLS, or to be made anew
+	askedTLS, askedGSS   bool        // the client has asked for it, which it may once
+	direct               bool        // the client begins TLS without asking
 
 	// encrypts says whether the server is asked for TLS in this attempt, attempts how many there were.
 	encrypts bool
@@ -40,21 +40,21 @@ type legs struct {
 
 // Upgrade says which leg is to begin TLS once the output is sent, or to be made anew. Bytes of the client
 // that the session has not taken by then belong to TLS.
-func (s *Session) Upgrade() wire.Leg { return s.upgrade }
+func (s *Session) Upgrade() session.Leg { return s.upgrade }
 
 // Upgraded tells the session what came of it. with is nil where no TLS began.
 func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 	s.now = now
 	which := s.upgrade
-	s.upgrade = wire.NoLeg
+	s.upgrade = session.NoLeg
 	switch which {
-	case wire.ClientLeg:
+	case session.ClientLeg:
 		s.clientUpgraded(with, failed)
-	case wire.ServerLeg:
+	case session.ServerLeg:
 		s.serverUpgraded(with, failed)
-	case wire.ServerDial:
+	case session.ServerDial:
 		s.serverDialed(failed)
-	case wire.ServerAgain:
+	case session.ServerAgain:
 		s.server = inlet{}
 		s.serverLeg.tls = false
 		if failed != nil {
@@ -66,7 +66,7 @@ func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 }
 
 // offersTLS says whether the client may begin TLS. Servers do not offer it on unix sockets.
-func (s *Session) offersTLS() bool { return s.cfg.ClientTLS != wire.NoTLS && !s.clientLeg.local }
+func (s *Session) offersTLS() bool { return s.cfg.ClientTLS != session.NoTLS && !s.clientLeg.local }
 
 // answerTLS answers a client that asks for TLS. What it sent before the answer is not encrypted, and would be
 // taken for encrypted (CVE-2021-23214).
@@ -82,7 +82,7 @@ func (s *Session) answerTLS(more bool) {
 		s.toClient = append(s.toClient, declinesEncryption)
 	default:
 		s.toClient = append(s.toClient, acceptsTLS)
-		s.upgrade = wire.ClientLeg
+		s.upgrade = session.ClientLeg
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Session) beginsDirectly(first byte) bool {
 	}
 	s.direct = true
 	if s.offersTLS() {
-		s.upgrade = wire.ClientLeg
+		s.upgrade = session.ClientLeg
 	} else {
 		s.phase = phaseClosed // which is all that servers without TLS do
 	}
@@ -114,13 +114,13 @@ func (s *Session) clientUpgraded(with *tls.ConnectionState, failed error) {
 // reachServer asks for the connection to the server: the client has said what it wants.
 func (s *Session) reachServer() {
 	s.phase = phaseLeg
-	s.upgrade = wire.ServerDial
+	s.upgrade = session.ServerDial
 }
 
 // serverDialed makes the server's leg what it should be, and goes on with the client's request.
 func (s *Session) serverDialed(failed error) {
 	switch {
-	case errors.Is(failed, wire.ErrTooManyLogins):
+	case errors.Is(failed, session.ErrTooManyLogins):
 		s.turnAway(sqlstateTooManyConnections, "sorry, too many clients already", "")
 		return
 	case failed != nil:
@@ -128,9 +128,9 @@ func (s *Session) serverDialed(failed error) {
 		return
 	}
 	if s.serverLeg.local {
-		s.cfg.ServerTLS = wire.NoTLS // as libpq has it
+		s.cfg.ServerTLS = session.NoTLS // as libpq has it
 	}
-	s.encrypts = s.cfg.ServerTLS == wire.MayTLS || s.cfg.ServerTLS == wire.MustTLS
+	s.encrypts = s.cfg.ServerTLS == session.MayTLS || s.cfg.ServerTLS == session.MustTLS
 	s.tryServer()
 }
 
@@ -142,7 +142,7 @@ func (s *Session) tryServer() {
 	case !s.encrypts:
 		s.sendStartup()
 	case s.cfg.DirectTLS:
-		s.upgrade = wire.ServerLeg
+		s.upgrade = session.ServerLeg
 	default:
 		s.toServer = append(s.toServer, 0, 0, 0, 8, codeSSL>>24, codeSSL>>16&0xff, codeSSL>>8&0xff, codeSSL&0xff)
 	}
@@ -154,8 +154,8 @@ func (s *Session) legFromServer(p []byte) {
 	case p[0] == acceptsTLS && len(p) > 1:
 		s.turnAway(sqlstateConnectionFailure, "something was sent in the server's name before TLS began", "")
 	case p[0] == acceptsTLS:
-		s.upgrade = wire.ServerLeg
-	case s.cfg.ServerTLS == wire.MustTLS:
+		s.upgrade = session.ServerLeg
+	case s.cfg.ServerTLS == session.MustTLS:
 		s.turnAway(sqlstateConnectionFailure, "the server does not support TLS, but isotap is to use it",
 			"Allow a connection without: sslmode=prefer in the address that --upstream gives.")
 	case p[0] == declinesEncryption:
@@ -175,7 +175,7 @@ func (s *Session) serverUpgraded(with *tls.ConnectionState, failed error) {
 		s.serverLeg.tls = true
 		s.compareCertificates(with)
 		s.sendStartup()
-	case s.cfg.ServerTLS == wire.MayTLS && s.attempts == 1:
+	case s.cfg.ServerTLS == session.MayTLS && s.attempts == 1:
 		s.tryAgain(fmt.Sprintf("it cannot begin: %v", failed))
 	default:
 		s.turnAway(sqlstateConnectionFailure, fmt.Sprintf("isotap cannot use TLS with the server: %v", failed),
@@ -187,14 +187,14 @@ func (s *Session) serverUpgraded(with *tls.ConnectionState, failed error) {
 // own. why is for a connection that is plain then.
 func (s *Session) tryAgain(why string) {
 	s.encrypts, s.plainBecause = !s.encrypts, why
-	s.upgrade = wire.ServerAgain
+	s.upgrade = session.ServerAgain
 }
 
 // retries says whether the server refused how it was connected to, and is connected to the other way. Once it
 // has asked for a password the client would be asked twice.
 func (s *Session) retries(m message) (bool, error) {
 	e, err := readError(m.body)
-	either := s.cfg.ServerTLS == wire.MayTLS && s.serverLeg.tls || s.cfg.ServerTLS == wire.LastTLS
+	either := s.cfg.ServerTLS == session.MayTLS && s.serverLeg.tls || s.cfg.ServerTLS == session.LastTLS
 	if !either || s.answered || s.attempts > 1 || e.code != sqlstateInvalidAuthorization {
 		return false, err
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -22,9 +22,9 @@ type transactions struct {
 	// txn is the transaction that statements are recorded in; nil between transactions, and in one of which
 	// nothing has been recorded yet.
 	txn        *history.Txn
-	usual      wire.Usual
-	savepoints wire.Savepoints
-	unrecorded wire.Unrecorded
+	usual      txnstate.Usual
+	savepoints txnstate.Savepoints
+	unrecorded txnstate.Unrecorded
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
 	beyond      bool
 	changed     []rewrite.SchemaChange // by the transaction's definitions
@@ -360,7 +360,7 @@ func (s *Session) rollbackTo(name string) {
 	case s.txn == nil:
 		return
 	case !sure:
-		wire.Doubt(s.txn, at)
+		txnstate.Doubt(s.txn, at)
 		return
 	}
 	for i := at; i < len(s.txn.Stmts); i++ {
@@ -390,7 +390,7 @@ func (s *Session) takeOpen(status history.Status) *history.Txn {
 	if s.beyond && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	s.savepoints, s.beyond, s.snapshot, s.implicitLevel = wire.Savepoints{}, false, false, history.LevelUnknown
+	s.savepoints, s.beyond, s.snapshot, s.implicitLevel = txnstate.Savepoints{}, false, false, history.LevelUnknown
 	s.unrecorded.End()
 	t := s.txn
 	s.txn = nil

@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/wire"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // noSuchPortal is what the server gets in the place of a statement that is refused: as a text it has an error in its syntax, and no portal
@@ -49,10 +49,10 @@ func haltedError(why error) message {
 
 // ended hands over a transaction that has ended.
 func (s *Session) ended(t *history.Txn) {
-	if !slices.ContainsFunc(s.events, func(e wire.Event) bool { return e.Txn != nil }) {
+	if !slices.ContainsFunc(s.events, func(e session.Event) bool { return e.Txn != nil }) {
 		s.ackAt = s.replyAt
 	}
-	s.events = append(s.events, wire.Event{Txn: t})
+	s.events = append(s.events, session.Event{Txn: t})
 }
 
 // Unrecorded puts an error in the place of what would acknowledge a transaction that was not stored, and ends the session: the server

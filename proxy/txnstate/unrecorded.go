@@ -1,4 +1,4 @@
-package wire
+package txnstate
 
 import "github.com/isotap/isotap/history"
 

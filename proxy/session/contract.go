@@ -1,8 +1,8 @@
-// Package wire is what a protocol's session and the driver that moves its bytes say to each other,
+// Package session is what a protocol's session and the driver that moves its bytes say to each other,
 // whichever protocol it is: whose turn it is, which leg is to begin TLS, what happened that is to be
-// recorded. A session (proxy/mysql, proxy/postgres) is a state machine without a socket; the driver is
+// recorded. A [Session] (proxy/mysql, proxy/postgres) is a state machine without a socket; the driver is
 // package proxy.
-package wire
+package session
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A Link is what a session is told of the connection that it speaks on.
-type Link struct {
+// Options are what a session is told of the connection that it speaks on.
+type Options struct {
 	ID history.SessionID
 	// NextTxn hands out transaction ids.
 	NextTxn func() history.TxnID
