@@ -16,6 +16,7 @@ import (
 
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/session"
 )
 
 // What asks for TLS, for GSSAPI's encryption, and for something that there is not.
