@@ -47,7 +47,7 @@ func (l *TheoryLevel) rule(f *Finding) string {
 	return text
 }
 
-// protected gives the transaction whose guarantee decides: the reader of the first rw, else the
+// protected returns the transaction whose guarantee decides: the reader of the first rw, else the
 // reader of a wr, else the last writer.
 func (t *explainer) protected() int32 {
 	w := t.g.witness

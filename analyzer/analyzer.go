@@ -227,7 +227,7 @@ func (a *Analyzer) Finish() (*Result, error) {
 	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings, Levels: levels}, nil
 }
 
-// load gives the whole transaction behind an index of the store.
+// load returns the whole transaction behind an index of the store.
 func (a *Analyzer) load(i int32) (*history.Txn, error) {
 	if a.opts.Load == nil {
 		return a.txns[i], nil

@@ -242,7 +242,7 @@ func TestEveryAnomalyIsPlanted(t *testing.T) {
 	}
 }
 
-// anomalies gives the names that the package declares.
+// anomalies returns the names that the package declares.
 func anomalies(t *testing.T) (names []Anomaly) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "finding.go", nil, 0)

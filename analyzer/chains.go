@@ -38,7 +38,7 @@ func (c *chains) lastWrite(t, row int32) int32 {
 	return none
 }
 
-// below gives the installed version that v directly or by way of others replaced; -1 where that is
+// below returns the installed version that v directly or by way of others replaced; -1 where that is
 // not known well enough.
 func (c *chains) below(v int32) int32 {
 	p := c.s.o.base(v)
@@ -51,7 +51,7 @@ func (c *chains) below(v int32) int32 {
 // climbing marks the versions between the one in hand and the bottom that is not found yet.
 const climbing = -1
 
-// find gives a version's place, and that of all below it. In a circle nothing comes before anything:
+// find returns a version's place, and that of all below it. In a circle nothing comes before anything:
 // its versions, and those above, have no bottom.
 func (c *chains) find(v int32) place {
 	var climb []int32
@@ -84,7 +84,7 @@ func (c *chains) bound(p, v int32) bool {
 	return d.from == d.to || c.s.judge.binds(&d)
 }
 
-// between says whether b comes after a, in how many steps at most, and whether all of them oblige
+// between reports whether b comes after a, in how many steps at most, and whether all of them oblige
 // the engine.
 func (c *chains) between(a, b int32) (steps int, bound, ok bool) {
 	from, to := c.find(a), c.find(b)
@@ -105,7 +105,7 @@ func (c *chains) reaches(a, b, steps int32) bool {
 	return a == b
 }
 
-// links gives the ww between transactions from version a up to version b.
+// links returns the ww between transactions from version a up to version b.
 func (c *chains) links(a, b int32) []dep {
 	var deps []dep
 	for b != a {

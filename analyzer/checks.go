@@ -39,7 +39,7 @@ func (t *explainer) checked(advice, with string, r remedy) (string, error) {
 	return advice + " It is not enough here, another cycle remains: " + strings.Join(deeds, ". ") + ".", nil
 }
 
-// remaining gives the shortest cycle that may still form; nil for none.
+// remaining returns the shortest cycle that may still form; nil for none.
 func (t *explainer) remaining(r remedy) []dep {
 	var edges []dep
 	var open []dep // those that a cycle needs one of
@@ -76,7 +76,7 @@ func (t *explainer) unordered(d *dep) bool {
 	return d.kind == wr && o.txns[d.to].level == history.ReadUncommitted
 }
 
-// between gives the dependencies between the witness's transactions, one of those to which the same would happen.
+// between returns the dependencies between the witness's transactions, one of those to which the same would happen.
 func (t *explainer) between() []dep {
 	type like struct {
 		from, to        int32
@@ -134,7 +134,7 @@ func pathOf(edges []dep, from, to int32) []dep {
 	return path
 }
 
-// reader gives the transaction and the statement that read, of an rw or wr.
+// reader returns the transaction and the statement that read, of an rw or wr.
 func (t *explainer) reader(d *dep) (txn, shape int32) {
 	from, to := t.a.order.stmtsOf(d)
 	if d.kind == rw {

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// clouds says whether a statement may have written rows without leaving its tag: a procedure, a trigger,
+// clouds reports whether a statement may have written rows without leaving its tag: a procedure, a trigger,
 // a cascade, or whatever else was not observed. Of a SELECT that was not, it must be known why.
 func clouds(s *history.Stmt, sh shape) bool {
 	switch s.Observation {
@@ -24,7 +24,7 @@ func clouds(s *history.Stmt, sh shape) bool {
 	return true
 }
 
-// calls says whether a statement has a call of what is not surely the server's own function.
+// calls reports whether a statement has a call of what is not surely the server's own function.
 func calls(text string) bool {
 	words := wordsOf(text)
 	for i := range words[:max(0, len(words)-1)] {
@@ -41,7 +41,7 @@ var beforeParenthesis = []string{"ALL", "AND", "ANY", "AS", "AVG", "BETWEEN", "B
 	"JSON_ARRAYAGG", "LEAST", "LENGTH", "LIKE", "LOWER", "MAX", "MIN", "MOD", "NOT", "NOW", "NULLIF", "ON", "OR", "OVER", "RANK", "ROUND",
 	"ROW_NUMBER", "SELECT", "SUM", "THEN", "UNION", "UPPER", "USING", "VALUES", "WHEN", "WHERE", "YEAR"}
 
-// locksSome says whether a locking clause names the tables that it is for, or lets others write the rows
+// locksSome reports whether a locking clause names the tables that it is for, or lets others write the rows
 // all the same (FOR KEY SHARE).
 func locksSome(text string) bool {
 	var words []string

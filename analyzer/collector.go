@@ -88,7 +88,7 @@ func (g *group) saw(end int64) {
 	g.first, g.last = min(g.first, end), max(g.last, end)
 }
 
-// better says whether a witness of the given length is the best so far.
+// better reports whether a witness of the given length is the best so far.
 func (g *group) better(length int) bool { return g.witness == nil || length < g.length }
 
 // group finds the group that a witness belongs to.
@@ -127,7 +127,7 @@ func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 // maxPrograms bounds what a group remembers of the programs in which it was found.
 const maxPrograms = 10_000
 
-// named says whether an earlier stage of the search found every rw of the witness, as a pair of
+// named reports whether an earlier stage of the search found every rw of the witness, as a pair of
 // statements, on a cycle already: whoever changes those statements changes this cycle, too.
 func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
 	if c.apart != nil {
@@ -169,7 +169,7 @@ func stageOf(name Anomaly, length int) int {
 	}
 }
 
-// links gives the links of a witness, each once, in an order of their own.
+// links returns the links of a witness, each once, in an order of their own.
 func (c *collector) links(witness []dep) []link {
 	var links []link
 	for i := range witness {
@@ -200,7 +200,7 @@ func (c *collector) link(d *dep) link {
 	return l
 }
 
-// stmtsOf gives the numbers of the statements at the ends of a dependency; 0 for none.
+// stmtsOf returns the numbers of the statements at the ends of a dependency; 0 for none.
 func (o *order) stmtsOf(d *dep) (from, to uint32) {
 	if d.version < 0 {
 		return 0, 0
@@ -217,7 +217,7 @@ func (o *order) stmtsOf(d *dep) (from, to uint32) {
 	return from, to
 }
 
-// table gives the number of a row's table, as FoldTable sees it.
+// table returns the number of a row's table, as FoldTable sees it.
 func (c *collector) table(row int32) int32 {
 	t := c.o.rows.tableOf(row)
 	n, ok := c.folded[t]
@@ -242,7 +242,7 @@ func (l link) append(key []byte) []byte {
 
 func (l link) key(class Class) string { return string(l.append([]byte(class[:1]))) }
 
-// programs gives a hash of the programs that a witness's transactions ran, in any order.
+// programs returns a hash of the programs that a witness's transactions ran, in any order.
 func (c *collector) programs(witness []dep) uint64 {
 	var programs []int32
 	for i := range witness {

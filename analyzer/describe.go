@@ -49,7 +49,7 @@ func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*F
 	return f, err
 }
 
-// inOrder gives the programs of a group's witness in the order in which it meets them.
+// inOrder returns the programs of a group's witness in the order in which it meets them.
 func (a *Analyzer) inOrder(g *group) []int32 {
 	var met []int32
 	meet := func(t int32) {
@@ -112,7 +112,7 @@ func (a *Analyzer) linkText(c *collector, l link, whole bool) string {
 	return strings.Join(parts, "\x00")
 }
 
-// tablesOf gives the tables that a group goes through, in order of their names.
+// tablesOf returns the tables that a group goes through, in order of their names.
 func (c *collector) tablesOf(g *group) []string {
 	var tables []string
 	for _, l := range g.links {
@@ -124,7 +124,7 @@ func (c *collector) tablesOf(g *group) []string {
 	return slices.Compact(tables)
 }
 
-// shown gives a folded table's name; its own name where it stands for one only.
+// shown returns a folded table's name; its own name where it stands for one only.
 func (c *collector) shown(table int32) string {
 	var only string
 	for t, n := range c.folded {
@@ -142,7 +142,7 @@ func (c *collector) shown(table int32) string {
 
 func (a *Analyzer) edge(d dep) (Edge, error) { return a.edgeOf(d, make(map[int32]*history.Txn)) }
 
-// edgeOf gives a dependency with all that it rests on. Loaded holds the transactions that the caller
+// edgeOf returns a dependency with all that it rests on. Loaded holds the transactions that the caller
 // has met already.
 func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 	e := Edge{Kind: kindNames[d.kind], Inexact: d.inexact, Current: d.kind == ww}

@@ -110,10 +110,10 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 	}
 }
 
-// row gives the row that a dependency goes through.
+// row returns the row that a dependency goes through.
 func (o *order) row(d *dep) int32 { return o.rowOf(d.version) }
 
-// Edges gives all dependencies between the transactions that committed, session order (adjacent
+// Edges returns all dependencies between the transactions that committed, session order (adjacent
 // transactions) included, once [Analyzer.Finish] has run. A transaction that cannot be loaded ends
 // the sequence with its error.
 func (a *Analyzer) Edges() iter.Seq2[Edge, error] {

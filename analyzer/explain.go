@@ -43,7 +43,7 @@ func (a *Analyzer) engine(r history.Run) dbms.Engine {
 	return ""
 }
 
-// name gives a transaction's name within the finding: T1, T2, ... in the order of the cycle.
+// name returns a transaction's name within the finding: T1, T2, ... in the order of the cycle.
 func (t *explainer) name(txn *history.Txn) string {
 	if txn == nil {
 		return "an unknown transaction"
@@ -188,7 +188,7 @@ func (t *explainer) explainInterference(e *Edge) string {
 
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
 
-// quote gives a statement as it was sent, as far as that is known.
+// quote returns a statement as it was sent, as far as that is known.
 func quote(s *history.Stmt) string {
 	if s == nil {
 		return "a statement that was not recorded"

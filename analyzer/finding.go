@@ -126,7 +126,7 @@ type Finding struct {
 	Known       bool     // a baseline accepts it (package baseline)
 }
 
-// Txns gives the witness's transactions in the order of the cycle, each once.
+// Txns returns the witness's transactions in the order of the cycle, each once.
 func (f *Finding) Txns() []*history.Txn {
 	var txns []*history.Txn
 	seen := make(map[*history.Txn]bool)

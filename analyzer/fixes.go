@@ -188,7 +188,7 @@ func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
 // assignment finds the first assignment of an UPDATE of one table.
 var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|\\bRETURNING\\b|$)")
 
-// computes says whether an UPDATE's first assignment uses the column that it changes.
+// computes reports whether an UPDATE's first assignment uses the column that it changes.
 func computes(shape string) bool {
 	m := assignment.FindStringSubmatch(shape)
 	if m == nil {
@@ -210,7 +210,7 @@ func atomicUpdate(shape string) (string, bool) {
 	return shape[:m[4]] + shape[m[2]:m[3]] + " + " + shape[m[4]:], true
 }
 
-// setsOther says whether an UPDATE is known to set its first column to what is no number: a truth value or a
+// setsOther reports whether an UPDATE is known to set its first column to what is no number: a truth value or a
 // text. Drivers that send parameters as text quote numbers too.
 func setsOther(write *history.Stmt) bool {
 	m := assignment.FindStringSubmatchIndex(write.Shape)
@@ -254,7 +254,7 @@ func inserts(s *history.Stmt) bool {
 	return s != nil && (s.Kind == history.Insert || s.Kind == history.Replace)
 }
 
-// insertsToo says whether the reader of an rw inserts a row into its table itself.
+// insertsToo reports whether the reader of an rw inserts a row into its table itself.
 func (t *explainer) insertsToo(e *Edge) bool {
 	return slices.ContainsFunc(e.From.Stmts, func(s history.Stmt) bool {
 		return inserts(&s) && slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return a.Row.Table == e.Row.Table && a.Op == history.InsertRow })
@@ -268,7 +268,7 @@ var (
 	columnList = regexp.MustCompile(`(?is)^\s*(?:INSERT|REPLACE)\b[^(]*\(([^()]*)\)\s*(?:OVERRIDING\b.*?)?(?:VALUES?|SELECT)\b`)
 )
 
-// keyColumns gives the columns by which a SELECT looked for rows and that an INSERT then fills: what a key would be over.
+// keyColumns returns the columns by which a SELECT looked for rows and that an INSERT then fills: what a key would be over.
 func keyColumns(read, insert *history.Stmt) []string {
 	if read == nil || insert == nil {
 		return nil

@@ -35,7 +35,7 @@ func (s *search) eachFractured(yield func(e int32, cycle []dep) bool) {
 	}
 }
 
-// fracture gives the cycle that the rw e and the wr f make, both of one transaction; nil where there is none.
+// fracture returns the cycle that the rw e and the wr f make, both of one transaction; nil where there is none.
 func (s *search) fracture(e, f int32) []dep {
 	d := &s.edges[e]
 	writer := s.edges[f].from

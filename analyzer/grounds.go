@@ -70,7 +70,7 @@ var Grounds = []Ground{
 	{dbms.PostgreSQL, history.LevelUnknown, CellRowLocks, postgresLevels, postgresLevelsURL, "UPDATE, DELETE, MERGE and locking SELECTs wait for whoever changed the row, until that transaction ends"},
 }
 
-// cells gives what a promise holds.
+// cells returns what a promise holds.
 func (p *Promise) cells() []Cell {
 	var cells []Cell
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func (p *Promise) cells() []Cell {
 	return cells
 }
 
-// GroundOf gives where a cell of a promise comes from; nil where it has none.
+// GroundOf returns where a cell of a promise comes from; nil where it has none.
 func (p *Promise) GroundOf(c Cell) *Ground {
 	for i := range Grounds {
 		if g := &Grounds[i]; g.Engine == p.Engine && g.Cell == c && (g.Level == history.LevelUnknown || g.Level == p.Level) {

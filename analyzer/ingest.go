@@ -79,7 +79,7 @@ func conflicts(t *history.Txn) history.Conflicts {
 	return t.Conflicts
 }
 
-// mayFix says whether a statement may take a snapshot for its transaction, where a plain SELECT does and a locking
+// mayFix reports whether a statement may take a snapshot for its transaction, where a plain SELECT does and a locking
 // read or a write does not. Of subqueries and functions it is not known.
 func mayFix(s *history.Stmt, sh shape) bool {
 	switch s.Kind {
@@ -238,7 +238,7 @@ func (s *store) tidy() {
 	s.markIntermediate()
 }
 
-// sorted says whether the accesses are in order of their statements.
+// sorted reports whether the accesses are in order of their statements.
 func (s *store) sorted() bool {
 	for i := range len(s.scratch) - 1 {
 		if s.scratch[i].stmt > s.scratch[i+1].stmt {
@@ -248,7 +248,7 @@ func (s *store) sorted() bool {
 	return true
 }
 
-// joined says whether o adds nothing to its statement's earlier accesses, or adds it to one of them.
+// joined reports whether o adds nothing to its statement's earlier accesses, or adds it to one of them.
 func (s *store) joined(kept []observed, o *observed) bool {
 	for i := len(kept) - 1; i >= 0 && kept[i].stmt == o.stmt; i-- {
 		before := &kept[i]

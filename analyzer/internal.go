@@ -67,7 +67,7 @@ func (a *access) misses(id tag, write *observed) bool {
 	return a.tagStmt == write.stmt && write.op == history.DeleteRow
 }
 
-// besideDeleted says whether the read in scratch may be of a row that was deleted since the snapshot was taken, beside the
+// besideDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken, beside the
 // one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
 func (s *store) besideDeleted(id tag, i int) bool {
 	read := &s.scratch[i]

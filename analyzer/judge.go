@@ -40,7 +40,7 @@ func newJudge(o *order, opts Options) *judge {
 	return j
 }
 
-// level gives the level that a transaction is judged by.
+// level returns the level that a transaction is judged by.
 func (o *Options) level(ran history.Level) history.Level {
 	if o.Expect != history.LevelUnknown {
 		return o.Expect
@@ -74,7 +74,7 @@ func (j *judge) promiseOf(r *txn) *Promise {
 	return j.promises[r.run][r.level][r.conflicts]
 }
 
-// binds says whether a dependency obliges the engine by itself, whatever else is on the cycle.
+// binds reports whether a dependency obliges the engine by itself, whatever else is on the cycle.
 func (j *judge) binds(d *dep) bool {
 	if d.inexact || j.model != nil {
 		return !d.inexact
@@ -104,7 +104,7 @@ func (j *judge) amongThemselves(d *dep) bool {
 	return !d.inexact && d.kind&(so|rt) == 0 && !j.beside && j.model == nil && j.promise(d.from).Together && j.promise(d.to).Together
 }
 
-// anyTogether says whether there are transactions at such a level.
+// anyTogether reports whether there are transactions at such a level.
 func (j *judge) anyTogether() bool {
 	return !j.beside && j.model == nil && slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
 }
@@ -116,7 +116,7 @@ func (j *judge) lockedRead(t, access int32) bool {
 	return a.is(locked) && p.RowLocks && !(a.is(shared) && p.Engine == dbms.TiDB)
 }
 
-// bindsAfter says whether the rw out of a transaction obliges the engine given the dependency into
+// bindsAfter reports whether the rw out of a transaction obliges the engine given the dependency into
 // it: what that one shows had been committed by the moment of the database that the read saw.
 func (j *judge) bindsAfter(in, out *dep) bool {
 	if in.inexact || out.inexact {

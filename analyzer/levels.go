@@ -99,7 +99,7 @@ var cases = map[Anomaly][]Anomaly{
 // varied are the phenomena that have variants.
 var varied = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item, G2}
 
-// Is says whether an anomaly is a case of a phenomenon: of itself, of a weaker one, or of a weaker one's variant (by
+// Is reports whether an anomaly is a case of a phenomenon: of itself, of a weaker one, or of a weaker one's variant (by
 // the order of sessions, which is a case of the order of time).
 func (a Anomaly) Is(phenomenon Anomaly) bool { return a == phenomenon || weaker[a][phenomenon] }
 
@@ -125,7 +125,7 @@ func casesOf() map[Anomaly]map[Anomaly]bool {
 	return all
 }
 
-// kinds gives what an anomaly is a case of at once.
+// kinds returns what an anomaly is a case of at once.
 func (a Anomaly) kinds() []Anomaly {
 	kinds := slices.Clone(cases[a])
 	if slices.Contains(varied, a) {
@@ -149,7 +149,7 @@ func (a Anomaly) kinds() []Anomaly {
 	return kinds
 }
 
-// ForbidsAnomaly says whether the level forbids an anomaly.
+// ForbidsAnomaly reports whether the level forbids an anomaly.
 func (l *TheoryLevel) ForbidsAnomaly(a Anomaly) bool {
 	return slices.Contains(never, a) || slices.ContainsFunc(l.Forbids, a.Is) || slices.ContainsFunc(l.Predicates, a.Is)
 }
@@ -187,7 +187,7 @@ func implications() [][]bool {
 	return table
 }
 
-// base gives the phenomenon that a finding is a case of by the kinds of its dependencies alone.
+// base returns the phenomenon that a finding is a case of by the kinds of its dependencies alone.
 func (a Anomaly) base() Anomaly {
 	switch a {
 	case DirtyUpdate:
@@ -205,7 +205,7 @@ func (a Anomaly) base() Anomaly {
 	}
 }
 
-// weakest gives the weakest theoretical level that forbids an anomaly; empty where every level does.
+// weakest returns the weakest theoretical level that forbids an anomaly; empty where every level does.
 func weakest(a Anomaly) string {
 	for i := range TheoryLevels {
 		if TheoryLevels[i].ForbidsAnomaly(a) {
@@ -215,5 +215,5 @@ func weakest(a Anomaly) string {
 	return ""
 }
 
-// forbids says whether the promise excludes a phenomenon whatever the reads.
+// forbids reports whether the promise excludes a phenomenon whatever the reads.
 func (p *Promise) forbids(a Anomaly) bool { return slices.Contains(p.Forbids, a.base()) }

@@ -199,7 +199,7 @@ func (o *order) replaced(p, v int32) bool {
 	return o.extraOf(v) == nil && !o.accesses[v].is(inexact) && o.seen[v] == p
 }
 
-// others gives what follows v besides its link.
+// others returns what follows v besides its link.
 func (o *order) others(v int32) []int32 {
 	if o.states[v]&forked == 0 {
 		return nil
@@ -212,7 +212,7 @@ func (o *order) certainly(v, next int32) bool {
 	return len(o.unsure) == 0 || !o.unsure[[2]int32{v, next}]
 }
 
-// base gives the nearest installed version below v; -1 for none.
+// base returns the nearest installed version below v; -1 for none.
 func (o *order) base(v int32) int32 {
 	p := o.pred(v)
 	for range maxSteps {

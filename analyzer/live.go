@@ -137,7 +137,7 @@ func (l *Live) Skip(upTo history.TxnID) {
 	numbers(l.odd, upTo.Run()).AddUntil(upTo.Seq())
 }
 
-// Offset gives the time of a run's start as a Live counts time: nanoseconds since its first run's start.
+// Offset returns the time of a run's start as a Live counts time: nanoseconds since its first run's start.
 func (l *Live) Offset(r history.Run) int64 { return l.offsets[r] }
 
 // Runs says how many runs were added.
@@ -172,7 +172,7 @@ func (l *Live) Step(now, open int64) ([]News, error) {
 	return l.news(), nil
 }
 
-// Finish gives the result of all that was added, as [Analyzer.Finish] would. Nothing may be added afterwards.
+// Finish returns the result of all that was added, as [Analyzer.Finish] would. Nothing may be added afterwards.
 func (l *Live) Finish() (*Result, error) {
 	a, err := l.analyze()
 	if err != nil {
@@ -228,7 +228,7 @@ func (l *Live) analyze() (*Analyzer, error) {
 	return a, a.order.build()
 }
 
-// translate gives what is kept with its versions named.
+// translate returns what is kept with its versions named.
 func (l *Live) translate() ([]*history.Txn, error) {
 	r := pgversions.New()
 	for run, xids := range l.xids {
@@ -357,7 +357,7 @@ func (l *Live) forgetXIDs(t *history.Txn) {
 	}
 }
 
-// news gives what both books have, in the order of their names, and that was not told yet.
+// news returns what both books have, in the order of their names, and that was not told yet.
 func (l *Live) news() []News {
 	var news []News
 	for _, key := range slices.Sorted(maps.Keys(l.told)) {

@@ -39,7 +39,7 @@ func (f *feed) step(now, open int64) {
 	}
 }
 
-// arrivals gives a history in the order of its ends, but for those that others overtook on their way.
+// arrivals returns a history in the order of its ends, but for those that others overtook on their way.
 func arrivals(rng *rand.Rand, h []*history.Txn) []*history.Txn {
 	late := rng.Int64N(2) * rng.Int64N(20)
 	at := make(map[*history.Txn]int64, len(h))
@@ -84,7 +84,7 @@ func play(t *testing.T, rng *rand.Rand, info history.Info, h []*history.Txn, o L
 	return f, r
 }
 
-// brief gives what two analyses must agree on of each finding.
+// brief returns what two analyses must agree on of each finding.
 func brief(r *Result) []string {
 	var lines []string
 	for _, f := range r.Findings {

@@ -45,7 +45,7 @@ func (s *search) eachSingle(fit func(in, out *dep) bool, yield func(cycle []int3
 	}
 }
 
-// closes says whether an edge into a node is as told: where none is, no search for a path there is worth its work.
+// closes reports whether an edge into a node is as told: where none is, no search for a path there is worth its work.
 func (s *search) closes(v int32, ok func(e int32) bool, work *int) bool {
 	for _, e := range s.into(v) {
 		if *work--; ok(e) {
@@ -124,12 +124,12 @@ func (s *search) strictestLonger(cycle []int32) []dep {
 	return best
 }
 
-// parallel gives a few edges of the kinds, that are not explained, from where e leads from to where it leads to.
+// parallel returns a few edges of the kinds, that are not explained, from where e leads from to where it leads to.
 func (s *search) parallel(e int32, kinds kind) []int32 {
 	return s.between(&s.pairs[s.pair[e]], s.from(e), kinds)
 }
 
-// through gives the ww through one row that are parallel to the edges of a path; nil where one is missing.
+// through returns the ww through one row that are parallel to the edges of a path; nil where one is missing.
 func (s *search) through(row int32, path []int32) []dep {
 	deps := make([]dep, 0, len(path))
 	for _, e := range path {

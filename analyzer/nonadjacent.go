@@ -75,7 +75,7 @@ func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int3
 	return nil
 }
 
-// trace gives the edges of the walk that ends with the last stride.
+// trace returns the edges of the walk that ends with the last stride.
 func trace(queue []stride) []int32 {
 	var walk []int32
 	for i := int32(len(queue) - 1); i >= 0; i = queue[i].before {
@@ -85,7 +85,7 @@ func trace(queue []stride) []int32 {
 	return walk
 }
 
-// follows says whether the rw out may come after the edge in.
+// follows reports whether the rw out may come after the edge in.
 func (s *search) follows(in, out int32) bool {
 	if s.edges[in].kind == rw {
 		return false
@@ -108,7 +108,7 @@ func (s *search) simple(walk []int32) []int32 {
 	}
 }
 
-// repeated gives the places of two edges of a closed walk that leave the same node; -1 for none.
+// repeated returns the places of two edges of a closed walk that leave the same node; -1 for none.
 func (s *search) repeated(walk []int32) (i, j int) {
 	seen := make(map[int32]int, len(walk))
 	for j, e := range walk {

@@ -184,7 +184,7 @@ func (o *order) suspect(access, v int32) {
 	}
 }
 
-// version gives the version of a row with a tag.
+// version returns the version of a row with a tag.
 func (o *order) version(row int32, t tag) (int32, error) {
 	if t.initial() {
 		if o.first[row] == none {
@@ -218,7 +218,7 @@ func (o *order) version(row int32, t tag) (int32, error) {
 	return v, nil
 }
 
-// captured gives the version of a row with a tag where its write was captured; none otherwise.
+// captured returns the version of a row with a tag where its write was captured; none otherwise.
 func (o *order) captured(row int32, t tag) int32 {
 	if t.initial() {
 		return none
@@ -251,7 +251,7 @@ func (o *order) impossible(owner int32, t tag) bool {
 	return o.txns[owner].status != history.Indeterminate && t.stmt > o.txns[owner].last
 }
 
-// writtenLater says whether a transaction certainly wrote a row after its statement stmt.
+// writtenLater reports whether a transaction certainly wrote a row after its statement stmt.
 func (o *order) writtenLater(t int32, stmt uint32, row int32) bool {
 	from, to := o.accessesOf(t)
 	for i := to - 1; i >= from && o.accesses[i].stmt > stmt; i-- {
@@ -269,7 +269,7 @@ func (o *order) extraOf(v int32) *extraVersion {
 	return nil
 }
 
-// owner gives the transaction that wrote a version; -1 when it is not in the store.
+// owner returns the transaction that wrote a version; -1 when it is not in the store.
 func (o *order) owner(v int32) int32 {
 	if e := o.extraOf(v); e != nil {
 		return e.owner
@@ -294,7 +294,7 @@ const (
 	forked versionState = 1 << 4
 )
 
-// state gives a version's state, as far as it is known by now.
+// state returns a version's state, as far as it is known by now.
 func (o *order) state(v int32) versionState {
 	if o.states != nil {
 		return o.states[v] & stateMask
@@ -346,7 +346,7 @@ func (o *order) fixStates() {
 	o.states = states
 }
 
-// pred gives a version's predecessor; -1 for none known.
+// pred returns a version's predecessor; -1 for none known.
 func (o *order) pred(v int32) int32 {
 	if e := o.extraOf(v); e != nil {
 		return e.pred
@@ -354,7 +354,7 @@ func (o *order) pred(v int32) int32 {
 	return o.seen[v]
 }
 
-// sure says whether an exact access tells the version's predecessor.
+// sure reports whether an exact access tells the version's predecessor.
 func (o *order) sure(v int32) bool {
 	if e := o.extraOf(v); e != nil {
 		return e.exact
@@ -362,7 +362,7 @@ func (o *order) sure(v int32) bool {
 	return !o.accesses[v].is(inexact) || o.accesses[v].is(confirmed)
 }
 
-// tagOf gives the tag that version v carries.
+// tagOf returns the tag that version v carries.
 func (o *order) tagOf(v int32) tag {
 	if e := o.extraOf(v); e != nil {
 		return e.tag
@@ -371,7 +371,7 @@ func (o *order) tagOf(v int32) tag {
 	return tag{t.seq, o.accesses[v].stmt, t.run}
 }
 
-// rowOf gives the row that v is a version of.
+// rowOf returns the row that v is a version of.
 func (o *order) rowOf(v int32) int32 {
 	if e := o.extraOf(v); e != nil {
 		return e.row

@@ -30,7 +30,7 @@ func (o *order) ended(before, t int32) bool {
 	return o.txns[before].status != history.Indeterminate && (end <= start || end <= 0 || start <= 0)
 }
 
-// ends gives those of the given transactions whose end is known, in order of run and end.
+// ends returns those of the given transactions whose end is known, in order of run and end.
 func (o *order) ends(local, txns []int32) []int32 {
 	var ends []int32
 	for _, t := range txns {
@@ -138,7 +138,7 @@ const (
 	states    = 2
 )
 
-// extend gives the state of a path to which an edge of a kind is put in front; false where the rule has none.
+// extend returns the state of a path to which an edge of a kind is put in front; false where the rule has none.
 func (r antiRule) extend(state int32, k kind) (int32, bool) {
 	switch {
 	case k != rw && r == oneAnti:
@@ -229,7 +229,7 @@ func (s *search) backFrom(w *timeWalk, goal int32, rule timeRule) {
 	}
 }
 
-// passable says whether an edge may be on a path: an rw may, whose class hangs on the edge before it.
+// passable reports whether an edge may be on a path: an rw may, whose class hangs on the edge before it.
 func (s *search) passable(e int32, kinds kind) bool {
 	if s.edges[e].kind == rw {
 		return kinds&rw != 0 && s.open(e)
@@ -242,7 +242,7 @@ func (s *search) beside(in, out int32) bool {
 	return s.edges[out].kind != rw || s.class == Hazard || s.judge.bindsAfter(&s.edges[in], &s.edges[out])
 }
 
-// inTime gives the cycle that the path from a node in a state closes; nil where the path leads to no transaction
+// inTime returns the cycle that the path from a node in a state closes; nil where the path leads to no transaction
 // that had ended by then.
 func (s *search) inTime(w *timeWalk, at int32) []dep {
 	goal := w.goal[at]

@@ -79,7 +79,7 @@ func (s *search) skews() {
 	}
 }
 
-// between gives a few of the pair's edges of the kinds that are not explained, in one direction.
+// between returns a few of the pair's edges of the kinds that are not explained, in one direction.
 func (s *search) between(p *pair, from int32, kinds kind) []int32 {
 	var edges []int32
 	for _, e := range p.edges {

@@ -61,7 +61,7 @@ func (o *order) relate() error {
 	return nil
 }
 
-// laterVersionsOf gives what is only known to come after a version.
+// laterVersionsOf returns what is only known to come after a version.
 func (o *order) laterVersionsOf(v int32) []laterVersion {
 	if len(o.laterVersions) == 0 {
 		return nil

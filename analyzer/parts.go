@@ -52,7 +52,7 @@ func subtract(t int64, d time.Duration) int64 {
 	return t - int64(d)
 }
 
-// times gives the ends of the transactions, counted from the first run's start.
+// times returns the ends of the transactions, counted from the first run's start.
 func (l *Live) times(o *order) []int64 {
 	offsets := make([]int64, len(o.runs))
 	for r := range o.runs {
@@ -98,7 +98,7 @@ func (p *parts) spans(a *Analyzer) []span {
 	return spans
 }
 
-// below gives the latest time, not after t, that no span covers beyond its first moment: nothing that ended
+// below returns the latest time, not after t, that no span covers beyond its first moment: nothing that ended
 // before it is on a cycle with anything else.
 func below(spans []span, t int64) int64 {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(b.to, a.to) })
@@ -111,7 +111,7 @@ func below(spans []span, t int64) int64 {
 	return t
 }
 
-// of gives the part of an anomaly.
+// of returns the part of an anomaly.
 func (p *parts) of(name Anomaly, witness []dep) string {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for i := range witness {

@@ -33,7 +33,7 @@ func newPaths(o *order) *paths {
 	return p
 }
 
-// find gives a shortest path; nil where there is none. Session order counts where nothing else does.
+// find returns a shortest path; nil where there is none. Session order counts where nothing else does.
 func (p *paths) find(from, to int32) []dep {
 	for _, sessions := range []bool{false, true} {
 		clear(p.via)
@@ -72,7 +72,7 @@ func (p *paths) walk(from, to int32, sessions bool) bool {
 	return p.via[to] != 0
 }
 
-// dep gives a dependency between two transactions, one that is certain where there is any.
+// dep returns a dependency between two transactions, one that is certain where there is any.
 func (p *paths) dep(from, to int32) dep {
 	best := dep{from: from, to: to, kind: so, access: none, version: none, next: none}
 	consider := func(d dep) {

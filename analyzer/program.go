@@ -43,7 +43,7 @@ type class struct {
 	shapes int
 }
 
-// text gives what the class's shapes have in common.
+// text returns what the class's shapes have in common.
 func (c *class) text() string {
 	if c.shapes == 1 {
 		return c.first
@@ -61,7 +61,7 @@ func newPrograms() programs {
 	return programs{shapes: make(map[string]shape), byClass: make(map[string]int32), index: make(map[string]int32)}
 }
 
-// of gives the program of a transaction whose statements have the given shapes: those in order,
+// of returns the program of a transaction whose statements have the given shapes: those in order,
 // without what only delimits it (BEGIN, COMMIT, SET, ...), and with loops folded.
 func (p *programs) of(t *history.Txn, shapes []shape) int32 {
 	p.sequence = p.sequence[:0]
@@ -100,7 +100,7 @@ func fold(seq []int32) []int32 {
 	return seq
 }
 
-// shape gives the shape of the i-th statement of a transaction. Most transactions are like others, so the shape that a
+// shape returns the shape of the i-th statement of a transaction. Most transactions are like others, so the shape that a
 // statement in that place had before is tried first.
 func (p *programs) shape(text string, i int) shape {
 	latest := &p.latest[i%len(p.latest)]
@@ -130,7 +130,7 @@ func (p *programs) find(text string) shape {
 	return s
 }
 
-// stmts gives the statements of a program.
+// stmts returns the statements of a program.
 func (p *programs) stmts(n int32) []string {
 	var stmts []string
 	for _, s := range p.list[n].shapes {

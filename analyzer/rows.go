@@ -51,7 +51,7 @@ func newRowNames() rowNames {
 	return rowNames{lastTable: none, seed: seed, salt: maphash.String(seed, "salt"), slots: make([]rowSlot, 1024)}
 }
 
-// packed gives a short id as it is in head and tail.
+// packed returns a short id as it is in head and tail.
 func packed(id string) (head uint64, tail uint32) {
 	if len(id) >= 8 {
 		for i := len(id) - 1; i >= 8; i-- {
@@ -109,7 +109,7 @@ func (n *rowNames) fetch() {
 	}
 }
 
-// number gives a row's number, a new one for a new row.
+// number returns a row's number, a new one for a new row.
 func (n *rowNames) number(r history.Row) (int32, error) {
 	n.wanted = n.wanted[:0]
 	if err := n.want(r); err != nil {
@@ -201,7 +201,7 @@ func (n *rowNames) id(to []byte, r *rowName) []byte {
 	return to[:len(to)-shortID+int(size)]
 }
 
-// tableOf gives the number of a row's table.
+// tableOf returns the number of a row's table.
 func (n *rowNames) tableOf(row int32) int32 { return n.rows[row].table >> 8 }
 
 // row is the inverse of number.

@@ -153,7 +153,7 @@ type incoming struct {
 	edges []int32
 }
 
-// into gives the edges that lead to a node.
+// into returns the edges that lead to a node.
 func (s *search) into(v int32) []int32 {
 	in := &s.in
 	if in.off == nil {

@@ -92,7 +92,7 @@ func (b *settledFindings) stage() {
 	}
 }
 
-// part gives where the groups of a part are.
+// part returns where the groups of a part are.
 func (b *settledFindings) part(part string) groups {
 	switch part {
 	case partSettled:
@@ -130,7 +130,7 @@ func (g *group) more(o *group) {
 	g.length = min(g.length, o.length)
 }
 
-// copies gives groups that may change without the given ones.
+// copies returns groups that may change without the given ones.
 func copies(of []*group) []*group {
 	var made []*group
 	for _, g := range of {
@@ -192,7 +192,7 @@ func (b *settledFindings) close(l *Live) {
 	}
 }
 
-// groups gives all that is settled and that no other group explains, those of a key as one.
+// groups returns all that is settled and that no other group explains, those of a key as one.
 func (b *settledFindings) groups() []*group {
 	keys := slices.SortedFunc(maps.Keys(b.settled), func(x, y groupKey) int {
 		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.stage, y.stage))

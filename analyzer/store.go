@@ -183,7 +183,7 @@ func newStore() store {
 	}
 }
 
-// run gives a run's index.
+// run returns a run's index.
 func (s *store) run(r history.Run) (uint16, error) {
 	if s.lastRun != 0 && s.runs[s.lastRun].info.Run == r {
 		return s.lastRun, nil
@@ -214,7 +214,7 @@ func (s *store) infos() []history.Info {
 	return infos
 }
 
-// session gives a session's number, a new one for a new session.
+// session returns a session's number, a new one for a new session.
 func (s *store) session(r history.Run, id history.SessionID) (int32, error) {
 	if _, err := s.run(r); err != nil {
 		return 0, err
@@ -232,12 +232,12 @@ func (s *store) session(r history.Run, id history.SessionID) (int32, error) {
 	return n, nil
 }
 
-// id gives a transaction's id.
+// id returns a transaction's id.
 func (s *store) id(t int32) history.TxnID {
 	return history.MakeTxnID(s.runs[s.txns[t].run].info.Run, s.txns[t].seq)
 }
 
-// shapeOf gives the shape of a transaction's statement; -1 where it is not known.
+// shapeOf returns the shape of a transaction's statement; -1 where it is not known.
 func (s *store) shapeOf(t int32, num uint32) int32 {
 	from, to := s.txns[t].stmt, uint32(len(s.stmts))
 	if int(t)+1 < len(s.txns) {
@@ -268,7 +268,7 @@ func (s *store) historyTag(t tag) history.Tag {
 	return history.Tag{Txn: history.MakeTxnID(s.runs[t.run].info.Run, t.seq), Stmt: t.stmt}
 }
 
-// accessesOf gives the range of a transaction's accesses.
+// accessesOf returns the range of a transaction's accesses.
 func (s *store) accessesOf(t int32) (from, to int32) {
 	from = int32(s.txns[t].access)
 	if int(t)+1 < len(s.txns) {
@@ -277,7 +277,7 @@ func (s *store) accessesOf(t int32) (from, to int32) {
 	return from, int32(len(s.accesses))
 }
 
-// guess gives the access that is statement stmt's of transaction t where each of its statements has one, or none
+// guess returns the access that is statement stmt's of transaction t where each of its statements has one, or none
 // before the first that has; otherwise any other.
 func (s *store) guess(t int32, stmt uint32) int32 {
 	first := s.txns[t].access
@@ -290,13 +290,13 @@ func (s *store) guess(t int32, stmt uint32) int32 {
 	return 0
 }
 
-// find gives the transaction that handed out a tag; -1 when it is not in the store.
+// find returns the transaction that handed out a tag; -1 when it is not in the store.
 func (s *store) find(t tag) int32 { return s.runs[t.run].txn(t.seq) }
 
 // fewAccesses is up to where searching a transaction's accesses from end to end is fastest.
 const fewAccesses = 32
 
-// findWrite gives the access by which statement stmt of transaction t wrote the row; -1 for none.
+// findWrite returns the access by which statement stmt of transaction t wrote the row; -1 for none.
 func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
 	from, to := s.accessesOf(t)
 	accesses := s.accesses[from:to]

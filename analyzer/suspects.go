@@ -100,7 +100,7 @@ func (o *order) backward(from, to int, ends allEnds, yield func(dep)) {
 	}
 }
 
-// suspects gives the committed transactions that may be on a cycle, and their place among them by
+// suspects returns the committed transactions that may be on a cycle, and their place among them by
 // index (-1 for the others).
 func (o *order) suspects(useInexact bool) (local []int32, nodes []int32) {
 	spans := o.spans(useInexact)
@@ -145,7 +145,7 @@ func (o *order) cyclic(useInexact bool) (local []int32, nodes []int32) {
 	return local, nodes
 }
 
-// adjacency gives the dependencies and orders between the given transactions in compressed rows: those of the
+// adjacency returns the dependencies and orders between the given transactions in compressed rows: those of the
 // i-th lead to to[off[i]:off[i+1]]. The ends of transactions are nodes, too, after these.
 func (o *order) adjacency(local, nodes, ends []int32, useInexact bool) (off []uint32, to []int32) {
 	each := func(yield func(from, to int32)) {
@@ -160,7 +160,7 @@ func (o *order) adjacency(local, nodes, ends []int32, useInexact bool) (off []ui
 	return compressed(len(nodes)+len(ends), each)
 }
 
-// compressed gives the edges that each yields, twice the same, between so many nodes in compressed rows.
+// compressed returns the edges that each yields, twice the same, between so many nodes in compressed rows.
 func compressed(count int, each func(yield func(from, to int32))) (off []uint32, to []int32) {
 	off = make([]uint32, count+1)
 	each(func(from, _ int32) { off[from+1]++ })

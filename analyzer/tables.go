@@ -44,7 +44,7 @@ func FoldTable(table string) string {
 	return table
 }
 
-// stem gives a name without the digits at its end; the whole name where nothing else is left.
+// stem returns a name without the digits at its end; the whole name where nothing else is left.
 func stem(name string) string {
 	if s := strings.TrimRight(name, "0123456789"); s != "" {
 		return s

@@ -55,7 +55,7 @@ func anyLevel(ok func(i int) bool) bool {
 	return false
 }
 
-// occurring gives the phenomena that occur, the strictest first: those of findings, and those that the search
+// occurring returns the phenomena that occur, the strictest first: those of findings, and those that the search
 // for findings had no need to look for, since it explains every mishap once.
 func (s *search) occurring() []Anomaly {
 	found := make(map[Anomaly]bool)

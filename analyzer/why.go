@@ -74,7 +74,7 @@ func (a *Analyzer) lookUp(id history.TxnID) (int32, error) {
 	return none, fmt.Errorf("there is no transaction %s in what was analysed", id)
 }
 
-// pathOf gives a path with all that it rests on. Its transactions are called by their ids.
+// pathOf returns a path with all that it rests on. Its transactions are called by their ids.
 func (a *Analyzer) pathOf(deps []dep, loaded map[int32]*history.Txn) (Path, error) {
 	var p Path
 	t := &explainer{a: a}
@@ -183,7 +183,7 @@ func inCommon(x, y *history.Txn) string {
 	}
 }
 
-// byTime gives the transaction that ended before the other began, and the other; nil where there is none.
+// byTime returns the transaction that ended before the other began, and the other; nil where there is none.
 func byTime(x, y *history.Txn) (first, second *history.Txn) {
 	switch {
 	case x.End < y.Start:

@@ -74,7 +74,7 @@ func checkCycle(f *Finding, graph map[bruteforce.Edge]bool) error {
 	return nil
 }
 
-// named says whether a cycle is what its name says. Backwards: what leads back to the first transaction did so in an
+// named reports whether a cycle is what its name says. Backwards: what leads back to the first transaction did so in an
 // earlier statement than the one that the cycle begins with.
 func named(a Anomaly, kinds []DepKind, rows []history.Row, backwards bool) bool {
 	antis, adjacent := 0, false

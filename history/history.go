@@ -273,7 +273,7 @@ type LiteralSettings struct {
 	SQLMode, Collation string
 }
 
-// Texts gives the settings in an order that stays.
+// Texts returns the settings in an order that stays.
 func (s *LiteralSettings) Texts() []*string {
 	return []*string{&s.TimeZone, &s.DateStyle, &s.IntervalStyle, &s.SQLMode, &s.Collation}
 }

@@ -4,12 +4,12 @@ import "fmt"
 
 var statusNames = [...]string{"indeterminate", "committed", "aborted"}
 
-// String gives the status as a word.
+// String returns the status as a word.
 func (s Status) String() string { return name(statusNames[:], int(s)) }
 
 var levelNames = [...]string{"UNKNOWN", "READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}
 
-// String gives the level's SQL name.
+// String returns the level's SQL name.
 func (l Level) String() string { return name(levelNames[:], int(l)) }
 
 // ParseLevel reads a level's SQL name, in upper case, words separated by a space or a hyphen (as in
@@ -37,28 +37,28 @@ func sameButHyphens(s, name string) bool {
 
 var conflictsNames = [...]string{"unknown", "accepted", "refused", "refused at commit"}
 
-// String gives the setting in words.
+// String returns the setting in words.
 func (c Conflicts) String() string { return name(conflictsNames[:], int(c)) }
 
 var kindNames = [...]string{"OTHER", "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "COMMIT",
 	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL", "MERGE", "COPY"}
 
-// String gives the kind's SQL verb.
+// String returns the kind's SQL verb.
 func (k Kind) String() string { return name(kindNames[:], int(k)) }
 
 var lockingNames = [...]string{"", "FOR SHARE", "FOR UPDATE"}
 
-// String gives the locking clause; empty for a plain read.
+// String returns the locking clause; empty for a plain read.
 func (l Locking) String() string { return name(lockingNames[:], int(l)) }
 
 var observationNames = [...]string{"nothing", "exact", "inexact", "opaque"}
 
-// String gives the observation as a word.
+// String returns the observation as a word.
 func (o Observation) String() string { return name(observationNames[:], int(o)) }
 
 var opNames = [...]string{"read", "insert", "update", "delete"}
 
-// String gives the operation as a word.
+// String returns the operation as a word.
 func (o Op) String() string { return name(opNames[:], int(o)) }
 
 func name(names []string, i int) string {

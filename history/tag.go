@@ -25,7 +25,7 @@ const (
 	Forgotten Run = MaxRun + 1
 )
 
-// String gives the run's six base-36 digits.
+// String returns the run's six base-36 digits.
 func (r Run) String() string {
 	s := strconv.FormatUint(uint64(r), 36)
 	return strings.Repeat("0", max(0, runDigits-len(s))) + s
@@ -54,7 +54,7 @@ func (id TxnID) Run() Run { return Run(id >> 32) }
 // Seq is the id's place in its run.
 func (id TxnID) Seq() uint32 { return uint32(id) }
 
-// String gives the id's text form: the run's six digits and the counter in base 36; "0" for the
+// String returns the id's text form: the run's six digits and the counter in base 36; "0" for the
 // initial transaction.
 func (id TxnID) String() string { return string(id.Append(nil)) }
 
@@ -93,10 +93,10 @@ type Tag struct {
 	Stmt uint32
 }
 
-// Initial says whether the tag is that of a row's initial version.
+// Initial reports whether the tag is that of a row's initial version.
 func (t Tag) Initial() bool { return t.Txn == 0 }
 
-// String gives the tag's text form, as it stands in isotap_wlist: base 36, "TXN.STMT" or "0".
+// String returns the tag's text form, as it stands in isotap_wlist: base 36, "TXN.STMT" or "0".
 func (t Tag) String() string { return string(t.Append(nil)) }
 
 // Append adds the tag's text form to b.

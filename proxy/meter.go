@@ -166,7 +166,7 @@ func (p *Proxy) Down() error {
 	return nil
 }
 
-// Stats gives the Proxy's counters.
+// Stats returns the Proxy's counters.
 func (p *Proxy) Stats() Stats {
 	m := &p.meter
 	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(), Misplanned: m.misplanned.Load(),

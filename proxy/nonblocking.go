@@ -74,7 +74,7 @@ func (o *nonblockingWriter) flush(limit time.Time) (err error) {
 	}
 }
 
-// timedTrier gives up soon, where the system has no write that does not wait at all.
+// timedTrier returns up soon, where the system has no write that does not wait at all.
 func timedTrier(c net.Conn) func(b []byte) (int, error) {
 	return func(b []byte) (int, error) {
 		c.SetWriteDeadline(time.Now().Add(quiet))

@@ -223,7 +223,7 @@ func TestPipelineLongerThanAllBuffersComesThrough(t *testing.T) {
 	}
 }
 
-// heapPeak gives by how much the heap grew at most while f ran, garbage included.
+// heapPeak returns by how much the heap grew at most while f ran, garbage included.
 func heapPeak(f func()) uint64 {
 	var before, m runtime.MemStats
 	runtime.GC()

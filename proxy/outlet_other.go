@@ -4,5 +4,5 @@ package proxy
 
 import "net"
 
-// trier gives a function that writes what the socket takes at once, or nearly so.
+// trier returns a function that writes what the socket takes at once, or nearly so.
 func trier(c net.Conn) func(b []byte) (int, error) { return timedTrier(c) }

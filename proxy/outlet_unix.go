@@ -19,7 +19,7 @@ type rawWriter struct {
 	err   error
 }
 
-// trier gives a function that writes what the socket takes at once.
+// trier returns a function that writes what the socket takes at once.
 func trier(c net.Conn) func(b []byte) (int, error) {
 	socket, ok := c.(syscall.Conn)
 	if !ok {
@@ -44,7 +44,7 @@ func (w *rawWriter) try(b []byte) (int, error) {
 	return w.n, err
 }
 
-// once says whether the socket is done with: always, or RawConn would wait until it can be written to.
+// once reports whether the socket is done with: always, or RawConn would wait until it can be written to.
 func (w *rawWriter) once(fd uintptr) bool {
 	n, err := syscall.Write(int(fd), w.b)
 	for err == syscall.EINTR {

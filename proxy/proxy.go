@@ -129,7 +129,7 @@ type Proxy struct {
 // seldomEvery is how often a message is logged that clients can cause.
 const seldomEvery = 10 * time.Second
 
-// New gives a proxy that is ready to [Proxy.Serve].
+// New returns a proxy that is ready to [Proxy.Serve].
 func New(cfg Config) *Proxy {
 	if cfg.Logger == nil {
 		cfg.Logger = zap.NewNop()
@@ -222,7 +222,7 @@ func (p *Proxy) accept(ctx, work context.Context, l net.Listener, conns *sync.Wa
 // acceptPause is how long Serve waits after an error that passes.
 const acceptPause = 100 * time.Millisecond
 
-// passes says whether an Accept that failed is worth another try: the client was gone already, or the
+// passes reports whether an Accept that failed is worth another try: the client was gone already, or the
 // process is out of file descriptors until others close theirs.
 func passes(err error) bool {
 	for _, e := range []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.EINTR} {
@@ -257,7 +257,7 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn, lends bool) {
 	}
 }
 
-// begin says whether the client connection may serve its client: not when all client connections are being closed.
+// begin reports whether the client connection may serve its client: not when all client connections are being closed.
 func (p *Proxy) begin(l *clientConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

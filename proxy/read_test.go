@@ -12,7 +12,7 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 )
 
-// socket gives both ends of a TCP connection.
+// socket returns both ends of a TCP connection.
 func socket(t *testing.T) (ours, theirs net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func socket(t *testing.T) (ours, theirs net.Conn) {
 	return ours, theirs
 }
 
-// greeted gives a client connection that waits for the server's greeting, with the other ends of its sockets.
+// greeted returns a client connection that waits for the server's greeting, with the other ends of its sockets.
 func greeted(t *testing.T) (l *clientConn, client, server net.Conn) {
 	t.Helper()
 	l = &clientConn{session: mysql.NewSession(mysql.Config{})}

@@ -44,7 +44,7 @@ const (
 // Reconfigure changes what may be changed while the Proxy serves.
 func (p *Proxy) Reconfigure(l Reloadable) { p.reloadable.Store(&l) }
 
-// admit says whether one more client may connect, and counts it if so.
+// admit reports whether one more client may connect, and counts it if so.
 func (p *Proxy) admit() bool {
 	most := p.reloadable.Load().MaxConns
 	p.meter.accepted.Add(1)

@@ -24,7 +24,7 @@ type TLS struct {
 	ServerUse session.TLSUse
 }
 
-// none says whether TLS is left to client and server.
+// none reports whether TLS is left to client and server.
 func (t TLS) none() bool { return t.ClientUse == session.NoTLS && t.ServerUse == session.NoTLS }
 
 // DefaultLoginTimeout is that of MySQL servers (connect_timeout).

@@ -17,7 +17,7 @@ func (a *Arena) Reset() {
 	a.txns, a.stmts, a.accesses, a.tags = a.txns[:0], a.stmts[:0], a.accesses[:0], a.tags[:0]
 }
 
-// taken gives the next n elements of one of an arena's slices, which are zero. Where there is no room for them
+// taken returns the next n elements of one of an arena's slices, which are zero. Where there is no room for them
 // the slice begins anew: what was taken before stays where it is.
 func taken[T any](from *[]T, n int) []T {
 	if len(*from)+n > cap(*from) {

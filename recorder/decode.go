@@ -46,7 +46,7 @@ func (d *decoder) session(s *history.Session, value []byte) error {
 	return d.in.end()
 }
 
-// memory gives what the next transaction is read into.
+// memory returns what the next transaction is read into.
 func (d *decoder) memory() *Arena {
 	if d.arena != nil {
 		return d.arena()
@@ -344,7 +344,7 @@ func (c *cursor) count(size int) int {
 	return int(n)
 }
 
-// take gives the next n bytes, which are the cursor's own.
+// take returns the next n bytes, which are the cursor's own.
 func (c *cursor) take(n uint64) []byte {
 	if c.err != nil || n > uint64(len(c.b)-c.at) {
 		c.fail(errShort)
@@ -356,7 +356,7 @@ func (c *cursor) take(n uint64) []byte {
 
 func (c *cursor) text() []byte { return c.take(c.uvarint()) }
 
-// end gives the error, or one if bytes are left over.
+// end returns the error, or one if bytes are left over.
 func (c *cursor) end() error {
 	if c.err == nil && c.at != len(c.b) {
 		c.fail(fmt.Errorf("has %d bytes too many", len(c.b)-c.at))

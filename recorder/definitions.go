@@ -29,7 +29,7 @@ func (b *batch) addDefinition(d *history.Definition) {
 	b.definitions++
 }
 
-// definitionTexts gives the texts of a definition in the order in which they are stored.
+// definitionTexts returns the texts of a definition in the order in which they are stored.
 func definitionTexts(d *history.Definition) []*string {
 	return []*string{&d.Database, &d.Name, &d.SQL, &d.References, &d.Missing}
 }

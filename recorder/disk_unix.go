@@ -22,7 +22,7 @@ func diskSpace(dir string) (free int64, readOnly bool, err error) {
 	return int64(s.Bavail) * int64(s.Bsize), uint64(s.Flags)&statfsReadOnly != 0, nil
 }
 
-// probeLock says whether nobody writes to the recording (shared) or nobody has it open at all. Badger
+// probeLock reports whether nobody writes to the recording (shared) or nobody has it open at all. Badger
 // holds the lock that it probes; asking first keeps the checks of the files from meeting files that
 // change.
 func probeLock(dir string, shared bool) error {

@@ -45,7 +45,7 @@ func (t *interner) string(b []byte) string {
 	return *slot
 }
 
-// number gives the place of an id, in which the caller puts its text if there is none.
+// number returns the place of an id, in which the caller puts its text if there is none.
 func (t *interner) number(id numberedID) *internedID {
 	// Fibonacci hashing: numbers that follow each other get places of their own.
 	const golden = 0x9e3779b97f4a7c15

@@ -44,7 +44,7 @@ func appendNumberKey(b []byte, space byte, run history.Run, number uint32) []byt
 // maxKeyNumbers is how many numbers the longest key holds.
 const maxKeyNumbers = 4
 
-// keyNumbers gives the numbers of a key that must hold n of them.
+// keyNumbers returns the numbers of a key that must hold n of them.
 func keyNumbers(key []byte, n int) (numbers [maxKeyNumbers]uint32, err error) {
 	if n > maxKeyNumbers || len(key) != 1+4*n {
 		return numbers, fmt.Errorf("key %x has %d bytes instead of %d", key, len(key), 1+4*n)

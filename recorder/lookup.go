@@ -16,7 +16,7 @@ type Lookup struct {
 	unpacker *unpacker
 }
 
-// Lookup gives a Lookup of the recording.
+// Lookup returns a Lookup of the recording.
 func (r *Reader) Lookup() (*Lookup, error) {
 	u, err := newUnpacker()
 	if err != nil {
@@ -42,7 +42,7 @@ func (l *Lookup) Txn(ctx context.Context, id history.TxnID, session history.Sess
 	return l.r.txn(d, key, value{bytes: packed})
 }
 
-// decoder gives the decoder of a run, with its dictionary.
+// decoder returns the decoder of a run, with its dictionary.
 func (l *Lookup) decoder(ctx context.Context, run history.Run) (*decoder, error) {
 	if d := l.decoders[run]; d != nil {
 		return d, nil

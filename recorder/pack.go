@@ -65,7 +65,7 @@ func newUnpacker() (*unpacker, error) {
 
 func (u *unpacker) close() { u.zstd.Close() }
 
-// unpack gives a value's bytes, which are valid until the next call or as long as the value is.
+// unpack returns a value's bytes, which are valid until the next call or as long as the value is.
 func (u *unpacker) unpack(value []byte) ([]byte, error) {
 	if len(value) == 0 {
 		return nil, errShort

@@ -118,7 +118,7 @@ func (r *Reader) Close() error {
 // Damage returns what of the files could not be read up to now.
 func (r *Reader) Damage() []Damage { return append(slices.Clone(r.own), r.store.found()...) }
 
-// Runs gives the recording's runs in the order in which they started. A zero Ended says that the run
+// Runs returns the recording's runs in the order in which they started. A zero Ended says that the run
 // did not end cleanly: what it did after its last transaction in the recording is not known.
 func (r *Reader) Runs() []history.Info { return slices.Clone(r.runs) }
 
@@ -310,7 +310,7 @@ func (r *Reader) txn(d *decoder, key []byte, value value) (*history.Txn, error) 
 	return t, nil
 }
 
-// whole gives a transaction's record, put together from its parts if it is long.
+// whole returns a transaction's record, put together from its parts if it is long.
 func (r *Reader) whole(u *unpacker, t *history.Txn, value []byte) ([]byte, error) {
 	if len(value) == 0 || value[0] != packParts {
 		return u.unpack(value)

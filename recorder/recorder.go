@@ -91,7 +91,7 @@ func ParseDurability(s string) (Durability, error) {
 	return Relaxed, fmt.Errorf("durability %q is neither relaxed nor commit", s)
 }
 
-// String gives the word that ParseDurability reads.
+// String returns the word that ParseDurability reads.
 func (d Durability) String() string {
 	if d == Commit {
 		return "commit"

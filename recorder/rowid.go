@@ -72,7 +72,7 @@ func (s *idState) formOf(id string) idForm {
 	return formRaw
 }
 
-// fits says whether an id can be written in a form other than raw.
+// fits reports whether an id can be written in a form other than raw.
 func (s *idState) fits(f idForm, id string) bool {
 	if f == formTag {
 		_, _, ok := parseTagID(id)

@@ -143,13 +143,13 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// checkMarker says whether dir is a recording of a version that this package knows.
+// checkMarker reports whether dir is a recording of a version that this package knows.
 func checkMarker(dir string) error {
 	_, err := readMarker(dir)
 	return err
 }
 
-// readMarker gives the version of the recording in dir.
+// readMarker returns the version of the recording in dir.
 func readMarker(dir string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(dir, markerName))
 	switch {

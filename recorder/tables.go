@@ -83,7 +83,7 @@ func (d Damage) isLog() bool { return strings.HasSuffix(d.File, logSuffix) }
 // logSuffix ends the names of write-ahead logs.
 const logSuffix = ".mem"
 
-// listFiles gives the numbers of the tables and the names of the write-ahead logs.
+// listFiles returns the numbers of the tables and the names of the write-ahead logs.
 func listFiles(dir string) (tables map[uint64]bool, logs []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -240,7 +240,7 @@ func (w *Writer) Txn(ctx context.Context, t *history.Txn) error {
 	return nil
 }
 
-// harmless says whether a transaction is an autocommitted statement that only reads.
+// harmless reports whether a transaction is an autocommitted statement that only reads.
 func harmless(t *history.Txn) bool {
 	if !t.Implicit {
 		return false
@@ -277,7 +277,7 @@ func (w *Writer) Err() error {
 	return nil
 }
 
-// Stats gives the Writer's counters.
+// Stats returns the Writer's counters.
 func (w *Writer) Stats() Stats {
 	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(), Lost: w.lost.Load()}
 	s.Syncing, s.Longest = time.Duration(w.syncTime.Load()), time.Duration(w.longestSync.Load())

@@ -8,12 +8,12 @@ import (
 	"github.com/isotap/isotap/analyzer"
 )
 
-// New gives the findings that no baseline knows: all of them where there is no baseline.
+// New returns the findings that no baseline knows: all of them where there is no baseline.
 func New(r *analyzer.Result) []*analyzer.Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f *analyzer.Finding) bool { return f.Known })
 }
 
-// knownFindings gives the findings that a baseline knows.
+// knownFindings returns the findings that a baseline knows.
 func knownFindings(r *analyzer.Result) []*analyzer.Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f *analyzer.Finding) bool { return !f.Known })
 }

@@ -68,7 +68,7 @@ func txn(seq uint32, session history.SessionID, level history.Level, stmts ...hi
 	return t
 }
 
-// shapes gives what a program of a transaction's statements is.
+// shapes returns what a program of a transaction's statements is.
 func shapes(t *history.Txn) []string {
 	var out []string
 	for i := range t.Stmts {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// number gives n with its thousands set apart.
+// number returns n with its thousands set apart.
 func number(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -38,7 +38,7 @@ func times(n int) string {
 	return number(n) + " times"
 }
 
-// percent gives part of whole to one decimal. It says 100% and 0% only where that is exact: one
+// percent returns part of whole to one decimal. It says 100% and 0% only where that is exact: one
 // unobserved statement in a million must not read as none.
 func percent(part, whole int) string {
 	switch {
@@ -57,7 +57,7 @@ func percent(part, whole int) string {
 	return strings.TrimSuffix(strconv.FormatFloat(p, 'f', 1, 64), ".0") + "%"
 }
 
-// duration gives nanoseconds in the unit that leaves three telling digits.
+// duration returns nanoseconds in the unit that leaves three telling digits.
 func duration(ns int64) string {
 	d := time.Duration(ns)
 	switch {
@@ -118,7 +118,7 @@ func printable(s string) string {
 	return b.String()
 }
 
-// treacherous says whether a character acts on the text around it unseen.
+// treacherous reports whether a character acts on the text around it unseen.
 func treacherous(r rune) bool {
 	if r == '\n' || r == '\t' {
 		return false

@@ -18,7 +18,7 @@ func (a box) overlaps(b box) bool {
 	return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }
 
-// boxes gives the space that a graph's nodes, pills and rows take.
+// boxes returns the space that a graph's nodes, pills and rows take.
 func boxes(g *graph) []box {
 	// DejaVu Sans Mono, the widest of the fonts in the style, is 0.602 em wide; rows are set in 11 px.
 	const charWidth, ascent, descent = 0.602 * 11, 9, 3

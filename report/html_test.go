@@ -28,7 +28,7 @@ var (
 	elementPattern   = regexp.MustCompile(`<[a-zA-Z][^>]*>`)
 )
 
-// markup gives the element and attribute names that a page uses.
+// markup returns the element and attribute names that a page uses.
 func markup(page string) map[string]bool {
 	names := make(map[string]bool)
 	for _, m := range tagPattern.FindAllStringSubmatch(page, -1) {

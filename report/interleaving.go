@@ -14,7 +14,7 @@ type step struct {
 	at   int64 // when it was sent, by the clock of the witness's first transaction
 }
 
-// interleaving gives the statements of all transactions of the witness in the order in which they were
+// interleaving returns the statements of all transactions of the witness in the order in which they were
 // sent.
 func (w *witness) interleaving(c clock) []step {
 	var steps []step

@@ -15,7 +15,7 @@ import (
 
 const documentation = "../docs/report-json.md"
 
-// example gives the documentation's text and its example.
+// example returns the documentation's text and its example.
 func example(t *testing.T) (text, example string) {
 	t.Helper()
 	b, err := os.ReadFile(documentation)
@@ -60,7 +60,7 @@ func TestDocumentationNamesEveryField(t *testing.T) {
 	}
 }
 
-// fieldPaths gives the paths of all leaves below a type of the schema.
+// fieldPaths returns the paths of all leaves below a type of the schema.
 func fieldPaths(typ reflect.Type, prefix string) []string {
 	var paths []string
 	for i := range typ.NumField() {

@@ -35,7 +35,7 @@ func levels(r *analyzer.Result) string {
 	return most + "; violates " + strings.Join(weakest, ", ") + " and what is stronger"
 }
 
-// named gives each level's name with the one that Elle has for it.
+// named returns each level's name with the one that Elle has for it.
 func named(levels []string) []string {
 	names := make([]string, len(levels))
 	for i, l := range levels {

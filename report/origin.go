@@ -14,7 +14,7 @@ type where struct {
 	line int    // from 1; 0: not known
 }
 
-// String gives the place as people and editors write it.
+// String returns the place as people and editors write it.
 func (w where) String() string {
 	if w.line == 0 {
 		return oneLine(w.file)
@@ -22,7 +22,7 @@ func (w where) String() string {
 	return oneLine(w.file) + ":" + strconv.Itoa(w.line)
 }
 
-// originOf gives the place that sent a statement, where a comment of it said so.
+// originOf returns the place that sent a statement, where a comment of it said so.
 func originOf(s *history.Stmt) (where, bool) {
 	if s == nil || s.Origin == "" {
 		return where{}, false
@@ -35,7 +35,7 @@ func originOf(s *history.Stmt) (where, bool) {
 	return where{file: printable(s.Origin)}, true
 }
 
-// origins gives the places that sent the statements of a finding's dependencies, each once: first those
+// origins returns the places that sent the statements of a finding's dependencies, each once: first those
 // of reads that somebody overwrote, which are those to change.
 func origins(f *analyzer.Finding) []where {
 	var reads, others []where
@@ -58,7 +58,7 @@ func origins(f *analyzer.Finding) []where {
 	return append(reads, others...)
 }
 
-// whereOf gives the place in the client's program that a finding is shown at.
+// whereOf returns the place in the client's program that a finding is shown at.
 func whereOf(f *analyzer.Finding) (where, bool) {
 	all := origins(f)
 	if len(all) == 0 {

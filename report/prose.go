@@ -21,7 +21,7 @@ const (
 	proseWords     = 2000
 )
 
-// quotable gives the statements that a finding's sentences may quote, the longest first.
+// quotable returns the statements that a finding's sentences may quote, the longest first.
 func quotable(f *analyzer.Finding) []string {
 	var texts []string
 	for i := range f.Witness {
@@ -67,7 +67,7 @@ func prose(sentence string, statements []string, codeLimit int) []fragment {
 	}
 }
 
-// quotation gives the offsets of the backticks around the first quoted statement; -1 for none.
+// quotation returns the offsets of the backticks around the first quoted statement; -1 for none.
 func quotation(sentence string, statements []string) (start, end int) {
 	const extension = 40
 	start = -1

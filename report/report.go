@@ -117,7 +117,7 @@ type reason struct {
 	Count int
 }
 
-// sortedReasons gives the reasons, the most frequent first.
+// sortedReasons returns the reasons, the most frequent first.
 func sortedReasons(c *analyzer.Coverage) []reason {
 	reasons := make([]reason, 0, len(c.Reasons))
 	for why, n := range c.Reasons {
@@ -132,7 +132,7 @@ func sortedReasons(c *analyzer.Coverage) []reason {
 	return reasons
 }
 
-// usedKinds gives the kinds of the recording's statements, the most frequent first.
+// usedKinds returns the kinds of the recording's statements, the most frequent first.
 func usedKinds(c *analyzer.Coverage) []history.Kind {
 	kinds := make([]history.Kind, 0, len(c.Kinds))
 	for k := range c.Kinds {
@@ -147,7 +147,7 @@ func usedKinds(c *analyzer.Coverage) []history.Kind {
 	return kinds
 }
 
-// usedLevels gives the isolation levels that the recording's transactions ran at, weakest first.
+// usedLevels returns the isolation levels that the recording's transactions ran at, weakest first.
 func usedLevels(c *analyzer.Coverage) []history.Level {
 	levels := make([]history.Level, 0, len(c.Levels))
 	for l, n := range c.Levels {
@@ -196,7 +196,7 @@ func newClock(runs []history.Info) clock {
 	return c
 }
 
-// wall gives the wall time of a moment in a transaction's run; false when the run is not known.
+// wall returns the wall time of a moment in a transaction's run; false when the run is not known.
 func (c clock) wall(id history.TxnID, ns int64) (time.Time, bool) {
 	started, ok := c[id.Run()]
 	return started.Add(time.Duration(ns)).UTC(), ok && !started.IsZero()

@@ -31,7 +31,7 @@ func compare(t *testing.T, file string, got []byte) {
 	}
 }
 
-// unstyled gives a page without its style sheet.
+// unstyled returns a page without its style sheet.
 func unstyled(t *testing.T, page []byte) []byte {
 	t.Helper()
 	before, after, ok := bytes.Cut(page, []byte(pageCSS))

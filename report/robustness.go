@@ -130,7 +130,7 @@ func (r *robustness) sets(lead string, t *robust.TestAnswer) {
 	r.text("  "+lead, r.maximal(t, most), "")
 }
 
-// maximal gives a test's maximal robust subsets, at most so many of them.
+// maximal returns a test's maximal robust subsets, at most so many of them.
 func (r *robustness) maximal(t *robust.TestAnswer, most int) string {
 	switch {
 	case t.Robust:
@@ -149,7 +149,7 @@ func (r *robustness) maximal(t *robust.TestAnswer, most int) string {
 	return text
 }
 
-// set gives a set of programs as the paper prints it; a large one by those that are not in it.
+// set returns a set of programs as the paper prints it; a large one by those that are not in it.
 func (r *robustness) set(programs []int) string {
 	if r.opts.Verbose || len(programs) <= robustNamed {
 		return "{" + strings.Join(r.labels(programs), ", ") + "}"
@@ -174,7 +174,7 @@ func (r *robustness) labels(programs []int) []string {
 	return names
 }
 
-// levels gives the programs of each level.
+// levels returns the programs of each level.
 func (r *robustness) levels(at []robust.Level) string {
 	var parts []string
 	for _, level := range []robust.Level{robust.ReadCommitted, robust.SnapshotIsolation, robust.Serializable} {

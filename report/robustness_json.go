@@ -132,7 +132,7 @@ func newJSONRobustProgram(p *robust.Program) jsonRobustProgram {
 	return j
 }
 
-// attributes gives null for ⊥ and "*" for all attributes of a relation.
+// attributes returns null for ⊥ and "*" for all attributes of a relation.
 func attributes(s robust.Set) []string {
 	switch {
 	case !s.Defined():

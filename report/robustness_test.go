@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/robust"
 )
 
-// assessed gives a workload with the answers in the paper's last setting.
+// assessed returns a workload with the answers in the paper's last setting.
 func assessed(t *testing.T, w *robust.Workload, err error) (*robust.Workload, []*robust.Answer) {
 	t.Helper()
 	if err := errors.Join(err, w.Check()); err != nil {

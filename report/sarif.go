@@ -131,7 +131,7 @@ func SARIF(w io.Writer, r *analyzer.Result) error {
 	return jsondoc.Write(w, "the SARIF log", sarifLog{sarifSchema, sarifVersion, []sarifRun{run}})
 }
 
-// rule gives the place of a finding's rule, its anomaly, among those of the driver.
+// rule returns the place of a finding's rule, its anomaly, among those of the driver.
 func (d *sarifDriver) rule(f *analyzer.Finding) int {
 	id := sarifRuleID(f)
 	if i := slices.IndexFunc(d.Rules, func(r sarifRule) bool { return r.ID == id }); i >= 0 {
@@ -202,7 +202,7 @@ func newSarifPhysical(at where) *sarifPhysical {
 	return p
 }
 
-// sarifFlows gives the transactions of the witness as threads, their statements numbered in the order in
+// sarifFlows returns the transactions of the witness as threads, their statements numbered in the order in
 // which they were sent.
 func (w *witness) sarifFlows(c clock) []sarifThreadFlow {
 	var flows []sarifThreadFlow

@@ -37,7 +37,7 @@ func Scenarios(dir string, r *analyzer.Result) error {
 	return nil
 }
 
-// Scenario gives the interleaving of a finding's witness, of one of the runs; nil where it has no transaction.
+// Scenario returns the interleaving of a finding's witness, of one of the runs; nil where it has no transaction.
 func Scenario(f *analyzer.Finding, runs []history.Info) *scenario.Scenario {
 	s := newScenario(f, newClock(runs))
 	if len(s.Steps) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// statementText gives a statement as people want to read it: its shape with the arguments put back
+// statementText returns a statement as people want to read it: its shape with the arguments put back
 // where the question marks stand. Where their numbers differ (a shape folds lists such as IN (?) and
 // multi-row VALUES, and a recording may leave arguments out) the shape is followed by the arguments, unless it is plain which
 // list was folded. Arguments are used as recorded, quotes included.
@@ -16,7 +16,7 @@ func statementText(s *history.Stmt) string {
 	return text
 }
 
-// Statement gives a statement with its arguments in their places, and whether all of them are.
+// Statement returns a statement with its arguments in their places, and whether all of them are.
 func Statement(s *history.Stmt) (text string, whole bool) {
 	if s == nil {
 		return "", true
@@ -50,7 +50,7 @@ func Statement(s *history.Stmt) (text string, whole bool) {
 // folded finds what a shape may have folded: the elements behind IN, the rows behind VALUES.
 var folded = regexp.MustCompile(`(?i)\b(?:IN\s*\(([^()]*\?[^()]*)\)|VALUES?\s*(\([^()]*\?[^()]*\)))`)
 
-// unfolded gives the shape with as many elements in its only list of one element as the arguments are for; the shape as
+// unfolded returns the shape with as many elements in its only list of one element as the arguments are for; the shape as
 // it is where there is not just one such list, or where they do not come out even.
 func unfolded(shape string, marks []int, arguments int) string {
 	lists := folded.FindAllStringSubmatchIndex(shape, 2)
@@ -73,7 +73,7 @@ func unfolded(shape string, marks []int, arguments int) string {
 	return shape[:to] + strings.Repeat(", "+element, more/each) + shape[to:]
 }
 
-// placeholders gives the offsets of the question marks that stand for a value: those outside quoted
+// placeholders returns the offsets of the question marks that stand for a value: those outside quoted
 // names, strings and comments.
 func placeholders(shape string) []int {
 	var marks []int
@@ -95,7 +95,7 @@ func placeholders(shape string) []int {
 	return marks
 }
 
-// through gives the length of s up to and with the first end; all of it where there is none. A
+// through returns the length of s up to and with the first end; all of it where there is none. A
 // doubled quote inside a quoted text reads as two texts side by side, which comes to the same.
 func through(s, end string) int {
 	if i := strings.Index(s, end); i >= 0 {

@@ -33,7 +33,7 @@ func (o TerminalOptions) filled() TerminalOptions {
 	return o
 }
 
-// UseColor says whether w is a terminal whose user did not ask for plain text: with NO_COLOR
+// UseColor reports whether w is a terminal whose user did not ask for plain text: with NO_COLOR
 // (no-color.org) set to anything, or on a dumb terminal, it is false.
 func UseColor(w io.Writer) bool {
 	f, ok := w.(*os.File)

@@ -141,7 +141,7 @@ func (w *witness) marks() map[history.TxnID]map[uint32][]mark {
 	return all
 }
 
-// txnEvents gives a transaction's events in order, its times moved by shift.
+// txnEvents returns a transaction's events in order, its times moved by shift.
 func txnEvents(t *history.Txn, column int, shift int64, marks map[uint32][]mark) []*timelineEvent {
 	var events []*timelineEvent
 	add := func(e *timelineEvent, start, end int64) {
@@ -329,7 +329,7 @@ func (tl *timeline) fill(column int, shown []*timelineEvent) {
 	}
 }
 
-// outlasts says whether a statement was still running when another transaction had ended.
+// outlasts reports whether a statement was still running when another transaction had ended.
 func outlasts(e *timelineEvent, meanwhile []*timelineEvent) bool {
 	return e.stmt != nil && slices.ContainsFunc(meanwhile, func(o *timelineEvent) bool { return o != nil && o.ends && o.start < e.end })
 }

@@ -26,7 +26,7 @@ func newWitness(f *analyzer.Finding) *witness {
 	return w
 }
 
-// name gives a transaction's short name. An edge without a transaction on one side leads to one
+// name returns a transaction's short name. An edge without a transaction on one side leads to one
 // that is not in the recording.
 func (w *witness) name(t *history.Txn) string {
 	if t == nil {
@@ -46,7 +46,7 @@ func (w *witness) version(tag history.Tag) string {
 	return "version " + tag.String()
 }
 
-// program gives the program that a transaction of the witness ran: the one of the finding's
+// program returns the program that a transaction of the witness ran: the one of the finding's
 // programs whose every statement it sent. Where that leaves a choice it is the longest; nil where
 // it leaves none, or still a choice.
 func (w *witness) program(t *history.Txn) *analyzer.Program {
@@ -94,7 +94,7 @@ func (w *witness) programName(t *history.Txn) string {
 	return ""
 }
 
-// cyclic says whether the witness is a simple cycle, each edge leading to where the next begins.
+// cyclic reports whether the witness is a simple cycle, each edge leading to where the next begins.
 func (w *witness) cyclic() bool {
 	edges := w.finding.Witness
 	if len(edges) < 2 || len(edges) != len(w.txns) {

@@ -10,7 +10,7 @@ import (
 // maxOrigin bounds the place that a comment names, in bytes.
 const maxOrigin = 256
 
-// Origin gives the place in the client's program that a comment of the statement names, as file:line, or the
+// Origin returns the place in the client's program that a comment of the statement names, as file:line, or the
 // file alone; empty where none does. The comments are those of sqlcommenter (google.github.io/sqlcommenter,
 // "Specification"): key='value', both percent-encoded, separated by commas. Keys of a file and a line are
 // those that its users and OpenTelemetry's code attributes have. Comments stand before, between and behind the
@@ -35,7 +35,7 @@ func Origin(text string, tokens int, span func(i int) (start, end int)) string {
 	return originOf(tail(text, from))
 }
 
-// tail gives what stands between a statement's end and the next one.
+// tail returns what stands between a statement's end and the next one.
 func tail(text string, end int) string {
 	rest := text[end:]
 	if text[end-1] != ';' {

@@ -170,7 +170,7 @@ type Predicate struct {
 	Params        []int
 }
 
-// Close gives the condition with literals in the places of its parameters; false where one of them is empty or not
+// Close returns the condition with literals in the places of its parameters; false where one of them is empty or not
 // there: its value is not known.
 func (p *Predicate) Close(literals []string) (string, bool) {
 	if len(p.Params) == 0 {

@@ -174,7 +174,7 @@ type Index struct {
 	Orders []string
 }
 
-// CascadesFrom says whether a foreign key of another table reacts when the column gets another value. Names that differ
+// CascadesFrom reports whether a foreign key of another table reacts when the column gets another value. Names that differ
 // in case only count as one.
 func (t *Table) CascadesFrom(column string) bool {
 	return slices.ContainsFunc(t.CascadesUpdate, func(c string) bool { return c == "" || strings.EqualFold(c, column) })

@@ -42,7 +42,7 @@ func (a *Analysis) danger(at []Level) (danger, bool) {
 	return a.structure.find(fullBitset(len(a.Graph.Nodes)), a.mixed(at))
 }
 
-// mixed gives the question whether programs are safe at different levels.
+// mixed returns the question whether programs are safe at different levels.
 func (a *Analysis) mixed(at []Level) question {
 	level := func(node int) Level { return at[a.owners[node]] }
 	pair := func(in *arrival, pivot int, out *departure) bool {
@@ -58,7 +58,7 @@ func (a *Analysis) mixed(at []Level) question {
 	return question{pair: pair, closing: a.structure.closure}
 }
 
-// Allocate gives the cheapest level for each program that keeps the whole serializable, as far as [Analysis.Safe] can tell: no
+// Allocate returns the cheapest level for each program that keeps the whole serializable, as far as [Analysis.Safe] can tell: no
 // program can run at a cheaper one while the others stay as they are. It begins with READ COMMITTED for all. What is a pivot
 // there needs a snapshot; what is one with a snapshot needs to be serializable, and so do those before and behind it.
 func (a *Analysis) Allocate() []Level {
@@ -95,7 +95,7 @@ func (a *Analysis) lower(at []Level) bool {
 	return false
 }
 
-// WitnessFor gives a witness that programs are not found safe at different levels; nil when they are.
+// WitnessFor returns a witness that programs are not found safe at different levels; nil when they are.
 func (a *Analysis) WitnessFor(levels []Level) *Witness {
 	return a.witness(fullBitset(len(a.Graph.Nodes)), a.mixed(slices.Clone(levels)), levels)
 }

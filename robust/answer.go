@@ -45,5 +45,5 @@ func Assess(programs []*Program, s Setting, limits Limits) *Answer {
 	return a
 }
 
-// Of gives what a test says.
+// Of returns what a test says.
 func (a *Answer) Of(t Test) *TestAnswer { return &a.Tests[t] }

@@ -73,7 +73,7 @@ func (b bitset) all(f func(int) bool) {
 	}
 }
 
-// list gives the numbers in order.
+// list returns the numbers in order.
 func (b bitset) list() []int {
 	numbers := make([]int, 0, b.count())
 	for i := range b.all {

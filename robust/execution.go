@@ -167,7 +167,7 @@ func (x *execution) insert(step Step, t Tuple) error {
 	return nil
 }
 
-// sees gives the version of a tuple that a transaction sees: its own; else the last that had been committed, when it began or
+// sees returns the version of a tuple that a transaction sees: its own; else the last that had been committed, when it began or
 // at READ COMMITTED by then.
 func (x *execution) sees(run int, t Tuple) version {
 	if v, ok := x.pending[t]; ok && v.run == run {
@@ -227,7 +227,7 @@ func (x *execution) commit(run int) {
 	}
 }
 
-// dependencies gives all dependencies between the operations (3.4). Versions are in the order of their commits.
+// dependencies returns all dependencies between the operations (3.4). Versions are in the order of their commits.
 func (x *execution) dependencies() []Dependency {
 	var all []Dependency
 	for i := range x.ops {
@@ -241,7 +241,7 @@ func (x *execution) dependencies() []Dependency {
 	return all
 }
 
-// dependency gives the kind of the dependency of a on b; empty when there is none.
+// dependency returns the kind of the dependency of a on b; empty when there is none.
 func (x *execution) dependency(b, a *op) DependencyKind {
 	if b.Run == a.Run || b.tuple != a.tuple || !x.conflict(b, a) {
 		return ""

@@ -26,9 +26,9 @@ type Part interface {
 	each(f func(*Statement))
 	// ways counts the ways in which the part can run, none told from another; many is as many as there is need to know.
 	ways() int
-	// unfold gives these ways.
+	// unfold returns these ways.
 	unfold(u *unfolding, in []iteration) [][]Occurrence
-	// flatten gives one way that stands for them all.
+	// flatten returns one way that stands for them all.
 	flatten(u *unfolding, in []iteration) []Occurrence
 }
 
@@ -53,7 +53,7 @@ type Constraint struct {
 	Child      *Statement // q_i, over its domain
 }
 
-// NewProgram gives a program with its statements named q1, q2, ... in order where they have no names.
+// NewProgram returns a program with its statements named q1, q2, ... in order where they have no names.
 func NewProgram(name string, body Part, constraints ...Constraint) *Program {
 	p := &Program{Name: name, Body: body, ForeignKeys: constraints}
 	for i, q := range p.Statements() {
@@ -64,7 +64,7 @@ func NewProgram(name string, body Part, constraints ...Constraint) *Program {
 	return p
 }
 
-// Statements gives the statements in the order in which they are written.
+// Statements returns the statements in the order in which they are written.
 func (p *Program) Statements() []*Statement {
 	var all []*Statement
 	if p.Body != nil {

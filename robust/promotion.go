@@ -52,7 +52,7 @@ func Promote(programs []*Program, s Setting) *Promotion {
 	return p
 }
 
-// promotable gives the plain key-based selections of what some program writes.
+// promotable returns the plain key-based selections of what some program writes.
 func promotable(programs []*Program) []Promoted {
 	written := make(map[string]bool)
 	for _, p := range programs {

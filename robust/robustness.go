@@ -13,7 +13,7 @@ const (
 	levels            = iota
 )
 
-// String gives the level's name.
+// String returns the level's name.
 func (l Level) String() string {
 	switch l {
 	case ReadCommitted:
@@ -42,7 +42,7 @@ const (
 	Snapshot
 )
 
-// String gives the test's name.
+// String returns the test's name.
 func (t Test) String() string {
 	switch t {
 	case TypeII:
@@ -55,7 +55,7 @@ func (t Test) String() string {
 	return fmt.Sprintf("test %d", uint8(t))
 }
 
-// Level gives the level that the test is about.
+// Level returns the level that the test is about.
 func (t Test) Level() Level {
 	if t == Snapshot {
 		return SnapshotIsolation
@@ -101,7 +101,7 @@ func (r *rules) analyze(programs []*Program, s Setting) *Analysis {
 // numbers: all programs.
 func (a *Analysis) Robust(t Test, programs ...int) bool { return a.robust(t, a.subset(programs)) }
 
-// subset gives the set of the numbers; of none: all programs.
+// subset returns the set of the numbers; of none: all programs.
 func (a *Analysis) subset(programs []int) bitset {
 	if len(programs) == 0 {
 		return fullBitset(len(a.Programs))
@@ -113,7 +113,7 @@ func (a *Analysis) subset(programs []int) bitset {
 	return set
 }
 
-// nodesOf gives the nodes of a set of programs.
+// nodesOf returns the nodes of a set of programs.
 func (a *Analysis) nodesOf(programs bitset) bitset {
 	nodes := newBitset(len(a.Graph.Nodes))
 	for i := range programs.all {
@@ -127,7 +127,7 @@ func (a *Analysis) robust(t Test, programs bitset) bool {
 	return !found
 }
 
-// question gives what a test asks.
+// question returns what a test asks.
 func (s *structure) question(t Test) question {
 	switch t {
 	case TypeI:

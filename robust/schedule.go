@@ -28,7 +28,7 @@ type Tuple struct {
 	Key      string // as "1" or "1,2"
 }
 
-// String gives the tuple for people.
+// String returns the tuple for people.
 func (t Tuple) String() string { return t.Relation + "(" + t.Key + ")" }
 
 // A Step is a statement that runs as a whole: an atomic chunk; or a commit.
@@ -42,7 +42,7 @@ func (s *Schedule) commits(step Step) bool {
 	return step.At == len(s.Runs[step.Run].Program.Statements)
 }
 
-// String gives the schedule for people, a step a line.
+// String returns the schedule for people, a step a line.
 func (s *Schedule) String() string {
 	var b strings.Builder
 	for _, step := range s.Order {
@@ -90,7 +90,7 @@ func (s *Schedule) Check() ([]Dependency, error) {
 	return all, nil
 }
 
-// Cycle gives a shortest cycle of dependencies among the transactions, each of which is on it once; nil when the schedule is
+// Cycle returns a shortest cycle of dependencies among the transactions, each of which is on it once; nil when the schedule is
 // conflict serializable (Theorem 3.2).
 func Cycle(all []Dependency) []Dependency {
 	var shortest []Dependency
@@ -102,7 +102,7 @@ func Cycle(all []Dependency) []Dependency {
 	return shortest
 }
 
-// path gives a shortest way from one transaction to another.
+// path returns a shortest way from one transaction to another.
 func path(all []Dependency, from, to int) []Dependency {
 	type way struct {
 		at   int

@@ -25,7 +25,7 @@ type ForeignKey struct {
 	References []string
 }
 
-// Relation gives a relation by its name; nil when there is none.
+// Relation returns a relation by its name; nil when there is none.
 func (s *Schema) Relation(name string) *Relation {
 	for _, r := range s.Relations {
 		if r.Name == name {
@@ -35,7 +35,7 @@ func (s *Schema) Relation(name string) *Relation {
 	return nil
 }
 
-// ForeignKey gives a foreign key by its name; nil when there is none.
+// ForeignKey returns a foreign key by its name; nil when there is none.
 func (s *Schema) ForeignKey(name string) *ForeignKey {
 	for _, f := range s.ForeignKeys {
 		if f.Name == name {

@@ -13,14 +13,14 @@ type Set struct {
 	attributes   []string // sorted, each once
 }
 
-// Of gives the set of these attributes; of none: the empty set, which is defined.
+// Of returns the set of these attributes; of none: the empty set, which is defined.
 func Of(attributes ...string) Set {
 	sorted := slices.Clone(attributes)
 	slices.Sort(sorted)
 	return Set{defined: true, attributes: slices.Compact(sorted)}
 }
 
-// All gives the set of all attributes of a relation, whichever they are: for insertions and deletions, and wherever it is
+// All returns the set of all attributes of a relation, whichever they are: for insertions and deletions, and wherever it is
 // not known which attributes a statement uses.
 func All() Set { return Set{defined: true, all: true} }
 
@@ -30,10 +30,10 @@ func (s Set) Defined() bool { return s.defined }
 // IsAll says that the set is [All].
 func (s Set) IsAll() bool { return s.all }
 
-// Attributes gives the attributes in order; nothing for ⊥ and [All].
+// Attributes returns the attributes in order; nothing for ⊥ and [All].
 func (s Set) Attributes() []string { return slices.Clone(s.attributes) }
 
-// Meets says whether the sets have an attribute in common. ⊥ has none with any set.
+// Meets reports whether the sets have an attribute in common. ⊥ has none with any set.
 func (s Set) Meets(other Set) bool {
 	switch {
 	case s.all && other.all:
@@ -49,7 +49,7 @@ func (s Set) Meets(other Set) bool {
 	})
 }
 
-// Union gives the attributes of both; ⊥ adds nothing.
+// Union returns the attributes of both; ⊥ adds nothing.
 func (s Set) Union(other Set) Set {
 	switch {
 	case !s.defined || other.all:
@@ -60,7 +60,7 @@ func (s Set) Union(other Set) Set {
 	return Of(slices.Concat(s.attributes, other.attributes)...)
 }
 
-// outside gives an attribute that the other set does not have.
+// outside returns an attribute that the other set does not have.
 func (s Set) outside(other Set) (string, bool) {
 	for _, a := range s.attributes {
 		if _, found := slices.BinarySearch(other.attributes, a); !found && !other.all {
@@ -70,7 +70,7 @@ func (s Set) outside(other Set) (string, bool) {
 	return "", false
 }
 
-// String gives the set as the paper prints it.
+// String returns the set as the paper prints it.
 func (s Set) String() string {
 	switch {
 	case !s.defined:

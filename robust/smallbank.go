@@ -1,6 +1,6 @@
 package robust
 
-// SmallBank gives the benchmark of Alomari, Cahill, Fekete and Röhm (ICDE 2008) as the paper models it (7.1): customers with
+// SmallBank returns the benchmark of Alomari, Cahill, Fekete and Röhm (ICDE 2008) as the paper models it (7.1): customers with
 // a savings and a checking account, and five programs without loops, branches or predicates.
 func SmallBank() *Workload {
 	schema := &Schema{

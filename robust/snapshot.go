@@ -7,7 +7,7 @@ import "slices"
 // another, that one cannot write any more (the first committer wins). So an antidependency is not vulnerable where both
 // transactions certainly write a tuple in common.
 
-// vulnerable says whether q_i can read what a concurrent transaction overwrites with q_j. The transaction of q_j has a
+// vulnerable reports whether q_i can read what a concurrent transaction overwrites with q_j. The transaction of q_j has a
 // snapshot, or commits first; that of q_i runs at the level given.
 //
 // Locks count for nothing here: a transaction that only locked a tuple and has committed does not keep another from writing
@@ -76,7 +76,7 @@ func keyFrom(of, key Occurrence) []int {
 	return parts
 }
 
-// leaves says whether q_i can read with a snapshot what a transaction overwrites with q_j that commits first. A lock on what it
+// leaves reports whether q_i can read with a snapshot what a transaction overwrites with q_j that commits first. A lock on what it
 // reads keeps that from happening: it waits for others' writes, and is refused what they wrote after the snapshot.
 func (r *rules) leaves(g *SummaryGraph, e Edge) bool {
 	from, _ := g.Ends(e)

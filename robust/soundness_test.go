@@ -90,7 +90,7 @@ type explorer struct {
 	s      Setting
 }
 
-// runs gives some runs of linear programs that foreign keys allow; nil where the attempt failed.
+// runs returns some runs of linear programs that foreign keys allow; nil where the attempt failed.
 func (x *explorer) runs() []Run {
 	runs := make([]Run, 2+x.IntN(2))
 	for i := range runs {
@@ -103,7 +103,7 @@ func (x *explorer) runs() []Run {
 	return runs
 }
 
-// run gives an instantiation of a linear program: its names get values of 1 and 2, in each iteration anew.
+// run returns an instantiation of a linear program: its names get values of 1 and 2, in each iteration anew.
 func (x *explorer) run(l *LTP, level Level) Run {
 	run := Run{Program: l, Level: level}
 	values := make(map[string]string)
@@ -141,7 +141,7 @@ func (r *Run) respects() bool {
 	return true
 }
 
-// schedule gives an interleaving of the runs: any, or one that splits one of them where the others run.
+// schedule returns an interleaving of the runs: any, or one that splits one of them where the others run.
 func (x *explorer) schedule(runs []Run) *Schedule {
 	s := &Schedule{Setting: x.s, Runs: runs}
 	if x.IntN(2) == 0 {

@@ -20,7 +20,7 @@ const (
 
 var typeNames = [types]string{"ins", "key sel", "pred sel", "key upd", "pred upd", "key del", "pred del"}
 
-// String gives the paper's name.
+// String returns the paper's name.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -45,7 +45,7 @@ const (
 	UpdateLock             // FOR UPDATE, FOR NO KEY UPDATE: nobody else may lock or write
 )
 
-// String gives the lock as SQL does; nothing for none.
+// String returns the lock as SQL does; nothing for none.
 func (l Lock) String() string {
 	return [...]string{"", "for share", "for update"}[l]
 }
@@ -95,7 +95,7 @@ func (q *Statement) rule() Type {
 	return q.Type
 }
 
-// String gives the statement for people.
+// String returns the statement for people.
 func (q *Statement) String() string {
 	text := fmt.Sprintf("%s %s %s", q.Name, q.Type, q.Relation)
 	if q.Lock != NoLock {

@@ -73,7 +73,7 @@ func (r *rules) digestEdge(s *structure, e Edge) {
 	}
 }
 
-// arrives gives what one edge is as it arrives.
+// arrives returns what one edge is as it arrives.
 func (r *rules) arrives(g *SummaryGraph, e Edge) arrival {
 	from, _ := g.Ends(e)
 	in := arrival{from: int(e.From), free: e.Counterflow || r.readers[from.rule()], latest: -1}
@@ -94,7 +94,7 @@ func (in *arrival) unite(other arrival) {
 	}
 }
 
-// departs gives what one edge is as it departs.
+// departs returns what one edge is as it departs.
 func (r *rules) departs(g *SummaryGraph, e Edge) departure {
 	if e.Counterflow {
 		return departure{to: int(e.To), earliest: e.FromAt}
@@ -124,7 +124,7 @@ type question struct {
 	closing func(nodes bitset) []bitset
 }
 
-// find gives the first danger among the nodes.
+// find returns the first danger among the nodes.
 func (s *structure) find(nodes bitset, q question) (found danger, ok bool) {
 	s.each(nodes, q, func(d danger) bool {
 		found, ok = d, true
@@ -158,7 +158,7 @@ func (s *structure) each(nodes bitset, q question, f func(danger) bool) {
 	}
 }
 
-// closure gives the nodes that each node reaches by edges among the nodes given; every one reaches itself.
+// closure returns the nodes that each node reaches by edges among the nodes given; every one reaches itself.
 func (s *structure) closure(nodes bitset) []bitset {
 	reach := make([]bitset, len(s.next))
 	for i := range nodes.all {
@@ -176,7 +176,7 @@ func (s *structure) closure(nodes bitset) []bitset {
 	return reach
 }
 
-// closureWithFlow gives the nodes that each node reaches by edges of which at least one is not counterflow: the first edge
+// closureWithFlow returns the nodes that each node reaches by edges of which at least one is not counterflow: the first edge
 // of Algorithm 2.
 func (s *structure) closureWithFlow(nodes bitset) []bitset {
 	reach := s.closure(nodes)

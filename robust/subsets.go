@@ -16,7 +16,7 @@ type Subsets struct {
 	Complete bool
 }
 
-// Subsets gives the maximal robust sets of programs, at most so many of them (0: all), without trying all 2ⁿ. With what is
+// Subsets returns the maximal robust sets of programs, at most so many of them (0: all), without trying all 2ⁿ. With what is
 // robust every part of it is, and so the maximal robust sets are what is left without a minimal hitting set of the minimal sets
 // that are not robust. These are found on the way: pairs by trying them; larger ones in what the known ones take for robust and
 // the test does not.
@@ -93,7 +93,7 @@ func (d *dualization) round(most int) (done bool) {
 	return done
 }
 
-// shrink gives a minimal part of a set that is not robust.
+// shrink returns a minimal part of a set that is not robust.
 func (d *dualization) shrink(set bitset) bitset {
 	for i := range slices.Clone(set).all {
 		if set.remove(i); d.robust(set) {
@@ -151,7 +151,7 @@ func (h *hitting) extend(hit, not bitset) bool {
 	return true
 }
 
-// missed gives the core without a number of the set that leaves the least choice; nil when all have one.
+// missed returns the core without a number of the set that leaves the least choice; nil when all have one.
 func (h *hitting) missed(hit, not bitset) (core bitset) {
 	least := h.n + 1
 	for _, c := range h.cores {

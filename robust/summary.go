@@ -17,7 +17,7 @@ type Setting struct {
 // Settings are the paper's four, in the order of Figures 6 and 7. The last one finds the most programs robust.
 var Settings = []Setting{{Tuples: true}, {}, {Tuples: true, ForeignKeys: true}, {ForeignKeys: true}}
 
-// String gives the paper's name.
+// String returns the paper's name.
 func (s Setting) String() string {
 	name := "attr dep"
 	if s.Tuples {
@@ -55,7 +55,7 @@ func (g *SummaryGraph) Counterflows() int {
 	return n
 }
 
-// Ends gives the two statements of an edge.
+// Ends returns the two statements of an edge.
 func (g *SummaryGraph) Ends(e Edge) (from, to *Occurrence) {
 	return &g.Nodes[e.From].Statements[e.FromAt], &g.Nodes[e.To].Statements[e.ToAt]
 }
@@ -103,7 +103,7 @@ func compareEdges(a, b Edge) int {
 	return 1
 }
 
-// admits says whether there can be a dependency as the edge says.
+// admits reports whether there can be a dependency as the edge says.
 func (r *rules) admits(g *SummaryGraph, e Edge) bool {
 	from, to := g.Ends(e)
 	entry := &r.ncDep
@@ -122,7 +122,7 @@ func (r *rules) admits(g *SummaryGraph, e Edge) bool {
 	return meet(r.ncSets, from, to, g.Setting) // ncDepConds
 }
 
-// meet says whether one of the pairs of sets has an attribute in common.
+// meet reports whether one of the pairs of sets has an attribute in common.
 func meet(pairs []setPair, from, to *Occurrence, s Setting) bool {
 	return slices.ContainsFunc(pairs, func(p setPair) bool { return p.meets(from, to, s) })
 }
@@ -144,7 +144,7 @@ func (p setPair) meets(from, to *Occurrence, s Setting) bool {
 	return a.Meets(b)
 }
 
-// set gives one of the statement's sets.
+// set returns one of the statement's sets.
 func (q *Statement) set(o operation) Set {
 	switch o {
 	case pread:

@@ -44,7 +44,7 @@ func (p *probe) ok(r *rules) bool {
 	return p.want == slices.Contains(g.Edges, Edge{From: 0, FromAt: p.fromAt, To: 1, ToAt: p.toAt, Counterflow: p.counterflow})
 }
 
-// one gives a program of one statement that has all three sets alike: what a type's sets are does not matter to the tables.
+// one returns a program of one statement that has all three sets alike: what a type's sets are does not matter to the tables.
 func one(t Type, attribute string) *LTP {
 	return linear(&Statement{Type: t, Relation: "R", PRead: Of(attribute), Read: Of(attribute), Write: Of(attribute)})
 }
@@ -121,7 +121,7 @@ type family struct {
 	foreignKey string
 }
 
-// program gives the program, and the place of the child, which reads and writes.
+// program returns the program, and the place of the child, which reads and writes.
 func (f family) program(child Type) (*LTP, int32) {
 	if f.foreignKey == "" {
 		f.foreignKey = "f"
@@ -266,7 +266,7 @@ func TestCyclesAreThoseOfAlgorithm2(t *testing.T) {
 	}
 }
 
-// changes gives all rules that differ from the paper's in one place.
+// changes returns all rules that differ from the paper's in one place.
 func changes() map[string]*rules {
 	all := make(map[string]*rules)
 	change := func(name string, how func(*rules)) {

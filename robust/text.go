@@ -11,7 +11,7 @@ var Assumptions = []string{
 	"there are no other programs",
 }
 
-// Describe gives an edge for people.
+// Describe returns an edge for people.
 func (g *SummaryGraph) Describe(e Edge) string {
 	from, to := g.Ends(e)
 	text := fmt.Sprintf("%s %s → %s %s", g.Nodes[e.From].Name, from, g.Nodes[e.To].Name, to)
@@ -21,7 +21,7 @@ func (g *SummaryGraph) Describe(e Edge) string {
 	return text
 }
 
-// Describe gives a step for people, without its transaction.
+// Describe returns a step for people, without its transaction.
 func (s *Schedule) Describe(step Step) string {
 	if s.commits(step) {
 		return "COMMIT"
@@ -41,7 +41,7 @@ func (s *Schedule) Describe(step Step) string {
 	return text
 }
 
-// Explain gives a dependency for people.
+// Explain returns a dependency for people.
 func (s *Schedule) Explain(d Dependency) string {
 	from, to := d.From.Run+1, d.To.Run+1
 	q, p := s.Runs[d.From.Run].Program.Statements[d.From.At].Name, s.Runs[d.To.Run].Program.Statements[d.To.At].Name

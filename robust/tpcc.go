@@ -2,7 +2,7 @@ package robust
 
 import "strings"
 
-// TPCC gives the TPC-C benchmark as the paper models it (7.1): five programs that unfold into 13.
+// TPCC returns the TPC-C benchmark as the paper models it (7.1): five programs that unfold into 13.
 func TPCC() *Workload {
 	return &Workload{
 		Name:     "TPC-C",
@@ -47,7 +47,7 @@ func tpccForeignKeys() []*ForeignKey {
 	}
 }
 
-// attributes gives the set of the names in a text.
+// attributes returns the set of the names in a text.
 func attributes(names string) Set { return Of(strings.Fields(names)...) }
 
 // keyed completes a key-based statement or an insertion.

@@ -48,7 +48,7 @@ type slot struct {
 	values   []string
 }
 
-// named gives the tuple of a statement that uses exactly one.
+// named returns the tuple of a statement that uses exactly one.
 func (c *choice) named(run, at int) slot {
 	q := &c.runs[run].Program.Statements[at]
 	s := slot{relation: q.Relation}
@@ -69,7 +69,7 @@ func (c *choice) value(run, at int, expression string) string {
 	return fmt.Sprintf("%d %s", run, c.runs[run].Program.Variable(at, expression))
 }
 
-// pinned gives a tuple that the predicate of a statement may find, as far as that names it.
+// pinned returns a tuple that the predicate of a statement may find, as far as that names it.
 func (c *choice) pinned(run, at int) slot {
 	q := &c.runs[run].Program.Statements[at]
 	s := slot{relation: q.Relation}
@@ -86,7 +86,7 @@ func (c *choice) pinned(run, at int) slot {
 	return s
 }
 
-// unnamed gives a value that is like no other.
+// unnamed returns a value that is like no other.
 func (c *choice) unnamed() string {
 	c.fresh++
 	return fmt.Sprint("fresh ", c.fresh)
@@ -103,7 +103,7 @@ func (l *LTP) Variable(at int, name string) string {
 	return fmt.Sprintf("%v %s", l.scope(at, name), name)
 }
 
-// scope gives the iterations in which an expression has one value: those of the outermost statement that uses it around the
+// scope returns the iterations in which an expression has one value: those of the outermost statement that uses it around the
 // one at a place.
 func (l *LTP) scope(at int, expression string) []iteration {
 	if slices.Contains(l.Program.Single, expression) {

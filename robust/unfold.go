@@ -37,7 +37,7 @@ type Parent struct {
 // An iteration is one run of a loop's body, by a number of its own.
 type iteration int
 
-// Unfold gives Unfold≤2 of the programs (6.1): all their linear programs, in order, where no loop runs more than twice.
+// Unfold returns Unfold≤2 of the programs (6.1): all their linear programs, in order, where no loop runs more than twice.
 // That is enough, since a cycle needs two statements of a transaction at most, one for the edge that comes in and one for the
 // edge that goes out (Proposition 6.1). A program that can run without any statement has an empty one among them.
 //
@@ -113,7 +113,7 @@ func (l *LTP) identity() string {
 	return b.String()
 }
 
-// String gives the names of the statements in order, as the paper writes an LTP.
+// String returns the names of the statements in order, as the paper writes an LTP.
 func (l *LTP) String() string {
 	names := make([]string, len(l.Statements))
 	for i, o := range l.Statements {
@@ -128,7 +128,7 @@ type unfolding struct {
 	inLoop bool // what is flattened is inside of a loop
 }
 
-// enter gives the iterations inside of one more.
+// enter returns the iterations inside of one more.
 func (u *unfolding) enter(in []iteration) []iteration {
 	u.last++
 	return append(slices.Clip(in), u.last)
@@ -174,7 +174,7 @@ func (s Sequence) unfold(u *unfolding, in []iteration) [][]Occurrence {
 	return ways
 }
 
-// product gives each of the first ways followed by each of the second.
+// product returns each of the first ways followed by each of the second.
 func product(first, second [][]Occurrence) [][]Occurrence {
 	ways := make([][]Occurrence, 0, len(first)*len(second))
 	for _, a := range first {

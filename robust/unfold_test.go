@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// statements gives statements over R with these names.
+// statements returns statements over R with these names.
 func statements(names string) []*Statement {
 	var all []*Statement
 	for _, name := range strings.Fields(names) {
@@ -15,7 +15,7 @@ func statements(names string) []*Statement {
 	return all
 }
 
-// written gives an LTP by the names of its statements, with the place from 1 of the parent that each has: "a b<1".
+// written returns an LTP by the names of its statements, with the place from 1 of the parent that each has: "a b<1".
 func written(l *LTP) string {
 	var words []string
 	for _, o := range l.Statements {

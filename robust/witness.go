@@ -22,7 +22,7 @@ const (
 	maxTries  = 512
 )
 
-// Witness gives a witness that the test does not find the programs with these numbers robust (none: all programs); nil when it
+// Witness returns a witness that the test does not find the programs with these numbers robust (none: all programs); nil when it
 // finds them robust. Among several it prefers those that it finds a schedule for, then short ones.
 func (a *Analysis) Witness(t Test, programs ...int) *Witness {
 	levels := slices.Repeat([]Level{t.Level()}, len(a.Programs))
@@ -60,7 +60,7 @@ func (a *Analysis) witness(nodes bitset, q question, levels []Level) *Witness {
 	return first
 }
 
-// ways gives a shortest way from a node to each node that it leads to, both ends included.
+// ways returns a shortest way from a node to each node that it leads to, both ends included.
 func (s *structure) ways(nodes bitset, from int) [][]int {
 	ways := make([][]int, len(s.next))
 	ways[from] = []int{from}
@@ -110,7 +110,7 @@ func (a *Analysis) tryCycle(nodes []int, q question, levels []Level) *Witness {
 // to depend on it.
 type meeting struct{ from, to bool }
 
-// meetings gives what is possible for each edge.
+// meetings returns what is possible for each edge.
 func (a *Analysis) meetings(cycle []Edge) [][]meeting {
 	all := make([][]meeting, len(cycle))
 	for i, e := range cycle {
@@ -126,7 +126,7 @@ func (a *Analysis) meetings(cycle []Edge) [][]meeting {
 	return all
 }
 
-// between gives the edges from one node to another, in the order of the graph.
+// between returns the edges from one node to another, in the order of the graph.
 func (g *SummaryGraph) between(from, to int) []Edge {
 	order := func(e Edge, pair [2]int) int {
 		return cmp.Or(cmp.Compare(int(e.From), pair[0]), cmp.Compare(int(e.To), pair[1]))

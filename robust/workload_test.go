@@ -42,7 +42,7 @@ func TestSummaryGraphsHaveThePapersSizes(t *testing.T) {
 	}
 }
 
-// named gives sets of programs by their short names, as the paper prints them.
+// named returns sets of programs by their short names, as the paper prints them.
 func named(w *Workload, sets [][]int) []string {
 	var all []string
 	for _, set := range sets {

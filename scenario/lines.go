@@ -61,7 +61,7 @@ func (p place) in(document []byte, err error) error {
 	return &lineError{node.Line, err}
 }
 
-// child gives what a node has under a name or at a position; nil for nothing.
+// child returns what a node has under a name or at a position; nil for nothing.
 func child(node *yaml.Node, step any) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias

@@ -80,7 +80,7 @@ func circle(steps []Step) (int, error) {
 	return 0, nil
 }
 
-// circleFrom gives the steps of a circle of conditions that a step leads to, which begins and ends with one step; nil where
+// circleFrom returns the steps of a circle of conditions that a step leads to, which begins and ends with one step; nil where
 // there is none. Steps that were seen, and are not on the path, lead to none.
 func circleFrom(steps []Step, named map[string][]int, step int, seen map[int]bool, path []int) []int {
 	if at := slices.Index(path, step); at >= 0 {
@@ -132,7 +132,7 @@ func (s *Scenario) checkOutcomes() (place, error) {
 	return nil, nil
 }
 
-// noStep gives the least number among those of replies that no step has.
+// noStep returns the least number among those of replies that no step has.
 func (s *Scenario) noStep(replies map[int]Reply) (int, bool) {
 	var none []int
 	for n := range replies {

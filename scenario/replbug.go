@@ -60,7 +60,7 @@ func ReadReplBug(r io.Reader, name string) (*Scenario, error) {
 // lineAt is the line of a place in a text.
 func lineAt(text string, at int) int { return 1 + strings.Count(text[:at], "\n") }
 
-// splitLines gives the statements of a text that end with a semicolon at the end of a line.
+// splitLines returns the statements of a text that end with a semicolon at the end of a line.
 func splitLines(text string) []string {
 	var all []string
 	var statement strings.Builder
@@ -95,7 +95,7 @@ func trimStatement(text string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.Join(lines, "\n"), ";"))
 }
 
-// withoutComment gives a line without spaces at its end and without the comment that it is or that stands behind its
+// withoutComment returns a line without spaces at its end and without the comment that it is or that stands behind its
 // semicolon. A -- elsewhere may be in a text in quotes, and the server knows better.
 func withoutComment(line string) string {
 	line = strings.TrimRight(line, " \t\r\n")

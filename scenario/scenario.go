@@ -112,12 +112,12 @@ type Outcome struct {
 	Steps map[int]Reply `yaml:"steps,omitempty"`
 }
 
-// fits says whether the outcome is for a server at a level, with a run's settings.
+// fits reports whether the outcome is for a server at a level, with a run's settings.
 func (o *Outcome) fits(server history.Server, level history.Level, settings Settings) bool {
 	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) && among(o.Engines, server) && maps.Equal(o.Settings, settings)
 }
 
-// among says whether a server is one of those that are named.
+// among reports whether a server is one of those that are named.
 func among(engines []string, server history.Server) bool {
 	engine := server.Engine.String() + " " + server.Version
 	return len(engines) == 0 || slices.ContainsFunc(engines, func(e string) bool {
@@ -126,10 +126,10 @@ func among(engines []string, server history.Server) bool {
 	})
 }
 
-// RunsOn says whether the scenario is written for a server.
+// RunsOn reports whether the scenario is written for a server.
 func (s *Scenario) RunsOn(server history.Server) bool { return among(s.Engines, server) }
 
-// Expected gives what is expected on a server when sessions run at a level, with settings.
+// Expected returns what is expected on a server when sessions run at a level, with settings.
 func (s *Scenario) Expected(server history.Server, level history.Level, settings Settings) Outcome {
 	for _, o := range s.Outcomes {
 		if o.fits(server, level, settings) {
@@ -145,7 +145,7 @@ func (s *Scenario) Expected(server history.Server, level history.Level, settings
 	return o
 }
 
-// At gives the scenario with all sessions at the level of the run.
+// At returns the scenario with all sessions at the level of the run.
 func (s *Scenario) At() *Scenario {
 	at := *s
 	at.Sessions = slices.Clone(s.Sessions)
@@ -155,7 +155,7 @@ func (s *Scenario) At() *Scenario {
 	return &at
 }
 
-// Session gives a session by its name; nil where none is listed.
+// Session returns a session by its name; nil where none is listed.
 func (s *Scenario) Session(name string) *Session {
 	for i := range s.Sessions {
 		if s.Sessions[i].Name == name {

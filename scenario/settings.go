@@ -40,7 +40,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// String gives the settings in the order of their names: "a=1 b=2".
+// String returns the settings in the order of their names: "a=1 b=2".
 func (s Settings) String() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {

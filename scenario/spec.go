@@ -54,7 +54,7 @@ func ReadSpec(r io.Reader, name string) ([]*Scenario, error) {
 	return all, nil
 }
 
-// scenarios gives one for each permutation.
+// scenarios returns one for each permutation.
 func (s *spec) scenarios(name string) ([]*Scenario, error) {
 	steps, err := s.steps()
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *spec) unused(permutations [][]specEntry) []string {
 	return all
 }
 
-// steps gives the steps by their names, which are unique.
+// steps returns the steps by their names, which are unique.
 func (s *spec) steps() (map[string]Step, error) {
 	steps := make(map[string]Step)
 	for _, session := range s.sessions {
@@ -155,7 +155,7 @@ func checkMarkers(permutation []specEntry, steps []Step) error {
 	return nil
 }
 
-// interleavings gives all orders of the steps that keep each session's own, the first session's steps first.
+// interleavings returns all orders of the steps that keep each session's own, the first session's steps first.
 func (s *spec) interleavings() ([][]specEntry, error) {
 	count, steps := big.NewInt(1), 0
 	for _, x := range s.sessions {

@@ -37,7 +37,7 @@ const specSpace = " \t\r\f"
 // specKeywords are names only in quotes.
 const specKeywords = " notices permutation session setup step teardown "
 
-// next gives the next token; at the end specEnd.
+// next returns the next token; at the end specEnd.
 func (s *specScanner) next() (specToken, error) {
 	s.skip()
 	if s.text == "" {

@@ -32,7 +32,7 @@ type Count struct {
 	committed, declined, retried atomic.Int64
 }
 
-// Of gives the numbers under the program's name.
+// Of returns the numbers under the program's name.
 func (n *Count) Of(name string, clients int) ProgramCount {
 	return ProgramCount{Name: name, Clients: clients, Committed: n.committed.Load(), Declined: n.declined.Load(), Retried: n.retried.Load()}
 }

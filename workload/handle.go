@@ -33,7 +33,7 @@ func (h Handle) Row(ctx context.Context, into []any, statement string, args ...a
 	return nil
 }
 
-// Int gives the one number that a query gives.
+// Int returns the one number that a query gives.
 func (h Handle) Int(ctx context.Context, statement string, args ...any) (n int64, err error) {
 	err = h.Row(ctx, []any{&n}, statement, args...)
 	return n, err

@@ -17,7 +17,7 @@ type Isolation struct {
 
 const optimistic = " OPTIMISTIC"
 
-// String gives the name that [ParseIsolation] reads.
+// String returns the name that [ParseIsolation] reads.
 func (i Isolation) String() string {
 	if i.Optimistic {
 		return i.Level.String() + optimistic
@@ -61,7 +61,7 @@ func Levels(engine dbms.Engine) []history.Level {
 	return []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead, history.Serializable}
 }
 
-// Isolate gives the statements that have a session's transactions run under an isolation.
+// Isolate returns the statements that have a session's transactions run under an isolation.
 func (d *Dialect) Isolate(i Isolation) []string {
 	var all []string
 	if i.Level != history.LevelUnknown {

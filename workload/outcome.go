@@ -34,7 +34,7 @@ type Check struct {
 	Want, Got int64
 }
 
-// Right says whether the invariant holds.
+// Right reports whether the invariant holds.
 func (c Check) Right() bool { return c.Got == c.Want }
 
 // String is a line of text.
@@ -54,7 +54,7 @@ func (o *Outcome) Transactions() (n int64) {
 	return n
 }
 
-// Broken gives the names of the invariants that do not hold.
+// Broken returns the names of the invariants that do not hold.
 func (o *Outcome) Broken() (names []string) {
 	for _, c := range o.Checks {
 		if !c.Right() {
@@ -64,7 +64,7 @@ func (o *Outcome) Broken() (names []string) {
 	return names
 }
 
-// String gives the outcome as a few lines of text.
+// String returns the outcome as a few lines of text.
 func (o *Outcome) String() string {
 	var b strings.Builder
 	n := o.Transactions()

@@ -17,7 +17,7 @@ var (
 	mysqlEnds  = []uint16{1213, 1020, 9007, 8002, 8022, 8028}
 )
 
-// Refused says whether the server refused a statement for the sake of other transactions, so that the same may succeed
+// Refused reports whether the server refused a statement for the sake of other transactions, so that the same may succeed
 // another time, and whether that was the end of its transaction.
 func Refused(err error) (refused, over bool) {
 	var my *mysql.MySQLError

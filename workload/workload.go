@@ -19,7 +19,7 @@ import (
 // A Workload is an application: its tables, its programs, and what must be so when they have run. It remembers what its
 // programs did, so each run has one of its own.
 type Workload interface {
-	// Setup gives the tables, as CREATE TABLE in standard SQL, and the statements that fill them.
+	// Setup returns the tables, as CREATE TABLE in standard SQL, and the statements that fill them.
 	Setup() (tables, statements []string)
 	Programs() []Program
 	// Check reads the database when nobody works on it, and holds it against what the programs did.
@@ -154,7 +154,7 @@ func (r *run) client(ctx context.Context, c *Client, began time.Time) (err error
 	return nil
 }
 
-// goesOn says whether a client runs a further transaction. Each has its share of them from the beginning, so that a seed
+// goesOn reports whether a client runs a further transaction. Each has its share of them from the beginning, so that a seed
 // gives each client the same.
 func (r *run) goesOn(c *Client, turn int, began time.Time) bool {
 	n := r.config.Transactions

@@ -127,7 +127,7 @@ func (d *dbcop) transaction(r ref, session int32) error {
 	return nil
 }
 
-// fieldsOf gives the named fields of an object, which has no others.
+// fieldsOf returns the named fields of an object, which has no others.
 func fieldsOf(r ref, what string, names ...string) ([]ref, error) {
 	fields := make([]ref, len(names))
 	if r.kind() != mapping {

@@ -128,7 +128,7 @@ func (h *History) decode(r *bufio.Reader) error {
 // A place is a position in a file: line and column from 1, columns in bytes.
 type place struct{ line, column int32 }
 
-// String gives the place as errors have it.
+// String returns the place as errors have it.
 func (p place) String() string { return fmt.Sprintf("%d:%d", p.line, p.column) }
 
 // at is an error at a place.

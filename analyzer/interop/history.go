@@ -245,7 +245,7 @@ func (h *History) addRegisterOp(t int32, o registerOp) error {
 	return nil
 }
 
-// tag gives the tag of a version.
+// tag returns the tag of a version.
 func (h *History) tag(v int32) history.Tag {
 	if v == initial {
 		return history.Tag{}

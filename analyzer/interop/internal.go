@@ -24,7 +24,7 @@ func (s *inside) reset() {
 	s.before = s.stamp
 }
 
-// of gives what is known of a key, and whether that is anything.
+// of returns what is known of a key, and whether that is anything.
 func (s *inside) of(key int32) (*keyState, bool) {
 	if i, ok := s.keys[key]; ok {
 		return &s.states[i], true

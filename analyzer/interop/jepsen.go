@@ -97,7 +97,7 @@ type operation struct {
 	index   ref
 }
 
-// field gives the one that a key names; nil where that does not matter.
+// field returns the one that a key names; nil where that does not matter.
 func (o *operation) field(key ref) *ref {
 	if key.kind() != keyword && key.kind() != text {
 		return nil
@@ -200,7 +200,7 @@ func (j *jepsen) step(r ref, o *operation) error {
 	return j.complete(t, place, status, j.clock, j.mops)
 }
 
-// processOf gives the operation's process; nil where it names none.
+// processOf returns the operation's process; nil where it names none.
 func (j *jepsen) processOf(o *operation) *process {
 	name := "nil"
 	if o.process.t == nil || o.process.kind() == null {

@@ -152,7 +152,7 @@ func (l *lineCounter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// placeOf gives the place of a byte, which comes after those of the calls before.
+// placeOf returns the place of a byte, which comes after those of the calls before.
 func (l *lineCounter) placeOf(offset int64) place {
 	n := 0
 	for n < len(l.lines) && l.lines[n] <= offset {

@@ -93,7 +93,7 @@ func (h *History) inferLists(unplaced map[int32]int) {
 	}
 }
 
-// lastGood gives the last element of a list that reads agree on and that was there for others.
+// lastGood returns the last element of a list that reads agree on and that was there for others.
 func (h *History) lastGood(key int32) int32 {
 	for _, v := range slices.Backward(h.chains[key].known()) {
 		if w := h.versions[v].txn; w != none && !h.failed(w) && h.lastOf(v) {
@@ -103,7 +103,7 @@ func (h *History) lastGood(key int32) int32 {
 	return h.initialOf(key)
 }
 
-// below gives the element right before one whose place is known, past those that nobody appended.
+// below returns the element right before one whose place is known, past those that nobody appended.
 func (h *History) below(v int32) int32 {
 	x := &h.versions[v]
 	known := h.chains[x.key].known()
@@ -118,7 +118,7 @@ func (h *History) below(v int32) int32 {
 // failed says that a transaction left nothing behind.
 func (h *History) failed(t int32) bool { return h.txns[t].status == history.Aborted }
 
-// lastOf says whether a version is the last that its transaction wrote of its key.
+// lastOf reports whether a version is the last that its transaction wrote of its key.
 func (h *History) lastOf(v int32) bool {
 	x := &h.versions[v]
 	later := h.opsOf(x.txn)[x.stmt:]

@@ -110,7 +110,7 @@ func (r *Recording) version(key int32, tag history.Tag) int32 {
 	return v
 }
 
-// see gives the version of a tag that a transaction met, and notes that it is there.
+// see returns the version of a tag that a transaction met, and notes that it is there.
 func (r *Recording) see(t, key int32, tag history.Tag) int32 {
 	v := r.version(key, tag)
 	if v == initial {
@@ -164,7 +164,7 @@ func (r *Recording) write(t, key int32, tag history.Tag, a *history.Access) {
 	r.h.replaced[v] = before
 }
 
-// History gives all that was added.
+// History returns all that was added.
 func (r *Recording) History() *History {
 	r.h.lost = r.loss
 	return r.h

@@ -12,7 +12,7 @@ type interval struct {
 	read, wrote int32 // unknown: it did not
 }
 
-// externals gives what a transaction did to each register, as others see it: its first read, unless it had
+// externals returns what a transaction did to each register, as others see it: its first read, unless it had
 // written the register before, and its last write.
 func (h *History) externals(t int32, into []interval) []interval {
 	into = into[:0]
@@ -81,13 +81,13 @@ func comparePairs(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cm
 // initialOf numbers a key's initial version: past all others.
 func (h *History) initialOf(key int32) int32 { return int32(len(h.versions)) + key }
 
-// isInitial says whether a number is one of initialOf's, and of which key.
+// isInitial reports whether a number is one of initialOf's, and of which key.
 func (h *History) isInitial(v int32) (key int32, is bool) {
 	key = v - int32(len(h.versions))
 	return key, key >= 0
 }
 
-// rootOf gives what comes before all else of a key: its initial version, or where the format's files have a
+// rootOf returns what comes before all else of a key: its initial version, or where the format's files have a
 // transaction that writes zeros first, that zero.
 func (h *History) rootOf(key int32) int32 {
 	if h.zeroIsInitial {
@@ -98,14 +98,14 @@ func (h *History) rootOf(key int32) int32 {
 	return h.initialOf(key)
 }
 
-// counts says whether a version has a place in its key's order: its transaction did not fail, and did not
+// counts reports whether a version has a place in its key's order: its transaction did not fail, and did not
 // write the key again.
 func (h *History) counts(v int32) bool {
 	x := &h.versions[v]
 	return x.txn != none && !h.failed(x.txn) && h.lastOf(v)
 }
 
-// node gives the number of a version that was met, where it has a place in the order.
+// node returns the number of a version that was met, where it has a place in the order.
 func (h *History) node(key, v int32) (int32, bool) {
 	switch {
 	case v == initial:
@@ -116,7 +116,7 @@ func (h *History) node(key, v int32) (int32, bool) {
 	return v, true
 }
 
-// pair gives two versions of a key as nodes, unless they are one or have no place in the order.
+// pair returns two versions of a key as nodes, unless they are one or have no place in the order.
 func (h *History) pair(pairs [][2]int32, key, before, after int32) [][2]int32 {
 	b, ok := h.node(key, before)
 	a, also := h.node(key, after)

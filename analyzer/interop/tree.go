@@ -67,7 +67,7 @@ func (r ref) place() place { return r.t.nodes[r.i].place }
 func (r ref) num() int64   { return r.t.nodes[r.i].num }
 func (r ref) text() []byte { n := &r.t.nodes[r.i]; return r.t.text[n.from:n.to] }
 
-// items gives what a vector, map or set holds.
+// items returns what a vector, map or set holds.
 func (r ref) items() iter.Seq[ref] {
 	return func(yield func(ref) bool) {
 		for i, end := r.i+1, r.t.nodes[r.i].end; i < end; i = r.t.nodes[i].end {
@@ -78,7 +78,7 @@ func (r ref) items() iter.Seq[ref] {
 	}
 }
 
-// fields gives a map's keys and values.
+// fields returns a map's keys and values.
 func (r ref) fields() iter.Seq2[ref, ref] {
 	return func(yield func(key, value ref) bool) {
 		for i, end := r.i+1, r.t.nodes[r.i].end; i < end; {
@@ -91,7 +91,7 @@ func (r ref) fields() iter.Seq2[ref, ref] {
 	}
 }
 
-// named says whether the value is a keyword or string with that text.
+// named reports whether the value is a keyword or string with that text.
 func (r ref) named(name string) bool {
 	return (r.kind() == keyword || r.kind() == text) && string(r.text()) == name
 }
@@ -123,7 +123,7 @@ func (r ref) appendText(b []byte) []byte {
 	return append(b, brackets[1]...)
 }
 
-// String gives the value in EDN, cut where it is long.
+// String returns the value in EDN, cut where it is long.
 func (r ref) String() string {
 	const most = 60
 	b := r.appendText(nil)

@@ -141,7 +141,7 @@ func (h *History) tagOf(v int32) history.Tag {
 	return h.tag(v)
 }
 
-// txn gives a transaction as the analyzer takes it.
+// txn returns a transaction as the analyzer takes it.
 func (h *History) txn(t int32) *history.Txn {
 	x := &h.txns[t]
 	out := &history.Txn{ID: h.id(t), Session: history.SessionID(x.session), Status: x.status, Start: x.start, End: x.end}
@@ -191,7 +191,7 @@ func (h *History) appended(o *op) history.Access {
 	return a
 }
 
-// reads gives the version that a read gave, and of a list the elements in it that should not be there.
+// reads returns the version that a read gave, and of a list the elements in it that should not be there.
 func (h *History) reads(o *op) []history.Access {
 	reads := []history.Access{{Row: h.row(o.key), Version: h.tag(o.version)}}
 	if h.kind != lists {

@@ -77,7 +77,7 @@ type written struct {
 	write        bool
 }
 
-// operations gives what of a transaction a format can hold. Its reads are good only where it committed.
+// operations returns what of a transaction a format can hold. Its reads are good only where it committed.
 func (x *writer) operations(t int32, into []written) []written {
 	into = into[:0]
 	if x.seen == nil {
@@ -103,12 +103,12 @@ func (x *writer) operations(t int32, into []written) []written {
 	return into
 }
 
-// writtenBy says whether a version is one that a read of another format can name.
+// writtenBy reports whether a version is one that a read of another format can name.
 func (x *writer) writtenBy(v int32) bool {
 	return v == initial || v != unknown && x.h.versions[v].txn != none
 }
 
-// readable says whether a read of a version can be written, and counts it where not.
+// readable reports whether a read of a version can be written, and counts it where not.
 func (x *writer) readable(v int32) bool {
 	switch {
 	case !x.writtenBy(v):
@@ -138,7 +138,7 @@ func (x *writer) climb(v int32) bool {
 	return true
 }
 
-// left says whether what a transaction wrote is there: it committed, or somebody saw it.
+// left reports whether what a transaction wrote is there: it committed, or somebody saw it.
 func (x *writer) left(t int32) bool {
 	return x.h.txns[t].status == history.Committed || x.h.txns[t].seen
 }

@@ -15,7 +15,7 @@ type moment struct {
 	end  bool
 }
 
-// moments gives those of all transactions in their order. What happens at one time counts as concurrent,
+// moments returns those of all transactions in their order. What happens at one time counts as concurrent,
 // except within a session.
 func (x *writer) moments() []moment {
 	all := make([]moment, 0, 2*len(x.h.txns))

@@ -93,7 +93,7 @@ func original(t testing.TB, info history.Info, txns []*history.Txn) string {
 	return gist(r)
 }
 
-// plainHistory says whether lists can say all that matters of a history: no write was undone within its
+// plainHistory reports whether lists can say all that matters of a history: no write was undone within its
 // transaction, and no version was replaced twice.
 func plainHistory(txns []*history.Txn, verdict string) bool {
 	for _, x := range txns {

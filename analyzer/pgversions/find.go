@@ -26,7 +26,7 @@ type shownVersion struct {
 	tagged, listed bool
 }
 
-// find gives the tag of a version; sure is false where it is only likely.
+// find returns the tag of a version; sure is false where it is only likely.
 func (r *Resolver) find(s *shownVersion) (tag history.Tag, sure bool) {
 	if s.tagged {
 		return r.findTagged(s)
@@ -115,7 +115,7 @@ func (r *Resolver) stands(n int32, s *shownVersion) bool {
 // few is up to where it is fastest to look at all writes of a transaction.
 const few = 64
 
-// writesOf gives a transaction's writes of the sighting's row.
+// writesOf returns a transaction's writes of the sighting's row.
 func (r *Resolver) writesOf(s *shownVersion, owner int32) iter.Seq[int32] {
 	x := &r.txns[owner]
 	return func(yield func(int32) bool) {
@@ -140,7 +140,7 @@ func (r *Resolver) writesOf(s *shownVersion, owner int32) iter.Seq[int32] {
 // anywhere stands for every ctid: none is 0.
 const anywhere = 0
 
-// left gives the writes of the row that left a version with an xid at a ctid.
+// left returns the writes of the row that left a version with an xid at a ctid.
 func (r *Resolver) left(s *shownVersion, xid uint32, ctid uint64) []int32 {
 	compare := func(n int32, _ struct{}) int {
 		w := &r.writes[n]

@@ -85,7 +85,7 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Plac
 	return true
 }
 
-// write gives what the first pass knows of a write; nil for a read.
+// write returns what the first pass knows of a write; nil for a read.
 func (x *translation) write(s *history.Stmt, a *history.Access) *write {
 	if a.Op == history.Read || x.index == none || x.next >= x.txns[x.index].first+x.txns[x.index].count {
 		return nil
@@ -175,7 +175,7 @@ func (x *translation) keylessAccess(table string, a *history.Access, p *history.
 	return true
 }
 
-// moves says whether places in a table may have become those of other versions.
+// moves reports whether places in a table may have become those of other versions.
 func (r *Resolver) moves(t *history.Txn, table string) bool {
 	if len(r.rewritten) == 0 || r.unended {
 		return r.unended

@@ -24,7 +24,7 @@ func (r *Resolver) settleTags(index []int32) {
 	slices.SortFunc(r.byTag, r.tagOrder)
 }
 
-// findTagged gives the tag of a version whose row names it: the row and the log position in its list tell the
+// findTagged returns the tag of a version whose row names it: the row and the log position in its list tell the
 // write. Whoever wrote the row without adding to the list shows in its xmin.
 func (r *Resolver) findTagged(s *shownVersion) (tag history.Tag, sure bool) {
 	if n := r.named(s); n != none && r.wrote(n, s) {
@@ -62,7 +62,7 @@ func (r *Resolver) named(s *shownVersion) int32 {
 	return found
 }
 
-// wrote says whether the version is the one that a write left, and not a later one with the same list.
+// wrote reports whether the version is the one that a write left, and not a later one with the same list.
 func (r *Resolver) wrote(n int32, s *shownVersion) bool {
 	w := &r.writes[n]
 	if s.listed || w.xid == 0 || w.xid == s.xid || r.txns[w.txn].nested {

@@ -109,7 +109,7 @@ func (x *traffic) stop() *analyzer.Result {
 	return r
 }
 
-// read gives the recording's runs and, with their versions, its transactions.
+// read returns the recording's runs and, with their versions, its transactions.
 func (x *traffic) read() ([]history.Info, []*history.Txn) {
 	x.t.Helper()
 	r, err := recorder.Open(x.recording)
@@ -220,7 +220,7 @@ func TestEqualKeysOfEverySpellingAreOneRow(t *testing.T) {
 	}
 }
 
-// vague gives the statements of a history whose accesses are not exact, or none.
+// vague returns the statements of a history whose accesses are not exact, or none.
 func vague(txns []*history.Txn) (shapes []string) {
 	for _, txn := range txns {
 		for i := range txn.Stmts {

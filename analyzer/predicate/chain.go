@@ -38,7 +38,7 @@ func newChain(writes []write) *chain {
 	return c
 }
 
-// inOrder gives the writes of a row each behind the one that it replaced; nil where they are no chain.
+// inOrder returns the writes of a row each behind the one that it replaced; nil where they are no chain.
 func inOrder(writes []write) []write {
 	after := make(map[history.TxnID]int, len(writes)) // by the writer of the version that was replaced
 	known := make(map[history.TxnID]bool, len(writes))
@@ -72,7 +72,7 @@ func inOrder(writes []write) []write {
 	return chain
 }
 
-// below gives the version that was there before the i-th write.
+// below returns the version that was there before the i-th write.
 func (c *chain) below(i int) history.Tag {
 	if i == 0 {
 		return c.writes[0].replaced
@@ -80,12 +80,12 @@ func (c *chain) below(i int) history.Tag {
 	return c.writes[i-1].tag
 }
 
-// lastSent gives the last write that was sent by a time, and lastEnded the last that ended before it; -1 where there is none.
+// lastSent returns the last write that was sent by a time, and lastEnded the last that ended before it; -1 where there is none.
 func (c *chain) lastSent(by int64) int { return lastBelow(c.starts, by+1) }
 
 func (c *chain) lastEnded(before int64) int { return lastBelow(c.ends, before) }
 
-// lastBelow gives the place of the last of ascending times that is before another; -1 where none is.
+// lastBelow returns the place of the last of ascending times that is before another; -1 where none is.
 func lastBelow(times []int64, before int64) int {
 	return sort.Search(len(times), func(i int) bool { return times[i] >= before }) - 1
 }
@@ -97,7 +97,7 @@ type missable struct {
 	matching []int
 }
 
-// near gives those of the rows that were written by transactions some of which ran when t did. Of the others it saw the last
+// near returns those of the rows that were written by transactions some of which ran when t did. Of the others it saw the last
 // version, or they came too late.
 func near(rows []missable, t *history.Txn) []missable {
 	var out []missable
@@ -109,7 +109,7 @@ func near(rows []missable, t *history.Txn) []missable {
 	return out
 }
 
-// overwriter gives the first version that matches behind all that a statement can have seen, which had its reply at end
+// overwriter returns the first version that matches behind all that a statement can have seen, which had its reply at end
 // and took its snapshot no sooner than from; false where there is none, or it must have been seen.
 func (m *missable) overwriter(end, from int64) (place int, ok bool) {
 	c := m.chain

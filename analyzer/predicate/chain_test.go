@@ -37,7 +37,7 @@ func TestSearchesFindWhatLookingAtEveryWriteFinds(t *testing.T) {
 	}
 }
 
-// anyChain gives a chain, and which of its versions match.
+// anyChain returns a chain, and which of its versions match.
 func anyChain(rng *rand.Rand) (c *chain, matching []int) {
 	var writes []write
 	now := int64(0)

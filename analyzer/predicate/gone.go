@@ -25,7 +25,7 @@ func (m foundVersions) add(accesses []history.Access, by []history.Predicate) {
 	}
 }
 
-// with gives the rows that were met, and the given ones, each once.
+// with returns the rows that were met, and the given ones, each once.
 func (m foundVersions) with(rows []missable) iter.Seq[history.Row] {
 	return func(yield func(history.Row) bool) {
 		for row := range m {
@@ -49,7 +49,7 @@ type search struct {
 	met foundVersion
 }
 
-// firstSeen gives the first version of a row that a statement can have seen that did not find it, where that is another's
+// firstSeen returns the first version of a row that a statement can have seen that did not find it, where that is another's
 // write at the same time; false where there is none. The transaction does not go back behind what it has met of the row,
 // nor behind what had been committed when it began; from there on, what surely matches the predicate it would have found.
 func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (history.Tag, bool) {
@@ -79,7 +79,7 @@ func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (histor
 	return first.tag, first.start <= s.End
 }
 
-// knownSince gives the moment at which the i-th version surely was what matches.
+// knownSince returns the moment at which the i-th version surely was what matches.
 func (x *search) knownSince(i int, t *history.Txn) int64 {
 	switch {
 	case i < 0 && x.found(x.writes[0].replaced), i >= 0 && x.found(x.writes[i].tag):
@@ -95,7 +95,7 @@ func (x *search) found(version history.Tag) bool {
 	return version == x.met.version && slices.Contains(x.met.by, x.of.of)
 }
 
-// surelyMatched says whether the i-th version surely matches; -1 is what was there before the first write.
+// surelyMatched reports whether the i-th version surely matches; -1 is what was there before the first write.
 func (x *search) surelyMatched(i int) bool {
 	version, there := x.writes[0].replaced, !x.writes[0].born
 	if i >= 0 {

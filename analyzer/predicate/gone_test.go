@@ -91,7 +91,7 @@ func TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone(t *testing.T) {
 	}
 }
 
-// gone gives the version that is added to the reader's last statement as the first that it can have seen, as the number of
+// gone returns the version that is added to the reader's last statement as the first that it can have seen, as the number of
 // its transaction.
 func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	r := New()

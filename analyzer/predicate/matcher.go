@@ -81,7 +81,7 @@ type test struct {
 	failed bool  // the server could not test it
 }
 
-// NewMatcher gives a Matcher that keeps nothing yet.
+// NewMatcher returns a Matcher that keeps nothing yet.
 func NewMatcher(t Tester, s Sink, log *zap.Logger) *Matcher {
 	return &Matcher{tester: t, sink: s, log: log, tables: make(map[table]*tests)}
 }
@@ -134,7 +134,7 @@ func (t *tests) addPredicate(p history.Predicate, start, end int64) {
 	}
 }
 
-// since gives the first image that a predicate of a transaction is held against: of those that may have ended after it began, since what
+// since returns the first image that a predicate of a transaction is held against: of those that may have ended after it began, since what
 // had been committed then it has seen; of all that are kept, where they are few.
 func (t *tests) since(start int64) int {
 	if len(t.images) <= few {
@@ -202,7 +202,7 @@ type task struct {
 	images     []image
 }
 
-// due gives what is to be tested.
+// due returns what is to be tested.
 func (m *Matcher) due(now int64) (tasks []task) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

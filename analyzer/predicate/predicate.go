@@ -77,7 +77,7 @@ type write struct {
 	certain  bool
 }
 
-// New gives a Resolver that knows nothing yet.
+// New returns a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
 		databases: make(map[sessionKey]string), runs: make(map[history.Run]history.Info), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
@@ -200,7 +200,7 @@ func overlap(a, b *history.Info) bool {
 	return (a.Ended.IsZero() || b.Started.Before(a.Ended)) && (b.Ended.IsZero() || a.Started.Before(b.Ended))
 }
 
-// matchingIn gives for each predicate the places of the versions of a chain that surely match it, in order.
+// matchingIn returns for each predicate the places of the versions of a chain that surely match it, in order.
 func (r *Resolver) matchingIn(c *chain) map[subject][]int {
 	of := make(map[subject][]int)
 	for i := range c.writes {
@@ -234,7 +234,7 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	}
 }
 
-// writtenBy gives the rows that a transaction wrote, those too that a savepoint undid: until then it saw its own version.
+// writtenBy returns the rows that a transaction wrote, those too that a savepoint undid: until then it saw its own version.
 func writtenBy(t *history.Txn) map[history.Row]bool {
 	written := make(map[history.Row]bool)
 	for i := range t.Stmts {
@@ -282,7 +282,7 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met found
 	s.Accesses = slices.Concat(s.Accesses, unfound)
 }
 
-// lastSeen gives the version of a row right below the first one that matches the predicate and that the statement
+// lastSeen returns the version of a row right below the first one that matches the predicate and that the statement
 // cannot have seen, nor any after it; false where there is none.
 func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, m *missable) (history.Tag, bool) {
 	place, ok := m.overwriter(s.End, r.snapshotFrom(t, s))

@@ -24,7 +24,7 @@ type step struct {
 	matches bool
 }
 
-// chained gives the transactions of writes of one row, and what matches the predicate.
+// chained returns the transactions of writes of one row, and what matches the predicate.
 func chained(steps []step) (txns []*history.Txn, m history.Matches) {
 	row := history.Row{Table: "public.t", ID: "1"}
 	for _, s := range steps {
@@ -115,7 +115,7 @@ func TestNoClockTellsWhatTwoProxiesDidAtOnce(t *testing.T) {
 	}
 }
 
-// resolve gives the version that is added to the reader's first statement, as the number of its transaction.
+// resolve returns the version that is added to the reader's first statement, as the number of its transaction.
 func resolve(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	return resolveOn(dbms.PostgreSQL, m, txns, reader)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// mayRemove says whether a statement may have taken rows away that are not among its accesses.
+// mayRemove reports whether a statement may have taken rows away that are not among its accesses.
 func mayRemove(s *history.Stmt) bool {
 	switch s.Kind {
 	case history.DDL:
@@ -38,7 +38,7 @@ func (s *stretches) settle() {
 	}
 }
 
-// meet says whether one of them has a moment in common with [from, to].
+// meet reports whether one of them has a moment in common with [from, to].
 func (s *stretches) meet(from, to int64) bool {
 	if s == nil {
 		return false

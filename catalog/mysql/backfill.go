@@ -34,7 +34,7 @@ func (j *job) addColumns(ctx context.Context, s *subject) error {
 	return j.fillRowIDs(ctx, s)
 }
 
-// mustFill says whether rows of the table need an UPDATE to get their ids: there is no column yet and
+// mustFill reports whether rows of the table need an UPDATE to get their ids: there is no column yet and
 // the server would not fill it by itself, or an interrupted run left one without its default.
 func (j *job) mustFill(s *subject) bool {
 	if s.rowID == nil {

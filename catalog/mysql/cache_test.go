@@ -171,7 +171,7 @@ func TestLookupsDoNotWaitForChanges(t *testing.T) {
 	}
 }
 
-// withoutSpelling gives a table without the parts that are spelled differently from server to server.
+// withoutSpelling returns a table without the parts that are spelled differently from server to server.
 func withoutSpelling(t *rewrite.Table) *rewrite.Table {
 	if t == nil {
 		return nil

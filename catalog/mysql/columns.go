@@ -14,7 +14,7 @@ type columns struct {
 	rebuild      []string // what makes ALTER TABLE ... DROP COLUMN leave no trace of them
 }
 
-// columns gives those for the server, with lists of up to wListBytes bytes.
+// columns returns those for the server, with lists of up to wListBytes bytes.
 func (s Server) columns(wListBytes int) columns {
 	if s.tidb() {
 		return columns{rowID: rewritemysql.TiDBRowIDDefinition, wList: rewritemysql.TiDBWListDefinition(wListBytes)}
@@ -25,7 +25,7 @@ func (s Server) columns(wListBytes int) columns {
 
 func (s Server) tidb() bool { return s.Engine == dbms.TiDB }
 
-// made says whether a column that bears a name of isotap's is defined as isotap would.
+// made reports whether a column that bears a name of isotap's is defined as isotap would.
 func (c columns) made(extra string) bool {
 	return strings.Contains(extra, "INVISIBLE") == c.invisible
 }

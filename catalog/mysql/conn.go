@@ -328,13 +328,13 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// isServerError says whether the server itself refused a statement; the connection is then still good.
+// isServerError reports whether the server itself refused a statement; the connection is then still good.
 func isServerError(err error) bool {
 	var e *mysql.MyError
 	return errors.As(err, &e)
 }
 
-// head gives a statement's beginning, for an error message.
+// head returns a statement's beginning, for an error message.
 func head(text string) string {
 	const length = 60
 	text = strings.Join(strings.Fields(text), " ")

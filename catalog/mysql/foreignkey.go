@@ -34,7 +34,7 @@ func (r *reading) addReferenced(child name, row row) {
 	r.references[k] = append(r.references[k], row[3])
 }
 
-// acts says whether a foreign key's rule makes the server write rows of the child.
+// acts reports whether a foreign key's rule makes the server write rows of the child.
 func acts(rule string) bool {
 	switch rule {
 	case "CASCADE", "SET NULL", "SET DEFAULT":
@@ -43,7 +43,7 @@ func acts(rule string) bool {
 	return false
 }
 
-// reactsTo gives the columns of the parent, nil if that is not known, updates of which the foreign key reacts to, as
+// reactsTo returns the columns of the parent, nil if that is not known, updates of which the foreign key reacts to, as
 // [rewrite.Table].CascadesUpdate has them.
 func (k *foreignKey) reactsTo(parent *rewrite.Table) []string {
 	computed := func(column string) bool {

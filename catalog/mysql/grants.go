@@ -39,7 +39,7 @@ func columnRights(ctx context.Context, c *Conn) (map[name][]*holder, error) {
 	return rights, err
 }
 
-// seesAllRights says whether the connection's user is shown other users' column rights: the server
+// seesAllRights reports whether the connection's user is shown other users' column rights: the server
 // leaves out what the tables of privileges would not show it.
 func seesAllRights(ctx context.Context, c *Conn) (bool, error) {
 	_, err := c.Query(ctx, Query{Purpose: "the table of rights on columns", Text: "SELECT 1 FROM mysql.columns_priv LIMIT 1", Columns: 1})
@@ -49,7 +49,7 @@ func seesAllRights(ctx context.Context, c *Conn) (bool, error) {
 	return true, err
 }
 
-// wants gives the privileges on isotap's columns that the holder's rewritten statements need and it
+// wants returns the privileges on isotap's columns that the holder's rewritten statements need and it
 // does not have. Every rewritten statement reads the columns; writes also write them.
 func (h *holder) wants() map[string][]string {
 	wants := map[string][]string{}

@@ -39,7 +39,7 @@ GRANT SELECT (id) ON u TO a_role
 	return schema, db
 }
 
-// grants gives what the tables of privileges say of a schema: rights on tables, then on columns.
+// grants returns what the tables of privileges say of a schema: rights on tables, then on columns.
 func grants(t *testing.T, db *sql.DB, schema string) string {
 	t.Helper()
 	return dump(t, db, "SELECT User, Host, Table_name, Table_priv, Column_priv FROM mysql.tables_priv WHERE Db = '"+schema+"' ORDER BY 1, 2, 3") +

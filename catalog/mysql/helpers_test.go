@@ -49,7 +49,7 @@ func run(t testing.TB, db *sql.DB, script string) {
 	}
 }
 
-// dump gives a query's rows as text, one line each.
+// dump returns a query's rows as text, one line each.
 func dump(t testing.TB, db *sql.DB, query string) string {
 	t.Helper()
 	rows, err := db.Query(query)

@@ -81,7 +81,7 @@ CREATE TABLE in_columns (id INT PRIMARY KEY, p POINT NOT NULL SRID 4326, s INT S
 INSERT INTO in_columns VALUES (1, ST_SRID(POINT(1, 2), 4326), 1);
 `
 
-// unfit gives the tables of the zoo that cannot be instrumented, and a word of the reason.
+// unfit returns the tables of the zoo that cannot be instrumented, and a word of the reason.
 func unfit(backFill bool) map[string]string {
 	reasons := map[string]string{"a_view": "view", "not_transactional": "MyISAM", "too_wide": "Row size too large", "taken": "not isotap's"}
 	if testdb.EngineName() != testdb.MySQL.Name {
@@ -126,7 +126,7 @@ func newZoo(t *testing.T) (schema string, db *sql.DB, tables []string) {
 	return schema, db, tables
 }
 
-// definitions gives the text of SHOW CREATE TABLE of each table, and contents its rows.
+// definitions returns the text of SHOW CREATE TABLE of each table, and contents its rows.
 func definitions(t *testing.T, db *sql.DB, tables []string) map[string]string {
 	m := map[string]string{}
 	for _, table := range tables {

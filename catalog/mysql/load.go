@@ -128,7 +128,7 @@ func (r *reading) add(p part, rows []row) {
 	}
 }
 
-// where gives the condition that selects the tables to be read. MariaDB opens only the table whose names are constants in it.
+// where returns the condition that selects the tables to be read. MariaDB opens only the table whose names are constants in it.
 func (r *reading) where(p part) string {
 	if r.only == nil {
 		return p.schema + " NOT IN ('" + strings.Join(systemSchemas, "', '") + "')"
@@ -194,7 +194,7 @@ func isGenerated(extra string) bool {
 	return strings.Contains(extra, "VIRTUAL GENERATED") || strings.Contains(extra, "STORED GENERATED")
 }
 
-// isFilled says whether a column's default is worked out for each row. MariaDB spells it as SQL does, so that what is
+// isFilled reports whether a column's default is worked out for each row. MariaDB spells it as SQL does, so that what is
 // neither a string nor a number nor NULL is an expression; so are the defaults of its long texts.
 func (c *Cache) isFilled(kind, extra, preset string) bool {
 	if !c.quotes {

@@ -45,7 +45,7 @@ const (
 	maxFill = 256 << 10
 )
 
-// Test gives for each predicate, all over the same table, the places in images of the rows that match. Where an image
+// Test returns for each predicate, all over the same table, the places in images of the rows that match. Where an image
 // lacks a column of the condition it is not known to match.
 func (m *Matching) Test(ctx context.Context, _ string, predicates []history.Predicate, images []string) ([][]int, error) {
 	matching := make([][]int, len(predicates))
@@ -127,7 +127,7 @@ func lacksTemporaryTables(err error) error {
 	return err
 }
 
-// groupPredicates gives the places of predicates that one query can test: they refer to the table by the same name, and
+// groupPredicates returns the places of predicates that one query can test: they refer to the table by the same name, and
 // their literals are read alike.
 func groupPredicates(predicates []history.Predicate) (groups [][]int) {
 	type manner struct {
@@ -224,7 +224,7 @@ func (m *Matching) fill(ctx context.Context, rows string, t *rewrite.Table, g *g
 	return nil
 }
 
-// definition gives a column that compares as another does.
+// definition returns a column that compares as another does.
 func definition(c *rewrite.Column) string {
 	d := quote(c.Name) + " " + c.Full
 	if c.Collation != "" {

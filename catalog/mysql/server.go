@@ -27,10 +27,10 @@ type Server struct {
 	AsksConflicts bool
 }
 
-// FoldsNames says whether names of schemas and tables that differ only by case are the same.
+// FoldsNames reports whether names of schemas and tables that differ only by case are the same.
 func (s Server) FoldsNames() bool { return s.LowerCaseTableNames != 0 }
 
-// InvisibleColumns says whether the server knows columns that SELECT * does not show: MariaDB
+// InvisibleColumns reports whether the server knows columns that SELECT * does not show: MariaDB
 // 10.3, MySQL 8.0.23 and later.
 func (s Server) InvisibleColumns() bool {
 	switch s.Engine {

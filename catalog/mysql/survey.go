@@ -25,10 +25,10 @@ type auxiliary struct {
 	preset bool // it has its default
 }
 
-// String gives schema.table, for people.
+// String returns schema.table, for people.
 func (s *subject) String() string { return s.schema + "." + s.table }
 
-// quoted gives the table's name for a statement.
+// quoted returns the table's name for a statement.
 func (s *subject) quoted() string { return quote(s.schema) + "." + quote(s.table) }
 
 // obstacle says why the table cannot have isotap's columns; empty when it can.
@@ -50,7 +50,7 @@ func (s *subject) obstacle() string {
 	return ""
 }
 
-// instrumented says whether nothing is left to do.
+// instrumented reports whether nothing is left to do.
 func (s *subject) instrumented() bool { return s.rowID != nil && s.rowID.preset && s.wList != nil }
 
 // survey looks at the tables that the options cover, in order of their names.

@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// tidb gives the shared TiDB server and isotap's own connection to it.
+// tidb returns the shared TiDB server and isotap's own connection to it.
 func tidb(t *testing.T) (*testdb.TiDBServer, *Conn) {
 	t.Helper()
 	server := testdb.TiDB(t)

@@ -27,7 +27,7 @@ func (r *reading) children() map[uint32][]uint32 {
 	return children
 }
 
-// tables gives the reading's tables by name.
+// tables returns the reading's tables by name.
 func (r *reading) tables() map[name]*rewrite.Table {
 	b := newBuilder(r)
 	tables := make(map[name]*rewrite.Table)
@@ -81,7 +81,7 @@ func (b *builder) rows(family []uint32) (n int64) {
 	return n
 }
 
-// family gives a table and all that inherit from it, partitions among them.
+// family returns a table and all that inherit from it, partitions among them.
 func (b *builder) family(oid uint32) []uint32 {
 	family := []uint32{oid}
 	if b.children[oid] == nil {
@@ -99,7 +99,7 @@ func (b *builder) family(oid uint32) []uint32 {
 	return family
 }
 
-// top gives the partitioned table at the top of a partition; nil for what is none. A partition has one
+// top returns the partitioned table at the top of a partition; nil for what is none. A partition has one
 // parent. Partitions that go round in a circle have no top.
 func (b *builder) top(oid uint32) (top *relation) {
 	steps := 0

@@ -127,7 +127,7 @@ func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {
 	return c.current.Load().read.functions[name]
 }
 
-// Exposes says whether any table or view may have columns of isotap's. It is [sqlpostgres.Schema]'s.
+// Exposes reports whether any table or view may have columns of isotap's. It is [sqlpostgres.Schema]'s.
 func (c *Cache) Exposes() bool {
 	p := c.pending.Load()
 	return p != nil && p.exposes || c.current.Load().exposed > 0
@@ -190,7 +190,7 @@ func (c *Cache) reload(ctx context.Context) error {
 	return nil
 }
 
-// readAnew gives what the catalog has come to be: the current snapshot where nothing has changed. It needs c.mu.
+// readAnew returns what the catalog has come to be: the current snapshot where nothing has changed. It needs c.mu.
 func (c *Cache) readAnew(ctx context.Context) (next *snapshot, err error) {
 	old := c.current.Load()
 	roles, waiting := old.roles()
@@ -268,10 +268,10 @@ type difference struct {
 	touched   map[uint32]bool // the relations that were read; nil: all
 }
 
-// any says whether there is any difference.
+// any reports whether there is any difference.
 func (d *difference) any() bool { return d.whole || len(d.tables) > 0 || len(d.functions) > 0 }
 
-// among says whether all that differs was pending.
+// among reports whether all that differs was pending.
 func (d *difference) among(p *pending) bool {
 	if p == nil || d.whole {
 		return !d.any() || p != nil && p.any
@@ -280,7 +280,7 @@ func (d *difference) among(p *pending) bool {
 		!slices.ContainsFunc(d.functions, func(f string) bool { return !p.calls(f) })
 }
 
-// followedBy gives the snapshot of a reading of everything.
+// followedBy returns the snapshot of a reading of everything.
 func (s *snapshot) followedBy(read *reading) *snapshot {
 	next := &snapshot{read: read, graph: newGraph(read), tables: layers[name, *rewrite.Table]{base: read.tables()}, rights: read.rights}
 	for _, t := range next.tables.base {
@@ -290,7 +290,7 @@ func (s *snapshot) followedBy(read *reading) *snapshot {
 	return next.after(s)
 }
 
-// over gives the snapshot once some of it was read anew.
+// over returns the snapshot once some of it was read anew.
 func (s *snapshot) over(part *reading, what *scope) *snapshot {
 	touched := make(map[uint32]bool, len(what.relations))
 	for _, oid := range what.relations {
@@ -358,7 +358,7 @@ func (s *snapshot) count(t *rewrite.Table, n int) {
 	}
 }
 
-// regranted gives the tables touched that roles may do other things with.
+// regranted returns the tables touched that roles may do other things with.
 func (s *snapshot) regranted(old *snapshot) (tables []name) {
 	for oid := range s.since.touched {
 		r := s.read.relations.get(oid)
@@ -429,7 +429,7 @@ func (m moving) note(t *rewrite.Table) {
 	m[t.Name] = true
 }
 
-// Rewritten gives the tables, by history.Row.Table, that were written anew as a whole between two readings:
+// Rewritten returns the tables, by history.Row.Table, that were written anew as a whole between two readings:
 // places in them are those of other versions since.
 func (c *Cache) Rewritten() []string {
 	c.marks.Lock()

@@ -29,7 +29,7 @@ func (b *builder) isotaps(t *rewrite.Table, r *relation, family []uint32) {
 	t.WListBytes, _ = wListBytes(r.ours[rewrite.WListColumn])
 }
 
-// instrumented says whether each new row gets its id and its first tag.
+// instrumented reports whether each new row gets its id and its first tag.
 func (r *relation) instrumented() bool {
 	for column := range isotapsTypes {
 		if !isPreset(column, r.ours[column]) {
@@ -39,7 +39,7 @@ func (r *relation) instrumented() bool {
 	return true
 }
 
-// isPreset says whether one of isotap's columns has its default, which it is given as the server prints it.
+// isPreset reports whether one of isotap's columns has its default, which it is given as the server prints it.
 func isPreset(column, preset string) bool {
 	if column == rewrite.WListColumn {
 		_, ok := wListBytes(preset)

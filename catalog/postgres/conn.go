@@ -45,7 +45,7 @@ type Conn struct {
 	prepares bool              // the server keeps what is prepared
 }
 
-// NewConn gives the way to a database with the target's login. It does not connect yet. An empty name means
+// NewConn returns the way to a database with the target's login. It does not connect yet. An empty name means
 // the target's database, or else the one that is named as the user.
 func NewConn(target dsn.Target, database string) (*Conn, error) {
 	if target.Family != dbms.PostgreSQLFamily {
@@ -181,7 +181,7 @@ func (c *Conn) try(ctx context.Context, work func(*transaction) error) error {
 	return nil
 }
 
-// losesPrepared says whether an error is about a prepared statement that is not there, or was: a pooler before the server has
+// losesPrepared reports whether an error is about a prepared statement that is not there, or was: a pooler before the server has
 // another connection for each transaction. From then on none are prepared. It needs c.mu.
 func (c *Conn) losesPrepared(err error) bool {
 	const noSuchStatement, suchStatement = "26000", "42P05"
@@ -392,7 +392,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// array gives texts as an array's literal.
+// array returns texts as an array's literal.
 func array(texts []string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	var b strings.Builder

@@ -36,7 +36,7 @@ type database struct {
 	refused time.Time // when err was found
 }
 
-// NewDatabases gives the databases of a server. It asks for none yet.
+// NewDatabases returns the databases of a server. It asks for none yet.
 func NewDatabases(target dsn.Target) *Databases {
 	d := &Databases{target: target, known: map[string]*database{}, guests: map[string]int{}}
 	d.closing, d.end = context.WithCancel(context.Background())
@@ -79,7 +79,7 @@ func (d *Databases) Expect(name string) {
 	}
 }
 
-// Open gives a database's cache to a session that begins in it, and sees that it is fresh. An error says why
+// Open returns a database's cache to a session that begins in it, and sees that it is fresh. An error says why
 // isotap cannot read the database, or not before ctx ended: the session is to go unobserved. A catalog that
 // takes longer to read is there for later sessions.
 func (d *Databases) Open(ctx context.Context, name string) (*Cache, error) {
@@ -131,7 +131,7 @@ func (d *Databases) load(name string) (*Cache, error) {
 	return loadOver(d.closing, conn)
 }
 
-// overdue says whether a database that could not be read is to be tried again.
+// overdue reports whether a database that could not be read is to be tried again.
 func (e *database) overdue() bool {
 	select {
 	case <-e.opened:
@@ -163,7 +163,7 @@ func (d *Databases) Reload(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// readable gives the databases that have a cache.
+// readable returns the databases that have a cache.
 func (d *Databases) readable() map[string]*database {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,14 +179,14 @@ func (d *Databases) readable() map[string]*database {
 	return readable
 }
 
-// IsGone says whether an error is the server's refusal of a connection to a database that is not there.
+// IsGone reports whether an error is the server's refusal of a connection to a database that is not there.
 func IsGone(err error) bool {
 	const invalidCatalogName = "3D000"
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == invalidCatalogName
 }
 
-// Caches gives the databases that were opened, by name.
+// Caches returns the databases that were opened, by name.
 func (d *Databases) Caches() map[string]*Cache {
 	caches := map[string]*Cache{}
 	for name, entry := range d.readable() {

@@ -118,7 +118,7 @@ func renamed[N comparable](of layers[N, []uint32], before, after *reading, touch
 	return next.done()
 }
 
-// plain gives the name without a schema. A nil relation has none.
+// plain returns the name without a schema. A nil relation has none.
 func (r *relation) plain() []string {
 	if r == nil {
 		return nil
@@ -126,7 +126,7 @@ func (r *relation) plain() []string {
 	return []string{r.name.table}
 }
 
-// indexes gives the names of the indexes, with a schema and without.
+// indexes returns the names of the indexes, with a schema and without.
 func (r *relation) indexes() (names []name) {
 	if r == nil {
 		return nil
@@ -137,7 +137,7 @@ func (r *relation) indexes() (names []name) {
 	return names
 }
 
-// indexed gives the tables that have an index of a name.
+// indexed returns the tables that have an index of a name.
 func (g *graph) indexed(n name) []uint32 { return g.indexes.get(n) }
 
 // each calls with the relations that a query is known to read.
@@ -151,7 +151,7 @@ func (q *stored) each(do func(table uint32)) {
 	}
 }
 
-// affected gives a relation and all those that may look different when it does: what shares rows with it, the tables that
+// affected returns a relation and all those that may look different when it does: what shares rows with it, the tables that
 // their foreign keys refer to, and views.
 func (g *graph) affected(oid uint32) map[uint32]bool {
 	g.prepare()
@@ -193,7 +193,7 @@ func (g *graph) family(oid uint32) []uint32 {
 	return g.builder.family(oid)
 }
 
-// emptied gives the tables that a TRUNCATE of some empties, with those that refer to them if it cascades.
+// emptied returns the tables that a TRUNCATE of some empties, with those that refer to them if it cascades.
 func (g *graph) emptied(tables []uint32, cascades bool) map[uint32]bool {
 	found := map[uint32]bool{}
 	for open := slices.Clone(tables); len(open) > 0; open = open[1:] {
@@ -210,7 +210,7 @@ func (g *graph) emptied(tables []uint32, cascades bool) map[uint32]bool {
 	return found
 }
 
-// uses gives the relations with a column whose type may be of a table or in a schema that a change names.
+// uses returns the relations with a column whose type may be of a table or in a schema that a change names.
 func (g *graph) uses(ch *rewrite.SchemaChange) (oids []uint32) {
 	g.prepare()
 	for _, oid := range g.typed {

@@ -22,7 +22,7 @@ func (r *relation) addUnique(index string, primary bool, column string) {
 	u.columns = append(u.columns, column)
 }
 
-// key gives the columns that tell the relation's own rows apart: the primary key's, or else those of the first
+// key returns the columns that tell the relation's own rows apart: the primary key's, or else those of the first
 // unique index, by name, that can; nil where none does.
 func (r *relation) key() []string {
 	for _, primary := range []bool{true, false} {
@@ -35,13 +35,13 @@ func (r *relation) key() []string {
 	return nil
 }
 
-// isVague says whether a column may be NULL, is an expression, or has equal values that look different.
+// isVague reports whether a column may be NULL, is an expression, or has equal values that look different.
 func (r *relation) isVague(column string) bool {
 	at := slices.IndexFunc(r.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
 	return at < 0 || !r.table.Columns[at].NotNull || !r.tells[at]
 }
 
-// key gives the columns that tell the rows apart which a statement reaches through a table. Partitions go by the
+// key returns the columns that tell the rows apart which a statement reaches through a table. Partitions go by the
 // partitioned table's, for a row may move between them. An index is of one table: in a family of inheriting
 // tables each must have the same.
 func (b *builder) key(oid uint32, family []uint32) []string {

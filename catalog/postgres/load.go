@@ -151,7 +151,7 @@ func (s scope) rights() query {
 	return query{purpose: "the rights of roles", columns: 3, text: strings.Replace(readRights, "%s", which, 1), args: []string{array(s.roles)}}
 }
 
-// numbers gives oids as an array's literal.
+// numbers returns oids as an array's literal.
 func numbers(oids []uint32) string {
 	texts := make([]string, len(oids))
 	for i, oid := range oids {
@@ -328,7 +328,7 @@ func addTrigger(r *relation, row row) {
 	}
 }
 
-// over gives what is known when r was read anew: of the relations touched, and of functions; the rest is that of before.
+// over returns what is known when r was read anew: of the relations touched, and of functions; the rest is that of before.
 func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *reading {
 	next := &reading{parents: before.parents, actions: before.actions, references: before.references, prints: before.prints,
 		unprinted: map[uint32]bool{ofFunctions: true}}
@@ -352,7 +352,7 @@ func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *r
 	return next
 }
 
-// replaced gives a map with what was read anew in the place of what it has of the keys that were: the same map where this is equal.
+// replaced returns a map with what was read anew in the place of what it has of the keys that were: the same map where this is equal.
 func replaced[K comparable, V any](before, read map[K]V, anew func(K) bool) map[K]V {
 	if !differs(before, read, anew) {
 		return before

@@ -27,17 +27,17 @@ type pending struct {
 	exposes bool
 }
 
-// touches says whether a table or view is among them. A nil pending is none.
+// touches reports whether a table or view is among them. A nil pending is none.
 func (p *pending) touches(n name) bool {
 	return p != nil && (p.any || p.tables[n] || p.tables[name{table: n.table}] || p.tables[name{schema: n.schema}])
 }
 
-// calls says whether a function is among them.
+// calls reports whether a function is among them.
 func (p *pending) calls(function string) bool {
 	return p != nil && (p.any || p.functions || p.plain[function])
 }
 
-// clone gives a copy to change, which begins with what p has.
+// clone returns a copy to change, which begins with what p has.
 func (p *pending) clone() *pending {
 	if p == nil {
 		return &pending{tables: map[name]bool{}, plain: map[string]bool{}, rewrites: map[uint32]bool{}}
@@ -95,7 +95,7 @@ func (c *Cache) readAhead() {
 	}
 }
 
-// touch says whether there is anything to be read.
+// touch reports whether there is anything to be read.
 func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 	c.marks.Lock()
 	defer c.marks.Unlock()
@@ -151,7 +151,7 @@ func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
 	return touched
 }
 
-// relations gives the relations of the snapshot that a change names, and the tables of the indexes that it names.
+// relations returns the relations of the snapshot that a change names, and the tables of the indexes that it names.
 func (s *snapshot) relations(ch *rewrite.SchemaChange) (oids []uint32) {
 	for _, names := range [][]rewrite.TableName{ch.Made, ch.Named} {
 		for _, t := range names {
@@ -165,7 +165,7 @@ func (s *snapshot) relations(ch *rewrite.SchemaChange) (oids []uint32) {
 	return oids
 }
 
-// named gives the relations that a name means as [pending] has it.
+// named returns the relations that a name means as [pending] has it.
 func (s *snapshot) named(n name) []uint32 {
 	switch {
 	case n.schema != "" && n.table != "":

@@ -43,7 +43,7 @@ func run(t testing.TB, db *sql.DB, script string) {
 	}
 }
 
-// role gives the name of a role that no other test has, and drops it with all it has.
+// role returns the name of a role that no other test has, and drops it with all it has.
 func role(t testing.TB, database, attributes string) string {
 	t.Helper()
 	name := "r_" + database
@@ -74,7 +74,7 @@ func reload(t testing.TB, c *Cache) {
 	}
 }
 
-// table gives a table of schema public, which must be there.
+// table returns a table of schema public, which must be there.
 func table(t testing.TB, c *Cache, name string) *rewrite.Table {
 	t.Helper()
 	found := c.Table("public", name)

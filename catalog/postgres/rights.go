@@ -29,7 +29,7 @@ func rightsOf(roles []string, rows []row) map[string]*rights {
 	return of
 }
 
-// over gives what is known when r was read anew of the relations touched. What the server was not to be asked stays so.
+// over returns what is known when r was read anew of the relations touched. What the server was not to be asked stays so.
 func (r *rights) over(before *rights, touched map[uint32]bool) *rights {
 	if before == nil {
 		return nil
@@ -69,7 +69,7 @@ func (r *rights) equal(s *rights) bool {
 // maxRoles bounds the roles whose rights are kept.
 const maxRoles = 1000
 
-// Reads says whether a role may read every column of the table, without row security coming between. The
+// Reads reports whether a role may read every column of the table, without row security coming between. The
 // first question about a role asks the server, and waits for it; where that fails, the answer is no until the
 // server has answered.
 func (c *Cache) Reads(role string, t *rewrite.Table) bool {
@@ -77,7 +77,7 @@ func (c *Cache) Reads(role string, t *rewrite.Table) bool {
 	return reads
 }
 
-// Tags says whether a role may write isotap_wlist of a table that it reads. It asks as Reads does.
+// Tags reports whether a role may write isotap_wlist of a table that it reads. It asks as Reads does.
 func (c *Cache) Tags(role string, t *rewrite.Table) bool {
 	_, tags := c.may(role, t)
 	return tags

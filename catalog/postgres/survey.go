@@ -23,10 +23,10 @@ type subject struct {
 	holders   []*holder
 }
 
-// String gives schema.table, for people.
+// String returns schema.table, for people.
 func (s *subject) String() string { return s.schema + "." + s.table }
 
-// quoted gives the table's name for a statement.
+// quoted returns the table's name for a statement.
 func (s *subject) quoted() string { return quoted(s.schema) + "." + quoted(s.table) }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
@@ -158,7 +158,7 @@ func (s *subject) addColumn(r row) {
 	}
 }
 
-// instrumented says whether nothing is left to do.
+// instrumented reports whether nothing is left to do.
 func (s *subject) instrumented() bool { return s.presets == len(isotapsTypes) }
 
 // known are triggers of the server's own, and of what comes with it, that only set columns they are told.
@@ -185,7 +185,7 @@ var (
 	returns  = regexp.MustCompile(`(?i)\breturn\s*\(?\s*$`)
 )
 
-// wholeRow says whether a trigger's source may use OLD or NEW for more than single columns, or to return it.
+// wholeRow reports whether a trigger's source may use OLD or NEW for more than single columns, or to return it.
 func wholeRow(source string) bool {
 	for _, m := range oldOrNew.FindAllStringSubmatchIndex(source, -1) {
 		if m[2] < 0 && !returns.MatchString(source[:m[0]]) {

@@ -32,7 +32,7 @@ type termReader struct {
 	failed bool
 }
 
-// next gives the next word, or the mark that opens or closes a node or a list; empty at the end. A word may have
+// next returns the next word, or the mark that opens or closes a node or a list; empty at the end. A word may have
 // such marks and spaces in it behind backslashes.
 func (r *termReader) next() string {
 	r.rest = strings.TrimLeft(r.rest, " \n\t")
@@ -74,7 +74,7 @@ func (r *termReader) term(first string, depth int) *term {
 	return t
 }
 
-// inside gives what comes next; empty where it is the mark that closes.
+// inside returns what comes next; empty where it is the mark that closes.
 func (r *termReader) inside(closing string) string {
 	word := r.next()
 	switch {
@@ -104,7 +104,7 @@ func (r *termReader) node(t *term, depth int) {
 	}
 }
 
-// of gives a field; a term without anything in it where there is none, and for what is stored as missing.
+// of returns a field; a term without anything in it where there is none, and for what is stored as missing.
 func (t *term) of(field string) *term {
 	if v := t.fields[field]; v != nil && v.word != "<>" {
 		return v
@@ -112,10 +112,10 @@ func (t *term) of(field string) *term {
 	return &term{}
 }
 
-// empty says whether nothing is stored.
+// empty reports whether nothing is stored.
 func (t *term) empty() bool { return t.kind == "" && t.word == "" && len(t.items) == 0 }
 
-// number gives the number that a field holds; 0 where it holds none.
+// number returns the number that a field holds; 0 where it holds none.
 func (t *term) number(field string) int {
 	n, err := strconv.Atoi(t.of(field).word)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *term) number(field string) int {
 	return n
 }
 
-// is says whether a field holds true.
+// is reports whether a field holds true.
 func (t *term) is(field string) bool { return t.of(field).word == "true" }
 
 // each calls look with the term and all within it.

@@ -179,7 +179,7 @@ func explained(t *testing.T, database string, names touchedNames) (plans []expla
 	return plans
 }
 
-// literals gives arguments as those of EXECUTE.
+// literals returns arguments as those of EXECUTE.
 func literals(args []string) string {
 	if len(args) == 0 {
 		return ""

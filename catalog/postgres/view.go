@@ -162,7 +162,7 @@ func (r *queryReader) join(t *term, s side) {
 	}
 }
 
-// table says whether an entry is a table.
+// table reports whether an entry is a table.
 func (r *queryReader) table(entry int) bool {
 	if entry < 1 || entry > len(r.entries) {
 		return false
@@ -200,7 +200,7 @@ func (r *queryReader) equal(quals *term) {
 	}
 }
 
-// first gives the column that stands for all that are equal to one.
+// first returns the column that stands for all that are equal to one.
 func (r *queryReader) first(c column) column {
 	for next, ok := r.sameAs[c]; ok; next, ok = r.sameAs[c] {
 		c = next
@@ -208,7 +208,7 @@ func (r *queryReader) first(c column) column {
 	return c
 }
 
-// equality says whether a condition is that two columns are equal, and nothing else.
+// equality reports whether a condition is that two columns are equal, and nothing else.
 func (r *queryReader) equality(t *term) (a, b column, ok bool) {
 	args := t.of("args").items
 	if t.kind != "OPEXPR" || !equalities[t.number("opno")] || len(args) != 2 {
@@ -219,7 +219,7 @@ func (r *queryReader) equality(t *term) (a, b column, ok bool) {
 	return a, b, okA && okB
 }
 
-// column gives the column of a table that an expression is. Those of joins and groups stand for others.
+// column returns the column of a table that an expression is. Those of joins and groups stand for others.
 func (r *queryReader) column(t *term, depth int) (column, bool) {
 	entry, number := t.number("varno"), t.number("varattno")
 	if t.kind != "VAR" || t.number("varlevelsup") > 0 || entry < 1 || entry > len(r.entries) || number < 1 || depth > maxNesting {
@@ -241,7 +241,7 @@ func (r *queryReader) column(t *term, depth int) (column, bool) {
 	return r.column(stand[number-1], depth+1)
 }
 
-// shown gives the result's columns by what they hold.
+// shown returns the result's columns by what they hold.
 func (r *queryReader) shown() map[column][]int {
 	shown := make(map[column][]int)
 	for _, t := range r.of("targetList").items {
@@ -253,7 +253,7 @@ func (r *queryReader) shown() map[column][]int {
 	return shown
 }
 
-// use gives what is known of an entry; ok is false where it reads no table.
+// use returns what is known of an entry; ok is false where it reads no table.
 func (r *queryReader) use(entry int, shown map[column][]int) (u use, ok bool) {
 	if entry < 1 || entry > len(r.entries) {
 		r.note(history.ReasonView)
@@ -294,7 +294,7 @@ func (b *builder) bases(t *rewrite.Table, r *relation) {
 	b.basesOf(t, r.query, r.nameOf, 0)
 }
 
-// nameOf gives the name of the column of a number; empty where there is none.
+// nameOf returns the name of the column of a number; empty where there is none.
 func (r *relation) nameOf(number int) string {
 	if at := slices.Index(r.numbers, number); at >= 0 {
 		return r.table.Columns[at].Name

@@ -92,7 +92,7 @@ func (o *otherHistory) flags(c *cobra.Command) {
 	complete(c, "assume", "sequential-keys", "linearizable-keys")
 }
 
-// meant says whether the arguments of analyze are a file.
+// meant reports whether the arguments of analyze are a file.
 func (o *otherHistory) meant(args []string) bool {
 	if o.format != "" || len(o.assume) > 0 || slices.Contains(args, "-") {
 		return true

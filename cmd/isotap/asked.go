@@ -33,7 +33,7 @@ func parseAsked[T comparable](text string, parse func(string) (T, error)) (a ask
 // none says that nothing was asked for.
 func (a asked[T]) none() bool { return !a.all && len(a.names) == 0 }
 
-// of gives those that a server has of what is asked for.
+// of returns those that a server has of what is asked for.
 func (a asked[T]) of(has []T) []T {
 	if a.all {
 		return has

@@ -22,7 +22,7 @@ type scenarioFile struct {
 	name string // for people
 }
 
-// findScenarios gives the scenarios of files and directories; names that are in no directory here are of isotap's own
+// findScenarios returns the scenarios of files and directories; names that are in no directory here are of isotap's own
 // catalogue.
 func findScenarios(names []string) ([]scenarioFile, error) {
 	var all []scenarioFile
@@ -50,7 +50,7 @@ func findScenarios(names []string) ([]scenarioFile, error) {
 	return all, nil
 }
 
-// ownScenario gives the path in isotap's catalogue that a name may stand for.
+// ownScenario returns the path in isotap's catalogue that a name may stand for.
 func ownScenario(name string) (string, bool) {
 	rest, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(name)), catalogueName)
 	switch {
@@ -62,7 +62,7 @@ func ownScenario(name string) (string, bool) {
 	return "", false
 }
 
-// scenariosIn gives a file, or those of a directory; root is the name of fsys.
+// scenariosIn returns a file, or those of a directory; root is the name of fsys.
 func scenariosIn(fsys fs.FS, match, root string) ([]scenarioFile, error) {
 	var all []scenarioFile
 	err := fs.WalkDir(fsys, match, func(at string, d fs.DirEntry, err error) error {

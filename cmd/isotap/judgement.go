@@ -21,7 +21,7 @@ func (j *judgement) flags(c *cobra.Command) {
 	complete(c, "model", models()...)
 }
 
-// options gives those that judge so.
+// options returns those that judge so.
 func (j *judgement) options() (analyzer.Options, error) {
 	var opts analyzer.Options
 	if j.expect == "" && j.model == "" {

@@ -20,7 +20,7 @@ import (
 
 func main() { os.Exit(run()) }
 
-// run gives the exit status: 0, 1 for findings and failures, or that of the command of `isotap run`.
+// run returns the exit status: 0, 1 for findings and failures, or that of the command of `isotap run`.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

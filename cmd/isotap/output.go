@@ -140,7 +140,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// fails says whether a finding gives exit status 1, unless the baseline knows it.
+// fails reports whether a finding gives exit status 1, unless the baseline knows it.
 func (o *output) fails(f *analyzer.Finding) bool {
 	return o.failOn == "hazard" || o.failOn == "violation" && f.Class == analyzer.Violation
 }

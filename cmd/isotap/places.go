@@ -29,7 +29,7 @@ const (
 	systemIdentity, columnsIdentity = "system", "columns"
 )
 
-// options gives those of a runner.
+// options returns those of a runner.
 func (o *observing) options() (runner.Options, error) {
 	s := runner.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode, Version: isotapVersion()}
 	if !s.Predicates && o.mode != itemsMode {

@@ -220,7 +220,7 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 	return unexpected, nil
 }
 
-// levelsOf gives the levels that a scenario is played at: where none are asked for its sessions' own, or all if they have
+// levelsOf returns the levels that a scenario is played at: where none are asked for its sessions' own, or all if they have
 // none.
 func levelsOf(s *runner.Runner, sc *scenario.Scenario, levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
 	if levels.none() && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {

@@ -98,7 +98,7 @@ func robustCommand() *cobra.Command {
 	return c
 }
 
-// programs gives the programs, wherever they come from.
+// programs returns the programs, wherever they come from.
 func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 	given := 0
 	for _, is := range []bool{o.builtin != "", len(o.from.Files) > 0, len(o.from.Recordings) > 0} {
@@ -163,7 +163,7 @@ func (o *robustFlags) run(c *cobra.Command) error {
 	return err
 }
 
-// benchmark gives the programs of --builtin; from their SQL where that is asked for.
+// benchmark returns the programs of --builtin; from their SQL where that is asked for.
 func (o *robustFlags) benchmark() (*programs.Programs, error) {
 	w, err := builtin(o.builtin)
 	if err != nil || o.scenarios == "" {
@@ -178,7 +178,7 @@ func (o *robustFlags) benchmark() (*programs.Programs, error) {
 	return &programs.Programs{Workload: w, Family: dbms.PostgreSQLFamily, Definitions: definitions.Text}, err
 }
 
-// builtin gives a benchmark by the name that --builtin has for it.
+// builtin returns a benchmark by the name that --builtin has for it.
 func builtin(name string) (*robust.Workload, error) {
 	kind, items, many := strings.Cut(name, ":")
 	switch {
@@ -198,7 +198,7 @@ func builtin(name string) (*robust.Workload, error) {
 	return nil, fmt.Errorf("--builtin: %q is none of smallbank, tpcc, auction, auction:N", name)
 }
 
-// chosenSettings gives the settings of these names in their order, all where there is no name.
+// chosenSettings returns the settings of these names in their order, all where there is no name.
 func chosenSettings(names []string) ([]robust.Setting, error) {
 	var chosen []robust.Setting
 	known := map[string]bool{}

@@ -105,7 +105,7 @@ func parseUpstream(url string) (dsn.Target, error) {
 	return t, nil
 }
 
-// newLogger gives a log on standard error, and the level that it can be set to later.
+// newLogger returns a log on standard error, and the level that it can be set to later.
 func newLogger(level string) (*zap.Logger, zap.AtomicLevel, error) {
 	l, err := zap.ParseAtomicLevel(level)
 	if err != nil {

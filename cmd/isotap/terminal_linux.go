@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// fromTerminal says whether a signal is most likely one that the terminal sent to all its foreground
+// fromTerminal reports whether a signal is most likely one that the terminal sent to all its foreground
 // processes: isotap, and the command with it, are in the foreground of one.
 func fromTerminal(s os.Signal) bool {
 	if s != os.Interrupt && s != syscall.SIGQUIT {

@@ -12,7 +12,7 @@ import (
 // version is set by the linker for releases (-X main.version=...).
 var version = ""
 
-// isotapVersion gives the release, or what the Go tool knows of the build.
+// isotapVersion returns the release, or what the Go tool knows of the build.
 func isotapVersion() string {
 	if version != "" {
 		return version

@@ -23,7 +23,7 @@ func (p *Page) Gauge(name, help string, value float64, labels ...string) {
 	p.sample("gauge", name, help, value, labels)
 }
 
-// String gives the page.
+// String returns the page.
 func (p *Page) String() string { return string(p.text) }
 
 func (p *Page) sample(kind, name, help string, value float64, labels []string) {

@@ -217,7 +217,7 @@ func (x *source) damaged(err error) bool {
 	return true
 }
 
-// tell gives what is missing of the runs that are analysed.
+// tell returns what is missing of the runs that are analysed.
 func (x *source) tell(damaged func(run history.Run, unreadable uint64) error) error {
 	if !x.hurt {
 		return nil

@@ -61,7 +61,7 @@ func analyse(ctx context.Context, dirs []string) (*recording, error) {
 // analysisTime is how long each way of analysing is repeated at least.
 const analysisTime = time.Second
 
-// rate gives the transactions per second of an analysis of them all.
+// rate returns the transactions per second of an analysis of them all.
 func (r *recording) rate(analysis func() error) (float64, error) {
 	begin, n := time.Now(), 0
 	for time.Since(begin) < analysisTime {

@@ -70,7 +70,7 @@ func (b *bench) measure(ctx context.Context, l load) ([]result, error) {
 	return results, err
 }
 
-// rounds gives the turns of each path.
+// rounds returns the turns of each path.
 func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]turn, error) {
 	turns := make([][]turn, len(paths))
 	for range b.settings.rounds {
@@ -117,7 +117,7 @@ func newResult(l load, name string, cpu time.Duration, own []turn, names []strin
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// medianOf gives the median of a figure over the turns.
+// medianOf returns the median of a figure over the turns.
 func medianOf(turns []turn, figure func(i int) float64) float64 {
 	v := make([]float64, len(turns))
 	for i := range v {

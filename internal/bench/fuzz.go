@@ -58,7 +58,7 @@ func runFuzz(ctx context.Context, s settings, out, progress io.Writer) (err erro
 	return nil
 }
 
-// fuzzEngine gives one engine's table.
+// fuzzEngine returns one engine's table.
 func fuzzEngine(ctx context.Context, s settings, e engine, progress io.Writer) (text string, err error) {
 	b, err := newBench(ctx, s, e.start, progress)
 	if err != nil {

@@ -146,7 +146,7 @@ func (s *settings) takePaths(list string) error {
 	return nil
 }
 
-// wants says whether a path is to be measured.
+// wants reports whether a path is to be measured.
 func (s *settings) wants(path string) bool {
 	if path == pathAgainst && s.against == "" {
 		return false

@@ -14,7 +14,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Serializable says whether some order of the committed transactions, run one after the other,
+// Serializable reports whether some order of the committed transactions, run one after the other,
 // gives every read the version that it saw and every write the version that it replaced.
 func Serializable(txns []*history.Txn, reads ...PredicateRead) bool {
 	return SerializableIn(txns, noOrder, reads...)
@@ -57,7 +57,7 @@ func first(t *history.Txn, left []*history.Txn, before Order) bool {
 	return !slices.ContainsFunc(left, func(other *history.Txn) bool { return before(other, t) })
 }
 
-// SnapshotIsolation says whether start and commit points can be given to the committed transactions
+// SnapshotIsolation reports whether start and commit points can be given to the committed transactions
 // such that each one reads the state that was committed when it started, and its own writes, and
 // none writes a row that another changed between its start and its commit.
 func SnapshotIsolation(txns []*history.Txn, reads ...PredicateRead) bool {
@@ -120,7 +120,7 @@ func (r active) commit(db state) (state, bool) {
 	return result, true
 }
 
-// ReadCommitted says whether the history has none of Adya's G0, G1a, G1b and G1c, which is PL-2: no
+// ReadCommitted reports whether the history has none of Adya's G0, G1a, G1b and G1c, which is PL-2: no
 // committed transaction saw an aborted or an intermediate version, the committed versions of every
 // row follow each other in one line, and some order of the committed transactions puts every
 // transaction after those whose versions it read or overwrote.
@@ -172,7 +172,7 @@ type versionsOf struct {
 	txn history.TxnID
 }
 
-// installedVersions gives the versions that committed transactions wrote and did not undo, and which
+// installedVersions returns the versions that committed transactions wrote and did not undo, and which
 // of them is the last of its row and transaction.
 func installedVersions(txns []*history.Txn) (all map[versionOf]bool, last map[versionsOf]history.Tag) {
 	all = make(map[versionOf]bool)

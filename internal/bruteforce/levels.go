@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// RepeatableRead says whether the history has none of Adya's G1 and G2-item, which is PL-2.99: some order of the
+// RepeatableRead reports whether the history has none of Adya's G1 and G2-item, which is PL-2.99: some order of the
 // committed transactions puts every one after all that it depends on through rows.
 func RepeatableRead(txns []*history.Txn, reads ...PredicateRead) bool {
 	graph, ok := Graph(txns)
@@ -20,7 +20,7 @@ func RepeatableRead(txns []*history.Txn, reads ...PredicateRead) bool {
 	return anyOrder(committedOf(txns), nil, before)
 }
 
-// ReadAtomic says whether the history is read committed and no transaction saw a fraction of another (Bailis et al.,
+// ReadAtomic reports whether the history is read committed and no transaction saw a fraction of another (Bailis et al.,
 // Scalable Atomic Visibility with RAMP Transactions, section 3): where it read a version of a transaction, it
 // did not read an older version of another row than the one that transaction left. To see that a version keeps a row from
 // matching is to read it.
@@ -45,7 +45,7 @@ func ReadAtomic(txns []*history.Txn, reads ...PredicateRead) bool {
 	return true
 }
 
-// foreignReads gives the versions that a transaction read and did not write itself.
+// foreignReads returns the versions that a transaction read and did not write itself.
 func foreignReads(t *history.Txn) []versionOf {
 	var reads []versionOf
 	for _, s := range t.Stmts {
@@ -58,7 +58,7 @@ func foreignReads(t *history.Txn) []versionOf {
 	return reads
 }
 
-// older says whether a version of a row came before another installed one.
+// older reports whether a version of a row came before another installed one.
 func older(v, than versionOf, ws []write, installed map[versionOf]bool) bool {
 	for range ws {
 		i := slices.IndexFunc(ws, func(w write) bool { return w.own == than.tag && w.access.Row == than.row })

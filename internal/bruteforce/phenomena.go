@@ -23,7 +23,7 @@ type Edge struct {
 	Row      history.Row
 }
 
-// Graph gives Adya's direct serialization graph, by comparing every access with every other one, with the dependencies
+// Graph returns Adya's direct serialization graph, by comparing every access with every other one, with the dependencies
 // of the given predicate reads. It is not ok where two installed versions replaced the same one: then the rows have no version order.
 func Graph(txns []*history.Txn, reads ...PredicateRead) (graph map[Edge]bool, ok bool) {
 	ws := writesOf(txns)
@@ -95,7 +95,7 @@ func writesOf(txns []*history.Txn) []write {
 	return ws
 }
 
-// below gives the installed version, or the initial one, that a write directly or by way of undone
+// below returns the installed version, or the initial one, that a write directly or by way of undone
 // ones replaced; false for a row that did not exist before.
 func (w write) below(ws []write, installed map[versionOf]bool) (versionOf, bool) {
 	if w.access.Op == history.InsertRow && w.access.Version.Initial() {

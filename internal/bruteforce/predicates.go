@@ -57,7 +57,7 @@ func looksOf(txns []*history.Txn, reads []PredicateRead) looks {
 	return l
 }
 
-// replaced gives the installed version that a version was put in the place of; the initial one for the first of a row.
+// replaced returns the installed version that a version was put in the place of; the initial one for the first of a row.
 func (l looks) replaced(v versionOf, installed map[versionOf]bool) versionOf {
 	i := slices.IndexFunc(l.ws, func(w write) bool { return w.own == v.tag && w.access.Row == v.row })
 	below, exists := l.ws[i].below(l.ws, installed)
@@ -67,7 +67,7 @@ func (l looks) replaced(v versionOf, installed map[versionOf]bool) versionOf {
 	return below
 }
 
-// effective gives the place in its row's chain of the version that a read saw, or of the one below it where that was
+// effective returns the place in its row's chain of the version that a read saw, or of the one below it where that was
 // aborted or intermediate. It is not clean where the reader saw a change of what matches that was never there.
 func (l looks) effective(r PredicateRead, row history.Row) (place int, clean bool) {
 	chain, saw := l.chains[row], versionOf{row, r.Vset[row]}
@@ -104,7 +104,7 @@ func (l looks) changed(r PredicateRead, row history.Row, place int) bool {
 	return r.Matches(row, chain[place]) != r.Matches(row, chain[place-1])
 }
 
-// edges gives the predicate dependencies: of a reader on who last changed what it saw match (Adya 3.1.2), and of who
+// edges returns the predicate dependencies: of a reader on who last changed what it saw match (Adya 3.1.2), and of who
 // first changed it after that on the reader (3.1.3). Those who changed it later depend on him by the row.
 func (l looks) edges() []Edge {
 	var edges []Edge
@@ -119,7 +119,7 @@ func (l looks) edges() []Edge {
 	return slices.DeleteFunc(edges, func(e Edge) bool { return e.From == e.To })
 }
 
-// flow gives the pairs of transactions of which the second depends on the first by what it saw match.
+// flow returns the pairs of transactions of which the second depends on the first by what it saw match.
 func (l looks) flow() [][2]history.TxnID {
 	var pairs [][2]history.TxnID
 	for _, e := range l.edges() {
@@ -130,7 +130,7 @@ func (l looks) flow() [][2]history.TxnID {
 	return pairs
 }
 
-// met gives the versions of others that keep rows from matching a transaction's predicate reads.
+// met returns the versions of others that keep rows from matching a transaction's predicate reads.
 func (l looks) met(reader history.TxnID) []versionOf {
 	var versions []versionOf
 	l.each(func(r PredicateRead, row history.Row, before, _ history.Tag) {
@@ -191,7 +191,7 @@ func (l looks) fit(reader history.Tag, db state) bool {
 	return true
 }
 
-// version gives the tag that wrote the cell last.
+// version returns the tag that wrote the cell last.
 func (c cell) version() history.Tag {
 	if len(c.list) == 0 {
 		return history.Tag{}

@@ -71,7 +71,7 @@ func (db state) run(t *history.Txn, l looks) (state, bool) {
 	return db, true
 }
 
-// admits says whether the write finds the row as it says that it did.
+// admits reports whether the write finds the row as it says that it did.
 func (c cell) admits(a history.Access) bool {
 	if a.Op != history.InsertRow {
 		return c.shows(a)
@@ -82,7 +82,7 @@ func (c cell) admits(a history.Access) bool {
 	return !c.alive && c.list[len(c.list)-1] == a.Version
 }
 
-// shows says whether the row is there with the version, and the tags below it, that the access saw.
+// shows reports whether the row is there with the version, and the tags below it, that the access saw.
 func (c cell) shows(a history.Access) bool {
 	if !c.alive {
 		return false

@@ -223,7 +223,7 @@ type packet struct {
 // maxQueue is how long a packet waits at most for room on a thin cable.
 const maxQueue = 500 * time.Millisecond
 
-// treat gives what becomes of a packet: none, one or two.
+// treat returns what becomes of a packet: none, one or two.
 func (c *cable) treat(from int, bytes []byte) []packet {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -236,7 +236,7 @@ func (c *client) visit(ctx context.Context, address string) error {
 	return c.echo(ctx, conn, c.name)
 }
 
-// judge says whether what the proxy holds grew over the samples but for the first third, in which buffers find their size: by the
+// judge reports whether what the proxy holds grew over the samples but for the first third, in which buffers find their size: by the
 // median of the slopes between all pairs of samples (Theil and Sen), which no single one can bend.
 func (c *crowd) judge(samples []sample) {
 	samples = samples[len(samples)/3:]

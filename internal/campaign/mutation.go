@@ -40,7 +40,7 @@ type hostilePeer struct {
 // maxFlood is how many bytes a peer sends in place of one piece.
 const maxFlood = 24 << 20
 
-// change gives what is sent in the place of a piece.
+// change returns what is sent in the place of a piece.
 func (h *hostilePeer) change(p []byte) []byte {
 	whole := slices.Clone(p)
 	if h.said = append(h.said, whole); len(h.said) > 8 {

@@ -69,7 +69,7 @@ type Step struct {
 	Note    string `yaml:"note"`
 }
 
-// RunsAt gives the levels that the case is run at.
+// RunsAt returns the levels that the case is run at.
 func (c *Case) RunsAt() []history.Level {
 	if len(c.Levels) == 0 {
 		return []history.Level{history.Level(c.Isolation)}
@@ -84,7 +84,7 @@ func (c *Case) RunsAt() []history.Level {
 // finalSession reads the final state over a fresh connection.
 const finalSession = "T9"
 
-// Scenario gives the case as it is run.
+// Scenario returns the case as it is run.
 func (c *Case) Scenario() *scenario.Scenario {
 	s := &scenario.Scenario{Name: c.ID, Setup: c.Setup}
 	for _, x := range c.Steps {
@@ -102,7 +102,7 @@ type Planned struct {
 	Level history.Level
 }
 
-// Plan gives every case at each of its levels.
+// Plan returns every case at each of its levels.
 func Plan(all []Case) []Planned {
 	var plan []Planned
 	for _, c := range all {
@@ -113,7 +113,7 @@ func Plan(all []Case) []Planned {
 	return plan
 }
 
-// Jobs gives the planned runs as jobs, in their order.
+// Jobs returns the planned runs as jobs, in their order.
 func Jobs(plan []Planned) []replay.Job {
 	jobs := make([]replay.Job, len(plan))
 	for i, p := range plan {
@@ -155,12 +155,12 @@ func (c *Case) check() error {
 	return nil
 }
 
-// runsOn says whether the case is written for servers of the family.
+// runsOn reports whether the case is written for servers of the family.
 func (c *Case) runsOn(f dbms.Family) bool {
 	return slices.ContainsFunc(c.Dialects, func(e dbms.Engine) bool { return e.Family() == f })
 }
 
-// Corpus gives the cases that come with the package for a family, in order of their ids: those of
+// Corpus returns the cases that come with the package for a family, in order of their ids: those of
 // Hermitage, of the papers' figures and of isotap's own experiments that run on MariaDB or PostgreSQL.
 func Corpus(f dbms.Family) ([]Case, error) {
 	names, err := fs.Glob(corpus, "testdata/*.yaml")

@@ -24,7 +24,7 @@ var levelKeys = map[history.Level]string{
 	history.ReadUncommitted: "RU", history.ReadCommitted: "RC", history.RepeatableRead: "RR", history.Serializable: "SER",
 }
 
-// ObservedAt gives what was measured on a server ("mariadb-10.11.19") at a level, with the note that
+// ObservedAt returns what was measured on a server ("mariadb-10.11.19") at a level, with the note that
 // the corpus appends to the level ("innodb_snapshot_isolation=ON"; usually empty). It is nil where
 // nothing was.
 func (c *Case) ObservedAt(server string, level history.Level, note string) []Observation {

@@ -51,7 +51,7 @@ type Settings struct {
 	LogSQL             string
 }
 
-// Default gives the settings of somebody who set none.
+// Default returns the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
 		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 256}
@@ -159,7 +159,7 @@ func Flags(f *pflag.FlagSet, s *Settings) {
 	}
 }
 
-// find gives the option of a name in the file; nil when there is none.
+// find returns the option of a name in the file; nil when there is none.
 func find(name string) *Option {
 	i := slices.IndexFunc(Options, func(o Option) bool { return o.Name == name })
 	if i < 0 {

@@ -56,7 +56,7 @@ func TestTheGuideListsEverySettingAsItIs(t *testing.T) {
 	}
 }
 
-// tableRow gives the second and third cell of the row whose first cell names a setting, perhaps among
+// tableRow returns the second and third cell of the row whose first cell names a setting, perhaps among
 // others.
 func tableRow(text, name string) [2]string {
 	for line := range strings.Lines(text) {

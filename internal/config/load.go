@@ -148,7 +148,7 @@ func (l *Loaded) Changes(next *Loaded) (reload, restart []string) {
 	return reload, restart
 }
 
-// Taking gives l with the settings of next that a running proxy takes.
+// Taking returns l with the settings of next that a running proxy takes.
 func (l *Loaded) Taking(next *Loaded) Loaded {
 	taken := *l
 	for i := range Options {

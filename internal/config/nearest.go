@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// Nearest gives the name that somebody who wrote word most likely meant; empty when none is near.
+// Nearest returns the name that somebody who wrote word most likely meant; empty when none is near.
 func Nearest(word string, names []string) string {
 	best, least := "", len(word)/3+2
 	for _, name := range names {

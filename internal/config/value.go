@@ -18,7 +18,7 @@ type value struct {
 
 func (o *Option) bind(s *Settings) pflag.Value { return value{o, o.value(s)} }
 
-// String gives the setting as [value.Set] reads it.
+// String returns the setting as [value.Set] reads it.
 func (v value) String() string {
 	switch at := v.at.(type) {
 	case *string:

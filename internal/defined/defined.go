@@ -156,7 +156,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// next gives a database that is to be read, or how long until there is one; 0: none is wanted.
+// next returns a database that is to be read, or how long until there is one; 0: none is wanted.
 func (k *Keeper) next(now time.Time) (d *database, pause time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -215,7 +215,7 @@ func (k *Keeper) read(ctx context.Context, d *database) {
 	}
 }
 
-// fresh gives what is to be recorded of a reading. used says whether any table was used: databases without tables are nothing to tell of.
+// fresh returns what is to be recorded of a reading. used says whether any table was used: databases without tables are nothing to tell of.
 func (k *Keeper) fresh(d *database, used bool, tables []definitions.Table, failed error) []history.Definition {
 	at := k.clock()
 	reason := ""

@@ -89,7 +89,7 @@ func driverNames() []string {
 	return names
 }
 
-// chooseDriver gives the driver of the name, or when it is empty the first for the server.
+// chooseDriver returns the driver of the name, or when it is empty the first for the server.
 func chooseDriver(name, server string) (*driver, error) {
 	if name == "" {
 		name = "mysql"

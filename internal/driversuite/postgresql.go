@@ -196,7 +196,7 @@ func (h *postgresqlHost) sslmode() string {
 	return "disable"
 }
 
-// split gives the host and the port of an address, of a socket as libpq has them: its directory, and the number
+// split returns the host and the port of an address, of a socket as libpq has them: its directory, and the number
 // in its name.
 func split(address string) (host, port string) {
 	if dir, name := filepath.Split(address); dir != "" {

@@ -230,7 +230,7 @@ func unescape(s string) (string, bool) {
 	return s, err == nil
 }
 
-// String gives the target as [Parse] reads it, without the password.
+// String returns the target as [Parse] reads it, without the password.
 func (t Target) String() string {
 	if t.Family == dbms.PostgreSQLFamily {
 		return t.libpqURL()
@@ -269,7 +269,7 @@ func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+"
 // GoString keeps the password out of %#v too.
 func (t Target) GoString() string { return fmt.Sprintf("dsn.Target(%s)", t) }
 
-// URL gives the target as [Parse] reads it, with the password: only for who is to log in.
+// URL returns the target as [Parse] reads it, with the password: only for who is to log in.
 func (t Target) URL() string {
 	if t.Password == "" {
 		return t.String()

@@ -127,7 +127,7 @@ func (t Target) libpqURL() string {
 	return b.String()
 }
 
-// cutSocket gives a socket's directory and port, as libpq has them in the place of a host and its port.
+// cutSocket returns a socket's directory and port, as libpq has them in the place of a host and its port.
 func cutSocket(path string) (directory, port string, ok bool) {
 	at := strings.LastIndex(path, libpqSocket)
 	if at < 0 {

@@ -198,7 +198,7 @@ func readKeywordValue(text string) (value string, length int, err error) {
 	return b.String(), i, nil
 }
 
-// LibpqPlace gives the host and port by which PostgreSQL's clients (PGHOST, PGPORT) find a listener. That of
+// LibpqPlace returns the host and port by which PostgreSQL's clients (PGHOST, PGPORT) find a listener. That of
 // a unix socket is its directory: the name in it must be .s.PGSQL.PORT.
 func LibpqPlace(network, address string) (host, port string, err error) {
 	if network != "unix" {
@@ -270,7 +270,7 @@ func redirectedURL(start string, t Target, parameters []string) string {
 	return start
 }
 
-// kept gives the parameters, as they are written, that say nothing of the place and its encryption.
+// kept returns the parameters, as they are written, that say nothing of the place and its encryption.
 func (s libpqSettings) kept() []string {
 	var kept []string
 	for _, setting := range s {

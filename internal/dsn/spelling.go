@@ -38,7 +38,7 @@ func cutScheme(text string) (scheme, rest string, err error) {
 	return scheme, rest, nil
 }
 
-// looksLikeDSN says whether a text without a scheme is user:password@protocol(address)/database.
+// looksLikeDSN reports whether a text without a scheme is user:password@protocol(address)/database.
 func looksLikeDSN(text string) bool {
 	slash := strings.LastIndexByte(text, '/')
 	if slash < 0 {
@@ -88,7 +88,7 @@ func (t *Target) setLogin(query string) (others string) {
 	return strings.Join(rest, "&")
 }
 
-// Redirect gives the address text, which [Parse] reads, for a server elsewhere: scheme, login,
+// Redirect returns the address text, which [Parse] reads, for a server elsewhere: scheme, login,
 // database and the parameters that are a driver's own stay as they were, the place and what belongs to it
 // (socket, TLS) do not. From a DSN or a JDBC address of the MySQL family it makes a mysql:// URL. The server
 // elsewhere speaks no TLS: see [RedirectTLS].
@@ -132,7 +132,7 @@ func RedirectTLS(text, network, address string, mode TLSMode) (string, error) {
 	return u.String(), nil
 }
 
-// driversOwn gives the parameters that say nothing of the place.
+// driversOwn returns the parameters that say nothing of the place.
 func driversOwn(query string) []string {
 	var own []string
 	for parameter := range strings.SplitSeq(query, "&") {

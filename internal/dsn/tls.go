@@ -43,7 +43,7 @@ type TLS struct {
 
 var tlsModes = [...]string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
 
-// String gives the mode's name.
+// String returns the mode's name.
 func (m TLSMode) String() string { return tlsModes[m] }
 
 // ParseTLSMode reads a mode by any of the names that drivers have for it: disable, DISABLED, false;
@@ -65,7 +65,7 @@ func ParseTLSMode(text string) (TLSMode, error) {
 	return 0, errors.New("a TLS mode is one of " + strings.Join(tlsModes[:], ", "))
 }
 
-// TLSConfig gives how to look at the server; nil where the connection is plain.
+// TLSConfig returns how to look at the server; nil where the connection is plain.
 func (t Target) TLSConfig() (*tls.Config, error) {
 	if t.TLS.Mode == TLSDisable {
 		return nil, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// stmts gives the recorded statements of one shape.
+// stmts returns the recorded statements of one shape.
 func stmts(txns []*history.Txn, shape string) []history.Stmt {
 	var found []history.Stmt
 	for _, t := range txns {

@@ -44,7 +44,7 @@ func caseServers(t *testing.T) (direct, through replay.Server, b *bench) {
 	return replay.Server{Addr: server.Addr(), User: "root"}, replay.Server{Addr: b.srv.Addr().String(), User: "root"}, b
 }
 
-// openCorpus gives the cases and what runs them.
+// openCorpus returns the cases and what runs them.
 func openCorpus(t *testing.T, direct replay.Server) ([]cases.Case, *replay.Runner) {
 	t.Helper()
 	corpus, err := cases.Corpus(dbms.MySQLFamily)
@@ -115,7 +115,7 @@ func seesExactly(t *testing.T, txns []*history.Txn, atLeast int) {
 	}
 }
 
-// writesBlindly says whether the server is a MySQL without a binary log, where an UPDATE of columns that it does
+// writesBlindly reports whether the server is a MySQL without a binary log, where an UPDATE of columns that it does
 // not read gives each row a new version, also where the values stay.
 func writesBlindly(t *testing.T) bool {
 	t.Helper()
@@ -224,7 +224,7 @@ func named(t *testing.T, session []string) string {
 	return namedByCase(t, b.runs(), b.txns(), databases)
 }
 
-// namedByCase gives a line for each case and level in which anything is found, by the names that the databases
+// namedByCase returns a line for each case and level in which anything is found, by the names that the databases
 // (PostgreSQL: the schemas) of their runs have.
 func namedByCase(t *testing.T, runs []history.Info, txns []*history.Txn, databases map[string]string) string {
 	t.Helper()
@@ -252,7 +252,7 @@ func namedByCase(t *testing.T, runs []history.Info, txns []*history.Txn, databas
 	return out.String()
 }
 
-// databaseOf gives the database of the first row that a transaction touched; empty when there is none.
+// databaseOf returns the database of the first row that a transaction touched; empty when there is none.
 func databaseOf(txn *history.Txn) string {
 	for _, s := range txn.Stmts {
 		for _, a := range s.Accesses {

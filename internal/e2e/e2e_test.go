@@ -247,7 +247,7 @@ func (b *bench) runs() []history.Info {
 	return r.Runs()
 }
 
-// story gives a recording as text: transactions in order of their start, each row under the number of
+// story returns a recording as text: transactions in order of their start, each row under the number of
 // its first appearance.
 func story(txns []*history.Txn) string {
 	rows := make(map[history.Row]int)

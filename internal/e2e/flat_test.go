@@ -114,7 +114,7 @@ func leavesNothingBehind(t *testing.T, total int, connect func(n int) error) {
 	}
 }
 
-// settled gives what is in use once it is no more than before, or stays as it is.
+// settled returns what is in use once it is no more than before, or stays as it is.
 func settled(t *testing.T, before resources) resources {
 	t.Helper()
 	now := inUseNow(t)

@@ -88,7 +88,7 @@ func TestSnapshotIsolationIsTheSessions(t *testing.T) {
 	}
 }
 
-// find gives the transaction that has a statement of the given shape.
+// find returns the transaction that has a statement of the given shape.
 func find(t *testing.T, txns []*history.Txn, shape string) *history.Txn {
 	t.Helper()
 	for _, txn := range txns {

@@ -68,7 +68,7 @@ func TestImagesMatchWhatTheirRowsDo(t *testing.T) {
 	}
 }
 
-// lastImages gives the image of the last version of each row.
+// lastImages returns the image of the last version of each row.
 func lastImages(txns []*history.Txn) map[string]string {
 	last := make(map[string]string)
 	for _, x := range txns {
@@ -83,7 +83,7 @@ func lastImages(txns []*history.Txn) map[string]string {
 	return last
 }
 
-// ask gives the first column of what a query finds past isotap, under the settings of the tests' session.
+// ask returns the first column of what a query finds past isotap, under the settings of the tests' session.
 func (b *bench) ask(query string) (values []string) {
 	b.t.Helper()
 	c := b.conn(b.direct)

@@ -124,7 +124,7 @@ func TestPublishedAnomaliesOnPostgreSQLAreNamed(t *testing.T) {
 	})
 }
 
-// namedOnPostgreSQL gives a line for each case and level in which anything is found.
+// namedOnPostgreSQL returns a line for each case and level in which anything is found.
 func namedOnPostgreSQL(t *testing.T, prepared, columns bool) string {
 	t.Helper()
 	c := openPostgresCorpus(t, columns)

@@ -151,7 +151,7 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 	}
 }
 
-// metRows gives the table and id of each row.
+// metRows returns the table and id of each row.
 func metRows(replies []string) []string {
 	rows := []string{}
 	for _, r := range replies {

@@ -310,7 +310,7 @@ func (r *postgresReflection) run(s postgresStep) string {
 	return ""
 }
 
-// describedAfterFailure says whether the server refused to describe a statement in a transaction that has
+// describedAfterFailure reports whether the server refused to describe a statement in a transaction that has
 // failed. It does so for those that give rows, and a write has hidden ones: what it would refuse with the next
 // message it refuses here.
 func describedAfterFailure(replies []string) bool {

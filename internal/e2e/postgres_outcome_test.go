@@ -290,7 +290,7 @@ func (o *outcomeTest) do(f frontend, step string) ([]string, error) {
 	return f.ask(texts(step)...)
 }
 
-// pipelined gives the messages of a pipeline, up to a Sync.
+// pipelined returns the messages of a pipeline, up to a Sync.
 func pipelined(statements string) []pgproto3.FrontendMessage {
 	var messages []pgproto3.FrontendMessage
 	for sql := range strings.SplitSeq(statements, "|") {
@@ -380,7 +380,7 @@ func (o *outcomeTest) compare(txns []*history.Txn, kept map[int]bool) {
 	o.t.Logf("%d transactions, %d writes; not known:\n%s", len(txns), len(kept), strings.Join(told, "\n"))
 }
 
-// marked gives the number of the write that a statement is.
+// marked returns the number of the write that a statement is.
 func marked(st *history.Stmt) (int, bool) {
 	if !strings.HasPrefix(st.Shape, "INSERT INTO mark") || len(st.Args) == 0 {
 		return 0, false

@@ -225,7 +225,7 @@ func (w *postgresWriter) locking() string {
 	return "SELECT id FROM v1" + lock
 }
 
-// wholeRow gives a text that shows a row as one value; another one where rows have isotap's columns, which it would
+// wholeRow returns a text that shows a row as one value; another one where rows have isotap's columns, which it would
 // show.
 func (w *postgresWriter) wholeRow(text string) string {
 	if w.columns {

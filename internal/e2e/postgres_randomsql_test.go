@@ -33,7 +33,7 @@ type postgresWriter struct {
 
 const oidInt4, oidText = 23, 25
 
-// value gives a literal, or a parameter of that type.
+// value returns a literal, or a parameter of that type.
 func (w *postgresWriter) value(plain, literal string, oid uint32) string {
 	if !w.extends || w.n(2) == 0 {
 		return literal

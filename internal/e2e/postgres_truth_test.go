@@ -270,7 +270,7 @@ func (c *truthComparison) compare(dir string) {
 	}
 }
 
-// same says whether an access names the version that was met. Of a transaction that wrote what cannot be told,
+// same reports whether an access names the version that was met. Of a transaction that wrote what cannot be told,
 // the transaction is named; what a write replaced may be told as a version below, where one in between was
 // not observed.
 func (c *truthComparison) same(a *history.Access, met []string) bool {
@@ -290,7 +290,7 @@ func (c *truthComparison) same(a *history.Access, met []string) bool {
 	return got == met[len(met)-1]
 }
 
-// numbered gives a statement's number, which a literal ends in that begins with a comma or a zero.
+// numbered returns a statement's number, which a literal ends in that begins with a comma or a zero.
 func numbered(st *history.Stmt) (int, bool) {
 	for _, arg := range st.Args {
 		if found := numberedLiteral.FindStringSubmatch(arg); found != nil {

@@ -228,7 +228,7 @@ func (m *choosers) hold(t *testing.T, recording string) {
 	}
 }
 
-// markOf gives the mark in a transaction's query.
+// markOf returns the mark in a transaction's query.
 func markOf(t *history.Txn) string {
 	for i := range t.Stmts {
 		for _, a := range t.Stmts[i].Args {

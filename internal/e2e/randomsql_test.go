@@ -37,7 +37,7 @@ func (c chooser) n(below int) int { return rapid.IntRange(0, below-1).Draw(c.t, 
 
 func (c chooser) oneOf(texts ...string) string { return rapid.SampledFrom(texts).Draw(c.t, "text") }
 
-// maybe gives the text once in so many times.
+// maybe returns the text once in so many times.
 func (c chooser) maybe(in int, text string) string {
 	if c.n(in) == 0 {
 		return text
@@ -86,7 +86,7 @@ func drawStatement(t *rapid.T) randomStatement {
 	return w.s
 }
 
-// another gives a second row of VALUES, or none.
+// another returns a second row of VALUES, or none.
 func (w *sqlWriter) another(row func() string) string {
 	if w.n(2) == 0 {
 		return ""

@@ -80,7 +80,7 @@ func (c *rawClient) write(seq byte, payload []byte) {
 	}
 }
 
-// read gives one packet with its header.
+// read returns one packet with its header.
 func (c *rawClient) read() []byte {
 	c.t.Helper()
 	c.conn.SetReadDeadline(time.Now().Add(testdb.Patience))

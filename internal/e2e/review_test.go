@@ -297,7 +297,7 @@ func status(p []byte, caps uint32) uint16 {
 	return binary.LittleEndian.Uint16(p[3:])
 }
 
-// commands gives the commands of a script's step.
+// commands returns the commands of a script's step.
 func commands(step string, id int) []command {
 	if sql, prepared := strings.CutPrefix(step, "prepare "); prepared {
 		return []command{{name: "prepare", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, sql...)}}

@@ -172,7 +172,7 @@ func (s *randomStatement) runOn(ctx context.Context, c *sql.Conn) {
 	}
 }
 
-// lists gives the isotap_wlist of every row of the tables, by row id.
+// lists returns the isotap_wlist of every row of the tables, by row id.
 func (b *bench) lists(tables ...string) map[string]string {
 	b.t.Helper()
 	lists := make(map[string]string)

@@ -46,7 +46,7 @@ func rowsOf(t *testing.T, c *sql.Conn, columns map[string]string) map[string]see
 	return all
 }
 
-// columnsOf gives the visible columns of each table as text that tells all of their values apart.
+// columnsOf returns the visible columns of each table as text that tells all of their values apart.
 func columnsOf(t *testing.T, b *bench) map[string]string {
 	t.Helper()
 	rows, err := b.direct.Query("SELECT TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', COLUMN_NAME, ' AS BINARY)), ''-'')' ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS "+
@@ -97,7 +97,7 @@ func writeAlone(t *testing.T, b *bench, g *random.Generator) []rowWrite {
 	return all
 }
 
-// recordedWrites gives the statements that are recorded as writes.
+// recordedWrites returns the statements that are recorded as writes.
 func recordedWrites(b *bench) []history.Stmt {
 	var all []history.Stmt
 	for _, x := range b.txns() {

@@ -75,7 +75,7 @@ func (c *cutter) cut(reset bool) {
 	c.conns = nil
 }
 
-// untilEnd gives what the client gets until its connection ends, and how that was.
+// untilEnd returns what the client gets until its connection ends, and how that was.
 func (c *rawClient) untilEnd() string {
 	c.t.Helper()
 	c.conn.SetReadDeadline(time.Now().Add(testdb.Patience))
@@ -241,7 +241,7 @@ func TestEndsWithinTheLoginAreTheServers(t *testing.T) {
 	}
 }
 
-// greetingOf gives the first packet of the test server.
+// greetingOf returns the first packet of the test server.
 func greetingOf(t *testing.T) []byte {
 	t.Helper()
 	conn, err := net.Dial("tcp", testdb.Current(t).Addr())

@@ -140,7 +140,7 @@ func (w *writer) run(write writeCase, prepare bool) change {
 	return c
 }
 
-// rows gives the wList of each row, and its values.
+// rows returns the wList of each row, and its values.
 func (w *writer) rows() (lists, values map[string]string) {
 	lists, values = make(map[string]string), make(map[string]string)
 	for table, columns := range map[string]string{"t": "id, u, v, s", "x": "id, v", "trig": "id, v"} {

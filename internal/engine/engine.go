@@ -58,7 +58,7 @@ func Names() []string {
 	return names
 }
 
-// Find gives the engine of the name; with none, the first that is installed, and MariaDB when none is.
+// Find returns the engine of the name; with none, the first that is installed, and MariaDB when none is.
 func Find(name string) (*Engine, error) {
 	for _, e := range engines {
 		if e.Name == name || name == "" && e.installed() {

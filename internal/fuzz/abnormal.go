@@ -40,7 +40,7 @@ func keyOfOdd(o *random.Odd) string {
 // them comes back.
 const recovery = 5
 
-// alive gives no error if the server answers.
+// alive returns no error if the server answers.
 func (h *fuzzer) alive(ctx context.Context) error {
 	var err error
 	for range recovery {

@@ -185,7 +185,7 @@ func TestALostConnectionIsNoticedAndItsScheduleSaved(t *testing.T) {
 	}
 }
 
-// scheduleSaved says whether the schedule of seed 1 is there.
+// scheduleSaved reports whether the schedule of seed 1 is there.
 func scheduleSaved(t *testing.T, dir string) {
 	t.Helper()
 	s := readScenario(t, filepath.Join(dir, "abnormal-1.yaml"))

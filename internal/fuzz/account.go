@@ -70,7 +70,7 @@ func accountOf(p *runner.Result) *account {
 	return newAccount(p.Scenario.Setup, steps, p.Result.Runs, p.Level, p.Server.Engine)
 }
 
-// placesOf gives the places of a recorded transaction's steps: of the one whose statements were sent and answered around the
+// placesOf returns the places of a recorded transaction's steps: of the one whose statements were sent and answered around the
 // recorded ones. None where no transaction has as many.
 func (a *account) placesOf(t *history.Txn) []int {
 	var best []int
@@ -101,7 +101,7 @@ func (a *account) distance(t *history.Txn, places []int) (off time.Duration, ok 
 	return off, true
 }
 
-// part gives the steps of a finding's transactions, all of them or only those that the cycle goes through, with those that
+// part returns the steps of a finding's transactions, all of them or only those that the cycle goes through, with those that
 // begin and end its transactions; nil where they are not in the account.
 func (a *account) part(f *analyzer.Finding, all bool) *part {
 	p := &part{of: a, behind: make(map[int][]int)}
@@ -121,7 +121,7 @@ func (a *account) part(f *analyzer.Finding, all bool) *part {
 	return p
 }
 
-// essential says whether a step of a finding's transaction is on the cycle, or begins or ends the transaction.
+// essential reports whether a step of a finding's transaction is on the cycle, or begins or ends the transaction.
 func (a *account) essential(f *analyzer.Finding, t *history.Txn, places []int, step int) bool {
 	for i := range t.Stmts {
 		if s := &t.Stmts[i]; places[s.Num-1] == step && onCycle(f, s) {
@@ -166,7 +166,7 @@ func (a *account) snapshot(places []int) int {
 	return places[0]
 }
 
-// span gives when the first statement of some steps was sent, beside those that begin transactions, and when the last one ended.
+// span returns when the first statement of some steps was sent, beside those that begin transactions, and when the last one ended.
 func (a *account) span(places []int) (begin, end time.Time) {
 	for _, i := range places {
 		x := &a.steps[i]

@@ -26,7 +26,7 @@ func (p *part) order(first, then int) {
 	}
 }
 
-// sorted gives the places of the steps by a time of theirs, but each behind those that it must come behind, as far as these
+// sorted returns the places of the steps by a time of theirs, but each behind those that it must come behind, as far as these
 // do not contradict each other.
 func (p *part) sorted(at func(*random.Step) time.Time) []int {
 	steps := p.of.steps
@@ -63,7 +63,7 @@ func whenEnded(x *random.Step) time.Time {
 	return x.Ended
 }
 
-// orders gives a scenario of a part for each order that its steps may have been in.
+// orders returns a scenario of a part for each order that its steps may have been in.
 func (p *part) orders(setup []string) []*scenario.Scenario {
 	first, second := p.sorted(whenEnded), p.sorted(whenSent)
 	all := []*scenario.Scenario{p.of.scenario(setup, first)}
@@ -115,13 +115,13 @@ func (a *account) until(f *analyzer.Finding) []*scenario.Scenario {
 	return p.orders(a.setup)
 }
 
-// isWrite says whether a step changed rows, as far as its verb tells.
+// isWrite reports whether a step changed rows, as far as its verb tells.
 func isWrite(x *random.Step) bool {
 	verb, _, _ := strings.Cut(x.SQL, " ")
 	return x.Error == "" && slices.Contains([]string{"INSERT", "UPDATE", "DELETE", "REPLACE"}, verb)
 }
 
-// commit gives when a transaction committed; zero where it did not.
+// commit returns when a transaction committed; zero where it did not.
 func (a *account) commit(places []int) time.Time {
 	last := &a.steps[places[len(places)-1]]
 	if last.Error != "" || last.SQL != "COMMIT" && len(places) > 1 {

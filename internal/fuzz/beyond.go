@@ -9,14 +9,14 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// byAggregate says whether the finding's cycle reads by a statement that aggregates rows.
+// byAggregate reports whether the finding's cycle reads by a statement that aggregates rows.
 func byAggregate(f *analyzer.Finding) bool {
 	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool {
 		return e.Kind == analyzer.WR && aggregates(e.ToStmt) || e.Kind == analyzer.RW && aggregates(e.FromStmt)
 	})
 }
 
-// byAborted says whether the finding rests on a write of a transaction that was rolled back.
+// byAborted reports whether the finding rests on a write of a transaction that was rolled back.
 func byAborted(f *analyzer.Finding) bool {
 	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.Kind != analyzer.RW && e.From.Status == history.Aborted })
 }
@@ -26,7 +26,7 @@ var (
 	windowed   = regexp.MustCompile(`(?i)\(\) ?OVER ?\(\)`)
 )
 
-// aggregates says whether a SELECT gives groups of rows. The aggregates of its subqueries and windows do not count.
+// aggregates reports whether a SELECT gives groups of rows. The aggregates of its subqueries and windows do not count.
 func aggregates(s *history.Stmt) bool {
 	if s.Kind != history.Select {
 		return false

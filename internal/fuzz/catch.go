@@ -73,7 +73,7 @@ func (c *Catch) weight() int {
 	return 100*strings.Count(c.Key, "|") + strings.Count(c.Key, ",")
 }
 
-// onCycle says whether an edge of the finding's witness leaves or enters by a statement.
+// onCycle reports whether an edge of the finding's witness leaves or enters by a statement.
 func onCycle(f *analyzer.Finding, s *history.Stmt) bool {
 	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.FromStmt == s || e.ToStmt == s })
 }

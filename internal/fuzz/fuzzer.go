@@ -126,7 +126,7 @@ func (h *fuzzer) rounds(ctx context.Context) error {
 	return nil
 }
 
-// more says whether there are rounds to begin.
+// more reports whether there are rounds to begin.
 func (h *fuzzer) more() bool { return h.Rounds == 0 || h.next.Load() < int64(h.Rounds) }
 
 // lane runs one round after the other, each in a database of its own.

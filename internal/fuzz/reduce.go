@@ -136,7 +136,7 @@ func (h *fuzzer) small(ctx context.Context, c *Catch, whole *scenario.Scenario) 
 	return best, tried + n, err
 }
 
-// is says whether a finding is of a catch's kind.
+// is reports whether a finding is of a catch's kind.
 func (c *Catch) is(f *analyzer.Finding) bool { return keyOf(f, c.Level) == c.Key }
 
 // numbered is a scenario whose sessions are T1, T2 and so on, in the order of their first steps.
@@ -155,7 +155,7 @@ func numbered(s *scenario.Scenario) *scenario.Scenario {
 	return &n
 }
 
-// again gives a scenario that shows a catch as a round did, as small a one as there is; nil where none does.
+// again returns a scenario that shows a catch as a round did, as small a one as there is; nil where none does.
 func (h *fuzzer) again(ctx context.Context, c *Catch, seen occurrence) (*scenario.Scenario, error) {
 	a, rows := seen.round.account(h.runner.Server.Engine), h.rows(ctx, seen.round)
 	p, err := h.first(ctx, c, a.beginnings(seen.finding, rows))
@@ -194,7 +194,7 @@ func (h *fuzzer) first(ctx context.Context, c *Catch, all []*scenario.Scenario) 
 	return nil, nil
 }
 
-// rows gives what makes a round's database as writes have left it: its set-up with the rows that are read there. It is nil
+// rows returns what makes a round's database as writes have left it: its set-up with the rows that are read there. It is nil
 // where that cannot be told.
 func (h *fuzzer) rows(ctx context.Context, r *round) func(*account, []string) []string {
 	return func(a *account, earlier []string) []string {
@@ -253,7 +253,7 @@ func Like(anomaly analyzer.Anomaly, class analyzer.Class) func(*analyzer.Finding
 	return func(f *analyzer.Finding) bool { return f.Anomaly == anomaly && f.Class == class }
 }
 
-// Shows says whether a scenario's replay has a finding that is wanted.
+// Shows reports whether a scenario's replay has a finding that is wanted.
 func Shows(s *runner.Runner, level history.Level, wanted func(*analyzer.Finding) bool) reduce.Shows {
 	return func(ctx context.Context, sc *scenario.Scenario) (bool, error) {
 		p, err := play(ctx, s, sc, level)

@@ -53,7 +53,7 @@ func newTally(server history.Server, levels []workload.Isolation) *Tally {
 	return t
 }
 
-// found gives the counts of a class.
+// found returns the counts of a class.
 func (l *LevelTally) found(c analyzer.Class) map[analyzer.Anomaly]*Found {
 	if c == analyzer.Violation {
 		return l.Violations
@@ -61,7 +61,7 @@ func (l *LevelTally) found(c analyzer.Class) map[analyzer.Anomaly]*Found {
 	return l.Hazards
 }
 
-// of gives the counts of a finding's anomaly.
+// of returns the counts of a finding's anomaly.
 func (l *LevelTally) of(f *analyzer.Finding) *Found {
 	all := l.found(f.Class)
 	if all[f.Anomaly] == nil {
@@ -100,7 +100,7 @@ func (t *Tally) add(r *round) {
 	}
 }
 
-// beyond gives the counts of what a finding shows that is not seen where aggregates and aborted writes are not.
+// beyond returns the counts of what a finding shows that is not seen where aggregates and aborted writes are not.
 func (t *Tally) beyond(f *analyzer.Finding) []*Found {
 	var all []*Found
 	if byAggregate(f) {

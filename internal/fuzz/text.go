@@ -18,7 +18,7 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-// Failed says whether the server broke its word, or did what no healthy server does.
+// Failed reports whether the server broke its word, or did what no healthy server does.
 func (t *Tally) Failed() bool {
 	for _, l := range t.Levels {
 		if len(l.Violations) > 0 {
@@ -115,7 +115,7 @@ func (t *Tally) table(w io.Writer) {
 	_ = table.Flush() // w is a buffer, which keeps the error
 }
 
-// String gives the times and, in parentheses, how many are unique; a dash for none.
+// String returns the times and, in parentheses, how many are unique; a dash for none.
 func (f *Found) String() string {
 	if f == nil || f.Times == 0 {
 		return "-"

@@ -88,7 +88,7 @@ func (r *row) stays(v *version) bool {
 	return v == last && v.committed > 0
 }
 
-// below gives the nearest such version under one; nil where there is none.
+// below returns the nearest such version under one; nil where there is none.
 func (r *row) below(v *version) *version {
 	for v = v.over; v != nil && !r.stays(v); v = v.over {
 	}
@@ -140,7 +140,7 @@ func (l look) tell(rows []*row) {
 	}
 }
 
-// read gives the statement as Adya has it.
+// read returns the statement as Adya has it.
 func (l look) read(rows []*row) bruteforce.PredicateRead {
 	byName := make(map[history.Row]*row, len(rows))
 	read := bruteforce.PredicateRead{Reader: history.Tag{Txn: l.txn.ID, Stmt: uint32(l.stmt + 1)}, Vset: make(map[history.Row]history.Tag)}

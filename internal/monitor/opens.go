@@ -66,7 +66,7 @@ func (b *begun) skip() {
 	b.advance()
 }
 
-// since gives a time before which no transaction began that is open, or will be.
+// since returns a time before which no transaction began that is open, or will be.
 func (o *opens) since() int64 {
 	since := int64(math.MaxInt64)
 	for _, b := range o.runs {

@@ -10,7 +10,7 @@ type Set struct{ stretches []stretch }
 // A stretch is the numbers from first to last. Between two stretches a number is missing.
 type stretch struct{ first, last uint32 }
 
-// find gives the place of the first stretch that does not end before n.
+// find returns the place of the first stretch that does not end before n.
 func (s *Set) find(n uint32) int {
 	if k := len(s.stretches); k == 0 || s.stretches[k-1].last < n {
 		return k
@@ -24,7 +24,7 @@ func (s *Set) find(n uint32) int {
 	return i
 }
 
-// Has says whether n is in the set.
+// Has reports whether n is in the set.
 func (s *Set) Has(n uint32) bool {
 	if s == nil {
 		return false
@@ -61,7 +61,7 @@ func (s *Set) AddUntil(n uint32) {
 	}
 }
 
-// Until gives the last of the numbers from n on without a gap; n-1 where n is not in the set.
+// Until returns the last of the numbers from n on without a gap; n-1 where n is not in the set.
 func (s *Set) Until(n uint32) uint32 {
 	if i := s.find(n); i < len(s.stretches) && s.stretches[i].first <= n {
 		return s.stretches[i].last

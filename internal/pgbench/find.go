@@ -14,7 +14,7 @@ var ErrNotInstalled = errors.New(`pgbench is not installed:
   Alpine:          sudo apk add postgresql-client
   macOS:           brew install postgresql`)
 
-// Find gives the path of the program: the one beside the server of package testdb, else that in the PATH.
+// Find returns the path of the program: the one beside the server of package testdb, else that in the PATH.
 func Find() (string, error) {
 	path := testdb.PostgreSQLProgram("pgbench")
 	if path == "" {

@@ -62,7 +62,7 @@ func parse(out []byte) (Result, error) {
 
 func logPrefix(dir string) string { return filepath.Join(dir, "log") }
 
-// readLog gives the latencies of the committed transactions out of a run's log files, one for each thread.
+// readLog returns the latencies of the committed transactions out of a run's log files, one for each thread.
 func readLog(dir string) ([]time.Duration, error) {
 	files, err := filepath.Glob(logPrefix(dir) + ".*")
 	if err != nil {

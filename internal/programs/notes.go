@@ -29,7 +29,7 @@ func evidence(m *mining.Mined) []string {
 	return notes
 }
 
-// kept says whether the transactions that were recorded keep what is assumed of programs (5.4).
+// kept reports whether the transactions that were recorded keep what is assumed of programs (5.4).
 func kept(w *robust.Workload) []string {
 	noted := func(what string) []string {
 		return labels(w, func(q *robust.Statement) bool {

@@ -43,7 +43,7 @@ type Programs struct {
 	Definitions string // SQL that defines their tables
 }
 
-// Load gives the programs, with notes on what is not covered.
+// Load returns the programs, with notes on what is not covered.
 func Load(ctx context.Context, o Options) (*Programs, error) {
 	if o.Schema == "" && o.Upstream == nil && len(o.Recordings) == 0 {
 		return nil, errors.New("the tables are not known: --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them")
@@ -145,7 +145,7 @@ func noTables(remarks []string) error {
 	return fmt.Errorf("the recording does not say how its tables are defined%s: give --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them", why)
 }
 
-// familyOf gives the family of the recordings' server.
+// familyOf returns the family of the recordings' server.
 func familyOf(readers []*recorder.Reader) (dbms.Family, error) {
 	found := map[dbms.Family]bool{}
 	for _, r := range readers {
@@ -162,7 +162,7 @@ func familyOf(readers []*recorder.Reader) (dbms.Family, error) {
 	return dbms.PostgreSQLFamily, nil
 }
 
-// all gives the transactions of all recordings.
+// all returns the transactions of all recordings.
 func all(ctx context.Context, readers []*recorder.Reader) iter.Seq2[*history.Txn, error] {
 	return func(yield func(*history.Txn, error) bool) {
 		for _, r := range readers {

@@ -59,10 +59,10 @@ func (k *known) add(d *history.Definition) {
 	k.found[d.Database] = true
 }
 
-// alike says whether two definitions say the same.
+// alike reports whether two definitions say the same.
 func alike(a, b *history.Definition) bool { return a.SQL == b.SQL && a.References == b.References }
 
-// last gives the last definition of a name, and whether those of all databases that have it are alike.
+// last returns the last definition of a name, and whether those of all databases that have it are alike.
 func (k *known) last(name string) (last history.Definition, same bool) {
 	byDatabase := make(map[string]history.Definition)
 	for _, d := range k.named[name] {
@@ -76,7 +76,7 @@ func (k *known) last(name string) (last history.Definition, same bool) {
 	return last, true
 }
 
-// changed says whether a table was defined differently in the course of the recording.
+// changed reports whether a table was defined differently in the course of the recording.
 func (k *known) changed(name string) bool {
 	first := &k.named[name][0]
 	return slices.ContainsFunc(k.named[name], func(d history.Definition) bool { return d.Database == first.Database && !alike(&d, first) })

@@ -18,7 +18,7 @@ type tables struct {
 	remarks []string // what of it was not read
 }
 
-// families gives those whose grammar may be meant, the likeliest first.
+// families returns those whose grammar may be meant, the likeliest first.
 func (o *Options) families() ([]dbms.Family, error) {
 	switch {
 	case o.Dialect != "":

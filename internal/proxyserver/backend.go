@@ -16,7 +16,7 @@ import (
 type backend interface {
 	// open connects to the server and reads the schema that plans rest on.
 	open(ctx context.Context, strictPlans bool) error
-	// protocol gives the sessions. durable is proxy.Config.Durable.
+	// protocol returns the sessions. durable is proxy.Config.Durable.
 	protocol(legs proxy.TLS, durable bool) proxy.Protocol
 	// describe says in a run's description what the server is.
 	describe(*history.Info)
@@ -34,15 +34,15 @@ type backend interface {
 	setStrictPlans(bool)
 	// tester says which rows match a predicate; nil but in mode predicates, and on TiDB.
 	tester() predicate.Tester
-	// rewritten gives history.Info's Rewritten, at the end of a run.
+	// rewritten returns history.Info's Rewritten, at the end of a run.
 	rewritten(context.Context) []string
-	// outlived gives the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
+	// outlived returns the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
 	// once all sessions are gone.
 	outlived() []*history.Txn
 	close() error
 }
 
-// newBackend gives the backend of the upstream's family, which is not open yet.
+// newBackend returns the backend of the upstream's family, which is not open yet.
 func newBackend(o *Options) backend {
 	if o.Upstream.Family == dbms.PostgreSQLFamily {
 		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}

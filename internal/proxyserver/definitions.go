@@ -103,7 +103,7 @@ func (d databases) note(s history.Session) {
 	}
 }
 
-// of gives the database of a session; empty where it is not known.
+// of returns the database of a session; empty where it is not known.
 func (d databases) of(id history.SessionID) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -62,7 +62,7 @@ func (srv *Server) sslMode(network string) dsn.TLSMode {
 	return dsn.TLSPrefer
 }
 
-// Environment gives a client program's environment, env, with the variables that programs look at telling where
+// Environment returns a client program's environment, env, with the variables that programs look at telling where
 // isotap is: DATABASE_URL, and for the MySQL family MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT
 // and MYSQL_UNIX_PORT, for PostgreSQL what [Place.libpq] says.
 func (p Place) Environment(env []string) []string {
@@ -103,7 +103,7 @@ func (p Place) libpq(env []string) []string {
 	return append(env, "PGHOST="+p["host"], "PGPORT="+p["port"], "PGSSLMODE="+p["sslmode"])
 }
 
-// isOne says whether NAME=value sets one of the names.
+// isOne reports whether NAME=value sets one of the names.
 func isOne(variable string, names ...string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return slices.Contains(names, name)

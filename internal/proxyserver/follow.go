@@ -40,7 +40,7 @@ func (srv *Server) serveFollowers(dir string, log *zap.Logger) {
 	srv.follow, srv.recorder = server, followed{srv.recorder, server}
 }
 
-// ended gives a run that has ended as it should; nil for one that has not.
+// ended returns a run that has ended as it should; nil for one that has not.
 func ended(info history.Info) *history.Info {
 	if info.Ended.IsZero() {
 		return nil

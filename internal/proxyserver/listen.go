@@ -120,7 +120,7 @@ func replaceStale(path string) error {
 	return os.Remove(aside)
 }
 
-// inUse says whether a process listens on a socket, or may do so.
+// inUse reports whether a process listens on a socket, or may do so.
 func inUse(path string) bool {
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {

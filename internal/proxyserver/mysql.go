@@ -122,10 +122,10 @@ func (b *mysqlBackend) ping(ctx context.Context) error { return b.catalog.Ping(c
 
 func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
 
-// rewritten gives none: rows carry their versions with them.
+// rewritten returns none: rows carry their versions with them.
 func (b *mysqlBackend) rewritten(context.Context) []string { return nil }
 
-// outlived gives none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
+// outlived returns none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
 func (b *mysqlBackend) outlived() []*history.Txn { return nil }
 
 func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }

@@ -94,7 +94,7 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol 
 	}
 }
 
-// plannerOf gives the planner of a database; nil when its catalog was not read.
+// plannerOf returns the planner of a database; nil when its catalog was not read.
 func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (b *postgresBackend) reload(ctx context.Context, changed session.Schema) er
 	return err
 }
 
-// catalogOf gives the catalog that a database's statements are planned by; nil when it was not read.
+// catalogOf returns the catalog that a database's statements are planned by; nil when it was not read.
 func (b *postgresBackend) catalogOf(database string) *catalogpostgres.Cache {
 	b.mu.Lock()
 	defer b.mu.Unlock()

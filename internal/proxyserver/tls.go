@@ -54,7 +54,7 @@ func ParseClientTLS(mode, cert, key, ca string) (ClientTLS, error) {
 	return c, nil
 }
 
-// config gives what clients are shown; nil where TLS is off.
+// config returns what clients are shown; nil where TLS is off.
 func (c ClientTLS) config() (*tls.Config, error) {
 	if c.Use == session.NoTLS {
 		return nil, nil

@@ -46,7 +46,7 @@ func (srv *Server) endWatch() error {
 	return errors.Join(err, failed)
 }
 
-// Watched gives the result of isotap that was watched, once it has ended; nil where it was not.
+// Watched returns the result of isotap that was watched, once it has ended; nil where it was not.
 func (srv *Server) Watched() *analyzer.Result { return srv.result }
 
 // WatchStats says how much the watch keeps; nothing where there is none.

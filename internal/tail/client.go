@@ -77,7 +77,7 @@ func (r *reader) event(ctx context.Context, ev jsonlines.Event) error {
 	return r.to.Txn(ctx, ev.Txn)
 }
 
-// offset gives the time from the first run's start to a run's.
+// offset returns the time from the first run's start to a run's.
 func (r *reader) offset(run history.Run) int64 {
 	for i := range r.infos {
 		if r.infos[i].Run == run {
@@ -115,7 +115,7 @@ func (c *Clock) heard(t int64) {
 	}
 }
 
-// Now gives the writer's time, but for what the stream takes.
+// Now returns the writer's time, but for what the stream takes.
 func (c *Clock) Now() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

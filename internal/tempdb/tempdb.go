@@ -96,7 +96,7 @@ func record(ctx context.Context, target dsn.Target, o Options, work func(ctx con
 	return srv.Run(), work(ctx, srv.DSN(database))
 }
 
-// open gives a pool of connections to the server itself.
+// open returns a pool of connections to the server itself.
 func open(target dsn.Target) (*sql.DB, error) {
 	if target.Family == dbms.PostgreSQLFamily {
 		return workload.PostgreSQL.Open(target.URL(), false)

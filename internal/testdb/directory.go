@@ -70,7 +70,7 @@ func makeDirectory(owner *account) (string, error) {
 
 const tailLines = 20
 
-// logTail gives the end of the error log of the server in dir; what went wrong when it cannot be read.
+// logTail returns the end of the error log of the server in dir; what went wrong when it cannot be read.
 func logTail(dir string) string {
 	b, err := os.ReadFile(logFile(dir))
 	if err != nil {

@@ -52,7 +52,7 @@ var round struct {
 	databases []string // made by the tests
 }
 
-// elsewhere says whether the present round is that of an engine, not the first.
+// elsewhere reports whether the present round is that of an engine, not the first.
 func elsewhere() bool { return round.engine.Name != "" }
 
 // rounds runs all tests on the throw-away servers and then once more on each engine that there is a server
@@ -113,7 +113,7 @@ func leave() error {
 	return dropDatabases(round.server, round.databases)
 }
 
-// connect gives the server of the MySQL family at a URL.
+// connect returns the server of the MySQL family at a URL.
 func connect(u *url.URL) (*Server, error) {
 	s := &Server{}
 	if err := s.locate(u, 3306); err != nil {
@@ -132,7 +132,7 @@ func connect(u *url.URL) (*Server, error) {
 	return s, nil
 }
 
-// connectPostgreSQL gives the PostgreSQL at a URL.
+// connectPostgreSQL returns the PostgreSQL at a URL.
 func connectPostgreSQL(u *url.URL) (*PostgreSQLServer, error) {
 	s := &PostgreSQLServer{}
 	if err := s.locate(u, 5432); err != nil {
@@ -197,7 +197,7 @@ func dropPostgreSQLDatabases(s *PostgreSQLServer, names []string) error {
 	return errors.Join(errs...)
 }
 
-// Current gives the server of the MySQL family that the present round of tests runs on: the throw-away
+// Current returns the server of the MySQL family that the present round of tests runs on: the throw-away
 // MariaDB first, then that of each engine that was given to [Main]. In a round of PostgreSQL the test is
 // skipped; [PostgreSQL] gives the server of that family.
 func Current(tb TB) *Server {

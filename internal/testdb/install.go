@@ -50,13 +50,13 @@ func findProgram(name string, dirs ...string) string {
 	return ""
 }
 
-// installed says whether MariaDB is on this machine: nil or [ErrNotInstalled].
+// installed reports whether MariaDB is on this machine: nil or [ErrNotInstalled].
 func installed() error {
 	_, err := findPrograms()
 	return err
 }
 
-// HasMariaDB says whether MariaDB is on this machine.
+// HasMariaDB reports whether MariaDB is on this machine.
 func HasMariaDB() bool { return installed() == nil }
 
 // Install installs MariaDB by its packages' names where that needs no question: on Debian and

@@ -57,7 +57,7 @@ func findPostgreSQL() (programs, error) {
 	return programs{}, ErrPostgreSQLNotInstalled
 }
 
-// PostgreSQLProgram gives the path of one of PostgreSQL's programs, as "pgbench": the one beside the server
+// PostgreSQLProgram returns the path of one of PostgreSQL's programs, as "pgbench": the one beside the server
 // that [StartPostgreSQL] starts, else that in the PATH; empty when there is none.
 func PostgreSQLProgram(name string) string {
 	if p, err := findPostgreSQL(); err == nil {
@@ -70,7 +70,7 @@ func PostgreSQLProgram(name string) string {
 
 var versionInPath = regexp.MustCompile(`\d+`)
 
-// newestFirst gives the directories that the patterns match, those with the highest first number in their
+// newestFirst returns the directories that the patterns match, those with the highest first number in their
 // paths first.
 func newestFirst(patterns []string) []string {
 	version := func(dir string) int {
@@ -86,7 +86,7 @@ func newestFirst(patterns []string) []string {
 	return dirs
 }
 
-// HasPostgreSQL says whether PostgreSQL is on this machine.
+// HasPostgreSQL reports whether PostgreSQL is on this machine.
 func HasPostgreSQL() bool {
 	_, err := findPostgreSQL()
 	return err == nil

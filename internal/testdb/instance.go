@@ -94,7 +94,7 @@ func (i *instance) Restart(ctx context.Context) error {
 	}
 }
 
-// Log gives the end of what a server logged that this process started.
+// Log returns the end of what a server logged that this process started.
 func (i *instance) Log() string { return logTail(i.dir) }
 
 // Signal sends a signal to a server that this process started: to see what becomes of its clients.

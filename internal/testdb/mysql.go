@@ -22,7 +22,7 @@ var ErrMySQLNotInstalled = errors.New(`MySQL is not installed: isotap starts its
   elsewhere:     unpack the tar file of https://dev.mysql.com/downloads/mysql/, and set ISOTAP_MYSQLD=DIR/bin/mysqld
 or name one that runs: --upstream mysql://root@127.0.0.1:3306/`)
 
-// HasMySQL says whether MySQL is on this machine.
+// HasMySQL reports whether MySQL is on this machine.
 func HasMySQL() bool {
 	_, err := findMySQL()
 	return err == nil

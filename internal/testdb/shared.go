@@ -42,7 +42,7 @@ var sharedPostgreSQL struct {
 
 var databases atomic.Int64
 
-// MariaDB gives the throw-away server that the process's tests share, started by the first call. The
+// MariaDB returns the throw-away server that the process's tests share, started by the first call. The
 // package's TestMain must be [Main], which stops it. Without MariaDB the test fails and says what to
 // install. In a round on another engine the test is skipped; [Current] gives the server of any round.
 func MariaDB(tb TB) *Server {
@@ -57,7 +57,7 @@ func MariaDB(tb TB) *Server {
 	return shared.server
 }
 
-// PostgreSQL gives the server that the process's tests of PostgreSQL use: the throw-away one that they
+// PostgreSQL returns the server that the process's tests of PostgreSQL use: the throw-away one that they
 // share, started by the first call, and in the round of an engine of that family (see [Main]) the engine's.
 // The package's TestMain must be [Main]. Without PostgreSQL the test fails and says what to install. In a
 // round of the MySQL family the test is skipped.

@@ -31,7 +31,7 @@ var sharedTiDB struct {
 	err    error
 }
 
-// TiDB gives the TiDB server that the process's tests share: that of ISOTAP_TEST_TIDB_URL or, where "make
+// TiDB returns the TiDB server that the process's tests share: that of ISOTAP_TEST_TIDB_URL or, where "make
 // tidb" has built one, a throw-away server started by the first call, which [Main] stops. nil: there is
 // neither; say so with [NoTiDB] and skip the test.
 func TiDB(tb TB) *TiDBServer {
@@ -55,7 +55,7 @@ func TiDB(tb TB) *TiDBServer {
 // NoTiDB is what a test says that is skipped for lack of a server.
 const NoTiDB = "needs a TiDB server: set " + TiDBVariable + ", or run make tidb once"
 
-// namedTiDB gives the server at mysql://root@host:port/.
+// namedTiDB returns the server at mysql://root@host:port/.
 func namedTiDB(address string) (*TiDBServer, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User.Username() == "" {
@@ -73,7 +73,7 @@ var ErrTiDBNotBuilt = errors.New(`TiDB is not there: isotap starts one that was 
   make tidb        in isotap's source, some 10 minutes, once
 or name one that runs: --upstream tidb://root@127.0.0.1:4000/`)
 
-// HasTiDB says whether "make tidb" has built a server.
+// HasTiDB reports whether "make tidb" has built a server.
 func HasTiDB() bool {
 	_, err := findTiDB()
 	return err == nil

@@ -129,7 +129,7 @@ func (s *Session) authData(payload []byte) error {
 	return nil
 }
 
-// revealsPassword says whether the plug-in's answer is the password itself, and the client can take
+// revealsPassword reports whether the plug-in's answer is the password itself, and the client can take
 // the way to the server for safer than it is.
 func (s *Session) revealsPassword() bool {
 	return (s.plugin == gomysql.AUTH_CLEAR_PASSWORD || s.plugin == dialogPlugin) && s.client.tls && !s.server.safe()
@@ -153,7 +153,7 @@ func (s *Session) authFromClient(seq byte, payload []byte) error {
 	return nil
 }
 
-// noPassword says whether an answer of sha256_password is that of an account without a password.
+// noPassword reports whether an answer of sha256_password is that of an account without a password.
 func noPassword(payload []byte) bool {
 	return len(payload) == 0 || len(payload) == 1 && payload[0] == 0
 }
@@ -192,7 +192,7 @@ func (s *Session) cross(payload []byte, fromSafe bool, keyRequest byte) error {
 	return nil
 }
 
-// ownKey gives isotap's public key as servers send theirs.
+// ownKey returns isotap's public key as servers send theirs.
 func (s *Session) ownKey() ([]byte, error) {
 	key, err := s.cfg.Key()
 	if err != nil {

@@ -80,7 +80,7 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 	return history.Reason{}
 }
 
-// stillMeans says whether the statement would be rewritten today as it was when it was prepared: since
+// stillMeans reports whether the statement would be rewritten today as it was when it was prepared: since
 // then a temporary table may have taken a table's name, or the table another column.
 func (s *Session) stillMeans(p *prepared) bool {
 	if p.env == s.env && !p.plan.ListsColumns {
@@ -94,7 +94,7 @@ func (s *Session) stillMeans(p *prepared) bool {
 	return true
 }
 
-// fits says whether the parameters are of the types for which the rewritten statement does what the
+// fits reports whether the parameters are of the types for which the rewritten statement does what the
 // client's would. What cannot be read does not fit either, but is told elsewhere.
 func (p *prepared) fits(payload []byte) bool {
 	if len(p.plan.Copies) == 0 {
@@ -115,7 +115,7 @@ func (p *prepared) fits(payload []byte) bool {
 	})
 }
 
-// copies says whether a parameter of that type may be copied as an integer, or as a string.
+// copies reports whether a parameter of that type may be copied as an integer, or as a string.
 func copies(typ byte, integer bool) bool {
 	switch typ {
 	case gomysql.MYSQL_TYPE_NULL:

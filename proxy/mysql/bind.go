@@ -60,7 +60,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	return s.scratch, nil
 }
 
-// named gives COM_STMT_EXECUTE under the statement's own id, where the client meant the one prepared
+// named returns COM_STMT_EXECUTE under the statement's own id, where the client meant the one prepared
 // last: for the server that may be one beside it. (It refuses such a command without types.)
 func (p *prepared) named(payload []byte) []byte {
 	if binary.LittleEndian.Uint32(payload[1:]) == directExecute {

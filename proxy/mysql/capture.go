@@ -36,7 +36,7 @@ const (
 	readWithin = 100e6
 )
 
-// capturesDue says whether entries are to be read before a statement is sent. Each read costs the server
+// capturesDue reports whether entries are to be read before a statement is sent. Each read costs the server
 // as much as a statement, and entries name theirs, so those of several transactions are read at once,
 // unless each is to be stored before it is acknowledged.
 func (s *Session) capturesDue(plan *rewrite.Plan) bool {
@@ -176,7 +176,7 @@ func (s *Session) await(o *observed, x *exchange) {
 	s.unreadRows += rows
 }
 
-// awaitsCaptures says whether statements of the transaction have entries that are not read yet.
+// awaitsCaptures reports whether statements of the transaction have entries that are not read yet.
 func (s *Session) awaitsCaptures(t *history.Txn) bool {
 	of := func(o *observed) bool { return o.txn == t }
 	if slices.ContainsFunc(s.unread, of) {

@@ -28,7 +28,7 @@ func (s *Session) begin(command []byte, ends []int) bool {
 	return true
 }
 
-// last says whether the statement under way is the text's last.
+// last reports whether the statement under way is the text's last.
 func (c *chain) last() bool { return len(c.ends) == 1 }
 
 // sendPart sends the statement that is next, or what must be known before it: goOn comes back then.
@@ -81,7 +81,7 @@ func (s *Session) nextPart() {
 	s.sendPart()
 }
 
-// continued gives the packet at the end of a part's result, or of its column definitions, with the flag
+// continued returns the packet at the end of a part's result, or of its column definitions, with the flag
 // that says that more results follow. okFormat says that it is an OK packet, whatever it begins with.
 func (x *exchange) continued(payload []byte, okFormat bool) []byte {
 	if !x.more {

@@ -69,7 +69,7 @@ func (c *conversation) hear() {
 	}
 }
 
-// txns gives the transactions among the session's events.
+// txns returns the transactions among the session's events.
 func (c *conversation) txns() []*history.Txn {
 	var txns []*history.Txn
 	for _, e := range c.session.Events() {

@@ -283,7 +283,7 @@ func (s *Session) leavesAlone(plan *rewrite.Plan) history.Reason {
 	return s.refused[weak.Make(plan)]
 }
 
-// locks says whether the statement's reads lock: by its own clause, or because every read does at
+// locks reports whether the statement's reads lock: by its own clause, or because every read does at
 // SERIALIZABLE, but for the plain SELECT that is a transaction of its own.
 func (s *Session) locks(plan *rewrite.Plan) bool {
 	level := s.level
@@ -298,7 +298,7 @@ func (s *Session) locks(plan *rewrite.Plan) bool {
 	return (level == history.Serializable || level == history.LevelUnknown) && (s.inTrans || !s.autocommit)
 }
 
-// rewritten gives the command that goes upstream for a text statement. It is valid until the next one.
+// rewritten returns the command that goes upstream for a text statement. It is valid until the next one.
 func (s *Session) rewritten(o *observed) []byte {
 	values := s.values(o)
 	s.scratch = append(s.scratch[:0], gomysql.COM_QUERY)

@@ -40,7 +40,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 	s.prepareCompanion(c)
 }
 
-// companion gives the companion that shows what a statement read; nil when there is none, or it could
+// companion returns the companion that shows what a statement read; nil when there is none, or it could
 // read another snapshot, change what the client can ask about the statement, or lock.
 func (s *Session) companion(o *observed, x *exchange) *rewrite.Plan {
 	plan := o.plan.Companion

@@ -50,7 +50,7 @@ func TestWhatIsCompressedComesBack(t *testing.T) {
 	})
 }
 
-// numbersOf gives the numbers of frames.
+// numbersOf returns the numbers of frames.
 func numbersOf(frames []byte) (numbers []byte) {
 	for len(frames) > 0 {
 		numbers = append(numbers, frames[3])

@@ -17,7 +17,7 @@ import (
 // every server, the identities that a star of a rewritten statement carries (rewrite.Plan.Carried), and whatever a
 // plan that is wrong would show (misplanned.go).
 
-// plain gives a statement's command in the form that stands for the client's own text. It is valid until
+// plain returns a statement's command in the form that stands for the client's own text. It is valid until
 // the next command.
 func (s *Session) plain(plan *rewrite.Plan, payload []byte) []byte {
 	if plan.Plain == "" {
@@ -36,7 +36,7 @@ func (p *prepared) ownText() []byte {
 	return p.text
 }
 
-// outlived says whether a statement that was prepared as the client's own text would mean another by
+// outlived reports whether a statement that was prepared as the client's own text would mean another by
 // now: the columns that stars stand for are not those that they were.
 func (s *Session) outlived(p *prepared) bool {
 	return p.plain != "" && s.plan(p.text).Plain != p.plain
@@ -138,7 +138,7 @@ func (s *Session) dropHead() {
 
 func (c *concealment) drops(column int) bool { return slices.Contains(c.columns, column) }
 
-// cut gives a row without the columns that the client does not see.
+// cut returns a row without the columns that the client does not see.
 func (c *concealment) cut(x *exchange, row []byte) ([]byte, error) {
 	if len(c.columns) == 0 {
 		return row, nil

@@ -39,7 +39,7 @@ type condition struct{ level, code, message []byte }
 // warningOfAssignment is the number of MySQL's warning about assignments in expressions.
 const warningOfAssignment = "1287"
 
-// losesConditions says whether the server is one whose conditions isotap has to mind.
+// losesConditions reports whether the server is one whose conditions isotap has to mind.
 func (s *Session) losesConditions() bool { return s.dialect == sqlmysql.MySQL }
 
 // addedWarnings is how many warnings of isotap's the server counts when it reads the text of a plan.
@@ -113,7 +113,7 @@ const maxRaised = 10_000
 // maxSignalled is how many characters of a message SIGNAL takes.
 const maxSignalled = 128
 
-// raising gives a statement that leaves conditions like the kept ones: the same one, when it is alone or
+// raising returns a statement that leaves conditions like the kept ones: the same one, when it is alone or
 // there is an error, otherwise as many.
 func (c *conditions) raising() string {
 	n := len(c.kept)
@@ -140,7 +140,7 @@ func (c *conditions) raising() string {
 	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code, string(message))
 }
 
-// listed gives the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
+// listed returns the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
 // server's own are right.
 func (s *Session) listed(plan *rewrite.Plan, text []byte, binary bool) [][]byte {
 	if plan.Conditions != rewrite.ListsConditions || !s.losesConditions() || !s.conditions.gone || len(s.conditions.kept) == 0 {
@@ -168,7 +168,7 @@ func (x *exchange) show(rows [][]byte) {
 	}
 }
 
-// row gives the condition as a row of SHOW WARNINGS.
+// row returns the condition as a row of SHOW WARNINGS.
 func (c *condition) row(inBinary bool) []byte {
 	var b []byte
 	if inBinary {
@@ -184,7 +184,7 @@ func (c *condition) row(inBinary bool) []byte {
 	return append(appendLenenc(b, uint64(len(c.message))), c.message...)
 }
 
-// endWithoutAdded gives the EOF packet behind a prepared statement's definitions without the warnings that
+// endWithoutAdded returns the EOF packet behind a prepared statement's definitions without the warnings that
 // isotap's part of the statement caused.
 func (x *exchange) endWithoutAdded(payload []byte) []byte {
 	if x.added == 0 || len(payload) < 3 {
@@ -196,7 +196,7 @@ func (x *exchange) endWithoutAdded(payload []byte) []byte {
 	return b
 }
 
-// withoutAdded gives an OK packet without the warnings that isotap's part of the statement caused, and
+// withoutAdded returns an OK packet without the warnings that isotap's part of the statement caused, and
 // corrects ok accordingly.
 func withoutAdded(payload []byte, ok *okPacket, added int) []byte {
 	warnings := ok.warnings - min(uint16(added), ok.warnings)

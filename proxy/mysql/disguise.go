@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// disguised gives a row of a statement that describes tables as the client is to see it, without
+// disguised returns a row of a statement that describes tables as the client is to see it, without
 // isotap's columns; nil for a row that the client does not see.
 func (x *exchange) disguised(row []byte) ([]byte, error) {
 	if x.disguise == rewrite.Listing {
@@ -34,7 +34,7 @@ func (x *exchange) disguised(row []byte) ([]byte, error) {
 	return append(b, row[to:]...), nil
 }
 
-// namesColumn says whether a value of the row is the name of an auxiliary column.
+// namesColumn reports whether a value of the row is the name of an auxiliary column.
 func (x *exchange) namesColumn(row []byte) (bool, error) {
 	r := reader{b: row}
 	var nulls []byte

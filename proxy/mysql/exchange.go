@@ -162,7 +162,7 @@ func (s *Session) unsolicited(seq byte, payload []byte) error {
 	return nil
 }
 
-// passesRows says whether the exchange's rows go to the client as they are.
+// passesRows reports whether the exchange's rows go to the client as they are.
 func (x *exchange) passesRows() bool {
 	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
 }

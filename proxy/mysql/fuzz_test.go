@@ -55,7 +55,7 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
 	return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonUnparsable, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
 }
 
-// semicolons gives the ends of the statements of a text, as rewrite.Plan.Parts has them.
+// semicolons returns the ends of the statements of a text, as rewrite.Plan.Parts has them.
 func semicolons(text []byte) (ends []int) {
 	for i, c := range text {
 		if c == ';' {
@@ -65,7 +65,7 @@ func semicolons(text []byte) (ends []int) {
 	return append(ends, len(text))
 }
 
-// loggedIn gives a session in the command phase.
+// loggedIn returns a session in the command phase.
 func loggedIn(t testing.TB, caps uint32) *Session {
 	t.Helper()
 	var n uint32

@@ -1,6 +1,6 @@
 package mysql
 
-// gather gives the next whole packet of p, with its header, and how many bytes of p it took. It keeps
+// gather returns the next whole packet of p, with its header, and how many bytes of p it took. It keeps
 // an incomplete packet in buf; the packet that it returns is valid until the next call.
 func (s *Session) gather(buf *[]byte, p []byte) (packet []byte, used int) {
 	if len(*buf) == 0 && len(p) >= headerBytes && len(p) >= headerBytes+payloadLen(p) {

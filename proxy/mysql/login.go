@@ -118,7 +118,7 @@ func (s *Session) login(seq byte, payload []byte) error {
 	return nil
 }
 
-// handshakeResponse gives the client's handshake response as it goes to the server. A client may ask
+// handshakeResponse returns the client's handshake response as it goes to the server. A client may ask
 // for what was not offered, and the server would grant it: such flags are cleared on the way.
 func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error) {
 	b := bytes.Clone(payload)

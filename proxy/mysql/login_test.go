@@ -19,7 +19,7 @@ var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.Gener
 var testCaps = uint32(gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH |
 	gomysql.CLIENT_LONG_PASSWORD | gomysql.CLIENT_SSL)
 
-// greet gives a session that has passed a server's greeting on.
+// greet returns a session that has passed a server's greeting on.
 func greet(t *testing.T, cfg Config) *Session {
 	t.Helper()
 	cfg.Key = testKey

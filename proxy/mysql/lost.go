@@ -58,7 +58,7 @@ func (s *Session) sayFarewell() {
 	s.toClient, _ = appendPacket(s.toClient, seq, s.farewell)
 }
 
-// LoggedIn says whether the client's first login is over.
+// LoggedIn reports whether the client's first login is over.
 func (s *Session) LoggedIn() bool { return s.loggedIn }
 
 // LoginOverdue ends a session that took too long to log in.

@@ -36,7 +36,7 @@ func (s *Session) takeCounts(o *observed, x *exchange) {
 	}
 }
 
-// collected says whether the statement may have collected entries.
+// collected reports whether the statement may have collected entries.
 func (o *observed) collected() bool {
 	switch {
 	case !o.rewritten || !o.plan.Capture:
@@ -51,7 +51,7 @@ func (o *observed) collected() bool {
 	return o.returned || o.affected > 0
 }
 
-// allInserted says whether an INSERT's count alone tells that every row went in. Under ON DUPLICATE KEY
+// allInserted reports whether an INSERT's count alone tells that every row went in. Under ON DUPLICATE KEY
 // UPDATE two rows count as affected where one is changed, and under CLIENT_FOUND_ROWS one where it stays.
 func (o *observed) allInserted() bool {
 	n := uint64(o.made)
@@ -191,7 +191,7 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 	}
 }
 
-// madeAll says whether the server counted as many rows as there are entries.
+// madeAll reports whether the server counted as many rows as there are entries.
 func (o *observed) madeAll() bool {
 	return o.plan.Inserts > 0 || !o.hasRecords || o.records == uint64(o.made)
 }
@@ -273,7 +273,7 @@ func (o *observed) lowerReplace() {
 	}
 }
 
-// insertedRows gives accesses for the rows of an INSERT but those left out.
+// insertedRows returns accesses for the rows of an INSERT but those left out.
 func (o *observed) insertedRows(left map[string]bool) []history.Access {
 	accesses := make([]history.Access, 0, o.made)
 	tag := o.tag()

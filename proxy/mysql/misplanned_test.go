@@ -34,7 +34,7 @@ func (w *wrongPlanner) Plan(text []byte, s sqlmysql.Session) *rewrite.Plan {
 	return w.plans[p]
 }
 
-// spoiled gives a plan whose text has something else in it.
+// spoiled returns a plan whose text has something else in it.
 func spoiled(old, with string) func(*rewrite.Plan) *rewrite.Plan {
 	return func(p *rewrite.Plan) *rewrite.Plan {
 		wrong := *p

@@ -10,10 +10,10 @@ type nextLevel struct {
 	unsure bool
 }
 
-// set says whether the next transaction may have a level of its own.
+// set reports whether the next transaction may have a level of its own.
 func (n nextLevel) set() bool { return n.unsure || n.level != history.LevelUnknown }
 
-// of gives the next transaction's level, where the session's is known.
+// of returns the next transaction's level, where the session's is known.
 func (n nextLevel) of(session history.Level) history.Level {
 	switch {
 	case n.unsure:

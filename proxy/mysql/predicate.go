@@ -20,7 +20,7 @@ type literalSettings struct {
 	increment uint64 // of AUTO_INCREMENT; 0: not known
 }
 
-// asksLiterals gives the columns that takeLiterals reads.
+// asksLiterals returns the columns that takeLiterals reads.
 func (s *Session) asksLiterals() string {
 	if !s.cfg.Predicates {
 		return ""
@@ -37,7 +37,7 @@ func (s *Session) takeLiterals(r *reader, mode string) {
 	s.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
 }
 
-// predicates gives those of a statement, with literals in the places of its parameters. Where they cannot hold there are
+// predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there are
 // none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by what locks
 // the rows.
 func (s *Session) predicates(o *observed, literals []string) []history.Predicate {
@@ -57,7 +57,7 @@ func (s *Session) predicates(o *observed, literals []string) []history.Predicate
 	return out
 }
 
-// literals gives the parameters of an execution as literals of SQL; empty for those that cannot be written as one.
+// literals returns the parameters of an execution as literals of SQL; empty for those that cannot be written as one.
 func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -72,7 +72,7 @@ func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []s
 	return out
 }
 
-// literal gives a parameter's value as a literal of the same type.
+// literal returns a parameter's value as a literal of the same type.
 func literal(v []byte, typ byte, unsigned, noBackslash bool) string {
 	r := reader{b: v}
 	switch typ {
@@ -94,7 +94,7 @@ func literal(v []byte, typ byte, unsigned, noBackslash bool) string {
 	return ""
 }
 
-// double gives a number that SQL reads as one of type DOUBLE.
+// double returns a number that SQL reads as one of type DOUBLE.
 func double(f float64) string { return strconv.FormatFloat(f, 'e', -1, 64) }
 
 func textLiteral(v []byte, noBackslash bool) string {
@@ -105,7 +105,7 @@ func textLiteral(v []byte, noBackslash bool) string {
 	return "'" + s + "'"
 }
 
-// pictures says whether images of what the statement wrote may have been collected.
+// pictures reports whether images of what the statement wrote may have been collected.
 func (o *observed) pictures() bool {
 	return o.rewritten && !o.plan.Picture.Empty() && (o.returned || max(o.affected, o.changed) > 0)
 }
@@ -153,7 +153,7 @@ func (o *observed) picture(entries []sqlmysql.ImageEntry) {
 // zeroFirst begins the values of a row that the server has not numbered yet.
 const zeroFirst = "0,"
 
-// image gives an image in the form that the server reads again. numbers says that the server numbered every row of
+// image returns an image in the form that the server reads again. numbers says that the server numbered every row of
 // the statement.
 func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
 	picture := &o.plan.Picture
@@ -172,7 +172,7 @@ func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
 	return columns + rewrite.ImageValues + values + ")"
 }
 
-// numbered gives the number that the server gave an inserted row, where it numbered all of the statement; 0 where that
+// numbered returns the number that the server gave an inserted row, where it numbered all of the statement; 0 where that
 // is not known.
 func (o *observed) numbered(rowID string) uint64 {
 	_, text, _ := strings.Cut(rowID, ":")

@@ -59,7 +59,7 @@ func (s *Session) prepare(payload []byte) {
 	s.sendPrepare(p)
 }
 
-// splices says whether a prepared statement is rewritten.
+// splices reports whether a prepared statement is rewritten.
 func splices(plan *rewrite.Plan) bool { return plan.Pieces != nil && !plan.Substitutes }
 
 func (s *Session) sendPrepare(p *prepared) {
@@ -160,7 +160,7 @@ func (s *Session) releasePrepared(x *exchange) {
 	s.holdingHead = false
 }
 
-// hides says whether the parameter at that index is one of isotap's.
+// hides reports whether the parameter at that index is one of isotap's.
 func (x *exchange) hides(index int) bool {
 	if !x.prepared.rewritten {
 		return false
@@ -411,7 +411,7 @@ func (s *Session) resetStatement(payload []byte) {
 	s.send(&exchange{visible: true, read: (*Session).singleReply}, payload)
 }
 
-// readdressed gives a command under the id of the statement that was executed last in the place of p.
+// readdressed returns a command under the id of the statement that was executed last in the place of p.
 func (s *Session) readdressed(payload []byte, p *prepared) []byte {
 	if p.runs == 0 {
 		return payload

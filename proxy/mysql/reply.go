@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// endsRows says whether a packet that begins with first ends a result set's rows. A row can begin
+// endsRows reports whether a packet that begins with first ends a result set's rows. A row can begin
 // with 0xfe too, when its first value is 16 MiB long or longer; it is then longer than any end.
 func (s *Session) endsRows(first byte, size int) bool {
 	switch first {
@@ -27,7 +27,7 @@ func (s *Session) isEnd(size int) bool {
 	return size < 9
 }
 
-// endsWithOK says whether the packet at the end of rows is OK, though it begins as EOF does.
+// endsWithOK reports whether the packet at the end of rows is OK, though it begins as EOF does.
 func (s *Session) endsWithOK(payload []byte) bool {
 	return s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 && len(payload) > 5
 }
@@ -77,7 +77,7 @@ func (s *Session) fieldListReply(x *exchange, seq byte, payload []byte) (bool, e
 	return last, nil
 }
 
-// isotapColumn says whether a column definition is that of an auxiliary column.
+// isotapColumn reports whether a column definition is that of an auxiliary column.
 func isotapColumn(definition []byte) bool {
 	r := reader{b: definition}
 	for range 5 { // catalog, schema, table, original table, name
@@ -196,7 +196,7 @@ func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error)
 	return false, nil
 }
 
-// opens says whether a result is over where its rows would begin, since the client is to fetch them.
+// opens reports whether a result is over where its rows would begin, since the client is to fetch them.
 // The status alone does not tell: while a cursor of a procedure's own is open, the procedure's results
 // have it too, and rows; they never are the last result.
 func (x *exchange) opens(end okPacket) bool {
@@ -311,7 +311,7 @@ func columnType(payload []byte) (byte, error) {
 	return fixed[6], nil
 }
 
-// refusesRewriting says whether an error can come from what isotap added to a statement rather than
+// refusesRewriting reports whether an error can come from what isotap added to a statement rather than
 // from the statement itself. The server finds all of these before it touches a row.
 func refusesRewriting(code uint16) bool {
 	switch code {

@@ -157,7 +157,7 @@ type Session struct {
 	original []byte // the client's own form of the rewritten command in flight
 }
 
-// NewSession gives a session that waits for the server's greeting.
+// NewSession returns a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
 		client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
@@ -166,7 +166,7 @@ func NewSession(cfg Config) *Session {
 	return s
 }
 
-// watches says whether the session looks at its statements.
+// watches reports whether the session looks at its statements.
 func (s *Session) watches() bool { return s.cfg.Planner != nil }
 
 // FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says
@@ -184,7 +184,7 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// wantsClient says whether the session can take the client's next packet.
+// wantsClient reports whether the session can take the client's next packet.
 func (s *Session) wantsClient() bool {
 	switch s.phase {
 	case phaseLogin:
@@ -287,7 +287,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 	return used, s.serverPacket(firstSeq(packet, payload), payload)
 }
 
-// Output gives the bytes to send to each side and forgets them. They are valid until the session is
+// Output returns the bytes to send to each side and forgets them. They are valid until the session is
 // given bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
@@ -298,7 +298,7 @@ func (s *Session) Output() (toClient, toServer []byte) {
 	return toClient, toServer
 }
 
-// Events gives what happened since the last call. The caller deals with all of it before it sends
+// Events returns what happened since the last call. The caller deals with all of it before it sends
 // the Output that follows.
 func (s *Session) Events() []session.Event {
 	events := s.events
@@ -360,10 +360,10 @@ func (s *Session) ServerClosed(now int64) {
 // Done says that the session has nothing more to do: close both sides once the output is sent.
 func (s *Session) Done() bool { return s.phase == phaseClosed }
 
-// InTransaction says whether the server has a transaction open for the client, or a reply is due.
+// InTransaction reports whether the server has a transaction open for the client, or a reply is due.
 func (s *Session) InTransaction() bool { return s.inTrans || len(s.exchanges) > 0 }
 
-// Unread says whether entries of ended transactions wait to be read: call [Session.Idle] when the
+// Unread reports whether entries of ended transactions wait to be read: call [Session.Idle] when the
 // client stays quiet.
 func (s *Session) Unread() bool { return len(s.ended) > 0 && len(s.exchanges) == 0 }
 

@@ -64,7 +64,7 @@ func (s *Session) askSettings() {
 		"CAST(@@sql_select_limit AS BINARY)"+s.asksConflicts()+s.asksLiterals()+askCounts)
 }
 
-// asksConflicts gives the columns that takeConflicts reads.
+// asksConflicts returns the columns that takeConflicts reads.
 func (s *Session) asksConflicts() string {
 	switch {
 	case !s.cfg.AsksConflicts:

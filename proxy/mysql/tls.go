@@ -19,7 +19,7 @@ type leg struct {
 	local bool // a unix socket
 }
 
-// safe says whether a password may go over the leg as it is, as clients and servers see it.
+// safe reports whether a password may go over the leg as it is, as clients and servers see it.
 func (l leg) safe() bool { return l.tls || l.local }
 
 // Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls

@@ -94,7 +94,7 @@ func (s *Session) observe(plan *rewrite.Plan) *observed {
 	return o
 }
 
-// recorded says whether a statement that touches no row is worth a place in the history.
+// recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
 	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
@@ -233,7 +233,7 @@ const (
 	tidbWriteConflict = 9007
 )
 
-// rollsBack says whether an error that ended the transaction did so by rolling it back: a deadlock, a
+// rollsBack reports whether an error that ended the transaction did so by rolling it back: a deadlock, a
 // conflict under MariaDB's innodb_snapshot_isolation, and their kind.
 func rollsBack(code uint16) bool {
 	switch code {

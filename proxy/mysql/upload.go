@@ -121,7 +121,7 @@ func (s *Session) passCopy(p []byte) int {
 	return n
 }
 
-// alike says whether passwords are as safe on one leg as on the other.
+// alike reports whether passwords are as safe on one leg as on the other.
 func (s *Session) alike() bool {
 	return s.client.tls == s.server.tls && s.client.local == s.server.local
 }

@@ -56,7 +56,7 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 	}
 }
 
-// tooLarge says whether one of a text's statements reads too many rows to collect their identities.
+// tooLarge reports whether one of a text's statements reads too many rows to collect their identities.
 func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
 	for _, p := range plans {
 		if slices.ContainsFunc(p.Sources, func(src rewrite.Source) bool { return src.Array }) && s.planner.IsTooLarge(p) {
@@ -66,7 +66,7 @@ func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
 	return false
 }
 
-// lack says whether the only array of a source did not come.
+// lack reports whether the only array of a source did not come.
 func (s *sightings) lack(sources []rewrite.Source) bool {
 	for i := range sources {
 		if sources[i].Whole && s.arrays&(1<<i) == 0 {
@@ -87,7 +87,7 @@ func leftOut(p *rewrite.Plan) history.Reason {
 	return history.ReasonGroupsLeftOut
 }
 
-// counts says whether the command tag counts rows that the statement wrote.
+// counts reports whether the command tag counts rows that the statement wrote.
 func counts(p *rewrite.Plan) bool {
 	switch p.Kind {
 	case history.Insert, history.Update, history.Delete:

@@ -59,7 +59,7 @@ func (s *sightings) identities(text []byte, i int, source *rewrite.Source) {
 	}
 }
 
-// first says whether an element was not there before: groups overlap, and joins repeat rows.
+// first reports whether an element was not there before: groups overlap, and joins repeat rows.
 func (s *sightings) first(source int, element []byte) bool {
 	key := collected{source, string(element)}
 	if s.elements[key] || s.tooMany() {

@@ -56,7 +56,7 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 	return s.original(st)
 }
 
-// obstacle gives the reason why no form of a statement may run but the client's own, whatever the tables are; empty
+// obstacle returns the reason why no form of a statement may run but the client's own, whatever the tables are; empty
 // where there is none.
 func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool) history.Reason {
 	switch {
@@ -74,7 +74,7 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 	return cmp.Or(s.refused[weak.Make(st.form.script.Model())], s.refused[weak.Make(script.Model())])
 }
 
-// adapts says whether a statement gets another form for its transaction's level, or its role: its tables are what
+// adapts reports whether a statement gets another form for its transaction's level, or its role: its tables are what
 // they were when it was prepared.
 func (s *Session) adapts(st *statement, env sqlpostgres.Session) bool {
 	if env == st.env || !alike(env, st.env) && (env.Role == st.env.Role || !st.form.rewritten) {
@@ -84,13 +84,13 @@ func (s *Session) adapts(st *statement, env sqlpostgres.Session) bool {
 	return ok && sameForm(script, st.form.script)
 }
 
-// alike says whether two environments differ at most in what lasts as long as a transaction.
+// alike reports whether two environments differ at most in what lasts as long as a transaction.
 func alike(a, b sqlpostgres.Session) bool {
 	a.Serializable, a.Nested = b.Serializable, b.Nested
 	return a == b
 }
 
-// sameForm says whether two scripts of one text send the same text upstream, and the columns that it adds have the
+// sameForm reports whether two scripts of one text send the same text upstream, and the columns that it adds have the
 // same types.
 func sameForm(a, b *sqlpostgres.Script) bool {
 	return a == b || a != nil && b != nil && slices.Equal(a.Pieces, b.Pieces) && slices.EqualFunc(a.Statements, b.Statements, sameTypes)
@@ -102,12 +102,12 @@ func sameTypes(a, b *rewrite.Plan) bool {
 	})
 }
 
-// original gives the name under which the client's own text of a statement stands on the server.
+// original returns the name under which the client's own text of a statement stands on the server.
 func (s *Session) original(st *statement) string {
 	return s.formBeside(st, form{script: st.form.script})
 }
 
-// formBeside gives the name under which that form of a statement stands on the server. It is prepared, unseen
+// formBeside returns the name under which that form of a statement stands on the server. It is prepared, unseen
 // by the client, when it does not.
 func (s *Session) formBeside(st *statement, f form) string {
 	for _, other := range st.beside {
@@ -123,7 +123,7 @@ func (s *Session) formBeside(st *statement, f form) string {
 	return name
 }
 
-// hasOriginal says whether the client's own text stands on the server beside what was made of it.
+// hasOriginal reports whether the client's own text stands on the server beside what was made of it.
 func (st *statement) hasOriginal() bool {
 	return slices.ContainsFunc(st.beside, func(b beside) bool { return !b.form.rewritten && !b.form.bare })
 }

@@ -76,7 +76,7 @@ func afterChange(t *testing.T, r *rig, address string, change string, w way) (to
 	return told
 }
 
-// described gives what the server says of a prepared statement.
+// described returns what the server says of a prepared statement.
 func described(t *testing.T, c *pgconn.PgConn, statement int) (told string) {
 	t.Helper()
 	c.Frontend().SendDescribe(describe(ofStatement, fmt.Sprint("s", statement)))
@@ -102,7 +102,7 @@ func described(t *testing.T, c *pgconn.PgConn, statement int) (told string) {
 	}
 }
 
-// preparedOn gives a client beside the proxy, and one that has prepared the statements.
+// preparedOn returns a client beside the proxy, and one that has prepared the statements.
 func preparedOn(t *testing.T, r *rig, address string) (other, c *pgconn.PgConn) {
 	t.Helper()
 	other = connectTo(t, r.direct, r.database)
@@ -229,7 +229,7 @@ func connectTo(t *testing.T, address, database string) *pgconn.PgConn {
 	return c
 }
 
-// rowsOfQuery gives the rows of a query's result.
+// rowsOfQuery returns the rows of a query's result.
 func rowsOfQuery(t *testing.T, c *pgconn.PgConn, sql string) string {
 	t.Helper()
 	r := c.ExecParams(t.Context(), sql, nil, nil, nil, nil).Read()

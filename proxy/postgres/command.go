@@ -48,7 +48,7 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 	return used, s.clientMessage(m)
 }
 
-// mustWait says whether a message of the client cannot be decided on before the server has answered what it
+// mustWait reports whether a message of the client cannot be decided on before the server has answered what it
 // was sent before. It may ask the server itself.
 func (s *Session) mustWait(kind byte) bool {
 	switch {
@@ -70,7 +70,7 @@ func (s *Session) mustWait(kind byte) bool {
 	return s.stale && s.askSettings() || s.prepares()
 }
 
-// begins says whether a message may begin a segment: what the server answers up to a ReadyForQuery.
+// begins reports whether a message may begin a segment: what the server answers up to a ReadyForQuery.
 func begins(kind byte) bool {
 	switch kind {
 	case msgQuery, msgParse, msgBind, msgDescribe, msgExecute, msgClose, msgFunctionCall:

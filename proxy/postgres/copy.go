@@ -8,7 +8,7 @@ type copying struct {
 	copiesTaken int  // those that the server has come to
 }
 
-// copyingIn says whether the server takes what comes next for a part of the data.
+// copyingIn reports whether the server takes what comes next for a part of the data.
 func (c *copying) copyingIn() bool { return c.in && c.copiesSent <= c.copiesTaken }
 
 // copyEnds is called when the server takes data no more.

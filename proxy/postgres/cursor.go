@@ -21,7 +21,7 @@ type declaration struct {
 	kept   bool         // it has
 }
 
-// newCursor gives the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
+// newCursor returns the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
 func newCursor(f *form, sent, plan *rewrite.Plan) *portal {
 	own := form{script: &sqlpostgres.Script{Statements: []*rewrite.Plan{sent}}, rewritten: f.rewritten, reason: f.reason}
 	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold, anew: newAnew(f)}}
@@ -51,7 +51,7 @@ func (n namespace) follow(f *form, sent, plan *rewrite.Plan) *portal {
 	return nil
 }
 
-// read gives the cursor that a statement fetches from or moves; nil where there is none, or isotap did not see it
+// read returns the cursor that a statement fetches from or moves; nil where there is none, or isotap did not see it
 // declared.
 func (n namespace) read(plan *rewrite.Plan) *portal {
 	if plan == nil || plan.Cursor == nil || plan.Cursor.Verb != rewrite.FetchCursor && plan.Cursor.Verb != rewrite.MoveCursor {
@@ -63,7 +63,7 @@ func (n namespace) read(plan *rewrite.Plan) *portal {
 	return nil
 }
 
-// resultOf gives the plan by which the server gives the rows of a form's only statement, and how many hidden
+// resultOf returns the plan by which the server gives the rows of a form's only statement, and how many hidden
 // columns these have.
 func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
 	plan := f.plan(0)
@@ -104,7 +104,7 @@ func (s *Session) fetches(x *owed, c *current) {
 	}
 }
 
-// compare says whether a description has the hidden columns of the cursor that is read. A function may have
+// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
 // opened another one under its name.
 func (s *Session) compare(c *current, description []byte) {
 	if c.hidden == 0 { // a column so named is the client's own

@@ -156,7 +156,7 @@ func (s *Session) bindForgotten(m message, b *bound, x owed) {
 	s.sendBind(m, b, on, b.codes)
 }
 
-// resultCodes gives the format codes for the result that the form gives under its plan. Of a statement that
+// resultCodes returns the format codes for the result that the form gives under its plan. Of a statement that
 // gives the client no rows the server takes any number of codes, and any codes.
 func resultCodes(codes []byte, plan *rewrite.Plan, hidden int) []byte {
 	switch {

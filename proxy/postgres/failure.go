@@ -74,7 +74,7 @@ func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
 	s.toClient = append(s.toClient, m.raw...)
 }
 
-// asBound gives the error about a Bind (in any language) as it would read for the client's own statement: with the
+// asBound returns the error about a Bind (in any language) as it would read for the client's own statement: with the
 // name that the client gave it ("bind message supplies 0 parameters, but prepared statement \"s\" requires 1"), and
 // without the hidden columns in its numbers ("bind message has 3 result formats but query has 2 columns").
 func (s *Session) asBound(x *owed, m message, e *serverError) message {
@@ -91,7 +91,7 @@ func (s *Session) asBound(x *owed, m message, e *serverError) message {
 	return withText(m, e, text)
 }
 
-// withText gives an error or a notice with another text.
+// withText returns an error or a notice with another text.
 func withText(m message, e *serverError, text string) message {
 	body := bytes.Replace(m.body, appendField(nil, fieldMessage, e.message), appendField(nil, fieldMessage, text), 1)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
@@ -105,7 +105,7 @@ func appendField(b []byte, field byte, value string) []byte {
 // resultFormats is the routine of the server that refuses a Bind with the wrong number of format codes.
 const resultFormats = "PortalSetResultFormat"
 
-// uncounted gives the text of an error about a Bind with the wrong number of format codes without the hidden columns.
+// uncounted returns the text of an error about a Bind with the wrong number of format codes without the hidden columns.
 func (s *Session) uncounted(x *owed, text string) string {
 	_, hidden := s.names.real.resultOf(&x.portal.form)
 	if f := s.executed(x.portal.form.plan(0)); f != nil {

@@ -81,7 +81,7 @@ func settledAnswer(level string) []byte {
 	return appendMessage(b, msgReadyForQuery, byte(txnIdle))
 }
 
-// loggedIn gives a session that waits for its first statement.
+// loggedIn returns a session that waits for its first statement.
 func loggedIn(t testing.TB) *Session {
 	t.Helper()
 	s := newTestSession(plans{})

@@ -36,7 +36,7 @@ func TestWhatGoneClientsSentIsDoneOnce(t *testing.T) {
 	}
 }
 
-// afterAll gives what the table has when a client has sent its last messages and its backend has ended.
+// afterAll returns what the table has when a client has sent its last messages and its backend has ended.
 func afterAll(t *testing.T, r *rig, address string, last []pgproto3.FrontendMessage) string {
 	t.Helper()
 	other := connectTo(t, r.direct, r.database)

@@ -13,12 +13,12 @@ import (
 // transaction itself has changed) may give the client all of a table's columns. Isotap's are taken out of such
 // results by their names and types.
 
-// exposes says whether the rows of a text may have columns of isotap's that the client did not name.
+// exposes reports whether the rows of a text may have columns of isotap's that the client did not name.
 func (s *Session) exposes(f *form) bool {
 	return f != nil && !f.namesOurs && s.planner != nil && s.planner.Exposes()
 }
 
-// exposed gives the places of isotap's columns in a description of as many visible columns.
+// exposed returns the places of isotap's columns in a description of as many visible columns.
 func exposed(description []byte, visible int) (places []int) {
 	r := reader{b: description}
 	r.uint16()
@@ -65,7 +65,7 @@ func skipValue(r *reader) {
 	}
 }
 
-// widened gives format codes for all columns of a result of which the client knows those that are not cut.
+// widened returns format codes for all columns of a result of which the client knows those that are not cut.
 func widened(codes []byte, cut []int) []byte {
 	if len(codes) <= 2 || len(cut) == 0 {
 		return codes
@@ -80,7 +80,7 @@ func widened(codes []byte, cut []int) []byte {
 	return codes
 }
 
-// mustLook says whether a Bind must wait for a description of its statement: it has a format code for each column, and
+// mustLook reports whether a Bind must wait for a description of its statement: it has a format code for each column, and
 // its rows may have columns of isotap's between them.
 func (s *Session) mustLook(m message) bool {
 	if m.kind != msgBind || m.more > 0 || s.skipping || s.status == txnFailed || s.planner == nil || !s.planner.Exposes() {
@@ -104,7 +104,7 @@ func (s *Session) mustLook(m message) bool {
 	return false
 }
 
-// unfolded says whether a form's rows may have columns of isotap's that the client does not see.
+// unfolded reports whether a form's rows may have columns of isotap's that the client does not see.
 func (s *Session) unfolded(f *form) bool {
 	plan := f.plan(0)
 	if !s.exposes(f) || plan == nil || plan.Observation != history.Opaque && !plan.Open {
@@ -140,7 +140,7 @@ func (s *Session) withoutTags(m message) message {
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
 }
 
-// describes gives the statement whose rows a Describe is about; nil where none is known.
+// describes returns the statement whose rows a Describe is about; nil where none is known.
 func (s *Session) describes(x *owed) *statement {
 	if x.kind == owesStatement {
 		return s.names.sent.statements[x.name]
@@ -151,7 +151,7 @@ func (s *Session) describes(x *owed) *statement {
 	return nil
 }
 
-// describedCut gives the columns to be taken out of a description, and out of the rows of the statement that it is
+// describedCut returns the columns to be taken out of a description, and out of the rows of the statement that it is
 // of.
 func (s *Session) describedCut(x *owed, description []byte, hidden int) []int {
 	f := s.formOf(x)

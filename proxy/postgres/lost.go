@@ -31,7 +31,7 @@ func (s *Session) lostServer() {
 	s.endOpen(status)
 }
 
-// mayEnd says whether a text may end the transaction, from one of its statements on.
+// mayEnd reports whether a text may end the transaction, from one of its statements on.
 func (s *Session) mayEnd(f *form, at int) bool {
 	if !s.block || f.script == nil {
 		return true

@@ -45,7 +45,7 @@ type inlet struct {
 	passing int
 }
 
-// next gives the next message of p, and how many bytes of p it took. Of a long one whose kind streams says
+// next returns the next message of p, and how many bytes of p it took. Of a long one whose kind streams says
 // yes to it gives the beginning; the rest is to be passed on.
 func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m message, used int, err error) {
 	if in.taken {
@@ -93,14 +93,14 @@ func (in *inlet) grow(n, size int) {
 	}
 }
 
-// pass gives what of p belongs to a message whose beginning was handed out.
+// pass returns what of p belongs to a message whose beginning was handed out.
 func (in *inlet) pass(p []byte) []byte {
 	n := min(in.passing, len(p))
 	in.passing -= n
 	return p[:n]
 }
 
-// rest gives the bytes of an incomplete message, and forgets them.
+// rest returns the bytes of an incomplete message, and forgets them.
 func (in *inlet) rest() []byte {
 	if in.taken {
 		return nil

@@ -60,7 +60,7 @@ func guards(f *form, plan *rewrite.Plan, hidden int) bool {
 	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Reply != rewrite.Unchanged
 }
 
-// defend gives the layout of a result that was described, and sees to it that its plan is used no more if it is wrong.
+// defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is wrong.
 func (s *Session) defend(f *form, plan *rewrite.Plan, description []byte, hidden int) layout {
 	if !guards(f, plan, hidden) {
 		return layout{hidden: hidden}
@@ -106,7 +106,7 @@ func (s *Session) isMisplanned(plans []*rewrite.Plan) bool {
 	return slices.ContainsFunc(plans, s.planner.IsMisplanned)
 }
 
-// laidOut gives the layout of the rows that a Describe is about, and keeps it for them.
+// laidOut returns the layout of the rows that a Describe is about, and keeps it for them.
 func (s *Session) laidOut(x *owed, f *form, plan *rewrite.Plan, description []byte, hidden int) layout {
 	shown, by := s.shows(f, plan)
 	l := s.defend(shown, by, description, hidden)
@@ -125,7 +125,7 @@ func (s *Session) laidOut(x *owed, f *form, plan *rewrite.Plan, description []by
 	return l
 }
 
-// shows gives the form whose rows the only statement of another one shows, and its plan: that of the cursor which it
+// shows returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which it
 // reads, or itself.
 func (s *Session) shows(f *form, plan *rewrite.Plan) (*form, *rewrite.Plan) {
 	if c := s.names.real.read(plan); c != nil && plan.Cursor.Verb == rewrite.FetchCursor {
@@ -134,7 +134,7 @@ func (s *Session) shows(f *form, plan *rewrite.Plan) (*form, *rewrite.Plan) {
 	return f, plan
 }
 
-// sentBy gives the form whose rows a portal will show once all that was sent is done.
+// sentBy returns the form whose rows a portal will show once all that was sent is done.
 func (s *Session) sentBy(p *portal) *form {
 	plan := p.form.plan(0)
 	if c := s.names.sent.read(plan); c != nil && plan.Cursor.Verb == rewrite.FetchCursor {
@@ -143,7 +143,7 @@ func (s *Session) sentBy(p *portal) *form {
 	return &p.form
 }
 
-// layoutOf gives the layout of a portal's rows, if it was described, or the statement that it is of.
+// layoutOf returns the layout of a portal's rows, if it was described, or the statement that it is of.
 func (p *portal) layoutOf() layout {
 	if !p.layout.known && p.of != nil && p.form.rewritten && p.form.script == p.of.form.script {
 		return p.of.layout

@@ -24,7 +24,7 @@ type pieces struct {
 	torn bool
 }
 
-// piecesOf gives the pieces that the result which comes in is one of; nil where each is a statement of its own: what is
+// piecesOf returns the pieces that the result which comes in is one of; nil where each is a statement of its own: what is
 // fetched from SQL's cursors is put elsewhere, and rows that are locked are read as they are fetched.
 func piecesOf(c *current) *pieces {
 	if c.portal == nil || c.portal.cursor != nil || c.plan != nil && c.plan.Locking != history.NoLock {
@@ -46,7 +46,7 @@ func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
 	g.rows, g.arrays = g.rows+c.rows, s.arrays
 }
 
-// shownInPart says whether the rows that a statement has shown tell all that it has read for them, as if it had a LIMIT.
+// shownInPart reports whether the rows that a statement has shown tell all that it has read for them, as if it had a LIMIT.
 // The rows of a write are all written, and groups tell of more than was shown.
 func shownInPart(p *rewrite.Plan) bool {
 	return p != nil && p.Kind == history.Select && !slices.ContainsFunc(p.Sources, func(s rewrite.Source) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// closed gives the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
+// closed returns the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
 // A predicate of a parameter whose value cannot be read is left out.
 func (s *Session) closed(p *rewrite.Plan, portal *portal) []history.Predicate {
 	var out []history.Predicate
@@ -33,7 +33,7 @@ func unambiguous(s history.LiteralSettings) bool {
 // oidVarchar is the type varchar (pg_type).
 const oidVarchar = 1043
 
-// literals gives the parameters of a Bind as literals of SQL; empty for those that cannot be read. types are those
+// literals returns the parameters of a Bind as literals of SQL; empty for those that cannot be read. types are those
 // that Parse declared, or the server described.
 func literals(b *bound, types []byte) []string {
 	out := make([]string, len(b.params))

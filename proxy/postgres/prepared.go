@@ -170,7 +170,7 @@ func (s *Session) tookWish(a *answer) {
 	}
 }
 
-// executesKnown says whether a statement runs one that the client prepared by SQL, which runs no functions of the
+// executesKnown reports whether a statement runs one that the client prepared by SQL, which runs no functions of the
 // database's own.
 func (s *Session) executesKnown(p *rewrite.Plan) bool {
 	if p.Prepared == nil {
@@ -180,7 +180,7 @@ func (s *Session) executesKnown(p *rewrite.Plan) bool {
 	return known != nil && !known.calls
 }
 
-// executing gives the form of a text of one EXECUTE: what isotap prepared runs in the place of the client's
+// executing returns the form of a text of one EXECUTE: what isotap prepared runs in the place of the client's
 // statement, where its text still means what it meant then.
 func (s *Session) executing(f form, text []byte) form {
 	plan := f.plan(0)
@@ -220,7 +220,7 @@ func (s *Session) executing(f form, text []byte) form {
 	return f
 }
 
-// executingWithin gives the form of a text that makes a table of what an EXECUTE gives, or explains it: of a statement that
+// executingWithin returns the form of a text that makes a table of what an EXECUTE gives, or explains it: of a statement that
 // the client prepared by the protocol, the client's own text runs, which stands beside what isotap made of it.
 func (s *Session) executingWithin(f form, text []byte) form {
 	of := f.plan(0).Prepared
@@ -236,7 +236,7 @@ func (s *Session) executingWithin(f form, text []byte) form {
 	return f
 }
 
-// execution gives the form of an EXECUTE that runs a statement of isotap's own, understood by a script.
+// execution returns the form of an EXECUTE that runs a statement of isotap's own, understood by a script.
 func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, own, text string) form {
 	of := f.plan(0).Prepared
 	key := execution{text, own, script}
@@ -258,7 +258,7 @@ func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, 
 	return form{script: made, rewritten: true, runs: own, instead: of.Name}
 }
 
-// asExecuted gives the error of an EXECUTE as it would read for the client's own statement: with the name that the
+// asExecuted returns the error of an EXECUTE as it would read for the client's own statement: with the name that the
 // client gave it ("wrong number of parameters for prepared statement \"s\"").
 func asExecuted(f *form, m message, e serverError) (message, serverError) {
 	body := bytes.ReplaceAll(m.body, []byte(f.runs), []byte(f.instead))

@@ -127,7 +127,7 @@ func (c *rawClient) hear() ([]byte, error) {
 	return m, nil
 }
 
-// readable gives messages one to a line.
+// readable returns messages one to a line.
 func readable(b []byte) string {
 	var s strings.Builder
 	for len(b) >= 5 {
@@ -350,7 +350,7 @@ func TestRepliesAreEqualByteForByte(t *testing.T) {
 	}
 }
 
-// steady gives messages in a readable form, without what is never the same: object ids of tables.
+// steady returns messages in a readable form, without what is never the same: object ids of tables.
 func steady(b []byte) string {
 	var s strings.Builder
 	for len(b) >= 5 {

@@ -74,7 +74,7 @@ func (s *Session) rebind(name string, reason history.Reason) *portal {
 	return &original
 }
 
-// stands says whether a statement has a name still.
+// stands reports whether a statement has a name still.
 func (n namespace) stands(st *statement) bool {
 	for _, other := range n.statements {
 		if other == st {

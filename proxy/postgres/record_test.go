@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// told gives transactions in a short form, one to a line.
+// told returns transactions in a short form, one to a line.
 func told(txns []*history.Txn) string {
 	var lines []string
 	for _, t := range txns {

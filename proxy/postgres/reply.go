@@ -29,10 +29,10 @@ type current struct {
 	started int64
 }
 
-// trims says whether rows of the statement whose result comes in are changed.
+// trims reports whether rows of the statement whose result comes in are changed.
 func (s *Session) trims() bool { return s.current.hidden > 0 || len(s.current.cut) > 0 }
 
-// passes gives the part of p that is rows to be passed on as they are.
+// passes returns the part of p that is rows to be passed on as they are.
 func (s *Session) passes(p []byte) int {
 	x := s.head()
 	if x == nil || x.answer != nil || x.silent || len(s.server.buf) > 0 && !s.server.taken {

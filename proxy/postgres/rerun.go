@@ -32,7 +32,7 @@ func (s *Session) rerun(name string, p *portal) {
 	s.names.sent.portals[name] = spent
 }
 
-// hasRun says whether a portal of a write whose rows are isotap's alone has run, or will have with what is
+// hasRun reports whether a portal of a write whose rows are isotap's alone has run, or will have with what is
 // sent. A portal that the end of a transaction may have closed has not.
 func (s *Session) hasRun(name string, p *portal) bool {
 	plan := p.form.plan(0)

@@ -41,7 +41,7 @@ func (r *rig) Txn(_ context.Context, t *history.Txn) error {
 	return nil
 }
 
-// recorded gives the transactions recorded so far, and forgets them.
+// recorded returns the transactions recorded so far, and forgets them.
 func (r *rig) recorded() []*history.Txn {
 	r.mu.Lock()
 	defer r.mu.Unlock()

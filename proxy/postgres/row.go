@@ -114,7 +114,7 @@ func (s *Session) findLeaked(c *current, description []byte) {
 	}
 }
 
-// executed gives the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
+// executed returns the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
 // where the plan is none of that.
 func (s *Session) executed(p *rewrite.Plan) *form {
 	if p == nil || p.Reason != history.ReasonExecute || len(p.Shape) < len("EXECUTE ") {
@@ -136,7 +136,7 @@ func (s *Session) executed(p *rewrite.Plan) *form {
 	return nil
 }
 
-// withoutSources gives the plan by which nothing is understood of a statement's rows.
+// withoutSources returns the plan by which nothing is understood of a statement's rows.
 func withoutSources(p *rewrite.Plan) *rewrite.Plan {
 	if p == nil || len(p.Sources) == 0 {
 		return p
@@ -146,7 +146,7 @@ func withoutSources(p *rewrite.Plan) *rewrite.Plan {
 	return &q
 }
 
-// writes says whether a source of a plan is the table that the statement writes: only writes know where they
+// writes reports whether a source of a plan is the table that the statement writes: only writes know where they
 // stand in the write-ahead log.
 func writes(source *rewrite.Source) bool {
 	if source.Physical == nil {

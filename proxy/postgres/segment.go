@@ -30,7 +30,7 @@ type segment struct {
 // maxKept bounds what is kept of a segment.
 const maxKept = 256 << 10
 
-// trial says whether the segment may have to be sent again.
+// trial reports whether the segment may have to be sent again.
 func (g *segment) trial() bool { return g.keeping && g.tried }
 
 // beginSegment is called with each message that may begin a segment.
@@ -151,13 +151,13 @@ func (s *Session) remember(script *sqlpostgres.Script, code string) {
 	s.refused[weak.Make(script)] = refusedWith(code)
 }
 
-// outdated says whether an error may come from a definition that isotap has not read yet: of a name that is not
+// outdated reports whether an error may come from a definition that isotap has not read yet: of a name that is not
 // there.
 func outdated(code string) bool {
 	return code == sqlstateUndefinedColumn || code == sqlstateUndefinedTable
 }
 
-// outlived says whether an error is about a prepared statement that the client's own text stands beside: what isotap
+// outlived reports whether an error is about a prepared statement that the client's own text stands beside: what isotap
 // added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
 func (s *Session) outlived(x *owed, code string) bool {
 	switch x.kind {
@@ -173,7 +173,7 @@ func (s *Session) outlived(x *owed, code string) bool {
 	return false
 }
 
-// alone says whether nothing was sent behind the segment that the server is at.
+// alone reports whether nothing was sent behind the segment that the server is at.
 func (s *Session) alone() bool {
 	ends := 0
 	for _, x := range s.queue {
@@ -188,7 +188,7 @@ func (s *Session) alone() bool {
 // refusedWith is the reason why a text goes as the client wrote it that the server has refused once.
 func refusedWith(code string) history.Reason { return history.ReasonRefusedState.With(code) }
 
-// doubtful says whether an error may come from what isotap added.
+// doubtful reports whether an error may come from what isotap added.
 func doubtful(code string) bool {
 	return strings.HasPrefix(code, classSyntaxErrorOrAccessRule) || strings.HasPrefix(code, classFeatureNotSupported) ||
 		strings.HasPrefix(code, classProgramLimitExceeded)

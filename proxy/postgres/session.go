@@ -55,7 +55,7 @@ type Planner interface {
 	// it do so.
 	CursorsAreRead() bool
 	ReadCursors()
-	// Exposes says whether tables have columns of isotap's that clients would see.
+	// Exposes reports whether tables have columns of isotap's that clients would see.
 	Exposes() bool
 }
 
@@ -137,7 +137,7 @@ type Session struct {
 	transactions
 }
 
-// NewSession gives a session that waits for the client's startup message.
+// NewSession returns a session that waits for the client's startup message.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
 	s.unrecorded = txnstate.NewUnrecorded(cfg.TxnMemory)
@@ -146,7 +146,7 @@ func NewSession(cfg Config) *Session {
 	return s
 }
 
-// watches says whether the session looks at its statements.
+// watches reports whether the session looks at its statements.
 func (s *Session) watches() bool { return s.cfg.Planners != nil && !s.replication }
 
 // FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says how many
@@ -167,7 +167,7 @@ func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// wantsClient says whether the session can take the client's next message.
+// wantsClient reports whether the session can take the client's next message.
 func (s *Session) wantsClient() bool {
 	switch s.phase {
 	case phaseStartup, phaseAuth:
@@ -257,7 +257,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 
 var errUnexpected = errors.New("unexpected message")
 
-// Output gives the bytes to send to each side and forgets them. They are valid until the session is given
+// Output returns the bytes to send to each side and forgets them. They are valid until the session is given
 // bytes again. While a reply waits for the recording toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
@@ -267,7 +267,7 @@ func (s *Session) Output() (toClient, toServer []byte) {
 	return toClient, toServer
 }
 
-// Events gives what happened since the last call. The caller deals with all of it before it sends the Output
+// Events returns what happened since the last call. The caller deals with all of it before it sends the Output
 // that follows.
 func (s *Session) Events() []session.Event {
 	events := s.events
@@ -289,10 +289,10 @@ func (s *Session) copyOn() {
 	s.toClient = append(s.toClient, s.server.rest()...)
 }
 
-// LoggedIn says whether the client's login is over.
+// LoggedIn reports whether the client's login is over.
 func (s *Session) LoggedIn() bool { return s.phase > phaseAsk }
 
-// InTransaction says whether the server has a transaction open for the client, or a reply is due.
+// InTransaction reports whether the server has a transaction open for the client, or a reply is due.
 func (s *Session) InTransaction() bool {
 	return s.phase == phaseReady && (s.status != txnIdle || len(s.queue) > 0 || s.held.raw != nil)
 }

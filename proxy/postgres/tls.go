@@ -21,7 +21,7 @@ type leg struct {
 	local bool // a unix socket
 }
 
-// safe says whether nobody can read along.
+// safe reports whether nobody can read along.
 func (l leg) safe() bool { return l.tls || l.local }
 
 // legs is how the two connections of a session are encrypted.
@@ -65,7 +65,7 @@ func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 	}
 }
 
-// offersTLS says whether the client may begin TLS. Servers do not offer it on unix sockets.
+// offersTLS reports whether the client may begin TLS. Servers do not offer it on unix sockets.
 func (s *Session) offersTLS() bool { return s.cfg.ClientTLS != session.NoTLS && !s.clientLeg.local }
 
 // answerTLS answers a client that asks for TLS. What it sent before the answer is not encrypted, and would be
@@ -86,7 +86,7 @@ func (s *Session) answerTLS(more bool) {
 	}
 }
 
-// beginsDirectly says whether the client begins TLS without asking, by the first byte of its connection.
+// beginsDirectly reports whether the client begins TLS without asking, by the first byte of its connection.
 func (s *Session) beginsDirectly(first byte) bool {
 	if first != handshakeByte || s.askedTLS || s.askedGSS || s.clientLeg.tls {
 		return false
@@ -190,7 +190,7 @@ func (s *Session) tryAgain(why string) {
 	s.upgrade = session.ServerAgain
 }
 
-// retries says whether the server refused how it was connected to, and is connected to the other way. Once it
+// retries reports whether the server refused how it was connected to, and is connected to the other way. Once it
 // has asked for a password the client would be asked twice.
 func (s *Session) retries(m message) (bool, error) {
 	e, err := readError(m.body)

@@ -24,7 +24,7 @@ func (p *Prepared) put(name string, t *history.Txn) {
 	p.txns[name] = t
 }
 
-// take gives the transaction of that name and forgets it; nil when there is none.
+// take returns the transaction of that name and forgets it; nil when there is none.
 func (p *Prepared) take(name string) *history.Txn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,7 +33,7 @@ func (p *Prepared) take(name string) *history.Txn {
 	return t
 }
 
-// Rest gives the transactions that nobody has ended, as indeterminate ones, and forgets them.
+// Rest returns the transactions that nobody has ended, as indeterminate ones, and forgets them.
 func (p *Prepared) Rest() []*history.Txn {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -301,7 +301,7 @@ func (s *Session) record(st history.Stmt) {
 	s.unrecorded.Add(s.txn, &st, false)
 }
 
-// recorded says whether a statement that touches no row is worth a place in the history.
+// recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
 	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
@@ -370,7 +370,7 @@ func (s *Session) rollbackTo(name string) {
 	}
 }
 
-// wrote says whether a statement wrote rows, as a SELECT does with an UPDATE in its WITH.
+// wrote reports whether a statement wrote rows, as a SELECT does with an UPDATE in its WITH.
 func wrote(st *history.Stmt) bool {
 	return slices.ContainsFunc(st.Accesses, func(a history.Access) bool { return a.Op != history.Read })
 }

@@ -13,7 +13,7 @@ import (
 // selectTag begins the tag of a statement that reads, and whose parts write.
 const selectTag = "SELECT "
 
-// wraps gives the plan of the statement whose result comes in, if it is such a one; nil otherwise.
+// wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
 func (s *Session) wraps() *rewrite.Plan {
 	if p := s.current.plan; p != nil && p.Tag != "" && s.current.hidden > 0 {
 		return p
@@ -21,7 +21,7 @@ func (s *Session) wraps() *rewrite.Plan {
 	return nil
 }
 
-// retagged gives the end of a result as the client's statement has it. Where all that came is the row that stands
+// retagged returns the end of a result as the client's statement has it. Where all that came is the row that stands
 // for none, the result is at its end.
 func (s *Session) retagged(m message) message {
 	p := s.wraps()
@@ -36,7 +36,7 @@ func (s *Session) retagged(m message) message {
 	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
 }
 
-// named gives an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
+// named returns an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
 // read-only transaction".
 func (s *Session) named(x *owed, m message, e *serverError) message {
 	f := s.formOf(x)

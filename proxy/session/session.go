@@ -10,10 +10,10 @@ import (
 type Session interface {
 	FromClient(now int64, p []byte) (n int, err error)
 	FromServer(now int64, p []byte) error
-	// Output gives the bytes to send to each side and forgets them. They are valid until the session is
+	// Output returns the bytes to send to each side and forgets them. They are valid until the session is
 	// given bytes again.
 	Output() (toClient, toServer []byte)
-	// Events gives what happened since the last call, to be dealt with before the next Output is sent.
+	// Events returns what happened since the last call, to be dealt with before the next Output is sent.
 	Events() []Event
 	Turn() Turn
 	// Upgrade says which leg is to begin TLS once the Output is sent, or to be made anew; Upgraded tells what

@@ -37,7 +37,7 @@ func (s *Savepoints) Set(name string, at int) {
 	s.list, s.bytes = append(s.list, savepoint{name, at}), s.bytes+len(name)
 }
 
-// find gives the newest savepoint of that name, or -1.
+// find returns the newest savepoint of that name, or -1.
 func (s *Savepoints) find(name string) int {
 	for i := len(s.list) - 1; i >= 0; i-- {
 		if s.list[i].name == name {

@@ -56,7 +56,7 @@ func (f *File) Compare(name string, r *analyzer.Result) {
 	}
 }
 
-// knows says whether a finding is the entry's.
+// knows reports whether a finding is the entry's.
 func (e *Entry) knows(f *analyzer.Finding) bool {
 	if e.ID == f.ID {
 		return true
@@ -97,7 +97,7 @@ func newEntry(f *analyzer.Finding) Entry {
 	return e
 }
 
-// tablesOf gives a finding's tables as they are in every recording: whether it met one numbered copy of a
+// tablesOf returns a finding's tables as they are in every recording: whether it met one numbered copy of a
 // table or several is chance.
 func tablesOf(f *analyzer.Finding) []string {
 	tables := []string{}

@@ -67,7 +67,7 @@ func parse(text []byte) (*File, error) {
 	return &File{Findings: doc.Findings}, nil
 }
 
-// lineOf gives the line, from 1, that an error is about.
+// lineOf returns the line, from 1, that an error is about.
 func lineOf(text []byte, offset int64, err error) int {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

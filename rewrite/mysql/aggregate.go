@@ -25,7 +25,7 @@ const (
 // assumedConcat stands in for an unknown group_concat_max_len: MariaDB's default.
 const assumedConcat = 1 << 20
 
-// arrayLimit gives how many identities an array may hold: 0 where the server has no such bound. It
+// arrayLimit returns how many identities an array may hold: 0 where the server has no such bound. It
 // refuses where there are no arrays, or they would be cut.
 func (s *Session) arrayLimit() (int, error) {
 	if s.Dialect != MariaDB {
@@ -48,7 +48,7 @@ func (s *Session) arrayLimit() (int, error) {
 	return n, nil
 }
 
-// array gives the expression for the identities of the rows that a group took from a source, whose row
+// array returns the expression for the identities of the rows that a group took from a source, whose row
 // id and wList have the given names. The conversion keeps MySQL from writing base64; latin1 has a
 // character for every byte. A row without identity gives a text without "=" where the source has a row
 // in every row of the join, and NULL where it may have none.
@@ -69,12 +69,12 @@ func array(rowID, wList string, limit int, outer bool) string {
 	return b.String()
 }
 
-// hidesGroups says whether the groups that an aggregating SELECT read need not all be among its rows.
+// hidesGroups reports whether the groups that an aggregating SELECT read need not all be among its rows.
 func hidesGroups(n *ast.SelectStmt) bool {
 	return n.Having != nil || n.Limit != nil && n.GroupBy != nil
 }
 
-// skipsRows says whether the server may answer an aggregating SELECT without looking at every row of
+// skipsRows reports whether the server may answer an aggregating SELECT without looking at every row of
 // its tables, as it does for MIN, MAX, DISTINCT and groups without a sum from the ends of an index: the
 // identities make it read, and lock, all of them.
 func skipsRows(n *ast.SelectStmt) bool {
@@ -85,7 +85,7 @@ func skipsRows(n *ast.SelectStmt) bool {
 	return a.extremes || a.distinct || !a.sums
 }
 
-// changesTypes says whether the types of a grouped SELECT's columns depend on MySQL's plan: where it groups
+// changesTypes reports whether the types of a grouped SELECT's columns depend on MySQL's plan: where it groups
 // in a temporary table, MIN and MAX of an INT and the groups of ROLLUP can be BIGINT.
 func changesTypes(n *ast.SelectStmt) bool {
 	return n.GroupBy != nil && (n.GroupBy.Rollup || aggregatesOf(n).extremes)

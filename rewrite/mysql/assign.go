@@ -81,7 +81,7 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 	return nil
 }
 
-// storedValues gives an expression over the assigned columns whose value differs whenever what the
+// storedValues returns an expression over the assigned columns whose value differs whenever what the
 // table stores in them differs.
 func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of string) (string, error) {
 	var seen, parts []string
@@ -105,7 +105,7 @@ func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of str
 	return "CONCAT_WS(_binary',', " + strings.Join(parts, ", ") + ")", nil
 }
 
-// storedValue gives an expression that tells the stored values of a column apart. Most types print
+// storedValue returns an expression that tells the stored values of a column apart. Most types print
 // exactly; the others are why it takes a type.
 func storedValue(c *rewrite.Column, of string) string {
 	name := of + quoted(c.Name)
@@ -123,13 +123,13 @@ func storedValue(c *rewrite.Column, of string) string {
 	return "HEX(CAST(" + name + " AS BINARY))"
 }
 
-// save gives the assignment that saves the stored values.
+// save returns the assignment that saves the stored values.
 func (c *rowCapture) save() string {
 	wlist := c.of + rewrite.WListColumn
 	return wlist + " = CONCAT(LEFT((@isotap_o := " + c.key + "), 0), " + wlist + "),"
 }
 
-// tag gives the assignment that tags a row whose stored values differ from the saved ones, and
+// tag returns the assignment that tags a row whose stored values differ from the saved ones, and
 // collects its entry. A row that stays as it was is collected too, marked by a ~ behind the tag: the
 // statement met that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
 func (c *rowCapture) tag() []rewrite.Piece {
@@ -161,7 +161,7 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	return append(pieces, text(", _binary'', CONCAT(_binary',', "), tagPiece, text(")))"))
 }
 
-// identityEntry gives the expressions for a row's id and wList in its entry. of qualifies its columns.
+// identityEntry returns the expressions for a row's id and wList in its entry. of qualifies its columns.
 func identityEntry(of string, wlistBytes int) (rowID, list string) {
 	rowID, list = of+rewrite.RowIDColumn, of+rewrite.WListColumn
 	if wlistBytes == 0 {
@@ -170,7 +170,7 @@ func identityEntry(of string, wlistBytes int) (rowID, list string) {
 	return rowID, list
 }
 
-// collect gives an expression that collects the entry of a row and is an empty string itself, as long as
+// collect returns an expression that collects the entry of a row and is an empty string itself, as long as
 // no more than limit bytes are collected. rest is what stands in the entry behind the tag, as further
 // arguments of CONCAT.
 func collect(rowID, list string, limit int, rest string) []rewrite.Piece {
@@ -185,7 +185,7 @@ type buffer struct {
 
 var entryBuffer = buffer{"@isotap", "@isotap_b", "@isotap_l", "(@isotap_n := CAST(@isotap_n + 1 AS BINARY))"}
 
-// collect gives an expression that collects a text, the arguments of a CONCAT, and is an empty string itself.
+// collect returns an expression that collects a text, the arguments of a CONCAT, and is an empty string itself.
 func (b buffer) collect(limit int, item ...rewrite.Piece) []rewrite.Piece {
 	pieces := append([]rewrite.Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" + b.first + " := CONCAT(" + b.first + ", ")}, item...)
 	return append(pieces, text(", _binary';')) < "+strconv.Itoa(firstLevel)+", _binary'', "+
@@ -197,7 +197,7 @@ func (b buffer) collect(limit int, item ...rewrite.Piece) []rewrite.Piece {
 // unboundedEntry is how much of an unbounded wList an entry carries, in bytes.
 const unboundedEntry = 4 << 10
 
-// wholeTags gives the last tags of a list that fit, and never half of one: from behind the first
+// wholeTags returns the last tags of a list that fit, and never half of one: from behind the first
 // comma among the last bytes+1 bytes.
 func wholeTags(list string, bytes int) string {
 	n := strconv.Itoa(bytes)

@@ -52,7 +52,7 @@ func (st *statement) rowAlias() span {
 	return span{as, end}
 }
 
-// onDuplicate gives the token ON of ON DUPLICATE KEY UPDATE; -1 if there is none.
+// onDuplicate returns the token ON of ON DUPLICATE KEY UPDATE; -1 if there is none.
 func (st *statement) onDuplicate() int {
 	for i := 1; i <= st.last(); i++ {
 		if st.toks[i].depth == 0 && st.is(i, "ON") && st.is(i+1, "DUPLICATE") && st.is(i+2, "KEY") && st.is(i+3, "UPDATE") {
@@ -62,7 +62,7 @@ func (st *statement) onDuplicate() int {
 	return -1
 }
 
-// without gives a text, of this statement or of its length, with blanks in the place of spans.
+// without returns a text, of this statement or of its length, with blanks in the place of spans.
 func (st *statement) without(text string, spans ...span) string {
 	for _, s := range spans {
 		if !s.empty() {

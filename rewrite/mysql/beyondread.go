@@ -60,7 +60,7 @@ func (st *statement) fetch() span {
 	return span{}
 }
 
-// known gives a text of the statement's length in which the parser knows every clause: FETCH has a LIMIT
+// known returns a text of the statement's length in which the parser knows every clause: FETCH has a LIMIT
 // in its place, since that is what it is to the planner.
 func (b beyondRead) known(st *statement, text string) string {
 	text = st.without(text, b.lockWait, b.fetch)
@@ -72,6 +72,6 @@ func (b beyondRead) known(st *statement, text string) string {
 	return text[:from] + limit + text[from+len(limit):]
 }
 
-// mayHaveWindows says whether the statement may hold a window function. Only then is it read with the
+// mayHaveWindows reports whether the statement may hold a window function. Only then is it read with the
 // words of window functions as keywords: some of them (rank, groups, ...) are not reserved in MariaDB.
 func (st *statement) mayHaveWindows() bool { return st.find(0, len(st.toks), -1, "OVER") >= 0 }

@@ -146,7 +146,7 @@ func (b *block) stars(s *source) int {
 	return n
 }
 
-// shown gives the identities that the block's rows can show, as expressions, in the order of the sources.
+// shown returns the identities that the block's rows can show, as expressions, in the order of the sources.
 func (b *block) shown() []shownIdentity {
 	var all []shownIdentity
 	for _, s := range b.srcs {
@@ -208,7 +208,7 @@ func (pl *planner) showOutwards(b *block) []identity {
 	return out
 }
 
-// columnName gives a name that no other column of the statement has.
+// columnName returns a name that no other column of the statement has.
 func (pl *planner) columnName() string {
 	pl.nesting.columns++
 	return fmt.Sprintf("%s%d", rewrite.CarriedPrefix, pl.nesting.columns)
@@ -275,7 +275,7 @@ func (pl *planner) apart(f func() error) (edits []edit, lowered history.Reason, 
 	return edits, lowered, err
 }
 
-// usesPositions says whether a SELECT names columns by their position.
+// usesPositions reports whether a SELECT names columns by their position.
 func usesPositions(n *ast.SelectStmt) bool {
 	position := func(item *ast.ByItem) bool {
 		_, ok := item.Expr.(*ast.PositionExpr)

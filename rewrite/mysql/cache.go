@@ -16,7 +16,7 @@ type Cache struct {
 	rewriter atomic.Pointer[Rewriter]
 }
 
-// NewCache gives a cache of the rewriter's plans that holds at most so many plans and about so many
+// NewCache returns a cache of the rewriter's plans that holds at most so many plans and about so many
 // bytes. A statement larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
 	c := &Cache{Cache: plancache.New[Session, *rewrite.Plan, *template](maxEntries, maxBytes)}
@@ -36,7 +36,7 @@ func (c *Cache) SetStrictPlans(on bool) {
 	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
-// Plan gives the plan of a statement, and does not keep text. A statement that is found costs no
+// Plan returns the plan of a statement, and does not keep text. A statement that is found costs no
 // allocation.
 func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
 	p, epoch, ok := c.Get(text, s)

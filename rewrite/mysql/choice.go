@@ -16,7 +16,7 @@ type choice struct {
 	from, to      int
 }
 
-// predicates gives what the statement chooses rows by, its literals in their places.
+// predicates returns what the statement chooses rows by, its literals in their places.
 func (pl *planner) predicates() []rewrite.Predicate {
 	c := pl.chosen
 	if c == nil || pl.plan.Observation != history.Exact || !pl.session.SameInUTF8(pl.st.text) {
@@ -74,7 +74,7 @@ func (pl *planner) choose(refs *ast.TableRefsClause, where ast.ExprNode) {
 	pl.chosen = c
 }
 
-// whereClause gives the tokens of a statement's own condition; from is -1 where there are none to be found.
+// whereClause returns the tokens of a statement's own condition; from is -1 where there are none to be found.
 func (st *statement) whereClause() (from, to int) {
 	end := st.last() + 1
 	if from = st.find(1, end, 0, "WHERE"); from < 0 {
@@ -90,7 +90,7 @@ func (st *statement) whereClause() (from, to int) {
 	return from, to
 }
 
-// cutAtPlaceholders gives the text of tokens [from, to), cut where placeholders stand, and the numbers of these in the
+// cutAtPlaceholders returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in the
 // statement, from 0.
 func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []int) {
 	before := 0

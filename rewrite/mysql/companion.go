@@ -82,7 +82,7 @@ func (pl *planner) unionAll(i int) {
 	pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: end, pieces: []rewrite.Piece{text("UNION ALL")}})
 }
 
-// repeatable says whether a statement run twice in one snapshot does the same twice, and has no other
+// repeatable reports whether a statement run twice in one snapshot does the same twice, and has no other
 // effect.
 func (pl *planner) repeatable() bool {
 	st := pl.st

@@ -37,7 +37,7 @@ func (pl *planner) conceal(reason history.Reason) {
 	pl.plan.ListsColumns = len(pl.edits) > 0
 }
 
-// mayExpose says whether the statement holds anything that depends on which columns a table has.
+// mayExpose reports whether the statement holds anything that depends on which columns a table has.
 func (st *statement) mayExpose() bool {
 	for i := range st.toks {
 		if st.mark(i, "*") || st.is(i, "INSERT", "REPLACE", "NATURAL", "TABLE", "LOAD", "PREPARE") {
@@ -123,7 +123,7 @@ func (c *concealer) exposed(n *ast.TableName) *rewrite.Table {
 	return nil
 }
 
-// schema gives the schema that a table's name is looked up in.
+// schema returns the schema that a table's name is looked up in.
 func (c *concealer) schema(n *ast.TableName) string {
 	if n.Schema.O != "" {
 		return n.Schema.O
@@ -170,7 +170,7 @@ func (c *concealer) insertList(n *ast.InsertStmt) {
 	c.edit(pos, pos, ") ")
 }
 
-// behindName gives the token behind the table's name at token i, and behind its partitions; -1 if the
+// behindName returns the token behind the table's name at token i, and behind its partitions; -1 if the
 // name is not there.
 func (c *concealer) behindName(i int, n *ast.TableName) int {
 	st := c.pl.st
@@ -230,7 +230,7 @@ func (c *concealer) prepared(n *ast.PrepareStmt) {
 	c.edit(from, to, inner.Plain)
 }
 
-// quotedList gives names between backticks, with commas.
+// quotedList returns names between backticks, with commas.
 func quotedList(names []string) string {
 	var b strings.Builder
 	for i, n := range names {

@@ -52,7 +52,7 @@ func (pl *planner) createTable() error {
 	return nil
 }
 
-// created gives the table that a CREATE TABLE makes and its columns; nil when they cannot be told.
+// created returns the table that a CREATE TABLE makes and its columns; nil when they cannot be told.
 func (pl *planner) created() []string {
 	if len(pl.plan.Changed) != 1 {
 		return nil
@@ -72,7 +72,7 @@ func (pl *planner) created() []string {
 	return names
 }
 
-// definitionList gives the token behind the table's name in a CREATE TABLE.
+// definitionList returns the token behind the table's name in a CREATE TABLE.
 func (st *statement) definitionList() int {
 	i := 2
 	if st.is(1, "OR") {
@@ -88,7 +88,7 @@ func (st *statement) definitionList() int {
 	return i
 }
 
-// commentedOptions says whether the statement's executable comments are nothing but options of a table that
+// commentedOptions reports whether the statement's executable comments are nothing but options of a table that
 // CREATE TABLE makes, as mysqldump and sysbench write them: /*! ENGINE = InnoDB */, and on TiDB attributes of
 // columns and keys, as it writes them itself: /*T![clustered_index] CLUSTERED */.
 func (st *statement) commentedOptions(d Dialect) bool {
@@ -105,7 +105,7 @@ func (st *statement) commentedOptions(d Dialect) bool {
 		len(engineOption.FindAllString(options, -1)) == len(innoDBOption.FindAllString(options, -1))
 }
 
-// commentedAttributes says whether the executable comments up to the end of the definitions are nothing but attributes,
+// commentedAttributes reports whether the executable comments up to the end of the definitions are nothing but attributes,
 // within them.
 func (st *statement) commentedAttributes(open, closing int) bool {
 	if st.executable < st.toks[open].start {
@@ -127,7 +127,7 @@ var (
 	innoDBOption  = regexp.MustCompile("\\bengine\\s*=?\\s*['`\"]?innodb\\b")
 )
 
-// definitions says whether the group of tokens defines columns of an InnoDB table that isotap can add
+// definitions reports whether the group of tokens defines columns of an InnoDB table that isotap can add
 // its own to.
 func (pl *planner) definitions(open, closing, end int) bool {
 	st := pl.st
@@ -145,7 +145,7 @@ func (pl *planner) definitions(open, closing, end int) bool {
 	return engine < end && strings.EqualFold(strings.Trim(st.tok(engine), "`'\""), "InnoDB")
 }
 
-// versioned says whether the table keeps old versions of its rows, where every tag would show.
+// versioned reports whether the table keeps old versions of its rows, where every tag would show.
 func versioned(st *statement, end int) bool {
 	return st.find(0, end, -1, "VERSIONING") >= 0
 }

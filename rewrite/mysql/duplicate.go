@@ -43,7 +43,7 @@ func (pl *planner) duplicates(n *ast.InsertStmt, t *rewrite.Table) error {
 	return pl.assign(c, on+3, end)
 }
 
-// candidate gives the expression that stands in the update list for the id of the row to be inserted.
+// candidate returns the expression that stands in the update list for the id of the row to be inserted.
 func (pl *planner) candidate(n *ast.InsertStmt, t *rewrite.Table, on int) string {
 	if a := pl.beyond.rowAlias; !a.empty() {
 		return pl.st.tok(a.from+1) + "." + rewrite.RowIDColumn

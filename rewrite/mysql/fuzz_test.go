@@ -165,12 +165,12 @@ func checkIdentities(t *testing.T, n *ast.SelectStmt, p *rewrite.Plan) {
 	}
 }
 
-// named says whether a column is the one that a base table has, or what a query passes outwards of it.
+// named reports whether a column is the one that a base table has, or what a query passes outwards of it.
 func named(n *ast.ColumnNameExpr, column string) bool {
 	return n.Name.Name.L == column || strings.HasPrefix(n.Name.Name.L, rewrite.CarriedPrefix)
 }
 
-// corpus gives the statements of testdata/plan.
+// corpus returns the statements of testdata/plan.
 func corpus(f testing.TB) []string {
 	f.Helper()
 	files, err := filepath.Glob("testdata/plan/*")

@@ -59,7 +59,7 @@ func ParseImages(b []byte) (entries []ImageEntry, err error) {
 	return entries, nil
 }
 
-// pictured says whether writes of a table collect images.
+// pictured reports whether writes of a table collect images.
 func (pl *planner) pictured(t *rewrite.Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.Dialect != TiDB && pl.collectable(t) == nil
 }
@@ -71,7 +71,7 @@ type image struct {
 	large   string // an expression for how many bytes those of variable length take; empty: there are none
 }
 
-// image gives the image of a row of t by those columns that are known.
+// image returns the image of a row of t by those columns that are known.
 func (pl *planner) image(t *rewrite.Table, of string, known func(*rewrite.Column) bool) (i image, ok bool) {
 	var names, values, sizes []string
 	for c := range numberedFirst(t) {
@@ -87,7 +87,7 @@ func (pl *planner) image(t *rewrite.Table, of string, known func(*rewrite.Column
 	return image{"(" + strings.Join(names, ", ") + ")", "CONCAT_WS(_binary',', " + strings.Join(values, ", ") + ")", strings.Join(sizes, " + ")}, len(names) > 0
 }
 
-// numberedFirst gives the columns of a table, the one that the server numbers before the others.
+// numberedFirst returns the columns of a table, the one that the server numbers before the others.
 func numberedFirst(t *rewrite.Table) func(yield func(*rewrite.Column) bool) {
 	return func(yield func(*rewrite.Column) bool) {
 		for _, numbered := range []bool{true, false} {
@@ -100,7 +100,7 @@ func numberedFirst(t *rewrite.Table) func(yield func(*rewrite.Column) bool) {
 	}
 }
 
-// imageValue gives an expression for the value of a column as a literal, or an expression of literals, that stores
+// imageValue returns an expression for the value of a column as a literal, or an expression of literals, that stores
 // the same value again; empty for types of which there is none. Variable says that the value may be long.
 func imageValue(c *rewrite.Column, of string) (value string, variable bool) {
 	name := of + quoted(c.Name)
@@ -128,7 +128,7 @@ func imageValue(c *rewrite.Column, of string) (value string, variable bool) {
 	return "IFNULL(" + value + ", _binary'NULL')", variable
 }
 
-// collect gives an expression that collects the image of a row and is an empty string itself. tag is empty where
+// collect returns an expression that collects the image of a row and is an empty string itself. tag is empty where
 // the row id tells it.
 func (i image) collect(of string, limit int, tag ...rewrite.Piece) []rewrite.Piece {
 	entry := append([]rewrite.Piece{text("IFNULL(" + of + rewrite.RowIDColumn + ", _binary''), _binary'=', ")}, tag...)
@@ -164,7 +164,7 @@ func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewri
 	pl.plan.Picture.Updated = i.columns
 }
 
-// pictureInsert gives the pieces of a list's last value, the tag: they collect images of the rows that go in, where the
+// pictureInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where the
 // statement knows what they hold.
 func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []rewrite.Piece {
 	if !pl.pictured(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
@@ -184,7 +184,7 @@ func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []rewrite.
 	return append(pieces, text(", "), tagPiece, text(")"))
 }
 
-// given says whether every row of an INSERT has a value of its own for a column.
+// given reports whether every row of an INSERT has a value of its own for a column.
 func given(n *ast.InsertStmt, t *rewrite.Table, c *rewrite.Column) bool {
 	at := -1
 	if len(n.Columns) == 0 {

@@ -67,7 +67,7 @@ func fromSelect(n *ast.InsertStmt) history.Reason {
 	return history.ReasonInsertFromSelect
 }
 
-// rowsEnd gives the token behind the rows or the assignments of an INSERT.
+// rowsEnd returns the token behind the rows or the assignments of an INSERT.
 func (pl *planner) rowsEnd() int {
 	end := pl.st.last() + 1
 	if !pl.beyond.returning.empty() {
@@ -123,7 +123,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 	return pl.insertRows(at.rows, n.Lists, pl.pictureInsert(n, t))
 }
 
-// columnList gives what is put into the column list before its closing parenthesis or, when the
+// columnList returns what is put into the column list before its closing parenthesis or, when the
 // statement has no list, before VALUES. columns are those that the statement leaves to the server to
 // name; values is the number of columns that the client gives values for.
 func columnList(columns []string, values int, inList bool) string {

@@ -57,7 +57,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 	return nil
 }
 
-// sourceEntries gives expressions that collect the rows of the SELECT's tables, one entry for each table
+// sourceEntries returns expressions that collect the rows of the SELECT's tables, one entry for each table
 // and row, and in any case one for each row. Where an index might cover the SELECT, its tables are left
 // alone: reading more of them would lock more, and could change the order of the rows.
 func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewrite.Table) ([]rewrite.Piece, error) {
@@ -136,7 +136,7 @@ func (pl *planner) resolveBase(srcs sources) error {
 	return nil
 }
 
-// numberedRowID gives an expression for the id of a row that is the same as RowIDHole's: tag, colon and a
+// numberedRowID returns an expression for the id of a row that is the same as RowIDHole's: tag, colon and a
 // number that counts the evaluations. more are further arguments of CONCAT.
 func numberedRowID(more []rewrite.Piece) []rewrite.Piece {
 	last := func(part string) string { return "SUBSTRING_INDEX(@isotap_c, _binary':', " + part + ")" }

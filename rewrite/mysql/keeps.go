@@ -29,7 +29,7 @@ type place struct {
 	column *rewrite.Column
 }
 
-// staysSame gives for each source the condition under which the assignments, the tokens [from, to), leave
+// staysSame returns for each source the condition under which the assignments, the tokens [from, to), leave
 // a row of it as it is; nil where they assign nothing to it.
 func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]rewrite.Piece, error) {
 	st := j.st
@@ -125,7 +125,7 @@ func (ss sources) qualifier(s *source) string {
 	return quoted(s.name) + "."
 }
 
-// keeps gives the condition under which the value, the tokens [from, to), is what the column holds.
+// keeps returns the condition under which the value, the tokens [from, to), is what the column holds.
 func (j *judge) keeps(from, to int) ([]rewrite.Piece, error) {
 	c := j.own.column
 	name := j.sources.qualifier(j.own.source) + quoted(c.Name)
@@ -141,7 +141,7 @@ func (j *judge) keeps(from, to int) ([]rewrite.Piece, error) {
 	return nil, refusal(history.ReasonAssignment)
 }
 
-// copied gives the text of the tokens [from, to), in which parameters are copies of the client's.
+// copied returns the text of the tokens [from, to), in which parameters are copies of the client's.
 func (pl *planner) copied(from, to int) []rewrite.Piece {
 	st, param := pl.st, pl.param(from)
 	var pieces []rewrite.Piece
@@ -157,7 +157,7 @@ func (pl *planner) copied(from, to int) []rewrite.Piece {
 	return append(pieces, text(strings.Clone(st.text[pos:st.toks[to-1].end])))
 }
 
-// exact says whether the tokens [from, to) are numbers and columns, added, subtracted and, where digits
+// exact reports whether the tokens [from, to) are numbers and columns, added, subtracted and, where digits
 // is 0, multiplied, whose result has no more than so many digits behind the point.
 func (j *judge) exact(digits, from, to int) bool {
 	st := j.st
@@ -191,7 +191,7 @@ func (j *judge) exact(digits, from, to int) bool {
 	return !operand
 }
 
-// exactOperand gives the number of tokens of the operand at i, before to; 0 if its value is not an exact
+// exactOperand returns the number of tokens of the operand at i, before to; 0 if its value is not an exact
 // number of so many digits behind the point.
 func (j *judge) exactOperand(digits, i, to int) int {
 	st := j.st
@@ -230,7 +230,7 @@ func (j *judge) columnAt(i, to int) (c *rewrite.Column, n int) {
 	return p.column, n
 }
 
-// param gives the number of parameters before token i.
+// param returns the number of parameters before token i.
 func (pl *planner) param(i int) int {
 	n := 0
 	for j := range i {
@@ -241,7 +241,7 @@ func (pl *planner) param(i int) int {
 	return n
 }
 
-// isString says whether token i is a string, or a parameter that is to be one.
+// isString reports whether token i is a string, or a parameter that is to be one.
 func (pl *planner) isString(i int) bool {
 	st := pl.st
 	if !pl.session.utf8() {
@@ -257,7 +257,7 @@ func (pl *planner) isString(i int) bool {
 	return false
 }
 
-// isText says whether the tokens [from, to) name a column of Unicode text.
+// isText reports whether the tokens [from, to) name a column of Unicode text.
 func (j *judge) isText(from, to int) bool {
 	if kind := j.st.toks[from].kind; kind != word && kind != name {
 		return false
@@ -266,10 +266,10 @@ func (j *judge) isText(from, to int) bool {
 	return c != nil && n == to-from && unicode(c)
 }
 
-// unicode says whether a column holds text that is stored as UTF-8, of whatever length.
+// unicode reports whether a column holds text that is stored as UTF-8, of whatever length.
 func unicode(c *rewrite.Column) bool { return strings.HasPrefix(c.Collation, "utf8mb4_") }
 
-// sameString gives the condition for texts. Blanks that do not fit a column are cut off, and those at the
+// sameString returns the condition for texts. Blanks that do not fit a column are cut off, and those at the
 // end of a CHAR are not stored; anything else that does not fit is an error.
 func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece, error) {
 	open, end := "CAST(", " AS BINARY)"
@@ -302,7 +302,7 @@ func integerType(kind string) bool {
 	return false
 }
 
-// scale gives the digits behind the point of a DECIMAL column; 0 where they are not known.
+// scale returns the digits behind the point of a DECIMAL column; 0 where they are not known.
 func scale(c *rewrite.Column) int {
 	size, _ := parenthesized(c.Full)
 	_, digits, _ := strings.Cut(size, ",")
@@ -313,7 +313,7 @@ func scale(c *rewrite.Column) int {
 	return n
 }
 
-// parenthesized gives what stands between a type's parentheses.
+// parenthesized returns what stands between a type's parentheses.
 func parenthesized(full string) (string, bool) {
 	_, rest, ok := strings.Cut(full, "(")
 	inner, _, closed := strings.Cut(rest, ")")

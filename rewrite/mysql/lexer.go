@@ -214,7 +214,7 @@ func (l *lexer) variable() {
 	l.emit(variable, end)
 }
 
-// behindName says whether the byte before is the end of a name, so that a dot here separates names.
+// behindName reports whether the byte before is the end of a name, so that a dot here separates names.
 func (l *lexer) behindName() bool {
 	if len(l.st.toks) == 0 {
 		return false
@@ -223,7 +223,7 @@ func (l *lexer) behindName() bool {
 	return t.end == l.pos && (t.kind == word || t.kind == name)
 }
 
-// behindDot says whether a name here is qualified. White space may stand around the dot.
+// behindDot reports whether a name here is qualified. White space may stand around the dot.
 func (l *lexer) behindDot() bool {
 	n := len(l.st.toks)
 	return n > 1 && l.st.tok(n-1) == "." && (l.st.toks[n-2].kind == word || l.st.toks[n-2].kind == name)
@@ -284,7 +284,7 @@ func (l *lexer) word() {
 	l.emit(word, end)
 }
 
-// operator gives the operator or mark that text begins with.
+// operator returns the operator or mark that text begins with.
 func operator(text string) string {
 	for _, op := range [...]string{"<=>", "->>", "<=", ">=", "<>", "!=", ":=", "||", "&&", "<<", ">>", "->"} {
 		if strings.HasPrefix(text, op) {
@@ -322,7 +322,7 @@ func allOf(s string, f func(byte) bool) bool {
 // tok is the text of a token.
 func (st *statement) tok(i int) string { return st.text[st.toks[i].start:st.toks[i].end] }
 
-// is says whether token i is one of the keywords; false when there is no such token.
+// is reports whether token i is one of the keywords; false when there is no such token.
 func (st *statement) is(i int, keywords ...string) bool {
 	if i < 0 || i >= len(st.toks) || st.toks[i].kind != word {
 		return false
@@ -335,12 +335,12 @@ func (st *statement) is(i int, keywords ...string) bool {
 	return false
 }
 
-// mark says whether token i is the operator or mark.
+// mark reports whether token i is the operator or mark.
 func (st *statement) mark(i int, mark string) bool {
 	return i >= 0 && i < len(st.toks) && st.toks[i].kind == punct && st.tok(i) == mark
 }
 
-// find gives the first token of [from, to) that is one of the keywords, at the given depth of
+// find returns the first token of [from, to) that is one of the keywords, at the given depth of
 // parentheses or, when that is negative, at any; -1 if there is none.
 func (st *statement) find(from, to, depth int, keywords ...string) int {
 	for i := from; i < to; i++ {
@@ -351,7 +351,7 @@ func (st *statement) find(from, to, depth int, keywords ...string) int {
 	return -1
 }
 
-// group gives the token that closes the parenthesis at token i; -1 if i is none or it is not closed.
+// group returns the token that closes the parenthesis at token i; -1 if i is none or it is not closed.
 func (st *statement) group(i int) int {
 	if !st.mark(i, "(") {
 		return -1
@@ -373,7 +373,7 @@ func (st *statement) last() int {
 	return i
 }
 
-// mentions says whether a name occurs, quoted or not.
+// mentions reports whether a name occurs, quoted or not.
 func (st *statement) mentions(column string) bool {
 	for i, t := range st.toks {
 		if t.kind != word && t.kind != name {
@@ -386,7 +386,7 @@ func (st *statement) mentions(column string) bool {
 	return false
 }
 
-// mentionsPrefix says whether a name occurs that begins so, quoted or not.
+// mentionsPrefix reports whether a name occurs that begins so, quoted or not.
 func (st *statement) mentionsPrefix(prefix string) bool {
 	for i, t := range st.toks {
 		if t.kind != word && t.kind != name {
@@ -400,7 +400,7 @@ func (st *statement) mentionsPrefix(prefix string) bool {
 	return false
 }
 
-// tokenAt gives the token that begins at a place in the text; -1 if none does.
+// tokenAt returns the token that begins at a place in the text; -1 if none does.
 func (st *statement) tokenAt(pos int) int {
 	i := sort.Search(len(st.toks), func(i int) bool { return st.toks[i].start >= pos })
 	if i == len(st.toks) || st.toks[i].start != pos {
@@ -409,7 +409,7 @@ func (st *statement) tokenAt(pos int) int {
 	return i
 }
 
-// mentionsCapture says whether a session variable of isotap's occurs.
+// mentionsCapture reports whether a session variable of isotap's occurs.
 func (st *statement) mentionsCapture() bool {
 	for i, t := range st.toks {
 		if t.kind != variable {
@@ -427,7 +427,7 @@ func (st *statement) mentionsCapture() bool {
 // end the process. Chains of operators nest as parentheses do; maxTokens bounds them.
 const maxDepth = 2000
 
-// deep says whether the parser's tree might be too deep to visit.
+// deep reports whether the parser's tree might be too deep to visit.
 func (st *statement) deep() bool {
 	if len(st.toks) < maxDepth {
 		return false
@@ -435,7 +435,7 @@ func (st *statement) deep() bool {
 	return slices.ContainsFunc(st.toks, func(t token) bool { return t.depth > maxDepth })
 }
 
-// parserText gives the text for TiDB's parser: of the same length, with the bytes of strings and
+// parserText returns the text for TiDB's parser: of the same length, with the bytes of strings and
 // comments that are not ASCII replaced. The parser would judge them by a character set that need not
 // be the client's, and their value does not matter here.
 func (st *statement) parserText() string {
@@ -463,7 +463,7 @@ func blank(b []byte) {
 	}
 }
 
-// plainNames says whether all names are of characters whose bytes are known: ASCII, or UTF-8 in a
+// plainNames reports whether all names are of characters whose bytes are known: ASCII, or UTF-8 in a
 // session that speaks it.
 func (st *statement) plainNames(utf8Session bool) bool {
 	if ascii(st.text) {

@@ -89,7 +89,7 @@ type Rewriter struct {
 	parsers sync.Pool // of *parser.Parser, which is not safe for concurrent use
 }
 
-// New gives a rewriter for the tables of schema.
+// New returns a rewriter for the tables of schema.
 func New(schema rewrite.Schema, o Options) *Rewriter {
 	r := &Rewriter{schema: schema, options: o}
 	r.parsers.New = func() any { return parser.New() }
@@ -230,7 +230,7 @@ func (pl *planner) rewrite() error {
 	return refusal(history.ReasonUnparsable)
 }
 
-// parse gives the tree of the only statement in the text.
+// parse returns the tree of the only statement in the text.
 func (pl *planner) parse() (ast.StmtNode, error) {
 	trees, err := pl.parseAll()
 	if err != nil || len(trees) != 1 {
@@ -239,7 +239,7 @@ func (pl *planner) parse() (ast.StmtNode, error) {
 	return trees[0], nil
 }
 
-// parseAll gives the trees of the statements in the text.
+// parseAll returns the trees of the statements in the text.
 func (pl *planner) parseAll() ([]ast.StmtNode, error) {
 	if !pl.read {
 		pl.read = true
@@ -256,7 +256,7 @@ func (pl *planner) parseAll() ([]ast.StmtNode, error) {
 	return pl.trees, pl.failure
 }
 
-// trees gives the trees of the statements in a text. Where window functions are known, MariaDB's
+// trees returns the trees of the statements in a text. Where window functions are known, MariaDB's
 // unreserved words (rank, groups, ...) are reserved.
 func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.StmtNode, err error) {
 	p := r.parsers.Get().(*parser.Parser)
@@ -307,7 +307,7 @@ func (pl *planner) table(name *ast.TableName) (*rewrite.Table, history.Reason) {
 	return t, history.Reason{}
 }
 
-// onlyTable gives the one base table of an INSERT, UPDATE or DELETE; several is the reason to refuse
+// onlyTable returns the one base table of an INSERT, UPDATE or DELETE; several is the reason to refuse
 // when there are more.
 func onlyTable(refs *ast.TableRefsClause, several history.Reason) (*ast.TableName, error) {
 	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
@@ -346,7 +346,7 @@ func (pl *planner) named(name *ast.TableName) (*rewrite.Table, error) {
 	return t, nil
 }
 
-// parserMode gives the part of sql_mode that TiDB's parser understands.
+// parserMode returns the part of sql_mode that TiDB's parser understands.
 func (s *Session) parserMode() parsermysql.SQLMode {
 	var m parsermysql.SQLMode
 	if s.ANSIQuotes {
@@ -361,7 +361,7 @@ func (s *Session) parserMode() parsermysql.SQLMode {
 	return m
 }
 
-// quoted gives an identifier between backticks.
+// quoted returns an identifier between backticks.
 func quoted(name string) string {
 	b := make([]byte, 0, len(name)+2)
 	b = append(b, '`')
@@ -374,7 +374,7 @@ func quoted(name string) string {
 	return string(append(b, '`'))
 }
 
-// unquoted gives the name that an identifier, quoted or not, stands for.
+// unquoted returns the name that an identifier, quoted or not, stands for.
 func unquoted(ident string) string {
 	if len(ident) < 2 || ident[0] != '`' && ident[0] != '"' {
 		return ident

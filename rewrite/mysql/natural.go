@@ -29,7 +29,7 @@ func (c *concealer) enterNatural(n *ast.Join) {
 	n.Right.Accept(c)
 }
 
-// exposes says whether isotap's columns are among those of a part of a FROM clause.
+// exposes reports whether isotap's columns are among those of a part of a FROM clause.
 func (c *concealer) exposes(n ast.ResultSetNode) bool {
 	switch n := n.(type) {
 	case *ast.Join:
@@ -90,7 +90,7 @@ func (c *concealer) naturalJoin(at int, j naturalJoin) {
 	c.edit(pos, pos, condition+gap)
 }
 
-// operandEnd gives the last token of the table that begins at token i of a join; -1 when it has
+// operandEnd returns the last token of the table that begins at token i of a join; -1 when it has
 // hints, whose words also stand behind it.
 func (st *statement) operandEnd(i int) int {
 	depth := st.toks[i].depth

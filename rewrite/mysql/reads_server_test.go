@@ -138,7 +138,7 @@ func (s *readServer) see(query string, hidden int, prepared bool) sight {
 	return result
 }
 
-// seen gives the identities in the hidden values, each once, in order.
+// seen returns the identities in the hidden values, each once, in order.
 func (p sight) seen(t *testing.T, sources []rewrite.Source) string {
 	t.Helper()
 	var ids []string
@@ -381,7 +381,7 @@ func TestArraysHoldTheEndOfALongList(t *testing.T) {
 	s.compare("SELECT COUNT(*) FROM e WHERE id = 1", "e1=000001a.1,000001b.1,000001c.2")
 }
 
-// natural gives the identities behind the natural join of d and e, which share id.
+// natural returns the identities behind the natural join of d and e, which share id.
 func (s *readServer) natural() string { return "d1 d2 d3 e1 e2=0,000001a.1,000001b.1 e3" }
 
 // TestArraysDoNotDependOnTheSession runs an aggregate under settings that change what literals, strings

@@ -39,7 +39,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	return nil
 }
 
-// collapsing gives the reason why more columns would change which rows a SELECT returns.
+// collapsing returns the reason why more columns would change which rows a SELECT returns.
 func collapsing(n *ast.SelectStmt) history.Reason {
 	switch {
 	case n.Kind != ast.SelectStmtKindSelect:
@@ -105,7 +105,7 @@ func (pl *planner) unobservable(srcs sources, u *usage) error {
 	return nil
 }
 
-// positionBeyond says whether ORDER BY or GROUP BY might name the position of a column that only the
+// positionBeyond reports whether ORDER BY or GROUP BY might name the position of a column that only the
 // wider list has: the original fails then.
 func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
 	columns := len(n.Fields.Fields) // a star is at least one

@@ -64,7 +64,7 @@ func exec(t *testing.T, c *sql.Conn, query string, args ...any) sql.Result {
 	return r
 }
 
-// rows gives a result as text, one line a row, and the names and types of its columns.
+// rows returns a result as text, one line a row, and the names and types of its columns.
 func rows(t *testing.T, c *sql.Conn, query string, args ...any) (columns, lines []string) {
 	t.Helper()
 	r, err := c.QueryContext(context.Background(), query, args...)
@@ -136,7 +136,7 @@ func (tw *twins) describe(wlist int) *rewrite.Table {
 	return t
 }
 
-// nextTag gives a tag that was not used before.
+// nextTag returns a tag that was not used before.
 func (tw *twins) nextTag() history.Tag {
 	tw.txn++
 	return history.Tag{Txn: history.MakeTxnID(history.MaxRun-1, tw.txn), Stmt: 1}
@@ -152,12 +152,12 @@ func (tw *twins) plan(query string) *rewrite.Plan {
 	return p
 }
 
-// literal gives the text that goes upstream.
+// literal returns the text that goes upstream.
 func literal(p *rewrite.Plan, v Values) string {
 	return string(p.Append(nil, func(b []byte, h rewrite.Hole, n int) []byte { return AppendHole(b, h, n, &v) }))
 }
 
-// prepared gives the text and the parameters of a prepared statement that goes upstream.
+// prepared returns the text and the parameters of a prepared statement that goes upstream.
 func prepared(p *rewrite.Plan, v Values, client []any) (string, []any) {
 	query := p.Append(nil, func(b []byte, _ rewrite.Hole, _ int) []byte { return append(b, '?') })
 	if client == nil {
@@ -199,7 +199,7 @@ func (tw *twins) outcome(c *sql.Conn, query string, args ...any) outcome {
 	return o
 }
 
-// without gives the outcome without the first n of MySQL's warnings about assignments: those of the rewritten
+// without returns the outcome without the first n of MySQL's warnings about assignments: those of the rewritten
 // text's own assignments, which the proxy takes away.
 func (o outcome) without(n int) outcome {
 	if testdb.EngineName() != testdb.MySQL.Name {

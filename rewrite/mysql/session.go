@@ -103,14 +103,14 @@ func shadowName(schema, table string) rewrite.TableName {
 	return rewrite.TableName{Schema: strings.ToLower(schema), Table: strings.ToLower(table)}
 }
 
-// utf8 says whether the client's statements are UTF-8.
+// utf8 reports whether the client's statements are UTF-8.
 func (s *Session) utf8() bool { return strings.HasPrefix(strings.ToLower(s.Charset), "utf8") }
 
-// SameInUTF8 says whether a statement's text, or a part of it, is the same in UTF-8. The text must be lexable, as that of
+// SameInUTF8 reports whether a statement's text, or a part of it, is the same in UTF-8. The text must be lexable, as that of
 // every statement with a plan is.
 func (s *Session) SameInUTF8(text string) bool { return s.utf8() || ascii(text) }
 
-// lexable says whether a byte below 0x80 means its ASCII character everywhere in a statement, so that
+// lexable reports whether a byte below 0x80 means its ASCII character everywhere in a statement, so that
 // the lexer, which looks for quotes and backslashes byte by byte, sees what the server sees. In big5,
 // cp932, gb18030, gbk and sjis such a byte may be the second half of a character, swe7 gives some
 // another meaning, and ucs2, utf16 and utf32 have no single bytes.

@@ -52,7 +52,7 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 	return nil
 }
 
-// keepsAll says whether every row of every arm is in the result.
+// keepsAll reports whether every row of every arm is in the result.
 func keepsAll(arms []arm) bool {
 	return !slices.ContainsFunc(arms, func(a arm) bool { return a.node.Distinct || !a.all })
 }
@@ -91,7 +91,7 @@ func (pl *planner) arms(n *ast.SetOprStmt) (arms []arm, operators []int) {
 	return arms, operators
 }
 
-// onlyQuery gives the query that is an operand of a set operation, out of its parentheses, and the
+// onlyQuery returns the query that is an operand of a set operation, out of its parentheses, and the
 // operator before it. It is nil when the operand is more than one query.
 func onlyQuery(n ast.Node) (query *ast.SelectStmt, after *ast.SetOprType) {
 	switch n := n.(type) {
@@ -159,7 +159,7 @@ func (st *statement) part(from, to int) *statement {
 	return &statement{text: st.text, toks: st.toks[from:to], executable: -1}
 }
 
-// positionAfter says whether ORDER BY might name the position of a column behind the first columns.
+// positionAfter reports whether ORDER BY might name the position of a column behind the first columns.
 func positionAfter(by *ast.OrderByClause, columns int) bool {
 	for _, item := range by.Items {
 		if p, ok := item.Expr.(*ast.PositionExpr); ok && p.N > columns {

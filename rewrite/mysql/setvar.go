@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// asFunctions gives pieces of isotap's in which variables are read and assigned by the functions that
+// asFunctions returns pieces of isotap's in which variables are read and assigned by the functions that
 // TiDB itself makes of them: GETVAR('x') for @x and SETVAR('x', y) for @x := y. As variables they would
 // keep the plan of a prepared statement out of TiDB's cache, which it says in a warning to the client.
 func asFunctions(pieces []rewrite.Piece) []rewrite.Piece {

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
-// shape gives the statement without its literals, and the literals. White space and comments become
+// shape returns the statement without its literals, and the literals. White space and comments become
 // single blanks, lists of literals one literal, equal rows of VALUES one row, so that statements that
 // differ in their data only have one shape. A placeholder is a ? in both. Of executable comments, which servers run by
 // their version, the shape is kept, in its place. Of statements that may carry a password only the verb and its object
@@ -37,7 +37,7 @@ func (s *shaper) addComments(token int) {
 	}
 }
 
-// commentShape gives the shape of an executable comment: its mark and version, and the shape of what it holds. A comment
+// commentShape returns the shape of an executable comment: its mark and version, and the shape of what it holds. A comment
 // that holds what is no whole text shows its mark alone.
 func (st *statement) commentShape(text string) string {
 	content := strings.TrimSuffix(text, "*/")
@@ -50,7 +50,7 @@ func (st *statement) commentShape(text string) string {
 	return content[:mark] + " " + shape + " */"
 }
 
-// args gives the n literals that shape leaves out.
+// args returns the n literals that shape leaves out.
 func (st *statement) args(n int) []string {
 	if opened := st.opened(); n == 0 || opened.secret() != "" || opened.hidesPassword() || st.hidesPassword() {
 		return nil
@@ -62,7 +62,7 @@ func (st *statement) args(n int) []string {
 	return s.args
 }
 
-// opened gives the statement as a server reads it that runs its executable comments.
+// opened returns the statement as a server reads it that runs its executable comments.
 func (st *statement) opened() *statement {
 	if len(st.comments) == 0 {
 		return st
@@ -88,7 +88,7 @@ func commentMark(text string) int {
 	return n
 }
 
-// secret gives the verb phrase of a statement that may carry a password; empty for others.
+// secret returns the verb phrase of a statement that may carry a password; empty for others.
 func (st *statement) secret() string {
 	query := st.mark(0, "(") || st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
 	if len(st.toks) == 0 || query && len(st.split()) == 1 || !st.suspect() {
@@ -119,7 +119,7 @@ func (st *statement) suspect() bool {
 	return false
 }
 
-// hidesPassword says whether a literal may be a password on its way into PASSWORD(), or a statement
+// hidesPassword reports whether a literal may be a password on its way into PASSWORD(), or a statement
 // that holds one.
 func (st *statement) hidesPassword() bool {
 	for i := range st.toks {
@@ -170,7 +170,7 @@ func (s *shaper) part(tok int, text string) {
 	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
 }
 
-// literal says whether a token is a literal or a placeholder. NULL, TRUE and FALSE are literals where
+// literal reports whether a token is a literal or a placeholder. NULL, TRUE and FALSE are literals where
 // another one could stand in their place: not in IS NULL or NOT NULL.
 func (s *shaper) literal(i int) bool {
 	switch s.st.toks[i].kind {
@@ -182,7 +182,7 @@ func (s *shaper) literal(i int) bool {
 	return false
 }
 
-// signHere says whether a + or - is a sign, not an operator between two operands.
+// signHere reports whether a + or - is a sign, not an operator between two operands.
 func (s *shaper) signHere(i int) bool {
 	if i == 0 {
 		return true
@@ -194,7 +194,7 @@ func (s *shaper) signHere(i int) bool {
 		"CASE", "LIKE", "BY", "IN", "INTERVAL", "DIV", "MOD", "RETURN", "LIMIT", "OFFSET")
 }
 
-// origin gives the place in the client's program that a comment names.
+// origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
 	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) { return st.toks[i].start, st.toks[i].end })
 }

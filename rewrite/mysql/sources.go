@@ -26,12 +26,12 @@ type source struct {
 
 type sources []*source
 
-// observable says whether any source has identity columns.
+// observable reports whether any source has identity columns.
 func (ss sources) observable() bool {
 	return slices.ContainsFunc(ss, func(s *source) bool { return len(s.shows) > 0 })
 }
 
-// unobservable gives the reason why none of the sources can be observed; nil when none need be.
+// unobservable returns the reason why none of the sources can be observed; nil when none need be.
 func (ss sources) unobservable() error {
 	for _, s := range ss {
 		if !s.reason.IsZero() {
@@ -41,7 +41,7 @@ func (ss sources) unobservable() error {
 	return nil
 }
 
-// repeatNames says whether two queries among the sources pass identities outwards by the same names.
+// repeatNames reports whether two queries among the sources pass identities outwards by the same names.
 func (ss sources) repeatNames() bool {
 	names := make(map[string]bool)
 	for _, s := range ss {
@@ -145,7 +145,7 @@ func (pl *planner) resolveName(s *source, base *ast.TableName) error {
 	return nil
 }
 
-// serverSchema says whether a table is one of the server's own.
+// serverSchema reports whether a table is one of the server's own.
 func serverSchema(s *Session, name *ast.TableName) bool {
 	schema := name.Schema.L
 	if schema == "" {
@@ -154,7 +154,7 @@ func serverSchema(s *Session, name *ast.TableName) bool {
 	return slices.Contains([]string{"information_schema", "performance_schema", "mysql", "sys"}, schema)
 }
 
-// mayHideLocks says whether the server might answer a SELECT from secondary indexes alone, or without
+// mayHideLocks reports whether the server might answer a SELECT from secondary indexes alone, or without
 // looking into one of its tables: the appended columns would then make it read, and lock, rows that
 // the original leaves alone. It is decided without the server, on the safe side:
 // only columns that the statement surely takes from a table count as needed.
@@ -177,7 +177,7 @@ func mayHideLocks(n *ast.SelectStmt, ss sources) bool {
 	return false
 }
 
-// indexed says whether the table's secondary indexes hold all the columns. Several of them count
+// indexed reports whether the table's secondary indexes hold all the columns. Several of them count
 // together, because the server may intersect them.
 func indexed(t *rewrite.Table, columns map[string]bool) bool {
 	held, secondary := make(map[string]bool), false

@@ -24,7 +24,7 @@ func text(s string) rewrite.Piece { return rewrite.Piece{Text: s} }
 
 var tagPiece = rewrite.Piece{Hole: rewrite.TagHole}
 
-// after gives the place right behind token i. Pieces put there need a blank at their end when glued
+// after returns the place right behind token i. Pieces put there need a blank at their end when glued
 // tells whether the next byte would run into them.
 func (pl *planner) after(i int) (pos int, gap string) {
 	pos = pl.st.toks[i].end
@@ -34,7 +34,7 @@ func (pl *planner) after(i int) (pos int, gap string) {
 	return pos, gap
 }
 
-// finish gives the plan with its pieces.
+// finish returns the plan with its pieces.
 func (pl *planner) finish() *rewrite.Plan {
 	pl.plan.Predicates = pl.predicates()
 	pl.assemble()

@@ -96,7 +96,7 @@ func (st *statement) star(f *ast.SelectField) (first, last int) {
 	return first, last
 }
 
-// expansion gives what stands for a star; not ok when it stays.
+// expansion returns what stands for a star; not ok when it stays.
 func (c *concealer) expansion(w *ast.WildCardField, n *ast.SelectStmt, rs []relation) (string, bool) {
 	if w.Table.O != "" {
 		for _, r := range rs {
@@ -121,7 +121,7 @@ func (c *concealer) expansion(w *ast.WildCardField, n *ast.SelectStmt, rs []rela
 	return strings.Join(lists, ", "), true
 }
 
-// list gives the relation's columns, or its star where that shows none of isotap's.
+// list returns the relation's columns, or its star where that shows none of isotap's.
 func (r *relation) list() string {
 	if r.table == nil {
 		return r.qualifier + ".*"
@@ -156,7 +156,7 @@ func (c *concealer) tableStatement(r relation, list string) {
 // An output is a column that a source gives to a star, as it is referred to.
 type output struct{ qualifier, name string }
 
-// merges says whether a join's columns are not simply those of its sides.
+// merges reports whether a join's columns are not simply those of its sides.
 func merges(n ast.ResultSetNode) bool {
 	switch n := n.(type) {
 	case *ast.Join:
@@ -169,7 +169,7 @@ func merges(n ast.ResultSetNode) bool {
 	return false
 }
 
-// mergedList gives the columns of a join with USING or NATURAL in it.
+// mergedList returns the columns of a join with USING or NATURAL in it.
 func (c *concealer) mergedList(join *ast.Join) (string, bool) {
 	outs, ok := c.outputs(join)
 	if !ok || len(outs) == 0 {
@@ -185,7 +185,7 @@ func (c *concealer) mergedList(join *ast.Join) (string, bool) {
 	return strings.Join(names, ", "), true
 }
 
-// outputs gives the columns that a star shows of a FROM clause's part, isotap's left out; not ok when
+// outputs returns the columns that a star shows of a FROM clause's part, isotap's left out; not ok when
 // they cannot be told from the text and the schema.
 func (c *concealer) outputs(n ast.ResultSetNode) ([]output, bool) {
 	switch n := n.(type) {
@@ -206,7 +206,7 @@ func (c *concealer) outputs(n ast.ResultSetNode) ([]output, bool) {
 	return nil, false
 }
 
-// joined gives the columns of a join: those that its sides share come first, and once.
+// joined returns the columns of a join: those that its sides share come first, and once.
 func (c *concealer) joined(n *ast.Join) ([]output, bool) {
 	left, ok := c.outputs(n.Left)
 	if !ok || n.Right == nil {
@@ -239,7 +239,7 @@ func (c *concealer) joined(n *ast.Join) ([]output, bool) {
 	return append(outs, slices.DeleteFunc(right, isShared)...), true
 }
 
-// common gives the names that both sides have, in the left one's order.
+// common returns the names that both sides have, in the left one's order.
 func common(left, right []output) []string {
 	var names []string
 	for _, l := range left {
@@ -250,7 +250,7 @@ func common(left, right []output) []string {
 	return names
 }
 
-// names gives the names of a relation's columns.
+// names returns the names of a relation's columns.
 func (c *concealer) names(r *relation) ([]string, bool) {
 	if len(r.columns) > 0 {
 		var names []string
@@ -270,7 +270,7 @@ func (c *concealer) names(r *relation) ([]string, bool) {
 	return visibleColumns(t), true
 }
 
-// queryNames gives the names of a query's columns, where none of them is that of an expression.
+// queryNames returns the names of a query's columns, where none of them is that of an expression.
 func (c *concealer) queryNames(n ast.ResultSetNode) ([]string, bool) {
 	switch n := n.(type) {
 	case *ast.SetOprStmt:

@@ -57,7 +57,7 @@ func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
 	return pl.finish()
 }
 
-// planner gives what decided about the template's statement for this one.
+// planner returns what decided about the template's statement for this one.
 func (t *template) planner(st *statement, s *Session) *planner {
 	p := t.plan
 	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits)), chosen: t.chosen}
@@ -120,12 +120,12 @@ func (st *statement) literalMark(i int) shape.Mark {
 	return shape.NoMark
 }
 
-// repeats says whether statements like this one are planned from templates.
+// repeats reports whether statements like this one are planned from templates.
 func (st *statement) repeats(s *Session) bool {
 	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH") && st.refusal(s).IsZero()
 }
 
-// holdsForAll says whether what the planner decided holds for all statements with the skeleton. That
+// holdsForAll reports whether what the planner decided holds for all statements with the skeleton. That
 // the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
 func (pl *planner) holdsForAll() bool {
 	p := pl.plan

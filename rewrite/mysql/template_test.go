@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// otherLiterals gives the statement with other values in its literals: mostly plain ones, and some that
+// otherLiterals returns the statement with other values in its literals: mostly plain ones, and some that
 // are not.
 func otherLiterals(t *rapid.T, text string, s Session) string {
 	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`), rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))

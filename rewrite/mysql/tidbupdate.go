@@ -54,7 +54,7 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	return nil
 }
 
-// tagUnless gives the assignment that tags a row unless the condition holds for it.
+// tagUnless returns the assignment that tags a row unless the condition holds for it.
 func (c *rowCapture) tagUnless(same []rewrite.Piece) []rewrite.Piece {
 	condition := rewrite.Piece{Hole: rewrite.CopyHole} // stands in for it: it holds the client's own text
 	c.same = []rewrite.Piece{condition}

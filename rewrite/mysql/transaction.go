@@ -35,7 +35,7 @@ func (v verb) transaction() {
 	}
 }
 
-// savepoint gives the name, which is the last token, folded to lower case.
+// savepoint returns the name, which is the last token, folded to lower case.
 func (v verb) savepoint() string { return strings.ToLower(unquoted(v.st.tok(v.to - 1))) }
 
 // xa classifies the statements of two-phase commit. After XA PREPARE the branch belongs to no
@@ -86,7 +86,7 @@ func (v verb) set() {
 	}
 }
 
-// onlyUserVariables says whether every assignment outside of parentheses is to a user variable.
+// onlyUserVariables reports whether every assignment outside of parentheses is to a user variable.
 func (v verb) onlyUserVariables() bool {
 	for i := v.from; i < v.to; i++ {
 		if i != v.from && !(v.st.toks[i].depth == 0 && v.st.mark(i, ",")) {

@@ -17,7 +17,7 @@ const (
 	mariaDBJoinsUpdate = 110100
 )
 
-// makesJoin says whether the server may make a join of an UPDATE of one table, which it then evaluates as
+// makesJoin reports whether the server may make a join of an UPDATE of one table, which it then evaluates as
 // it does those of several. MariaDB does so wherever a subquery reads that table (MDEV-12137), and otherwise, as MySQL
 // does, to make a semi-join of a subquery in its condition; MySQL leaves those with ORDER BY or LIMIT alone.
 func (pl *planner) makesJoin(n *ast.UpdateStmt) bool {
@@ -38,7 +38,7 @@ func (pl *planner) makesJoin(n *ast.UpdateStmt) bool {
 	return v.found
 }
 
-// readsTarget says whether a subquery of an UPDATE of one table may read that table.
+// readsTarget reports whether a subquery of an UPDATE of one table may read that table.
 func (pl *planner) readsTarget(n *ast.UpdateStmt) bool {
 	target, err := onlyTable(n.TableRefs, history.ReasonUnparsable)
 	if err != nil {

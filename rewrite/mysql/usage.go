@@ -126,14 +126,14 @@ func (u *usage) enterQuery(n *ast.SelectStmt) {
 	}
 }
 
-// holds says whether an unqualified column is surely one of the innermost query's own tables.
+// holds reports whether an unqualified column is surely one of the innermost query's own tables.
 func (u *usage) holds(name string) bool {
 	return len(u.scopes) > 0 && slices.ContainsFunc(u.known[u.scopes[len(u.scopes)-1]:], func(t *rewrite.Table) bool {
 		return t != nil && column(t, name) != nil
 	})
 }
 
-// baseTable gives the table that a name means, where that is certain.
+// baseTable returns the table that a name means, where that is certain.
 func (pl *planner) baseTable(name *ast.TableName) *rewrite.Table {
 	if c, uncertain := pl.nesting.with.find(name.Name.O); name.Schema.L == "" && (c != nil || uncertain) {
 		return nil
@@ -142,7 +142,7 @@ func (pl *planner) baseTable(name *ast.TableName) *rewrite.Table {
 	return t
 }
 
-// reachesOut says whether an aggregate in a subquery may take its argument from outside: it then
+// reachesOut reports whether an aggregate in a subquery may take its argument from outside: it then
 // belongs to the outer query, as SUM(t.a) does in SELECT (SELECT SUM(t.a)) FROM t.
 func (u *usage) reachesOut(n *ast.AggregateFuncExpr) bool {
 	var args argumentTables

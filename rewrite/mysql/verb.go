@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// refusal gives the reason why the text cannot be looked at more closely; empty when it can.
+// refusal returns the reason why the text cannot be looked at more closely; empty when it can.
 func (st *statement) refusal(s *Session) history.Reason {
 	switch {
 	case st.executable >= 0 && !st.commentedOptions(s.Dialect):
@@ -30,7 +30,7 @@ func (st *statement) refusal(s *Session) history.Reason {
 	return history.Reason{}
 }
 
-// split gives the statements of the text as ranges of tokens, empty ones left out.
+// split returns the statements of the text as ranges of tokens, empty ones left out.
 func (st *statement) split() [][2]int {
 	var ranges [][2]int
 	from := 0
@@ -294,7 +294,7 @@ func (v verb) dml() {
 	}
 }
 
-// listsColumns says whether a SELECT reads information_schema.COLUMNS.
+// listsColumns reports whether a SELECT reads information_schema.COLUMNS.
 func (v verb) listsColumns() bool {
 	for i := v.from; i < v.to; i++ {
 		if !strings.EqualFold(unquoted(v.st.tok(i)), "COLUMNS") {
@@ -354,7 +354,7 @@ func (v verb) ddl() {
 	}
 }
 
-// droppedNames gives the names behind DROP [TEMPORARY] TABLE, as Plan.Reveals lists them.
+// droppedNames returns the names behind DROP [TEMPORARY] TABLE, as Plan.Reveals lists them.
 func (v verb) droppedNames() []rewrite.TableName {
 	i := 1
 	if v.is(i, "TEMPORARY") {
@@ -372,7 +372,7 @@ func (v verb) droppedNames() []rewrite.TableName {
 	return names
 }
 
-// temporaryName gives the name behind [TABLE] [IF NOT EXISTS], as Session.Shadowed lists it.
+// temporaryName returns the name behind [TABLE] [IF NOT EXISTS], as Session.Shadowed lists it.
 func (v verb) temporaryName(i int) rewrite.TableName {
 	for v.is(i, "TABLE", "SEQUENCE", "IF", "NOT", "EXISTS") {
 		i++
@@ -401,7 +401,7 @@ func (v verb) expressions() {
 	}
 }
 
-// nativeCall says whether what stands before a parenthesis cannot be a stored function.
+// nativeCall reports whether what stands before a parenthesis cannot be a stored function.
 func (v verb) nativeCall(i int) bool {
 	switch v.st.toks[i].kind {
 	case word:
@@ -413,7 +413,7 @@ func (v verb) nativeCall(i int) bool {
 	return true
 }
 
-// diagnostics says whether the statement asks about the one before it.
+// diagnostics reports whether the statement asks about the one before it.
 func (v verb) diagnostics() {
 	switch {
 	case v.is(0, "GET"), v.is(0, "SHOW") && v.is(1, "COUNT"):

@@ -51,7 +51,7 @@ type listener struct {
 // maxAliases bounds how deep aliases are followed.
 const maxAliases = 8
 
-// kind gives the kind of an expression's values, noisy where the server may warn of it.
+// kind returns the kind of an expression's values, noisy where the server may warn of it.
 func (l *listener) kind(e ast.ExprNode) valueKind {
 	switch e := e.(type) {
 	case *test_driver.ParamMarkerExpr:
@@ -98,7 +98,7 @@ func (l *listener) kind(e ast.ExprNode) valueKind {
 // truth reports whether an expression can be a condition without a warning.
 func (l *listener) truth(e ast.ExprNode) bool { return l.numberOf(e) == numeric }
 
-// literalKind gives the kind of a literal. A text that is written as a number or as a moment is as quiet as one.
+// literalKind returns the kind of a literal. A text that is written as a number or as a moment is as quiet as one.
 func literalKind(e *test_driver.ValueExpr) valueKind {
 	switch e.Kind() {
 	case test_driver.KindNull:
@@ -130,7 +130,7 @@ func fits(e ast.ExprNode, kind valueKind) bool {
 	return false
 }
 
-// named gives the kind of what a name stands for: a column, or an item of the select list. Where it may be either it has
+// named returns the kind of what a name stands for: a column, or an item of the select list. Where it may be either it has
 // to be quiet as both.
 func (l *listener) named(n *ast.ColumnName) valueKind {
 	kind := l.column(n.Table.O, n.Name.O)
@@ -151,7 +151,7 @@ func (l *listener) named(n *ast.ColumnName) valueKind {
 	return kind
 }
 
-// column gives the kind of the column of that name: of a table, or of a query in the FROM clause.
+// column returns the kind of the column of that name: of a table, or of a query in the FROM clause.
 func (l *listener) column(qualifier, name string) valueKind {
 	kind, found := anyKind, false
 	for _, s := range l.srcs {
@@ -172,7 +172,7 @@ func (l *listener) column(qualifier, name string) valueKind {
 	return kind
 }
 
-// columnOf gives the kind of a source's column, and whether there may be one of the name.
+// columnOf returns the kind of a source's column, and whether there may be one of the name.
 func (l *listener) columnOf(s *source, name string) (kind valueKind, has bool) {
 	if s.table != nil {
 		c := column(s.table, name)
@@ -201,7 +201,7 @@ func (l *listener) columnOf(s *source, name string) (kind valueKind, has bool) {
 	return anyKind, false
 }
 
-// aliased gives the kind of an item of the select list.
+// aliased returns the kind of an item of the select list.
 func (l *listener) aliased(e ast.ExprNode) valueKind {
 	if l.depth >= maxAliases {
 		return noisy
@@ -214,7 +214,7 @@ func (l *listener) aliased(e ast.ExprNode) valueKind {
 	return l.kind(e)
 }
 
-// kindOf gives the kind of a column's type.
+// kindOf returns the kind of a column's type.
 func kindOf(name string) valueKind {
 	switch name {
 	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "year":
@@ -269,7 +269,7 @@ func (l *listener) numberIf(quiet bool) valueKind {
 	return noisy
 }
 
-// numberOf gives a number where all expressions are such.
+// numberOf returns a number where all expressions are such.
 func (l *listener) numberOf(list ...ast.ExprNode) valueKind {
 	return l.numberIf(!slices.ContainsFunc(list, func(e ast.ExprNode) bool { return l.kind(e) != numeric && !parameter(e) && !fits(e, numeric) }))
 }
@@ -293,7 +293,7 @@ func divisor(e ast.ExprNode) bool {
 	return ok && (v.Kind() == test_driver.KindInt64 || v.Kind() == test_driver.KindUint64) && v.GetInt64() != 0
 }
 
-// cases gives the kind of a CASE: that of its results, where they have one.
+// cases returns the kind of a CASE: that of its results, where they have one.
 func (l *listener) cases(e *ast.CaseExpr) valueKind {
 	var results []ast.ExprNode
 	for _, w := range e.WhenClauses {
@@ -308,7 +308,7 @@ func (l *listener) cases(e *ast.CaseExpr) valueKind {
 	return l.oneOf(results)
 }
 
-// oneOf gives the kind of a value that is one of these.
+// oneOf returns the kind of a value that is one of these.
 func (l *listener) oneOf(list []ast.ExprNode) valueKind {
 	kind := anyKind
 	for i, e := range list {
@@ -333,7 +333,7 @@ var (
 	partFunctions   = set("year month day dayofmonth quarter hour minute second")
 )
 
-// call gives the kind of what a function gives.
+// call returns the kind of what a function gives.
 func (l *listener) call(name string, args []ast.ExprNode) valueKind {
 	if !l.quiet(args...) || len(args) == 0 {
 		return noisy
@@ -363,7 +363,7 @@ func (l *listener) call(name string, args []ast.ExprNode) valueKind {
 	return noisy
 }
 
-// cast gives the kind of what a CAST makes that loses nothing.
+// cast returns the kind of what a CAST makes that loses nothing.
 func (l *listener) cast(e *ast.FuncCastExpr) valueKind {
 	kind := l.kind(e.Expr)
 	switch tp := e.Tp.GetType(); {
@@ -376,7 +376,7 @@ func (l *listener) cast(e *ast.FuncCastExpr) valueKind {
 	return noisy
 }
 
-// aggregate gives the kind of an aggregate.
+// aggregate returns the kind of an aggregate.
 func (l *listener) aggregate(e *ast.AggregateFuncExpr) valueKind {
 	switch strings.ToLower(e.F) {
 	case ast.AggFuncCount:

@@ -45,7 +45,7 @@ func (pl *planner) enterWith(clause *ast.WithClause) (leave func()) {
 	return func() { pl.nesting.with = before }
 }
 
-// find gives the expression of a name, innermost first; uncertain says that servers may differ about
+// find returns the expression of a name, innermost first; uncertain says that servers may differ about
 // whether one has it.
 func (w *withScope) find(name string) (found *cte, uncertain bool) {
 	for ; w != nil; w = w.up {
@@ -113,7 +113,7 @@ func (pl *planner) nameColumns(c *cte) {
 	pl.insertAt(st.toks[i-1].start, text(names.String()))
 }
 
-// baseTables says whether a SELECT's FROM clause holds tables only, of which stars show no identities.
+// baseTables reports whether a SELECT's FROM clause holds tables only, of which stars show no identities.
 func baseTables(n *ast.SelectStmt) bool {
 	return !slices.ContainsFunc(flatten(n.From.TableRefs), func(s *source) bool {
 		name, ok := s.node.Source.(*ast.TableName)

@@ -49,7 +49,7 @@ type entry[S comparable, P any] struct {
 	size int
 }
 
-// New gives a cache that holds at most so many plans and about so many bytes. A plan larger than a sixteenth
+// New returns a cache that holds at most so many plans and about so many bytes. A plan larger than a sixteenth
 // of the bytes is not kept.
 func New[S comparable, P, T any](maxEntries, maxBytes int) *Cache[S, P, T] {
 	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element), templates: make(map[key[S]]T),
@@ -109,7 +109,7 @@ type doorkeeper struct {
 	hashes [4096]uint64
 }
 
-// meet says whether a text came before, and remembers it.
+// meet reports whether a text came before, and remembers it.
 func (d *doorkeeper) meet(text string) bool {
 	h := maphash.String(d.seed, text)
 	slot := &d.hashes[h%uint64(len(d.hashes))]
@@ -173,7 +173,7 @@ func (c *Cache[S, P, T]) TooLarge(p *rewrite.Plan) {
 	c.large[c.hash(p)] = struct{}{}
 }
 
-// IsTooLarge says whether TooLarge was told of a plan of the same shape.
+// IsTooLarge reports whether TooLarge was told of a plan of the same shape.
 func (c *Cache[S, P, T]) IsTooLarge(p *rewrite.Plan) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,14 +213,14 @@ func (c *Cache[S, P, T]) IsMisplanned(p *rewrite.Plan) bool {
 	return misplanned
 }
 
-// Stats gives how many plans were asked for so far and how many of them were found.
+// Stats returns how many plans were asked for so far and how many of them were found.
 func (c *Cache[S, P, T]) Stats() (lookups, hits uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lookups, c.hits
 }
 
-// Held gives how many plans and templates there are, and about how many bytes the plans take.
+// Held returns how many plans and templates there are, and about how many bytes the plans take.
 func (c *Cache[S, P, T]) Held() (plans, templates, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

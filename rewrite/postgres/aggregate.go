@@ -18,7 +18,7 @@ const MaxArray = 10_000
 // collectFor is how long a statement collects identities if [Options] do not say.
 const collectFor = 2 * time.Second
 
-// elapsed gives the condition that less (<) or more (>) than a time has gone by since the statement was sent.
+// elapsed returns the condition that less (<) or more (>) than a time has gone by since the statement was sent.
 func (r *reading) elapsed(sign string, d time.Duration) string {
 	since := "pg_catalog.statement_timestamp()"
 	if r.of != nil { // it may begin later, after waiting for a lock
@@ -53,7 +53,7 @@ func (r *reading) collect(b *block) {
 	b.sights = out
 }
 
-// tooMuch gives the reason why a block must not collect what it reads: its tables are known to be large.
+// tooMuch returns the reason why a block must not collect what it reads: its tables are known to be large.
 func (b *block) tooMuch() history.Reason {
 	if b.n.WhereClause != nil {
 		return history.Reason{}
@@ -69,7 +69,7 @@ func (b *block) tooMuch() history.Reason {
 // fromEnds are the aggregates that the server can answer from an end of an index.
 var fromEnds = []string{"min", "max", "bool_and", "bool_or", "every"}
 
-// extremes says whether all aggregates are such, and there are any.
+// extremes reports whether all aggregates are such, and there are any.
 func extremes(u *usage) bool {
 	return len(u.calls) > 0 && !slices.ContainsFunc(u.calls, func(n *ast.FuncCall) bool {
 		names := nodes(n.Funcname)
@@ -78,7 +78,7 @@ func extremes(u *usage) bool {
 	})
 }
 
-// leads says whether the arguments of all aggregates may each be the first column of an index. An index on an
+// leads reports whether the arguments of all aggregates may each be the first column of an index. An index on an
 // expression has no name for it.
 func (s *source) leads(u *usage) bool {
 	for _, n := range u.calls {

@@ -19,7 +19,7 @@ type Cache struct {
 	read atomic.Bool
 }
 
-// NewCache gives a cache of the rewriter's scripts that holds at most so many of them and about so many
+// NewCache returns a cache of the rewriter's scripts that holds at most so many of them and about so many
 // bytes. A script larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
 	c := &Cache{Cache: plancache.New[Session, *Script, *template](maxEntries, maxBytes)}
@@ -39,7 +39,7 @@ func (c *Cache) SetStrictPlans(on bool) {
 	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
-// Exposes says whether any table may have columns of isotap's.
+// Exposes reports whether any table may have columns of isotap's.
 func (c *Cache) Exposes() bool { return c.rewriter.Load().exposes() }
 
 // CursorsAreRead reports whether the server itself may read cursors of clients by their names: a function may, or a client
@@ -51,7 +51,7 @@ func (c *Cache) CursorsAreRead() bool {
 // ReadCursors notes that a client had the server read a cursor by its name: see [Cache.CursorsAreRead].
 func (c *Cache) ReadCursors() { c.read.Store(true) }
 
-// Plan gives the script of a text, and does not keep text. One that is found costs no allocation.
+// Plan returns the script of a text, and does not keep text. One that is found costs no allocation.
 func (c *Cache) Plan(text []byte, s Session) *Script {
 	script, epoch, ok := c.Get(text, s)
 	if !ok {
@@ -90,7 +90,7 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 	return script
 }
 
-// templates says whether scripts of texts like this are made from templates.
+// templates reports whether scripts of texts like this are made from templates.
 func (c *Cache) templates(d *draft) bool {
 	if c.rewriter.Load().options.Predicates { // which hold literals
 		return false

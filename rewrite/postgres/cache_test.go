@@ -119,7 +119,7 @@ func TestTooLargeHoldsForTheShape(t *testing.T) {
 	}
 }
 
-// otherLiterals gives the text with other values in its literals: mostly plain ones, and some that are not.
+// otherLiterals returns the text with other values in its literals: mostly plain ones, and some that are not.
 func otherLiterals(t *rapid.T, text string, s Session) string {
 	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`), rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))
 	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`), rapid.SampledFrom([]string{`'it''s'`, `E'\''`, `x'41'`, `$$a$$`, `'a\'`}))

@@ -2,7 +2,7 @@ package postgres
 
 import "github.com/multigres/multigres/go/common/parser"
 
-// calls says whether the statement, as it is written, may run a function that is not the server's own. Where it
+// calls reports whether the statement, as it is written, may run a function that is not the server's own. Where it
 // cannot be told it says yes: of what was prepared or declared elsewhere, and of some names before a parenthesis.
 // Definitions run none that matter here, and DO and CALL may do anything.
 func (st *statement) calls() bool {
@@ -20,7 +20,7 @@ func (st *statement) calls() bool {
 	return false
 }
 
-// callsForeign says whether token i, before a parenthesis, may name a function that is not the server's own.
+// callsForeign reports whether token i, before a parenthesis, may name a function that is not the server's own.
 func (st *statement) callsForeign(i int) bool {
 	head := i
 	for st.mark(head-1, ".") {
@@ -37,7 +37,7 @@ func (st *statement) callsForeign(i int) bool {
 	return !plain || !known || head < i && !(head == i-2 && st.is(head, "PG_CATALOG"))
 }
 
-// syntax says whether token i belongs to the grammar where a parenthesis follows it, and names no function.
+// syntax reports whether token i belongs to the grammar where a parenthesis follows it, and names no function.
 func (st *statement) syntax(i int) bool {
 	if st.toks[i].kind != word {
 		return false

@@ -100,7 +100,7 @@ func (c *concealment) width(source ast.Node) (int, bool) {
 	return n, true
 }
 
-// lastOfName gives the last token of the name at token i.
+// lastOfName returns the last token of the name at token i.
 func (st *statement) lastOfName(i int) int {
 	for st.mark(i+1, ".") {
 		i += 2
@@ -148,7 +148,7 @@ func (c *concealment) copied(n *ast.CopyStmt) {
 	}
 }
 
-// createsTagged says whether the statement may create a table that is to carry isotap's columns.
+// createsTagged reports whether the statement may create a table that is to carry isotap's columns.
 func (pl *planner) createsTagged() bool {
 	st, i := pl.st, 1
 	if st.is(i, "UNLOGGED") {

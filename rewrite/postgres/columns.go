@@ -6,7 +6,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
-// held gives the relations whose columns a star of the block's select list holds: the block's own, or, where its
+// held returns the relations whose columns a star of the block's select list holds: the block's own, or, where its
 // qualifier names none of these, one of a block around, whose columns a star of a LATERAL query shows.
 func (b *block) held(star *ast.ColumnRef) []*relation {
 	within := func(rels []*relation) []*relation {
@@ -57,13 +57,13 @@ func (b *block) counted() bool {
 	})
 }
 
-// within says whether a star holds the relation's columns.
+// within reports whether a star holds the relation's columns.
 func (rel *relation) within(star *ast.ColumnRef) bool {
 	names := fields(star)
 	return len(names) == 1 || names[len(names)-2] == rel.ref
 }
 
-// outputs gives the names of the block's columns, as far as they are known; open says that there may be others.
+// outputs returns the names of the block's columns, as far as they are known; open says that there may be others.
 func (b *block) outputs() (names []string, open bool) {
 	if b.n.TargetList == nil || len(nodes(b.n.ValuesLists)) > 0 {
 		return nil, true
@@ -101,13 +101,13 @@ func (rel *relation) columnNames() []string {
 	return rel.names
 }
 
-// merges says whether an item of a FROM clause joins columns of two tables to one.
+// merges reports whether an item of a FROM clause joins columns of two tables to one.
 func merges(item ast.Node) bool {
 	j, ok := bare(item).(*ast.JoinExpr)
 	return ok && (j.IsNatural || j.UsingClause != nil || merges(j.Larg) || merges(j.Rarg))
 }
 
-// beyond says whether a clause may name a column by a position behind the client's own columns.
+// beyond reports whether a clause may name a column by a position behind the client's own columns.
 func beyond(clause *ast.NodeList, columns int) bool {
 	for _, item := range nodes(clause) {
 		if s, ok := item.(*ast.SortBy); ok {

@@ -35,7 +35,7 @@ type concealment struct {
 	visible bool
 }
 
-// conceal gives the statement without isotap's columns; nil where it means the same as it stands. It says whether
+// conceal returns the statement without isotap's columns; nil where it means the same as it stands. It says whether
 // the client may see some of them all the same.
 func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 	if !pl.takesColumns() {
@@ -67,7 +67,7 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 	return &statement{text: text, toks: toks}, c.edits, c.visible
 }
 
-// takesColumns says whether the statement may take columns that it does not name, or creates a table.
+// takesColumns reports whether the statement may take columns that it does not name, or creates a table.
 func (pl *planner) takesColumns() bool {
 	st := pl.st
 	if st.is(0, "CREATE") && pl.createsTagged() {
@@ -114,7 +114,7 @@ func (c *concealment) find() bool {
 	return len(c.edits) > 0
 }
 
-// marks gives the statement's text with marks in it.
+// marks returns the statement's text with marks in it.
 func (c *concealment) marks() string {
 	st := c.st
 	start, end := st.span()
@@ -143,7 +143,7 @@ func (c *concealment) marks() string {
 	return string(rewrite.AppendPieces(nil, pieces(st.text, start, end, marks)))
 }
 
-// isStar says whether token i is a star that stands for columns.
+// isStar reports whether token i is a star that stands for columns.
 func (st *statement) isStar(i int) bool {
 	if !st.sign(i, "*") {
 		return false
@@ -157,7 +157,7 @@ func (st *statement) isStar(i int) bool {
 	return false
 }
 
-// isTable says whether token i is the TABLE that stands for SELECT * FROM.
+// isTable reports whether token i is the TABLE that stands for SELECT * FROM.
 func (st *statement) isTable(i int) bool {
 	if !st.is(i, "TABLE") {
 		return false
@@ -178,7 +178,7 @@ func (st *statement) isTable(i int) bool {
 	return st.is(0, "EXPLAIN") && st.is(i-1, "EXPLAIN", "ANALYZE", "VERBOSE") || st.is(0, "INSERT") && i > 2
 }
 
-// joined gives the last token of what a NATURAL at token i joins, its alias with it; -1 where it is not clear.
+// joined returns the last token of what a NATURAL at token i joins, its alias with it; -1 where it is not clear.
 func (st *statement) joined(i int) int {
 	for i++; st.is(i, "INNER", "LEFT", "RIGHT", "FULL", "OUTER"); {
 		i++
@@ -216,7 +216,7 @@ func (st *statement) joined(i int) int {
 	return i
 }
 
-// mark gives the token of the mark in a reference's last place; -1 where there is none.
+// mark returns the token of the mark in a reference's last place; -1 where there is none.
 func (c *concealment) mark(n ast.Node) (int, *ast.ColumnRef) {
 	ref, ok := n.(*ast.ColumnRef)
 	if !ok {
@@ -247,7 +247,7 @@ func (c *concealment) keepMarks() {
 	}, nil)
 }
 
-// moved gives edits that stand so many bytes further.
+// moved returns edits that stand so many bytes further.
 func moved(edits []edit, by int) []edit {
 	out := slices.Clone(edits)
 	for i := range out {
@@ -257,7 +257,7 @@ func moved(edits []edit, by int) []edit {
 	return out
 }
 
-// composed gives the edits that make of a text what the first edits and then the later ones, which count in the
+// composed returns the edits that make of a text what the first edits and then the later ones, which count in the
 // text that the first ones leave, make of it.
 func composed(first, later []edit) []edit {
 	out := slices.Clone(first)

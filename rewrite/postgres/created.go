@@ -33,7 +33,7 @@ func (s *Session) without(changed []rewrite.TableName) rewrite.List {
 	return kept
 }
 
-// created gives a table that the transaction has created; nil where it is not known.
+// created returns a table that the transaction has created; nil where it is not known.
 func (s *Session) created(n *ast.RangeVar) *rewrite.Table {
 	for entry := range s.Created.All() {
 		names := rewrite.List(entry).Texts()
@@ -49,7 +49,7 @@ func (s *Session) created(n *ast.RangeVar) *rewrite.Table {
 	return nil
 }
 
-// generated says whether the server computes a column, which COPY then does not read.
+// generated reports whether the server computes a column, which COPY then does not read.
 func generated(n *ast.ColumnDef) bool {
 	return slices.ContainsFunc(nodes(n.Constraints), func(c ast.Node) bool {
 		k, ok := c.(*ast.Constraint)

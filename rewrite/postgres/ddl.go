@@ -64,7 +64,7 @@ func (v verb) definition(object int, temporary bool) {
 	}
 }
 
-// changed gives the tables and functions that the statement names, where it can change no others; nil where it may.
+// changed returns the tables and functions that the statement names, where it can change no others; nil where it may.
 func (v verb) changed(object int) []rewrite.TableName {
 	switch {
 	case v.is(0, "CREATE") && v.is(object, "FUNCTION", "AGGREGATE"):
@@ -161,7 +161,7 @@ func (v verb) granted(c *rewrite.SchemaChange) *rewrite.SchemaChange {
 	return c
 }
 
-// namesAll gives whatever in the statement can be a name, qualified or not; nil where it cannot be read.
+// namesAll returns whatever in the statement can be a name, qualified or not; nil where it cannot be read.
 func (v verb) namesAll() []rewrite.TableName {
 	named := []rewrite.TableName{}
 	seen := make(map[rewrite.TableName]bool)
@@ -185,7 +185,7 @@ func (v verb) namesAll() []rewrite.TableName {
 	return named
 }
 
-// schemas gives all that is in schemas of the names.
+// schemas returns all that is in schemas of the names.
 func schemas(names []rewrite.TableName) (all []rewrite.TableName) {
 	for _, n := range names {
 		if n.Schema == "" {
@@ -195,7 +195,7 @@ func schemas(names []rewrite.TableName) (all []rewrite.TableName) {
 	return all
 }
 
-// names gives the names behind token i, separated by commas.
+// names returns the names behind token i, separated by commas.
 func (v verb) names(i int, skip ...string) []rewrite.TableName {
 	var out []rewrite.TableName
 	for {
@@ -217,7 +217,7 @@ func (v verb) names(i int, skip ...string) []rewrite.TableName {
 	}
 }
 
-// dropped gives the tables and views of a DROP that may be temporary ones, as [rewrite.Plan].Reveals has them.
+// dropped returns the tables and views of a DROP that may be temporary ones, as [rewrite.Plan].Reveals has them.
 func (v verb) dropped(object int) []rewrite.TableName {
 	var names []rewrite.TableName
 	for _, n := range v.names(object, "TABLE", "VIEW", "IF", "EXISTS") {
@@ -228,7 +228,7 @@ func (v verb) dropped(object int) []rewrite.TableName {
 	return names
 }
 
-// nameBehind gives the name behind a keyword and what may stand between.
+// nameBehind returns the name behind a keyword and what may stand between.
 func (v verb) nameBehind(i int) rewrite.TableName {
 	for i++; v.is(i, "IF", "NOT", "EXISTS", "ONLY"); {
 		i++

@@ -19,7 +19,7 @@ func (r *reading) byDistance(b *block, s *source, u *usage) bool {
 	})
 }
 
-// indexesOf gives the indexes of a table and of those that belong to it.
+// indexesOf returns the indexes of a table and of those that belong to it.
 func (pl *planner) indexesOf(t *rewrite.Table) []rewrite.Index {
 	all := t.Indexes
 	for _, leaf := range t.Leaves {

@@ -13,7 +13,7 @@ import (
 	"github.com/isotap/isotap/internal/guard"
 )
 
-// ungroupable gives the reason why SELECT DISTINCT is not surely the same as grouping by all columns.
+// ungroupable returns the reason why SELECT DISTINCT is not surely the same as grouping by all columns.
 func (b *block) ungroupable(u *usage) history.Reason {
 	n := b.n
 	switch {
@@ -27,7 +27,7 @@ func (b *block) ungroupable(u *usage) history.Reason {
 	return history.Reason{}
 }
 
-// groups says whether an item of the select list can be grouped by: a star is of an unknown number of columns,
+// groups reports whether an item of the select list can be grouped by: a star is of an unknown number of columns,
 // and errors about types that do not compare would point elsewhere.
 func (b *block) groups(item ast.Node) bool {
 	t, ok := item.(*ast.ResTarget)
@@ -51,7 +51,7 @@ func (b *block) groups(item ast.Node) bool {
 	return true
 }
 
-// document says whether an expression may be of a type that does not compare: json, xml.
+// document reports whether an expression may be of a type that does not compare: json, xml.
 func document(n ast.Node) (may bool) {
 	whole := guard.Whole(func() {
 		ast.Rewrite(n, func(c *ast.Cursor) bool {
@@ -67,7 +67,7 @@ func document(n ast.Node) (may bool) {
 	return may || !whole
 }
 
-// sortsOutput says whether an item of ORDER BY is one of the select list's.
+// sortsOutput reports whether an item of ORDER BY is one of the select list's.
 func (b *block) sortsOutput(item ast.Node) bool {
 	s, ok := item.(*ast.SortBy)
 	if !ok {
@@ -89,7 +89,7 @@ func (b *block) sortsOutput(item ast.Node) bool {
 	})
 }
 
-// literals says whether an expression may hold literals.
+// literals reports whether an expression may hold literals.
 func literals(n ast.Node) (found bool) {
 	whole := guard.Whole(func() {
 		ast.Rewrite(n, func(c *ast.Cursor) bool {

@@ -13,7 +13,7 @@ import (
 // The server may answer without looking at all rows, and then does not meet the errors that are in the others: a
 // division by zero in a row that was never read. Identities would have it read them.
 
-// ends gives the reason why identities would have the server read rows that it might not read for the block alone.
+// ends returns the reason why identities would have the server read rows that it might not read for the block alone.
 func (r *reading) ends(b *block, u *usage) history.Reason {
 	plan := history.ReasonPlan
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
@@ -34,7 +34,7 @@ func (r *reading) ends(b *block, u *usage) history.Reason {
 	return history.Reason{}
 }
 
-// beyondEnds says whether no end of an index can answer the block: it joins tables, or reads a query that groups.
+// beyondEnds reports whether no end of an index can answer the block: it joins tables, or reads a query that groups.
 func (b *block) beyondEnds() bool {
 	stay := 0
 	for _, rel := range b.rels {
@@ -48,7 +48,7 @@ func (b *block) beyondEnds() bool {
 	return stay > 1
 }
 
-// pinned says whether DISTINCT may be of values that are the same in all rows, of which the server needs one:
+// pinned reports whether DISTINCT may be of values that are the same in all rows, of which the server needs one:
 // there is no column but those that a condition may fix.
 func (r *reading) pinned(b *block) bool {
 	conditions, err := r.inspect(b.n.WhereClause, b.n.FromClause)
@@ -73,7 +73,7 @@ func (r *reading) pinned(b *block) bool {
 	})
 }
 
-// argumentsOf gives the arguments of the aggregates.
+// argumentsOf returns the arguments of the aggregates.
 func argumentsOf(u *usage) *ast.NodeList {
 	all := ast.NewNodeList()
 	for _, n := range u.calls {
@@ -85,7 +85,7 @@ func argumentsOf(u *usage) *ast.NodeList {
 	return all
 }
 
-// groupsBy says whether a GROUP BY clause has anything in it but empty sets.
+// groupsBy reports whether a GROUP BY clause has anything in it but empty sets.
 func groupsBy(clause *ast.NodeList) bool {
 	return slices.ContainsFunc(nodes(clause), func(item ast.Node) bool {
 		set, ok := item.(*ast.GroupingSet)
@@ -115,7 +115,7 @@ func (r *reading) removable(b *block) error {
 	return nil
 }
 
-// used says whether one of the relation's columns surely occurs.
+// used reports whether one of the relation's columns surely occurs.
 func (rel *relation) used(u *usage) bool {
 	if u.columns["*"] || u.columns[rel.ref+".*"] || u.columns[rel.ref] {
 		return true
@@ -126,7 +126,7 @@ func (rel *relation) used(u *usage) bool {
 // comparisons are operators of which it is known that they do not fail, for the types that have them by default.
 var comparisons = []string{"=", "<>", "!=", "<", ">", "<=", ">=", "~~", "!~~", "~~*", "!~~*"}
 
-// mayFail says whether an expression may fail for the values of some rows.
+// mayFail reports whether an expression may fail for the values of some rows.
 func mayFail(parts ...ast.Node) (may bool) {
 	whole := guard.Whole(func() {
 		for _, p := range parts {

@@ -30,7 +30,7 @@ type relation struct {
 	whole bool
 }
 
-// has says whether the relation may have a column of that name.
+// has reports whether the relation may have a column of that name.
 func (rel *relation) has(name string) bool {
 	return rel.open || slices.Contains(rel.names, name) || rel.base != nil && rel.base.has(name)
 }
@@ -45,7 +45,7 @@ type walker struct {
 	around  *ast.SelectStmt
 }
 
-// relations gives the relations of a block's FROM clause in the order of the text. What cannot be seen of them is
+// relations returns the relations of a block's FROM clause in the order of the text. What cannot be seen of them is
 // missed.
 func (r *reading) relations(b *ast.SelectStmt, sc *scope) ([]*relation, error) {
 	from := nodes(b.FromClause)

@@ -34,13 +34,13 @@ func (id *identity) source(s *source) rewrite.Source {
 	return rewrite.Source{Table: table, Physical: p}
 }
 
-// inherited says whether the rows may be in other tables than the one that is named.
+// inherited reports whether the rows may be in other tables than the one that is named.
 func (s *source) inherited() bool { return len(s.table.Leaves) > 0 && !s.only || s.table.Partitioned }
 
-// columnOf gives the reference to a column of the source.
+// columnOf returns the reference to a column of the source.
 func (s *source) columnOf(name string) string { return quoted(s.ref) + "." + quoted(name) }
 
-// system gives the reference to a system column, which has no other name.
+// system returns the reference to a system column, which has no other name.
 func (s *source) system(name string) string { return quoted(s.ref) + "." + name }
 
 // table adds the table that holds the version where others may than the one that the plan names.
@@ -87,7 +87,7 @@ func (id *identity) key(s *source) error {
 	return nil
 }
 
-// binary gives the expression for a value as bytea, the same for equal values of a type that [Tells]: its binary
+// binary returns the expression for a value as bytea, the same for equal values of a type that [Tells]: its binary
 // form, or where the type's function for it is not known, its text.
 func binary(typ, column string) string {
 	switch typ {
@@ -112,7 +112,7 @@ func binary(typ, column string) string {
 	return "pg_catalog.convert_to(" + column + "::pg_catalog.text, 'UTF8')"
 }
 
-// Tells says whether equal values of a type, by its name in pg_type, make the same row id: the binary forms of
+// Tells reports whether equal values of a type, by its name in pg_type, make the same row id: the binary forms of
 // intervals, of arrays, of jsonb and of ranges of numerics differ where values are equal, and of types that are
 // not the server's own that is not known.
 func Tells(typ string) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// identities gives the values of the items that one source adds, by item and in the order of rows; keys are
+// identities returns the values of the items that one source adds, by item and in the order of rows; keys are
 // joined by commas.
 func identities(p *rewrite.Plan, hidden [][]string, source int) (rows []map[rewrite.Item]string) {
 	from := 0
@@ -44,7 +44,7 @@ func (tw *twins) one(text string) []map[rewrite.Item]string {
 	return identities(plans[0], hidden[0], 0)
 }
 
-// ask gives the rows of a query on the rewritten side, their values joined by blanks, in order.
+// ask returns the rows of a query on the rewritten side, their values joined by blanks, in order.
 func (tw *twins) ask(query string) []string {
 	tw.t.Helper()
 	replies, err := run(tw.t, tw.proxied, query)

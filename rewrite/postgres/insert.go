@@ -29,7 +29,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	return w.returning()
 }
 
-// readsTables says whether a query may have rows of tables for its own.
+// readsTables reports whether a query may have rows of tables for its own.
 func readsTables(n *ast.SelectStmt) bool {
 	return n.WithClause != nil || n.Op != ast.SETOP_NONE || len(nodes(n.FromClause)) > 0
 }

@@ -39,7 +39,7 @@ func (w *write) sources(n *ast.InsertStmt) {
 	w.arms(q, &p, n.OnConflictClause != nil)
 }
 
-// inserted gives the tokens of the query of an INSERT; -1 where they are not found.
+// inserted returns the tokens of the query of an INSERT; -1 where they are not found.
 func (st *statement) inserted(conflict bool) (from, to int) {
 	for from = 0; from < len(st.toks); from++ {
 		if st.is(from, "SELECT") {
@@ -77,7 +77,7 @@ func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	}
 }
 
-// readsNoTable says whether a query reads only what parts of the WITH clause wrote.
+// readsNoTable reports whether a query reads only what parts of the WITH clause wrote.
 func (w *write) readsNoTable(q *ast.SelectStmt) bool {
 	u, err := w.inspect(&ast.SubLink{Subselect: &ast.SelectStmt{FromClause: q.FromClause}})
 	return err == nil && len(w.silent) > 0 && !u.function && !w.readsBeside(u)
@@ -120,7 +120,7 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 	return true
 }
 
-// rowsOf gives the tokens of a query's FROM and WHERE clauses; -1 where it has none.
+// rowsOf returns the tokens of a query's FROM and WHERE clauses; -1 where it has none.
 func (st *statement) rowsOf(at place) (from, to int) {
 	p := placer{statement: st}
 	from = p.clause(at.from+1, at.to)
@@ -133,7 +133,7 @@ func (st *statement) rowsOf(at place) (from, to int) {
 	return from, to
 }
 
-// repeats says whether a query's FROM and WHERE clauses, the tokens [from, to), choose the same rows when they are
+// repeats reports whether a query's FROM and WHERE clauses, the tokens [from, to), choose the same rows when they are
 // read a second time in one snapshot, by the same plan where that matters, and do nothing else.
 func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 	for i := from; i < to; i++ {
@@ -158,7 +158,7 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 	return err == nil && alike && !list.aggregate && !list.window
 }
 
-// holdsUnlogged says whether rows may be inserted that the write-ahead log does not tell of.
+// holdsUnlogged reports whether rows may be inserted that the write-ahead log does not tell of.
 func (w *write) holdsUnlogged() bool {
 	if w.target.table.Unlogged {
 		return true

@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// sources gives what each source of a plan but the first tells, by the names of its tables.
+// sources returns what each source of a plan but the first tells, by the names of its tables.
 func (tw *twins) sources(text string) (history.Observation, string, map[string][]string) {
 	tw.t.Helper()
 	plans, hidden := tw.both(text)

@@ -42,7 +42,7 @@ type lexer struct {
 	whole       bool
 }
 
-// at gives the byte n places from here; 0 behind the end.
+// at returns the byte n places from here; 0 behind the end.
 func (x *lexer) at(n int) byte {
 	if x.pos+n < len(x.text) {
 		return x.text[x.pos+n]

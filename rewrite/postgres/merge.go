@@ -86,7 +86,7 @@ func (w *write) mergedVersions() {
 	}
 }
 
-// whenMerged gives an expression for the rows that a MERGE deleted (=), or for the others (<>); NULL elsewhere.
+// whenMerged returns an expression for the rows that a MERGE deleted (=), or for the others (<>); NULL elsewhere.
 func whenMerged(sign, expr string) string {
 	return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
 }

@@ -39,18 +39,18 @@ func (s *sight) collected() string {
 	return s.text
 }
 
-// grouped says whether the relation is a query that passes arrays outwards.
+// grouped reports whether the relation is a query that passes arrays outwards.
 func (rel *relation) grouped() bool {
 	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.source.Array && !s.lookup })
 }
 
-// oneRow says whether the block gives one row, whatever its tables hold, but for functions that return sets, and the
+// oneRow reports whether the block gives one row, whatever its tables hold, but for functions that return sets, and the
 // same one wherever a join shows it.
 func (b *block) oneRow() bool {
 	return b.grouped && !b.lateral && b.n.GroupClause == nil && b.n.HavingClause == nil && b.n.LimitCount == nil && b.n.LimitOffset == nil
 }
 
-// keys gives the names of the block's columns by which its rows are picked, whether before it groups them or
+// keys returns the names of the block's columns by which its rows are picked, whether before it groups them or
 // afterwards: those that it groups by.
 func (b *block) keys() []string {
 	names, open := b.outputs()
@@ -69,7 +69,7 @@ func (b *block) keys() []string {
 	return out
 }
 
-// picks says whether an item of the select list, at a position, is a column of a table or a key.
+// picks reports whether an item of the select list, at a position, is a column of a table or a key.
 func (b *block) picks(t *ast.ResTarget, position int) bool {
 	ref, ok := bare(t.Val).(*ast.ColumnRef)
 	if !ok {
@@ -95,7 +95,7 @@ func (b *block) picks(t *ast.ResTarget, position int) bool {
 	})
 }
 
-// hides says whether a block may leave out rows of a relation for another reason than the keys that they have.
+// hides reports whether a block may leave out rows of a relation for another reason than the keys that they have.
 func (r *reading) hides(b *block, rel *relation) bool {
 	u, err := r.inspect(b.n.WhereClause, b.n.FromClause)
 	dotted := func(name string) bool { return strings.Contains(name, ".") }
@@ -110,7 +110,7 @@ func (r *reading) hides(b *block, rel *relation) bool {
 	return slices.ContainsFunc(nodes(b.n.FromClause), func(item ast.Node) bool { return rel.merged(item) })
 }
 
-// spares says whether a column, by its name as written, is none of the relation's but a key.
+// spares reports whether a column, by its name as written, is none of the relation's but a key.
 func (rel *relation) spares(name string) bool {
 	of, column, qualified := strings.Cut(name, ".")
 	if !qualified {
@@ -125,7 +125,7 @@ func (rel *relation) spares(name string) bool {
 	return !qualified && !rel.has(column) || slices.Contains(rel.keys, column)
 }
 
-// merged says whether an item of a FROM clause may join by another column of the relation than a key, or hands its
+// merged reports whether an item of a FROM clause may join by another column of the relation than a key, or hands its
 // columns to a query.
 func (rel *relation) merged(item ast.Node) bool {
 	switch n := bare(item).(type) {

@@ -36,7 +36,7 @@ func (st *statement) versionNames() versionNames {
 	}
 }
 
-// hidden gives the statement's text with blanks in the place of WITH (...).
+// hidden returns the statement's text with blanks in the place of WITH (...).
 func (v *versionNames) hidden(text string) string {
 	if v.to == 0 {
 		return text
@@ -48,5 +48,5 @@ func (v *versionNames) hidden(text string) string {
 	return string(b)
 }
 
-// hide says whether one of the statement's tables hides a version by its name.
+// hide reports whether one of the statement's tables hides a version by its name.
 func (v *versionNames) hide(ref string) bool { return ref == v.old || ref == v.new }

@@ -114,7 +114,7 @@ func (w *write) within(p *part) error {
 	return w.proven(w.client, item, returningList)
 }
 
-// definite gives the expressions with a text in the place of NULL, where there may be no such version.
+// definite returns the expressions with a text in the place of NULL, where there may be no such version.
 func (id *identity) definite() []string {
 	out := slices.Clone(id.exprs)
 	for i, item := range id.items {
@@ -126,7 +126,7 @@ func (id *identity) definite() []string {
 	return out
 }
 
-// name gives the name by which the part goes upstream.
+// name returns the name by which the part goes upstream.
 func (p *part) name() string {
 	if !p.used {
 		return quoted(p.def.Ctename)
@@ -174,7 +174,7 @@ func (p *part) hide(pl *planner) (under *ast.CommonTableExpr, err error) {
 // maxPart is how many bytes of identities a part tells at most.
 const maxPart = 16 << 20
 
-// all gives a query for what the part tells: an array of texts, one for each of its sources.
+// all returns a query for what the part tells: an array of texts, one for each of its sources.
 func (p *part) all() string {
 	var texts []string
 	for i := range p.sources {
@@ -188,7 +188,7 @@ func (p *part) all() string {
 		")) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM " + p.name() + ") AS isotap_rows)"
 }
 
-// outputNames gives the names of the columns that the client's RETURNING clause has; not known where they may be others.
+// outputNames returns the names of the columns that the client's RETURNING clause has; not known where they may be others.
 func (w *write) outputNames() (names []string, known bool) {
 	for _, item := range w.client {
 		t, ok := item.(*ast.ResTarget)
@@ -212,7 +212,7 @@ func (w *write) outputNames() (names []string, known bool) {
 	return names, true
 }
 
-// starNames gives the columns of a star.
+// starNames returns the columns of a star.
 func (w *write) starNames(ref []string) (names []string, known bool) {
 	tables := append([]source{w.target}, w.read...)
 	if len(ref) == 1 {
@@ -266,7 +266,7 @@ func columnName(t *ast.ResTarget) (string, bool) {
 	return "", false
 }
 
-// columns gives the part's columns as a query in a FROM clause has them.
+// columns returns the part's columns as a query in a FROM clause has them.
 func (p *part) columns() relation {
 	return relation{names: p.names, open: !p.observed, count: len(p.names), counted: p.observed}
 }

@@ -68,7 +68,7 @@ WITH u AS (UPDATE strange SET a = 3 RETURNING id) SELECT u.id FROM u JOIN strang
 WITH d AS (DELETE FROM line RETURNING sku, at) SELECT * FROM d ORDER BY 1
 SELECT 1; WITH d AS (DELETE FROM loose RETURNING *) SELECT * FROM d WHERE a > 1; WITH d AS (DELETE FROM kv) SELECT 2 AS two`
 
-// textsWithParts gives the texts one by one. A comment ends in the middle of one.
+// textsWithParts returns the texts one by one. A comment ends in the middle of one.
 func textsWithParts() []string {
 	texts := strings.Split(strings.ReplaceAll(strings.TrimSpace(partTexts), "-- )\n", "-- )\x00"), "\n")
 	for i := range texts {

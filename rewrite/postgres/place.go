@@ -63,7 +63,7 @@ func (p *placer) place(n *ast.SelectStmt, from, to int) error {
 	return p.simple(n, from, to)
 }
 
-// operator gives the set operator that binds least among those in [from, to) outside of parentheses, of
+// operator returns the set operator that binds least among those in [from, to) outside of parentheses, of
 // several the last; -1 where there is none.
 func (p *placer) operator(from, to int) int {
 	weak, strong := -1, -1
@@ -111,7 +111,7 @@ func (p *placer) operands(n *ast.SelectStmt, from, to int) error {
 	return p.place(n.Rarg, at, to)
 }
 
-// lastOperand gives the last token of a set operation's last query.
+// lastOperand returns the last token of a set operation's last query.
 func (p *placer) lastOperand(at place) int {
 	i := at.operator + 1
 	if p.is(i, "ALL", "DISTINCT") {
@@ -196,7 +196,7 @@ func (p *placer) simple(n *ast.SelectStmt, from, to int) error {
 	return err
 }
 
-// clause gives the first token from i on at which the next clause of a query begins; to where none does.
+// clause returns the first token from i on at which the next clause of a query begins; to where none does.
 func (p *placer) clause(i, to int) int {
 	for ; ; i++ {
 		i = p.findIn(i, to, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "INTO")
@@ -239,7 +239,7 @@ func (p *placer) from(inner []*ast.RangeSubselect, i, to int) ([]*ast.RangeSubse
 	return inner, nil
 }
 
-// query says whether the tokens in parentheses are a query rather than joined tables.
+// query reports whether the tokens in parentheses are a query rather than joined tables.
 func (p *placer) query(i, to int) bool {
 	for p.mark(i, "(") {
 		closing := p.closing(i)
@@ -254,7 +254,7 @@ func (p *placer) query(i, to int) bool {
 	return p.is(i, "SELECT", "WITH", "VALUES", "TABLE")
 }
 
-// queriesIn gives the queries that stand in the place of tables in an item of a FROM clause, in the order of
+// queriesIn returns the queries that stand in the place of tables in an item of a FROM clause, in the order of
 // the text.
 func queriesIn(item ast.Node, found []*ast.RangeSubselect) []*ast.RangeSubselect {
 	switch n := bare(item).(type) {

@@ -346,7 +346,7 @@ func checkPieces(t testing.TB, in string, s *Script) {
 	}
 }
 
-// within says whether part shares memory with s.
+// within reports whether part shares memory with s.
 func within(s, part string) bool {
 	if len(part) == 0 || len(s) == 0 {
 		return false

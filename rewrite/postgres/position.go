@@ -2,7 +2,7 @@ package postgres
 
 import "unicode/utf8"
 
-// Position gives the place in the client's text that a place in the text that went upstream stands for. Both
+// Position returns the place in the client's text that a place in the text that went upstream stands for. Both
 // count characters from 1, as the fields P of ErrorResponse and NoticeResponse do; multibyte says that
 // client_encoding is UTF8, in any other a byte counts as a character. A place in what was added becomes the
 // one where it was added.
@@ -14,7 +14,7 @@ func (s *Script) Position(upstream int, multibyte bool) int {
 	return count(s.text[:s.origin(at)], multibyte) + 1
 }
 
-// origin gives the byte of the client's text that byte at of the text that went upstream comes from.
+// origin returns the byte of the client's text that byte at of the text that went upstream comes from.
 func (s *Script) origin(at int) int {
 	grown := 0 // by the splices before
 	for _, p := range s.Splices {
@@ -30,7 +30,7 @@ func (s *Script) origin(at int) int {
 	return min(at-grown, len(s.text))
 }
 
-// offset gives the byte at which character n, counted from 0, begins. Behind the end there is one for each.
+// offset returns the byte at which character n, counted from 0, begins. Behind the end there is one for each.
 func offset(text []byte, n int, multibyte bool) int {
 	if !multibyte {
 		return n

@@ -70,12 +70,12 @@ type Session struct {
 // tables they return are never changed afterwards.
 type Schema interface {
 	rewrite.Schema
-	// Reads says whether a role may read every column of the table, system columns included, without row
+	// Reads reports whether a role may read every column of the table, system columns included, without row
 	// security coming between: what is added to its statements must not fail, or hide rows.
 	Reads(role string, t *rewrite.Table) bool
-	// Tags says whether a role that reads a table may write isotap_wlist there.
+	// Tags reports whether a role that reads a table may write isotap_wlist there.
 	Tags(role string, t *rewrite.Table) bool
-	// Exposes says whether any table or view has columns of isotap's.
+	// Exposes reports whether any table or view has columns of isotap's.
 	Exposes() bool
 	// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name.
 	ReadsCursors() bool

@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// pictured says whether writes of a table show the rows that they leave. Reading or writing these as text must call
+// pictured reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
 // nothing but the server's own functions: isotap's login may have more rights than the client's.
 func (pl *planner) pictured(t *rewrite.Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.utf8() && !pl.session.Backslashes && !t.Partitioned && t.Root == "" && len(t.Leaves) == 0 && !t.View && !t.Foreign && !t.Materialized &&
@@ -93,7 +93,7 @@ func (pl *planner) choose(s *source, where ast.Node, before []string) {
 	pl.plan.Predicates = append(pl.plan.Predicates, p)
 }
 
-// settledByRow says whether the value of a condition hangs on the row alone: not on other rows, the time, or what
+// settledByRow reports whether the value of a condition hangs on the row alone: not on other rows, the time, or what
 // functions of the database's own do.
 func (pl *planner) settledByRow(where ast.Node) bool {
 	u, err := pl.inspect(where)
@@ -123,7 +123,7 @@ func (pl *planner) settledByRow(where ast.Node) bool {
 	return settled
 }
 
-// isString says whether a list of names begins with one.
+// isString reports whether a list of names begins with one.
 func isString(names []ast.Node, s string) bool {
 	if len(names) == 0 {
 		return false
@@ -132,7 +132,7 @@ func isString(names []ast.Node, s string) bool {
 	return ok && name.SVal == s
 }
 
-// isCatalog says whether a type's name is one of pg_catalog's, as the grammar gives those that SQL has words for.
+// isCatalog reports whether a type's name is one of pg_catalog's, as the grammar gives those that SQL has words for.
 func isCatalog(n *ast.TypeName) bool {
 	return isString(nodes(n.Names), "pg_catalog")
 }
@@ -143,7 +143,7 @@ var immutable = map[string]bool{"abs": true, "ceil": true, "floor": true, "round
 	"replace": true, "starts_with": true, "like_escape": true, "array_length": true, "cardinality": true, "coalesce": true, "greatest": true, "least": true, "md5": true, "overlaps": true,
 	"jsonb_exists": true, "lower_inc": true, "upper_inc": true, "isempty": true, "range_merge": true, "int4range": true, "int8range": true, "numrange": true, "tsrange": true, "tstzrange": true, "daterange": true}
 
-// tellsTime says whether one of the literals among tokens [from, to) may stand for a moment that is another one later.
+// tellsTime reports whether one of the literals among tokens [from, to) may stand for a moment that is another one later.
 func (st *statement) tellsTime(from, to int) bool {
 	return slices.ContainsFunc(st.toks[from:to], func(t token) bool {
 		text := strings.ToLower(st.text[t.start:t.end])
@@ -151,7 +151,7 @@ func (st *statement) tellsTime(from, to int) bool {
 	})
 }
 
-// cutAtParams gives the text of tokens [from, to), cut where parameters stand, and these, counted from 0.
+// cutAtParams returns the text of tokens [from, to), cut where parameters stand, and these, counted from 0.
 func (st *statement) cutAtParams(from, to int) (texts []string, params []int) {
 	start := st.toks[from].start
 	for i := from; i < to; i++ {

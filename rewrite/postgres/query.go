@@ -38,7 +38,7 @@ type block struct {
 	sights  []*sight
 }
 
-// all gives the sights of all blocks.
+// all returns the sights of all blocks.
 func all(blocks []*block) []*sight {
 	var out []*sight
 	for _, b := range blocks {
@@ -87,7 +87,7 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	return blocks, nil
 }
 
-// unfit gives the reason why a block cannot show anything as a part of a set operation, of which first is the
+// unfit returns the reason why a block cannot show anything as a part of a set operation, of which first is the
 // first block.
 func (b *block) unfit(operation *ast.SelectStmt, first *block) history.Reason {
 	switch {
@@ -110,7 +110,7 @@ func (r *reading) drop(blocks []*block) {
 	}
 }
 
-// operands gives the blocks of both sides of a set operation. Only UNION ALL keeps each of their rows.
+// operands returns the blocks of both sides of a set operation. Only UNION ALL keeps each of their rows.
 func (r *reading) operands(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	left, err := r.query(n.Larg, sc)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	return b, nil
 }
 
-// inPlace says whether a query stands in the place of one of the client's.
+// inPlace reports whether a query stands in the place of one of the client's.
 func (r *reading) inPlace(n *ast.SelectStmt) bool { return r.of != nil && n == r.tree }
 
 // see decides what of its rows' identities a block shows.
@@ -229,7 +229,7 @@ func (r *reading) hide(b *block, reason history.Reason) error {
 	return nil
 }
 
-// hindrance gives the reason why a block cannot show what it reads.
+// hindrance returns the reason why a block cannot show what it reads.
 func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 	n := b.n
 	wide := len(nodes(n.TargetList))
@@ -282,7 +282,7 @@ func (r *reading) lowerBlock(b *block, u *usage) {
 	}
 }
 
-// mayAggregate says whether a function of which it is not known whether it aggregates stands where an aggregate
+// mayAggregate reports whether a function of which it is not known whether it aggregates stands where an aggregate
 // may. It is none if the select list holds a column as it is.
 func (r *reading) mayAggregate(b *block) bool {
 	for _, t := range nodes(b.n.TargetList) {
@@ -298,7 +298,7 @@ func (r *reading) mayAggregate(b *block) bool {
 	return err != nil || u.unsure
 }
 
-// own says whether a reference is surely to a column of the block's own base tables.
+// own reports whether a reference is surely to a column of the block's own base tables.
 func (b *block) own(ref *ast.ColumnRef) bool {
 	names := fields(ref)
 	for _, rel := range b.rels {

@@ -143,7 +143,7 @@ func (r *reading) checkNames() (err error) {
 	return err
 }
 
-// wholeRow tells whether a reference may be to all columns of a query that has more of them than the client's.
+// wholeRow reports whether a reference may be to all columns of a query that has more of them than the client's.
 func (r *reading) wholeRow(n *ast.ColumnRef) error {
 	names := fields(n)
 	if r.stars[n] || len(names) > 2 {
@@ -163,7 +163,7 @@ var ofRecords = map[string]bool{"row_to_json": true, "to_json": true, "to_jsonb"
 	"bpchar": true, "quote_literal": true, "quote_nullable": true, "json_build_object": true, "jsonb_build_object": true,
 	"concat": true, "format": true, "hash_record": true}
 
-// stranger tells whether a query that isotap does not look into may take all columns of a common table
+// stranger reports whether a query that isotap does not look into may take all columns of a common table
 // expression that it changes.
 func (r *reading) stranger(n *ast.SelectStmt) error {
 	if r.known[n] || !takesAll(n) {
@@ -185,7 +185,7 @@ func (r *reading) stranger(n *ast.SelectStmt) error {
 	return found
 }
 
-// takesAll says whether a query may name columns without saying which.
+// takesAll reports whether a query may name columns without saying which.
 func takesAll(n *ast.SelectStmt) bool {
 	for _, t := range nodes(n.TargetList) {
 		if star(t) != nil {
@@ -200,13 +200,13 @@ func takesAll(n *ast.SelectStmt) bool {
 	return false
 }
 
-// natural says whether an item of a FROM clause joins by equal names.
+// natural reports whether an item of a FROM clause joins by equal names.
 func natural(item ast.Node) bool {
 	j, ok := bare(item).(*ast.JoinExpr)
 	return ok && (j.IsNatural || natural(j.Larg) || natural(j.Rarg))
 }
 
-// star gives the reference of a select list's item that is a star, or nil.
+// star returns the reference of a select list's item that is a star, or nil.
 func star(item ast.Node) *ast.ColumnRef {
 	t, ok := item.(*ast.ResTarget)
 	if !ok {
@@ -222,7 +222,7 @@ func star(item ast.Node) *ast.ColumnRef {
 	return ref
 }
 
-// prove says whether the text with its edits is read as the client's tree with the changes meant by them. The
+// prove reports whether the text with its edits is read as the client's tree with the changes meant by them. The
 // tree is of no use afterwards.
 func (r *reading) prove() error {
 	if !r.session.utf8() && slices.ContainsFunc(r.edits, func(e edit) bool { return !ascii(e.text) }) {

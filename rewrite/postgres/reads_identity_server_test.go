@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// told gives the identities of a source's rows, each once: its items' values between semicolons, as in an array.
+// told returns the identities of a source's rows, each once: its items' values between semicolons, as in an array.
 func told(p *rewrite.Plan, hidden [][]string, source int) []string {
 	from, head := 0, source
 	for p.Sources[head].Joint < 0 {

@@ -73,7 +73,7 @@ func (w *write) beside(from []ast.Node) {
 	}
 }
 
-// plainTable says whether an item of a FROM clause is one table.
+// plainTable reports whether an item of a FROM clause is one table.
 func plainTable(n ast.Node) bool {
 	_, ok := n.(*ast.RangeVar)
 	return ok
@@ -195,12 +195,12 @@ func (w *write) triggers() {
 	w.plan.Calls = !w.plan.ChangesSession
 }
 
-// assigns says whether one of the assignments is to a column of the target's key.
+// assigns reports whether one of the assignments is to a column of the target's key.
 func (w *write) assigns(assignments []ast.Node) bool {
 	return anyAssigned(assignments, func(column string) bool { return slices.Contains(w.target.table.Key, column) })
 }
 
-// anyAssigned says whether one of the assignments is to a column that is such a one, or to what is not known.
+// anyAssigned reports whether one of the assignments is to a column that is such a one, or to what is not known.
 func anyAssigned(assignments []ast.Node, such func(column string) bool) bool {
 	return slices.ContainsFunc(assignments, func(a ast.Node) bool {
 		target, ok := a.(*ast.ResTarget)

@@ -34,7 +34,7 @@ type Rewriter struct {
 	options Options
 }
 
-// New gives a rewriter for the tables of schema.
+// New returns a rewriter for the tables of schema.
 func New(schema Schema, o Options) *Rewriter { return &Rewriter{schema: schema, options: o} }
 
 // How much of a text is looked at: reading more takes longer than it is worth.
@@ -49,7 +49,7 @@ func (r *Rewriter) Plan(text string, s Session) *Script {
 	return r.decide(read(text, &s), s).script(nil)
 }
 
-// exposes says whether any table may have columns of isotap's: CREATE TABLE may be giving them to the first one.
+// exposes reports whether any table may have columns of isotap's: CREATE TABLE may be giving them to the first one.
 func (r *Rewriter) exposes() bool { return r.options.Columns || r.schema.Exposes() }
 
 // A draft is a text on its way to a script.
@@ -133,7 +133,7 @@ func (s *Session) follow(p *rewrite.Plan) history.Reason {
 	return history.Reason{}
 }
 
-// unreadable gives the reason why a text cannot be looked at more closely; empty when it can.
+// unreadable returns the reason why a text cannot be looked at more closely; empty when it can.
 func (s *Session) unreadable(text string, toks []token, whole bool) history.Reason {
 	depth, deepest := 0, 0
 	for _, t := range toks {
@@ -159,7 +159,7 @@ func (s *Session) unreadable(text string, toks []token, whole bool) history.Reas
 	return history.Reason{}
 }
 
-// lexable says whether the bytes of ASCII stand for themselves wherever they occur in a text.
+// lexable reports whether the bytes of ASCII stand for themselves wherever they occur in a text.
 func (s *Session) lexable() bool {
 	switch s.Encoding {
 	case "SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "UHC", "GB18030", "JOHAB":
@@ -168,7 +168,7 @@ func (s *Session) lexable() bool {
 	return true
 }
 
-// utf8 says whether names are spelled as the schema gives them.
+// utf8 reports whether names are spelled as the schema gives them.
 func (s *Session) utf8() bool { return s.Encoding == "" || s.Encoding == "UTF8" }
 
 // A planner makes the plan of one statement.

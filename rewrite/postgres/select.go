@@ -10,7 +10,7 @@ import (
 // maxTargets is how many columns a result may have (MaxTupleAttributeNumber), less two that a SELECT around it adds.
 const maxTargets = 1664 - 2
 
-// otherPlan gives the reason "plan" where the server might answer a block without reading the rows, or with
+// otherPlan returns the reason "plan" where the server might answer a block without reading the rows, or with
 // other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).
 func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {
 	plan := history.ReasonPlan
@@ -40,7 +40,7 @@ func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {
 	return history.Reason{}, nil
 }
 
-// covered says whether an index alone might answer for a table.
+// covered reports whether an index alone might answer for a table.
 func covered(s *source, u *usage) bool {
 	if u.columns[s.ref] { // the whole row
 		return false
@@ -48,7 +48,7 @@ func covered(s *source, u *usage) bool {
 	return slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool { return s.within(x, u) })
 }
 
-// within says whether an index holds all columns of the source that the statement uses.
+// within reports whether an index holds all columns of the source that the statement uses.
 func (s *source) within(x rewrite.Index, u *usage) bool {
 	all := u.columns["*"] || u.columns[s.ref+".*"]
 	for i, c := range s.table.Columns {

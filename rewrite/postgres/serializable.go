@@ -16,7 +16,7 @@ import (
 // conditions, so it finds the rows by the same paths, but where an index alone could answer, where an order is of use to
 // make groups, and where it need not look at all (ADR 32).
 
-// otherLocks gives the reason "plan" where identities could have the server take other predicate locks for a block.
+// otherLocks returns the reason "plan" where identities could have the server take other predicate locks for a block.
 func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
 	plan := history.ReasonPlan
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
@@ -49,7 +49,7 @@ func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
 	return history.Reason{}, nil
 }
 
-// readsAll says whether a block that groups reads all rows of a table, whatever its plan: nothing but outer joins come to
+// readsAll reports whether a block that groups reads all rows of a table, whatever its plan: nothing but outer joins come to
 // it. It conflicts with every write to the table then. A scan locks the table; one of an index locks each page where an
 // entry could come, and the rows or their pages.
 func (b *block) readsAll(rel *relation) bool {
@@ -67,7 +67,7 @@ func (b *block) readsAll(rel *relation) bool {
 	}
 }
 
-// indexed says whether a part of the block may be of a column in an index of one of its tables, or as the first one. An
+// indexed reports whether a part of the block may be of a column in an index of one of its tables, or as the first one. An
 // index on an expression has no name for it.
 func (b *block) indexed(part *ast.NodeList, first bool) bool {
 	return slices.ContainsFunc(b.rels, func(rel *relation) bool {
@@ -81,7 +81,7 @@ func (b *block) indexed(part *ast.NodeList, first bool) bool {
 	})
 }
 
-// mayName says whether a list of expressions may hold a column of a table.
+// mayName reports whether a list of expressions may hold a column of a table.
 func (b *block) mayName(part *ast.NodeList, s *source, column string) (may bool) {
 	whole := guard.Whole(func() {
 		i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
@@ -104,7 +104,7 @@ func (b *block) mayName(part *ast.NodeList, s *source, column string) (may bool)
 	return may || !whole
 }
 
-// aliased says whether a name is the select list's for something that may be of a column.
+// aliased reports whether a name is the select list's for something that may be of a column.
 func (b *block) aliased(name, column string) bool {
 	return slices.ContainsFunc(nodes(b.n.TargetList), func(item ast.Node) bool {
 		t, ok := item.(*ast.ResTarget)
@@ -112,7 +112,7 @@ func (b *block) aliased(name, column string) bool {
 	})
 }
 
-// computed gives what the server surely computes of a block, and what of it beside joining. Of a query in a FROM clause
+// computed returns what the server surely computes of a block, and what of it beside joining. Of a query in a FROM clause
 // these are the columns that are asked of it.
 func (r *reading) computed(b *block) (all, shown *usage, err error) {
 	n := b.n
@@ -130,7 +130,7 @@ func (r *reading) computed(b *block) (all, shown *usage, err error) {
 	return all, shown, err
 }
 
-// askedOf gives the items of a block's select list that the block around surely asks for; of stars, references to the
+// askedOf returns the items of a block's select list that the block around surely asks for; of stars, references to the
 // columns by their names.
 func (r *reading) askedOf(b *block) (list []ast.Node) {
 	asked := r.asked[b.n]

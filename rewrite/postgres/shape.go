@@ -21,7 +21,7 @@ func (st *statement) params() int {
 	return highest
 }
 
-// shape gives the statement without its literals, and the literals. White space and comments become single
+// shape returns the statement without its literals, and the literals. White space and comments become single
 // blanks, lists of literals one literal, equal rows of VALUES one row, so that statements that differ in
 // their data only have one shape. A parameter is a ? as well. Of statements that may carry a password only
 // the verb and its object are left.
@@ -38,7 +38,7 @@ func (st *statement) shape() (string, []string) {
 	return s.String(), s.args
 }
 
-// args gives the n literals that shape leaves out.
+// args returns the n literals that shape leaves out.
 func (st *statement) args(n int) []string {
 	if n == 0 || st.suspect() {
 		return nil
@@ -50,7 +50,7 @@ func (st *statement) args(n int) []string {
 	return s.args
 }
 
-// suspect says whether a password may stand in the statement.
+// suspect reports whether a password may stand in the statement.
 func (st *statement) suspect() bool {
 	if st.is(0, "CREATE", "ALTER") && st.is(1, "ROLE", "USER", "GROUP", "SERVER", "SUBSCRIPTION") {
 		return true
@@ -103,7 +103,7 @@ func (s *shaper) part(tok int, text string) {
 	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
 }
 
-// literal says whether a token is a literal or a parameter. NULL, TRUE and FALSE are literals where another
+// literal reports whether a token is a literal or a parameter. NULL, TRUE and FALSE are literals where another
 // one could stand in their place: not in IS NULL or NOT NULL.
 func (s *shaper) literal(i int) bool {
 	switch s.st.toks[i].kind {
@@ -115,7 +115,7 @@ func (s *shaper) literal(i int) bool {
 	return false
 }
 
-// signHere says whether a + or - is a sign, not an operator between two operands.
+// signHere reports whether a + or - is a sign, not an operator between two operands.
 func (s *shaper) signHere(i int) bool {
 	if i == 0 {
 		return true
@@ -132,7 +132,7 @@ func (s *shaper) signHere(i int) bool {
 	return false
 }
 
-// origin gives the place in the client's program that a comment names.
+// origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
 	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) { return st.toks[i].start, st.toks[i].end })
 }

@@ -53,7 +53,7 @@ func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
 	return nil, refusal(history.ReasonFromItem)
 }
 
-// sourceOf gives a table under the names that a FROM clause gives it and its columns.
+// sourceOf returns a table under the names that a FROM clause gives it and its columns.
 func sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
 	s := source{table: t, ref: n.RelName, only: !n.Inh}
 	for _, c := range t.Columns {
@@ -76,7 +76,7 @@ func sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
 	return s, nil
 }
 
-// isSystemColumn says whether a name is that of a column that every table has. No table may have another of that
+// isSystemColumn reports whether a name is that of a column that every table has. No table may have another of that
 // name, but an alias may give it to one.
 func isSystemColumn(name string) bool {
 	switch name {
@@ -86,7 +86,7 @@ func isSystemColumn(name string) bool {
 	return false
 }
 
-// column gives the name that a column of the table has here.
+// column returns the name that a column of the table has here.
 func (s *source) column(name string) (string, error) {
 	i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == name })
 	if i < 0 {

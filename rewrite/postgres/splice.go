@@ -15,7 +15,7 @@ type edit struct {
 	from, to int
 }
 
-// added gives what the edit puts into a text. A copy shares no memory with the place that it was taken from.
+// added returns what the edit puts into a text. A copy shares no memory with the place that it was taken from.
 func (e *edit) added(text string) string {
 	if e.from < e.to {
 		return strings.Clone(text[e.from:e.to])
@@ -36,7 +36,7 @@ func (pl *planner) insertAfter(i int, s string) {
 	pl.edits = append(pl.edits, edit{start: at, end: at, text: s})
 }
 
-// pieces gives text[from:to] with its edits.
+// pieces returns text[from:to] with its edits.
 func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
 	out := make([]rewrite.Piece, 0, 2*len(edits)+1)
 	for _, e := range edits {
@@ -54,7 +54,7 @@ func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
 	return out
 }
 
-// sorted gives the planner's edits in the order of their places.
+// sorted returns the planner's edits in the order of their places.
 func (pl *planner) sorted() []edit {
 	slices.SortStableFunc(pl.edits, func(a, b edit) int { return a.start - b.start })
 	return pl.edits

@@ -128,7 +128,7 @@ func (c *concealment) items(n ast.Node, found []item) []item {
 	return append(found, item{})
 }
 
-// aliased gives a join under its name. Columns of equal names cannot be told apart by it.
+// aliased returns a join under its name. Columns of equal names cannot be told apart by it.
 func (c *concealment) aliased(n *ast.JoinExpr) item {
 	it := item{ref: n.Alias.AliasName}
 	inside := c.items(n.Rarg, c.items(n.Larg, nil))
@@ -152,7 +152,7 @@ func (c *concealment) aliased(n *ast.JoinExpr) item {
 	return it
 }
 
-// table gives a table as stars see it.
+// table returns a table as stars see it.
 func (c *concealment) table(n *ast.RangeVar) item {
 	it := item{ref: n.RelName, schema: n.SchemaName}
 	if n.Alias != nil {
@@ -219,7 +219,7 @@ func functionRef(n *ast.RangeFunction) string {
 
 func isOurs(name string) bool { return name == rewrite.RowIDColumn || name == rewrite.WListColumn }
 
-// unknown says whether the relation may have columns of isotap's that nobody knows of.
+// unknown reports whether the relation may have columns of isotap's that nobody knows of.
 func (it *item) unknown() bool { return it.table == nil && !it.joins && !it.within }
 
 func (it *item) exposed() bool { return it.joins || it.table != nil && it.table.Exposed }
@@ -271,7 +271,7 @@ func exchange(list *ast.NodeList, old ast.Node, items []ast.Node) {
 	list.Items = slices.Replace(list.Items, at, at+1, items...)
 }
 
-// expansion gives the columns that a star stands for, of which names are the qualifiers; not ok where it may stay.
+// expansion returns the columns that a star stands for, of which names are the qualifiers; not ok where it may stay.
 func (c *concealment) expansion(names []string) (string, bool) {
 	if len(names) > 0 {
 		it := c.qualified(names)
@@ -319,7 +319,7 @@ func (c *concealment) expansion(names []string) (string, bool) {
 	return strings.Join(lists, ", "), len(lists) > 0
 }
 
-// ambiguous says whether a merged column's name is also that of another.
+// ambiguous reports whether a merged column's name is also that of another.
 func ambiguous(outs []output) bool {
 	count := make(map[string]int)
 	for _, o := range outs {
@@ -328,7 +328,7 @@ func ambiguous(outs []output) bool {
 	return slices.ContainsFunc(outs, func(o output) bool { return o.qualifier == "" && count[o.name] > 1 })
 }
 
-// spelled gives columns as a list. No column cannot be spelled.
+// spelled returns columns as a list. No column cannot be spelled.
 func spelled(outs []output, visible *bool) (string, bool) {
 	texts := make([]string, len(outs))
 	for i, o := range outs {
@@ -350,7 +350,7 @@ func (c *concealment) qualified(names []string) *item {
 	return nil
 }
 
-// outputs gives the columns that a star shows of a part of a FROM clause, isotap's left out; not ok when they cannot
+// outputs returns the columns that a star shows of a part of a FROM clause, isotap's left out; not ok when they cannot
 // be told.
 func (c *concealment) outputs(n ast.Node) ([]output, bool) {
 	switch n := bare(n).(type) {
@@ -376,7 +376,7 @@ func (c *concealment) outputs(n ast.Node) ([]output, bool) {
 	return nil, false
 }
 
-// merged gives the columns of a join: those that its sides share come first, and once.
+// merged returns the columns of a join: those that its sides share come first, and once.
 func (c *concealment) merged(n *ast.JoinExpr, left, right []output) []output {
 	shared := c.shared(n, left, right)
 	isShared := func(o output) bool { return slices.Contains(shared, o.name) }
@@ -388,7 +388,7 @@ func (c *concealment) merged(n *ast.JoinExpr, left, right []output) []output {
 	return append(outs, slices.DeleteFunc(slices.Clone(right), isShared)...)
 }
 
-// shared gives the names of the columns that a join merges.
+// shared returns the names of the columns that a join merges.
 func (c *concealment) shared(n *ast.JoinExpr, left, right []output) []string {
 	var names []string
 	for _, u := range nodes(n.UsingClause) {
@@ -455,7 +455,7 @@ func (c *concealment) natural(n *ast.JoinExpr) {
 	c.edits = append(c.edits, edit{start: c.st.toks[at].start, end: c.st.toks[at].end}, edit{start: last, end: last, text: condition})
 }
 
-// listed gives names as a list of columns.
+// listed returns names as a list of columns.
 func listed(names []string) string {
 	texts := make([]string, len(names))
 	for i, name := range names {

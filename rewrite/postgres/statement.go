@@ -13,13 +13,13 @@ func (st *statement) span() (start, end int) {
 	return st.toks[0].start, st.toks[len(st.toks)-1].end
 }
 
-// source gives the statement as the client wrote it.
+// source returns the statement as the client wrote it.
 func (st *statement) source() string {
 	start, end := st.span()
 	return st.text[start:end]
 }
 
-// tok gives the text of token i; empty where there is none.
+// tok returns the text of token i; empty where there is none.
 func (st *statement) tok(i int) string {
 	if i < 0 || i >= len(st.toks) {
 		return ""
@@ -27,7 +27,7 @@ func (st *statement) tok(i int) string {
 	return st.text[st.toks[i].start:st.toks[i].end]
 }
 
-// is says whether token i is one of the keywords, given in upper case. A name in quotes is none.
+// is reports whether token i is one of the keywords, given in upper case. A name in quotes is none.
 func (st *statement) is(i int, keywords ...string) bool {
 	if i < 0 || i >= len(st.toks) || st.toks[i].kind != word {
 		return false
@@ -41,17 +41,17 @@ func (st *statement) is(i int, keywords ...string) bool {
 	return false
 }
 
-// mark says whether token i is the given punctuation.
+// mark reports whether token i is the given punctuation.
 func (st *statement) mark(i int, s string) bool {
 	return i >= 0 && i < len(st.toks) && st.toks[i].kind == mark && st.tok(i) == s
 }
 
-// sign says whether token i is the given operator.
+// sign reports whether token i is the given operator.
 func (st *statement) sign(i int, s string) bool {
 	return i >= 0 && i < len(st.toks) && st.toks[i].kind == operator && st.tok(i) == s
 }
 
-// find gives the first token from i on that is one of the keywords and stands outside of parentheses and
+// find returns the first token from i on that is one of the keywords and stands outside of parentheses and
 // brackets opened behind i; -1 where there is none. A keyword that is a name (behind a dot or AS) is passed over.
 func (st *statement) find(i int, keywords ...string) int {
 	depth := 0
@@ -70,10 +70,10 @@ func (st *statement) find(i int, keywords ...string) int {
 	return -1
 }
 
-// has says whether one of the keywords occurs from token i on outside of parentheses.
+// has reports whether one of the keywords occurs from token i on outside of parentheses.
 func (st *statement) has(i int, keywords ...string) bool { return st.find(i, keywords...) >= 0 }
 
-// closing gives the token that closes what token i opens; -1 where none does.
+// closing returns the token that closes what token i opens; -1 where none does.
 func (st *statement) closing(i int) int {
 	depth := 0
 	for ; i < len(st.toks); i++ {
@@ -89,7 +89,7 @@ func (st *statement) closing(i int) int {
 	return -1
 }
 
-// ident gives the name that token i stands for: folded and cut as the server does it, and whether it is one.
+// ident returns the name that token i stands for: folded and cut as the server does it, and whether it is one.
 func (st *statement) ident(i int) (string, bool) {
 	if i < 0 || i >= len(st.toks) {
 		return "", false
@@ -106,7 +106,7 @@ func (st *statement) ident(i int) (string, bool) {
 	return "", false
 }
 
-// value gives what a plain string or word stands for, and whether token i is one.
+// value returns what a plain string or word stands for, and whether token i is one.
 func (st *statement) value(i int) (string, bool) {
 	if i >= 0 && i < len(st.toks) && st.toks[i].kind == str {
 		t := st.tok(i)
@@ -149,7 +149,7 @@ func folded(s string) string {
 	return s
 }
 
-// quoted gives a name between double quotes.
+// quoted returns a name between double quotes.
 func quoted(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 // split appends the statements of a text; empty ones are none.

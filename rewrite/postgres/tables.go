@@ -83,7 +83,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 	return nil, history.ReasonUnknownTable
 }
 
-// holdsForeign says whether some of a table's rows are on other servers.
+// holdsForeign reports whether some of a table's rows are on other servers.
 func (pl *planner) holdsForeign(t *rewrite.Table) bool {
 	for _, leaf := range t.Leaves {
 		schema, name, _ := strings.Cut(leaf, ".")
@@ -94,7 +94,7 @@ func (pl *planner) holdsForeign(t *rewrite.Table) bool {
 	return false
 }
 
-// unsettled says whether the session may see a table otherwise than the schema has it.
+// unsettled reports whether the session may see a table otherwise than the schema has it.
 func (s *Session) unsettled(table string) bool {
 	return s.AllUnsettled || s.Unsettled.Has(table)
 }
@@ -131,7 +131,7 @@ func Shadow(shadowed rewrite.List, p *rewrite.Plan) rewrite.List {
 	return shadowed
 }
 
-// shadows says whether the session made a temporary table of that name.
+// shadows reports whether the session made a temporary table of that name.
 func (s *Session) shadows(table string) bool {
 	return s.Shadowed != "" && (len(s.Shadowed) > maxNames || s.Shadowed.Has(table))
 }

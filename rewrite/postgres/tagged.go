@@ -65,12 +65,12 @@ func (s *source) lastTags(n int) string {
 		strconv.Itoa(n*tagBytes-1) + "), 'hex')"
 }
 
-// tagged says whether the rows of a table are known by isotap's columns.
+// tagged reports whether the rows of a table are known by isotap's columns.
 func (pl *planner) tagged(t *rewrite.Table) bool {
 	return pl.rewriter.options.Columns && t.Instrumented
 }
 
-// sourceOf gives a table under the names that a FROM clause gives it and its columns.
+// sourceOf returns a table under the names that a FROM clause gives it and its columns.
 func (pl *planner) sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
 	s, err := sourceOf(t, n)
 	s.tagged = pl.tagged(t)
@@ -119,7 +119,7 @@ func (w *write) append(keyword string, assignments ...[]ast.Node) error {
 	return nil
 }
 
-// provenTags says whether a statement with its edits has the assignments that append was to add, and before these no
+// provenTags reports whether a statement with its edits has the assignments that append was to add, and before these no
 // others than the client's.
 func (pl *planner) provenTags(tree ast.Stmt) error {
 	if len(pl.tags) == 0 {
@@ -140,7 +140,7 @@ func (pl *planner) provenTags(tree ast.Stmt) error {
 	return nil
 }
 
-// assignmentsOf gives the lists of assignments that a statement makes of its target's rows.
+// assignmentsOf returns the lists of assignments that a statement makes of its target's rows.
 func assignmentsOf(tree ast.Node) (lists [][]ast.Node) {
 	switch n := tree.(type) {
 	case *ast.UpdateStmt:

@@ -123,7 +123,7 @@ func skeleton(room []byte, text string, statements []statement) []byte {
 	return k.Key(text)
 }
 
-// literalMark gives the mark of a plain literal; NoMark for every other token.
+// literalMark returns the mark of a plain literal; NoMark for every other token.
 func (st *statement) literalMark(i int) shape.Mark {
 	switch st.toks[i].kind {
 	case number:
@@ -134,7 +134,7 @@ func (st *statement) literalMark(i int) shape.Mark {
 	return shape.NoMark
 }
 
-// holdsForAll says whether what was decided holds for all texts with the skeleton: that the grammar gave up may
+// holdsForAll reports whether what was decided holds for all texts with the skeleton: that the grammar gave up may
 // come from a literal.
 func (d *draft) holdsForAll() bool {
 	for _, p := range d.plans {

@@ -35,19 +35,19 @@ func (v verb) transaction() {
 	}
 }
 
-// chains says whether the next transaction begins at once.
+// chains reports whether the next transaction begins at once.
 func (v verb) chains() bool {
 	i := len(v.toks) - 1
 	return v.is(i, "CHAIN") && !v.is(i-1, "NO")
 }
 
-// savepoint gives the name, which is the last token.
+// savepoint returns the name, which is the last token.
 func (v verb) savepoint() string {
 	s, _ := v.ident(len(v.toks) - 1)
 	return s
 }
 
-// level gives the level that ISOLATION LEVEL names from token i on; of several the last.
+// level returns the level that ISOLATION LEVEL names from token i on; of several the last.
 func (v verb) level(i int) history.Level {
 	l := history.LevelUnknown
 	for ; i < len(v.toks); i++ {
@@ -98,7 +98,7 @@ func (v verb) set() {
 	}
 }
 
-// matters says whether the setting that token i names may change what texts mean, what the session sees, or
+// matters reports whether the setting that token i names may change what texts mean, what the session sees, or
 // its transactions' level. Some that surely do not are named: clients set them with every connection.
 func (v verb) matters(i int) bool {
 	return !v.is(i, "APPLICATION_NAME", "EXTRA_FLOAT_DIGITS", "DATESTYLE", "INTERVALSTYLE", "TIMEZONE", "TIME", "STATEMENT_TIMEOUT",

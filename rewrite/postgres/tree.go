@@ -57,7 +57,7 @@ func (pl *planner) write(tree ast.Node) error {
 	return refusal(history.ReasonUnparsable)
 }
 
-// plainNames says whether all names are of ASCII.
+// plainNames reports whether all names are of ASCII.
 func (pl *planner) plainNames() bool {
 	for i, t := range pl.st.toks {
 		if (t.kind == word || t.kind == name) && !ascii(pl.st.tok(i)) {
@@ -76,7 +76,7 @@ func ascii(s string) bool {
 	return true
 }
 
-// readable gives the statement's text, with what was added behind its last token, as the grammar reads it: where
+// readable returns the statement's text, with what was added behind its last token, as the grammar reads it: where
 // backslashes escape in plain strings, these become strings of as many letters.
 func (pl *planner) readable(text string) string {
 	text = pl.versions.hidden(text)
@@ -96,7 +96,7 @@ func (pl *planner) readable(text string) string {
 	return string(b)
 }
 
-// parse gives the tree of the only statement in a text. It never shares a tree.
+// parse returns the tree of the only statement in a text. It never shares a tree.
 func parse(text string) (tree ast.Stmt, err error) {
 	defer func() {
 		if recover() != nil { // a fault of the parser's costs an observation
@@ -111,7 +111,7 @@ func parse(text string) (tree ast.Stmt, err error) {
 	return trees[0], nil
 }
 
-// nodes gives the items of a list that may be missing.
+// nodes returns the items of a list that may be missing.
 func nodes(l *ast.NodeList) []ast.Node {
 	if l == nil {
 		return nil
@@ -130,7 +130,7 @@ func bare(n ast.Node) ast.Node {
 	}
 }
 
-// proven says whether the statement with its edits has a list, as given by of, that holds n items more than
+// proven reports whether the statement with its edits has a list, as given by of, that holds n items more than
 // the client's, and whether these are the ones that were meant to be added. The grammar being what it is,
 // everything else then reads as before.
 func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *ast.NodeList) error {

@@ -66,7 +66,7 @@ func (r *reading) union(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	return []*block{b}, nil
 }
 
-// armsOf gives the queries that UNIONs within a UNION put together. Duplicates do not matter where the outermost
+// armsOf returns the queries that UNIONs within a UNION put together. Duplicates do not matter where the outermost
 // leaves them out. It is not flat where a part of it is more than that.
 func armsOf(n *ast.SelectStmt) (arms []*ast.SelectStmt, flat bool) {
 	flat = true
@@ -95,7 +95,7 @@ func uncarried(blocks []*block) error {
 	return nil
 }
 
-// ungroupableUnion gives the reason why a UNION is not surely the same as grouping all rows by all columns, or why
+// ungroupableUnion returns the reason why a UNION is not surely the same as grouping all rows by all columns, or why
 // it must not be made so.
 func (r *reading) ungroupableUnion(n *ast.SelectStmt, blocks []*block) history.Reason {
 	columns := unionColumns(blocks)
@@ -123,7 +123,7 @@ func (r *reading) ungroupableUnion(n *ast.SelectStmt, blocks []*block) history.R
 	return history.Reason{}
 }
 
-// sortsColumn says whether an item of ORDER BY surely names one of a UNION's columns, or a position.
+// sortsColumn reports whether an item of ORDER BY surely names one of a UNION's columns, or a position.
 func sortsColumn(item ast.Node, columns []outputColumn) bool {
 	s, ok := item.(*ast.SortBy)
 	if !ok {
@@ -145,7 +145,7 @@ func sortsColumn(item ast.Node, columns []outputColumn) bool {
 	return false
 }
 
-// unionColumns gives the columns of a UNION of blocks; none where it is not known that their types go together, and
+// unionColumns returns the columns of a UNION of blocks; none where it is not known that their types go together, and
 // that values which are equal also look the same.
 func unionColumns(blocks []*block) []outputColumn {
 	columns := blocks[0].outputColumns()
@@ -167,7 +167,7 @@ func unionColumns(blocks []*block) []outputColumn {
 	return columns
 }
 
-// outputColumns gives the columns of a block; none where one of them is neither a column of a table nor a plain literal.
+// outputColumns returns the columns of a block; none where one of them is neither a column of a table nor a plain literal.
 func (b *block) outputColumns() []outputColumn {
 	var out []outputColumn
 	for _, item := range nodes(b.n.TargetList) {
@@ -184,7 +184,7 @@ func (b *block) outputColumns() []outputColumn {
 	return out
 }
 
-// columnsOf gives the columns that an item of the select list stands for; none where they are not surely known.
+// columnsOf returns the columns that an item of the select list stands for; none where they are not surely known.
 func (b *block) columnsOf(t *ast.ResTarget) []outputColumn {
 	switch n := bare(t.Val).(type) {
 	case *ast.A_Const:
@@ -211,7 +211,7 @@ func (b *block) columnsOf(t *ast.ResTarget) []outputColumn {
 	return nil
 }
 
-// starColumns gives the columns that a star holds.
+// starColumns returns the columns that a star holds.
 func (b *block) starColumns(ref *ast.ColumnRef) (out []outputColumn) {
 	if slices.ContainsFunc(nodes(b.n.FromClause), merges) {
 		return nil
@@ -234,7 +234,7 @@ func (b *block) starColumns(ref *ast.ColumnRef) (out []outputColumn) {
 	return out
 }
 
-// columnOf gives the column that a reference is to, under its own name where it gets no other.
+// columnOf returns the column that a reference is to, under its own name where it gets no other.
 func (b *block) columnOf(ref *ast.ColumnRef, name string) (out []outputColumn) {
 	names := fields(ref)
 	column := names[len(names)-1]

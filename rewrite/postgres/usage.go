@@ -70,7 +70,7 @@ func (pl *planner) inspect(parts ...ast.Node) (u *usage, err error) {
 	return u, nil
 }
 
-// missing says whether there is no node, a nil pointer being none either.
+// missing reports whether there is no node, a nil pointer being none either.
 func missing(n ast.Node) bool {
 	if n == nil {
 		return true
@@ -109,7 +109,7 @@ func (u *usage) walk(root ast.Node, depth int) {
 	}, nil)
 }
 
-// readsBeside says whether subqueries read anything but the server's own catalogs. A name that a subquery's own
+// readsBeside reports whether subqueries read anything but the server's own catalogs. A name that a subquery's own
 // WITH defines may pass for a catalog's: what it stands for is among the reads, too.
 func (pl *planner) readsBeside(u *usage) bool {
 	return slices.ContainsFunc(u.reads, func(n *ast.RangeVar) bool {
@@ -179,7 +179,7 @@ func (u *usage) aggregates(n ast.Node, depth int) {
 	u.inner = append(u.inner, of)
 }
 
-// fields gives the names of a column reference, * for a star.
+// fields returns the names of a column reference, * for a star.
 func fields(n *ast.ColumnRef) []string {
 	var out []string
 	for _, f := range nodes(n.Fields) {
@@ -196,7 +196,7 @@ func fields(n *ast.ColumnRef) []string {
 	return out
 }
 
-// reachesOut says whether an aggregate in a subquery may be one of the statement itself, as max(t.a) is in
+// reachesOut reports whether an aggregate in a subquery may be one of the statement itself, as max(t.a) is in
 // SELECT (SELECT max(t.a)) FROM t: what it is of may come from the statement's own tables.
 func (u *usage) reachesOut(rels []*relation) bool {
 	for _, of := range u.inner {
@@ -211,5 +211,5 @@ func (u *usage) reachesOut(rels []*relation) bool {
 	return false
 }
 
-// has says whether the source has a column of that name.
+// has reports whether the source has a column of that name.
 func (s *source) has(name string) bool { return slices.Contains(s.names, name) }

@@ -63,7 +63,7 @@ func (v verb) classify() {
 	}
 }
 
-// mentions says whether one of the keywords occurs anywhere in the statement.
+// mentions reports whether one of the keywords occurs anywhere in the statement.
 func (v verb) mentions(keywords ...string) bool {
 	for i := range v.toks {
 		if v.is(i, keywords...) {
@@ -152,7 +152,7 @@ func (v verb) locking() history.Locking {
 	return l
 }
 
-// callsSettings says whether the statement does what changes settings as SET does: by a function, or in the
+// callsSettings reports whether the statement does what changes settings as SET does: by a function, or in the
 // view whose rows they are.
 func (v verb) callsSettings() bool {
 	for i := range v.toks {

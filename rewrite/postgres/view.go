@@ -75,7 +75,7 @@ func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
 		exprs: []string{"ARRAY" + query}, types: []string{"pg_catalog.text[]"}, text: query, single: true, lookup: true}, nil
 }
 
-// waits gives the reason why looking up would not be of the same moment as the view's rows are, or would lock more.
+// waits returns the reason why looking up would not be of the same moment as the view's rows are, or would lock more.
 func (w *walker) waits() history.Reason {
 	if w.session.Serializable {
 		return history.ReasonPlan // the pages of the keys' indexes
@@ -108,7 +108,7 @@ func sameKey(s, view *source, columns []string) (string, error) {
 	return strings.Join(all, " AND "), nil
 }
 
-// looksUp says whether rows are looked up beside those of the relation, and of the views in it.
+// looksUp reports whether rows are looked up beside those of the relation, and of the views in it.
 func (rel *relation) looksUp() bool {
 	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.lookup })
 }

@@ -30,7 +30,7 @@ type scope struct {
 	common []*common
 }
 
-// find gives the expression of a name, innermost first; nil where there is none.
+// find returns the expression of a name, innermost first; nil where there is none.
 func (sc *scope) find(name string) *common {
 	for ; sc != nil; sc = sc.up {
 		for i := len(sc.common) - 1; i >= 0; i-- {
@@ -42,7 +42,7 @@ func (sc *scope) find(name string) *common {
 	return nil
 }
 
-// enter gives the scope within a WITH clause. Statements that write are not looked into.
+// enter returns the scope within a WITH clause. Statements that write are not looked into.
 func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 	if clause == nil {
 		return up, nil
@@ -198,7 +198,7 @@ func (w *walker) recursive(c *common, query *ast.SelectStmt, blocks []*block, sh
 	return nil
 }
 
-// mentionsIn says whether a FROM clause names a table.
+// mentionsIn reports whether a FROM clause names a table.
 func mentionsIn(from *ast.NodeList, name string) bool {
 	return mentions(&ast.SelectStmt{FromClause: from}, name) > 0
 }

@@ -29,7 +29,7 @@ const (
 // withNames are those of a WITH clause that a statement sees: of queries that read tables, and of all others.
 type withNames struct{ reading, silent []string }
 
-// writesWithin says whether a WITH clause has parts that write.
+// writesWithin reports whether a WITH clause has parts that write.
 func writesWithin(with *ast.WithClause) bool {
 	return with != nil && slices.ContainsFunc(nodes(with.Ctes), func(c ast.Node) bool {
 		cte, ok := c.(*ast.CommonTableExpr)
@@ -248,7 +248,7 @@ func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error 
 	return nil
 }
 
-// told gives the expression for what all parts tell, the last one first, and adds it to the plan. It is computed with
+// told returns the expression for what all parts tell, the last one first, and adds it to the plan. It is computed with
 // the first row, when the window functions have seen the last.
 func (pl *planner) told() string {
 	sources := []rewrite.Source{{Present: true}}
@@ -269,7 +269,7 @@ func (pl *planner) told() string {
 	return "CASE WHEN pg_catalog.count(*) OVER () OPERATOR(pg_catalog.>) 0 AND pg_catalog.row_number() OVER () OPERATOR(pg_catalog.=) 1 THEN " + array + " END"
 }
 
-// partsOf gives the expressions of the WITH clause as they go upstream.
+// partsOf returns the expressions of the WITH clause as they go upstream.
 func (pl *planner) partsOf(with *ast.WithClause) (ctes []ast.Node, err error) {
 	for _, c := range nodes(with.Ctes) {
 		ctes = append(ctes, c)

@@ -16,7 +16,7 @@ const (
 // parser gives it.
 const maxPlainNumber = 15
 
-// MarkOfNumber gives the mark of a token that is a number: it is plain when it has digits only, or a point between
+// MarkOfNumber returns the mark of a token that is a number: it is plain when it has digits only, or a point between
 // digits.
 func MarkOfNumber(s string) Mark {
 	mark := IntegerMark
@@ -34,7 +34,7 @@ func MarkOfNumber(s string) Mark {
 	return mark
 }
 
-// MarkOfString gives the mark of a token that is a string: it is plain when it begins and ends with its only quotes, and
+// MarkOfString returns the mark of a token that is a string: it is plain when it begins and ends with its only quotes, and
 // nothing in it may need to be unescaped.
 func MarkOfString(s string) Mark {
 	if s[0] != '\'' && s[0] != '"' {

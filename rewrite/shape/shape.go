@@ -80,7 +80,7 @@ func (s *Shape) foldList(out, i int, rows bool) (int, int) {
 	return out, i
 }
 
-// element gives the end of the list element at part i.
+// element returns the end of the list element at part i.
 func (s *Shape) element(i int, row bool) int {
 	depth := 0
 	for ; i < len(s.parts); i++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
-// Bind gives a statement of a program as a server takes it: with the values of variables, by their names in the program (:a), in
+// Bind returns a statement of a program as a server takes it: with the values of variables, by their names in the program (:a), in
 // their places, 1 for those that have none.
 func (t *Tables) Bind(q *robust.Statement, values map[string]string) (string, error) {
 	places, err := t.values(q)

@@ -47,7 +47,7 @@ func (l *load) Programs() []workload.Program {
 	return all
 }
 
-// begins gives what the transactions of a program begin with, to run at its level.
+// begins returns what the transactions of a program begin with, to run at its level.
 func (l *load) begins(program int) string {
 	level := history.ReadCommitted
 	if l.levels != nil {

@@ -92,7 +92,7 @@ func (b *writer) step(step robust.Step) error {
 	return err
 }
 
-// together gives the place behind the statements from one on that are parts of the same one of SQL.
+// together returns the place behind the statements from one on that are parts of the same one of SQL.
 func together(p *robust.LTP, at int) int {
 	first := p.Statements[at]
 	end := at + 1

@@ -13,7 +13,7 @@ import (
 	"github.com/isotap/isotap/scenario"
 )
 
-// compiled gives programs with their tables.
+// compiled returns programs with their tables.
 func compiled(t *testing.T, family dbms.Family, definitions, programs string) (*robust.Workload, *counterexample.Tables) {
 	t.Helper()
 	tables, err := counterexample.NewTables(family, definitions)
@@ -31,7 +31,7 @@ func compiled(t *testing.T, family dbms.Family, definitions, programs string) (*
 	return w, tables
 }
 
-// written gives the scenario of the first set of programs that is not robust.
+// written returns the scenario of the first set of programs that is not robust.
 func written(t *testing.T, w *robust.Workload, tables *counterexample.Tables) *scenario.Scenario {
 	t.Helper()
 	a := robust.Analyze(w.Programs, robust.Setting{ForeignKeys: true})

@@ -129,7 +129,7 @@ func long(proof []robust.Dependency) bool {
 	return len(proof) > 2 && predicates > 1
 }
 
-// shows says whether an execution can be had at a level and is not serializable then. It is not known where a transaction would have to wait,
+// shows reports whether an execution can be had at a level and is not serializable then. It is not known where a transaction would have to wait,
 // or is refused: the order is another one then.
 func shows(w *robust.Witness, level robust.Level) (shown, known bool) {
 	s := *w.Schedule

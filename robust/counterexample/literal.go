@@ -13,7 +13,7 @@ import (
 // first is the day that number 0 stands for.
 var first = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ordinal gives the number that a constant stands for: its own, or that of its day.
+// ordinal returns the number that a constant stands for: its own, or that of its day.
 func ordinal(constant string) (int, bool) {
 	constant = strings.Trim(constant, "'")
 	if f, err := strconv.ParseFloat(constant, 64); err == nil && math.Abs(f) < math.MaxInt32 {

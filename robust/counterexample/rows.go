@@ -29,7 +29,7 @@ type row struct {
 	inserted bool              // by the execution: it is not there when that begins
 }
 
-// row gives a tuple's row.
+// row returns a tuple's row.
 func (f *filling) row(t robust.Tuple) (*row, error) {
 	if r := f.byName[t]; r != nil {
 		return r, nil
@@ -63,7 +63,7 @@ func (f *filling) row(t robust.Tuple) (*row, error) {
 	return r, nil
 }
 
-// cell gives the cell of a row's column.
+// cell returns the cell of a row's column.
 func (f *filling) cell(r *row, column string) string {
 	c := r.table.Column(column)
 	if r.cells[c.Name] == "" {
@@ -121,7 +121,7 @@ func (f *filling) refers(key *footprint.Function, child, parent *row) bool {
 	return true
 }
 
-// inserts gives the statements that fill the tables.
+// inserts returns the statements that fill the tables.
 func (f *filling) inserts() []string {
 	var all []string
 	there := map[string]bool{} // by table and key

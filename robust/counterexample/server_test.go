@@ -29,7 +29,7 @@ func postgresql(t *testing.T) dsn.Target {
 	return target
 }
 
-// benchmark gives a benchmark of the paper from its SQL.
+// benchmark returns a benchmark of the paper from its SQL.
 func benchmark(t *testing.T, name string) (*robust.Workload, *counterexample.Tables, string) {
 	t.Helper()
 	w, err := program.Benchmark(name)

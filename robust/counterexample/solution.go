@@ -175,7 +175,7 @@ func (x *solution) write(at int, step robust.Step, said *footprint.Values, r *ro
 	}
 }
 
-// seen gives the cell of a row's column as a run sees it at a place in the order; empty where that is not known.
+// seen returns the cell of a row's column as a run sees it at a place in the order; empty where that is not known.
 func (x *solution) seen(at, run int, r *row, column string) string {
 	for _, w := range slices.Backward(x.writes) {
 		if w.row == r && w.column == column && (w.run == run || x.committed(w.run, at, run)) {
@@ -199,7 +199,7 @@ func (x *solution) committedBy(at, run int) bool {
 	return slices.Contains(x.schedule.Order[:at], commit)
 }
 
-// operand gives the cell of what a row's column is compared with; empty where that is not known.
+// operand returns the cell of what a row's column is compared with; empty where that is not known.
 func (x *solution) operand(at int, step robust.Step, o *footprint.Operand, r *row) string {
 	switch {
 	case o.Param > 0:
@@ -212,7 +212,7 @@ func (x *solution) operand(at int, step robust.Step, o *footprint.Operand, r *ro
 	return x.constantCell(o.Constant)
 }
 
-// joined gives the row of another table that a statement finds beside: one that the execution has it find, or else one that is made.
+// joined returns the row of another table that a statement finds beside: one that the execution has it find, or else one that is made.
 func (x *solution) joined(now int, step robust.Step, t *footprint.Table) *row {
 	run := &x.schedule.Runs[step.Run]
 	for at := step.At; at >= 0 && run.Program.Statements[at].Text == run.Program.Statements[step.At].Text; at-- {
@@ -235,7 +235,7 @@ func (x *solution) joined(now int, step robust.Step, t *footprint.Table) *row {
 	return r
 }
 
-// variable gives the cell of an expression in a statement of a program.
+// variable returns the cell of an expression in a statement of a program.
 func (x *solution) variable(step robust.Step, expression string) string {
 	q := x.schedule.Runs[step.Run].Program.Statements[step.At]
 	if !strings.HasPrefix(expression, ":") && !slices.Contains(q.Key, expression) {
@@ -244,7 +244,7 @@ func (x *solution) variable(step robust.Step, expression string) string {
 	return fmt.Sprintf("%s %s", session(step.Run), x.schedule.Runs[step.Run].Program.Variable(step.At, expression))
 }
 
-// param gives the cell of a statement's parameter.
+// param returns the cell of a statement's parameter.
 func (x *solution) param(step robust.Step, n int) string {
 	q := x.schedule.Runs[step.Run].Program.Statements[step.At]
 	if n > len(q.Params) || q.Params[n-1] == "" {

@@ -32,7 +32,7 @@ func newSolver() *solver {
 		columns: map[string]*footprint.Column{}, numbers: map[string]int{}}
 }
 
-// class gives the cell that a cell's class is known by.
+// class returns the cell that a cell's class is known by.
 func (s *solver) class(cell string) string {
 	if _, known := s.same[cell]; !known {
 		s.same[cell] = cell
@@ -206,7 +206,7 @@ func (s *solver) demand(c *footprint.Comparison, column string, operand func(*fo
 	}
 }
 
-// constantCell gives the cell of a constant.
+// constantCell returns the cell of a constant.
 func (s *solver) constantCell(literal string) string {
 	cell := "=" + literal
 	s.constant(cell, literal)

@@ -34,7 +34,7 @@ const (
 	AsUsed
 )
 
-// Tables gives the tables and views of the target's database.
+// Tables returns the tables and views of the target's database.
 func Tables(ctx context.Context, target dsn.Target, views Views) ([]Table, error) {
 	var tables []Table
 	var err error
@@ -49,7 +49,7 @@ func Tables(ctx context.Context, target dsn.Target, views Views) ([]Table, error
 	return tables, nil
 }
 
-// Read gives the definitions of the tables of the target's database.
+// Read returns the definitions of the tables of the target's database.
 func Read(ctx context.Context, target dsn.Target) (string, error) {
 	tables, err := Tables(ctx, target, AsWritten)
 	if err != nil {
@@ -70,7 +70,7 @@ func Text(tables []Table) string {
 	return b.String()
 }
 
-// own says whether a column is isotap's.
+// own reports whether a column is isotap's.
 func own(column string) bool { return column == rewrite.RowIDColumn || column == rewrite.WListColumn }
 
 // A reading gathers a database's definitions.
@@ -131,7 +131,7 @@ func (r *reading) view(schema, name, spelled, query string) {
 		References: fmt.Sprintf("CREATE VIEW %s AS %s;\n", spelled, strings.TrimSuffix(query, ";"))})
 }
 
-// done gives what was gathered.
+// done returns what was gathered.
 func (r *reading) done() []Table {
 	tables := make([]Table, len(r.tables))
 	for i, t := range r.tables {

@@ -143,7 +143,7 @@ func constrainPostgres(t *Table, keys *constraints, c *ast.Constraint, column []
 	}
 }
 
-// writes says whether a foreign key's action writes rows.
+// writes reports whether a foreign key's action writes rows.
 func writes(action byte) bool {
 	return slices.Contains([]byte{ast.FKCONSTR_ACTION_CASCADE, ast.FKCONSTR_ACTION_SETNULL, ast.FKCONSTR_ACTION_SETDEFAULT}, action)
 }
@@ -197,13 +197,13 @@ func typeName(n *ast.TypeName) string {
 	return names[len(names)-1]
 }
 
-// isText says whether a type's values are texts.
+// isText reports whether a type's values are texts.
 func isText(typ string) bool {
 	typ = strings.ToLower(typ)
 	return strings.Contains(typ, "char") || strings.Contains(typ, "text") || typ == "name" || strings.Contains(typ, "enum")
 }
 
-// items gives the nodes of a list that may be missing.
+// items returns the nodes of a list that may be missing.
 func items(l *ast.NodeList) []ast.Node {
 	if l == nil {
 		return nil
@@ -211,7 +211,7 @@ func items(l *ast.NodeList) []ast.Node {
 	return l.Items
 }
 
-// texts gives the strings of a list of names.
+// texts returns the strings of a list of names.
 func texts(l *ast.NodeList) []string {
 	var names []string
 	for _, n := range items(l) {

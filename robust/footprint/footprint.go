@@ -91,7 +91,7 @@ func Of(family dbms.Family, text string, schema *Schema) (*Footprint, error) {
 	return &Footprint{d.steps, d.notes}, nil
 }
 
-// Anything gives the steps of a statement of which no more is known than a table that it reads, and whether it writes.
+// Anything returns the steps of a statement of which no more is known than a table that it reads, and whether it writes.
 func Anything(t *Table, writes bool) []Step {
 	all := robust.Of(t.Attributes()...)
 	if !writes {

@@ -160,7 +160,7 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 	}
 }
 
-// spelled gives parameters the spelling of the family.
+// spelled returns parameters the spelling of the family.
 func spelled(family dbms.Family, sql string) string {
 	parts := strings.Split(sql, "?")
 	for i := range len(parts) - 1 {

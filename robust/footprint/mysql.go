@@ -361,7 +361,7 @@ func literal(n *test_driver.ValueExpr) expr {
 	return e
 }
 
-// leaves gives an expression of any other kind: what matters are the columns and queries in it.
+// leaves returns an expression of any other kind: what matters are the columns and queries in it.
 func (r *mysqlQuery) leaves(n ast.Node) expr {
 	l := leaves{r: r}
 	n.Accept(&l)

@@ -377,7 +377,7 @@ func (r *postgresQuery) operation(n *ast.A_Expr) expr {
 	return r.computed(n)
 }
 
-// computed gives an expression of any other kind: what matters are the columns and queries in it.
+// computed returns an expression of any other kind: what matters are the columns and queries in it.
 func (r *postgresQuery) computed(root ast.Node) expr {
 	e := expr{kind: computed}
 	ast.Rewrite(root, func(c *ast.Cursor) bool {
@@ -433,7 +433,7 @@ func constant(n *ast.A_Const) expr {
 var aggregateNames = []string{"count", "sum", "min", "max", "avg", "array_agg", "string_agg", "json_agg", "jsonb_agg", "bool_and", "bool_or", "every",
 	"bit_and", "bit_or", "stddev", "variance"}
 
-// aggregatesIn says whether a select list's item aggregates.
+// aggregatesIn reports whether a select list's item aggregates.
 func aggregatesIn(n ast.Node) bool {
 	found := false
 	ast.Rewrite(n, func(c *ast.Cursor) bool {
@@ -449,7 +449,7 @@ func aggregatesIn(n ast.Node) bool {
 	return found
 }
 
-// absent says whether there is no node, a nil pointer being none either.
+// absent reports whether there is no node, a nil pointer being none either.
 func absent(n ast.Node) bool {
 	if n == nil {
 		return true

@@ -116,7 +116,7 @@ func (d *deriver) source(src *source, s *scope) *bound {
 	return b
 }
 
-// find gives the sources that a column may be of: of the innermost query that has one.
+// find returns the sources that a column may be of: of the innermost query that has one.
 func (s *scope) find(e *expr) (found []*bound) {
 	for at := s; at != nil && found == nil; at = at.outer {
 		for _, b := range at.sources {
@@ -170,12 +170,12 @@ func (d *deriver) markColumn(s *scope, e *expr, condition bool) {
 	}
 }
 
-// systemColumn says whether a name is one that all of PostgreSQL's tables have, or of what stands for a row that is written.
+// systemColumn reports whether a name is one that all of PostgreSQL's tables have, or of what stands for a row that is written.
 func systemColumn(name string) bool {
 	return slices.Contains([]string{"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}, strings.ToLower(name))
 }
 
-// alias says whether a name may be one of a select list's, of a whole row (t), or a keyword that the grammar takes for a column.
+// alias reports whether a name may be one of a select list's, of a whole row (t), or a keyword that the grammar takes for a column.
 func (d *deriver) alias(s *scope, e *expr) bool {
 	if e.qualifier == "excluded" || e.qualifier == "new" {
 		return true
@@ -220,7 +220,7 @@ func (s *scope) equality(left, right *expr) {
 	}
 }
 
-// own gives the only source that a column is of, if that is a table of this query.
+// own returns the only source that a column is of, if that is a table of this query.
 func (s *scope) own(e *expr) *bound {
 	if e.kind != column {
 		return nil
@@ -263,7 +263,7 @@ func (s *scope) keyed(where []expr) (key []string, beside []expr) {
 	return key, beside
 }
 
-// pin gives the column that a condition says the value of.
+// pin returns the column that a condition says the value of.
 func (s *scope) pin(e *expr) (string, bool) {
 	if e.kind != equal {
 		return "", false
@@ -342,13 +342,13 @@ func (b *bound) access(typ robust.Type) Access {
 	return Access{Table: b.table, Type: typ, Values: b.values}
 }
 
-// set gives attributes as a set.
+// set returns attributes as a set.
 func (b *bound) set(of map[string]bool) robust.Set { return robust.Of(b.table.sorted(of)...) }
 
-// read gives what a statement by key reads: what queries inside of it look at, too.
+// read returns what a statement by key reads: what queries inside of it look at, too.
 func (b *bound) read() robust.Set { return b.set(b.observed).Union(b.set(b.looked)) }
 
-// all gives all attributes.
+// all returns all attributes.
 func (b *bound) all() robust.Set { return robust.Of(b.table.Attributes()...) }
 
 // shows tells which outputs are columns of the source.

@@ -39,7 +39,7 @@ func parseReturning(text string) (tree ast.StmtNode, returned *ast.SelectStmt, e
 	return nil, nil, errors.New("only INSERT, REPLACE and DELETE have RETURNING")
 }
 
-// returning gives the place of the word, outside of parentheses.
+// returning returns the place of the word, outside of parentheses.
 func returning(text string) (at int, found bool) {
 	tokens, err := sqltoken.Scan(text, true)
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *Schema) Add(t *Table) {
 	s.tables = append(s.tables, t)
 }
 
-// Tables gives the tables in the order of their definition.
+// Tables returns the tables in the order of their definition.
 func (s *Schema) Tables() []*Table { return slices.Clone(s.tables) }
 
 // Table finds a table by its name, in any case. Without a schema, or with one that no table of that name names, it must be the only one of its name, or that
@@ -113,7 +113,7 @@ type Function struct {
 	cascadesDelete, cascadesUpdate bool
 }
 
-// Functions gives the foreign keys whose two tables are known.
+// Functions returns the foreign keys whose two tables are known.
 func (s *Schema) Functions() []Function {
 	var all []Function
 	for _, t := range s.tables {
@@ -184,7 +184,7 @@ func (t *Table) addKey(columns []string, primary bool) {
 	}
 }
 
-// keyColumn says whether a column is part of a key.
+// keyColumn reports whether a column is part of a key.
 func (t *Table) keyColumn(name string) bool {
 	return slices.Contains(slices.Concat(t.Keys...), name)
 }

@@ -109,7 +109,7 @@ type expr struct {
 	old   bool // a column of the row as it was before
 }
 
-// fold gives the value that arithmetic has.
+// fold returns the value that arithmetic has.
 func fold(op string, args []expr) expr {
 	for _, a := range args {
 		if a.kind != value {
@@ -119,7 +119,7 @@ func fold(op string, args []expr) expr {
 	return expr{kind: value, op: op, args: args}
 }
 
-// between gives the two conditions that BETWEEN is.
+// between returns the two conditions that BETWEEN is.
 func between(of, low, high expr) []expr {
 	return []expr{{kind: computed, op: ">=", args: []expr{of, low}}, {kind: computed, op: "<=", args: []expr{of, high}}}
 }

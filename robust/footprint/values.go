@@ -137,7 +137,7 @@ func (v *valuer) comparisons(list []expr) []Comparison {
 	return all
 }
 
-// comparison gives the comparison of a source's column that an expression is.
+// comparison returns the comparison of a source's column that an expression is.
 func (v *valuer) comparison(b *bound, e *expr) (Comparison, bool) {
 	of := b.table.Column(e.args[0].name)
 	c := Comparison{Table: b.table, Column: of.Name, Op: e.op}
@@ -163,7 +163,7 @@ func (v *valuer) place(e *expr, c *Column, list bool) {
 	})
 }
 
-// trimSymbol gives an expression's symbol without its mark; nothing where it has another.
+// trimSymbol returns an expression's symbol without its mark; nothing where it has another.
 func trimSymbol(e *expr, mark byte) string {
 	if e.kind == value && e.symbol != "" && e.symbol[0] == mark {
 		return e.symbol[1:]

@@ -95,7 +95,7 @@ func (d *deriver) markReturned(q *query, s *scope, written map[*bound]map[string
 	}
 }
 
-// changesKey says whether columns of a key are written.
+// changesKey reports whether columns of a key are written.
 func (d *deriver) changesKey(columns map[string]bool, b *bound) bool {
 	for name := range columns {
 		if b.table.keyColumn(name) {
@@ -176,7 +176,7 @@ func (d *deriver) triggers(t *Table) {
 	}
 }
 
-// cascading gives the foreign keys through which the server writes the rows that refer to those that are written.
+// cascading returns the foreign keys through which the server writes the rows that refer to those that are written.
 func (d *deriver) cascading(v verb, t *Table, columns map[string]bool) []Function {
 	return slices.DeleteFunc(d.schema.Functions(), func(f Function) bool {
 		changed := slices.ContainsFunc(f.ParentColumns, func(name string) bool { return columns[name] })

@@ -129,7 +129,7 @@ func (m *miner) add(t *history.Txn) {
 	}
 }
 
-// uses says whether a statement may have used rows. What was undone was read all the same.
+// uses reports whether a statement may have used rows. What was undone was read all the same.
 func uses(s *history.Stmt) bool {
 	switch s.Kind {
 	case history.Select:
@@ -174,5 +174,5 @@ func (m *miner) unreadable(what string) {
 	}
 }
 
-// writes says whether a statement writes.
+// writes reports whether a statement writes.
 func (m *miner) writes(shape int) bool { return m.shapes[shape].kind != history.Select }

@@ -123,7 +123,7 @@ func (b *benchmark) record(t *testing.T, target dsn.Target) (recording, tables s
 	return recording, tables
 }
 
-// mine gives the programs of a recording under the names of the benchmark's.
+// mine returns the programs of a recording under the names of the benchmark's.
 func (b *benchmark) mine(t *testing.T, recording string, o mining.Options) *robust.Workload {
 	r, err := recorder.Open(recording)
 	if err != nil {

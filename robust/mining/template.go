@@ -146,7 +146,7 @@ func early(nodes []*node) []*node {
 // fewRuns are too few to tell a loop that ends early from a statement that is there again.
 const fewRuns = 3
 
-// iteration gives the body whose runs, some of them ended early, stand between the cuts; nil: they are not of one body. The
+// iteration returns the body whose runs, some of them ended early, stand between the cuts; nil: they are not of one body. The
 // last run alone is no measure of it: something may follow the loop. Nor is a body that ends with what stands before the first: its loop
 // began there.
 func iteration(nodes []*node, cuts []int) []*node {

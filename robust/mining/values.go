@@ -44,7 +44,7 @@ func (n *naming) add(s *slot) string {
 	return s.name
 }
 
-// constant gives the only value that was seen.
+// constant returns the only value that was seen.
 func (s *slot) constant() (value string, one bool) {
 	first := true
 	for _, v := range s.values {

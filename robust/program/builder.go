@@ -16,7 +16,7 @@ type Builder struct {
 	drafts []*Draft
 }
 
-// NewBuilder gives a builder without programs.
+// NewBuilder returns a builder without programs.
 func NewBuilder(name string, schema *footprint.Schema) *Builder {
 	return &Builder{name: name, schema: schema}
 }
@@ -62,7 +62,7 @@ func (b *Builder) Program(name, short, origin string) *Draft {
 	return d
 }
 
-// Part gives the part of the program that a footprint stands for; nil when it does nothing.
+// Part returns the part of the program that a footprint stands for; nil when it does nothing.
 func (d *Draft) Part(fp *footprint.Footprint, st Statement) robust.Part {
 	var parts robust.Sequence
 	for i := range fp.Steps {
@@ -107,7 +107,7 @@ func (d *Draft) use(a *footprint.Access, st *Statement, notes []string) *robust.
 	return q
 }
 
-// resolve gives the name of a value that a footprint knows as a parameter or constant.
+// resolve returns the name of a value that a footprint knows as a parameter or constant.
 func (st *Statement) resolve(symbol string) string {
 	if constant, ok := strings.CutPrefix(symbol, "="); ok {
 		return constant
@@ -126,7 +126,7 @@ func byPredicate(q *robust.Statement, key []string, why string) {
 	q.Notes = append(q.Notes, "taken as by predicate: "+why)
 }
 
-// Workload gives the programs, with the foreign keys between their statements.
+// Workload returns the programs, with the foreign keys between their statements.
 func (b *Builder) Workload() (*robust.Workload, error) {
 	w := &robust.Workload{Name: b.name, Schema: &robust.Schema{}}
 	for _, t := range b.schema.Tables() {
@@ -180,7 +180,7 @@ func (u *use) settle(changed map[*footprint.Table]map[string]bool) {
 	}
 }
 
-// changedKeys gives the columns of keys that programs change.
+// changedKeys returns the columns of keys that programs change.
 func (b *Builder) changedKeys() map[*footprint.Table]map[string]bool {
 	changed := map[*footprint.Table]map[string]bool{}
 	for _, u := range b.updates() {
@@ -199,7 +199,7 @@ func (b *Builder) changedKeys() map[*footprint.Table]map[string]bool {
 	return changed
 }
 
-// updates gives the statements that write columns of rows that are there.
+// updates returns the statements that write columns of rows that are there.
 func (b *Builder) updates() []use {
 	var all []use
 	for _, d := range b.drafts {
@@ -212,7 +212,7 @@ func (b *Builder) updates() []use {
 	return all
 }
 
-// functions gives the foreign keys, but for those whose columns a program changes: they map a row to more than one.
+// functions returns the foreign keys, but for those whose columns a program changes: they map a row to more than one.
 func (b *Builder) functions(s *robust.Schema) []footprint.Function {
 	var stay []footprint.Function
 	names := map[string]bool{}

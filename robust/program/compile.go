@@ -173,7 +173,7 @@ func (c *compiler) renewAll(names map[string]bool) {
 	}
 }
 
-// assigned gives the variables that items give values to.
+// assigned returns the variables that items give values to.
 func assigned(items []item) map[string]bool {
 	names := map[string]bool{}
 	for _, it := range items {
@@ -198,7 +198,7 @@ func assigned(items []item) map[string]bool {
 	return names
 }
 
-// simple gives a sequence of one part as that.
+// simple returns a sequence of one part as that.
 func simple(s robust.Sequence) robust.Part {
 	switch len(s) {
 	case 0:
@@ -209,7 +209,7 @@ func simple(s robust.Sequence) robust.Part {
 	return s
 }
 
-// oneOf gives a choice, as what is optional where it is between one part and nothing.
+// oneOf returns a choice, as what is optional where it is between one part and nothing.
 func oneOf(c robust.Choice) robust.Part {
 	var parts robust.Choice
 	nothing := false

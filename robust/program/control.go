@@ -79,7 +79,7 @@ func (p *parser) asks(toks []sqltoken.Token) {
 	}
 }
 
-// queries gives the query in a condition or a value, if there is one: it is asked as SELECT and the whole.
+// queries returns the query in a condition or a value, if there is one: it is asked as SELECT and the whole.
 func (p *parser) queries(toks []sqltoken.Token) []item {
 	if !slices.ContainsFunc(toks, func(t sqltoken.Token) bool { return t.Is("SELECT") }) {
 		return nil
@@ -125,7 +125,7 @@ func (p *parser) loop() ([]item, error) {
 	return append(before, l), p.expect(";", "END LOOP")
 }
 
-// source gives the query that a loop runs over.
+// source returns the query that a loop runs over.
 func (p *parser) source(toks []sqltoken.Token) []item {
 	for len(toks) > 1 && toks[0].Is("(") && toks[len(toks)-1].Is(")") {
 		toks = toks[1 : len(toks)-1]

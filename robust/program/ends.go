@@ -11,7 +11,7 @@ var errWays = errors.New("it ends in too many ways: leave out COMMIT inside of I
 // A settler brings the ends of a program to the ends of its branches.
 type settler struct{ items int }
 
-// settle gives items of which only the last ends the transaction: behind a branch that ends it in one of its bodies, what
+// settle returns items of which only the last ends the transaction: behind a branch that ends it in one of its bodies, what
 // follows belongs to the other bodies. Inside of loops, COMMIT is passed over: that the loop may go on is taken into account.
 func (s *settler) settle(items []item) ([]item, error) {
 	var out []item
@@ -43,7 +43,7 @@ func (s *settler) settle(items []item) ([]item, error) {
 	return out, nil
 }
 
-// ends says whether a body of the branch may end the transaction.
+// ends reports whether a body of the branch may end the transaction.
 func (b *branch) ends() bool {
 	for _, body := range b.bodies {
 		for _, it := range body {

@@ -92,7 +92,7 @@ func (p *parser) errorf(format string, args ...any) error {
 	return &Error{p.file.Name, line, fmt.Errorf(format, args...)}
 }
 
-// is says whether the tokens from here on are these.
+// is reports whether the tokens from here on are these.
 func (p *parser) is(texts ...string) bool {
 	for i, text := range texts {
 		if p.at+i >= len(p.toks) || !p.toks[p.at+i].Is(text) {

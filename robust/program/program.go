@@ -54,10 +54,10 @@ type Error struct {
 	Err  error
 }
 
-// Error gives FILE:LINE and what is wrong there.
+// Error returns FILE:LINE and what is wrong there.
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
 
-// Unwrap gives what is wrong.
+// Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Compile makes a workload of the programs in files. Its errors are of type *[Error] where they are about a place in a file.

@@ -28,7 +28,7 @@ type Token struct {
 	Text       string // text[Start:End]
 }
 
-// Is says whether the token is a word, in any case, or a mark.
+// Is reports whether the token is a word, in any case, or a mark.
 func (t Token) Is(text string) bool {
 	return (t.Kind == Word || t.Kind == Mark) && strings.EqualFold(t.Text, text)
 }
@@ -106,7 +106,7 @@ func (x *scanner) quoted(quote byte) error {
 	return x.open("a string")
 }
 
-// afterE says whether the string that begins here is PostgreSQL's E'...'.
+// afterE reports whether the string that begins here is PostgreSQL's E'...'.
 func (x *scanner) afterE() bool {
 	n := len(x.tokens)
 	return n > 0 && x.tokens[n-1].End == x.pos && x.tokens[n-1].Is("E")
@@ -147,10 +147,10 @@ type Error struct {
 	Err  error
 }
 
-// Error gives the line and what is wrong there.
+// Error returns the line and what is wrong there.
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap gives what is wrong.
+// Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

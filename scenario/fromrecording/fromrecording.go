@@ -19,7 +19,7 @@ import (
 // maxWrites is how many statements of earlier transactions a scenario begins with at most.
 const maxWrites = 2000
 
-// Scenario gives the scenario of a finding in a recording. Of its set-up, rows are statements that make rows; without any, what
+// Scenario returns the scenario of a finding in a recording. Of its set-up, rows are statements that make rows; without any, what
 // committed transactions of the same run wrote into the witness's tables before it is played again, in the order in which they ended.
 func Scenario(ctx context.Context, r *recorder.Reader, f *analyzer.Finding, rows []string) (*scenario.Scenario, error) {
 	s := report.Scenario(f, r.Runs())
@@ -82,7 +82,7 @@ func split(table string) (schema, name string) {
 	return schema, name
 }
 
-// bare gives a name as SQL spells it without its quotes.
+// bare returns a name as SQL spells it without its quotes.
 func bare(spelled string) string { return strings.Trim(spelled, "`\"") }
 
 // define finds the last definitions of the tables.
@@ -134,7 +134,7 @@ func statements(text string) []string {
 	return slices.DeleteFunc(all, func(sql string) bool { return strings.TrimSpace(sql) == "" })
 }
 
-// writes gives what transactions that had ended before the witness began wrote into the tables.
+// writes returns what transactions that had ended before the witness began wrote into the tables.
 func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*history.Txn) ([]string, error) {
 	begins := slices.MinFunc(witness, func(a, b *history.Txn) int { return cmp.Compare(a.Start, b.Start) }).Start
 	type earlier struct {
@@ -173,7 +173,7 @@ func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*hist
 	return texts, nil
 }
 
-// wrote says whether a statement changed rows of the tables, as far as that is known: one that was not observed may have.
+// wrote reports whether a statement changed rows of the tables, as far as that is known: one that was not observed may have.
 func (t *tables) wrote(s *history.Stmt) bool {
 	if !slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace}, s.Kind) || s.Void || s.Error != (history.Error{}) {
 		return false
@@ -187,7 +187,7 @@ func (t *tables) wrote(s *history.Stmt) bool {
 	})
 }
 
-// apart says whether a character is none of a name.
+// apart reports whether a character is none of a name.
 func apart(c rune) bool { return strings.ContainsRune(" \t\r\n(),;.=`\"", c) }
 
 // stays refuses a statement that names a schema of the recording: it would be played there, not in the scenario's own.

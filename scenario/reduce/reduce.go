@@ -17,7 +17,7 @@ import (
 // several tries. An error ends the reduction.
 type Shows func(ctx context.Context, s *scenario.Scenario) (bool, error)
 
-// Reduce gives the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as it
+// Reduce returns the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as it
 // is. The error is that of shows; the scenario is the smallest until then.
 func Reduce(ctx context.Context, s *scenario.Scenario, shows Shows) (*scenario.Scenario, int, error) {
 	r := &reduction{ctx: ctx, shows: shows, best: bare(s), known: make(map[string]bool)}
@@ -186,7 +186,7 @@ func begins(sql string) bool {
 	return word == "BEGIN" || strings.HasPrefix(word, "BEGIN ") || strings.HasPrefix(word, "START TRANSACTION")
 }
 
-// Bounds says whether a statement begins or ends a transaction.
+// Bounds reports whether a statement begins or ends a transaction.
 func Bounds(sql string) bool {
 	word := command(sql)
 	return begins(word) || ends(word)
@@ -194,7 +194,7 @@ func Bounds(sql string) bool {
 
 func ends(word string) bool { return word == "COMMIT" || word == "ROLLBACK" }
 
-// Count gives how many transactions a scenario has, and how many statements beside those that begin and end them.
+// Count returns how many transactions a scenario has, and how many statements beside those that begin and end them.
 func Count(s *scenario.Scenario) (transactions, statements int) {
 	for _, group := range Transactions(s.Steps) {
 		n := 0

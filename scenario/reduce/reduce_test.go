@@ -25,7 +25,7 @@ func big() *scenario.Scenario {
 	return s
 }
 
-// matters says whether a scenario has, in this order, a read by A, a write by B and a write by A, and the table.
+// matters reports whether a scenario has, in this order, a read by A, a write by B and a write by A, and the table.
 func matters(_ context.Context, s *scenario.Scenario) (bool, error) {
 	want := []string{"A SELECT FROM t", "B UPDATE t SET v = 1 ", "A UPDATE t SET v = 1 "}
 	for _, x := range s.Steps {

@@ -39,7 +39,7 @@ func (r *reduction) text(sql string, set func(*scenario.Scenario, string)) {
 	}
 }
 
-// simpler gives texts that have less of a statement, the shortest first: without one of its clauses, one element of a list,
+// simpler returns texts that have less of a statement, the shortest first: without one of its clauses, one element of a list,
 // one side of AND or OR, with a literal in place of what is in parentheses, with * for the columns.
 func simpler(sql string) []string {
 	c := candidates{sql: sql, t: tokens(sql)}
@@ -116,7 +116,7 @@ func (c *candidates) values() {
 	}
 }
 
-// elements gives where the elements of a list begin and end, each with the comma before it or, of the first, behind it.
+// elements returns where the elements of a list begin and end, each with the comma before it or, of the first, behind it.
 func elements(t []token, from int) [][2]int {
 	var all [][2]int
 	for at := from; ; {
@@ -184,7 +184,7 @@ func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) ||
 
 func isWord(token string) bool { return wordRune([]rune(token)[0]) }
 
-// quotedEnd gives where the quoted text that begins at i ends; a doubled quote is part of it.
+// quotedEnd returns where the quoted text that begins at i ends; a doubled quote is part of it.
 func quotedEnd(r []rune, i int) int {
 	for j := i + 1; j < len(r); j++ {
 		if r[j] != r[i] {
@@ -211,7 +211,7 @@ func join(t []token) string {
 	return b.String()
 }
 
-// endOf gives the place behind the parenthesis that closes the one at i.
+// endOf returns the place behind the parenthesis that closes the one at i.
 func endOf(t []token, i int) int {
 	depth := 0
 	for j := i; j < len(t); j++ {
@@ -227,7 +227,7 @@ func endOf(t []token, i int) int {
 	return len(t)
 }
 
-// run gives where a run of tokens ends that begins at i: before a token of the same depth that stops it, or the parenthesis
+// run returns where a run of tokens ends that begins at i: before a token of the same depth that stops it, or the parenthesis
 // that closes what it stands in.
 func run(t []token, i int, stops func(word string) bool) int {
 	for j := i; j < len(t); j++ {
@@ -263,7 +263,7 @@ func elementEnd(t []token, i int) int {
 	return run(t, i, func(w string) bool { return w == "," || slices.Contains(after, w) })
 }
 
-// back gives where a run of tokens begins that ends before i.
+// back returns where a run of tokens begins that ends before i.
 func back(t []token, i int, stops func(word string) bool) int {
 	depth := 0
 	for j := i - 1; j >= 0; j-- {
@@ -291,7 +291,7 @@ func elementStart(t []token, i int) int {
 	return back(t, i, func(w string) bool { return w == "," || w == "SELECT" || w == "SET" || w == "BY" || w == "VALUES" })
 }
 
-// caseEnd gives the place behind the END of the CASE at i; 0 where there is none.
+// caseEnd returns the place behind the END of the CASE at i; 0 where there is none.
 func caseEnd(t []token, i int) int {
 	depth := 0
 	for j := i; j < len(t); j++ {

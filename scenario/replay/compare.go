@@ -19,7 +19,7 @@ type Difference struct {
 	A, B     string
 }
 
-// String gives the difference as a few lines of a test's output.
+// String returns the difference as a few lines of a test's output.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s %s step %d %q: %s\n\tfirst:  %s\n\tsecond: %s", d.Scenario, d.Level, d.N, d.SQL, d.Field, d.A, d.B)
 }
@@ -74,7 +74,7 @@ func (r *Result) fields() []field {
 
 var orderBy = regexp.MustCompile(`(?i)\border\s+by\b`)
 
-// RowSet gives the rows, sorted where the statement leaves their order open.
+// RowSet returns the rows, sorted where the statement leaves their order open.
 func (r *Result) RowSet() [][]Value {
 	if orderBy.MatchString(r.SQL) {
 		return r.Rows
@@ -82,7 +82,7 @@ func (r *Result) RowSet() [][]Value {
 	return slices.SortedFunc(slices.Values(r.Rows), func(a, b []Value) int { return strings.Compare(rowText(a), rowText(b)) })
 }
 
-// comparableRows gives the rows as text.
+// comparableRows returns the rows as text.
 func (r *Result) comparableRows() string {
 	rows := r.RowSet()
 	texts := make([]string, len(rows))

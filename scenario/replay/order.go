@@ -114,7 +114,7 @@ func (p *play) seenBy(step string) int {
 	return 0
 }
 
-// isHeld says whether conditions of the step in flight are not so yet.
+// isHeld reports whether conditions of the step in flight are not so yet.
 func (p *play) isHeld(s *session) bool {
 	for i, c := range p.conditions(s.running) {
 		if c.Notices > 0 && p.seenBy(c.Step) < s.targets[i] || c.Notices == 0 && p.isInFlight(c.Step) {
@@ -124,7 +124,7 @@ func (p *play) isHeld(s *session) bool {
 	return false
 }
 
-// isInFlight says whether a step of that name is.
+// isInFlight reports whether a step of that name is.
 func (p *play) isInFlight(step string) bool {
 	for _, s := range p.inFlight() {
 		if s.running.N > 0 && p.scenario.Steps[s.running.N-1].Name == step {

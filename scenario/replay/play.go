@@ -67,7 +67,7 @@ func (p *play) perform(ctx context.Context) (Trace, error) {
 	return p.trace, nil
 }
 
-// session gives a session by its name; the first time it connects it and sets its level.
+// session returns a session by its name; the first time it connects it and sets its level.
 func (p *play) session(ctx context.Context, name string) (*session, error) {
 	for _, s := range p.sessions {
 		if s.name == name {
@@ -107,7 +107,7 @@ func (p *play) beginnings(session string, level history.Level) []string {
 	return append(all, p.options.Session...)
 }
 
-// levelOf gives the level of a session's transactions: its own, or the run's.
+// levelOf returns the level of a session's transactions: its own, or the run's.
 func (p *play) levelOf(name string) (history.Level, error) {
 	s := p.scenario.Session(name)
 	if s == nil || s.Level == "" {
@@ -244,7 +244,7 @@ func (p *play) release(ctx context.Context, n int, waits *session) error {
 	return nil
 }
 
-// inFlight gives the sessions with a step in flight, the longest first.
+// inFlight returns the sessions with a step in flight, the longest first.
 func (p *play) inFlight() []*session {
 	var all []*session
 	for _, s := range p.sessions {

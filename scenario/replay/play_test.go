@@ -56,7 +56,7 @@ func script(lines ...string) *scenario.Scenario {
 	return s
 }
 
-// outline gives what the scheduling of a trace was, one word or two a step.
+// outline returns what the scheduling of a trace was, one word or two a step.
 func outline(t Trace) string {
 	words := make([]string, len(t.Results))
 	for i, r := range t.Results {

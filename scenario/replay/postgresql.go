@@ -48,7 +48,7 @@ func (postgresqlDialect) connect(ctx context.Context, s Server, schema string) (
 	return c, nil
 }
 
-// hostAndPort gives the address as libpq has it: a unix socket is its directory and a port.
+// hostAndPort returns the address as libpq has it: a unix socket is its directory and a port.
 func (s Server) hostAndPort() (string, uint16, error) {
 	host, port, err := net.SplitHostPort(s.Addr)
 	if filepath.IsAbs(s.Addr) {
@@ -220,7 +220,7 @@ func (r *Result) read(reader *pgconn.ResultReader) error {
 	return nil
 }
 
-// detail gives what an error says beside its code, message and position.
+// detail returns what an error says beside its code, message and position.
 func detail(e *pgconn.PgError) string {
 	return strings.Join([]string{e.Severity, e.InternalQuery, e.Detail, e.Hint, e.Where,
 		e.SchemaName, e.TableName, e.ColumnName, e.DataTypeName, e.ConstraintName}, "|")

@@ -49,7 +49,7 @@ func (w *blockerWatcher) waits(_ context.Context, connection uint32, others []ui
 	return true, !w.deadlocked(connection), nil
 }
 
-// reaches says whether a session waits for one of the others, or for one that does: a parallel worker, say. A prepared
+// reaches reports whether a session waits for one of the others, or for one that does: a parallel worker, say. A prepared
 // transaction is as good as one of them, because nobody can tell whose it is.
 func (w *blockerWatcher) reaches(connection uint32, others []uint32, seen map[uint32]bool) bool {
 	seen[connection] = true
@@ -67,7 +67,7 @@ func (w *blockerWatcher) blockers(_ context.Context, connection uint32) ([]uint3
 	return w.waiting[connection], nil
 }
 
-// deadlocked says whether a session waits for a circle of sessions that wait for each other.
+// deadlocked reports whether a session waits for a circle of sessions that wait for each other.
 func (w *blockerWatcher) deadlocked(connection uint32) bool {
 	const waiting, done = 1, 2
 	state := make(map[uint32]int)

@@ -32,7 +32,7 @@ type conn interface {
 	execute(sql string, prepared bool) (Result, error)
 	// id is the server's number for the connection.
 	id() uint32
-	// notices gives those that have come so far, also while execute runs.
+	// notices returns those that have come so far, also while execute runs.
 	notices() []Notice
 	// quit says good-bye and closes.
 	quit() error
@@ -43,11 +43,11 @@ type conn interface {
 // A watcher asks a server, on a connection of its own that goes past any proxy, which of its connections
 // wait for a lock. It is safe for concurrent use.
 type watcher interface {
-	// waits says whether a connection was waiting for a lock at some moment after the given one. It answers
+	// waits reports whether a connection was waiting for a lock at some moment after the given one. It answers
 	// known = false when it could not learn it. Where the server tells for whom it waits, only waits for one of the
 	// others count, on whatever way: one for the server's own work ends by itself.
 	waits(ctx context.Context, connection uint32, others []uint32, after time.Time) (waits, known bool, err error)
-	// blockers gives the connections that a connection waits for, which the last answer of waits was about;
+	// blockers returns the connections that a connection waits for, which the last answer of waits was about;
 	// none where the server does not tell.
 	blockers(ctx context.Context, connection uint32) ([]uint32, error)
 	close() error
@@ -62,11 +62,11 @@ type dialect interface {
 	watch(ctx context.Context, s Server) (watcher, error)
 	// administer are statements that a connection begins with which makes and drops databases.
 	administer() []string
-	// setLevel gives the statement by which a session has all its transactions run at a level.
+	// setLevel returns the statement by which a session has all its transactions run at a level.
 	setLevel(l history.Level) string
-	// set gives the statement by which a session sets a variable.
+	// set returns the statement by which a session sets a variable.
 	set(variable, value string) string
-	// kill gives the statement that ends a connection, and gone says whether its refusal only means that
+	// kill returns the statement that ends a connection, and gone says whether its refusal only means that
 	// there is no such connection.
 	kill(connection uint32) string
 	gone(refusal *Result) bool

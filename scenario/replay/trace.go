@@ -43,7 +43,7 @@ type Event struct {
 // A Notice is what PostgreSQL tells beside its replies.
 type Notice struct{ Severity, Code, Message, Detail, Hint string }
 
-// String gives the notice without its detail and hint.
+// String returns the notice without its detail and hint.
 func (n Notice) String() string { return n.Severity + " " + n.Code + ": " + n.Message }
 
 // A Notification is what PostgreSQL's NOTIFY sends.
@@ -153,7 +153,7 @@ type Value struct {
 	Null bool
 }
 
-// String gives the text, or NULL.
+// String returns the text, or NULL.
 func (v Value) String() string {
 	if v.Null {
 		return "NULL"
@@ -170,7 +170,7 @@ func (v *Value) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// ErrorCode gives "errno/SQLSTATE", as observations have it, of PostgreSQL "SQLSTATE"; empty for success.
+// ErrorCode returns "errno/SQLSTATE", as observations have it, of PostgreSQL "SQLSTATE"; empty for success.
 func (r *Result) ErrorCode() string {
 	if r.Code == 0 {
 		return r.State

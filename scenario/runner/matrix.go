@@ -55,7 +55,7 @@ func (p *Result) server() string {
 	return strings.TrimSpace(p.Server.Engine.String() + " " + number + " " + p.Settings.String())
 }
 
-// grouped gives the performances of each key, in the order in which the keys come first.
+// grouped returns the performances of each key, in the order in which the keys come first.
 func grouped(all []*Result, key func(*Result) string) [][]*Result {
 	at := make(map[string]int)
 	var groups [][]*Result

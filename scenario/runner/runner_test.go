@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
-// open gives a runner on a server of each family.
+// open returns a runner on a server of each family.
 func open(t *testing.T) map[dbms.Engine]*Runner {
 	t.Helper()
 	stages := make(map[dbms.Engine]*Runner)

@@ -21,7 +21,7 @@ const (
 	Prevented Showing = "prevented"
 )
 
-// Shows says whether the result showed what its scenario is about.
+// Shows reports whether the result showed what its scenario is about.
 func (p *Result) Shows() Showing {
 	for _, a := range p.Anomalies() {
 		if slices.Contains(p.Scenario.Shows, a) {
@@ -37,7 +37,7 @@ func (p *Result) Shows() Showing {
 	return Prevented
 }
 
-// witnessed says whether all replies are those of the scenario's witness.
+// witnessed reports whether all replies are those of the scenario's witness.
 func (p *Result) witnessed() bool {
 	for n, want := range p.Scenario.Witness {
 		if len(unexpected(&p.Trace.Results[n-1], &want)) > 0 {

@@ -194,7 +194,7 @@ func (w *appending) fractured() (n int64) {
 	return n
 }
 
-// partial says whether of a transaction that was seen an append was not seen, though its list was read.
+// partial reports whether of a transaction that was seen an append was not seen, though its list was read.
 func (w *appending) partial(saw map[int]bool, seen map[int64]bool, read map[int]bool) bool {
 	for other := range saw {
 		for _, o := range w.done[other] {

@@ -54,7 +54,7 @@ func (w *smallbank) Programs() []workload.Program {
 	}
 }
 
-// draw gives a customer and an amount.
+// draw returns a customer and an amount.
 func (w *smallbank) draw(c *workload.Client) (customer int, amount int64) {
 	return 1 + c.Random.IntN(w.customers), int64(1 + c.Random.IntN(100))
 }

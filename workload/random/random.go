@@ -43,10 +43,10 @@ func (e Engine) begin() string {
 // old says that there are no generated columns, WITH, windows, INTERSECT, EXCEPT, SKIP LOCKED and NOWAIT: MySQL 5.
 func (e Engine) old() bool { return e.Name == dbms.MySQL && strings.HasPrefix(e.Version, "5.") }
 
-// skipsLocked says whether there is SKIP LOCKED.
+// skipsLocked reports whether there is SKIP LOCKED.
 func (e Engine) skipsLocked() bool { return e.Name != dbms.TiDB && !e.old() }
 
-// changesWhatItReads says whether a write may have a subquery on its own table (MySQL and TiDB: error 1093).
+// changesWhatItReads reports whether a write may have a subquery on its own table (MySQL and TiDB: error 1093).
 func (e Engine) changesWhatItReads() bool { return e.postgresql() || e.Name == dbms.MariaDB }
 
 // A Profile bounds what is made. The zero value of a field stands for its default.
@@ -135,7 +135,7 @@ func New(e Engine, p Profile, seed uint64) *Generator {
 	return g
 }
 
-// Setup gives the statements that make the database, in order.
+// Setup returns the statements that make the database, in order.
 func (g *Generator) Setup() []string { return g.setup }
 
 // Sessions is how many sessions the transactions are for. Session i runs the transactions whose number leaves i when
@@ -154,7 +154,7 @@ func (g *Generator) Sweep() []string {
 	return all
 }
 
-// Refill gives the set-up with other rows: those that each statement of Sweep gave, as text; nil is NULL.
+// Refill returns the set-up with other rows: those that each statement of Sweep gave, as text; nil is NULL.
 func (g *Generator) Refill(rows [][][]*string) []string {
 	var all []string
 	for _, sql := range g.setup {
@@ -183,7 +183,7 @@ type source struct {
 	written *table
 }
 
-// source gives the source of transaction n, from 1; that of the database is 0.
+// source returns the source of transaction n, from 1; that of the database is 0.
 func (g *Generator) source(n uint64) *source {
 	return &source{Rand: rand.New(rand.NewPCG(g.seed, n)), g: g}
 }

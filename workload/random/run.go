@@ -85,7 +85,7 @@ func Run(ctx context.Context, g *Generator, level history.Level, patience time.D
 	return r.out, context.Cause(ctx)
 }
 
-// session gives what a session begins with.
+// session returns what a session begins with.
 func (e Engine) session(level history.Level) []string {
 	if e.postgresql() {
 		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'",

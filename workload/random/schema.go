@@ -136,7 +136,7 @@ func (t *table) refill(rows [][]*string) (inserts []string, next int) {
 	return inserts, next
 }
 
-// quoted gives a value as a literal.
+// quoted returns a value as a literal.
 func quoted(value *string, of valueType) string {
 	switch {
 	case value == nil:
@@ -204,7 +204,7 @@ func names(columns []*column) string {
 	return strings.Join(all, ", ")
 }
 
-// fill gives the set-up with the rows.
+// fill returns the set-up with the rows.
 func (s *source) fill() []string {
 	for _, t := range s.g.tables {
 		columns := t.writable(true)
@@ -219,7 +219,7 @@ func (s *source) fill() []string {
 	return s.g.setup
 }
 
-// first gives a column's value in the row of that number to begin with.
+// first returns a column's value in the row of that number to begin with.
 func (s *source) first(t *table, c *column, row int) string {
 	switch {
 	case c.refers != nil:
@@ -232,7 +232,7 @@ func (s *source) first(t *table, c *column, row int) string {
 	return s.value(c)
 }
 
-// different gives a value that differs with the number.
+// different returns a value that differs with the number.
 func (s *source) different(of valueType, n int) string {
 	if of == text {
 		return fmt.Sprintf("'u%d'", n)
@@ -240,7 +240,7 @@ func (s *source) different(of valueType, n int) string {
 	return strconv.Itoa(n)
 }
 
-// value gives a literal for a column, NULL now and then where that may be.
+// value returns a literal for a column, NULL now and then where that may be.
 func (s *source) value(c *column) string {
 	switch {
 	case !c.required && s.chance(10):

@@ -68,7 +68,7 @@ func (s *source) choose() kind {
 	return kinds[0]
 }
 
-// Transaction gives the statements of transaction n, from 1: the one that begins it, at most Profile.Statements others, and COMMIT or
+// Transaction returns the statements of transaction n, from 1: the one that begins it, at most Profile.Statements others, and COMMIT or
 // ROLLBACK.
 func (g *Generator) Transaction(n int) []string {
 	s := g.source(uint64(n))

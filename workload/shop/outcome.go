@@ -31,7 +31,7 @@ type Outcome struct {
 // LostUnits is how many units were sold without leaving the stock.
 func (o Outcome) LostUnits() int64 { return o.UnitsSold - o.StockDecrease }
 
-// String gives the outcome as a few lines of text.
+// String returns the outcome as a few lines of text.
 func (o Outcome) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d transactions by %d clients in %.1f s\n", o.Transactions, o.Clients, o.Elapsed.Seconds())

@@ -112,7 +112,7 @@ func (l line) order(ctx context.Context, tx workload.Handle, at place, order, nu
 		at.warehouse, at.district, order, number, l.item, l.supplier, l.quantity, int64(l.quantity)*price)
 }
 
-// find gives a customer's number: of the customers of a last name that of the middle one, as six times of ten, or the
+// find returns a customer's number: of the customers of a last name that of the middle one, as six times of ten, or the
 // number that was drawn.
 func find(ctx context.Context, tx workload.Handle, at place, drawn int, byName bool) (int, error) {
 	if !byName {
