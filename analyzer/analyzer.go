@@ -23,16 +23,16 @@
 //   - read-write skew: a G-single of two transactions, rw and ww through different rows.
 //   - write skew: a G2-item of two transactions, two rw through different rows.
 //
-// G1b is also called intermediate read. An UPDATE or DELETE reads the version that it replaces, which is a ww and no second edge; it counts
-// as a read for G1a.
+// G1b is also called intermediate read. An UPDATE or DELETE reads the version that it replaces, which is a ww and no
+// second edge; it counts as a read for G1a.
 //
-// A transaction that does not see what it wrote before is an internal inconsistency, one that sees what it writes later a
-// future read. One that depends on a transaction which committed after its snapshot had been taken, by the proxy's clock, is
-// Adya's interference, G-SIa (interference.go).
+// A transaction that does not see what it wrote before is an internal inconsistency, one that sees what it writes later
+// a future read. One that depends on a transaction which committed after its snapshot had been taken, by the proxy's
+// clock, is Adya's interference, G-SIa (interference.go).
 //
 // # Minimal explanations
 //
-// One mishap between two transactions closes many longer cycles through their neighbours. So that
+// One mishap between two transactions closes many longer cycles through their neighbors. So that
 // each mishap is reported once, cycles are searched shortest and strictest first, and what a
 // finding explains is taken out of the graph before the search goes on:
 //
@@ -46,9 +46,9 @@
 //
 // The search runs first over cycles that are violations, then over the rest, so that a hazard never
 // hides a violation. Then come the cycles that go by the order of sessions, too, and at last by time: variants, which
-// are reported where they are violations only. (Where a level promises serializability among its own transactions only, cycles of
-// these alone come before all.) A history with any cycle has at least one finding, and one at a single level has a
-// finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
+// are reported where they are violations only. (Where a level promises serializability among its own transactions only,
+// cycles of these alone come before all.) A history with any cycle has at least one finding, and one at a single level
+// has a finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
 //
 // Whatever was explained, the verdict on the levels of the theory ([Verdict]) counts every cycle.
 //
@@ -59,7 +59,7 @@
 // # Certainty
 //
 // Inexact accesses fill gaps in the order of versions until an exact one says better, and take no
-// part in a finding unless [Options.Inexact] asks for it. Versions of runs that are not analysed,
+// part in a finding unless [Options.Inexact] asks for it. Versions of runs that are not analyzed,
 // and of a run that did not end cleanly, have no writer here: the order passes through them.
 //
 // A row is its table's incarnation and its row id. A row created again under the same primary key is
@@ -74,10 +74,10 @@
 // suspects.go leaves out the transactions that cannot be on a cycle, and search.go looks at the rest: the
 // components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
 // nonadjacent.go), those of sessions and time (orders.go); names.go names them. judge.go tells violations from hazards
-// by what servers document (promises.go, with its sources in grounds.go) or by the levels of theory (levels.go), on which
-// verdict.go gives the verdict. collector.go groups what was found, describe.go makes findings
-// (finding.go) of the groups, explain.go, advice.go and fixes.go put them into words, and
-// checks.go says whether what they advise would have helped.
+// by what servers document (promises.go, with its sources in grounds.go) or by the levels of theory (levels.go), on
+// which verdict.go gives the verdict. collector.go groups what was found, describe.go makes findings (finding.go) of
+// the groups, explain.go, advice.go and fixes.go put them into words, and checks.go says whether what they advise would
+// have helped.
 package analyzer
 
 import (
@@ -92,7 +92,7 @@ import (
 // DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
 const DefaultWork = 50_000_000
 
-// Options say how to analyse. The zero value is ready for use.
+// Options say how to analyze. The zero value is ready for use.
 type Options struct {
 	// Load reads a transaction again from where it came, by its id and session, to explain a finding.
 	// It is called once or twice for each transaction of a witness; nothing else of what
@@ -131,7 +131,7 @@ func New(opts Options) *Analyzer {
 	return &Analyzer{opts: opts, store: newStore(), coverageCount: newCoverageCount()}
 }
 
-// Analyze analyses a history that is in memory. The transactions of a session are in order. Where a
+// Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
 // statement has places, package pgversions finds the versions; txns stay as they are.
 func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
 	txns, err := pgversions.Translate(infos, nil, txns)
@@ -169,7 +169,8 @@ func (a *Analyzer) Add(info history.Info) error {
 	return nil
 }
 
-// Damaged says that a run's recording is damaged, and so many of its transactions cannot be read, as far as that is known.
+// Damaged says that a run's recording is damaged, and so many of its transactions cannot be read, as far as that is
+// known.
 func (a *Analyzer) Damaged(run history.Run, unreadable uint64) error {
 	r, err := a.store.run(run)
 	if err == nil {
@@ -185,7 +186,8 @@ func (a *Analyzer) AddSession(s history.Session) error {
 	return err
 }
 
-// Grow says that n more transactions will be added, as far as the caller knows: memory is then taken as it will be needed.
+// Grow says that n more transactions will be added, as far as the caller knows: memory is then taken as it will be
+// needed.
 func (a *Analyzer) Grow(n int) { a.store.expected = len(a.store.txns) + n }
 
 // AddTxn adds a transaction: those of one session in order, the sessions in any order. It keeps t
@@ -205,7 +207,7 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 	return nil
 }
 
-// Finish analyses what was added. It fails when a transaction of a witness cannot be loaded.
+// Finish analyzes what was added. It fails when a transaction of a witness cannot be loaded.
 func (a *Analyzer) Finish() (*Result, error) {
 	if a.order != nil {
 		return nil, fmt.Errorf("the analysis has finished already")

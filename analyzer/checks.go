@@ -21,8 +21,8 @@ const (
 type remedy func(d *dep) outcome
 
 // checked adds to a piece of advice whether it would have kept the finding's cycle from forming. Transactions
-// whose every dependency leads from one that has ended to one that goes on form no cycle: one edge at least must be the read of
-// what another is changing. So it looks for a cycle among the witness's transactions with such an edge.
+// whose every dependency leads from one that has ended to one that goes on form no cycle: one edge at least must be the
+// read of what another is changing. So it looks for a cycle among the witness's transactions with such an edge.
 func (t *explainer) checked(advice, with string, r remedy) (string, error) {
 	rest := t.remaining(r)
 	if rest == nil {

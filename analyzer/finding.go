@@ -161,8 +161,8 @@ type Coverage struct {
 	Reads   int                       // row reads
 	Writes  int                       // row writes
 	Levels  map[history.Level]int     // transactions by isolation level
-	// Unrecorded and Unreadable count transactions that are not among these: they ended while the disk took nothing, or the
-	// recording is Damaged.
+	// Unrecorded and Unreadable count transactions that are not among these: they ended while the disk took nothing, or
+	// the recording is Damaged.
 	Unrecorded, Unreadable int
 	Damaged                bool
 }

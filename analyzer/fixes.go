@@ -268,7 +268,8 @@ var (
 	columnList = regexp.MustCompile(`(?is)^\s*(?:INSERT|REPLACE)\b[^(]*\(([^()]*)\)\s*(?:OVERRIDING\b.*?)?(?:VALUES?|SELECT)\b`)
 )
 
-// keyColumns returns the columns by which a SELECT looked for rows and that an INSERT then fills: what a key would be over.
+// keyColumns returns the columns by which a SELECT looked for rows and that an INSERT then fills: what a key would be
+// over.
 func keyColumns(read, insert *history.Stmt) []string {
 	if read == nil || insert == nil {
 		return nil

@@ -325,8 +325,8 @@ func grown[T any](s []T, n int) []T {
 	return slices.Grow(s, max(n, len(s)/4))
 }
 
-// Foresight begins with a sample of so many transactions, and makes a slice at most so many times as large at once: what
-// is told of a recording may be wrong.
+// Foresight begins with a sample of so many transactions, and makes a slice at most so many times as large at once:
+// what is told of a recording may be wrong.
 const (
 	sample  = 1 << 10
 	maxLeap = 8

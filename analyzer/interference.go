@@ -37,10 +37,10 @@ func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine dbms.Engi
 	return false
 }
 
-// interferes says that a transaction depends on another one, by what it read or wrote, that committed after its snapshot
-// had been taken: there is no start-dependency between the two (Adya 1999, 4.3.4, G-SIa). By one proxy's clock the one had
-// its reply before the other's COMMIT was sent. What had ended before the other began depends on it by a mishap of
-// another name.
+// interferes says that a transaction depends on another one, by what it read or wrote, that committed after its
+// snapshot had been taken: there is no start-dependency between the two (Adya 1999, 4.3.4, G-SIa). By one proxy's clock
+// the one had its reply before the other's COMMIT was sent. What had ended before the other began depends on it by a
+// mishap of another name.
 func (o *order) interferes(d *dep) bool {
 	if d.kind&flow == 0 || d.inexact || o.unfound(d) {
 		return false

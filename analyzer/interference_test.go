@@ -11,7 +11,8 @@ import (
 	"github.com/isotap/isotap/internal/bruteforce"
 )
 
-// interfering is a history in which T1 has its snapshot at 2 at the latest, and T2 does not send its last statement before 3.
+// interfering is a history in which T1 has its snapshot at 2 at the latest, and T2 does not send its last statement
+// before 3.
 const interfering = `
 T1 committed RR 1-9 | r y 0 @1-2 | r x T2.1 @7-8
 T2 committed RC 1-6 | u x 0 @3-4`
@@ -168,8 +169,8 @@ func TestExplainsWhenTheSnapshotWasTaken(t *testing.T) {
 	}
 }
 
-// What is found is there by the definition, the schedules of such a history are none, and where no stricter cycle is what
-// is there is found.
+// What is found is there by the definition, the schedules of such a history are none, and where no stricter cycle is
+// what is there is found.
 func TestInterferenceIsThatOfBruteForce(t *testing.T) {
 	counts := make(map[bool]int)
 	model := findLevel(t, "PL-SI")
@@ -208,7 +209,8 @@ func TestInterferenceIsThatOfBruteForce(t *testing.T) {
 	}
 }
 
-// startsBeforeCommit says that a transaction had the answer to a plain SELECT before another one sent its last statement.
+// startsBeforeCommit says that a transaction had the answer to a plain SELECT before another one sent its last
+// statement.
 func startsBeforeCommit(reader, writer *history.Txn) bool {
 	if len(writer.Stmts) == 0 {
 		return false

@@ -67,8 +67,8 @@ func (a *access) misses(id tag, write *observed) bool {
 	return a.tagStmt == write.stmt && write.op == history.DeleteRow
 }
 
-// besideDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken, beside the
-// one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
+// besideDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken,
+// beside the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
 func (s *store) besideDeleted(id tag, i int) bool {
 	read := &s.scratch[i]
 	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {

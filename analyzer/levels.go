@@ -13,8 +13,8 @@ type TheoryLevel struct {
 	Aliases []string // other names of it, Elle's among them
 	Forbids []Anomaly
 	Source  string
-	// Moments says that it goes by when snapshots were taken. A [Verdict] leaves it out: of a server that takes one for each
-	// statement there is no history that satisfies it, and no cycle need show that.
+	// Moments says that it goes by when snapshots were taken. A [Verdict] leaves it out: of a server that takes one for
+	// each statement there is no history that satisfies it, and no cycle need show that.
 	Moments bool
 	// Predicates are what it forbids that is no case of a phenomenon of rows alone, by which levels are ordered here.
 	Predicates []Anomaly

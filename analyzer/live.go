@@ -34,12 +34,12 @@ type LiveOptions struct {
 	Model  *TheoryLevel
 }
 
-// A Live analyses transactions as they end. Each step analyses what is kept: the transactions that one which
+// A Live analyzes transactions as they end. Each step analyzes what is kept: the transactions that one which
 // is open, or yet to come, may be on a cycle with. What is found among the others is settled, and they are let go.
 // docs/adr/0031-live.md says why that gives what the analysis of the whole gives.
 //
-// It is used by one goroutine. Add, AddSession and AddTxn take what is recorded as it comes, Step finds, Finish gives the
-// result of the whole.
+// It is used by one goroutine. Add, AddSession and AddTxn take what is recorded as it comes, Step finds, Finish gives
+// the result of the whole.
 type Live struct {
 	opts     LiveOptions
 	infos    []history.Info
@@ -157,7 +157,7 @@ func numbers(sets map[history.Run]*numset.Set, r history.Run) *numset.Set {
 	return sets[r]
 }
 
-// Step analyses what is kept at a moment, now. Every transaction that began before open has been added. Both count
+// Step analyzes what is kept at a moment, now. Every transaction that began before open has been added. Both count
 // from the first run's start. It gives the findings that became known, in the order of their names.
 func (l *Live) Step(now, open int64) ([]News, error) {
 	a, err := l.analyze()

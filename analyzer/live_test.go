@@ -84,7 +84,7 @@ func play(t *testing.T, rng *rand.Rand, info history.Info, h []*history.Txn, o L
 	return f, r
 }
 
-// brief returns what two analyses must agree on of each finding.
+// brief returns what two analyzes must agree on of each finding.
 func brief(r *Result) []string {
 	var lines []string
 	for _, f := range r.Findings {
@@ -170,7 +170,8 @@ func TestLiveFindsWhatTheBatchFindsWithinItsWindow(t *testing.T) {
 		WriteSkew, DirtyUpdate, LostWrite)
 }
 
-// Histories in which a live analysis once differed from the batch: what a step saw, and was otherwise when more was known, stayed.
+// Histories in which a live analysis once differed from the batch: what a step saw, and was otherwise when more was
+// known, stayed.
 func TestLiveTakesBackWhatMoreIsKnownOf(t *testing.T) {
 	for seed, session := range map[uint64]func(i int) int{
 		9675:  func(i int) int { return -i }, // a lost write that was a row deleted and created again, in the verdict

@@ -91,7 +91,8 @@ func TestVerdictsDoNotDependOnWhichProxyRecorded(t *testing.T) {
 }
 
 // A write skew of two statements that either could be named by: which one it is must not hang on the numbers of rows,
-// for a Live has let the first transaction go and numbers them anew (history 796 of the streams, each transaction in a session of its own).
+// for a Live has let the first transaction go and numbers them anew (history 796 of the streams, each transaction in a
+// session of its own).
 func TestNameOfALargeTransactionsSkewDoesNotDependOnWhatWasReadBefore(t *testing.T) {
 	var many strings.Builder
 	for i := range fewAccesses {

@@ -102,7 +102,8 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 // the read of the rw out of it.
 func (o *order) earlier(in, out *dep) bool { return o.arrival(in) < o.accesses[out.access].stmt }
 
-// arrival returns the number of the statement by which a transaction depends on another; 0 where it does before its first.
+// arrival returns the number of the statement by which a transaction depends on another; 0 where it does before its
+// first.
 func (o *order) arrival(in *dep) uint32 {
 	switch in.kind {
 	case so, rt:

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// ordered analyses a script together with orders: "x 0 T1.1" puts T1's version of row x after the initial one.
+// ordered analyzes a script together with orders: "x 0 T1.1" puts T1's version of row x after the initial one.
 func ordered(t *testing.T, text string, orders ...string) []string {
 	t.Helper()
 	a := New(Options{})

@@ -75,8 +75,8 @@ func (l *Live) forced(at []int64) int64 {
 	return sorted[len(at)-l.opts.Limit]
 }
 
-// spans finds the stretches of time that an anomaly may cover: those of the dependencies on transactions that did not end
-// later, as [order.spans] says, and of all that is wrong with single reads.
+// spans finds the stretches of time that an anomaly may cover: those of the dependencies on transactions that did not
+// end later, as [order.spans] says, and of all that is wrong with single reads.
 func (p *parts) spans(a *Analyzer) []span {
 	var spans []span
 	cover := func(from, to int32) {

@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// TestAPreparedTransactionEndsWhenItIsCommitted has a session prepare a transaction and go on, and another session commit
-// it later, or nobody knows whether: what the first session reads meanwhile is as it was before.
+// TestAPreparedTransactionEndsWhenItIsCommitted has a session prepare a transaction and go on, and another session
+// commit it later, or nobody knows whether: what the first session reads meanwhile is as it was before.
 func TestAPreparedTransactionEndsWhenItIsCommitted(t *testing.T) {
 	row := history.Row{Table: "public.t", ID: "1"}
 	run := history.Run(5)

@@ -100,8 +100,8 @@ func fold(seq []int32) []int32 {
 	return seq
 }
 
-// shape returns the shape of the i-th statement of a transaction. Most transactions are like others, so the shape that a
-// statement in that place had before is tried first.
+// shape returns the shape of the i-th statement of a transaction. Most transactions are like others, so the shape that
+// a statement in that place had before is tried first.
 func (p *programs) shape(text string, i int) shape {
 	latest := &p.latest[i%len(p.latest)]
 	if latest.text != text {

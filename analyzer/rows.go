@@ -31,8 +31,8 @@ type rowSlot struct {
 	row  int32 // from 1; 0: free
 }
 
-// A rowName is a row's table and id. An id of up to shortID bytes is in head and tail themselves; of a longer one they say
-// where it is: text[head:head+tail].
+// A rowName is a row's table and id. An id of up to shortID bytes is in head and tail themselves; of a longer one they
+// say where it is: text[head:head+tail].
 type rowName struct {
 	head  uint64
 	tail  uint32

@@ -150,7 +150,7 @@ func scriptTag(t testing.TB, text string) history.Tag {
 	return history.Tag{Txn: history.MakeTxnID(scriptRun, uint32(seq)), Stmt: uint32(n)}
 }
 
-// expect analyses a script and compares the findings, as "class anomaly xcount".
+// expect analyzes a script and compares the findings, as "class anomaly xcount".
 func expect(t *testing.T, info history.Info, text string, want ...string) *Result {
 	t.Helper()
 	r, err := Analyze([]history.Info{info}, script(t, text))

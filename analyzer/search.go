@@ -99,8 +99,8 @@ func (s *search) pass(class Class) {
 	s.rowsFirst(s.longG2Item)
 }
 
-// rowsFirst looks for cycles of several rw, first for those that go through rows alone: what also goes through predicates
-// is the weaker.
+// rowsFirst looks for cycles of several rw, first for those that go through rows alone: what also goes through
+// predicates is the weaker.
 func (s *search) rowsFirst(find func()) {
 	if s.rows = slices.ContainsFunc(s.edges, func(d dep) bool { return s.o.byPredicate(&d) }); s.rows {
 		find()

@@ -49,7 +49,7 @@ type sessionKey struct {
 	id  history.SessionID
 }
 
-// A run of a proxy. Foreign runs, which tags name and nobody added, are not analysed.
+// A run of a proxy. Foreign runs, which tags name and nobody added, are not analyzed.
 type run struct {
 	info     history.Info
 	given    bool // info was given
@@ -109,8 +109,8 @@ type txn struct {
 	// fixed is the number of its first statement that may take a snapshot for the whole transaction, where plain
 	// SELECTs do and locking reads and writes do not; the highest number for none.
 	fixed uint32
-	// snapshot is when the reply to the first statement came that surely took a snapshot for the whole transaction, where
-	// its level has one; 0 where that is not known.
+	// snapshot is when the reply to the first statement came that surely took a snapshot for the whole transaction,
+	// where its level has one; 0 where that is not known.
 	snapshot int64
 	// ending is when its last statement was sent: it had not committed before.
 	ending int64

@@ -12,8 +12,8 @@ type span struct{ from, to int64 }
 // spans finds the stretches of time outside of which no transaction of a cycle ends. A cycle goes
 // back from the one of its transactions that ended last to the one that ended first, so
 // dependencies on transactions that did not end later cover all the time between. (This holds for
-// any numbers, so it does not matter that the clocks of several runs differ.) It looks at every dependency, so it keeps those
-// that interfere, too.
+// any numbers, so it does not matter that the clocks of several runs differ.) It looks at every dependency, so it keeps
+// those that interfere, too.
 func (o *order) spans(useInexact bool) []span {
 	ends := o.allEnds()
 	parts, late := make([][]span, workers()+1), make([][]dep, workers()+1)
@@ -47,8 +47,8 @@ func (o *order) spans(useInexact bool) []span {
 	return merged
 }
 
-// allEnds are when transactions ended, by index and one more: first stands one that nobody ended before. Alone they are a
-// fraction of the transactions' size, so that more of them are at hand.
+// allEnds are when transactions ended, by index and one more: first stands one that nobody ended before. Alone they are
+// a fraction of the transactions' size, so that more of them are at hand.
 type allEnds []int64
 
 func (o *order) allEnds() allEnds {

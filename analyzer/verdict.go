@@ -134,8 +134,8 @@ func (s *search) findOccurring(found map[Anomaly]bool) {
 	}
 }
 
-// findByPredicates adds the phenomena of rows and predicates together, where one that goes through rows alone is not the
-// cause: what forbids these forbids that.
+// findByPredicates adds the phenomena of rows and predicates together, where one that goes through rows alone is not
+// the cause: what forbids these forbids that.
 func (s *search) findByPredicates(found map[Anomaly]bool) {
 	if !slices.ContainsFunc(s.edges, func(d dep) bool { return s.o.byPredicate(&d) }) || s.anyCycle(flow) {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// finished analyses a script.
+// finished analyzes a script.
 func finished(t *testing.T, text string) *Analyzer {
 	t.Helper()
 	a := New(Options{})

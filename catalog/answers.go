@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// The library believes what a server says of the length of its answer, and keeps all of it. So an answer is looked at before the
-// library has it: a process cannot recover from being out of memory.
+// The library believes what a server says of the length of its answer, and keeps all of it. So an answer is looked at
+// before the library has it: a process cannot recover from being out of memory.
 const (
 	// maxLoginAnswers is how much the server may say before the login is over.
 	maxLoginAnswers = 1 << 20
@@ -35,16 +35,16 @@ func newAnswers(conn net.Conn, most int64, packets bool) *Answers {
 	return &Answers{Conn: conn, most: most, left: most, perWrite: packets, packets: packets}
 }
 
-// BoundLogin returns a connection to a server of the MySQL family that may say no more than a login needs, until the bound is
-// lifted.
+// BoundLogin returns a connection to a server of the MySQL family that may say no more than a login needs, until the
+// bound is lifted.
 func BoundLogin(conn net.Conn) *Answers { return newAnswers(conn, maxLoginAnswers, false) }
 
-// BoundMySQLAnswers returns a connection to a server of the MySQL family, of which reads fail once an answer is longer than those
-// to isotap's questions can be, or announces more columns than there can be.
+// BoundMySQLAnswers returns a connection to a server of the MySQL family, of which reads fail once an answer is longer
+// than those to isotap's questions can be, or announces more columns than there can be.
 func BoundMySQLAnswers(conn net.Conn) net.Conn { return newAnswers(conn, maxAnswer, true) }
 
-// BoundAnswers returns a connection to a PostgreSQL server, of which reads fail once an answer is longer than those to isotap's
-// questions can be.
+// BoundAnswers returns a connection to a PostgreSQL server, of which reads fail once an answer is longer than those to
+// isotap's questions can be.
 func BoundAnswers(conn net.Conn) net.Conn {
 	return &Answers{Conn: conn, most: maxAnswer, left: maxAnswer, perWrite: true}
 }
@@ -123,8 +123,8 @@ func (h *packetHead) take(b byte) {
 	}
 }
 
-// judge looks at a packet of which it has the beginning. A number of columns is all that a packet holds; no row is as short and
-// begins so, and of the ends of rows only those of the results before.
+// judge looks at a packet of which it has the beginning. A number of columns is all that a packet holds; no row is as
+// short and begins so, and of the ends of rows only those of the results before.
 func (h *packetHead) judge(payload []byte) error {
 	first := h.first
 	h.first = false

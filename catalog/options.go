@@ -11,7 +11,8 @@ type Options struct {
 	// from the caller's goroutine.
 	Progress func(Progress)
 
-	// BackFill has the row ids filled in by UPDATE also where the server could do it by itself. The MySQL family's only.
+	// BackFill has the row ids filled in by UPDATE also where the server could do it by itself. The MySQL family's
+	// only.
 	BackFill bool
 	// Batch is the least number of rows of a batch of the back-fill; 0: 10,000. The MySQL family's only.
 	Batch int

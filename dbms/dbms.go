@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// An Engine is a database server by the name that recordings and JSON documents have for it. Histories of other checkers
-// may be of an engine that isotap does not know, or of none (the empty Engine).
+// An Engine is a database server by the name that recordings and JSON documents have for it. Histories of other
+// checkers may be of an engine that isotap does not know, or of none (the empty Engine).
 type Engine string
 
 // The engines that isotap knows.

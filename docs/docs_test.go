@@ -1,4 +1,5 @@
-// Package docs_test holds the documents of the repository, and the comments that a reader begins with, to what they promise.
+// Package docs_test holds the documents of the repository, and the comments that a reader begins with, to what they
+// promise.
 package docs_test
 
 import (
@@ -45,8 +46,8 @@ func filesOf(t *testing.T, suffix string) []string {
 
 var goFile = regexp.MustCompile(`[\w/.-]*\w\.go\b`)
 
-// TestPackageCommentsNameFilesThatExist reads every package comment. A file in it stands in the package's directory, or is
-// named by its path from the repository's root.
+// TestPackageCommentsNameFilesThatExist reads every package comment. A file in it stands in the package's directory, or
+// is named by its path from the repository's root.
 func TestPackageCommentsNameFilesThatExist(t *testing.T) {
 	named := 0
 	for _, path := range filesOf(t, ".go") {
@@ -71,8 +72,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestArchitectureLinksEveryPackage holds the table of packages complete; that its links lead somewhere is tested with those of
-// all documents.
+// TestArchitectureLinksEveryPackage holds the table of packages complete; that its links lead somewhere is tested with
+// those of all documents.
 func TestArchitectureLinksEveryPackage(t *testing.T) {
 	text, err := os.ReadFile("architecture.md")
 	if err != nil {

@@ -18,8 +18,8 @@ var (
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// TestLinksOfDocumentsLeadSomewhere follows each link from one file of the repository to another, and to its heading. It
-// asks no network: links with a scheme are left out.
+// TestLinksOfDocumentsLeadSomewhere follows each link from one file of the repository to another, and to its heading.
+// It asks no network: links with a scheme are left out.
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	followed := 0
 	for _, path := range filesOf(t, ".md") {

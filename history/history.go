@@ -4,8 +4,8 @@
 // The words are Adya's ("Weak Consistency", 1999) and IsoRel's (ISSTA 2025, section 2): a row is
 // known by its [Row] for its whole life, a version of it by the [Tag] of the statement that
 // installed it, and a statement's effect by its [Access] list. The package holds data and its text
-// forms only: it imports nothing of isotap but the names of servers, does no input or output, and every value may be read
-// from several goroutines as long as none writes it.
+// forms only: it imports nothing of isotap but the names of servers, does no input or output, and every value may be
+// read from several goroutines as long as none writes it.
 package history
 
 import (
@@ -21,7 +21,7 @@ type SessionID uint32
 type Session struct {
 	Run    Run
 	ID     SessionID
-	Client string // the client's address, for people to recognise it by
+	Client string // the client's address, for people to recognize it by
 	User   string // as the client logged in; empty when it is not known
 	// Database is the one whose tables the session's accesses name, where a session is in one for its whole
 	// life (PostgreSQL); empty elsewhere.
@@ -51,8 +51,8 @@ type Info struct {
 	Rewritten []string
 	// Gaps are the stretches in which transactions ended that were not recorded.
 	Gaps []Gap
-	// Damaged says that the recording is damaged, and Unreadable how many of the run's transactions are known to be missing
-	// for that.
+	// Damaged says that the recording is damaged, and Unreadable how many of the run's transactions are known to be
+	// missing for that.
 	Damaged    bool
 	Unreadable uint64
 }
@@ -165,7 +165,8 @@ type Definition struct {
 	Name     string // as SQL spells it
 	At       int64  // when it was read; nanoseconds since the run's start
 	SQL      string // the table with its keys; empty for a view
-	// References is what names other tables, to be read once they are all there: foreign keys and triggers, or the view.
+	// References is what names other tables, to be read once they are all there: foreign keys and triggers, or the
+	// view.
 	References string
 	// Missing says why the definitions of Database could not be read; Name, SQL and References are then empty.
 	Missing string
@@ -307,7 +308,8 @@ type Access struct {
 	// the initial tag, or the version of the predecessor that the row continues.
 	Version Tag
 	// Absent says that the statement looked for rows by a predicate and did not find this one: what it saw of it was
-	// Version, or an earlier one, which does not match. No recording has such accesses (see package analyzer/predicate).
+	// Version, or an earlier one, which does not match. No recording has such accesses (see package
+	// analyzer/predicate).
 	Absent bool
 	// Gone says of such a statement that what it saw of the row was Version, or a later one: it would have found every
 	// version below that which it can have seen. No recording has such accesses either.

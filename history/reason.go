@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// A Reason says why a statement was not observed exactly, in the few words that are recorded: "view", "trigger", "plan".
-// The zero Reason is none. Reasons are comparable. There are those that this package declares, each with what hangs on
-// it, and those of other versions of isotap, of which [ParseReason] keeps the text.
+// A Reason says why a statement was not observed exactly, in the few words that are recorded: "view", "trigger",
+// "plan". The zero Reason is none. Reasons are comparable. There are those that this package declares, each with what
+// hangs on it, and those of other versions of isotap, of which [ParseReason] keeps the text.
 type Reason struct {
 	text  string
 	cause *cause // nil: none, or one that this version does not know
@@ -18,8 +18,8 @@ type cause struct {
 	text   string // as recorded; of a reason with a detail, what stands before that
 	detail string // what stands for the detail where none is given; empty: the reason has none
 	topic  topic
-	// means says what the reason means, in Markdown, and postgres what on PostgreSQL alone, or there beside that. One of
-	// them may be empty.
+	// means says what the reason means, in Markdown, and postgres what on PostgreSQL alone, or there beside that. One
+	// of them may be empty.
 	means, postgres string
 	hint            string // what a user can do
 	tablesKnown     bool   // see [Reason.TablesKnown]
@@ -35,7 +35,8 @@ const (
 	settings              // its text and protocol, the session's settings, bounds
 )
 
-// All that is known of reasons: in the order of declaration, by text where that is all of it, and where a detail follows.
+// All that is known of reasons: in the order of declaration, by text where that is all of it, and where a detail
+// follows.
 var (
 	causes   []*cause
 	byText   = make(map[string]*cause)
@@ -64,8 +65,8 @@ func Reasons() []Reason {
 	return all
 }
 
-// ParseReason returns the reason that is recorded as text: the inverse of [Reason.String]. It is for what reads recordings;
-// whatever observes takes a declared reason.
+// ParseReason returns the reason that is recorded as text: the inverse of [Reason.String]. It is for what reads
+// recordings; whatever observes takes a declared reason.
 func ParseReason(text string) Reason {
 	r := Reason{text, byText[text]}
 	if r.cause != nil {
@@ -101,8 +102,8 @@ func (r Reason) Detail() string {
 	return r.text[len(r.cause.text):]
 }
 
-// Hint says what a user can do so that statements are observed which were not for this reason. Where nothing can be done it
-// says so: a reader should not look for it. Of a reason of another version nothing is known.
+// Hint says what a user can do so that statements are observed which were not for this reason. Where nothing can be
+// done it says so: a reader should not look for it. Of a reason of another version nothing is known.
 func (r Reason) Hint() string {
 	if r.cause == nil {
 		return "Nothing is known that helps: read the finding list as silent about these statements."
@@ -110,6 +111,6 @@ func (r Reason) Hint() string {
 	return r.cause.hint
 }
 
-// TablesKnown reports whether a SELECT that is opaque for this reason reads tables of which it is known that they are no
-// views: it wrote nothing but what functions did that its text calls.
+// TablesKnown reports whether a SELECT that is opaque for this reason reads tables of which it is known that they are
+// no views: it wrote nothing but what functions did that its text calls.
 func (r Reason) TablesKnown() bool { return r.cause != nil && r.cause.tablesKnown }

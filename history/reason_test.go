@@ -95,7 +95,8 @@ func TestEveryReasonSaysWhatHelps(t *testing.T) {
 	}
 }
 
-// documentation is where the reasons stand for people (go test ./history -run Documented -update rewrites their tables).
+// documentation is where the reasons stand for people (go test ./history -run Documented -update rewrites their
+// tables).
 const documentation = "../docs/reasons.md"
 
 func TestReasonsAreDocumented(t *testing.T) {
@@ -127,7 +128,8 @@ func TestReasonsAreDocumented(t *testing.T) {
 	}
 }
 
-// tableOf returns the table of the reasons that mean something: those that mean the same one behind the other share a row.
+// tableOf returns the table of the reasons that mean something: those that mean the same one behind the other share a
+// row.
 func tableOf(means func(*cause) string, topics bool) string {
 	headings := [...]string{tables: "tables", reading: "reads", writing: "writes", settings: "texts and settings"}
 	var b strings.Builder
@@ -159,8 +161,8 @@ func tableOf(means func(*cause) string, topics bool) string {
 	return b.String()
 }
 
-// Whatever observes takes a declared reason: only what reads recordings makes one of a text. That no text is taken for a
-// reason otherwise is the compiler's to see to.
+// Whatever observes takes a declared reason: only what reads recordings makes one of a text. That no text is taken for
+// a reason otherwise is the compiler's to see to.
 func TestOnlyRecordingsMakeReasonsOfTexts(t *testing.T) {
 	readers := []string{"history", "recorder", "recorder/jsonlines"}
 	files := token.NewFileSet()

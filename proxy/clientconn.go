@@ -344,7 +344,8 @@ func (l *clientConn) disconnect() {
 	}
 }
 
-// reach makes the client connection's connection to the server. If there can be none, the client is told and reach returns false.
+// reach makes the client connection's connection to the server. If there can be none, the client is told and reach
+// returns false.
 func (l *clientConn) reach(ctx context.Context) bool {
 	err := l.dial(ctx)
 	switch {
@@ -395,8 +396,8 @@ func (l *clientConn) copy() {
 	both.Wait()
 }
 
-// copyFirst passes on what was read of the client ahead, or else, of one whose login isotap does not see, what it says first
-// and in time.
+// copyFirst passes on what was read of the client ahead, or else, of one whose login isotap does not see, what it says
+// first and in time.
 func (l *clientConn) copyFirst() {
 	if l.session != nil {
 		return

@@ -6,14 +6,14 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 )
 
-// A compressor is a session whose legs may be compressed. Compressed returns a leg as it is spoken over from now on; nil
-// while it goes on as it is.
+// A compressor is a session whose legs may be compressed. Compressed returns a leg as it is spoken over from now on;
+// nil while it goes on as it is.
 type compressor interface {
 	Compressed(leg session.Leg, c net.Conn) net.Conn
 }
 
-// compress begins compression on both legs, where client and server have just agreed on it. What the client sent already
-// is compressed.
+// compress begins compression on both legs, where client and server have just agreed on it. What the client sent
+// already is compressed.
 func (l *clientConn) compress() {
 	s, ok := l.session.(compressor)
 	if !ok || l.client.packed != nil {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// welcome is how long after it has connected a client may stay during a drain, or a quarter of the drain if that is less: it
-	// came while clients were taken, and has had no time yet for what it came for.
+	// welcome is how long after it has connected a client may stay during a drain, or a quarter of the drain if that is
+	// less: it came while clients were taken, and has had no time yet for what it came for.
 	welcome = time.Second
 	// drainReport is how often a drain says how many clients are left.
 	drainReport = time.Second
 )
 
 // drain asks every connection to end after its transaction, and ends those that have not when
-// Reloadable.Drain is over. Plain copies have no transactions that isotap knows of: they end at once. end has listeners resign no longer; accepts
-// are done when no more clients come.
+// Reloadable.Drain is over. Plain copies have no transactions that isotap knows of: they end at once. end has listeners
+// resign no longer; accepts are done when no more clients come.
 func (p *Proxy) drain(accepts *sync.WaitGroup, end context.CancelFunc) {
 	began, limit := time.Now(), p.reloadable.Load().Drain
 	log := p.cfg.Logger

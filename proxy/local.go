@@ -15,9 +15,9 @@ var ErrLocalUpstream = errors.New("the listener can be reached from other hosts,
 // resolving bounds how long the start waits for the server's name to be resolved.
 const resolving = 5 * time.Second
 
-// Permits returns nil, or an error that wraps [ErrLocalUpstream] if clients of the listener's address may not be served. It
-// resolves the server's name and sends nothing. A name may mean another address later, so every connection to the server is
-// judged again.
+// Permits returns nil, or an error that wraps [ErrLocalUpstream] if clients of the listener's address may not be
+// served. It resolves the server's name and sends nothing. A name may mean another address later, so every connection
+// to the server is judged again.
 func (c *Config) Permits(ctx context.Context, listener net.Addr) error {
 	if !c.AllowLocal && reachable(listener) && leadsHere(ctx, c.Network, c.Address) {
 		return fmt.Errorf("serve on %s: %w", listener, ErrLocalUpstream)
@@ -36,8 +36,8 @@ func reachable(listener net.Addr) bool {
 	return true
 }
 
-// leadsHere reports whether a server's address, or one of those that its name means now, is on this host. An address that
-// cannot be resolved is not.
+// leadsHere reports whether a server's address, or one of those that its name means now, is on this host. An address
+// that cannot be resolved is not.
 func leadsHere(ctx context.Context, network, address string) bool {
 	if network == "unix" {
 		return true
@@ -67,8 +67,8 @@ func leadsHere(ctx context.Context, network, address string) bool {
 	return false
 }
 
-// isLocal reports whether a server takes a connection with these ends for one from its own host: over a unix socket, from or
-// to a loopback address, or to the address that it comes from.
+// isLocal reports whether a server takes a connection with these ends for one from its own host: over a unix socket,
+// from or to a loopback address, or to the address that it comes from.
 func isLocal(local, remote net.Addr) bool {
 	if remote.Network() == "unix" {
 		return true
@@ -88,7 +88,8 @@ func ipOf(a net.Addr) net.IP {
 	return nil
 }
 
-// dial connects to the server for a client. lends is set for clients of a listener that may not lend them a local login.
+// dial connects to the server for a client. lends is set for clients of a listener that may not lend them a local
+// login.
 func (p *Proxy) dial(ctx context.Context, lends bool) (net.Conn, error) {
 	d := net.Dialer{Timeout: p.cfg.LoginTimeout}
 	conn, err := d.DialContext(ctx, p.cfg.Network, p.cfg.Address)

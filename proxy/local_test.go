@@ -88,8 +88,8 @@ func dnsReply(query []byte, ip net.IP) []byte {
 	return reply
 }
 
-// TestANameThatComesToMeanThisHostIsRefused has the server's name mean another host when the proxy starts, and this one when
-// clients come.
+// TestANameThatComesToMeanThisHostIsRefused has the server's name mean another host when the proxy starts, and this one
+// when clients come.
 func TestANameThatComesToMeanThisHostIsRefused(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -56,8 +56,8 @@ func newLogins() *logins {
 	return &logins{most: maxHalfOpen, each: maxHalfOpenEach, peers: make(map[netip.Prefix]*peer)}
 }
 
-// addressOf returns what clients are counted by: an IPv4 address, the /64 of an IPv6 one (of which one host may have all
-// addresses), or nothing for a unix socket.
+// addressOf returns what clients are counted by: an IPv4 address, the /64 of an IPv6 one (of which one host may have
+// all addresses), or nothing for a unix socket.
 func addressOf(client net.Addr) netip.Prefix {
 	tcp, ok := client.(*net.TCPAddr)
 	if !ok {
@@ -161,8 +161,8 @@ func (s *logins) counts() (clients, waiting int) {
 	return s.clients, s.waiting.Len()
 }
 
-// awaitTurn returns when the client connection may connect to the server. The error is session.ErrTooManyLogins when that took longer
-// than a login may. What the client says meanwhile is kept.
+// awaitTurn returns when the client connection may connect to the server. The error is session.ErrTooManyLogins when
+// that took longer than a login may. What the client says meanwhile is kept.
 func (l *clientConn) awaitTurn() (waited bool, err error) {
 	turn := l.login.ask(l.proxy.loginLimit())
 	if turn == nil {

@@ -18,10 +18,11 @@ type Stats struct {
 	TooMany     uint64 // clients refused for Reloadable.MaxConns
 	Unreachable uint64 // clients refused because the server did not take a connection
 	Faults      uint64 // panics of isotap's own, each of which cost a statement's observation or a session
-	// TooManyLogins counts clients refused because too many others had not logged in, LocalUpstream those refused because the
-	// server turned out to be on this host, Overdue those that took too long to log in.
+	// TooManyLogins counts clients refused because too many others had not logged in, LocalUpstream those refused
+	// because the server turned out to be on this host, Overdue those that took too long to log in.
 	TooManyLogins, LocalUpstream, Overdue uint64
-	// LoggingIn is the clients that have not logged in now, LoginsWaiting those of them that wait for a connection to the server.
+	// LoggingIn is the clients that have not logged in now, LoginsWaiting those of them that wait for a connection to
+	// the server.
 	LoggingIn, LoginsWaiting int
 	// Logins counts those that went well, by how their connections are encrypted.
 	Logins map[LegSafety]uint64

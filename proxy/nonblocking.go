@@ -11,10 +11,10 @@ import (
 	"go.uber.org/zap"
 )
 
-// A nonblockingWriter is the socket to the server, as a client connection writes to it. A write never waits: what the socket does
-// not take at once is kept, and [nonblockingWriter.flush] writes it. A server that waits for its replies to be read
-// does not read, so that a client connection which waited for it, with a client that sends commands ahead, would wait
-// for ever. It stands below TLS, which cannot go on with a write that was cut off.
+// A nonblockingWriter is the socket to the server, as a client connection writes to it. A write never waits: what the
+// socket does not take at once is kept, and [nonblockingWriter.flush] writes it. A server that waits for its replies to
+// be read does not read, so that a client connection which waited for it, with a client that sends commands ahead,
+// would wait for ever. It stands below TLS, which cannot go on with a write that was cut off.
 //
 // One goroutine may Write while another flushes.
 type nonblockingWriter struct {

@@ -249,7 +249,8 @@ func heapPeak(f func()) uint64 {
 	return most.Load()
 }
 
-// TestSideThatDoesNotReadStopsTheOther counts what the other side can send into a client connection before it is stopped.
+// TestSideThatDoesNotReadStopsTheOther counts what the other side can send into a client connection before it is
+// stopped.
 func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
 	// More than every socket's buffers hold together, and less than would show if it were kept.
 	const most = 64 << 20

@@ -5,9 +5,9 @@
 // The sessions own no socket. The driver here knows no protocol. It gives each connection one goroutine, which reads
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
 // local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
-// not logged in, clientconn.go runs a connection, read.go reads from the side that speaks next, nonblocking.go writes to a server
-// that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts, reloadable.go changes
-// settings while the proxy runs, drain.go ends it.
+// not logged in, clientconn.go runs a connection, read.go reads from the side that speaks next, nonblocking.go writes
+// to a server that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts,
+// reloadable.go changes settings while the proxy runs, drain.go ends it.
 package proxy
 
 import (
@@ -47,9 +47,9 @@ type Protocol struct {
 	Refuse func(client net.Conn, r Refusal, why string) (request []byte)
 	// LoginTimeout is how long its servers give a client to log in, where Config does not say.
 	LoginTimeout time.Duration
-	// FirstMessage is set where the client speaks first. It reads what a client says first, or the part of it that shows that it
-	// has spoken; nil where that is nothing the protocol knows. Sessions of such a protocol ask for their connection to the server
-	// (session.ServerDial), which is made before the client is heard where it is nil.
+	// FirstMessage is set where the client speaks first. It reads what a client says first, or the part of it that
+	// shows that it has spoken; nil where that is nothing the protocol knows. Sessions of such a protocol ask for their
+	// connection to the server (session.ServerDial), which is made before the client is heard where it is nil.
 	FirstMessage func(client io.Reader) []byte
 }
 
@@ -75,11 +75,11 @@ type Config struct {
 	// Started is when the run began: the zero of all recorded times. New fills in now.
 	Started  time.Time
 	Protocol Protocol
-	// Reload brings the schema that the sessions plan by up to date when one of them asks for it. Its client waits, so that
-	// Reload must give up in time.
+	// Reload brings the schema that the sessions plan by up to date when one of them asks for it. Its client waits, so
+	// that Reload must give up in time.
 	Reload func(ctx context.Context, s session.Schema) error
-	// Durable holds a transaction's end back from the client until the Recorder has taken it. What the Recorder does not take
-	// ends the session with an error, unless Passes has it go on as without Durable.
+	// Durable holds a transaction's end back from the client until the Recorder has taken it. What the Recorder does
+	// not take ends the session with an error, unless Passes has it go on as without Durable.
 	Durable, Passes bool
 	// Halted returns why transactions that begin now could not be recorded: they are refused then. Nil: none is.
 	Halted func() error
@@ -151,8 +151,8 @@ func New(cfg Config) *Proxy {
 // A Resigner is a listener whose address another process may listen on too.
 type Resigner interface {
 	net.Listener
-	// Resign has the other processes get the clients that are still to come, and returns when Accept has returned those that
-	// were on their way here, or when ctx ends.
+	// Resign has the other processes get the clients that are still to come, and returns when Accept has returned those
+	// that were on their way here, or when ctx ends.
 	Resign(ctx context.Context)
 }
 

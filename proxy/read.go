@@ -38,7 +38,8 @@ type readResult struct {
 
 func (h readResult) something() bool { return len(h.bytes) > 0 || h.ended }
 
-// stream is what is spoken over: the socket, TLS over it, or compression over either. Only the client connection's own goroutine knows.
+// stream is what is spoken over: the socket, TLS over it, or compression over either. Only the client connection's own
+// goroutine knows.
 func (s *side) stream() net.Conn {
 	if s.packed != nil {
 		return s.packed

@@ -19,11 +19,11 @@ type Reloadable struct {
 	Drain time.Duration
 	// MaxConns bounds the clients that are connected at once; 0: no bound. Those who are connected stay.
 	MaxConns int
-	// MaxLogins bounds the clients that have a connection to the server and are not logged in, MaxLoginsPerAddress those of
-	// one client address (of IPv6: of a /64); 0: no bound. Others wait for their turn.
+	// MaxLogins bounds the clients that have a connection to the server and are not logged in, MaxLoginsPerAddress
+	// those of one client address (of IPv6: of a /64); 0: no bound. Others wait for their turn.
 	MaxLogins, MaxLoginsPerAddress int
-	// TxnMemory bounds what is kept of an open transaction until it is recorded, in bytes, of clients that connect from now
-	// on; 0: no bound.
+	// TxnMemory bounds what is kept of an open transaction until it is recorded, in bytes, of clients that connect from
+	// now on; 0: no bound.
 	TxnMemory int
 	// LogSQL says what of the statements is logged.
 	LogSQL LogSQL

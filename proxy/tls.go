@@ -66,8 +66,8 @@ func (l *clientConn) upgrade(ctx context.Context, leg session.Leg) (*tls.Connect
 	return &state, nil
 }
 
-// dial makes the client connection's first connection to the server, in its turn. The error is for the client to read: why it cannot be
-// made is logged.
+// dial makes the client connection's first connection to the server, in its turn. The error is for the client to read:
+// why it cannot be made is logged.
 func (l *clientConn) dial(ctx context.Context) error {
 	p := l.proxy
 	waited, err := l.awaitTurn()

@@ -2,9 +2,9 @@ package recorder
 
 import "github.com/isotap/isotap/history"
 
-// An Arena is memory that transactions are read into which are done with together: after [Arena.Reset] it is used again,
-// so that it grows to what is needed at once and stays near the processor. It is for one goroutine at a time. The zero
-// value is ready for use.
+// An Arena is memory that transactions are read into which are done with together: after [Arena.Reset] it is used
+// again, so that it grows to what is needed at once and stays near the processor. It is for one goroutine at a time.
+// The zero value is ready for use.
 type Arena struct {
 	txns     []history.Txn
 	stmts    []history.Stmt

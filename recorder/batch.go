@@ -110,8 +110,8 @@ func (b *batch) parts(t *history.Txn) (n int) {
 	return n
 }
 
-// commit writes the batch in order and syncs it, as long as so many bytes stay free on the disk. Each piece of it reaches the disk
-// whole or not at all.
+// commit writes the batch in order and syncs it, as long as so many bytes stay free on the disk. Each piece of it
+// reaches the disk whole or not at all.
 func (b *batch) commit(minFree int64) error {
 	if err := b.checkSpace(minFree); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 type Checked struct {
 	// Missing are the runs of which transactions cannot be read.
 	Missing []*MissingError
-	// Damage is what of the files cannot be read, and Unreadable what of that is known by name: transactions, sessions and
-	// what else stands in the database.
+	// Damage is what of the files cannot be read, and Unreadable what of that is known by name: transactions, sessions
+	// and what else stands in the database.
 	Damage     []Damage
 	Unreadable []error
 }

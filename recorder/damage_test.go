@@ -218,8 +218,8 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// TestCutLogHoldsWholeTransactions cuts what a killed writer left at any place: what is read is whole, and what is missing is
-// told, since the marks are not in the log.
+// TestCutLogHoldsWholeTransactions cuts what a killed writer left at any place: what is read is whole, and what is
+// missing is told, since the marks are not in the log.
 func TestCutLogHoldsWholeTransactions(t *testing.T) {
 	whole := largeRecording(t, false)
 	logs, err := filepath.Glob(filepath.Join(whole, "*.mem"))
@@ -291,8 +291,9 @@ func hurt(t *testing.T, rng *rand.Rand, dir string) (name, what string) {
 	}
 }
 
-// TestRandomDamageIsNeverSilent damages any file of a closed recording and of one whose writer was killed: every transaction
-// that a reader gives is the one that was written (tryRead), and those that it does not give it counts, or it refuses.
+// TestRandomDamageIsNeverSilent damages any file of a closed recording and of one whose writer was killed: every
+// transaction that a reader gives is the one that was written (tryRead), and those that it does not give it counts, or
+// it refuses.
 func TestRandomDamageIsNeverSilent(t *testing.T) {
 	for _, clean := range []bool{true, false} {
 		t.Run(fmt.Sprintf("closed %v", clean), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 // statfsReadOnly is the flag of a file system that takes no writes, the same on both systems.
 const statfsReadOnly = 1
 
-// diskSpace returns what an ordinary user may still write where dir is kept, and reports whether its file system has become
-// read-only.
+// diskSpace returns what an ordinary user may still write where dir is kept, and reports whether its file system has
+// become read-only.
 func diskSpace(dir string) (free int64, readOnly bool, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

@@ -17,8 +17,8 @@ import (
 type WhenFull uint8
 
 const (
-	// Refuse: those who ask [Writer.Err] begin no transaction while there is less than Options.MinFree; half of that is for those
-	// that are under way, and what finds no room is kept in memory until there is.
+	// Refuse: those who ask [Writer.Err] begin no transaction while there is less than Options.MinFree; half of that is
+	// for those that are under way, and what finds no room is kept in memory until there is.
 	Refuse WhenFull = iota
 	// Pass: transactions go on without being recorded. What is missing is noted as a [history.Gap].
 	Pass
@@ -48,8 +48,8 @@ const (
 	lookEvery = 250 * time.Millisecond
 	// logEvery bounds how often the log tells that recording stops and goes on.
 	logEvery = 10 * time.Second
-	// closePatience is how long a database may take to close on a disk that fails, and slowPatience on one that does not: the machine
-	// may be slow.
+	// closePatience is how long a database may take to close on a disk that fails, and slowPatience on one that does
+	// not: the machine may be slow.
 	closePatience = 5 * time.Second
 	slowPatience  = 30 * time.Second
 )
@@ -64,8 +64,8 @@ func (o *Options) commitFree() int64 {
 
 func (o *Options) lastFree() int64 { return o.MinFree / 2 }
 
-// goOnFree is how much must be free again before transactions are recorded again: more than what stopped them, so that it does not
-// go back and forth.
+// goOnFree is how much must be free again before transactions are recorded again: more than what stopped them, so that
+// it does not go back and forth.
 func (o *Options) goOnFree() int64 { return o.MinFree + o.MinFree/8 }
 
 // A halt is what a Writer knows of a disk that does not take what is written. It is the writing goroutine's.
@@ -116,8 +116,9 @@ func (w *Writer) tell(err error) {
 	w.opts.Logger.Warn("recording goes on", fields...)
 }
 
-// leave decides what becomes of an item while nothing is written, and reports whether it is done with. Sessions and definitions
-// stay, for what comes later rests on them; transactions as long as there is memory for them, unless they may pass.
+// leave decides what becomes of an item while nothing is written, and reports whether it is done with. Sessions and
+// definitions stay, for what comes later rests on them; transactions as long as there is memory for them, unless they
+// may pass.
 func (w *Writer) leave(it *item) (done bool) {
 	room := int64(len(w.batch.arena)) < w.opts.QueueBytes
 	switch {
@@ -179,8 +180,8 @@ func (w *Writer) lookAtDisk() {
 	}
 }
 
-// reopen opens the database anew after it has failed: what state it is in nobody knows, but what reached its files is there. It
-// is tried again and again.
+// reopen opens the database anew after it has failed: what state it is in nobody knows, but what reached its files is
+// there. It is tried again and again.
 func (w *Writer) reopen() error {
 	if err := tryDisk(w.batch.dir); err != nil {
 		return err

@@ -155,8 +155,8 @@ func TestDirectoryThatGoesAwayComesBack(t *testing.T) {
 	}
 }
 
-// TestDatabaseThatFailsIsOpenedAnew has the system refuse Badger's next files, as a quota or a failing disk does: Badger
-// cannot go on after that.
+// TestDatabaseThatFailsIsOpenedAnew has the system refuse Badger's next files, as a quota or a failing disk does:
+// Badger cannot go on after that.
 func TestDatabaseThatFailsIsOpenedAnew(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
 	w := create(t, dir, Options{Durability: Commit})

@@ -14,8 +14,8 @@ const (
 	privateFile fs.FileMode = 0o600
 )
 
-// makePrivate gives a recording's directory and the files in it their permissions, whatever the umask was when they were
-// made: Badger makes files as the umask lets it. The directory keeps others out before that, too.
+// makePrivate gives a recording's directory and the files in it their permissions, whatever the umask was when they
+// were made: Badger makes files as the umask lets it. The directory keeps others out before that, too.
 func makePrivate(dir string) error {
 	if err := setMode(dir, privateDir); err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An item waits in the queue to be written: a transaction, a session, what matches a predicate, how a table was defined, or a request to flush.
+// An item waits in the queue to be written: a transaction, a session, what matches a predicate, how a table was
+// defined, or a request to flush.
 type item struct {
 	txn        *history.Txn
 	session    *history.Session

@@ -14,13 +14,13 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A Reader reads a recording: what had reached its files when it was opened, whether or not somebody writes to it, or what a Writer
-// has put to disk (see [Writer.Snapshot]). Its methods may be called from several goroutines, but not after Close; each
-// iterator is for one.
+// A Reader reads a recording: what had reached its files when it was opened, whether or not somebody writes to it, or
+// what a Writer has put to disk (see [Writer.Snapshot]). Its methods may be called from several goroutines, but not
+// after Close; each iterator is for one.
 //
 // What is damaged is left out: the iterators yield an error for it that is ErrCorrupt and go on if the consumer does,
-// [Reader.Damage] returns what was met so far, and a [MissingError] ends the transactions of a run that has fewer than were
-// written.
+// [Reader.Damage] returns what was met so far, and a [MissingError] ends the transactions of a run that has fewer than
+// were written.
 type Reader struct {
 	dir    string
 	store  store
@@ -70,8 +70,8 @@ func Missing(err error) (all []*MissingError) {
 	return all
 }
 
-// Open opens a recording for reading. It changes nothing in the directory, which may be read-only. The recording may be one
-// whose writer was killed, or is still writing: then it is read as far as it had reached the files. The errors are
+// Open opens a recording for reading. It changes nothing in the directory, which may be read-only. The recording may be
+// one whose writer was killed, or is still writing: then it is read as far as it had reached the files. The errors are
 // ErrNotRecording, ErrFormat, ErrCorrupt (no run can be read) or the system's.
 func Open(dir string) (*Reader, error) {
 	if err := checkMarker(dir); err != nil {
@@ -216,8 +216,8 @@ func (r *Reader) Txns(ctx context.Context) iter.Seq2[*history.Txn, error] {
 	return r.stream(ctx, decoder{})
 }
 
-// Outlines streams what Txns does but for the statements' Args, which takes less time. Before each transaction it asks for
-// the arena to read it into; where arena is nil they are the consumer's to keep.
+// Outlines streams what Txns does but for the statements' Args, which takes less time. Before each transaction it asks
+// for the arena to read it into; where arena is nil they are the consumer's to keep.
 func (r *Reader) Outlines(ctx context.Context, arena func() *Arena) iter.Seq2[*history.Txn, error] {
 	return r.stream(ctx, decoder{outline: true, arena: arena})
 }
@@ -340,8 +340,8 @@ func (r *Reader) whole(u *unpacker, t *history.Txn, value []byte) ([]byte, error
 // A dict is the strings of a run by their numbers. Those that are missing are nil.
 type dict []*string
 
-// dictionary loads the strings of a run. The writer bounds them to a few megabytes. Of strings that are missing it returns
-// an error, and the others.
+// dictionary loads the strings of a run. The writer bounds them to a few megabytes. Of strings that are missing it
+// returns an error, and the others.
 func (r *Reader) dictionary(ctx context.Context, run history.Run) (d dict, failed error) {
 	for key, value := range r.values(ctx, appendRunKey(nil, keyString, run)) {
 		if ctx.Err() != nil {
@@ -415,8 +415,8 @@ type value struct {
 	err   error
 }
 
-// values streams the entries under a prefix, in order. One that does not have its seal comes with an error; the end of ctx is the
-// last.
+// values streams the entries under a prefix, in order. One that does not have its seal comes with an error; the end of
+// ctx is the last.
 func (r *Reader) values(ctx context.Context, prefix []byte) iter.Seq2[[]byte, value] {
 	return func(yield func([]byte, value) bool) {
 		if err := ctx.Err(); err != nil {

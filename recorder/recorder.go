@@ -10,22 +10,23 @@
 // One value is one whole transaction, and a batch reaches the disk whole or not at all: after a
 // crash or kill -9 a recording opens and holds whole transactions only. What the queue held then is
 // missing, and so is every transaction that had not ended. That shows: the run's [history.Info] has
-// a zero Ended, so tags past the run's last transaction are unrecorded rather than garbage. How much a crash can lose is
-// stated by [Options.SyncEvery]; [Writer.Flush] makes everything before it durable.
+// a zero Ended, so tags past the run's last transaction are unrecorded rather than garbage. How much a crash can lose
+// is stated by [Options.SyncEvery]; [Writer.Flush] makes everything before it durable.
 //
-// Every value has a checksum, and every batch is counted beside the database: a reader gives the transactions that are intact
-// and says how many are missing, whatever was damaged. While the disk takes nothing, transactions wait or are lost; those make a
-// [history.Gap].
+// Every value has a checksum, and every batch is counted beside the database: a reader gives the transactions that are
+// intact and says how many are missing, whatever was damaged. While the disk takes nothing, transactions wait or are
+// lost; those make a [history.Gap].
 //
 // # The files
 //
 // Writing: writer.go takes events through queue.go, encode.go (with dictionary.go, rowid.go and place.go) makes
-// values of them, pack.go compresses these, seal.go gives them checksums, batch.go puts them to disk under the keys of keys.go and
-// counts them in marks.go. halt.go waits for a disk that takes nothing, gap.go notes what is lost for that. store.go
-// opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space, private.go keeps others out. Reading:
-// files.go and tablefile.go read Badger's files without it and without changing them; reader.go streams and lookup.go
-// finds single transactions, both through decode.go; check.go says what is damaged; snapshot.go lets the process that writes read
-// through Badger. matches.go and definitions.go do both for what is there beside transactions.
+// values of them, pack.go compresses these, seal.go gives them checksums, batch.go puts them to disk under the keys of
+// keys.go and counts them in marks.go. halt.go waits for a disk that takes nothing, gap.go notes what is lost for that.
+// store.go opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space,
+// private.go keeps others out. Reading: files.go and tablefile.go read Badger's files without it and without changing
+// them; reader.go streams and lookup.go finds single transactions, both through decode.go; check.go says what is
+// damaged; snapshot.go lets the process that writes read through Badger. matches.go and definitions.go do both for what
+// is there beside transactions.
 //
 // # Format
 //
@@ -63,7 +64,8 @@ var (
 	ErrHalted = errors.New("not recorded")
 )
 
-// diskFull is the error of a disk on which too little is left. It is [syscall.ENOSPC] as well, for those who do not know this package.
+// diskFull is the error of a disk on which too little is left. It is [syscall.ENOSPC] as well, for those who do not
+// know this package.
 type diskFull struct{}
 
 func (diskFull) Error() string        { return "disk is full" }
@@ -106,10 +108,10 @@ const (
 	DefaultMinFree    = 256 << 20
 )
 
-// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed, to
-// which one sync of the disk comes ([Stats].Longest). SyncEvery is part of it; the rest is for the proxy, which learns
-// what a statement wrote when its client goes on or falls quiet, by a query. What ends while a batch is synced waits for
-// that.
+// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed,
+// to which one sync of the disk comes ([Stats].Longest). SyncEvery is part of it; the rest is for the proxy, which
+// learns what a statement wrote when its client goes on or falls quiet, by a query. What ends while a batch is synced
+// waits for that.
 const RelaxedLoss = 200 * time.Millisecond
 
 // Options of a Writer. The zero value of a field means its default.
@@ -127,7 +129,8 @@ type Options struct {
 	MinFree int64
 	// WhenFull says what becomes of transactions then, and while the disk takes nothing for other reasons.
 	WhenFull WhenFull
-	// Logger receives that recording stops and goes on, and Badger's messages: its errors as errors, all others at level debug.
+	// Logger receives that recording stops and goes on, and Badger's messages: its errors as errors, all others at
+	// level debug.
 	Logger *zap.Logger
 }
 

@@ -388,7 +388,8 @@ func TestTransactionsOfAnySizeAreRecorded(t *testing.T) {
 	}
 }
 
-// TestSyncEveryCountsFromTheQueue gives the Writer something that waited there as long as it may, as behind a long sync.
+// TestSyncEveryCountsFromTheQueue gives the Writer something that waited there as long as it may, as behind a long
+// sync.
 func TestSyncEveryCountsFromTheQueue(t *testing.T) {
 	w := create(t, t.TempDir(), Options{SyncEvery: time.Hour})
 	defer closed(t, w)

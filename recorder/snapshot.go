@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Snapshot returns a Reader of what is on disk now: of the Writer's own run, and of those before it. (See [Writer.Flush] for
-// what is not on disk yet.) It is used by one goroutine, and closed before the Writer is.
+// Snapshot returns a Reader of what is on disk now: of the Writer's own run, and of those before it. (See
+// [Writer.Flush] for what is not on disk yet.) It is used by one goroutine, and closed before the Writer is.
 func (w *Writer) Snapshot() (*Reader, error) {
 	w.views.RLock()
 	r := &Reader{dir: w.batch.dir, store: view{w.batch.db.NewTransaction(false), w.views.RUnlock}}
@@ -68,8 +68,8 @@ func (v view) close() error {
 	return nil
 }
 
-// Info describes the Writer's run. It is called before the Writer is given anything, or once it is closed: then it says how the run
-// ended, too.
+// Info describes the Writer's run. It is called before the Writer is given anything, or once it is closed: then it says
+// how the run ended, too.
 func (w *Writer) Info() history.Info { return w.info }
 
 // InOrder streams a run's transactions in the order in which they began, but for those whose counters skip accepts.

@@ -70,7 +70,8 @@ func openBadger(dir string, o badger.Options) (*badger.DB, error) {
 	return nil, fmt.Errorf("open recording %s: %w", dir, err)
 }
 
-// InUse returns ErrInUse, with the process, where a Writer has the recording open; nil where none has. Readers may be beside one.
+// InUse returns ErrInUse, with the process, where a Writer has the recording open; nil where none has. Readers may be
+// beside one.
 func InUse(dir string) error { return probeLock(dir, true) }
 
 func inUse(dir string) error {

@@ -105,8 +105,8 @@ type tableEntries struct {
 	here   entryAt
 }
 
-// readAhead is how much of a table is read at once when its entries are streamed, in bytes; the first time it is less, for
-// most keys that are looked up are alone.
+// readAhead is how much of a table is read at once when its entries are streamed, in bytes; the first time it is less,
+// for most keys that are looked up are alone.
 const readAhead = 128 << 10
 
 // newTableEntries returns the entries from a key on.
@@ -180,7 +180,8 @@ func (s *tableEntries) read(t *tableFile, b *block) ([]byte, error) {
 	return s.text[at : at+b.length], nil
 }
 
-// blockEntries are the entries of a block, which ends with their offsets, the number of these, a checksum and its length.
+// blockEntries are the entries of a block, which ends with their offsets, the number of these, a checksum and its
+// length.
 type blockEntries struct {
 	data    []byte // the entries
 	offsets []byte // four bytes each
@@ -191,7 +192,8 @@ type blockEntries struct {
 	doubtful bool
 }
 
-// open begins to read a block. The error is of a block that is damaged; what of it can be trusted is streamed all the same.
+// open begins to read a block. The error is of a block that is damaged; what of it can be trusted is streamed all the
+// same.
 func (l *blockEntries) open(text []byte) error {
 	*l = blockEntries{key: l.key[:0]}
 	rest := text

@@ -56,8 +56,8 @@ func checkFiles(dir string, o badger.Options) (clean bool, err error) {
 	return clean, nil
 }
 
-// checkLogs refuses a recording whose write-ahead logs are damaged: Badger would go on and cut off what stands behind the
-// damage.
+// checkLogs refuses a recording whose write-ahead logs are damaged: Badger would go on and cut off what stands behind
+// the damage.
 func checkLogs(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, badger.ManifestFilename)); errors.Is(err, os.ErrNotExist) {
 		return nil // there is no run yet, or checkFiles will say so

@@ -20,8 +20,8 @@ import (
 // A Writer adds one run to a recording. Its methods may be called from several goroutines; calls for
 // one session are written in the order in which they were made.
 //
-// One goroutine encodes and writes. Where the disk does not take what is written it keeps trying (halt.go): [Writer.Err] says so
-// until it does.
+// One goroutine encodes and writes. Where the disk does not take what is written it keeps trying (halt.go):
+// [Writer.Err] says so until it does.
 type Writer struct {
 	opts  Options
 	run   history.Run
@@ -112,8 +112,8 @@ func open(dir string, info history.Info, opts Options) (*Writer, error) {
 	return w, nil
 }
 
-// writingOptions are Badger's. SyncWrites rather than DB.Sync after writing: Sync reaches only the write-ahead log that is
-// current, not one that a batch before it has filled and that is not a table yet.
+// writingOptions are Badger's. SyncWrites rather than DB.Sync after writing: Sync reaches only the write-ahead log that
+// is current, not one that a batch before it has filled and that is not a table yet.
 func writingOptions(dir string, opts *Options) badger.Options {
 	return badgerOptions(dir, opts.Logger).WithSyncWrites(true)
 }
@@ -223,8 +223,8 @@ func (w *Writer) Session(ctx context.Context, s history.Session) error {
 // is an autocommitted statement that cannot have written anything. If ctx ends during that wait, the
 // transaction is recorded all the same. An error that is ErrHalted says that it is not on disk; it may still get there.
 //
-// With durability relaxed a transaction that is not recorded, since the disk takes nothing, is no error: it is part of a
-// [history.Gap].
+// With durability relaxed a transaction that is not recorded, since the disk takes nothing, is no error: it is part of
+// a [history.Gap].
 func (w *Writer) Txn(ctx context.Context, t *history.Txn) error {
 	if t.ID.Run() != w.run || t.ID.Seq() == 0 {
 		return fmt.Errorf("record transaction %s: it is not of run %s", t.ID, w.run)

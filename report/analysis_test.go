@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// analysed is what the analyzer makes of two transactions that lose an update.
+// analyzed is what the analyzer makes of two transactions that lose an update.
 func analysed(t *testing.T) *analyzer.Result {
 	t.Helper()
 	r := lostUpdate()

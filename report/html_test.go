@@ -146,7 +146,7 @@ func TestWritersReportTheErrorOfTheirDestination(t *testing.T) {
 
 var colorPattern = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{3,6});`)
 
-// TestTextHasEnoughContrast checks the colours of text against WCAG 2.1's 4.5:1, in both schemes.
+// TestTextHasEnoughContrast checks the colors of text against WCAG 2.1's 4.5:1, in both schemes.
 func TestTextHasEnoughContrast(t *testing.T) {
 	light, dark, ok := strings.Cut(pageCSS, "@media (prefers-color-scheme: dark)")
 	if !ok {
@@ -170,7 +170,7 @@ func TestTextHasEnoughContrast(t *testing.T) {
 	}
 }
 
-// contrast is WCAG 2.1's contrast ratio of two colours.
+// contrast is WCAG 2.1's contrast ratio of two colors.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	la, lb := luminance(t, a), luminance(t, b)

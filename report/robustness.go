@@ -10,9 +10,9 @@ import (
 	"github.com/isotap/isotap/robust"
 )
 
-// Robustness writes which programs of a workload are safe at which level: the summary graph's size and the maximal robust
-// subsets in each setting, then why the programs are not robust in the last one. The answers are of the same programs. The
-// error is w's.
+// Robustness writes which programs of a workload are safe at which level: the summary graph's size and the maximal
+// robust subsets in each setting, then why the programs are not robust in the last one. The answers are of the same
+// programs. The error is w's.
 func Robustness(w io.Writer, workload *robust.Workload, answers []*robust.Answer, opts TerminalOptions) error {
 	r := &robustness{terminal: &terminal{w: bufio.NewWriter(w), opts: opts.filled()}, programs: workload.Programs}
 	r.head(workload, answers[0])

@@ -8,9 +8,9 @@ import (
 	"github.com/isotap/isotap/robust"
 )
 
-// RobustnessDOT writes the summary graph of programs in Graphviz's language: programs are nodes, all edges between two of them
-// are one, counterflow ones dashed; the first cycle that makes them not robust against READ COMMITTED carries its statements. The
-// error is w's.
+// RobustnessDOT writes the summary graph of programs in Graphviz's language: programs are nodes, all edges between two
+// of them are one, counterflow ones dashed; the first cycle that makes them not robust against READ COMMITTED carries
+// its statements. The error is w's.
 func RobustnessDOT(w io.Writer, a *robust.Answer) error { return drawPrograms(w, a, dot{}) }
 
 // RobustnessMermaid writes the same in Mermaid's language. The error is w's.

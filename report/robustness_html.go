@@ -10,9 +10,9 @@ import (
 	"github.com/isotap/isotap/robust"
 )
 
-// RobustnessHTML writes what [Robustness] does as one page that needs nothing but itself, with the summary graph of the last
-// setting drawn: programs are boxes, counterflow dependencies dashed, the first cycle that makes them not robust lit. The error
-// is w's.
+// RobustnessHTML writes what [Robustness] does as one page that needs nothing but itself, with the summary graph of the
+// last setting drawn: programs are boxes, counterflow dependencies dashed, the first cycle that makes them not robust
+// lit. The error is w's.
 func RobustnessHTML(w io.Writer, workload *robust.Workload, answers []*robust.Answer) error {
 	var b bytes.Buffer
 	if err := pageTemplate.ExecuteTemplate(&b, "robustness", newRobustPage(workload, answers)); err != nil {

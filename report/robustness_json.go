@@ -108,8 +108,8 @@ type (
 	}
 )
 
-// RobustnessJSON writes the answers about a workload's programs as one indented JSON document, as docs/robustness.md describes
-// it. The error is w's.
+// RobustnessJSON writes the answers about a workload's programs as one indented JSON document, as docs/robustness.md
+// describes it. The error is w's.
 func RobustnessJSON(w io.Writer, workload *robust.Workload, answers []*robust.Answer) error {
 	d := jsonRobustness{Schema: RobustnessSchema, Name: workload.Name, Programs: []jsonRobustProgram{}, Assumptions: robust.Assumptions, Notes: list(workload.Notes)}
 	for _, p := range workload.Programs {

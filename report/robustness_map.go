@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/robust"
 )
 
-// A programMap is a summary graph laid out for drawing, programs on a circle; lengths as in [graph]. All edges from one program to
-// another are one line, and those of the cycle that is shown first have numbers.
+// A programMap is a summary graph laid out for drawing, programs on a circle; lengths as in [graph]. All edges from one
+// program to another are one line, and those of the cycle that is shown first have numbers.
 type programMap struct {
 	Width, Height float64
 	Title         string
@@ -163,7 +163,8 @@ func (m *programMap) edge(f flow, from, to point) mapEdge {
 	return e
 }
 
-// loop draws an edge from a box to itself, on the side away from the circle's middle; counterflow ones reach out further.
+// loop draws an edge from a box to itself, on the side away from the circle's middle; counterflow ones reach out
+// further.
 func (m *programMap) loop(e *mapEdge, at point, counterflow bool) {
 	reach, spread := mapLoop, 16.0
 	if counterflow {

@@ -49,8 +49,8 @@ func TestScenariosMatchTheirGoldenFilesAndReadBack(t *testing.T) {
 	}
 }
 
-// The server was still at T2's COMMIT when it took T1's SELECT, and T1's UPDATE came when that was done: played one after the other,
-// the SELECT comes first, and the UPDATE waits for nobody.
+// The server was still at T2's COMMIT when it took T1's SELECT, and T1's UPDATE came when that was done: played one
+// after the other, the SELECT comes first, and the UPDATE waits for nobody.
 func TestReadThatDidNotSeeACommitComesBeforeIt(t *testing.T) {
 	row := history.Row{Table: "t", ID: "1"}
 	stmt := func(num uint32, k history.Kind, start, end int64, op history.Op) history.Stmt {

@@ -9,8 +9,8 @@ import (
 
 // statementText returns a statement as people want to read it: its shape with the arguments put back
 // where the question marks stand. Where their numbers differ (a shape folds lists such as IN (?) and
-// multi-row VALUES, and a recording may leave arguments out) the shape is followed by the arguments, unless it is plain which
-// list was folded. Arguments are used as recorded, quotes included.
+// multi-row VALUES, and a recording may leave arguments out) the shape is followed by the arguments, unless it is plain
+// which list was folded. Arguments are used as recorded, quotes included.
 func statementText(s *history.Stmt) string {
 	text, _ := Statement(s)
 	return text
@@ -50,8 +50,8 @@ func Statement(s *history.Stmt) (text string, whole bool) {
 // folded finds what a shape may have folded: the elements behind IN, the rows behind VALUES.
 var folded = regexp.MustCompile(`(?i)\b(?:IN\s*\(([^()]*\?[^()]*)\)|VALUES?\s*(\([^()]*\?[^()]*\)))`)
 
-// unfolded returns the shape with as many elements in its only list of one element as the arguments are for; the shape as
-// it is where there is not just one such list, or where they do not come out even.
+// unfolded returns the shape with as many elements in its only list of one element as the arguments are for; the shape
+// as it is where there is not just one such list, or where they do not come out even.
 func unfolded(shape string, marks []int, arguments int) string {
 	lists := folded.FindAllStringSubmatchIndex(shape, 2)
 	if len(lists) != 1 {

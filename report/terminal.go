@@ -14,7 +14,7 @@ import (
 
 // TerminalOptions says how [Terminal] writes.
 type TerminalOptions struct {
-	// Color adds ANSI colours; see [UseColor].
+	// Color adds ANSI colors; see [UseColor].
 	Color bool
 	// Width is the number of columns to fill; 0 means 80, and less than 40 counts as 40.
 	Width int
@@ -354,7 +354,7 @@ func edgeNotes(e *analyzer.Edge) string {
 	return notes
 }
 
-// Summary writes the result in at most ten lines, without colour, for the end of isotap run: the
+// Summary writes the result in at most ten lines, without color, for the end of isotap run: the
 // verdict, the coverage, the first findings, and where the HTML report is. An empty htmlPath leaves
 // the last out. The error is w's.
 func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {

@@ -8,8 +8,8 @@ type Cursor struct {
 	// Binary and Hold say that the rows are in binary unless asked for otherwise, and that the cursor
 	// outlives its transaction.
 	Binary, Hold bool
-	// Forward says that a FETCH or a MOVE goes forward: by one row, by as many as its only argument says, or, as All says, to
-	// the end.
+	// Forward says that a FETCH or a MOVE goes forward: by one row, by as many as its only argument says, or, as All
+	// says, to the end.
 	Forward, All bool
 }
 

@@ -188,7 +188,8 @@ func (p *Predicate) Close(literals []string) (string, bool) {
 	return b.String(), true
 }
 
-// ImageValues stands in an image of the MySQL family between the columns and their values, which end with the parenthesis.
+// ImageValues stands in an image of the MySQL family between the columns and their values, which end with the
+// parenthesis.
 const ImageValues = " VALUES ("
 
 // A Picture says of which columns the images hold values that a statement of the MySQL family collects of the rows
@@ -344,8 +345,8 @@ type Plan struct {
 	// Cursor is what the statement does with a cursor; nil: nothing. PostgreSQL only. Of a DECLARE, Reply and
 	// Sources are those of what is fetched.
 	Cursor *Cursor
-	// ReadsCursors reports whether the statement, or a function that it makes, may read a cursor by its name on the server.
-	// PostgreSQL only.
+	// ReadsCursors reports whether the statement, or a function that it makes, may read a cursor by its name on the
+	// server. PostgreSQL only.
 	ReadsCursors bool
 	// Prepared is what the statement prepares or executes by SQL; nil: nothing, or it cannot be told. PostgreSQL only.
 	Prepared *Prepared
@@ -353,14 +354,15 @@ type Plan struct {
 	// tells them apart: Savepoint, Other, Rollback.
 	Savepoint string
 	// ChangesSchema says that tables may look different afterwards: read the schema again, of Changed
-	// alone when it names any tables. One with a schema alone stands for all tables of that schema (MySQL's family only).
+	// alone when it names any tables. One with a schema alone stands for all tables of that schema (MySQL's family
+	// only).
 	ChangesSchema bool
 	Changed       []TableName
-	// Change is what there is to be read again once the statement's transaction has ended; nil: perhaps anything. PostgreSQL
-	// only, where Changed is what the transaction itself may see otherwise until then.
+	// Change is what there is to be read again once the statement's transaction has ended; nil: perhaps anything.
+	// PostgreSQL only, where Changed is what the transaction itself may see otherwise until then.
 	Change *SchemaChange
-	// References are tables to which those of Changed may have foreign keys from now on: what these do to others when they
-	// are written may have changed. MySQL's family only.
+	// References are tables to which those of Changed may have foreign keys from now on: what these do to others when
+	// they are written may have changed. MySQL's family only.
 	References []TableName
 	// Triggers says what became of the triggers of Changed. MySQL's family only.
 	Triggers TriggerFate

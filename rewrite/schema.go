@@ -23,8 +23,8 @@ func (n TableName) Key() string { return string(ListOf(n.Schema, n.Table)) }
 
 // A SchemaChange is what a definition may have left otherwise than the [Schema] has it. PostgreSQL only.
 type SchemaChange struct {
-	// Made are the tables, views and functions that have a name since that they may not have had. One without a table's name
-	// stands for all of a schema.
+	// Made are the tables, views and functions that have a name since that they may not have had. One without a table's
+	// name stands for all of a schema.
 	Made []TableName
 	// Named are the statement's other names: of these, what is a relation or a function.
 	Named []TableName
@@ -36,8 +36,8 @@ type SchemaChange struct {
 	Rewrites, Empties bool
 }
 
-// In returns the change with every schema that a name without one can mean: those given, and those that the statement names
-// beside it. Without any, such a name stays as it is: it may be in any schema.
+// In returns the change with every schema that a name without one can mean: those given, and those that the statement
+// names beside it. Without any, such a name stays as it is: it may be in any schema.
 func (c *SchemaChange) In(schemas []string) SchemaChange {
 	if len(schemas) > 0 {
 		for _, names := range [][]TableName{c.Made, c.Named} {
@@ -92,8 +92,8 @@ type Table struct {
 	WListBytes int
 	// Triggers by the event that they fire on.
 	InsertTrigger, UpdateTrigger, DeleteTrigger bool
-	// TellsText reports whether a trigger, a column's default or a view's query may ask for the text of the statement that
-	// runs (PostgreSQL).
+	// TellsText reports whether a trigger, a column's default or a view's query may ask for the text of the statement
+	// that runs (PostgreSQL).
 	TellsText bool
 	// CascadesUpdate and CascadesDelete say to what a foreign key of another table reacts with an action
 	// (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names. Of updates it is
@@ -174,8 +174,8 @@ type Index struct {
 	Orders []string
 }
 
-// CascadesFrom reports whether a foreign key of another table reacts when the column gets another value. Names that differ
-// in case only count as one.
+// CascadesFrom reports whether a foreign key of another table reacts when the column gets another value. Names that
+// differ in case only count as one.
 func (t *Table) CascadesFrom(column string) bool {
 	return slices.ContainsFunc(t.CascadesUpdate, func(c string) bool { return c == "" || strings.EqualFold(c, column) })
 }

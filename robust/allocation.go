@@ -8,9 +8,9 @@ import (
 // This file is about programs that run at different levels together, which Vandevoort, Ketsman and Neven treat for
 // transactions that are known ("Allocating Isolation Levels to Transactions in a Multiversion Setting", PODS 2023).
 //
-// Let an execution have a cycle of dependencies, let T_m be the transaction on it that commits first, T_p (the pivot) the one
-// before it and T_o the one before that; T_o may be T_m. The dependency of T_m on T_p is counterflow, and so an rw
-// (Lemma 4.1).
+// Let an execution have a cycle of dependencies, let T_m be the transaction on it that commits first, T_p (the pivot)
+// the one before it and T_o the one before that; T_o may be T_m. The dependency of T_m on T_p is counterflow, and so an
+// rw (Lemma 4.1).
 //
 //   - If T_p runs at READ COMMITTED, it read what T_m overwrote before T_m committed, and T_o did not commit earlier than T_m.
 //     Where T_p's dependency on T_o begins with a write, T_p read or overwrote what was committed: it comes later in T_p
@@ -21,11 +21,11 @@ import (
 //   - If all three are serializable, PostgreSQL refuses one of them.
 //
 // So an allocation is safe when no cycle in the summary graph has such a pivot. That much is proven; it is conservative
-// where Algorithms 1 and 2 are: a cycle in the graph need not be one of an execution, and nothing is made of T_m's committing
-// first among all.
+// where Algorithms 1 and 2 are: a cycle in the graph need not be one of an execution, and nothing is made of T_m's
+// committing first among all.
 
-// Safe says that every execution is serializable when each program runs at its level: a sufficient condition. With one level for
-// all, the answer is that of [TypeII] or [Snapshot]. levels is parallel to the programs.
+// Safe says that every execution is serializable when each program runs at its level: a sufficient condition. With one
+// level for all, the answer is that of [TypeII] or [Snapshot]. levels is parallel to the programs.
 func (a *Analysis) Safe(levels []Level) (bool, error) {
 	if len(levels) != len(a.Programs) {
 		return false, errors.New("an allocation has one level for each program")
@@ -58,9 +58,10 @@ func (a *Analysis) mixed(at []Level) question {
 	return question{pair: pair, closing: a.structure.closure}
 }
 
-// Allocate returns the cheapest level for each program that keeps the whole serializable, as far as [Analysis.Safe] can tell: no
-// program can run at a cheaper one while the others stay as they are. It begins with READ COMMITTED for all. What is a pivot
-// there needs a snapshot; what is one with a snapshot needs to be serializable, and so do those before and behind it.
+// Allocate returns the cheapest level for each program that keeps the whole serializable, as far as [Analysis.Safe] can
+// tell: no program can run at a cheaper one while the others stay as they are. It begins with READ COMMITTED for all.
+// What is a pivot there needs a snapshot; what is one with a snapshot needs to be serializable, and so do those before
+// and behind it.
 func (a *Analysis) Allocate() []Level {
 	at := make([]Level, len(a.Programs))
 	for {

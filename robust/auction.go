@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Auction returns the paper's running example (section 2) for n items, Auction(n) of 7.3: buyers, a log of all bids, and for each
-// item a relation of the current bids, with the programs FindBids and PlaceBid. Auction(1) is Auction itself.
+// Auction returns the paper's running example (section 2) for n items, Auction(n) of 7.3: buyers, a log of all bids,
+// and for each item a relation of the current bids, with the programs FindBids and PlaceBid. Auction(1) is Auction
+// itself.
 func Auction(n int) (*Workload, error) {
 	if n < 1 {
 		return nil, errors.New("an auction has one item at least")

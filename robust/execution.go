@@ -6,8 +6,8 @@ import (
 )
 
 // An execution is a schedule as far as it has run: an operational model of MVRC (3.5), of SNAPSHOT ISOLATION and of
-// PostgreSQL's SERIALIZABLE. A statement runs as a whole and sees its transaction's own writes. One that would have to wait is
-// an error: the schedule is then not as its order says.
+// PostgreSQL's SERIALIZABLE. A statement runs as a whole and sees its transaction's own writes. One that would have to
+// wait is an error: the schedule is then not as its order says.
 type execution struct {
 	*Schedule
 	tuples    []Tuple             // all that there are
@@ -167,8 +167,8 @@ func (x *execution) insert(step Step, t Tuple) error {
 	return nil
 }
 
-// sees returns the version of a tuple that a transaction sees: its own; else the last that had been committed, when it began or
-// at READ COMMITTED by then.
+// sees returns the version of a tuple that a transaction sees: its own; else the last that had been committed, when it
+// began or at READ COMMITTED by then.
 func (x *execution) sees(run int, t Tuple) version {
 	if v, ok := x.pending[t]; ok && v.run == run {
 		return v
@@ -182,8 +182,8 @@ func (x *execution) sees(run int, t Tuple) version {
 	return all[len(all)-1]
 }
 
-// own keeps others from a tuple, for a write or a lock: nobody writes what is not committed, and with a snapshot nobody writes or
-// locks what was written since.
+// own keeps others from a tuple, for a write or a lock: nobody writes what is not committed, and with a snapshot nobody
+// writes or locks what was written since.
 func (x *execution) own(run int, t Tuple, lock Lock) error {
 	if v, ok := x.pending[t]; ok && v.run != run {
 		return errWaits
@@ -261,7 +261,8 @@ func (x *execution) dependency(b, a *op) DependencyKind {
 	return ""
 }
 
-// conflict says that both operations use an attribute in common. An insertion or a deletion changes what every predicate finds.
+// conflict says that both operations use an attribute in common. An insertion or a deletion changes what every
+// predicate finds.
 func (x *execution) conflict(b, a *op) bool {
 	made := func(o, p *op) bool {
 		return o.kind == predicateReadOp && (p.kind == insertOp || p.kind == deleteOp)
@@ -277,8 +278,8 @@ func (x *execution) before(v, w writing) bool {
 	return v.run < 0 || w.run >= 0 && x.ended[v.run] < x.ended[w.run]
 }
 
-// refuseDangerous has serializable transactions refused what PostgreSQL refuses of them: two rw dependencies one after the other,
-// between concurrent transactions, of which the last commits first.
+// refuseDangerous has serializable transactions refused what PostgreSQL refuses of them: two rw dependencies one after
+// the other, between concurrent transactions, of which the last commits first.
 func (x *execution) refuseDangerous(all []Dependency) error {
 	for _, in := range all {
 		for _, out := range all {

@@ -44,9 +44,9 @@ type Choice []Part
 // An Optional is (P | ε): its body runs, or nothing does.
 type Optional struct{ Body Part }
 
-// A Constraint is q_j = f(q_i): whatever tuple the child uses, the parent uses the one that the foreign key maps it to. It
-// binds the statements that run in the same iterations: a parent inside of a loop binds children in the same iteration,
-// one outside of it binds the children of all.
+// A Constraint is q_j = f(q_i): whatever tuple the child uses, the parent uses the one that the foreign key maps it to.
+// It binds the statements that run in the same iterations: a parent inside of a loop binds children in the same
+// iteration, one outside of it binds the children of all.
 type Constraint struct {
 	Parent     *Statement // q_j, over the range of the foreign key, key-based (or the insertion of that tuple)
 	ForeignKey string     // f, by its name in the schema

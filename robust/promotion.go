@@ -2,15 +2,16 @@ package robust
 
 import "slices"
 
-// A Promotion says which plain selections are to become locking ones (SELECT ... FOR UPDATE), so that programs are robust
-// against READ COMMITTED that are not without. A locked tuple is read as it was committed last, and nobody overwrites it before the
-// transaction ends: no counterflow dependency begins with the selection. It is the promotion of Alomari and Fekete (AICCSA
-// 2015) and others.
+// A Promotion says which plain selections are to become locking ones (SELECT ... FOR UPDATE), so that programs are
+// robust against READ COMMITTED that are not without. A locked tuple is read as it was committed last, and nobody
+// overwrites it before the transaction ends: no counterflow dependency begins with the selection. It is the promotion
+// of Alomari and Fekete (AICCSA 2015) and others.
 type Promotion struct {
-	// Programs are the numbers of those that are robust together then: all of them if that can be had, or a largest set.
+	// Programs are the numbers of those that are robust together then: all of them if that can be had, or a largest
+	// set.
 	Programs []int
-	// Statements are the selections; without any of them the programs would not be robust. They are key-based: a predicate
-	// keeps nobody from inserting.
+	// Statements are the selections; without any of them the programs would not be robust. They are key-based: a
+	// predicate keeps nobody from inserting.
 	Statements []Promoted
 }
 
@@ -23,8 +24,8 @@ type Promoted struct {
 // maxPromoted bounds the selections that are tried.
 const maxPromoted = 100
 
-// Promote finds a promotion for programs that are not robust against READ COMMITTED in a setting; nil where none makes more of them
-// robust. The programs are not changed.
+// Promote finds a promotion for programs that are not robust against READ COMMITTED in a setting; nil where none makes
+// more of them robust. The programs are not changed.
 func Promote(programs []*Program, s Setting) *Promotion {
 	before := Analyze(programs, s).Subsets(TypeII, 0).Maximal
 	if len(before) > 0 && len(before[0]) == len(programs) {

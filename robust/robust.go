@@ -1,10 +1,11 @@
-// Package robust decides which transaction programs are safe at an isolation level weaker than serializable: whether every
-// execution that the level allows, of any number of runs of them, is serializable. It looks at programs, not at executions.
+// Package robust decides which transaction programs are safe at an isolation level weaker than serializable: whether
+// every execution that the level allows, of any number of runs of them, is serializable. It looks at programs, not at
+// executions.
 //
 // It is built on Vandevoort, Ketsman, Koch and Neven, "Detecting Robustness against MVRC for Transaction Programs with
 // Predicate Reads" (EDBT 2023), and uses its names; sections, tables and figures in comments are that paper's. MVRC is
-// multiversion READ COMMITTED: each statement reads what was committed last when it began, and nobody overwrites what is
-// not committed.
+// multiversion READ COMMITTED: each statement reads what was committed last when it began, and nobody overwrites what
+// is not committed.
 //
 // In the order of the algorithm's way:
 //

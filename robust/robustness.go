@@ -26,8 +26,8 @@ func (l Level) String() string {
 	return fmt.Sprintf("level %d", uint8(l))
 }
 
-// A Test is a sufficient condition for robustness: what it calls robust is robust; what it does not may be. Each says which
-// cycles a summary graph must not have.
+// A Test is a sufficient condition for robustness: what it calls robust is robust; what it does not may be. Each says
+// which cycles a summary graph must not have.
 type Test uint8
 
 // The tests.
@@ -63,8 +63,8 @@ func (t Test) Level() Level {
 	return ReadCommitted
 }
 
-// An Analysis answers questions about a set of programs. It unfolds them and makes their summary graph once; every answer is
-// about a part of that graph. It is read only, and may be used by several goroutines.
+// An Analysis answers questions about a set of programs. It unfolds them and makes their summary graph once; every
+// answer is about a part of that graph. It is read only, and may be used by several goroutines.
 type Analysis struct {
 	Programs []*Program
 	Graph    *SummaryGraph // for all of them

@@ -23,8 +23,8 @@ func BenchmarkAuction(b *testing.B) {
 	}
 }
 
-// With 200 items 600 linear programs have 361,600 edges, and without foreign keys no PlaceBid is robust: the maximal subsets are found
-// without trying the 2⁴⁰⁰ there are.
+// With 200 items 600 linear programs have 361,600 edges, and without foreign keys no PlaceBid is robust: the maximal
+// subsets are found without trying the 2⁴⁰⁰ there are.
 func TestTwoHundredItemsAreAnswered(t *testing.T) {
 	const n = 200
 	w, err := Auction(n)
@@ -47,7 +47,8 @@ func TestTwoHundredItemsAreAnswered(t *testing.T) {
 	}
 }
 
-// With type-I cycles a bidder and a finder of one item are not robust together: 2ⁿ maximal subsets, of which some are asked for.
+// With type-I cycles a bidder and a finder of one item are not robust together: 2ⁿ maximal subsets, of which some are
+// asked for.
 func TestSubsetsCanBeCut(t *testing.T) {
 	w, err := Auction(12)
 	if err != nil {

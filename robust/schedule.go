@@ -17,8 +17,8 @@ type Schedule struct {
 type Run struct {
 	Program *LTP
 	Level   Level
-	// Tuples are those that the statements use, parallel to them: one for a key-based statement or an insertion, any number
-	// for one with a predicate.
+	// Tuples are those that the statements use, parallel to them: one for a key-based statement or an insertion, any
+	// number for one with a predicate.
 	Tuples [][]Tuple
 }
 
@@ -71,8 +71,8 @@ const (
 	PredicateRW DependencyKind = "predicate rw"
 )
 
-// Check executes the schedule. It gives an error where the isolation levels of its transactions do not allow it, and otherwise
-// all dependencies between them.
+// Check executes the schedule. It gives an error where the isolation levels of its transactions do not allow it, and
+// otherwise all dependencies between them.
 func (s *Schedule) Check() ([]Dependency, error) {
 	x := newExecution(s)
 	for _, step := range s.Order {
@@ -90,8 +90,8 @@ func (s *Schedule) Check() ([]Dependency, error) {
 	return all, nil
 }
 
-// Cycle returns a shortest cycle of dependencies among the transactions, each of which is on it once; nil when the schedule is
-// conflict serializable (Theorem 3.2).
+// Cycle returns a shortest cycle of dependencies among the transactions, each of which is on it once; nil when the
+// schedule is conflict serializable (Theorem 3.2).
 func Cycle(all []Dependency) []Dependency {
 	var shortest []Dependency
 	for i := range all {

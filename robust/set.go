@@ -20,8 +20,8 @@ func Of(attributes ...string) Set {
 	return Set{defined: true, attributes: slices.Compact(sorted)}
 }
 
-// All returns the set of all attributes of a relation, whichever they are: for insertions and deletions, and wherever it is
-// not known which attributes a statement uses.
+// All returns the set of all attributes of a relation, whichever they are: for insertions and deletions, and wherever
+// it is not known which attributes a statement uses.
 func All() Set { return Set{defined: true, all: true} }
 
 // Defined says that the set is not ⊥.

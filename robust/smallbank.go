@@ -1,7 +1,7 @@
 package robust
 
-// SmallBank returns the benchmark of Alomari, Cahill, Fekete and Röhm (ICDE 2008) as the paper models it (7.1): customers with
-// a savings and a checking account, and five programs without loops, branches or predicates.
+// SmallBank returns the benchmark of Alomari, Cahill, Fekete and Röhm (ICDE 2008) as the paper models it (7.1):
+// customers with a savings and a checking account, and five programs without loops, branches or predicates.
 func SmallBank() *Workload {
 	schema := &Schema{
 		Relations: []*Relation{

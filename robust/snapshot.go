@@ -2,16 +2,16 @@ package robust
 
 import "slices"
 
-// This file says which rw-antidependencies are vulnerable under SNAPSHOT ISOLATION: can be between concurrent transactions
-// (Fekete, Liarokapis, O'Neil, O'Neil and Shasha, TODS 2005). What a transaction wrote that committed after the snapshot of
-// another, that one cannot write any more (the first committer wins). So an antidependency is not vulnerable where both
-// transactions certainly write a tuple in common.
+// This file says which rw-antidependencies are vulnerable under SNAPSHOT ISOLATION: can be between concurrent
+// transactions (Fekete, Liarokapis, O'Neil, O'Neil and Shasha, TODS 2005). What a transaction wrote that committed
+// after the snapshot of another, that one cannot write any more (the first committer wins). So an antidependency is not
+// vulnerable where both transactions certainly write a tuple in common.
 
-// vulnerable reports whether q_i can read what a concurrent transaction overwrites with q_j. The transaction of q_j has a
-// snapshot, or commits first; that of q_i runs at the level given.
+// vulnerable reports whether q_i can read what a concurrent transaction overwrites with q_j. The transaction of q_j has
+// a snapshot, or commits first; that of q_i runs at the level given.
 //
-// Locks count for nothing here: a transaction that only locked a tuple and has committed does not keep another from writing
-// it, whose snapshot is older. They count where q_j's transaction commits first, see [rules.leaves].
+// Locks count for nothing here: a transaction that only locked a tuple and has committed does not keep another from
+// writing it, whose snapshot is older. They count where q_j's transaction commits first, see [rules.leaves].
 func (r *rules) vulnerable(g *SummaryGraph, e Edge, at Level) bool {
 	from, to := g.Ends(e)
 	// A locked read is a read here, and no table needs to know of it.
@@ -48,8 +48,8 @@ func (q *Statement) writesOne() bool {
 	return q.Type == KeyUpd || q.Type == KeyDel || q.Type == Ins
 }
 
-// sameTuple says that whenever the statements at i in one program and at j in the other use the same tuple, those at x and y
-// do: both are what a foreign key maps that tuple to, or their keys are made of its key in the same way.
+// sameTuple says that whenever the statements at i in one program and at j in the other use the same tuple, those at x
+// and y do: both are what a foreign key maps that tuple to, or their keys are made of its key in the same way.
 func sameTuple(a *LTP, i, x int, b *LTP, j, y int) bool {
 	for _, k := range a.Statements[i].Parents {
 		for _, l := range b.Statements[j].Parents {
@@ -76,8 +76,9 @@ func keyFrom(of, key Occurrence) []int {
 	return parts
 }
 
-// leaves reports whether q_i can read with a snapshot what a transaction overwrites with q_j that commits first. A lock on what it
-// reads keeps that from happening: it waits for others' writes, and is refused what they wrote after the snapshot.
+// leaves reports whether q_i can read with a snapshot what a transaction overwrites with q_j that commits first. A lock
+// on what it reads keeps that from happening: it waits for others' writes, and is refused what they wrote after the
+// snapshot.
 func (r *rules) leaves(g *SummaryGraph, e Edge) bool {
 	from, _ := g.Ends(e)
 	return r.readers[from.rule()] && r.vulnerable(g, e, SnapshotIsolation)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// short makes a statement of a word as "X(:x)?" (selected by key), "X(:x)!" (updated), "X(:x)#" (selected for update), "X()?" and
-// "X()!" (by a predicate), "X(:x)+" and "X(:x)-" (inserted, deleted).
+// short makes a statement of a word as "X(:x)?" (selected by key), "X(:x)!" (updated), "X(:x)#" (selected for update),
+// "X()?" and "X()!" (by a predicate), "X(:x)+" and "X(:x)-" (inserted, deleted).
 func short(word string) *Statement {
 	relation, rest, _ := strings.Cut(word, "(")
 	key, verb, _ := strings.Cut(rest, ")")
@@ -64,8 +64,8 @@ func shortProgram(name, text string, foreignKeys ...string) *Program {
 	return p
 }
 
-// The antidependency is from the statement of the first program that is over X to that of the second one, the last of each if there
-// are several.
+// The antidependency is from the statement of the first program that is over X to that of the second one, the last of
+// each if there are several.
 func TestVulnerableAntidependencies(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -121,7 +121,8 @@ func TestVulnerableAntidependencies(t *testing.T) {
 	}
 }
 
-// A transaction that reads first and then writes a tuple that the other one writes, too, is kept from that by a snapshot alone.
+// A transaction that reads first and then writes a tuple that the other one writes, too, is kept from that by a
+// snapshot alone.
 func TestWhatIsWrittenLaterProtectsWithASnapshotOnly(t *testing.T) {
 	g := &SummaryGraph{Setting: Setting{ForeignKeys: true}, Nodes: Unfold(shortProgram("reads", "X(:x)? Y(:x)!"), shortProgram("writes", "Y(:y)! X(:y)!"))}
 	e := Edge{From: 0, FromAt: 0, To: 1, ToAt: 1}
@@ -216,8 +217,8 @@ func TestAllocationsAreTheCheapestThatAreSafe(t *testing.T) {
 	}
 }
 
-// A parent that both lock keeps them apart at READ COMMITTED: who waits for the lock then reads what was committed. (A snapshot is older
-// than that, which must not matter here.)
+// A parent that both lock keeps them apart at READ COMMITTED: who waits for the lock then reads what was committed. (A
+// snapshot is older than that, which must not matter here.)
 func TestLockedParentsMakeProgramsRobust(t *testing.T) {
 	for lock, want := range map[string]bool{"#": true, "?": false} {
 		a := Analyze([]*Program{

@@ -53,8 +53,8 @@ func (l Lock) String() string {
 // A Statement is one statement q of a program (5.1). It is known by its address: a program has each of its statements
 // once, and its foreign keys point to them.
 //
-// A locking selection is not in the paper. It reads the tuple that was committed last and keeps others from writing it, as
-// an update does that writes nothing: in the tables it counts as the update of the same kind, with WriteSet ⊥.
+// A locking selection is not in the paper. It reads the tuple that was committed last and keeps others from writing it,
+// as an update does that writes nothing: in the tables it counts as the update of the same kind, with WriteSet ⊥.
 type Statement struct {
 	Name     string // as q1: unique in its program; [NewProgram] numbers those that have none
 	Type     Type
@@ -65,17 +65,18 @@ type Statement struct {
 	Lock     Lock   // of selections alone
 
 	// Key says how a key-based statement or an insertion names its tuple: the expressions that the key's attributes are
-	// equal to, in the order of [Relation].Key, as ":B" or "7". Two statements of a program that name a tuple alike must
-	// use the same one when they run in the same iterations of loops: a variable that gets another value needs another
-	// name. Empty: not known. Algorithms 1 and 2 do not look at it; [Snapshot], levels and schedules do.
+	// equal to, in the order of [Relation].Key, as ":B" or "7". Two statements of a program that name a tuple alike
+	// must use the same one when they run in the same iterations of loops: a variable that gets another value needs
+	// another name. Empty: not known. Algorithms 1 and 2 do not look at it; [Snapshot], levels and schedules do.
 	Key []string
-	// Pinned is, of a statement with a predicate, what that says of the key in the same way; an empty expression where it says
-	// nothing of an attribute. None: it says nothing of all. Schedules alone look at it.
+	// Pinned is, of a statement with a predicate, what that says of the key in the same way; an empty expression where
+	// it says nothing of an attribute. None: it says nothing of all. Schedules alone look at it.
 	Pinned []string
 
 	SQL string // as the program has it, for people and for schedules; empty where there is none
-	// Text is SQL with the family's placeholders ($1, ?) in place of what Params names, in their order: variables as in Key, and
-	// constants; an empty name is a value of which nothing is known. Nothing here looks at them: they are for who runs the statement.
+	// Text is SQL with the family's placeholders ($1, ?) in place of what Params names, in their order: variables as in
+	// Key, and constants; an empty name is a value of which nothing is known. Nothing here looks at them: they are for
+	// who runs the statement.
 	Text   string
 	Params []string
 	Origin string   // where it comes from, for people: FILE:LINE, or the shape of a recorded statement

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A structure is a summary graph as the search for dangerous cycles needs it. Every such cycle has a pivot: a program P_4
-// with an edge that arrives, from P_3, and a counterflow edge that departs, to P_5; and P_5 leads back to P_3.
+// A structure is a summary graph as the search for dangerous cycles needs it. Every such cycle has a pivot: a program
+// P_4 with an edge that arrives, from P_3, and a counterflow edge that departs, to P_5; and P_5 leads back to P_3.
 type structure struct {
 	graph      *SummaryGraph
 	arrivals   [][]arrival   // by pivot, one for each program that they come from
@@ -18,8 +18,8 @@ type structure struct {
 // An arrival is what is known of all edges from one program to a pivot.
 type arrival struct {
 	from int
-	// free says that there is a counterflow edge, or one that begins with a read which does not hold its tuple: the order
-	// of the pivot's statements does not matter then (Theorem 6.4, both conditions).
+	// free says that there is a counterflow edge, or one that begins with a read which does not hold its tuple: the
+	// order of the pivot's statements does not matter then (Theorem 6.4, both conditions).
 	free bool
 	// latest is the last of the pivot's statements that an edge arrives at; -1 if there is none.
 	latest int32
@@ -49,7 +49,8 @@ func (r *rules) digest(g *SummaryGraph) *structure {
 	return s
 }
 
-// digestEdge counts an edge in. Edges come in the order of their programs, so that those between two programs come together.
+// digestEdge counts an edge in. Edges come in the order of their programs, so that those between two programs come
+// together.
 func (r *rules) digestEdge(s *structure, e Edge) {
 	from, to := int(e.From), int(e.To)
 	s.next[from].add(to)
@@ -176,8 +177,8 @@ func (s *structure) closure(nodes bitset) []bitset {
 	return reach
 }
 
-// closureWithFlow returns the nodes that each node reaches by edges of which at least one is not counterflow: the first edge
-// of Algorithm 2.
+// closureWithFlow returns the nodes that each node reaches by edges of which at least one is not counterflow: the first
+// edge of Algorithm 2.
 func (s *structure) closureWithFlow(nodes bitset) []bitset {
 	reach := s.closure(nodes)
 	after := make([]bitset, len(reach)) // what is reached by an edge that is not counterflow, and from there

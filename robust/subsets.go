@@ -9,17 +9,17 @@ import (
 type Subsets struct {
 	// Maximal are those that no program can be added to, the largest first.
 	Maximal [][]int
-	// Minimal are the sets that are not robust though each part of them is, the smallest first. A set is robust exactly if
-	// it has none of these.
+	// Minimal are the sets that are not robust though each part of them is, the smallest first. A set is robust exactly
+	// if it has none of these.
 	Minimal [][]int
 	// Complete says that these are all; without it there are more than were asked for.
 	Complete bool
 }
 
-// Subsets returns the maximal robust sets of programs, at most so many of them (0: all), without trying all 2ⁿ. With what is
-// robust every part of it is, and so the maximal robust sets are what is left without a minimal hitting set of the minimal sets
-// that are not robust. These are found on the way: pairs by trying them; larger ones in what the known ones take for robust and
-// the test does not.
+// Subsets returns the maximal robust sets of programs, at most so many of them (0: all), without trying all 2ⁿ. With
+// what is robust every part of it is, and so the maximal robust sets are what is left without a minimal hitting set of
+// the minimal sets that are not robust. These are found on the way: pairs by trying them; larger ones in what the known
+// ones take for robust and the test does not.
 func (a *Analysis) Subsets(t Test, most int) Subsets {
 	n := len(a.Programs)
 	d := &dualization{n: n, robust: func(set bitset) bool { return a.robust(t, set) }}
@@ -68,8 +68,8 @@ func (d *dualization) set(numbers ...int) bitset {
 	return set
 }
 
-// round goes through the maximal sets that have no known core. It ends early, and says so, when one of them has a core that
-// was not known.
+// round goes through the maximal sets that have no known core. It ends early, and says so, when one of them has a core
+// that was not known.
 func (d *dualization) round(most int) (done bool) {
 	d.maximal = d.maximal[:0]
 	done = true
@@ -116,8 +116,8 @@ func (d *dualization) result() Subsets {
 	return s
 }
 
-// A hitting enumerates the minimal hitting sets of the cores: sets with a number of each, of which each number is the only one
-// for some core.
+// A hitting enumerates the minimal hitting sets of the cores: sets with a number of each, of which each number is the
+// only one for some core.
 type hitting struct {
 	n     int
 	cores []bitset
@@ -130,7 +130,8 @@ func (h *hitting) search(f func(bitset) bool) {
 	h.extend(newBitset(h.n), newBitset(h.n))
 }
 
-// extend goes through the minimal hitting sets that have all of one set and none of the other. It says whether to go on.
+// extend goes through the minimal hitting sets that have all of one set and none of the other. It says whether to go
+// on.
 func (h *hitting) extend(hit, not bitset) bool {
 	core := h.missed(hit, not)
 	if core == nil {

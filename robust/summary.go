@@ -7,8 +7,8 @@ import (
 
 // A Setting says what counts as a conflict (7.2).
 type Setting struct {
-	// Tuples has statements conflict when they use the same tuple, whichever of its attributes ("tpl dep"). Without it they
-	// conflict when they use an attribute in common ("attr dep"). What is robust with it is robust without it.
+	// Tuples has statements conflict when they use the same tuple, whichever of its attributes ("tpl dep"). Without it
+	// they conflict when they use an attribute in common ("attr dep"). What is robust with it is robust without it.
 	Tuples bool
 	// ForeignKeys has the programs' foreign keys rule out what they make impossible ("+ FK").
 	ForeignKeys bool
@@ -36,8 +36,8 @@ type SummaryGraph struct {
 	Edges   []Edge // in the order of their ends
 }
 
-// An Edge is a quintuple (P_i, q_i, c, q_j, P_j): an operation of q_j in a run of P_j can depend on one of q_i in a run of
-// P_i. The programs are places in the graph's Nodes, the statements places in the programs; all count from 0.
+// An Edge is a quintuple (P_i, q_i, c, q_j, P_j): an operation of q_j in a run of P_j can depend on one of q_i in a run
+// of P_i. The programs are places in the graph's Nodes, the statements places in the programs; all count from 0.
 type Edge struct {
 	From, FromAt int32 // P_i, q_i
 	To, ToAt     int32 // P_j, q_j
@@ -60,8 +60,8 @@ func (g *SummaryGraph) Ends(e Edge) (from, to *Occurrence) {
 	return &g.Nodes[e.From].Statements[e.FromAt], &g.Nodes[e.To].Statements[e.ToAt]
 }
 
-// Summarize constructs the summary graph of linear programs (Algorithm 1, constructSuG). A program has edges to itself: two
-// runs of it may depend on each other.
+// Summarize constructs the summary graph of linear programs (Algorithm 1, constructSuG). A program has edges to itself:
+// two runs of it may depend on each other.
 func Summarize(programs []*LTP, s Setting) *SummaryGraph { return theRules.summarize(programs, s) }
 
 func (r *rules) summarize(programs []*LTP, s Setting) *SummaryGraph {
@@ -155,8 +155,8 @@ func (q *Statement) set(o operation) Set {
 	return q.Write
 }
 
-// held says that where both statements use the same tuple, both transactions held the tuple that it refers to before. Then
-// the one ended before the other came so far.
+// held says that where both statements use the same tuple, both transactions held the tuple that it refers to before.
+// Then the one ended before the other came so far.
 func (r *rules) held(g *SummaryGraph, e Edge) bool {
 	from, to := g.Ends(e)
 	for _, k := range from.Parents {

@@ -1,6 +1,7 @@
 package robust
 
-// A verdict is an entry of Table 1: whether two statements over one relation can have a dependency, by their types alone.
+// A verdict is an entry of Table 1: whether two statements over one relation can have a dependency, by their types
+// alone.
 type verdict uint8
 
 const (
@@ -9,8 +10,8 @@ const (
 	always                // true
 )
 
-// A table is Table 1a or 1b: its rows are type(q_i), where the dependency begins, its columns type(q_j), where it ends, both
-// in the order of the types.
+// A table is Table 1a or 1b: its rows are type(q_i), where the dependency begins, its columns type(q_j), where it ends,
+// both in the order of the types.
 type table [types][types]verdict
 
 // The entries as they are written below.

@@ -9,7 +9,8 @@ import (
 
 // Each of these tests is of a set of rules, so that TestEveryChangeOfTheRulesIsNoticed can try others.
 
-// Tables 1a and 1b as the paper prints them: rows and columns are ins, key sel, pred sel, key upd, pred upd, key del, pred del.
+// Tables 1a and 1b as the paper prints them: rows and columns are ins, key sel, pred sel, key upd, pred upd, key del,
+// pred del.
 var printed = [2]string{`
 	false  ⊥     true   ⊥     true   ⊥     true
 	false  false false  ⊥     ⊥      ⊥     ⊥
@@ -44,7 +45,8 @@ func (p *probe) ok(r *rules) bool {
 	return p.want == slices.Contains(g.Edges, Edge{From: 0, FromAt: p.fromAt, To: 1, ToAt: p.toAt, Counterflow: p.counterflow})
 }
 
-// one returns a program of one statement that has all three sets alike: what a type's sets are does not matter to the tables.
+// one returns a program of one statement that has all three sets alike: what a type's sets are does not matter to the
+// tables.
 func one(t Type, attribute string) *LTP {
 	return linear(&Statement{Type: t, Relation: "R", PRead: Of(attribute), Read: Of(attribute), Write: Of(attribute)})
 }
@@ -57,7 +59,8 @@ func linear(statements ...*Statement) *LTP {
 	return Unfold(NewProgram("P", body))[0]
 }
 
-// cellProbes are two for each cell: with sets that meet there is an edge unless it is false; with others only if it is true.
+// cellProbes are two for each cell: with sets that meet there is an edge unless it is false; with others only if it is
+// true.
 func cellProbes() []probe {
 	var all []probe
 	for k, text := range printed {
@@ -135,7 +138,8 @@ func (f family) program(child Type) (*LTP, int32) {
 	return Unfold(NewProgram("P", Sequence{parent, q}, c))[0], 1
 }
 
-// foreignKeyProbes are of cDepConds' condition: there is no counterflow from the reader where both held the parent before.
+// foreignKeyProbes are of cDepConds' condition: there is no counterflow from the reader where both held the parent
+// before.
 func foreignKeyProbes() []probe {
 	held := family{parent: KeyUpd}
 	var all []probe
@@ -221,7 +225,8 @@ func (s *shape) ok(r *rules) bool {
 	return s.robust(r, TypeII) == s.typeII && s.robust(r, TypeI) == s.typeI
 }
 
-// shapes are graphs for each condition of Algorithm 2. B is the pivot: what arrives comes from A and what departs goes to C.
+// shapes are graphs for each condition of Algorithm 2. B is the pivot: what arrives comes from A and what departs goes
+// to C.
 func shapes() []shape {
 	departs := drawnEdge{from: "B2", to: "C1", counterflow: true, by: KeySel}
 	closes := drawnEdge{from: "C2", to: "A1", by: KeyUpd}

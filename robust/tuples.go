@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// choose chooses the tuples that the runs of a schedule use: those at the ends of each edge of the cycle are the same where both
-// use them, foreign keys hold, what is named alike is the same, and all others differ. It says whether that is possible. Run i
-// has the program that edge i departs from. few has those that refer to the same tuple be the same, too: the execution is then
-// one that can be had with one account a customer, say.
+// choose chooses the tuples that the runs of a schedule use: those at the ends of each edge of the cycle are the same
+// where both use them, foreign keys hold, what is named alike is the same, and all others differ. It says whether that
+// is possible. Run i has the program that edge i departs from. few has those that refer to the same tuple be the same,
+// too: the execution is then one that can be had with one account a customer, say.
 func (s *Schedule) choose(cycle []Edge, at []meeting, few bool) bool {
 	c := &choice{runs: s.Runs, same: make(map[string]string)}
 	for i, run := range s.Runs {
@@ -98,13 +98,14 @@ func constant(expression string) bool {
 	return err == nil || strings.HasPrefix(expression, "'")
 }
 
-// Variable names the value that a variable has for the statement at a place: the same for two places where it has the same one.
+// Variable names the value that a variable has for the statement at a place: the same for two places where it has the
+// same one.
 func (l *LTP) Variable(at int, name string) string {
 	return fmt.Sprintf("%v %s", l.scope(at, name), name)
 }
 
-// scope returns the iterations in which an expression has one value: those of the outermost statement that uses it around the
-// one at a place.
+// scope returns the iterations in which an expression has one value: those of the outermost statement that uses it
+// around the one at a place.
 func (l *LTP) scope(at int, expression string) []iteration {
 	if slices.Contains(l.Program.Single, expression) {
 		return nil

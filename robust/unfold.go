@@ -37,15 +37,16 @@ type Parent struct {
 // An iteration is one run of a loop's body, by a number of its own.
 type iteration int
 
-// Unfold returns Unfold≤2 of the programs (6.1): all their linear programs, in order, where no loop runs more than twice.
-// That is enough, since a cycle needs two statements of a transaction at most, one for the edge that comes in and one for the
-// edge that goes out (Proposition 6.1). A program that can run without any statement has an empty one among them.
+// Unfold returns Unfold≤2 of the programs (6.1): all their linear programs, in order, where no loop runs more than
+// twice. That is enough, since a cycle needs two statements of a transaction at most, one for the edge that comes in
+// and one for the edge that goes out (Proposition 6.1). A program that can run without any statement has an empty one
+// among them.
 //
-// A program with more than 512 ways to run is flattened into one: every optional part runs, all branches of a choice run one
-// after the other, and every loop runs twice; one inside of another once in each iteration of that, so twice in all. What can happen
-// with any of the ways can happen with this one, since it has all their statements in their order, any two of them in either order
-// if they share a loop, and what runs only at times is no parent of what runs without it; so the answer stays sound. It may call
-// programs not robust that are.
+// A program with more than 512 ways to run is flattened into one: every optional part runs, all branches of a choice
+// run one after the other, and every loop runs twice; one inside of another once in each iteration of that, so twice in
+// all. What can happen with any of the ways can happen with this one, since it has all their statements in their order,
+// any two of them in either order if they share a loop, and what runs only at times is no parent of what runs without
+// it; so the answer stays sound. It may call programs not robust that are.
 func Unfold(programs ...*Program) []*LTP {
 	var all []*LTP
 	for _, p := range programs {

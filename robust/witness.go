@@ -22,8 +22,8 @@ const (
 	maxTries  = 512
 )
 
-// Witness returns a witness that the test does not find the programs with these numbers robust (none: all programs); nil when it
-// finds them robust. Among several it prefers those that it finds a schedule for, then short ones.
+// Witness returns a witness that the test does not find the programs with these numbers robust (none: all programs);
+// nil when it finds them robust. Among several it prefers those that it finds a schedule for, then short ones.
 func (a *Analysis) Witness(t Test, programs ...int) *Witness {
 	levels := slices.Repeat([]Level{t.Level()}, len(a.Programs))
 	return a.witness(a.nodesOf(a.subset(programs)), a.structure.question(t), levels)
@@ -106,8 +106,8 @@ func (a *Analysis) tryCycle(nodes []int, q question, levels []Level) *Witness {
 	return w
 }
 
-// A meeting says which of the two statements of an edge use the tuple that its dependency is about. A predicate need not find it
-// to depend on it.
+// A meeting says which of the two statements of an edge use the tuple that its dependency is about. A predicate need
+// not find it to depend on it.
 type meeting struct{ from, to bool }
 
 // meetings returns what is possible for each edge.
@@ -154,9 +154,9 @@ func eachChoice[T any](choices [][]T, f func([]T) bool) {
 	choose(0)
 }
 
-// split makes a schedule of a cycle and gives it if its transactions may run so and it is not serializable: the pivot runs
-// up to the statement that its first edge departs from, then all others run one after the other, in the order of the cycle,
-// then the rest of the pivot.
+// split makes a schedule of a cycle and gives it if its transactions may run so and it is not serializable: the pivot
+// runs up to the statement that its first edge departs from, then all others run one after the other, in the order of
+// the cycle, then the rest of the pivot.
 func (a *Analysis) split(cycle []Edge, at []meeting, few bool, levels []Level) (*Schedule, []Dependency) {
 	s := &Schedule{Setting: a.Graph.Setting}
 	for _, e := range cycle {

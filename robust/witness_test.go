@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Every set of SmallBank's programs that is not found robust is not robust: the paper's 7.2 says so, and here is the proof.
-// Of the others that holds where foreign keys count: schedules respect them.
+// Every set of SmallBank's programs that is not found robust is not robust: the paper's 7.2 says so, and here is the
+// proof. Of the others that holds where foreign keys count: schedules respect them.
 func TestEveryNonRobustSetOfTheBenchmarksHasASchedule(t *testing.T) {
 	auction, err := Auction(1)
 	if err != nil {

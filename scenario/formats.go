@@ -16,8 +16,8 @@ var (
 )
 
 // ReadFile reads the scenarios of a file, in the format that its name or, where that says nothing, its text has: a
-// specification of isolationtester (.spec, see [ReadSpec]), a script of ReplBug (see [ReadReplBug]), or isotap's own (see
-// [Read]). What other formats hold is named after the file. An error names it.
+// specification of isolationtester (.spec, see [ReadSpec]), a script of ReplBug (see [ReadReplBug]), or isotap's own
+// (see [Read]). What other formats hold is named after the file. An error names it.
 func ReadFile(r io.Reader, file string) ([]*Scenario, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Read reads what [Scenario.Write] wrote. What cannot be played is an error with its line: a field that it does not know, a
-// step of a session that is not listed, a level that there is not, steps that wait for each other.
+// Read reads what [Scenario.Write] wrote. What cannot be played is an error with its line: a field that it does not
+// know, a step of a session that is not listed, a level that there is not, steps that wait for each other.
 func Read(r io.Reader) (*Scenario, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -80,8 +80,8 @@ func circle(steps []Step) (int, error) {
 	return 0, nil
 }
 
-// circleFrom returns the steps of a circle of conditions that a step leads to, which begins and ends with one step; nil where
-// there is none. Steps that were seen, and are not on the path, lead to none.
+// circleFrom returns the steps of a circle of conditions that a step leads to, which begins and ends with one step; nil
+// where there is none. Steps that were seen, and are not on the path, lead to none.
 func circleFrom(steps []Step, named map[string][]int, step int, seen map[int]bool, path []int) []int {
 	if at := slices.Index(path, step); at >= 0 {
 		return append(path[at:], step)

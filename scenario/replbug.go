@@ -17,9 +17,9 @@ var replBugOther = regexp.MustCompile(`(?mi)^[ \t]*((?:con|conn|connection)(?:_\
 // replBugLevel is a statement that sets the level which ReplBug runs a script at.
 var replBugLevel = regexp.MustCompile(`(?is)^set\s+(global\s+|session\s+)?transaction\s+isolation\s+level\s+\$?\{.*\}$`)
 
-// ReadReplBug reads a script of ReplBug: "conn_N>" and a statement of connection N, which may go on over several lines, in
-// the order in which they are sent (Moroianu's thesis, ETH 2024, section 3.2). Statements before the first conn_N, each
-// ended by a semicolon at the end of a line, are the set-up. Statements that set the level to a placeholder, as
+// ReadReplBug reads a script of ReplBug: "conn_N>" and a statement of connection N, which may go on over several lines,
+// in the order in which they are sent (Moroianu's thesis, ETH 2024, section 3.2). Statements before the first conn_N,
+// each ended by a semicolon at the end of a line, are the set-up. Statements that set the level to a placeholder, as
 // {isolation_level.value}, are left out: the level is the run's.
 func ReadReplBug(r io.Reader, name string) (*Scenario, error) {
 	data, err := io.ReadAll(r)

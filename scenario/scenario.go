@@ -29,8 +29,8 @@ type Scenario struct {
 	Engines []string `yaml:"engines,omitempty,flow"`
 	// Shows are the anomalies that it is about, by their names in isotap's reports. Others may be found beside them.
 	Shows []string `yaml:"shows,omitempty,flow"`
-	// Witness are replies, by the number of the step from 1, that all come only where one of Shows has happened: they tell
-	// of those that isotap does not see on a server.
+	// Witness are replies, by the number of the step from 1, that all come only where one of Shows has happened: they
+	// tell of those that isotap does not see on a server.
 	Witness map[int]Reply `yaml:"witness,omitempty,flow"`
 	// Tables are those that the steps need. A recording holds no schema, so that Setup is empty where the
 	// scenario comes from one.
@@ -75,8 +75,8 @@ type Step struct {
 	Reply `yaml:",inline"`
 }
 
-// A Condition is about another step: that it is not in flight, or that its session has got so many notices since the step
-// with the condition was sent.
+// A Condition is about another step: that it is not in flight, or that its session has got so many notices since the
+// step with the condition was sent.
 type Condition struct {
 	Step    string `yaml:"step"` // its name
 	Notices int    `yaml:"notices,omitempty"`
@@ -104,8 +104,8 @@ type Outcome struct {
 	Settings Settings `yaml:"settings,omitempty,flow"`
 	// Anomalies are all that are found, by their names in isotap's reports.
 	Anomalies []string `yaml:"anomalies,omitempty"`
-	// Shown says that one of the scenario's Shows is found, whatever else is; Open, that nothing is expected of what is found. Anomalies
-	// do not count then.
+	// Shown says that one of the scenario's Shows is found, whatever else is; Open, that nothing is expected of what is
+	// found. Anomalies do not count then.
 	Shown bool `yaml:"shown,omitempty"`
 	Open  bool `yaml:"open,omitempty"`
 	// Steps are the replies, by the number of the step from 1. Of others nothing is expected.

@@ -33,10 +33,10 @@ type specEntry struct {
 	until  []Condition
 }
 
-// ReadSpec reads a specification of PostgreSQL's isolationtester (a .spec file) as it is, and gives a scenario for each of
-// its permutations: those that it names, or all that keep each session's steps in their order. Their sessions run at
-// READ COMMITTED where the steps do not say otherwise, as isolationtester's do. The scenarios are named after name.
-// An error has the line.
+// ReadSpec reads a specification of PostgreSQL's isolationtester (a .spec file) as it is, and gives a scenario for each
+// of its permutations: those that it names, or all that keep each session's steps in their order. Their sessions run at
+// READ COMMITTED where the steps do not say otherwise, as isolationtester's do. The scenarios are named after name. An
+// error has the line.
 func ReadSpec(r io.Reader, name string) ([]*Scenario, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

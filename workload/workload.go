@@ -1,10 +1,11 @@
 // Package workload is what isotap's own clients have in common: applications over database/sql that work on a server of
-// the MySQL family or PostgreSQL, several clients at the same time, each on a connection of its own. They keep their own
-// books, so that what they say of a run needs no recording: whether the workload's invariants hold is an independent
-// witness for what the analyzer finds.
+// the MySQL family or PostgreSQL, several clients at the same time, each on a connection of its own. They keep their
+// own books, so that what they say of a run needs no recording: whether the workload's invariants hold is an
+// independent witness for what the analyzer finds.
 //
 // workload.go runs a Workload, client.go is one of its clients, handle.go its statements, refused.go the errors after
-// which it tries again, dialect.go what differs between the families, isolation.go what their transactions run under, setup.go makes tables, outcome.go what came of it.
+// which it tries again, dialect.go what differs between the families, isolation.go what their transactions run under,
+// setup.go makes tables, outcome.go what came of it.
 package workload
 
 import (
@@ -154,8 +155,8 @@ func (r *run) client(ctx context.Context, c *Client, began time.Time) (err error
 	return nil
 }
 
-// goesOn reports whether a client runs a further transaction. Each has its share of them from the beginning, so that a seed
-// gives each client the same.
+// goesOn reports whether a client runs a further transaction. Each has its share of them from the beginning, so that a
+// seed gives each client the same.
 func (r *run) goesOn(c *Client, turn int, began time.Time) bool {
 	n := r.config.Transactions
 	share := n / r.config.Clients

@@ -11,8 +11,8 @@ import (
 // A dbcop reads sessions, each an array of transactions: alone, or as the data of an object. A transaction is
 // {"events": [...], "committed": true}; an event is {"Read": {"variable": 0, "version": 1}}, {"Write": ...},
 // ["r", 0, 1] or ["w", 0, 1], where version null is a read of what was there before. The form of 2019 is
-// read, too: {"events": [{"write": true, "variable": 0, "value": 1, "success": true}], "success": true}, where a zero that
-// nobody wrote was there before.
+// read, too: {"events": [{"write": true, "variable": 0, "value": 1, "success": true}], "success": true}, where a zero
+// that nobody wrote was there before.
 type dbcop struct {
 	h    *History
 	file *jsonFile

@@ -46,7 +46,8 @@ func (h *History) externals(t int32, into []interval) []interval {
 }
 
 // inferRegisters finds which versions came before which: the initial ones before all, and then by the
-// assumptions, one after the other. One that puts versions of a register in a circle is not used for it. It counts by register what none of them has placed.
+// assumptions, one after the other. One that puts versions of a register in a circle is not used for it. It counts by
+// register what none of them has placed.
 func (h *History) inferRegisters(o Options, unplaced map[int32]int) {
 	pairs := h.withoutCircles(nil, h.followReads(), "that writes follow reads")
 	if o.SequentialKeys {

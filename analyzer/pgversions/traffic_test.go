@@ -96,7 +96,7 @@ func (c *proxied) run(statements ...string) {
 	}
 }
 
-// stop ends the recording and analyses it.
+// stop ends the recording and analyzes it.
 func (x *traffic) stop() *analyzer.Result {
 	x.t.Helper()
 	if err := x.srv.Stop(); err != nil {

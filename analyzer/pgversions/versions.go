@@ -1,7 +1,7 @@
 // Package pgversions names the row versions that PostgreSQL shows as histories name them.
 //
 // Nothing is added to the tables of a PostgreSQL server, so what a recording holds of a version is where
-// it stands and who wrote it ([history.Place]), not its tag. A [Resolver] sees all analysed transactions
+// it stands and who wrote it ([history.Place]), not its tag. A [Resolver] sees all analyzed transactions
 // twice. First [Resolver.Collect] takes in what they wrote; after [Resolver.Settle], [Resolver.Resolve]
 // gives every access its Version and takes the places away. What it remembers grows with the writes, not
 // with the reads.

@@ -7,11 +7,12 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A chain are the writes of a row, each behind the one that it replaced. Long ones are searched, not gone through: of the
-// writes only those matter that were made while a transaction ran.
+// A chain are the writes of a row, each behind the one that it replaced. Long ones are searched, not gone through: of
+// the writes only those matter that were made while a transaction ran.
 type chain struct {
 	writes []write
-	// starts and ends are the earliest of each write and those behind it, ended the latest end of each and those before.
+	// starts and ends are the earliest of each write and those behind it, ended the latest end of each and those
+	// before.
 	starts, ends, ended []int64
 	began               int64 // the earliest of their transactions did
 }
@@ -80,7 +81,8 @@ func (c *chain) below(i int) history.Tag {
 	return c.writes[i-1].tag
 }
 
-// lastSent returns the last write that was sent by a time, and lastEnded the last that ended before it; -1 where there is none.
+// lastSent returns the last write that was sent by a time, and lastEnded the last that ended before it; -1 where there
+// is none.
 func (c *chain) lastSent(by int64) int { return lastBelow(c.starts, by+1) }
 
 func (c *chain) lastEnded(before int64) int { return lastBelow(c.ends, before) }
@@ -97,8 +99,8 @@ type missable struct {
 	matching []int
 }
 
-// near returns those of the rows that were written by transactions some of which ran when t did. Of the others it saw the last
-// version, or they came too late.
+// near returns those of the rows that were written by transactions some of which ran when t did. Of the others it saw
+// the last version, or they came too late.
 func near(rows []missable, t *history.Txn) []missable {
 	var out []missable
 	for i := range rows {
@@ -109,8 +111,8 @@ func near(rows []missable, t *history.Txn) []missable {
 	return out
 }
 
-// overwriter returns the first version that matches behind all that a statement can have seen, which had its reply at end
-// and took its snapshot no sooner than from; false where there is none, or it must have been seen.
+// overwriter returns the first version that matches behind all that a statement can have seen, which had its reply at
+// end and took its snapshot no sooner than from; false where there is none, or it must have been seen.
 func (m *missable) overwriter(end, from int64) (place int, ok bool) {
 	c := m.chain
 	i := c.lastSent(end)

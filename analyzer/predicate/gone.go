@@ -49,9 +49,10 @@ type search struct {
 	met foundVersion
 }
 
-// firstSeen returns the first version of a row that a statement can have seen that did not find it, where that is another's
-// write at the same time; false where there is none. The transaction does not go back behind what it has met of the row,
-// nor behind what had been committed when it began; from there on, what surely matches the predicate it would have found.
+// firstSeen returns the first version of a row that a statement can have seen that did not find it, where that is
+// another's write at the same time; false where there is none. The transaction does not go back behind what it has met
+// of the row, nor behind what had been committed when it began; from there on, what surely matches the predicate it
+// would have found.
 func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (history.Tag, bool) {
 	if x.chain == nil {
 		return history.Tag{}, false

@@ -8,8 +8,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone has a transaction that began at 100 look for rows from 110 to 115, and
-// not find one. Before, from 101 to 102, it may have met the row at some version.
+// TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone has a transaction that began at 100 look for rows from 110 to
+// 115, and not find one. Before, from 101 to 102, it may have met the row at some version.
 func TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone(t *testing.T) {
 	ins, upd, del := history.InsertRow, history.UpdateRow, history.DeleteRow
 	all := history.Predicate{Table: chosen.Table, Of: chosen.Of, As: chosen.As}
@@ -91,8 +91,8 @@ func TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone(t *testing.T) {
 	}
 }
 
-// gone returns the version that is added to the reader's last statement as the first that it can have seen, as the number of
-// its transaction.
+// gone returns the version that is added to the reader's last statement as the first that it can have seen, as the
+// number of its transaction.
 func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	r := New()
 	r.AddRun(history.Info{Run: run, Mode: "predicates", Server: history.Server{Engine: "mariadb"}})

@@ -21,15 +21,15 @@ const (
 	maxPredicates = 10_000
 )
 
-// few is how many images of a table are all held against each predicate. Of more it is those that a transaction may not have seen
-// when it began: what it did not find any more (Gone) is then told only of versions that it had found.
+// few is how many images of a table are all held against each predicate. Of more it is those that a transaction may not
+// have seen when it began: what it did not find any more (Gone) is then told only of versions that it had found.
 const few = 200
 
 // testEvery is the time between two tests of what has come in.
 const testEvery = 100 * time.Millisecond
 
-// A Tester says which of some rows of a table in a database match predicates over it: for each of these the rows' places
-// in images, in order. A row is as [history.Stmt].Images has it.
+// A Tester says which of some rows of a table in a database match predicates over it: for each of these the rows'
+// places in images, in order. A row is as [history.Stmt].Images has it.
 type Tester interface {
 	Test(ctx context.Context, database string, predicates []history.Predicate, images []string) (matching [][]int, err error)
 }
@@ -134,8 +134,8 @@ func (t *tests) addPredicate(p history.Predicate, start, end int64) {
 	}
 }
 
-// since returns the first image that a predicate of a transaction is held against: of those that may have ended after it began, since what
-// had been committed then it has seen; of all that are kept, where they are few.
+// since returns the first image that a predicate of a transaction is held against: of those that may have ended after
+// it began, since what had been committed then it has seen; of all that are kept, where they are few.
 func (t *tests) since(start int64) int {
 	if len(t.images) <= few {
 		return t.dropped
@@ -175,7 +175,8 @@ func (t *tests) forget(now int64) {
 	}
 }
 
-// Run tests what comes in until ctx ends, and then what is left, for as long as rest allows and work goes on. now is the run's clock.
+// Run tests what comes in until ctx ends, and then what is left, for as long as rest allows and work goes on. now is
+// the run's clock.
 func (m *Matcher) Run(ctx, work context.Context, rest time.Duration, now func() int64) {
 	work, giveUp := context.WithCancel(work)
 	defer giveUp()

@@ -119,8 +119,8 @@ func TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt(t *testing.T) {
 	}
 }
 
-// TestFewVersionsAreHeldAgainstAllPredicates has a transaction choose rows long after one came: whether it knows that the row is gone
-// does not depend on when the rounds were.
+// TestFewVersionsAreHeldAgainstAllPredicates has a transaction choose rows long after one came: whether it knows that
+// the row is gone does not depend on when the rounds were.
 func TestFewVersionsAreHeldAgainstAllPredicates(t *testing.T) {
 	g, m := newGrep()
 	m.Add("", wrote(10, "(a)"))

@@ -12,16 +12,17 @@
 // statement had its reply: of the rest, the newest is the last that it can have seen. If a later version matches, its
 // writer comes after the statement: it overwrites the predicate (Adya's definition 12; thesis, definition 5.1).
 // One that had committed before the statement's snapshot can have been taken is left out: the row was gone again, by
-// the hand of somebody that nobody recorded. So is one that was sent before the reply where a write that was not observed
-// exactly came between: it may have taken the row away, as REPLACE and a procedure do. Nothing else is claimed, so that
-// every such dependency is true; one is missing where a version that was not tested, or one that does not match, stands between.
+// the hand of somebody that nobody recorded. So is one that was sent before the reply where a write that was not
+// observed exactly came between: it may have taken the row away, as REPLACE and a procedure do. Nothing else is
+// claimed, so that every such dependency is true; one is missing where a version that was not tested, or one that does
+// not match, stands between.
 //
-// Nor is anything said of rows that were first written by transactions that began when this one had ended, as every row of
-// the future is absent to every statement of the past; nor of those that two proxies wrote at the same time: each has a clock
-// of its own.
+// Nor is anything said of rows that were first written by transactions that began when this one had ended, as every row
+// of the future is absent to every statement of the past; nor of those that two proxies wrote at the same time: each
+// has a clock of its own.
 //
-// A row that the transaction had found before, or that was there when it began, may be gone: then the statement saw the first
-// version that may not match, or a later one, and depends on its writer (gone.go).
+// A row that the transaction had found before, or that was there when it began, may be gone: then the statement saw the
+// first version that may not match, or a later one, and depends on its writer (gone.go).
 package predicate
 
 import (
@@ -234,7 +235,8 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	}
 }
 
-// writtenBy returns the rows that a transaction wrote, those too that a savepoint undid: until then it saw its own version.
+// writtenBy returns the rows that a transaction wrote, those too that a savepoint undid: until then it saw its own
+// version.
 func writtenBy(t *history.Txn) map[history.Row]bool {
 	written := make(map[history.Row]bool)
 	for i := range t.Stmts {

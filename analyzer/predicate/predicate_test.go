@@ -83,8 +83,8 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 	}
 }
 
-// TestNoClockTellsWhatTwoProxiesDidAtOnce has a row inserted that a statement did not find, and changed through another proxy,
-// of which it is not known whether that was before.
+// TestNoClockTellsWhatTwoProxiesDidAtOnce has a row inserted that a statement did not find, and changed through another
+// proxy, of which it is not known whether that was before.
 func TestNoClockTellsWhatTwoProxiesDidAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		otherStarted time.Time
@@ -145,8 +145,8 @@ func resolveOn(engine dbms.Engine, m history.Matches, txns []*history.Txn, reade
 	return strings.Join(out, " ")
 }
 
-// TestWhatMayHaveBeenTakenAwayIsNotClaimed has somebody else write beside a statement from 100 to 110 and the writer of a
-// row that it did not find, at 105 or after the reply.
+// TestWhatMayHaveBeenTakenAwayIsNotClaimed has somebody else write beside a statement from 100 to 110 and the writer of
+// a row that it did not find, at 105 or after the reply.
 func TestWhatMayHaveBeenTakenAwayIsNotClaimed(t *testing.T) {
 	for _, c := range []struct {
 		name     string

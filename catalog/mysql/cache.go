@@ -16,15 +16,15 @@ import (
 
 // A Cache holds what the rewriter must know of the server's tables and views. It is safe for concurrent use.
 //
-// [Load] reads the whole catalog. Of a change ([Cache.Changed]) only the names are noted: a table is read again, by its name
-// alone, when it is asked for the next time, over a connection of the Cache's own. Whoever asks for other tables does not wait.
-// Only a change of which nobody knows what it was about has the whole catalog read again. Changes that pass by isotap are found by
-// [Cache.Reload].
+// [Load] reads the whole catalog. Of a change ([Cache.Changed]) only the names are noted: a table is read again, by its
+// name alone, when it is asked for the next time, over a connection of the Cache's own. Whoever asks for other tables
+// does not wait. Only a change of which nobody knows what it was about has the whole catalog read again. Changes that
+// pass by isotap are found by [Cache.Reload].
 //
 // A table is never described as it was before a change that the Cache was told of: what cannot be read is not known.
 //
-// isotap's user must see what the Cache is to know: information_schema leaves out tables without a privilege and, without the
-// TRIGGER privilege, triggers.
+// isotap's user must see what the Cache is to know: information_schema leaves out tables without a privilege and,
+// without the TRIGGER privilege, triggers.
 type Cache struct {
 	folds   bool
 	quotes  bool // defaults are spelled as SQL has them
@@ -48,8 +48,8 @@ var _ rewrite.Schema = (*Cache)(nil)
 type CacheOptions struct {
 	// Patience bounds the reading of what somebody asks for; 0: defaultPatience.
 	Patience time.Duration
-	// Invalidate is called when tables may look different from before, so that what was worked out of them is outdated. It may
-	// be called by [Cache.Table].
+	// Invalidate is called when tables may look different from before, so that what was worked out of them is outdated.
+	// It may be called by [Cache.Table].
 	Invalidate func()
 	// Failed is called when what somebody asked for cannot be read: its table is not known then.
 	Failed func(error)
@@ -82,7 +82,8 @@ type entry struct {
 	full atomic.Pointer[rewrite.Table] // table with what foreign keys of others do; nil: to be worked out
 }
 
-// Load reads the whole catalog of the server, apart from its own schemas. The caller closes the Cache, and keeps the connection.
+// Load reads the whole catalog of the server, apart from its own schemas. The caller closes the Cache, and keeps the
+// connection.
 func Load(ctx context.Context, c *Conn) (*Cache, error) {
 	server, err := ServerFacts(ctx, c)
 	if err != nil {
@@ -127,8 +128,8 @@ func (c *Cache) outdate() {
 	c.options.Invalidate()
 }
 
-// Table finds a table or view; nil when there is none, or it cannot be read. It asks the server when the table was changed
-// since it was read last. It is [rewrite.Schema]'s.
+// Table finds a table or view; nil when there is none, or it cannot be read. It asks the server when the table was
+// changed since it was read last. It is [rewrite.Schema]'s.
 func (c *Cache) Table(schema, table string) *rewrite.Table {
 	n := c.name(schema, table)
 	if n.schema == "" || systemSchema(strings.ToLower(n.schema)) {
@@ -146,7 +147,8 @@ func (c *Cache) Table(schema, table string) *rewrite.Table {
 // everything is the name that stands for the whole catalog.
 var everything name
 
-// find looks a table up. What has to be read first it returns as unread. It needs c.mu, for reading, as entry and partial do.
+// find looks a table up. What has to be read first it returns as unread. It needs c.mu, for reading, as entry and
+// partial do.
 func (c *Cache) find(n name) (t *rewrite.Table, unread name, known bool) {
 	if c.unknown > c.whole {
 		return nil, everything, false
@@ -190,7 +192,8 @@ func (c *Cache) partial(name string) bool {
 	return s != nil && s.partial
 }
 
-// withCascades returns a table with what foreign keys to it, which are among the given ones, do to others when it is written.
+// withCascades returns a table with what foreign keys to it, which are among the given ones, do to others when it is
+// written.
 func withCascades(n name, table *rewrite.Table, keys []foreignKey) *rewrite.Table {
 	full := *table
 	for _, k := range keys {
@@ -323,8 +326,8 @@ func (r references) add(child, parent name) {
 	}
 }
 
-// Reload reads the whole catalog anew, over a connection of the caller's. Nobody waits for it: what changes, or is read by name,
-// meanwhile stays as it is then.
+// Reload reads the whole catalog anew, over a connection of the caller's. Nobody waits for it: what changes, or is read
+// by name, meanwhile stays as it is then.
 func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
 	c.mu.Lock()
 	c.clock++
@@ -351,7 +354,8 @@ func (c *Cache) Reload(ctx context.Context, conn *Conn) error {
 	return nil
 }
 
-// A merger makes the next state of a Cache of a reading of the whole catalog that began at a time, and of what came since.
+// A merger makes the next state of a Cache of a reading of the whole catalog that began at a time, and of what came
+// since.
 type merger struct {
 	began      uint64
 	schemas    map[string]*schema
@@ -422,7 +426,8 @@ func (m *merger) merge(c *Cache) {
 	}
 }
 
-// differs reports whether somebody was told something of the entry that is not so by another; nil: there is no such table.
+// differs reports whether somebody was told something of the entry that is not so by another; nil: there is no such
+// table.
 func (e *entry) differs(other *entry) bool {
 	switch {
 	case !e.known:

@@ -216,8 +216,8 @@ func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForATableOfOthers has a table changed while somebody holds it, so that it cannot be read: whoever asks for another
-// table is answered at once, and whoever asks for it when it is free again.
+// TestNobodyWaitsForATableOfOthers has a table changed while somebody holds it, so that it cannot be read: whoever asks
+// for another table is answered at once, and whoever asks for it when it is free again.
 func TestNobodyWaitsForATableOfOthers(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)

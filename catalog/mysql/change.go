@@ -10,7 +10,8 @@ import (
 
 // A Change is what somebody may have changed.
 type Change struct {
-	// Tables were made, changed or dropped; one with a schema alone stands for all tables of that schema. None: it may be any.
+	// Tables were made, changed or dropped; one with a schema alone stands for all tables of that schema. None: it may
+	// be any.
 	Tables []rewrite.TableName
 	// References are tables to which Tables may have foreign keys from now on.
 	References []rewrite.TableName
@@ -69,8 +70,8 @@ func (c *Cache) Changed(change Change) {
 	c.outdate()
 }
 
-// learned describes a table by what its definition told of it. It is one that shows isotap's columns, and no statement on it is
-// observed before it is read.
+// learned describes a table by what its definition told of it. It is one that shows isotap's columns, and no statement
+// on it is observed before it is read.
 func learned(table rewrite.TableName, columns []string) *rewrite.Table {
 	t := &rewrite.Table{Name: table.Schema + "." + table.Table, Exposed: true}
 	for _, name := range columns {
@@ -79,8 +80,8 @@ func learned(table rewrite.TableName, columns []string) *rewrite.Table {
 	return t
 }
 
-// forget drops what is known of a table, so that it is read before it is used. Its triggers stay known where the definition
-// tells what became of them.
+// forget drops what is known of a table, so that it is read before it is used. Its triggers stay known where the
+// definition tells what became of them.
 func (c *Cache) forget(n name, fate rewrite.TriggerFate) {
 	fires := c.fires(n).after(fate)
 	s := c.schemas[n.schema]
@@ -92,7 +93,8 @@ func (c *Cache) forget(n name, fate rewrite.TriggerFate) {
 	c.recompose(n)
 }
 
-// forgetSchema has the tables of a schema read again before they are known, those among them of which nothing was known.
+// forgetSchema has the tables of a schema read again before they are known, those among them of which nothing was
+// known.
 func (c *Cache) forgetSchema(schemaName string) {
 	if s := c.schemas[schemaName]; s != nil {
 		for table := range s.tables {

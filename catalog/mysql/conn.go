@@ -22,7 +22,8 @@ import (
 const (
 	// connectTimeout bounds how long a server may take to accept a connection and a login.
 	connectTimeout = 10 * time.Second
-	// killTimeout bounds how long a server may take to end a statement that nobody waits for: whoever gave it up is waiting.
+	// killTimeout bounds how long a server may take to end a statement that nobody waits for: whoever gave it up is
+	// waiting.
 	killTimeout = time.Second
 )
 
@@ -48,8 +49,8 @@ func Connect(ctx context.Context, target dsn.Target) (*Conn, error) {
 
 // sessionSettings make a session independent of the server's defaults. Without a strict sql_mode
 // and without checks, ALTER TABLE and the back-fill leave rows as they are that today's sql_mode
-// and constraints would not let in (the comment is MariaDB's alone to read). A client's statement that waits behind an ALTER TABLE of ours
-// for a table in use does so for no longer than lock_wait_timeout.
+// and constraints would not let in (the comment is MariaDB's alone to read). A client's statement that waits behind an
+// ALTER TABLE of ours for a table in use does so for no longer than lock_wait_timeout.
 const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_mode = 'ALLOW_INVALID_DATES', SESSION lock_wait_timeout = 30" +
 	" /*M! , SESSION check_constraint_checks = 0 */"
 
@@ -130,9 +131,9 @@ type Query struct {
 // A row of a result as text, empty for NULL.
 type row = []string
 
-// Query asks, and returns all rows of the answer, each with as many texts as the query has columns; NULL is empty. When the
-// server turns out to have closed the connection, it connects anew and asks again. An error of the server's own is a
-// *mysql.MyError; a [*UnexpectedAnswer] is no answer to the query.
+// Query asks, and returns all rows of the answer, each with as many texts as the query has columns; NULL is empty. When
+// the server turns out to have closed the connection, it connects anew and asks again. An error of the server's own is
+// a *mysql.MyError; a [*UnexpectedAnswer] is no answer to the query.
 func (c *Conn) Query(ctx context.Context, q Query) ([][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +145,8 @@ func (c *Conn) Query(ctx context.Context, q Query) ([][]string, error) {
 	return rows, err
 }
 
-// QueryAll asks several queries without arguments in one round trip, and returns the rows of each. It is otherwise as Query.
+// QueryAll asks several queries without arguments in one round trip, and returns the rows of each. It is otherwise as
+// Query.
 func (c *Conn) QueryAll(ctx context.Context, queries ...Query) ([][][]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,8 +255,8 @@ func unexpected(purpose, format string, args ...any) error {
 	return &catalog.UnexpectedAnswer{Purpose: purpose, Got: fmt.Sprintf(format, args...)}
 }
 
-// Exec runs a statement that changes something, and returns how many rows the server says that it affected. When ctx ends
-// first, the statement is killed.
+// Exec runs a statement that changes something, and returns how many rows the server says that it affected. When ctx
+// ends first, the statement is killed.
 func (c *Conn) Exec(ctx context.Context, text string, args ...any) (affected uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +273,8 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (affected uin
 // library is whose panics become errors.
 const library = "go-mysql"
 
-// run has the client do what the text says. It needs c.mu. After an error that is not the server's own, c.client is nil.
+// run has the client do what the text says. It needs c.mu. After an error that is not the server's own, c.client is
+// nil.
 func (c *Conn) run(ctx context.Context, text string, do func(*client.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", head(text), err)

@@ -95,8 +95,8 @@ func (d definer) action() string {
 	return d.oneOf("", "ON DELETE CASCADE", "ON UPDATE CASCADE", "ON DELETE SET NULL ON UPDATE CASCADE")
 }
 
-// TestRandomDefinitionsLeaveNoStaleDescription tells a Cache of random definitions what the rewriter says of them, and compares what it
-// then says of each table with what a new Cache says.
+// TestRandomDefinitionsLeaveNoStaleDescription tells a Cache of random definitions what the rewriter says of them, and
+// compares what it then says of each table with what a new Cache says.
 func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
 	for seed := *definitionsSeed; seed < *definitionsSeed+3; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -160,8 +160,9 @@ func (d definer) compare(t *testing.T, cache, fresh *Cache, text string) {
 	}
 }
 
-// withoutColumnsOfView returns a view without its columns and what foreign keys do: information_schema gives the columns of a view only
-// while there are the tables that it reads, and the server lets nobody drop a table that keys refer to but where they are not checked.
+// withoutColumnsOfView returns a view without its columns and what foreign keys do: information_schema gives the
+// columns of a view only while there are the tables that it reads, and the server lets nobody drop a table that keys
+// refer to but where they are not checked.
 func withoutColumnsOfView(t *rewrite.Table) *rewrite.Table {
 	if t == nil || !t.View {
 		return t

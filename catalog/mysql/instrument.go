@@ -25,11 +25,12 @@ const defaultBatch = 10_000
 
 // Instrument adds isotap's columns to every InnoDB base table that can have them, and gives every row
 // its id. Clients notice nothing: the columns are invisible (on TiDB, which has no such columns, the proxy
-// hides them), no trigger fires, no column that is set ON UPDATE changes. Whoever holds rights on single columns of a table gets them on isotap's.
+// hides them), no trigger fires, no column that is set ON UPDATE changes. Whoever holds rights on single columns of a
+// table gets them on isotap's.
 //
 // MariaDB gives each row its id while it copies the table, which is locked against writes meanwhile.
-// MySQL does not (error 1674), TiDB gives all rows the same, and where MariaDB has a binary log, which would hold the ALTER TABLE and
-// not the ids, its replicas would make up ids of their own: there an UPDATE fills them in, in batches,
+// MySQL does not (error 1674), TiDB gives all rows the same, and where MariaDB has a binary log, which would hold the
+// ALTER TABLE and not the ids, its replicas would make up ids of their own: there an UPDATE fills them in, in batches,
 // and tables with an UPDATE trigger are left out.
 //
 // Interrupted or failed, it can be called again: it goes on where it stopped. An error of the server

@@ -16,8 +16,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// TestLyingServerEndsNothing has each answer to everything that this package asks be each lie in turn: what is asked anew is
-// tried too.
+// TestLyingServerEndsNothing has each answer to everything that this package asks be each lie in turn: what is asked
+// anew is tried too.
 func TestLyingServerEndsNothing(t *testing.T) {
 	testdb.Only(t, "the relay lies in the packets of one server as of another", "mariadb")
 	for name, lie := range lies.MySQLLies {
@@ -88,8 +88,8 @@ type oneTable struct{ table *rewrite.Table }
 func (o oneTable) Table(string, string) *rewrite.Table { return o.table }
 func (o oneTable) Epoch() uint64                       { return 0 }
 
-// lieAt does something with a server that lies in its at-th answer, and reports whether there was one. A lie is plain if it
-// answers no query of ours: then the error names the query.
+// lieAt does something with a server that lies in its at-th answer, and reports whether there was one. A lie is plain
+// if it answers no query of ours: then the error names the query.
 func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool, use func(context.Context, dsn.Target) error) bool {
 	t.Helper()
 	relay := lies.MySQL(t, testdb.Current(t).Addr(), at, lie)

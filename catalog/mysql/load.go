@@ -36,7 +36,8 @@ const (
 		FROM information_schema.KEY_COLUMN_USAGE WHERE REFERENCED_COLUMN_NAME IS NOT NULL AND (%s)`
 )
 
-// A part of a reading: what its result must look like, the columns that name the table in its condition, and what takes a row of its result.
+// A part of a reading: what its result must look like, the columns that name the table in its condition, and what takes
+// a row of its result.
 type part struct {
 	query         Query
 	schema, table string
@@ -128,7 +129,8 @@ func (r *reading) add(p part, rows []row) {
 	}
 }
 
-// where returns the condition that selects the tables to be read. MariaDB opens only the table whose names are constants in it.
+// where returns the condition that selects the tables to be read. MariaDB opens only the table whose names are
+// constants in it.
 func (r *reading) where(p part) string {
 	if r.only == nil {
 		return p.schema + " NOT IN ('" + strings.Join(systemSchemas, "', '") + "')"
@@ -194,8 +196,8 @@ func isGenerated(extra string) bool {
 	return strings.Contains(extra, "VIRTUAL GENERATED") || strings.Contains(extra, "STORED GENERATED")
 }
 
-// isFilled reports whether a column's default is worked out for each row. MariaDB spells it as SQL does, so that what is
-// neither a string nor a number nor NULL is an expression; so are the defaults of its long texts.
+// isFilled reports whether a column's default is worked out for each row. MariaDB spells it as SQL does, so that what
+// is neither a string nor a number nor NULL is an expression; so are the defaults of its long texts.
 func (c *Cache) isFilled(kind, extra, preset string) bool {
 	if !c.quotes {
 		return strings.Contains(extra, "DEFAULT_GENERATED") || strings.HasPrefix(strings.ToUpper(preset), "CURRENT_TIMESTAMP")

@@ -127,8 +127,8 @@ func lacksTemporaryTables(err error) error {
 	return err
 }
 
-// groupPredicates returns the places of predicates that one query can test: they refer to the table by the same name, and
-// their literals are read alike.
+// groupPredicates returns the places of predicates that one query can test: they refer to the table by the same name,
+// and their literals are read alike.
 func groupPredicates(predicates []history.Predicate) (groups [][]int) {
 	type manner struct {
 		as  string

@@ -1,5 +1,5 @@
-// Package mysql knows what the tables of a server of the MySQL family look like, and puts isotap's columns on them. Its twin is
-// package catalog/postgres.
+// Package mysql knows what the tables of a server of the MySQL family look like, and puts isotap's columns on them. Its
+// twin is package catalog/postgres.
 //
 // It speaks to the server over a connection of isotap's own ([Conn]), never over a client's:
 //
@@ -10,9 +10,9 @@
 //     every row its identity, and extends partial privileges to the new columns; [Strip] removes
 //     all of it without trace.
 //
-// conn.go connects. server.go asks about the server, load.go and shown.go read what cache.go holds and change.go drops, over the
-// connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go) with ids for the rows that
-// are there (backfill.go), and follows the rights (grants.go).
+// conn.go connects. server.go asks about the server, load.go and shown.go read what cache.go holds and change.go drops,
+// over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go) with
+// ids for the rows that are there (backfill.go), and follows the rights (grants.go).
 //
 // The connection is go-mysql's client: one connection whose session settings stay with it, where
 // database/sql's pool would have to be talked out of being one, and the same library whose codecs

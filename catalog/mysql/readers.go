@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// readers are connections that are opened when they are needed, so that nobody waits for what another reads. It is safe for
-// concurrent use.
+// readers are connections that are opened when they are needed, so that nobody waits for what another reads. It is safe
+// for concurrent use.
 type readers struct {
 	target dsn.Target
 

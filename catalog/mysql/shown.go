@@ -8,14 +8,15 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// MariaDB makes a temporary table on disk for each question about columns or triggers that information_schema answers, which takes
-// it a third of a millisecond; SHOW CREATE TABLE takes a tenth of that. So a table alone is read of that text. It is made by the
-// server, in one form: what is not of that form is asked of information_schema, as is a view. So is a table that somebody has under
-// LOCK TABLES since he flushed it (ALTER TABLE ... FORCE): SHOW CREATE TABLE would wait for him, who may wait for isotap.
+// MariaDB makes a temporary table on disk for each question about columns or triggers that information_schema answers,
+// which takes it a third of a millisecond; SHOW CREATE TABLE takes a tenth of that. So a table alone is read of that
+// text. It is made by the server, in one form: what is not of that form is asked of information_schema, as is a view.
+// So is a table that somebody has under LOCK TABLES since he flushed it (ALTER TABLE ... FORCE): SHOW CREATE TABLE
+// would wait for him, who may wait for isotap.
 const showTable = "SET STATEMENT lock_wait_timeout = 0 FOR SHOW CREATE TABLE "
 
-// readShown reads the one table of the reading by SHOW CREATE TABLE, and reports whether it could. Its triggers, which that does not
-// tell, are asked for where they are not known.
+// readShown reads the one table of the reading by SHOW CREATE TABLE, and reports whether it could. Its triggers, which
+// that does not tell, are asked for where they are not known.
 func (r *reading) readShown(ctx context.Context, conn *Conn, known *triggers) (bool, error) {
 	queries := []Query{{Purpose: "a table's definition", Text: showTable + quote(r.only.schema) + "." + quote(r.only.table), Columns: 2, Else: 4}}
 	fires := part{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", r.addTrigger}

@@ -18,8 +18,8 @@ func (t *triggers) after(fate rewrite.TriggerFate) *triggers {
 	return t
 }
 
-// fires returns the triggers of a table, which has none while there is no table; nil: they are not known. It needs c.mu, for
-// reading.
+// fires returns the triggers of a table, which has none while there is no table; nil: they are not known. It needs
+// c.mu, for reading.
 func (c *Cache) fires(n name) *triggers {
 	if c.unknown > c.whole {
 		return nil

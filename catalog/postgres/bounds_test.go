@@ -12,8 +12,8 @@ import (
 // dataRow is the kind of a message that holds a row.
 const dataRow = 'D'
 
-// TestLengthOfAnAnswerIsNotBelieved has a server claim that a row is 900 MiB long, and send little of it: the second answer is the
-// first that has a row.
+// TestLengthOfAnAnswerIsNotBelieved has a server claim that a row is 900 MiB long, and send little of it: the second
+// answer is the first that has a row.
 func TestLengthOfAnAnswerIsNotBelieved(t *testing.T) {
 	relay := lies.PostgreSQL(t, testdb.PostgreSQL(t).Addr(), 2, func(m []byte) []byte {
 		if m[0] != dataRow {

@@ -7,8 +7,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A builder makes the rewriter's tables of a reading, each with what others make of it: where its rows are, what a statement
-// that names it fires.
+// A builder makes the rewriter's tables of a reading, each with what others make of it: where its rows are, what a
+// statement that names it fires.
 type builder struct {
 	*reading
 	children map[uint32][]uint32

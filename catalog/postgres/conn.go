@@ -30,8 +30,8 @@ const (
 )
 
 // A Conn is isotap's own way to one database of a server, for what no client asked. It connects when it is
-// used, and leaves shortly after, unless clients are in the database anyway: a new one costs more than most readings. It is
-// safe for concurrent use: readings wait for each other.
+// used, and leaves shortly after, unless clients are in the database anyway: a new one costs more than most readings.
+// It is safe for concurrent use: readings wait for each other.
 type Conn struct {
 	target dsn.Target
 	config *pgconn.Config
@@ -127,7 +127,8 @@ func (r row) oid(i int) uint32 {
 }
 
 // begin begins a transaction that sees one state of the catalog. It waits neither long nor for anybody's
-// lock, names are the system's whatever the login's settings say, and a query is planned once, whatever it is asked with.
+// lock, names are the system's whatever the login's settings say, and a query is planned once, whatever it is asked
+// with.
 var begin = []query{
 	{purpose: "a transaction", text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
 	{purpose: "settings for a transaction", columns: 5, row: true, text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
@@ -151,8 +152,8 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// transact does work in one transaction, whose last questions are asked by [transaction.last]. It may do it twice: when the
-// server turns out to have closed the connection, or keeps no prepared statements.
+// transact does work in one transaction, whose last questions are asked by [transaction.last]. It may do it twice: when
+// the server turns out to have closed the connection, or keeps no prepared statements.
 func (c *Conn) transact(ctx context.Context, work func(*transaction) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -181,8 +182,8 @@ func (c *Conn) try(ctx context.Context, work func(*transaction) error) error {
 	return nil
 }
 
-// losesPrepared reports whether an error is about a prepared statement that is not there, or was: a pooler before the server has
-// another connection for each transaction. From then on none are prepared. It needs c.mu.
+// losesPrepared reports whether an error is about a prepared statement that is not there, or was: a pooler before the
+// server has another connection for each transaction. From then on none are prepared. It needs c.mu.
 func (c *Conn) losesPrepared(err error) bool {
 	const noSuchStatement, suchStatement = "26000", "42P05"
 	var e *pgconn.PgError
@@ -247,8 +248,8 @@ func (c *Conn) exchange(ctx context.Context, queries []query) (results []*pgconn
 	return results, nil
 }
 
-// pipeline sends queries at once, and returns what comes back. Those that come again are prepared: the server takes longer to plan
-// them than to answer. It needs c.mu.
+// pipeline sends queries at once, and returns what comes back. Those that come again are prepared: the server takes
+// longer to plan them than to answer. It needs c.mu.
 func (c *Conn) pipeline(ctx context.Context, queries []query) ([]*pgconn.Result, error) {
 	p := c.pg.StartPipeline(ctx)
 	var results []*pgconn.Result
@@ -335,7 +336,8 @@ func (c *Conn) rest() {
 	c.leave.Reset(linger)
 }
 
-// goUnused ends a connection that is alone in the database, once it has not been used for long enough. Whoever leaves it alone calls again.
+// goUnused ends a connection that is alone in the database, once it has not been used for long enough. Whoever leaves
+// it alone calls again.
 func (c *Conn) goUnused() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,8 +43,8 @@ func NewDatabases(target dsn.Target) *Databases {
 	return d
 }
 
-// Enter notes that a session of a client's is in a database. As long as one is, isotap's connection stays there, too: nobody can drop or
-// copy the database anyway.
+// Enter notes that a session of a client's is in a database. As long as one is, isotap's connection stays there, too:
+// nobody can drop or copy the database anyway.
 func (d *Databases) Enter(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,8 +71,8 @@ func (d *Databases) hasGuests(name string) bool {
 	return d.guests[name] > 0
 }
 
-// Expect notes that a client asks to be let in to a database. Where isotap is there already, it begins to read what [Databases.Open] is to give,
-// while the server makes a session.
+// Expect notes that a client asks to be let in to a database. Where isotap is there already, it begins to read what
+// [Databases.Open] is to give, while the server makes a session.
 func (d *Databases) Expect(name string) {
 	if entry := d.readable()[name]; entry != nil && entry.cache.conn.connected() {
 		d.opening.Go(func() { entry.cache.freshenAhead(d.closing) })

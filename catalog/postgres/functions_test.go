@@ -48,8 +48,8 @@ CREATE FUNCTION "Other".mingled(text) RETURNS int LANGUAGE sql AS 'SELECT 1'
 	}
 }
 
-// TestCacheKnowsWhoTellsTextsAndReadsCursors has functions, triggers, defaults and views ask for the text that runs, and one
-// fetch from a cursor.
+// TestCacheKnowsWhoTellsTextsAndReadsCursors has functions, triggers, defaults and views ask for the text that runs,
+// and one fetch from a cursor.
 func TestCacheKnowsWhoTellsTextsAndReadsCursors(t *testing.T) {
 	database, db := newDatabase(t, `
 CREATE TABLE plain (id int PRIMARY KEY, p point);

@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A graph relates the relations of a snapshot to those whose tables look different when they do. What is of all relations is
-// worked out when it is first asked for, or shared with the graph before.
+// A graph relates the relations of a snapshot to those whose tables look different when they do. What is of all
+// relations is worked out when it is first asked for, or shared with the graph before.
 type graph struct {
 	read *reading
 	once sync.Once
@@ -151,8 +151,8 @@ func (q *stored) each(do func(table uint32)) {
 	}
 }
 
-// affected returns a relation and all those that may look different when it does: what shares rows with it, the tables that
-// their foreign keys refer to, and views.
+// affected returns a relation and all those that may look different when it does: what shares rows with it, the tables
+// that their foreign keys refer to, and views.
 func (g *graph) affected(oid uint32) map[uint32]bool {
 	g.prepare()
 	found := map[uint32]bool{}

@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// A layers is a map that is never changed. One that is made of another shares with it what is the same, so that a change among
-// thousands of tables costs as much as one among few.
+// A layers is a map that is never changed. One that is made of another shares with it what is the same, so that a
+// change among thousands of tables costs as much as one among few.
 type layers[K comparable, V any] struct {
 	base map[K]V
 	top  map[K]layer[V] // what differs from base

@@ -328,7 +328,8 @@ func addTrigger(r *relation, row row) {
 	}
 }
 
-// over returns what is known when r was read anew: of the relations touched, and of functions; the rest is that of before.
+// over returns what is known when r was read anew: of the relations touched, and of functions; the rest is that of
+// before.
 func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *reading {
 	next := &reading{parents: before.parents, actions: before.actions, references: before.references, prints: before.prints,
 		unprinted: map[uint32]bool{ofFunctions: true}}
@@ -352,7 +353,8 @@ func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *r
 	return next
 }
 
-// replaced returns a map with what was read anew in the place of what it has of the keys that were: the same map where this is equal.
+// replaced returns a map with what was read anew in the place of what it has of the keys that were: the same map where
+// this is equal.
 func replaced[K comparable, V any](before, read map[K]V, anew func(K) bool) map[K]V {
 	if !differs(before, read, anew) {
 		return before

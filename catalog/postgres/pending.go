@@ -11,8 +11,8 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// A pending is what may look different from the current snapshot: it is read when it is asked for. It is never changed once
-// it is stored.
+// A pending is what may look different from the current snapshot: it is read when it is asked for. It is never changed
+// once it is stored.
 type pending struct {
 	any bool // whatever there is
 	// tables are names of tables and views: without a table all of a schema, without a schema those in any.
@@ -54,8 +54,8 @@ func (p *pending) add(n name) {
 	}
 }
 
-// Touch takes note that definitions were changed: what they touched is read when it is asked for. Nil: perhaps anything was.
-// It asks the server nothing, and waits for no reading.
+// Touch takes note that definitions were changed: what they touched is read when it is asked for. Nil: perhaps anything
+// was. It asks the server nothing, and waits for no reading.
 func (c *Cache) Touch(changes []rewrite.SchemaChange) {
 	if c.touch(changes) {
 		c.tell()
@@ -64,11 +64,11 @@ func (c *Cache) Touch(changes []rewrite.SchemaChange) {
 }
 
 const (
-	// aheadAfter is how long nobody defines anything until what is pending is read ahead: for who sends one definition behind the other,
-	// most would be read for nothing.
+	// aheadAfter is how long nobody defines anything until what is pending is read ahead: for who sends one definition
+	// behind the other, most would be read for nothing.
 	aheadAfter = 2 * time.Millisecond
-	// quiet is after how long a definition is the first of others. It is read at once: the server may have to make its plans for
-	// that, which takes it longer than the rest, and the client may go on with the others meanwhile.
+	// quiet is after how long a definition is the first of others. It is read at once: the server may have to make its
+	// plans for that, which takes it longer than the rest, and the client may go on with the others meanwhile.
 	quiet = 100 * time.Millisecond
 )
 
@@ -85,8 +85,8 @@ func (c *Cache) soon() {
 	c.ahead.Reset(wait)
 }
 
-// readAhead reads what is pending, so that no statement has to wait for it. What may be anything takes long to read: it is left to whoever asks,
-// where that was done just before.
+// readAhead reads what is pending, so that no statement has to wait for it. What may be anything takes long to read: it
+// is left to whoever asks, where that was done just before.
 func (c *Cache) readAhead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,8 +274,8 @@ func (n touchedNames) query() query {
 	return q
 }
 
-// readScope reads what belongs to the relations of the names, which become those of the scope. A statement waits for it, so
-// that all is asked in one round trip.
+// readScope reads what belongs to the relations of the names, which become those of the scope. A statement waits for
+// it, so that all is asked in one round trip.
 func (t *transaction) readScope(names touchedNames, s *scope) (*reading, error) {
 	relations := names.query()
 	queries := []query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, relations}

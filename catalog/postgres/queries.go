@@ -9,19 +9,20 @@ const kinds = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 // session's own; no other session reaches them.
 const observed = kinds + ` AND c.relpersistence <> 't' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')`
 
-// touched are the oids that [noteTouched] left behind for the rest of its transaction: what is asked about them need not wait for
-// the answer. referring are those of the foreign keys, and of the other constraints, that depend on them.
+// touched are the oids that [noteTouched] left behind for the rest of its transaction: what is asked about them need
+// not wait for the answer. referring are those of the foreign keys, and of the other constraints, that depend on them.
 const (
 	touched   = `current_setting('isotap.touched')::oid[]`
 	referring = `current_setting('isotap.referring')::oid[]`
 )
 
-// noteTouched finds the oids of the relations that have one of the names that $1 (schemas) and $2 list, or one of the names of
-// $3 in any schema; of those that $4 lists; and of what belongs to all these as partitions or by inheritance. Last come the
-// tables that foreign keys of these refer to. Its row has them as an array, and beside it the constraints that depend on them: pg_constraint
-// has no index on confrelid, but a foreign key depends on the columns that it refers to. Relation by relation the server looks up by
-// indexes: with a join, it would go through all of the other side, and where OFFSET 0 did not keep conditions from each other, through the
-// dependencies of all constraints. %s stands for a further query of oids, which is [ofSchemas] or empty.
+// noteTouched finds the oids of the relations that have one of the names that $1 (schemas) and $2 list, or one of the
+// names of $3 in any schema; of those that $4 lists; and of what belongs to all these as partitions or by inheritance.
+// Last come the tables that foreign keys of these refer to. Its row has them as an array, and beside it the constraints
+// that depend on them: pg_constraint has no index on confrelid, but a foreign key depends on the columns that it refers
+// to. Relation by relation the server looks up by indexes: with a join, it would go through all of the other side, and
+// where OFFSET 0 did not keep conditions from each other, through the dependencies of all constraints. %s stands for a
+// further query of oids, which is [ofSchemas] or empty.
 const noteTouched = `WITH RECURSIVE family (oid) AS (
 		(SELECT c.oid FROM unnest($1::text[], $2::text[]) AS w (schema, name) JOIN pg_namespace n ON n.nspname = w.schema::name
 			JOIN pg_class c ON c.relname = w.name::name AND c.relnamespace = n.oid
@@ -37,8 +38,8 @@ const noteTouched = `WITH RECURSIVE family (oid) AS (
 			SELECT d.objid, d.classid FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = touched.oid OFFSET 0) d
 			WHERE d.classid = 'pg_constraint'::regclass)::text, true)`
 
-// ofSchemas finds the relations in the schemas that $5 lists. It is left out where there are none: the server would make room for as many as it
-// expects.
+// ofSchemas finds the relations in the schemas that $5 lists. It is left out where there are none: the server would
+// make room for as many as it expects.
 const ofSchemas = `
 		UNION ALL SELECT c.oid FROM pg_class c WHERE c.relnamespace = ANY (ARRAY(SELECT n.oid FROM pg_namespace n WHERE n.nspname = ANY ($5::text[]::name[])))`
 
@@ -55,8 +56,8 @@ const (
 	tellingCall   = `:funcid (817|2022|1940) `
 )
 
-// The parts of a reading. %s stands behind an oid of a relation, and says which are read. Where there is one, the first column
-// is the table's oid.
+// The parts of a reading. %s stands behind an oid of a relation, and says which are read. Where there is one, the first
+// column is the table's oid.
 const (
 	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
 			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap'), c.relpersistence
@@ -125,9 +126,10 @@ const (
 	someRights    = `c.oid ` + some
 )
 
-// versions relates each relation that a reading rests on (rel) to the rows of the system catalogs that tell of it. A row of
-// these that changed has another xmin; what vacuuming and analysing note in one, they write in place. Of this the number of a
-// table's rows matters where it is large, by its magnitude. What roles may do is under ofRoles, functions under ofFunctions.
+// versions relates each relation that a reading rests on (rel) to the rows of the system catalogs that tell of it. A
+// row of these that changed has another xmin; what vacuuming and analyzing note in one, they write in place. Of this
+// the number of a table's rows matters where it is large, by its magnitude. What roles may do is under ofRoles,
+// functions under ofFunctions.
 const versions = `WITH observed AS (
 		SELECT c.oid, c.xmin, c.reltuples, n.oid AS schema, n.xmin AS schemas FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `),
 	versions (rel, kind, oid, was) AS (
@@ -154,14 +156,15 @@ const (
 
 const (
 	count = `count(*), sum(hashtextextended(was, kind * 4294967296 + oid::bigint)) FROM versions`
-	// readFingerprint gives what differs whenever a reading would, readPrints the same of each relation: the sums of these.
+	// readFingerprint gives what differs whenever a reading would, readPrints the same of each relation: the sums of
+	// these.
 	readFingerprint = versions + count
 	readPrints      = versions + `rel, ` + count + ` GROUP BY rel`
 )
 
 // readRights gives the tables that the roles of $1 may read every column of, by their full names and without row
-// security between: its rules are those of check_enable_rls in the server's source. Last it says whether the role may write
-// isotap_wlist there.
+// security between: its rules are those of check_enable_rls in the server's source. Last it says whether the role may
+// write isotap_wlist there.
 const readRights = `SELECT r.rolname, c.oid, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
 		AND a.attname = '` + rewrite.WListColumn + `' AND has_column_privilege(r.oid, c.oid, a.attnum, 'UPDATE'))
 	FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -11,8 +11,8 @@ import (
 // rights are what a role may do with tables, by oid. Nil: the server was not to be asked.
 type rights struct{ layers[uint32, right] }
 
-// A right says of a table whether a role may read every column of it with no row security between, and whether it may write isotap_wlist
-// there, too.
+// A right says of a table whether a role may read every column of it with no row security between, and whether it may
+// write isotap_wlist there, too.
 type right struct{ reads, tags bool }
 
 // rightsOf sorts the rows of readRights by role. A role that has none, or is none, is there too.
@@ -29,7 +29,8 @@ func rightsOf(roles []string, rows []row) map[string]*rights {
 	return of
 }
 
-// over returns what is known when r was read anew of the relations touched. What the server was not to be asked stays so.
+// over returns what is known when r was read anew of the relations touched. What the server was not to be asked stays
+// so.
 func (r *rights) over(before *rights, touched map[uint32]bool) *rights {
 	if before == nil {
 		return nil

@@ -86,8 +86,8 @@ func TestClientThatThinksWaitsForNoReading(t *testing.T) {
 	}
 }
 
-// How many rows the server goes through for a reading by names does not depend on how many tables there are, nor on what the
-// server believes of its own catalog: it may never have been analyzed, or before the tables were made.
+// How many rows the server goes through for a reading by names does not depend on how many tables there are, nor on
+// what the server believes of its own catalog: it may never have been analyzed, or before the tables were made.
 func TestReadingByNamesLooksAtFewRows(t *testing.T) {
 	const others, most = 300, 150
 	database, db := newDatabase(t, "")

@@ -52,8 +52,8 @@ func (f *following) run(c *cobra.Command, args []string, out *output, judge *jud
 	return out.status(result)
 }
 
-// analyze follows a recording to its end, and gives the result of the whole. Where nobody writes it, that is what the analysis
-// of what is there gives.
+// analyze follows a recording to its end, and gives the result of the whole. Where nobody writes it, that is what the
+// analysis of what is there gives.
 func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Options) (*analyzer.Result, error) {
 	if len(args) > 1 {
 		return nil, errors.New("--follow is for one recording at a time")
@@ -92,11 +92,11 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 	return result, nil
 }
 
-// followPatience is how long a finding waits for what was open when it was complete: less than in the process that records, for the
-// stream takes time, too.
+// followPatience is how long a finding waits for what was open when it was complete: less than in the process that
+// records, for the stream takes time, too.
 const followPatience = 300 * time.Millisecond
 
-// readRest analyses a recording that was not followed to its end, or tells that this cannot be.
+// readRest analyzes a recording that was not followed to its end, or tells that this cannot be.
 func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Options, seen *analyzer.Result) (*analyzer.Result, error) {
 	if f.fromNow || !isDirectory(path) {
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: the report is of what was seen until then\n", tail.ErrCut)
@@ -109,7 +109,7 @@ func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Option
 // closing is how long whoever wrote a recording may take to close it.
 const closing = 10 * time.Second
 
-// reread analyses a recording whose writer ends.
+// reread analyzes a recording whose writer ends.
 func (f *following) reread(ctx context.Context, dir string, opts analyzer.Options) (*analyzer.Result, error) {
 	f.batch = true
 	deadline := time.Now().Add(closing)

@@ -105,7 +105,8 @@ func (o *places) onThrowAway(c *cobra.Command, name string, do func(dsn.Target) 
 	return err
 }
 
-// restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a runner on another.
+// restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a runner on
+// another.
 func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Runner, error) {
 	_ = o.started.Stop() // how it ended is what the hunt tells
 	s, err := o.engine.Start(c.Context(), c.ErrOrStderr())

@@ -220,8 +220,8 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 	return unexpected, nil
 }
 
-// levelsOf returns the levels that a scenario is played at: where none are asked for its sessions' own, or all if they have
-// none.
+// levelsOf returns the levels that a scenario is played at: where none are asked for its sessions' own, or all if they
+// have none.
 func levelsOf(s *runner.Runner, sc *scenario.Scenario, levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
 	if levels.none() && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {
 		if level, err := history.ParseLevel(sc.Sessions[0].Level); err == nil {

@@ -1,5 +1,5 @@
-// Package analysis reads recordings and has the analyzer judge them: [Analyze] all runs of any number of directories together,
-// [AnalyzeRun] one of them. It knows neither the proxy nor SQL.
+// Package analysis reads recordings and has the analyzer judge them: [Analyze] all runs of any number of directories
+// together, [AnalyzeRun] one of them. It knows neither the proxy nor SQL.
 package analysis
 
 import (
@@ -39,7 +39,7 @@ func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Opt
 	return analyze(ctx, []string{dir}, o, func(r history.Run) bool { return r == run }, nil)
 }
 
-// analyze analyses the runs that are wanted. Then asks the analyzer more, while the recordings are open; it may
+// analyze analyzes the runs that are wanted. Then asks the analyzer more, while the recordings are open; it may
 // be nil.
 func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool, then func(*analyzer.Analyzer) error) (_ *analyzer.Result, err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: wanted}
@@ -100,8 +100,8 @@ func Each(ctx context.Context, dirs []string, run func(history.Info) error, txn 
 	return nil
 }
 
-// Resolved returns a recording's runs and all of its transactions, as an analysis sees them: row versions under their tags, and
-// with what predicates did not find. All of it is in memory: it is for small recordings.
+// Resolved returns a recording's runs and all of its transactions, as an analysis sees them: row versions under their
+// tags, and with what predicates did not find. All of it is in memory: it is for small recordings.
 func Resolved(ctx context.Context, dir string) (runs []history.Info, txns []*history.Txn, err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: func(history.Run) bool { return true }}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -202,7 +202,7 @@ type source struct {
 	missing map[history.Run]uint64
 }
 
-// damaged reports whether an error is of what cannot be read, and takes note of it. What can be is analysed.
+// damaged reports whether an error is of what cannot be read, and takes note of it. What can be is analyzed.
 func (x *source) damaged(err error) bool {
 	if !errors.Is(err, recorder.ErrCorrupt) {
 		return false
@@ -217,7 +217,7 @@ func (x *source) damaged(err error) bool {
 	return true
 }
 
-// tell returns what is missing of the runs that are analysed.
+// tell returns what is missing of the runs that are analyzed.
 func (x *source) tell(damaged func(run history.Run, unreadable uint64) error) error {
 	if !x.hurt {
 		return nil
@@ -346,7 +346,7 @@ func (s *sources) add(ctx context.Context, a *analyzer.Analyzer, x *source) erro
 	return s.each(ctx, x, s.resolve, a.AddTxn)
 }
 
-// A batch is the transactions that go from the reading goroutine to the analysing one at once.
+// A batch is the transactions that go from the reading goroutine to the analyzing one at once.
 type batch struct {
 	read  int // transactions, wanted or not
 	txns  []*history.Txn
@@ -358,8 +358,8 @@ const (
 	batches   = 4
 )
 
-// each calls do with the transactions of a recording that are wanted, resolved. Each is valid until do returns. It decodes
-// them in a goroutine of its own, while the ones before them are worked on.
+// each calls do with the transactions of a recording that are wanted, resolved. Each is valid until do returns. It
+// decodes them in a goroutine of its own, while the ones before them are worked on.
 func (s *sources) each(ctx context.Context, x *source, resolve func(*history.Txn), do func(*history.Txn) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	read, free := make(chan *batch, batches), make(chan *batch, batches)

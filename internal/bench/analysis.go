@@ -15,7 +15,7 @@ import (
 	"github.com/isotap/isotap/recorder"
 )
 
-// A recording is what the recordings of the read-write loads hold, and how fast they are analysed.
+// A recording is what the recordings of the read-write loads hold, and how fast they are analyzed.
 type recording struct {
 	Txns         int     `json:"transactions"`
 	Stmts        int     `json:"statements"`
@@ -24,7 +24,7 @@ type recording struct {
 	FromMemory   float64 `json:"analysed_per_second_from_memory"`
 }
 
-// analyse measures the recordings, all together. It gives nil when there are none.
+// analyze measures the recordings, all together. It gives nil when there are none.
 func analyse(ctx context.Context, dirs []string) (*recording, error) {
 	if len(dirs) == 0 {
 		return nil, nil
@@ -58,7 +58,7 @@ func analyse(ctx context.Context, dirs []string) (*recording, error) {
 	return r, err
 }
 
-// analysisTime is how long each way of analysing is repeated at least.
+// analysisTime is how long each way of analyzing is repeated at least.
 const analysisTime = time.Second
 
 // rate returns the transactions per second of an analysis of them all.

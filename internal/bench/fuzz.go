@@ -30,8 +30,8 @@ type speed struct {
 	statements   float64 // per second, with those that begin and end a transaction
 }
 
-// runFuzz measures sysbench and hunts on each engine's server, one after the other, all through isotap that records, and
-// prints a table for each.
+// runFuzz measures sysbench and hunts on each engine's server, one after the other, all through isotap that records,
+// and prints a table for each.
 func runFuzz(ctx context.Context, s settings, out, progress io.Writer) (err error) {
 	if s.profile != "" {
 		file, err := os.Create(s.profile)

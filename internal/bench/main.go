@@ -15,7 +15,7 @@
 // their own on one machine. The paths take turns in short slices, and every figure is the median over the
 // rounds of a ratio inside one round, so that a machine that is busy with something else is so for all of
 // them. A statement that fails, and under pgbench a transaction that is not in the database afterwards, ends
-// the bench. At the end of each engine the recordings that came about are measured and analysed.
+// the bench. At the end of each engine the recordings that came about are measured and analyzed.
 package main
 
 import (

@@ -31,7 +31,7 @@ type load interface {
 	// turn gives an address one slice of the load. An error is also one of the load's own statements, or a
 	// transaction that was not kept.
 	turn(ctx context.Context, address string, seconds int) (turn, error)
-	// analysed says that the recordings of the load are worth an analysis.
+	// analyzed says that the recordings of the load are worth an analysis.
 	analysed() bool
 	// quick says that the load is among those of -quick.
 	quick() bool

@@ -76,7 +76,8 @@ func StartOrdered(txns []*history.Txn, before, starts Order, reads ...PredicateR
 	return anySchedule(committedOf(txns), nil, points{before, starts}, initialState(txns), looksOf(txns, reads))
 }
 
-// points is what is known of start and commit points: who commits before whose start, and who starts before whose commit.
+// points is what is known of start and commit points: who commits before whose start, and who starts before whose
+// commit.
 type points struct{ before, starts Order }
 
 // An active transaction has started and not committed: before is the state that it started from,

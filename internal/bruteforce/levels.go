@@ -22,8 +22,8 @@ func RepeatableRead(txns []*history.Txn, reads ...PredicateRead) bool {
 
 // ReadAtomic reports whether the history is read committed and no transaction saw a fraction of another (Bailis et al.,
 // Scalable Atomic Visibility with RAMP Transactions, section 3): where it read a version of a transaction, it
-// did not read an older version of another row than the one that transaction left. To see that a version keeps a row from
-// matching is to read it.
+// did not read an older version of another row than the one that transaction left. To see that a version keeps a row
+// from matching is to read it.
 func ReadAtomic(txns []*history.Txn, reads ...PredicateRead) bool {
 	if !ReadCommitted(txns, reads...) {
 		return false

@@ -23,8 +23,9 @@ type Edge struct {
 	Row      history.Row
 }
 
-// Graph returns Adya's direct serialization graph, by comparing every access with every other one, with the dependencies
-// of the given predicate reads. It is not ok where two installed versions replaced the same one: then the rows have no version order.
+// Graph returns Adya's direct serialization graph, by comparing every access with every other one, with the
+// dependencies of the given predicate reads. It is not ok where two installed versions replaced the same one: then the
+// rows have no version order.
 func Graph(txns []*history.Txn, reads ...PredicateRead) (graph map[Edge]bool, ok bool) {
 	ws := writesOf(txns)
 	installed, last := installedVersions(txns)

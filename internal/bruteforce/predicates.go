@@ -10,8 +10,8 @@ import (
 // among the statement's accesses, too.
 type PredicateRead struct {
 	Reader history.Tag // the transaction and the statement
-	// Vset is the version that the statement saw of each row. What is not in it was there with the initial version, or was
-	// not there yet.
+	// Vset is the version that the statement saw of each row. What is not in it was there with the initial version, or
+	// was not there yet.
 	Vset map[history.Row]history.Tag
 	// Matches says of which versions the condition holds.
 	Matches func(row history.Row, version history.Tag) bool
@@ -20,8 +20,8 @@ type PredicateRead struct {
 // A looks holds a history's predicate reads, and the orders of versions that they go by.
 type looks struct {
 	reads []PredicateRead // of committed transactions
-	// chains are the rows' versions from the initial one on: of those that committed transactions installed the last one
-	// of each transaction. They say nothing where two replaced the same one.
+	// chains are the rows' versions from the initial one on: of those that committed transactions installed the last
+	// one of each transaction. They say nothing where two replaced the same one.
 	chains map[history.Row][]history.Tag
 	ws     []write
 }
@@ -57,7 +57,8 @@ func looksOf(txns []*history.Txn, reads []PredicateRead) looks {
 	return l
 }
 
-// replaced returns the installed version that a version was put in the place of; the initial one for the first of a row.
+// replaced returns the installed version that a version was put in the place of; the initial one for the first of a
+// row.
 func (l looks) replaced(v versionOf, installed map[versionOf]bool) versionOf {
 	i := slices.IndexFunc(l.ws, func(w write) bool { return w.own == v.tag && w.access.Row == v.row })
 	below, exists := l.ws[i].below(l.ws, installed)

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cable joins two interfaces of the kernel's, whose packets it carries from one to the other. While it is told to do harm it
-// treats them as a bad network does: the kernels at its ends see packets lost and late, where those of a relay see none of it.
-// Its methods may be called from several goroutines.
+// A cable joins two interfaces of the kernel's, whose packets it carries from one to the other. While it is told to do
+// harm it treats them as a bad network does: the kernels at its ends see packets lost and late, where those of a relay
+// see none of it. Its methods may be called from several goroutines.
 type cable struct {
 	at      string // where clients find who they look for at its other end
 	ends    [2]*os.File
@@ -57,7 +57,8 @@ const (
 	stormKinds
 )
 
-// openEnd makes an interface of this name whose packets are read from a file and written to it. It is gone when the file is closed.
+// openEnd makes an interface of this name whose packets are read from a file and written to it. It is gone when the
+// file is closed.
 func openEnd(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,7 +75,8 @@ func openEnd(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// newCable makes a cable between new interfaces of these names, which are down. turn turns an end's interface on and off.
+// newCable makes a cable between new interfaces of these names, which are down. turn turns an end's interface on and
+// off.
 func newCable(names [2]string, turn func(ctx context.Context, end int, on bool) error) (*cable, error) {
 	c := &cable{names: names, turn: turn}
 	for i, name := range names {

@@ -9,15 +9,15 @@
 //	go run ./internal/campaign -run chaos,peers -duration 30m -seed 7
 //
 // It prints one row of a table a campaign, engine and durability, and exits with 1 when anything was wrong; then it has
-// named the seed that repeats the round, and has left recording and logs where it says. Each round has a seed of its own,
-// the one after the round's before, so that "-seed N -times 1" repeats one. What hangs on the time at which bytes arrive
-// repeats only nearly.
+// named the seed that repeats the round, and has left recording and logs where it says. Each round has a seed of its
+// own, the one after the round's before, so that "-seed N -times 1" repeats one. What hangs on the time at which bytes
+// arrive repeats only nearly.
 //
 // It runs on Linux: it reads /proc and, as root, mounts disks.
 //
 // campaign.go reads the command line, job.go is one run of a campaign and row.go what it prints; family.go has what the
-// engines differ in, proxy.go the proxy as a process, works.go the transactions that clients run and recorded.go what is
-// recorded of them. Each campaign has a file of its name.
+// engines differ in, proxy.go the proxy as a process, works.go the transactions that clients run and recorded.go what
+// is recorded of them. Each campaign has a file of its name.
 package main
 
 import (
@@ -187,7 +187,8 @@ func chooseValues[T fmt.Stringer](names string, list []T, chosen *[]T) error {
 	return err
 }
 
-// run runs the campaigns, prints the table to out and reports whether something was wrong. What goes on is told on progress.
+// run runs the campaigns, prints the table to out and reports whether something was wrong. What goes on is told on
+// progress.
 func run(ctx context.Context, s settings, out, progress io.Writer) (wrong bool, err error) {
 	temporary := s.directory == ""
 	if temporary {

@@ -54,7 +54,8 @@ func (c *chaos) round(ctx context.Context, random *rand.Rand) error {
 	return c.heal(ctx)
 }
 
-// How long clients work in a round, and wait for an answer: what a kernel lost it sends again after some time, and after twice that.
+// How long clients work in a round, and wait for an answer: what a kernel lost it sends again after some time, and
+// after twice that.
 const (
 	relayedWork, relayedLimit = 2 * time.Second, 1500 * time.Millisecond
 	cabledWork, cabledLimit   = 6 * time.Second, 4 * time.Second

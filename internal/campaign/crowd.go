@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// crowd is the campaign of many clients: first those that stay and are quiet, then those that come and go while others work. At the
-// end memory, goroutines and descriptors are judged by how they grew.
+// crowd is the campaign of many clients: first those that stay and are quiet, then those that come and go while others
+// work. At the end memory, goroutines and descriptors are judged by how they grew.
 type crowd struct {
 	*job
 	site  *site
@@ -76,8 +76,8 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 	return errors.Join(c.truth.compare(ctx, c.site), j.findNothing(ctx, recording))
 }
 
-// raiseFiles lets this process, and those that it starts, have so many files open, and gives how many they may have where the
-// system does not allow as many.
+// raiseFiles lets this process, and those that it starts, have so many files open, and gives how many they may have
+// where the system does not allow as many.
 func raiseFiles(n uint64) (uint64, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -236,8 +236,8 @@ func (c *client) visit(ctx context.Context, address string) error {
 	return c.echo(ctx, conn, c.name)
 }
 
-// judge reports whether what the proxy holds grew over the samples but for the first third, in which buffers find their size: by the
-// median of the slopes between all pairs of samples (Theil and Sen), which no single one can bend.
+// judge reports whether what the proxy holds grew over the samples but for the first third, in which buffers find their
+// size: by the median of the slopes between all pairs of samples (Theil and Sen), which no single one can bend.
 func (c *crowd) judge(samples []sample) {
 	samples = samples[len(samples)/3:]
 	for _, g := range []struct {

@@ -172,7 +172,8 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 	return os.Remove(log)
 }
 
-// keepFiles copies the files of a directory into a new one, and leaves out what is none, as the socket on which a proxy is followed.
+// keepFiles copies the files of a directory into a new one, and leaves out what is none, as the socket on which a proxy
+// is followed.
 func keepFiles(to, from string) error {
 	entries, err := os.ReadDir(from)
 	if err == nil {
@@ -241,8 +242,8 @@ func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand,
 	return began, nil
 }
 
-// last lets what happened to the disk last so long, and where statements are refused then, until one was that had not been: on a busy
-// machine none may have been sent in that time.
+// last lets what happened to the disk last so long, and where statements are refused then, until one was that had not
+// been: on a busy machine none may have been sent in that time.
 func (d *disks) last(lasts time.Duration, refused int, pass bool) {
 	time.Sleep(lasts)
 	for began := time.Now(); !pass && d.refusals() == refused && time.Since(began) < patience; {
@@ -299,7 +300,8 @@ func (d *disks) fail() error {
 	return fmt.Errorf("have the disk fail: %s is no mount", d.mount)
 }
 
-// fill leaves so much free until last returns. The proxy says that it is not ready meanwhile, and works again afterwards.
+// fill leaves so much free until last returns. The proxy says that it is not ready meanwhile, and works again
+// afterwards.
 func (d *disks) fill(ctx context.Context, p *proxy, leave int64, last func(), pass bool) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.mount, &s); err != nil {
@@ -331,7 +333,8 @@ func (d *disks) fill(ctx context.Context, p *proxy, leave int64, last func(), pa
 	return d.recovers(ctx, p)
 }
 
-// fit reports whether a proxy is healthy by its answer, or has a server that needs too long for one: the disk is not to blame for that.
+// fit reports whether a proxy is healthy by its answer, or has a server that needs too long for one: the disk is not to
+// blame for that.
 func fit(health int, why string) bool {
 	return health == http.StatusOK || strings.Contains(why, "the server does not answer: "+context.DeadlineExceeded.Error())
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestDisksComeAndGo is the campaign disk, with a disk that fails while transactions are refused, and one that is full while they are.
+// TestDisksComeAndGo is the campaign disk, with a disk that fails while transactions are refused, and one that is full
+// while they are.
 func TestDisksComeAndGo(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the campaign mounts a disk, and needs root for that; that a full disk is told and left is covered by the recorder's tests of space")

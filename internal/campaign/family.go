@@ -25,8 +25,8 @@ import (
 type family struct {
 	name  dbms.Engine
 	works []work
-	// start starts a server that loses nothing at kill -9, which takes this many clients. Where it is reached over cables it listens
-	// on all addresses, and soon ends sessions of whom it does not hear.
+	// start starts a server that loses nothing at kill -9, which takes this many clients. Where it is reached over
+	// cables it listens on all addresses, and soon ends sessions of whom it does not hear.
 	start func(ctx context.Context, clients int, over network) (server, error)
 	// open opens a pool of connections to the campaigns' database at an address, with parameters of the driver.
 	open func(address, parameters string) (*sql.DB, error)
@@ -82,8 +82,8 @@ func (f *family) upstream(address string) string {
 }
 
 func startMariaDB(ctx context.Context, clients int, over network) (server, error) {
-	// A log that is written at each commit is in the kernel's hands when the server dies, and so are pages; those that were being
-	// written when it died come from the doublewrite buffer.
+	// A log that is written at each commit is in the kernel's hands when the server dies, and so are pages; those that
+	// were being written when it died come from the doublewrite buffer.
 	args := []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=ON", fmt.Sprintf("--max-connections=%d", clients), "--back-log=1000"}
 	if over == namespaces {
 		args = append(args, "--bind-address=0.0.0.0", "--tcp-keepalive-time=2", "--tcp-keepalive-interval=1", "--tcp-keepalive-probes=3")

@@ -26,8 +26,8 @@ func (t fuzzTarget) String() string {
 	return strings.TrimPrefix(t.pkg, "github.com/isotap/isotap/") + "." + t.name
 }
 
-// fuzzing is the campaign that runs the fuzz targets in turn, each for a share of the time. Inputs that reach new code are kept in
-// a directory, and with them how often each target has run in all.
+// fuzzing is the campaign that runs the fuzz targets in turn, each for a share of the time. Inputs that reach new code
+// are kept in a directory, and with them how often each target has run in all.
 type fuzzing struct {
 	*job
 	cache    string

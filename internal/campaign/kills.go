@@ -30,10 +30,12 @@ const (
 // String is the word of the command line.
 func (v victim) String() string { return [...]string{"proxy", "server", "both"}[v] }
 
-// roundsPerRecording is how many proxies in turn add to one recording before it is put aside: each begins on what a killed one left.
+// roundsPerRecording is how many proxies in turn add to one recording before it is put aside: each begins on what a
+// killed one left.
 const roundsPerRecording = 5
 
-// kills is the campaign that kills the proxy, the server, or both while clients work, and then looks for what these were told.
+// kills is the campaign that kills the proxy, the server, or both while clients work, and then looks for what these
+// were told.
 type kills struct {
 	*job
 	site      *site
@@ -47,8 +49,8 @@ type kills struct {
 	promised  time.Duration  // what was acknowledged so long before the kill, and the longest sync, is in the recording
 	synced    time.Duration  // the round's longest sync
 	longest   time.Duration  // of all rounds
-	// unseen says that sessions of the round went unobserved: the server needed too long to tell its tables. Nothing is then promised
-	// of what is recorded of them.
+	// unseen says that sessions of the round went unobserved: the server needed too long to tell its tables. Nothing is
+	// then promised of what is recorded of them.
 	unseen       bool
 	unseenRounds int
 }
@@ -160,8 +162,8 @@ type ack struct {
 	at     time.Time
 }
 
-// load has one client for each work, kills some time after the first transaction, and gives what was acknowledged until then,
-// and when the kill was.
+// load has one client for each work, kills some time after the first transaction, and gives what was acknowledged until
+// then, and when the kill was.
 func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand, v victim) (acks []ack, killed time.Time, err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -225,7 +227,8 @@ func (k *kills) kill(ctx context.Context, p *proxy, random *rand.Rand, v victim)
 	return nil
 }
 
-// killServer kills the server or, where each session is a process, half of the time one of these, at which the others end too.
+// killServer kills the server or, where each session is a process, half of the time one of these, at which the others
+// end too.
 func (k *kills) killServer(ctx context.Context, random *rand.Rand) error {
 	if k.family.session == "" || random.IntN(2) == 0 {
 		k.site.Signal(syscall.SIGKILL)
@@ -254,8 +257,8 @@ func (k *kills) killServer(ctx context.Context, random *rand.Rand) error {
 	return nil
 }
 
-// recover has everything run again that was killed. A proxy that lost its server serves clients once this is back; then it is
-// ended in order, at which it records all.
+// recover has everything run again that was killed. A proxy that lost its server serves clients once this is back; then
+// it is ended in order, at which it records all.
 func (k *kills) recover(ctx context.Context, p *proxy, v victim) error {
 	if v != killProxy {
 		select {
@@ -285,8 +288,8 @@ func (k *kills) recover(ctx context.Context, p *proxy, v victim) error {
 	return nil
 }
 
-// verify holds what clients were told against the database and the recording, and has the recording analysed. Its error says that
-// something could not be read.
+// verify holds what clients were told against the database and the recording, and has the recording analyzed. Its error
+// says that something could not be read.
 func (k *kills) verify(ctx context.Context, acks []ack, killed time.Time, v victim) error {
 	recorded, runs, err := recordedTxns(ctx, k.recording)
 	if err != nil {
@@ -359,7 +362,8 @@ func older(a, b string) bool {
 	return err != nil || roundA < roundB || roundA == roundB && numberA < numberB
 }
 
-// checkRecord looks at everything that is recorded: committed transactions are whole and in the database, aborted ones are not there.
+// checkRecord looks at everything that is recorded: committed transactions are whole and in the database, aborted ones
+// are not there.
 func (k *kills) checkRecord(recorded map[string]*history.Txn, server *stored) {
 	for marker, txn := range recorded {
 		round, slot, _, err := parseMarker(marker)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A mutation makes what changes the bytes of one direction of a connection: down is from the server to the client. It gives nil where
-// they stay as they are.
+// A mutation makes what changes the bytes of one direction of a connection: down is from the server to the client. It
+// gives nil where they stay as they are.
 type mutation func(seed uint64, down bool) func(p []byte) []byte
 
 // hostile are mutations of what the client says, or the server.

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// peers is the campaign of hostile clients and hostile servers: real conversations with changed bytes, in every state, before and
-// after the login. Meanwhile other clients work, who must not notice.
+// peers is the campaign of hostile clients and hostile servers: real conversations with changed bytes, in every state,
+// before and after the login. Meanwhile other clients work, who must not notice.
 type peers struct {
 	*stand
 	conversations [][][]byte // what clients said, in pieces
@@ -123,8 +123,8 @@ func (p *peers) listen(ctx context.Context) error {
 	return nil
 }
 
-// say says what a client said, through the relay that changes it or what comes back. What becomes of it is its own affair. Drivers
-// do not do for this: bytes that lie make them panic with a lock held.
+// say says what a client said, through the relay that changes it or what comes back. What becomes of it is its own
+// affair. Drivers do not do for this: bytes that lie make them panic with a lock held.
 func (p *peers) say(random *rand.Rand) {
 	c, err := net.Dial("tcp", p.near.address())
 	if err != nil {

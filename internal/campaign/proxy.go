@@ -83,7 +83,8 @@ func (p *proxy) start() error {
 	return nil
 }
 
-// awaitAddress waits for the lines that say where the proxy listens. What the log had before, offset bytes, is not of this proxy.
+// awaitAddress waits for the lines that say where the proxy listens. What the log had before, offset bytes, is not of
+// this proxy.
 func (p *proxy) awaitAddress(ctx context.Context, offset int64) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

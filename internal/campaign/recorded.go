@@ -26,8 +26,8 @@ type storedSlot struct{ row, marker string }
 // A storedEntry is a row of the table entry. Its version is the list of its tags, on PostgreSQL xmin and ctid.
 type storedEntry struct{ marker, version string }
 
-// readStored reads the tables. slots is a query for the slots' numbers, row ids and markers, entries one for the entries'
-// row ids, markers and versions.
+// readStored reads the tables. slots is a query for the slots' numbers, row ids and markers, entries one for the
+// entries' row ids, markers and versions.
 func readStored(ctx context.Context, db *sql.DB, slots, entries string) (*stored, error) {
 	s := &stored{make(map[int]storedSlot), make(map[string]storedEntry), make(map[string]int)}
 	err := read(ctx, db, slots, func(scan func(...any) error) error {
@@ -65,8 +65,8 @@ func read(ctx context.Context, db *sql.DB, query string, take func(scan func(...
 	return nil
 }
 
-// check says what is wrong with the record of a committed transaction. Where exactly is false, a statement that was not observed
-// exactly may have no accesses: the server was gone before it could be asked for them.
+// check says what is wrong with the record of a committed transaction. Where exactly is false, a statement that was not
+// observed exactly may have no accesses: the server was gone before it could be asked for them.
 func (a *ack) check(t *history.Txn, s *stored, exactly bool) error {
 	if t.Status != history.Committed {
 		return fmt.Errorf("it is recorded as %v", t.Status)

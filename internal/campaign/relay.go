@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A relay passes bytes on between those who connect to it and an address, and does harm to them while it is told to. Its methods
-// may be called from several goroutines.
+// A relay passes bytes on between those who connect to it and an address, and does harm to them while it is told to.
+// Its methods may be called from several goroutines.
 type relay struct {
 	listener net.Listener
 	target   string
@@ -76,7 +76,8 @@ func (r *relay) harm(random *rand.Rand) {
 	r.random = random
 }
 
-// calm ends the harm: with it all connections, unless they may stay. It gives the number of connections that were harmed.
+// calm ends the harm: with it all connections, unless they may stay. It gives the number of connections that were
+// harmed.
 func (r *relay) calm() (faults int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

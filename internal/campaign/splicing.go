@@ -17,8 +17,8 @@ var (
 	splicedDiffers = regexp.MustCompile(`(\d+) sessions, (\d+) differ`)
 )
 
-// runSplicing is the campaign that has hostile texts said to a server directly and through isotap, and compares replies, tables and what
-// the server was given: the tests of internal/splicing, longer.
+// runSplicing is the campaign that has hostile texts said to a server directly and through isotap, and compares
+// replies, tables and what the server was given: the tests of internal/splicing, longer.
 func runSplicing(ctx context.Context, j *job) error {
 	test := map[dbms.Engine]string{dbms.MariaDB: "^TestMariaDBTexts$", dbms.PostgreSQL: "^TestPostgreSQLTexts$"}[j.family.name]
 	for _, ok := j.next(ctx); ok && !j.row.bad(); _, ok = j.next(ctx) {

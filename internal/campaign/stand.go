@@ -59,8 +59,9 @@ func (s *stand) close(ctx context.Context, look func(context.Context) error) (er
 	return errors.Join(err, s.site.close())
 }
 
-// ready sees to it that a proxy runs: a new one on new tables where there is none, or the present one has had its rounds. look is for
-// what that one recorded. Changes are for the bytes that the relays pass on while they do harm; nil: they do other harm.
+// ready sees to it that a proxy runs: a new one on new tables where there is none, or the present one has had its
+// rounds. look is for what that one recorded. Changes are for the bytes that the relays pass on while they do harm;
+// nil: they do other harm.
 func (s *stand) ready(ctx context.Context, near, far mutation, look func(context.Context) error) (err error) {
 	if s.proxy != nil {
 		if s.row.rounds-s.first < roundsPerProxy {
@@ -187,7 +188,7 @@ func (s *stand) compareRecording(ctx context.Context) error {
 	return s.truth.compareRecording(ctx, s.recording, func(time.Time) bool { return true })
 }
 
-// findNothing has a recording analysed, of clients between whom there was no anomaly.
+// findNothing has a recording analyzed, of clients between whom there was no anomaly.
 func (j *job) findNothing(ctx context.Context, recording string) error {
 	result, err := analysis.Analyze(ctx, []string{recording}, analyzer.Options{})
 	if err != nil {

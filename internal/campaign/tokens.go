@@ -22,8 +22,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// The tables that clients of tokens write to: no two write the same row, so that none waits for another. Those whose statements are
-// changed on their way have a table of their own.
+// The tables that clients of tokens write to: no two write the same row, so that none waits for another. Those whose
+// statements are changed on their way have a table of their own.
 const (
 	tokenTables = "token, prey"
 	makeTokens  = "CREATE TABLE token (marker VARCHAR(60) PRIMARY KEY, n INT NOT NULL)"
@@ -75,7 +75,8 @@ func (t *truth) compare(ctx context.Context, s *site) error {
 	return nil
 }
 
-// compareRecording looks for what was acknowledged in a recording, if that is sure to be there by the time at which it was.
+// compareRecording looks for what was acknowledged in a recording, if that is sure to be there by the time at which it
+// was.
 func (t *truth) compareRecording(ctx context.Context, recording string, sure func(at time.Time) bool) error {
 	recorded, _, err := recordedTxns(ctx, recording)
 	if err != nil {
@@ -254,7 +255,8 @@ func (c *client) transact(ctx context.Context, conn *sql.Conn, marker string) er
 	return nil
 }
 
-// broken reports whether an error says that a connection broke, or could not be made, or that an answer did not come in time.
+// broken reports whether an error says that a connection broke, or could not be made, or that an answer did not come in
+// time.
 func broken(err error) bool {
 	for _, is := range []error{driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone, context.DeadlineExceeded,
 		context.Canceled, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, syscall.ETIMEDOUT, syscall.ENETUNREACH, syscall.EHOSTUNREACH} {

@@ -79,8 +79,8 @@ func transact(ctx context.Context, c *sql.Conn, _ int, marker string) error {
 	return tx.Commit()
 }
 
-// load runs a work's transactions on one connection to the address until one fails, and tells of each that was committed. The
-// markers are of the load, a number, and the slot.
+// load runs a work's transactions on one connection to the address until one fails, and tells of each that was
+// committed. The markers are of the load, a number, and the slot.
 func (f *family) load(ctx context.Context, address string, w *work, number, slot int, committed func(marker string)) error {
 	db, err := f.open(address, w.parameters)
 	if err != nil {

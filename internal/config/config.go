@@ -5,7 +5,8 @@
 //
 // A setting is described once, in [Options]; the file's decoder, the flags, `isotap config show` and
 // the reload all follow that list: config.go has it, file.go, value.go and load.go read the places, nearest.go
-// guesses what a misspelled name meant, watch.go waits for changes. configs/isotap.yaml shows every setting with its default.
+// guesses what a misspelled name meant, watch.go waits for changes. configs/isotap.yaml shows every setting with its
+// default.
 package config
 
 import (

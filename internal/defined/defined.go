@@ -1,9 +1,10 @@
-// Package defined has a recording hold how the tables were defined that its statements use, so that programs can be made
-// of it alone (package robust/mining).
+// Package defined has a recording hold how the tables were defined that its statements use, so that programs can be
+// made of it alone (package robust/mining).
 //
-// A [Keeper] is shown what is recorded, and reads the definitions of a database in the background: when it is first used,
-// when a statement may have changed them, when a table is used that they do not have, and when the run ends. It records
-// what differs from before. What cannot be read is recorded as missing; nothing waits for it, and nothing fails by it.
+// A [Keeper] is shown what is recorded, and reads the definitions of a database in the background: when it is first
+// used, when a statement may have changed them, when a table is used that they do not have, and when the run ends. It
+// records what differs from before. What cannot be read is recorded as missing; nothing waits for it, and nothing fails
+// by it.
 package defined
 
 import (
@@ -29,8 +30,8 @@ type Recorder interface {
 }
 
 const (
-	// restShare is how many times as long as a reading took the next one of the database waits, and leastRest the least. Where there were no
-	// tables, the next one is the first to find some.
+	// restShare is how many times as long as a reading took the next one of the database waits, and leastRest the
+	// least. Where there were no tables, the next one is the first to find some.
 	restShare = 10
 	leastRest = 50 * time.Millisecond
 	// patience bounds one reading.
@@ -39,8 +40,8 @@ const (
 	looked = 8
 )
 
-// A Keeper sees to it that definitions are recorded. Use, Change and Txn may be called from several goroutines; Run and then
-// Finish are called by one.
+// A Keeper sees to it that definitions are recorded. Use, Change and Txn may be called from several goroutines; Run and
+// then Finish are called by one.
 type Keeper struct {
 	source   Source
 	recorder Recorder
@@ -89,7 +90,8 @@ func (k *Keeper) Change(name string) {
 	}
 }
 
-// Txn shows a transaction of a session in a database, which is empty where statements name the tables' schemas. It does not keep it.
+// Txn shows a transaction of a session in a database, which is empty where statements name the tables' schemas. It does
+// not keep it.
 func (k *Keeper) Txn(in string, t *history.Txn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -215,7 +217,8 @@ func (k *Keeper) read(ctx context.Context, d *database) {
 	}
 }
 
-// fresh returns what is to be recorded of a reading. used says whether any table was used: databases without tables are nothing to tell of.
+// fresh returns what is to be recorded of a reading. used says whether any table was used: databases without tables are
+// nothing to tell of.
 func (k *Keeper) fresh(d *database, used bool, tables []definitions.Table, failed error) []history.Definition {
 	at := k.clock()
 	reason := ""

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// explained are the differences that have to be, by engine and test (of PostgreSQL's drivers "postgresql pgconn.TestX").
+// explained are the differences that have to be, by engine and test (of PostgreSQL's drivers "postgresql
+// pgconn.TestX").
 var explained = map[string]string{
 	"mariadb TestLongData/compress": "the driver's compression fails against MariaDB; isotap offers none, so that the test runs without it",
 	"mariadb TestLongData":          "its subtest compress",

@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/dbms"
 )
 
-// The suites in other languages. Those that come as checkouts are written for the version of the driver that the tag names:
-// that of Debian 12, where the driver is a package of Debian's.
+// The suites in other languages. Those that come as checkouts are written for the version of the driver that the tag
+// names: that of Debian 12, where the driver is a package of Debian's.
 
 var psycopg = &pythonTests{
 	repository: "github.com/psycopg/psycopg", tag: "3.1.7",

@@ -10,12 +10,13 @@
 //
 // Without -server it starts a throw-away MariaDB or PostgreSQL. The user needs every privilege: the suite's
 // database is dropped and made anew for each run, on the MySQL family local_infile is switched on, on PostgreSQL the
-// roles of pgx's suite are made. Suites of Go come from their modules, Django's and PostgreSQL's from Debian's source packages; those that
-// no package has are taken from a checkout. What else they need is installed by package name. The program exits with 1
-// when a test's outcome differs.
+// roles of pgx's suite are made. Suites of Go come from their modules, Django's and PostgreSQL's from Debian's source
+// packages; those that no package has are taken from a checkout. What else they need is installed by package name. The
+// program exits with 1 when a test's outcome differs.
 //
 // drivers.go lists the suites, foreign.go those in other languages; suite.go runs one, of which gotests.go, python.go,
-// node.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need of a server.
+// node.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need of a
+// server.
 package main
 
 import (
@@ -117,7 +118,8 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (differences 
 	return c.print(out, s.verbose)
 }
 
-// usable returns an error if so many tests fail directly that the suite says nothing: something that it needs is missing.
+// usable returns an error if so many tests fail directly that the suite says nothing: something that it needs is
+// missing.
 func usable(outcomes map[string]outcome) error {
 	var fails []string
 	for _, name := range slices.Sorted(maps.Keys(outcomes)) {

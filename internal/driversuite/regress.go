@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// regressTests are PostgreSQL's own regression tests, by its pg_regress: what psql prints is compared with files. They are
-// those of the distribution's version, and want a server of it, on this machine, that may write into their directory.
+// regressTests are PostgreSQL's own regression tests, by its pg_regress: what psql prints is compared with files. They
+// are those of the distribution's version, and want a server of it, on this machine, that may write into their
+// directory.
 type regressTests struct {
 	major string // of PostgreSQL
 
@@ -89,8 +90,8 @@ func (r *regressTests) output() (string, error) {
 	return dir, openTo(dir, dir)
 }
 
-// run runs the whole schedule, or the tests that a pattern (their names, with spaces) or a selection names, behind those
-// that make what all of them need.
+// run runs the whole schedule, or the tests that a pattern (their names, with spaces) or a selection names, behind
+// those that make what all of them need.
 func (r *regressTests) run(ctx context.Context, s server, chosen selection) (map[string]outcome, error) {
 	host, port, err := net.SplitHostPort(s.at.Address)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package dsn reads the addresses of database servers as people and drivers write them: as URLs, in the forms of Go's, Java's and
-// Python's drivers (spelling.go), and as libpq's connection strings (libpq.go, libpqtext.go). tls.go says how a
-// connection is encrypted.
+// Package dsn reads the addresses of database servers as people and drivers write them: as URLs, in the forms of Go's,
+// Java's and Python's drivers (spelling.go), and as libpq's connection strings (libpq.go, libpqtext.go). tls.go says
+// how a connection is encrypted.
 //
 // A [Target] says where a server is and who logs in. No error and no text form shows a password.
 package dsn
@@ -44,8 +44,9 @@ const defaultPort = "3306"
 //	jdbc:postgresql://host:5432/database?user=user&password=password
 //
 // PostgreSQL's forms mean what libpq's documentation says of them (34.1.1, Connection Strings), with one host
-// only, which defaults to 127.0.0.1, the port to 5432. What follows is the MySQL family's: the schemes are mysql, mariadb, tidb and frameworks' own (mysql2, mysql+pymysql); the last but one form is
-// that of Go's driver, in which nothing is percent-encoded. The host defaults to 127.0.0.1 and the port to
+// only, which defaults to 127.0.0.1, the port to 5432. What follows is the MySQL family's: the schemes are mysql,
+// mariadb, tidb and frameworks' own (mysql2, mysql+pymysql); the last but one form is that of Go's driver, in which
+// nothing is percent-encoded. The host defaults to 127.0.0.1 and the port to
 // 3306. User, password, database and socket may hold percent-encoded bytes; "@", ":" and "/" may stand as
 // they are in a password. The parameters ssl-mode (or tls, sslmode), ssl-ca, ssl-cert and ssl-key say how
 // the connection is encrypted; all but these and socket are drivers' own and are not looked at.

@@ -11,7 +11,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// TestDriverCompressesThroughIsotap has go-sql-driver compress, on values of many sizes, and ask the server whether it does.
+// TestDriverCompressesThroughIsotap has go-sql-driver compress, on values of many sizes, and ask the server whether it
+// does.
 func TestDriverCompressesThroughIsotap(t *testing.T) {
 	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v LONGBLOB)")
 	c := driverConfig(t, b.srv, b.database)

@@ -85,8 +85,9 @@ type ddlUse struct {
 	failed bool
 }
 
-// TestDefinitionsAmongStatementsAreAnsweredAsDirectly runs random definitions among other statements, in several sessions, directly and
-// through isotap on databases of their own. Every answer is the same, and what is recorded of the rows is so.
+// TestDefinitionsAmongStatementsAreAnsweredAsDirectly runs random definitions among other statements, in several
+// sessions, directly and through isotap on databases of their own. Every answer is the same, and what is recorded of
+// the rows is so.
 func TestDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
 	testdb.Only(t, "it is the family's", "mariadb", "mariadb118", "mysql")
 	for seed := *ddlSeed; seed < *ddlSeed+2; seed++ {
@@ -198,8 +199,8 @@ func holdUses(t *testing.T, txns []*history.Txn, uses []ddlUse) {
 	}
 }
 
-// holdRead compares the rows that a SELECT of a whole table is said to have read with those that are in the table. It returns how many
-// there are.
+// holdRead compares the rows that a SELECT of a whole table is said to have read with those that are in the table. It
+// returns how many there are.
 func holdRead(t *testing.T, use ddlUse, s *history.Stmt) int {
 	t.Helper()
 	table := strings.Fields(use.text)[3]

@@ -22,8 +22,8 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// TestDrainIsBoundedBeforeAServerThatHangs stops isotaps before servers that were frozen while clients had transactions open,
-// waited for replies, were connecting, and were idle with something left to be read.
+// TestDrainIsBoundedBeforeAServerThatHangs stops isotaps before servers that were frozen while clients had transactions
+// open, waited for replies, were connecting, and were idle with something left to be read.
 func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 	const drain, slack = 2 * time.Second, 5 * time.Second / 2
 	testdb.Only(t, "its own servers are the distribution's, where it ran", "mariadb", "postgresql")

@@ -122,7 +122,7 @@ func (b *bench) stop() {
 	}
 }
 
-// analyze stops isotap and analyses what it recorded.
+// analyze stops isotap and analyzes what it recorded.
 func (b *bench) analyze() *analyzer.Result {
 	b.t.Helper()
 	b.stop()

@@ -78,7 +78,8 @@ func (d *smallDisk) giveBack() {
 	d.filled = nil
 }
 
-// The space that the tests' recordings leave free, and the MiB with which the disk is full for new transactions, and for all.
+// The space that the tests' recordings leave free, and the MiB with which the disk is full for new transactions, and
+// for all.
 const (
 	fullMinFree  = 40 << 20
 	fullForNew   = 32
@@ -312,8 +313,8 @@ func analyzed(t *testing.T, disk *smallDisk) *analyzer.Result {
 	return r
 }
 
-// TestCommitThatCannotBeRecordedIsNotAcknowledged has no room left when a COMMIT comes, or an autocommitted statement: the server has
-// committed, so the client gets neither success nor a failure, and the connection ends.
+// TestCommitThatCannotBeRecordedIsNotAcknowledged has no room left when a COMMIT comes, or an autocommitted statement:
+// the server has committed, so the client gets neither success nor a failure, and the connection ends.
 func TestCommitThatCannotBeRecordedIsNotAcknowledged(t *testing.T) {
 	for _, family := range fullFamilies {
 		for _, params := range family.params {
@@ -367,8 +368,8 @@ func TestCommitThatCannotBeRecordedIsNotAcknowledged(t *testing.T) {
 	}
 }
 
-// TestNoFalseFindingAfterAHole takes the disk away in the middle of a workload that no order of can go wrong, and gives it back, again and
-// again: what is missing is counted, and nothing is found because of it.
+// TestNoFalseFindingAfterAHole takes the disk away in the middle of a workload that no order of can go wrong, and gives
+// it back, again and again: what is missing is counted, and nothing is found because of it.
 func TestNoFalseFindingAfterAHole(t *testing.T) {
 	for _, family := range fullFamilies {
 		for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {

@@ -236,7 +236,8 @@ func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
 	}
 }
 
-// TestManyLoginsAtOnceAllSucceed opens far more connections at once than may log in at once: they wait, and none is refused.
+// TestManyLoginsAtOnceAllSucceed opens far more connections at once than may log in at once: they wait, and none is
+// refused.
 func TestManyLoginsAtOnceAllSucceed(t *testing.T) {
 	const clients = 90 // the servers' own limit is 100
 	o := postgresOptions(t)

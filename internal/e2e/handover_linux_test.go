@@ -21,8 +21,8 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// connectAllTheTime has clients connect, ask something and leave, one connection after the other, until the function that it
-// returns is called. Every failure is an error of the test's.
+// connectAllTheTime has clients connect, ask something and leave, one connection after the other, until the function
+// that it returns is called. Every failure is an error of the test's.
 func connectAllTheTime(t *testing.T, url string) (stop func() int64) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -51,8 +51,8 @@ func connectAllTheTime(t *testing.T, url string) (stop func() int64) {
 	}
 }
 
-// TestAProcessTakesOverAnAddressWithoutARefusedConnection has isotaps take over from each other on one address, the older from the
-// newer too.
+// TestAProcessTakesOverAnAddressWithoutARefusedConnection has isotaps take over from each other on one address, the
+// older from the newer too.
 func TestAProcessTakesOverAnAddressWithoutARefusedConnection(t *testing.T) {
 	o := postgresOptions(t)
 	o.ReusePort, o.Drain = true, testdb.Patience
@@ -118,7 +118,8 @@ func serveSystemd(upstream string) int {
 	return 0
 }
 
-// TestSystemdsSocketIsTakenOverWithoutARefusedConnection restarts a process three times on a socket that stays open, with one recording.
+// TestSystemdsSocketIsTakenOverWithoutARefusedConnection restarts a process three times on a socket that stays open,
+// with one recording.
 func TestSystemdsSocketIsTakenOverWithoutARefusedConnection(t *testing.T) {
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

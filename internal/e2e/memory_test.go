@@ -38,7 +38,8 @@ const (
 var longTxn = []string{"SELECT id, v FROM hot", "UPDATE hot SET v = v + 1", "SAVEPOINT a", "SELECT v FROM hot WHERE id = 7", "UPDATE hot SET v = 0 WHERE id = 8",
 	"ROLLBACK TO SAVEPOINT a"}
 
-// TestLongTransactionTakesBoundedMemory reads and writes in one transaction, in each family, until it has long had its bound.
+// TestLongTransactionTakesBoundedMemory reads and writes in one transaction, in each family, until it has long had its
+// bound.
 func TestLongTransactionTakesBoundedMemory(t *testing.T) {
 	bounded := func(predicates bool) func(*proxyserver.Options) {
 		return func(o *proxyserver.Options) { o.TxnMemory, o.Predicates = txnMemory, predicates }

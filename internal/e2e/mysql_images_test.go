@@ -35,8 +35,8 @@ var (
 		"tx LIKE 'TÄXT'", "JSON_EXTRACT(j, '$.k[0]') = 1", "z > 9223372036854775807", "k = 7", "k + id > 8", "NOT k = 7", "id > 2 OR /* no */ FALSE", "COALESCE(n, 0) = 0", "'a' = 'A' AND id < 3"}
 )
 
-// TestImagesMatchWhatTheirRowsDo has writes leave rows of most types, and holds conditions against the images that these
-// have in the recording: the same rows match as in the table, but for images that lack the condition's column.
+// TestImagesMatchWhatTheirRowsDo has writes leave rows of most types, and holds conditions against the images that
+// these have in the recording: the same rows match as in the table, but for images that lack the condition's column.
 func TestImagesMatchWhatTheirRowsDo(t *testing.T) {
 	for name, parameters := range map[string]string{"text": "", "prepared": "x"} {
 		t.Run(name, func(t *testing.T) {

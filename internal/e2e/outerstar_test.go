@@ -48,7 +48,8 @@ func TestStarsOverRelationsAroundShowNoIdentities(t *testing.T) {
 	}
 }
 
-// table prints a result with its columns, or the error in its place: MySQL refuses stars over relations of blocks around.
+// table prints a result with its columns, or the error in its place: MySQL refuses stars over relations of blocks
+// around.
 func table(rows *sql.Rows, err error) string {
 	if err != nil {
 		return err.Error()

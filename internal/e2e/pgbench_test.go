@@ -107,7 +107,7 @@ func runPgbench(t *testing.T, program string, o pgbench.Options) pgbench.Result 
 	return r
 }
 
-// runPgbenchThroughIsotap runs a script through an isotap of its own, and analyses what it recorded.
+// runPgbenchThroughIsotap runs a script through an isotap of its own, and analyzes what it recorded.
 func runPgbenchThroughIsotap(t *testing.T, program string, o pgbench.Options) (pgbench.Result, *analyzer.Result) {
 	t.Helper()
 	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(o.Database))

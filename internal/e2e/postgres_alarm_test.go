@@ -108,7 +108,7 @@ func (b *postgresBench) exec(c *pgx.Conn, statements ...string) {
 	}
 }
 
-// analyze stops isotap and analyses what it recorded.
+// analyze stops isotap and analyzes what it recorded.
 func (b *postgresBench) analyze() *analyzer.Result {
 	b.t.Helper()
 	b.stop()

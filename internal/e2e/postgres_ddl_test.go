@@ -88,9 +88,9 @@ func (w *postgresDDLWriter) use() string {
 	return fmt.Sprintf("SELECT tableoid::regclass, id FROM %s WHERE id <> %d", t, mark)
 }
 
-// TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly runs random definitions among other statements, in several
-// sessions and their transactions, directly and through isotap on equal databases. Every message is the same, and what is
-// recorded of the rows is what the rows told.
+// TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly runs random definitions among other statements, in
+// several sessions and their transactions, directly and through isotap on equal databases. Every message is the same,
+// and what is recorded of the rows is what the rows told.
 func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
 	for seed := *postgresDDLSeed; seed < *postgresDDLSeed+2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -51,8 +51,8 @@ func TestWhatAPredicateMissedIsFound(t *testing.T) {
 	}
 }
 
-// TestARowThatIsGoneIsFound has a transaction read a row that another one then deletes, and look for it in vain (TxCheck, figure
-// 13).
+// TestARowThatIsGoneIsFound has a transaction read a row that another one then deletes, and look for it in vain
+// (TxCheck, figure 13).
 func TestARowThatIsGoneIsFound(t *testing.T) {
 	b := startPostgresBench(t, tapMode{predicates: true}, "CREATE TABLE a (k int PRIMARY KEY, v int)", "INSERT INTO a VALUES (0, 100)")
 	reader, deleter := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)

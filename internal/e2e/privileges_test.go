@@ -34,8 +34,8 @@ func said(r catalog.Result, err error) string {
 	return text
 }
 
-// observed runs statements of root's through an isotap that logs in as target says, and returns how many of them were observed
-// exactly, and what isotap logged or failed with.
+// observed runs statements of root's through an isotap that logs in as target says, and returns how many of them were
+// observed exactly, and what isotap logged or failed with.
 func observed(t *testing.T, o proxyserver.Options, driver string, dsn func(*proxyserver.Server) string) (exact int, text string) {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
@@ -72,7 +72,8 @@ func observed(t *testing.T, o proxyserver.Options, driver string, dsn func(*prox
 	return r.Coverage.Exact, text
 }
 
-// TestMariaDBsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of them.
+// TestMariaDBsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of
+// them.
 func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 	server, target := ownServer(t, nil)
 	db, err := server.DB("d")
@@ -123,7 +124,8 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 	}
 }
 
-// TestPostgreSQLsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of them.
+// TestPostgreSQLsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of
+// them.
 func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
 	database := testdb.NewPostgreSQLDatabase(t)
 	db := testdb.OpenPostgreSQL(t, database)

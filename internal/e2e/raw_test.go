@@ -375,8 +375,8 @@ func TestRepliesAreEqualByteForByte(t *testing.T) {
 	}
 }
 
-// forgetNumbers clears the numbers of packets that came compressed: servers begin anew whenever they flush, and clients look
-// at none.
+// forgetNumbers clears the numbers of packets that came compressed: servers begin anew whenever they flush, and clients
+// look at none.
 func forgetNumbers(packets [][]byte) {
 	for _, p := range packets {
 		p[3] = 0

@@ -287,8 +287,9 @@ func TestConflictsOfOptimisticTransactionsAbortThemOnTiDB(t *testing.T) {
 	}
 }
 
-// TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB takes isotap's own user away, so that it reads no schema any
-// more: what the client says of a table that it makes must mean what it means without isotap's columns all the same.
+// TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB takes isotap's own user away, so that it reads no schema
+// any more: what the client says of a table that it makes must mean what it means without isotap's columns all the
+// same.
 func TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB(t *testing.T) {
 	server := testdb.TiDB(t)
 	if server == nil {

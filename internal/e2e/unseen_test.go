@@ -110,8 +110,8 @@ func recordedWrites(b *bench) []history.Stmt {
 	return all
 }
 
-// hold compares what a write did to the rows of its table with what the recording says of it. It gives the number of rows that tell
-// another version.
+// hold compares what a write did to the rows of its table with what the recording says of it. It gives the number of
+// rows that tell another version.
 func (w *rowWrite) hold(t *testing.T, s *history.Stmt) (told int) {
 	t.Helper()
 	if s.Observation == history.Opaque || s.Reason == history.ReasonCascade {
@@ -133,8 +133,9 @@ func (w *rowWrite) hold(t *testing.T, s *history.Stmt) (told int) {
 	return told
 }
 
-// TestNoRowChangesUnderAVersion looks at the rows behind each write of random transactions: a row that has other values tells another version,
-// unless the recording says that the statement was not observed. An exact statement gives no row another version that keeps its values.
+// TestNoRowChangesUnderAVersion looks at the rows behind each write of random transactions: a row that has other values
+// tells another version, unless the recording says that the statement was not observed. An exact statement gives no row
+// another version that keeps its values.
 func TestNoRowChangesUnderAVersion(t *testing.T) {
 	testdb.Only(t, "it is the family's", "mariadb", "mariadb118", "mysql")
 	profile := random.Profile{Transactions: 60, Rows: 8, Weights: map[string]int{"select": 1, "locking": 1}}

@@ -8,8 +8,8 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// TestGroupsAreWarnedOfAsOften has the server warn of what statements group, order and choose groups by, in every place,
-// and asks how often it did.
+// TestGroupsAreWarnedOfAsOften has the server warn of what statements group, order and choose groups by, in every
+// place, and asks how often it did.
 func TestGroupsAreWarnedOfAsOften(t *testing.T) {
 	m := newMirror(t, gomysql.CLIENT_DEPRECATE_EOF, nil)
 	r := m.reflect(t)

@@ -1,6 +1,6 @@
 // Package engine starts throw-away database servers for isotap's own clients: the demo, replayed scenarios, the
-// generator. MariaDB and PostgreSQL are installed by package name where they are missing; of MySQL and TiDB the error says
-// where they come from (package testdb).
+// generator. MariaDB and PostgreSQL are installed by package name where they are missing; of MySQL and TiDB the error
+// says where they come from (package testdb).
 package engine
 
 import (
@@ -84,8 +84,8 @@ func (e *Engine) Start(ctx context.Context, w io.Writer) (Server, error) {
 	return server, nil
 }
 
-// Ready does with the tables of the target's database what isotap needs; columns has PostgreSQL's rows known by isotap's
-// columns.
+// Ready does with the tables of the target's database what isotap needs; columns has PostgreSQL's rows known by
+// isotap's columns.
 func (e *Engine) Ready(ctx context.Context, target dsn.Target, columns bool) error {
 	return e.ready(ctx, target, columns)
 }

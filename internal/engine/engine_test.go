@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// What is missing on this machine is skipped, but for what is installed by package name: make tidb and ISOTAP_MYSQLD bring
-// the rest.
+// What is missing on this machine is skipped, but for what is installed by package name: make tidb and ISOTAP_MYSQLD
+// bring the rest.
 func TestEnginesStartAndSayWhoTheyAre(t *testing.T) {
 	family := map[string]dbms.Engine{"mariadb": dbms.MariaDB, "postgres": dbms.PostgreSQL, "mysql": dbms.MySQL, "tidb": dbms.TiDB}
 	for _, e := range engines {

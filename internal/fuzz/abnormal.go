@@ -80,8 +80,8 @@ func (h *fuzzer) broken(ctx context.Context, r *round, err error) error {
 	return h.strange(r, odd)
 }
 
-// strange keeps what a round met that no healthy server does. The first time its schedule is written, its recording, and
-// what the server logged; each time where the server is gone, since the reason may be another one.
+// strange keeps what a round met that no healthy server does. The first time its schedule is written, its recording,
+// and what the server logged; each time where the server is gone, since the reason may be another one.
 func (h *fuzzer) strange(r *round, all []random.Odd) error {
 	var files []string
 	for i := range all {

@@ -52,8 +52,8 @@ func during(t *testing.T, url string, admin *sql.DB, o Options, do func(t *testi
 	return tally, text.String()
 }
 
-// trxAge is how long nobody must have read INNODB_TRX before InnoDB fills it anew (100 ms), and some: who looks more often
-// sees for ever what the first look saw.
+// trxAge is how long nobody must have read INNODB_TRX before InnoDB fills it anew (100 ms), and some: who looks more
+// often sees for ever what the first look saw.
 const trxAge = 150 * time.Millisecond
 
 // atWork waits until sessions are in transactions of a run's, and gives the numbers of their connections. They are more

@@ -15,8 +15,8 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// An account is all that sessions sent to a database, and when: those of a round, or those of a replay. Its statements are
-// whole; those of a recording may lack values.
+// An account is all that sessions sent to a database, and when: those of a round, or those of a replay. Its statements
+// are whole; those of a recording may lack values.
 type account struct {
 	setup []string
 	steps []random.Step // in the order in which they were sent
@@ -70,8 +70,8 @@ func accountOf(p *runner.Result) *account {
 	return newAccount(p.Scenario.Setup, steps, p.Result.Runs, p.Level, p.Server.Engine)
 }
 
-// placesOf returns the places of a recorded transaction's steps: of the one whose statements were sent and answered around the
-// recorded ones. None where no transaction has as many.
+// placesOf returns the places of a recorded transaction's steps: of the one whose statements were sent and answered
+// around the recorded ones. None where no transaction has as many.
 func (a *account) placesOf(t *history.Txn) []int {
 	var best []int
 	var least time.Duration
@@ -101,8 +101,8 @@ func (a *account) distance(t *history.Txn, places []int) (off time.Duration, ok 
 	return off, true
 }
 
-// part returns the steps of a finding's transactions, all of them or only those that the cycle goes through, with those that
-// begin and end its transactions; nil where they are not in the account.
+// part returns the steps of a finding's transactions, all of them or only those that the cycle goes through, with those
+// that begin and end its transactions; nil where they are not in the account.
 func (a *account) part(f *analyzer.Finding, all bool) *part {
 	p := &part{of: a, behind: make(map[int][]int)}
 	places := make(map[*history.Txn][]int)
@@ -166,7 +166,8 @@ func (a *account) snapshot(places []int) int {
 	return places[0]
 }
 
-// span returns when the first statement of some steps was sent, beside those that begin transactions, and when the last one ended.
+// span returns when the first statement of some steps was sent, beside those that begin transactions, and when the last
+// one ended.
 func (a *account) span(places []int) (begin, end time.Time) {
 	for _, i := range places {
 		x := &a.steps[i]

@@ -26,8 +26,8 @@ func (p *part) order(first, then int) {
 	}
 }
 
-// sorted returns the places of the steps by a time of theirs, but each behind those that it must come behind, as far as these
-// do not contradict each other.
+// sorted returns the places of the steps by a time of theirs, but each behind those that it must come behind, as far as
+// these do not contradict each other.
 func (p *part) sorted(at func(*random.Step) time.Time) []int {
 	steps := p.of.steps
 	left := slices.SortedStableFunc(slices.Values(p.kept), func(a, b int) int { return at(&steps[a]).Compare(at(&steps[b])) })
@@ -73,9 +73,9 @@ func (p *part) orders(setup []string) []*scenario.Scenario {
 	return all
 }
 
-// beginnings are what may show a finding again without what else there was, the smallest first: its own transactions, with
-// the statements on the cycle alone or with all, each on the database as it was first and with the rows that rows made of
-// it by then; at last with what others wrote meanwhile.
+// beginnings are what may show a finding again without what else there was, the smallest first: its own transactions,
+// with the statements on the cycle alone or with all, each on the database as it was first and with the rows that rows
+// made of it by then; at last with what others wrote meanwhile.
 func (a *account) beginnings(f *analyzer.Finding, rows func(a *account, earlier []string) []string) []*scenario.Scenario {
 	small, whole := a.part(f, false), a.part(f, true)
 	if small == nil {
@@ -149,8 +149,8 @@ func (a *account) writesBefore(begin time.Time) []string {
 	return all
 }
 
-// writersBetween are the steps by which transactions wrote that committed in a time, and those that begin and end them. Those of
-// some steps are not among them.
+// writersBetween are the steps by which transactions wrote that committed in a time, and those that begin and end them.
+// Those of some steps are not among them.
 func (a *account) writersBetween(begin, end time.Time, but []int) []int {
 	var all []int
 	for _, places := range a.txns {

@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// unseen is a round of three transactions: one that makes a row, and two of which the second writes what is there already and
-// does not see it (MDEV-26642). Each of these two also reads what does not matter.
+// unseen is a round of three transactions: one that makes a row, and two of which the second writes what is there
+// already and does not see it (MDEV-26642). Each of these two also reads what does not matter.
 func unseen(t *testing.T) (*round, *analyzer.Finding) {
 	t.Helper()
 	started := time.Now()

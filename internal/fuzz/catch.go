@@ -58,8 +58,8 @@ func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 	return fmt.Sprintf("%s %s at %s: %s", f.Class, f.Anomaly, level, strings.Join(txns, " | "))
 }
 
-// kindOf is the kind of a statement on the cycle. An UPDATE that finds its values there already installs no version: it is
-// on the cycle as one that met another's.
+// kindOf is the kind of a statement on the cycle. An UPDATE that finds its values there already installs no version: it
+// is on the cycle as one that met another's.
 func kindOf(f *analyzer.Finding, s *history.Stmt) string {
 	kind := strings.TrimSpace(s.Kind.String() + " " + s.Locking.String())
 	if s.Kind == history.Update && slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.ToStmt == s && e.Kind == analyzer.WR && e.Current }) {

@@ -1,10 +1,10 @@
 // Package fuzz hunts a server for isolation anomalies with random transactions: it is `isotap fuzz`. Round after round
-// makes a small random database (workload/random), has a few sessions work on it through isotap, analyses what was
+// makes a small random database (workload/random), has a few sessions work on it through isotap, analyzes what was
 // recorded, and keeps what no earlier round has shown (IsoRel 5.1: the number, order and types of the statements are
 // others), made small by scenario/reduce.
 //
-// fuzzer.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes it
-// small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
+// fuzzer.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes
+// it small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
 package fuzz
 
 import (
@@ -36,8 +36,8 @@ type Options struct {
 	Patience time.Duration
 	// ServerLog gives the end of what the server logged; nil where nobody knows.
 	ServerLog func() string
-	// Restart gives a runner on a server in the place of the one that is gone, when nothing works on that one any more. Its giver
-	// closes it, after Run. Nil: the run ends with its server.
+	// Restart gives a runner on a server in the place of the one that is gone, when nothing works on that one any more.
+	// Its giver closes it, after Run. Nil: the run ends with its server.
 	Restart func(context.Context) (*runner.Runner, error)
 	Version string // isotap's own
 	Log     io.Writer
@@ -56,8 +56,8 @@ type fuzzer struct {
 	next   atomic.Int64 // how many rounds have begun
 }
 
-// Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good, or ctx ends: all that
-// is no error.
+// Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good,
+// or ctx ends: all that is no error.
 func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	if o.Log == nil {
 		o.Log = io.Discard

@@ -56,8 +56,8 @@ func (h *fuzzer) reduceAll(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// reduceSome makes the first of some catches small, as many as Options say. One whose replay fails though the server is there, as on a
-// machine too busy to connect in time, is passed over.
+// reduceSome makes the first of some catches small, as many as Options say. One whose replay fails though the server is
+// there, as on a machine too busy to connect in time, is passed over.
 func (h *fuzzer) reduceSome(ctx context.Context, catches []*Catch) error {
 	small := 0
 	for _, c := range catches[:min(len(catches), attempts*h.Reduce)] {
@@ -86,8 +86,8 @@ func (h *fuzzer) say(format string, args ...any) {
 	fmt.Fprintf(h.Log, format+"\n", args...)
 }
 
-// reduce makes a catch's scenario, out of the first of its sightings that comes out small and sure: the same anomaly, by
-// statements of the same kinds.
+// reduce makes a catch's scenario, out of the first of its sightings that comes out small and sure: the same anomaly,
+// by statements of the same kinds.
 func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
 	tried := 0
 	for _, seen := range c.seen {
@@ -121,8 +121,8 @@ func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
 	return write(c.File, c.Scenario)
 }
 
-// small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds may
-// come out small as another of its anomaly.
+// small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds
+// may come out small as another of its anomaly.
 func (h *fuzzer) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
 	level, anomaly := c.Level.Level, c.Finding.Anomaly
 	best, tried, err := Reduce(ctx, whole, level, anomaly, Shows(h.runner, level, c.is))
@@ -194,8 +194,8 @@ func (h *fuzzer) first(ctx context.Context, c *Catch, all []*scenario.Scenario) 
 	return nil, nil
 }
 
-// rows returns what makes a round's database as writes have left it: its set-up with the rows that are read there. It is nil
-// where that cannot be told.
+// rows returns what makes a round's database as writes have left it: its set-up with the rows that are read there. It
+// is nil where that cannot be told.
 func (h *fuzzer) rows(ctx context.Context, r *round) func(*account, []string) []string {
 	return func(a *account, earlier []string) []string {
 		s := &scenario.Scenario{Setup: a.setup, Sessions: []scenario.Session{{Name: "before"}}}

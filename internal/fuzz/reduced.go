@@ -33,9 +33,9 @@ func (r *Reduced) better(other *Reduced) bool {
 	return mine < others || mine == others && r.Shown > other.Shown
 }
 
-// Reduce makes a scenario small that shows an anomaly at a level, and says how many were tried. It takes three minutes at
-// most; if the scenario is large even then, more as long as it becomes smaller. Where what comes of it shows the anomaly only
-// at times, it looks for one that does three times in a row at each try.
+// Reduce makes a scenario small that shows an anomaly at a level, and says how many were tried. It takes three minutes
+// at most; if the scenario is large even then, more as long as it becomes smaller. Where what comes of it shows the
+// anomaly only at times, it looks for one that does three times in a row at each try.
 func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly, shows reduce.Shows) (*Reduced, int, error) {
 	small, tried, err := inStages(ctx, whole, shows)
 	if err == nil && small.Shown < surely {

@@ -16,12 +16,13 @@ type Tally struct {
 	Hunted time.Duration // how long the rounds took; 0 while they go on
 	Rounds int
 	Random random.Outcome // of all rounds; without steps
-	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed exactly.
+	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed
+	// exactly.
 	Kinds   map[history.Kind]analyzer.Observed
 	Reasons map[history.Reason]int
 	Levels  map[workload.Isolation]*LevelTally
-	// Aggregated are the findings whose cycle reads by an aggregate, Aborted those that rest on what was rolled back: both are
-	// among those of Levels.
+	// Aggregated are the findings whose cycle reads by an aggregate, Aborted those that rest on what was rolled back:
+	// both are among those of Levels.
 	Aggregated, Aborted Found
 	Catches             []*Catch
 	Abnormal            []*Abnormality // what no healthy server does

@@ -1,5 +1,5 @@
-// Package guard keeps panics over what somebody else wrote from ending the process: client libraries index what a server
-// sends without looking first, and walks over syntax trees meet nodes that they do not know.
+// Package guard keeps panics over what somebody else wrote from ending the process: client libraries index what a
+// server sends without looking first, and walks over syntax trees meet nodes that they do not know.
 package guard
 
 import "fmt"
@@ -26,9 +26,9 @@ func Call(library string, do func() error) (err error) {
 	return do()
 }
 
-// Whole runs a walk over a syntax tree, and reports whether it came to its end. A parser that is not ours may give nodes that
-// the walk does not know, or leave out those that it counts on: it panics, and what it found up to there is not all that
-// there is. The caller then assumes what is safe.
+// Whole runs a walk over a syntax tree, and reports whether it came to its end. A parser that is not ours may give
+// nodes that the walk does not know, or leave out those that it counts on: it panics, and what it found up to there is
+// not all that there is. The caller then assumes what is safe.
 func Whole(walk func()) (whole bool) {
 	defer func() {
 		if recover() != nil {

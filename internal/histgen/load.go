@@ -15,8 +15,8 @@ func LoadInfo() history.Info {
 		Server: history.Server{Engine: dbms.MariaDB, Version: "10.11.19"}}
 }
 
-// A Load makes any number of transactions of two reads and two updates of rows in a table, run one after the other by 64
-// sessions, in memory that it uses again.
+// A Load makes any number of transactions of two reads and two updates of rows in a table, run one after the other by
+// 64 sessions, in memory that it uses again.
 type Load struct {
 	made     uint32
 	random   uint64
@@ -94,8 +94,8 @@ func (l *Load) access(a *history.Access, own history.Tag) {
 	}
 }
 
-// HotRow makes n transactions that form one component: each read a row as it was before all of them, and overwrote what the
-// one before left.
+// HotRow makes n transactions that form one component: each read a row as it was before all of them, and overwrote what
+// the one before left.
 func HotRow(n int) []*history.Txn {
 	row := history.Row{Table: "app.load", ID: "hot"}
 	latest := history.Tag{}

@@ -29,7 +29,8 @@ func (r *Relay) next(question string) bool {
 	return r.answers == r.at
 }
 
-// Lied reports whether there were as many answers as it takes, and returns the question that got the lie, as far as it is known.
+// Lied reports whether there were as many answers as it takes, and returns the question that got the lie, as far as it
+// is known.
 func (r *Relay) Lied() (question string, lied bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,8 +40,8 @@ func resultSet(columns byte, deprecateEOF bool) [][]byte {
 	return append(packets, eof, row, eof)
 }
 
-// MySQL relays to a server of the MySQL family. The answer of a number, to a query or a prepared statement's preparation or
-// execution, is the lie. It knows no TLS and no compression.
+// MySQL relays to a server of the MySQL family. The answer of a number, to a query or a prepared statement's
+// preparation or execution, is the lie. It knows no TLS and no compression.
 func MySQL(t testing.TB, server string, at int, lie MySQLLie) *Relay {
 	t.Helper()
 	return start(t, server, at, func(r *Relay, client, server net.Conn) { r.mysql(client, server, lie) })

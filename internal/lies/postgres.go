@@ -84,8 +84,8 @@ func withoutLastCell(m []byte) []byte {
 	return message('D', body)
 }
 
-// PostgreSQL relays to a PostgreSQL server. The answer of a number, to what was bound in the extended protocol, is the lie.
-// It offers no TLS.
+// PostgreSQL relays to a PostgreSQL server. The answer of a number, to what was bound in the extended protocol, is the
+// lie. It offers no TLS.
 func PostgreSQL(t testing.TB, server string, at int, lie PostgresLie) *Relay {
 	t.Helper()
 	return start(t, server, at, func(r *Relay, client, server net.Conn) { r.postgres(client, server, lie) })

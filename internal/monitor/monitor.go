@@ -1,5 +1,5 @@
-// Package monitor watches a history while it comes: it hands what is recorded to an [analyzer.Live], looks a few times a
-// second, and tells what was found.
+// Package monitor watches a history while it comes: it hands what is recorded to an [analyzer.Live], looks a few times
+// a second, and tells what was found.
 //
 // monitor.go watches; opens.go knows from the transactions' counters which of them have begun and not ended.
 package monitor
@@ -62,8 +62,8 @@ type Monitor struct {
 	delay  Delay
 }
 
-// Delay says how long after the commit that completed it a finding was told for the first time, by the Clock. What was found
-// in what had been recorded before the watch began is not in it.
+// Delay says how long after the commit that completed it a finding was told for the first time, by the Clock. What was
+// found in what had been recorded before the watch began is not in it.
 type Delay struct {
 	Findings int
 	Sum, Max time.Duration
@@ -245,7 +245,7 @@ func (m *Monitor) takeTxn(t *history.Txn) error {
 	return nil
 }
 
-// look has what is kept analysed, if that may tell anything.
+// look has what is kept analyzed, if that may tell anything.
 func (m *Monitor) look() {
 	now := m.last
 	if m.opts.Clock != nil {

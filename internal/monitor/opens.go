@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// opens tells how long ago the oldest transaction began that has not ended. Counters are handed out in the order in which
-// transactions begin, and all of them are recorded once they end: one that is missing below another is open.
+// opens tells how long ago the oldest transaction began that has not ended. Counters are handed out in the order in
+// which transactions begin, and all of them are recorded once they end: one that is missing below another is open.
 type opens struct {
 	runs  map[history.Run]*begun
 	limit int

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// A Mutant is a rule with the text that takes it out of the code: what the code says there, the file in the directory of the test,
-// the text as it is there once, and what comes in its place.
+// A Mutant is a rule with the text that takes it out of the code: what the code says there, the file in the directory
+// of the test, the text as it is there once, and what comes in its place.
 type Mutant [4]string
 
-// Test checks that each mutant's text is in its file. With run, it also runs the tests of the package in the directory with
-// each mutant in turn, with the arguments given to go test behind the package, and fails where none of them does. A call of it must be
-// among the tests that the arguments skip.
+// Test checks that each mutant's text is in its file. With run, it also runs the tests of the package in the directory
+// with each mutant in turn, with the arguments given to go test behind the package, and fails where none of them does.
+// A call of it must be among the tests that the arguments skip.
 func Test(t *testing.T, run bool, all []Mutant, arguments ...string) {
 	for _, m := range all {
 		rule, file, text, without := m[0], m[1], []byte(m[2]), []byte(m[3])

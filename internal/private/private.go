@@ -13,8 +13,8 @@ const (
 	dirMode  fs.FileMode = 0o700
 )
 
-// Create makes a file, or empties the one that is there, whose permissions it takes back. What is no regular file, such as
-// /dev/stdout or a pipe, keeps its own.
+// Create makes a file, or empties the one that is there, whose permissions it takes back. What is no regular file, such
+// as /dev/stdout or a pipe, keeps its own.
 func Create(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, fileMode)
 	if errors.Is(err, fs.ErrPermission) {

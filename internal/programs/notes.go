@@ -66,10 +66,11 @@ func labels(w *robust.Workload, is func(*robust.Statement) bool) (which []string
 	return which
 }
 
-// assumptions says which of the assumptions about servers are kept (5.4): as the server answered, or else by what is known of its family.
-// PostgreSQL keeps them: each statement of a transaction at READ COMMITTED takes a snapshot, and a row that was changed since is looked
-// at once more as it is then. InnoDB's UPDATE and DELETE at READ COMMITTED pass over rows by what was committed before they waited
-// (semi-consistent reads), so that a statement by predicate is no atomic chunk: case troc-fig1.
+// assumptions says which of the assumptions about servers are kept (5.4): as the server answered, or else by what is
+// known of its family. PostgreSQL keeps them: each statement of a transaction at READ COMMITTED takes a snapshot, and a
+// row that was changed since is looked at once more as it is then. InnoDB's UPDATE and DELETE at READ COMMITTED pass
+// over rows by what was committed before they waited (semi-consistent reads), so that a statement by predicate is no
+// atomic chunk: case troc-fig1.
 func (o *Options) assumptions(family dbms.Family, w *robust.Workload) []string {
 	which := labels(w, func(q *robust.Statement) bool {
 		return q.Type == robust.PredUpd || q.Type == robust.PredDel || q.Type == robust.PredSel && q.Lock != robust.NoLock

@@ -1,6 +1,7 @@
-// Package programs is where `isotap robust` has its programs from: files (robust/program), or recordings (robust/mining),
-// with the definitions of their tables from a file, a live database (robust/definitions), a recording, or several of these. It says of either what is
-// not covered, and what of the algorithms' assumptions (5.4 of the paper) the engine does not keep.
+// Package programs is where `isotap robust` has its programs from: files (robust/program), or recordings
+// (robust/mining), with the definitions of their tables from a file, a live database (robust/definitions), a recording,
+// or several of these. It says of either what is not covered, and what of the algorithms' assumptions (5.4 of the
+// paper) the engine does not keep.
 package programs
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/robust/definitions"
 )
 
-// recorded adds the definitions that recordings hold. Statements do not say which database they are in, and so definitions of
-// one name in several databases must be the same.
+// recorded adds the definitions that recordings hold. Statements do not say which database they are in, and so
+// definitions of one name in several databases must be the same.
 func (t *tables) recorded(ctx context.Context, family dbms.Family, recordings []*recorder.Reader) error {
 	k := known{named: make(map[string][]history.Definition), found: make(map[string]bool), missing: make(map[string]string)}
 	for _, r := range recordings {

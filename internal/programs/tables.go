@@ -33,8 +33,8 @@ func (o *Options) families() ([]dbms.Family, error) {
 	return []dbms.Family{dbms.PostgreSQLFamily, dbms.MySQLFamily}, nil
 }
 
-// tables reads the definitions of the tables: the database's, or where none is given those of the recordings, then the file's,
-// which add to them.
+// tables reads the definitions of the tables: the database's, or where none is given those of the recordings, then the
+// file's, which add to them.
 func (o *Options) tables(ctx context.Context, family dbms.Family, recordings []*recorder.Reader) (*tables, error) {
 	t := &tables{schema: &footprint.Schema{}}
 	if o.Upstream != nil {

@@ -22,8 +22,8 @@ type backend interface {
 	describe(*history.Info)
 	// reload takes in that the schema changed, for a client that waits for no longer than it must.
 	reload(ctx context.Context, changed session.Schema) error
-	// reloadAll reads the whole schema again, so that tables which somebody changed without the proxy are not taken for what they
-	// were.
+	// reloadAll reads the whole schema again, so that tables which somebody changed without the proxy are not taken for
+	// what they were.
 	reloadAll(ctx context.Context) error
 	// epoch is another number once the schema was found changed.
 	epoch() uint64

@@ -59,8 +59,8 @@ func (d *defining) reload(reload func(context.Context, session.Schema) error) fu
 // lastDefinitions is how long the definitions may be read when a run ends.
 const lastDefinitions = 5 * time.Second
 
-// define begins to record how the tables that are used are defined. It reads them over connections of its own, which leave at once:
-// the server drops no database that somebody is in.
+// define begins to record how the tables that are used are defined. It reads them over connections of its own, which
+// leave at once: the server drops no database that somebody is in.
 func (srv *Server) define(o *Options, cfg *proxy.Config) {
 	source := func(ctx context.Context, database string) ([]definitions.Table, error) {
 		target := o.Upstream
@@ -82,7 +82,8 @@ func (srv *Server) define(o *Options, cfg *proxy.Config) {
 	}
 }
 
-// databases are those that open sessions are in, where a session stays in one (PostgreSQL). It is safe for concurrent use.
+// databases are those that open sessions are in, where a session stays in one (PostgreSQL). It is safe for concurrent
+// use.
 type databases struct {
 	mu *sync.Mutex
 	in map[history.SessionID]string

@@ -41,8 +41,8 @@ func (srv *Server) AdminAddr() net.Addr {
 	return srv.admin.Addr()
 }
 
-// Healthy returns why isotap cannot serve; nil when it can: the server is there. Whether what it serves is recorded is up to
-// [Server.Ready].
+// Healthy returns why isotap cannot serve; nil when it can: the server is there. Whether what it serves is recorded is
+// up to [Server.Ready].
 func (srv *Server) Healthy(ctx context.Context) error {
 	if err := srv.reachable(ctx); err != nil {
 		return fmt.Errorf("the server does not answer: %w", err)
@@ -50,8 +50,8 @@ func (srv *Server) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns why new clients had better go elsewhere: isotap takes none any more, what they do is not recorded, or isotap
-// cannot serve them. Nil when they are welcome.
+// Ready returns why new clients had better go elsewhere: isotap takes none any more, what they do is not recorded, or
+// isotap cannot serve them. Nil when they are welcome.
 func (srv *Server) Ready(ctx context.Context) error {
 	if srv.draining() {
 		return errors.New("draining: no new clients are taken")

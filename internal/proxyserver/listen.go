@@ -20,8 +20,8 @@ const defaultSocketMode fs.FileMode = 0o600
 // systemdAddress is the address of the sockets that systemd opened, all of them or, behind a colon, those of one name.
 const systemdAddress = "systemd"
 
-// listen opens the addresses of a list: "host:port", "unix:/path", "systemd" or "systemd:name", separated by commas. A TCP address is
-// shared with other processes if share is set.
+// listen opens the addresses of a list: "host:port", "unix:/path", "systemd" or "systemd:name", separated by commas. A
+// TCP address is shared with other processes if share is set.
 func listen(addresses string, mode fs.FileMode, share bool) ([]net.Listener, error) {
 	var all []net.Listener
 	for address := range strings.SplitSeq(addresses, ",") {
@@ -54,8 +54,8 @@ func listenAt(address string, mode fs.FileMode, share bool) ([]net.Listener, err
 	return []net.Listener{l}, nil
 }
 
-// inherited returns the sockets that systemd opened for this process (sd_listen_fds(3)), all of them or those of one name
-// (FileDescriptorName=). They stay open in systemd when they are closed here.
+// inherited returns the sockets that systemd opened for this process (sd_listen_fds(3)), all of them or those of one
+// name (FileDescriptorName=). They stay open in systemd when they are closed here.
 func inherited(name string) ([]net.Listener, error) {
 	named, err := activation.ListenersWithNames()
 	if err != nil {

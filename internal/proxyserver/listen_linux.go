@@ -18,7 +18,8 @@ const (
 	probePatience = time.Second
 )
 
-// listenShared listens on a TCP address that other processes of the same user may listen on too (SO_REUSEPORT, socket(7)).
+// listenShared listens on a TCP address that other processes of the same user may listen on too (SO_REUSEPORT,
+// socket(7)).
 func listenShared(address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error
@@ -35,8 +36,8 @@ func listenShared(address string) (net.Listener, error) {
 	return &shared{TCPListener: l.(*net.TCPListener), probes: make(map[int]chan struct{})}, nil
 }
 
-// A shared listener has an address on which other processes may listen. The kernel divides new connections among them, and
-// resets those that wait to be accepted by one that closes: hence Resign.
+// A shared listener has an address on which other processes may listen. The kernel divides new connections among them,
+// and resets those that wait to be accepted by one that closes: hence Resign.
 type shared struct {
 	*net.TCPListener
 	mu     sync.Mutex
@@ -67,9 +68,9 @@ func (s *shared) isProbe(c net.Conn) bool {
 	return true
 }
 
-// Resign has the kernel give new connections to another process that listens on the address, if there is one, and waits for
-// those that were on their way here. A group of sockets that share an address has them in an order that none of them can ask
-// for, and a program may choose one by its place there: the first, or where that is this one, the second.
+// Resign has the kernel give new connections to another process that listens on the address, if there is one, and waits
+// for those that were on their way here. A group of sockets that share an address has them in an order that none of
+// them can ask for, and a program may choose one by its place there: the first, or where that is this one, the second.
 func (s *shared) Resign(ctx context.Context) {
 	for place := range uint32(2) {
 		if err := s.direct(place); err != nil {
@@ -131,8 +132,8 @@ func (s *shared) getsOwn(ctx context.Context) bool {
 	return false
 }
 
-// announce gives a socket the port that it will connect from, and has Accept know it: the connection may be accepted before
-// it is known to be made.
+// announce gives a socket the port that it will connect from, and has Accept know it: the connection may be accepted
+// before it is known to be made.
 func (s *shared) announce(fd int, network string, came chan struct{}) error {
 	var any unix.Sockaddr = &unix.SockaddrInet4{}
 	if network == "tcp6" {

@@ -90,8 +90,8 @@ var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.G
 
 func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
 
-// How long a client waits at most for the tables to be read that its statement names, where they were changed. Where isotap's columns
-// show, statements may fail for a column too many unless the table is known.
+// How long a client waits at most for the tables to be read that its statement names, where they were changed. Where
+// isotap's columns show, statements may fail for a column too many unless the table is known.
 const (
 	reloadLimit        = 5 * time.Second
 	exposedReloadLimit = time.Minute

@@ -109,8 +109,8 @@ func (b *postgresBackend) describe(info *history.Info) {
 	info.Columns = b.options.Columns
 }
 
-// reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only: it is
-// read when a statement asks for it.
+// reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only:
+// it is read when a statement asks for it.
 func (b *postgresBackend) reload(ctx context.Context, changed session.Schema) error {
 	switch {
 	case changed.Expected:

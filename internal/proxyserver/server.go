@@ -2,9 +2,10 @@
 // recording and the proxy. It is what `isotap proxy`, `isotap run` and `isotap demo` share.
 //
 // server.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
-// isotap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go and metrics.go answer on the admin address. environment.go tells
-// a client program where isotap is. definitions.go and predicates.go have the recording hold more than the proxy sees.
-// watch.go and follow.go hand what is recorded to the live analysis and to those who follow.
+// isotap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go
+// and metrics.go answer on the admin address. environment.go tells a client program where isotap is. definitions.go and
+// predicates.go have the recording hold more than the proxy sees. watch.go and follow.go hand what is recorded to the
+// live analysis and to those who follow.
 package proxyserver
 
 import (
@@ -64,7 +65,7 @@ type Options struct {
 	// Admin is the address of the admin server (internal/admin); empty: there is none.
 	Admin      string
 	AdminPprof bool // serve profiles there
-	// Watch has what is recorded analysed as it comes; nil: it is not. Its Clock is isotap's.
+	// Watch has what is recorded analyzed as it comes; nil: it is not. Its Clock is isotap's.
 	Watch *monitor.Options
 
 	// What [Server.Reconfigure] changes: see Reloadable.
@@ -226,7 +227,8 @@ func (srv *Server) Stats() proxy.Stats { return srv.proxy.Stats() }
 // Upstream is the server behind isotap, with the login for isotap's own connection to it.
 func (srv *Server) Upstream() dsn.Target { return srv.upstream }
 
-// ReadSchema has all that plans rest on read from the server again, as happens every few seconds. Not for isotap that is off.
+// ReadSchema has all that plans rest on read from the server again, as happens every few seconds. Not for isotap that
+// is off.
 func (srv *Server) ReadSchema(ctx context.Context) error { return srv.backend.reloadAll(ctx) }
 
 // SchemaEpoch is another number once the tables that plans rest on were found changed. Not for isotap that is off.

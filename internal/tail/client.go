@@ -21,8 +21,8 @@ type Sink interface {
 	Skip(ctx context.Context, upTo history.TxnID) error
 }
 
-// ErrCut says that the stream ended before the run did: its writer was killed, or did not wait for the rest to be read. The recording
-// has what is missing.
+// ErrCut says that the stream ended before the run did: its writer was killed, or did not wait for the rest to be read.
+// The recording has what is missing.
 var ErrCut = errors.New("the recording was not followed to its end")
 
 // Read gives a sink what comes on a connection of Dial's, from the given place on, until the run ends. It closes the
@@ -98,8 +98,8 @@ func (r *reader) told(info history.Info) {
 	r.infos = append(r.infos, info)
 }
 
-// A Clock tells the time of what is followed: the writer's as of the last transaction that ended, and what has passed since it
-// came. It may be used from several goroutines.
+// A Clock tells the time of what is followed: the writer's as of the last transaction that ended, and what has passed
+// since it came. It may be used from several goroutines.
 type Clock struct {
 	mu   sync.Mutex
 	last int64

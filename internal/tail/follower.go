@@ -59,7 +59,7 @@ func newFollower(conn net.Conn, w *recorder.Writer, info history.Info, from From
 	return f
 }
 
-// run sends until the run ends, the follower goes away, or is cancelled.
+// run sends until the run ends, the follower goes away, or is canceled.
 func (f *follower) run() error {
 	stop := context.AfterFunc(f.ctx, func() { f.conn.Close() }) // for one that does not read what it is sent
 	defer stop()

@@ -88,7 +88,7 @@ func (s *Server) Drain() {
 	}
 }
 
-// idle reports whether all followers were sent all, and lets no other in then. Those that were not are cancelled, if
+// idle reports whether all followers were sent all, and lets no other in then. Those that were not are canceled, if
 // they are to be.
 func (s *Server) idle(cancel bool) bool {
 	s.mu.Lock()

@@ -1,9 +1,9 @@
-// Package tail lets other processes watch a recording while it is written, which only one process may open: the one that
-// writes serves the recording's transactions on a unix socket in its directory, as the JSON lines that isotap export
-// writes (package jsonlines), from the beginning or from now on.
+// Package tail lets other processes watch a recording while it is written, which only one process may open: the one
+// that writes serves the recording's transactions on a unix socket in its directory, as the JSON lines that isotap
+// export writes (package jsonlines), from the beginning or from now on.
 //
-// server.go serves; follower.go is what it does for one who follows, through queue.go: what does not fit there is read from the
-// recording instead, so that a slow follower costs the writer nothing. client.go follows.
+// server.go serves; follower.go is what it does for one who follows, through queue.go: what does not fit there is read
+// from the recording instead, so that a slow follower costs the writer nothing. client.go follows.
 package tail
 
 import (
@@ -52,7 +52,8 @@ func listen(dir string) (l net.Listener, remove func() error, err error) {
 	return l, remove, nil
 }
 
-// Dial connects to whoever writes a recording, given its directory or the socket. The error is ErrNobody where there is none.
+// Dial connects to whoever writes a recording, given its directory or the socket. The error is ErrNobody where there is
+// none.
 func Dial(path string) (net.Conn, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, socketName)

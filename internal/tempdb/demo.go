@@ -28,7 +28,7 @@ type DemoOptions struct {
 	Log     io.Writer // what is being done, a line each
 }
 
-// RunDemo starts a server, runs the shop through the proxy and analyses the recording. Everything it made
+// RunDemo starts a server, runs the shop through the proxy and analyzes the recording. Everything it made
 // is gone when it returns.
 func RunDemo(ctx context.Context, o DemoOptions) (result *analyzer.Result, err error) {
 	e, err := engine.Find(o.Engine)

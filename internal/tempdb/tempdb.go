@@ -1,6 +1,6 @@
-// Package tempdb has isotap's own clients work on a database that is made for them and dropped afterwards, through a proxy with a
-// recording, which is then analyzed: any client ([Run]), a known workload for `isotap workload` ([RunWorkload]), and the shop of
-// `isotap demo`, whose server is made for it as well ([RunDemo]).
+// Package tempdb has isotap's own clients work on a database that is made for them and dropped afterwards, through a
+// proxy with a recording, which is then analyzed: any client ([Run]), a known workload for `isotap workload`
+// ([RunWorkload]), and the shop of `isotap demo`, whose server is made for it as well ([RunDemo]).
 package tempdb
 
 import (
@@ -42,7 +42,7 @@ type Options struct {
 }
 
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
-// drops it, and analyses what was recorded.
+// drops it, and analyzes what was recorded.
 func Run(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
 	if o.Recording == "" {
 		dir, err := os.MkdirTemp("", "isotap-scratch-")
@@ -119,8 +119,8 @@ func open(target dsn.Target) (*sql.DB, error) {
 // mostNames bounds how many names are tried for a database. Who has so many left over wants to know.
 const mostNames = 1000
 
-// create makes a database of the given name or, where that is taken, of the name with the first number from 2 on that is
-// free, and returns its name. The server decides whether a name is free, so several runs may ask at the same time.
+// create makes a database of the given name or, where that is taken, of the name with the first number from 2 on that
+// is free, and returns its name. The server decides whether a name is free, so several runs may ask at the same time.
 func create(ctx context.Context, admin *sql.DB, name string) (string, error) {
 	for n := range mostNames {
 		database := name

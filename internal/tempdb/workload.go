@@ -25,15 +25,16 @@ type WorkloadOptions struct {
 	Version   string // isotap's own
 }
 
-// A WorkloadRun is a workload that has run, and what each says of the other: its own invariants and the analyzer's findings.
+// A WorkloadRun is a workload that has run, and what each says of the other: its own invariants and the analyzer's
+// findings.
 type WorkloadRun struct {
 	Workload string
 	Outcome  *workload.Outcome
 	Result   *analyzer.Result
 }
 
-// RunWorkload sets a known workload (workload/known) up in a database of its own on the target's server, runs it through isotap, drops the database
-// and analyses the recording.
+// RunWorkload sets a known workload (workload/known) up in a database of its own on the target's server, runs it
+// through isotap, drops the database and analyzes the recording.
 func RunWorkload(ctx context.Context, target dsn.Target, o WorkloadOptions) (*WorkloadRun, error) {
 	w, err := known.New(o.Workload, o.Options)
 	if err != nil {
@@ -63,8 +64,8 @@ func setUp(ctx context.Context, dsn string, w workload.Workload) error {
 	return workload.Setup(ctx, db, tables, statements)
 }
 
-// Missed reports whether an invariant is broken and isotap found nothing that could have done it. The contrary is no miss: an
-// anomaly may be without effect on what the workload watches over.
+// Missed reports whether an invariant is broken and isotap found nothing that could have done it. The contrary is no
+// miss: an anomaly may be without effect on what the workload watches over.
 func (r *WorkloadRun) Missed() bool {
 	return len(r.Outcome.Broken()) > 0 && len(r.Result.Findings) == 0
 }

@@ -70,8 +70,9 @@ func (i *instance) Stop() error {
 	return i.stopErr
 }
 
-// Restart starts a server that this process started, and that has ended (see Signal), once more, on the same data and the
-// same port, and waits until it answers. No other method may be called meanwhile. TiDB keeps nothing and is not started again.
+// Restart starts a server that this process started, and that has ended (see Signal), once more, on the same data and
+// the same port, and waits until it answers. No other method may be called meanwhile. TiDB keeps nothing and is not
+// started again.
 func (i *instance) Restart(ctx context.Context) error {
 	if i.again == nil {
 		return errors.New("restart a throw-away server: this one keeps its data in memory, or is not ours")
@@ -85,7 +86,8 @@ func (i *instance) Restart(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		// What the killed server left may be in use for a moment: PostgreSQL's sessions, and the memory that they share.
+		// What the killed server left may be in use for a moment: PostgreSQL's sessions, and the memory that they
+		// share.
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("restart a throw-away server: %w\n%s", err, i.Log())

@@ -28,8 +28,8 @@ func HasMySQL() bool {
 	return err == nil
 }
 
-// findMySQL looks for MySQL's mysqld, which prepares its own data directory. Where MariaDB is installed its server goes by
-// that name, too.
+// findMySQL looks for MySQL's mysqld, which prepares its own data directory. Where MariaDB is installed its server goes
+// by that name, too.
 func findMySQL() (programs, error) {
 	if path := os.Getenv(MySQLVariable); path != "" {
 		if err := isMySQL(path); err != nil {
@@ -76,8 +76,8 @@ func initMySQL(ctx context.Context, at place) error {
 	return at.prepare(ctx, "--no-defaults", "--initialize-insecure", "--datadir="+dataDir(at.dir), "--tmpdir="+at.dir, "--skip-log-bin")
 }
 
-// carelessMySQL are settings that make the server quick and not durable. The binary log stays on as it is by default: it
-// has an effect on what REPEATABLE READ shows. Options that not every version has are loose.
+// carelessMySQL are settings that make the server quick and not durable. The binary log stays on as it is by default:
+// it has an effect on what REPEATABLE READ shows. Options that not every version has are loose.
 var carelessMySQL = []string{
 	"--server-id=1",
 	"--secure-file-priv=NULL", // the packages' own directory need not be there

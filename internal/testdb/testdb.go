@@ -77,8 +77,8 @@ func launch(ctx context.Context, at place, port int, o Options) (*Server, error)
 	}, smallEngine, o.Args))
 }
 
-// launchWith starts a MariaDB or MySQL with options of its own beside those that say where everything is, and waits until
-// it answers.
+// launchWith starts a MariaDB or MySQL with options of its own beside those that say where everything is, and waits
+// until it answers.
 func launchWith(ctx context.Context, at place, port int, options []string) (*Server, error) {
 	args := append([]string{
 		"--no-defaults",

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A Turns stands before a server and counts how often a client speaks: once for all that it says before the server does. What the
-// client then waits for is a round trip.
+// A Turns stands before a server and counts how often a client speaks: once for all that it says before the server
+// does. What the client then waits for is a round trip.
 type Turns struct {
 	Addr string
 

@@ -16,9 +16,9 @@ import (
 	"github.com/isotap/isotap/proxy/txnstate"
 )
 
-// A client and a server that agree on compression speak it from the end of the login on: each stretch of packets goes in a
-// frame of its own, of 3 bytes for its length, 1 for its number, 3 for the length of what is in it, 0 where that is not
-// compressed (https://mariadb.com/kb/en/0-packet/#compressed-packet,
+// A client and a server that agree on compression speak it from the end of the login on: each stretch of packets goes
+// in a frame of its own, of 3 bytes for its length, 1 for its number, 3 for the length of what is in it, 0 where that
+// is not compressed (https://mariadb.com/kb/en/0-packet/#compressed-packet,
 // https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_basic_compression_packet.html). Each leg is taken
 // apart and put together by itself, below the session, which sees plain packets.
 const (
@@ -29,8 +29,8 @@ const (
 	minCompressed = 50
 )
 
-// Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the end
-// of the login, or where compression was not agreed on.
+// Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the
+// end of the login, or where compression was not agreed on.
 func (s *Session) Compressed(leg session.Leg, c net.Conn) net.Conn {
 	if !s.loggedIn || s.caps&compressionCaps == 0 {
 		return nil
@@ -115,8 +115,8 @@ func (c *compressedConn) readFrame(room []byte) ([]byte, error) {
 // errFrame is wrapped by errors about frames that do not hold what they say.
 var errFrame = errors.New("malformed compressed packet")
 
-// openFrame returns what is in a frame. It never takes more memory than the frame holds and says that it holds, whichever
-// is less: frames come from outside.
+// openFrame returns what is in a frame. It never takes more memory than the frame holds and says that it holds,
+// whichever is less: frames come from outside.
 func openFrame(frame []byte, zstandard bool) ([]byte, error) {
 	content, size := frame[frameHead:], payloadLen(frame[4:])
 	if size == 0 {
@@ -185,8 +185,8 @@ func (c *compressedConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// begins reports whether a packet of that number begins a command: servers then count frames from 0, too, and hang up on
-// others. (They alone look at the number.) Packets of a long file or command come by 0 again after 255.
+// begins reports whether a packet of that number begins a command: servers then count frames from 0, too, and hang up
+// on others. (They alone look at the number.) Packets of a long file or command come by 0 again after 255.
 func (c *compressedConn) begins(seq byte) bool {
 	return c.toServer && seq == 0 && (c.last != 255 || c.heard)
 }

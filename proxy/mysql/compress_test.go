@@ -59,8 +59,8 @@ func numbersOf(frames []byte) (numbers []byte) {
 	return numbers
 }
 
-// TestFramesToServersBeginAnewWithEachCommand holds the numbers of frames to what servers check: 0 for a command, also for
-// one that is sent ahead, and on from the server's for what goes on.
+// TestFramesToServersBeginAnewWithEachCommand holds the numbers of frames to what servers check: 0 for a command, also
+// for one that is sent ahead, and on from the server's for what goes on.
 func TestFramesToServersBeginAnewWithEachCommand(t *testing.T) {
 	packet := func(seq byte) []byte { b, _ := appendPacket(nil, seq, []byte("x")); return b }
 	reply := appendFrame(nil, 4, packet(1), false)

@@ -27,7 +27,8 @@ type conditions struct {
 	bytes int
 }
 
-// The most conditions that a server keeps (max_error_count), and that have room in memory: a message has at most 512 characters.
+// The most conditions that a server keeps (max_error_count), and that have room in memory: a message has at most 512
+// characters.
 const (
 	maxConditions     = 65535
 	maxConditionBytes = 64 << 20

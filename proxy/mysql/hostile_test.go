@@ -11,7 +11,8 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// TestTooManyPreparedStatementsAreForgotten prepares more than a session keeps, and executes the first and the last of them.
+// TestTooManyPreparedStatementsAreForgotten prepares more than a session keeps, and executes the first and the last of
+// them.
 func TestTooManyPreparedStatementsAreForgotten(t *testing.T) {
 	const times = 30_000
 	s := loggedIn(t, 0)

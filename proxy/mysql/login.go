@@ -16,11 +16,12 @@ import (
 const protocolVersion = 10
 
 // Capabilities that a session does not offer, because it would have to understand more than it does:
-// query attributes change the shape of commands, optional metadata that of replies. TLS is each leg's own affair (tls.go).
+// query attributes change the shape of commands, optional metadata that of replies. TLS is each leg's own affair
+// (tls.go).
 const maskedCaps = gomysql.CLIENT_SSL | gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA
 
-// compressionCaps are taken apart below the session (compress.go). What is agreed on holds for both legs: clients can ask
-// the server for it (SHOW STATUS LIKE 'Compression').
+// compressionCaps are taken apart below the session (compress.go). What is agreed on holds for both legs: clients can
+// ask the server for it (SHOW STATUS LIKE 'Compression').
 const compressionCaps = gomysql.CLIENT_COMPRESS | gomysql.CLIENT_ZSTD_COMPRESSION_ALGORITHM
 
 // mariaExtendedMetadata is the one extended capability of MariaDB that is offered: it adds a string
@@ -28,7 +29,7 @@ const compressionCaps = gomysql.CLIENT_COMPRESS | gomysql.CLIENT_ZSTD_COMPRESSIO
 // metadata are not (https://mariadb.com/kb/en/connection/#capabilities).
 const mariaExtendedMetadata = 1 << 3
 
-// greeting relays the server's greeting, less what the session cannot honour
+// greeting relays the server's greeting, less what the session cannot honor
 // (https://mariadb.com/kb/en/connection/#initial-handshake-packet).
 func (s *Session) greeting(seq byte, payload []byte) error {
 	s.client.seq, s.server.seq = seq-1, seq

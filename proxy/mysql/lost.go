@@ -6,12 +6,12 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// A client whose server goes away sees its connection end, as it would without isotap: clients tell a lost connection by
-// that (their error 2013), and some take an error packet for one statement's failure, on a connection that lives. Words
-// come from the server alone.
+// A client whose server goes away sees its connection end, as it would without isotap: clients tell a lost connection
+// by that (their error 2013), and some take an error packet for one statement's failure, on a connection that lives.
+// Words come from the server alone.
 
-// takeFarewell keeps the error by which the server ends the connection where it answers an exchange that the client does not
-// know of.
+// takeFarewell keeps the error by which the server ends the connection where it answers an exchange that the client
+// does not know of.
 func (s *Session) takeFarewell(x *exchange, payload []byte) {
 	s.farewell = nil
 	if x.failed && !x.visible && endsConnection(x.err.code) {
@@ -37,8 +37,8 @@ func endsConnection(code uint16) bool {
 	return false
 }
 
-// sayFarewell gives the client the server's last words where the connection ends behind them: as the reply that it waits for,
-// or, as servers do, unasked.
+// sayFarewell gives the client the server's last words where the connection ends behind them: as the reply that it
+// waits for, or, as servers do, unasked.
 func (s *Session) sayFarewell() {
 	if s.farewell == nil || s.phase != phaseCommand {
 		return

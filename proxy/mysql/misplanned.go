@@ -9,12 +9,12 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// The last line of defence: whatever a plan says, no column that isotap has named reaches the client. Where a rewritten
+// The last line of defense: whatever a plan says, no column that isotap has named reaches the client. Where a rewritten
 // statement's result has one that the plan does not hide, the plan is wrong. The column is taken out of the definitions
 // and out of the rows, and statements of that shape go as the client wrote them from then on, in all sessions.
 
-// isOwn reports whether a column definition is that of a column that isotap has put into the result. A client may ask for
-// isotap's columns by their names: in the result of a statement in whose text they stand they are the client's own.
+// isOwn reports whether a column definition is that of a column that isotap has put into the result. A client may ask
+// for isotap's columns by their names: in the result of a statement in whose text they stand they are the client's own.
 func (s *Session) isOwn(x *exchange, definition []byte) bool {
 	r := reader{b: definition}
 	for range 4 { // catalog, schema, table, original table
@@ -70,8 +70,8 @@ func (o *observed) doubt(x *exchange) {
 	}
 }
 
-// exposed reports whether a definition of a prepared statement's column is of one that the client does not see, and takes
-// note of a plan that does not know of it. seen is how many there were before.
+// exposed reports whether a definition of a prepared statement's column is of one that the client does not see, and
+// takes note of a plan that does not know of it. seen is how many there were before.
 func (s *Session) exposed(x *exchange, definition []byte) bool {
 	if !x.prepared.rewritten || !s.isOwn(x, definition) {
 		return false

@@ -37,9 +37,9 @@ func (s *Session) takeLiterals(r *reader, mode string) {
 	s.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
 }
 
-// predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there are
-// none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by what locks
-// the rows.
+// predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there
+// are none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by
+// what locks the rows.
 func (s *Session) predicates(o *observed, literals []string) []history.Predicate {
 	if len(o.plan.Predicates) == 0 || !o.rewritten || s.selectLimit || o.txn == nil || o.txn.Level == history.LevelUnknown {
 		return nil
@@ -172,8 +172,8 @@ func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
 	return columns + rewrite.ImageValues + values + ")"
 }
 
-// numbered returns the number that the server gave an inserted row, where it numbered all of the statement; 0 where that
-// is not known.
+// numbered returns the number that the server gave an inserted row, where it numbered all of the statement; 0 where
+// that is not known.
 func (o *observed) numbered(rowID string) uint64 {
 	_, text, _ := strings.Cut(rowID, ":")
 	ordinal, err := strconv.ParseUint(text, 36, 32)

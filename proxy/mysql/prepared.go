@@ -93,13 +93,15 @@ func (s *Session) executeUnknown(id uint32, payload []byte) {
 	s.sendFor(x, payload, asked)
 }
 
-// maxPrepared is how many bytes the prepared statements of a session may take: of others nothing is kept, and they go unobserved.
+// maxPrepared is how many bytes the prepared statements of a session may take: of others nothing is kept, and they go
+// unobserved.
 const maxPrepared = 32 << 20
 
 // unknownStatement is the plan of a prepared statement of which nothing is kept. It may be anything.
 var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooManyPrepared, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
 
-// bytes returns about how much memory the statement takes, with its plan, and its parameters' types once they are known.
+// bytes returns about how much memory the statement takes, with its plan, and its parameters' types once they are
+// known.
 func (p *prepared) bytes() int { return 1<<10 + 4*len(p.text) + 4*p.params }
 
 // unprepared forgets a statement.

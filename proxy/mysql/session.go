@@ -144,8 +144,8 @@ type Session struct {
 	stmtBytes    int  // about how many these take
 	forgets      bool // there were more than are kept
 	lastPrepared uint32
-	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more: they are not
-	// kept for this.
+	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more:
+	// they are not kept for this.
 	refused map[weak.Pointer[rewrite.Plan]]history.Reason
 	// farewell is an error that ends the connection, and that an exchange got which the client does not know of.
 	farewell []byte

@@ -10,7 +10,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A finalPacket is the packet that was last put into the output to the client: the one that ends a reply, while that waits.
+// A finalPacket is the packet that was last put into the output to the client: the one that ends a reply, while that
+// waits.
 type finalPacket struct {
 	at  int  // where it begins in the output
 	seq byte // its number
@@ -36,8 +37,8 @@ func (s *Session) refuseTxn(seq byte, why error) {
 	s.toClient, _ = appendPacket(s.toClient, seq, appendErr(nil, e))
 }
 
-// Unrecorded puts an error in the place of the packet that would acknowledge a transaction which was not stored, and ends the
-// session: the server has committed it, so it is neither told to be done nor to have failed.
+// Unrecorded puts an error in the place of the packet that would acknowledge a transaction which was not stored, and
+// ends the session: the server has committed it, so it is neither told to be done nor to have failed.
 func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
 	if s.final.set && s.final.at <= len(s.toClient) {

@@ -12,13 +12,14 @@ import (
 )
 
 // A cursor that is open with hidden columns when the first text comes by which the server reads one by its name is
-// declared anew, as the client wrote it, before that text is sent: where that is certain to give the same rows (ADR 48).
+// declared anew, as the client wrote it, before that text is sent: where that is certain to give the same rows (ADR
+// 48).
 
 // anew is what a cursor can be declared anew by.
 type anew struct {
 	script *sqlpostgres.Script // of the text that declared it alone; nil: there is none
-	// settled says that nothing has happened since the DECLARE that a new one could see, and that position is how many rows
-	// the cursor has gone forward, ended that it has gone behind the last one.
+	// settled says that nothing has happened since the DECLARE that a new one could see, and that position is how many
+	// rows the cursor has gone forward, ended that it has gone behind the last one.
 	settled  bool
 	position uint64
 	ended    bool
@@ -47,8 +48,8 @@ func (s *Session) moved(x *owed, c *current, tag string) {
 	}
 }
 
-// still reports whether a statement changes nothing that a DECLARE could see, and no savepoint stands behind it that a cursor
-// would be lost with.
+// still reports whether a statement changes nothing that a DECLARE could see, and no savepoint stands behind it that a
+// cursor would be lost with.
 func still(p *rewrite.Plan) bool {
 	switch {
 	case p == nil, p.ChangesSession, p.ChangesSchema:
@@ -59,8 +60,8 @@ func still(p *rewrite.Plan) bool {
 	return p.Kind == history.Select && !p.Calls && p.Reason != history.ReasonCopy
 }
 
-// unsettleCursors notes that a new DECLARE may see what those before did not. There may be thousands of portals: only sessions that
-// have declared a cursor look through them.
+// unsettleCursors notes that a new DECLARE may see what those before did not. There may be thousands of portals: only
+// sessions that have declared a cursor look through them.
 func (s *Session) unsettleCursors() {
 	if !s.names.declares {
 		return
@@ -91,13 +92,14 @@ func (a *anew) moved(p *rewrite.Plan, tag string) {
 	a.ended = a.ended || p.Cursor.All || n < asked
 }
 
-// mustDeclareAnew reports whether a message of the client has to wait until cursors are declared anew, or it is known that
-// they cannot be.
+// mustDeclareAnew reports whether a message of the client has to wait until cursors are declared anew, or it is known
+// that they cannot be.
 func (s *Session) mustDeclareAnew(m message) bool {
 	if s.status != txnOpen || s.planner == nil || s.segment.open || !begins(m.kind) || s.skipping || s.copyingIn() {
 		return false
 	}
-	// The cheap questions come first: most sessions declare no cursor, and to know whether a text reads one it is planned.
+	// The cheap questions come first: most sessions declare no cursor, and to know whether a text reads one it is
+	// planned.
 	if !s.names.declares || !s.names.sent.hasWide() || !s.planner.CursorsAreRead() && !s.readsCursors(m) {
 		return false
 	}
@@ -138,8 +140,8 @@ func (s *Session) readsCursors(m message) bool {
 	return script != nil && slices.ContainsFunc(script.Statements, func(p *rewrite.Plan) bool { return p.ReadsCursors })
 }
 
-// sameSnapshot asks whether a snapshot of now sees what the oldest one of the session does: every transaction before the
-// number had ended then that none has ended from, now.
+// sameSnapshot asks whether a snapshot of now sees what the oldest one of the session does: every transaction before
+// the number had ended then that none has ended from, now.
 const sameSnapshot = "SELECT (SELECT a.backend_xmin::pg_catalog.text::pg_catalog.int8 FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) AS a) " +
 	"OPERATOR(pg_catalog.=) (pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()) OPERATOR(pg_catalog.%) 4294967296)"
 

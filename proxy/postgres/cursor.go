@@ -73,8 +73,8 @@ func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
 	return plan, f.hidden(plan)
 }
 
-// mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show to
-// the client in pg_cursors.
+// mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show
+// to the client in pg_cursors.
 func (s *Session) mayBeRead(plans []*rewrite.Plan) bool {
 	if !slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.Cursor != nil && p.Cursor.Verb == rewrite.DeclareCursor }) {
 		return false

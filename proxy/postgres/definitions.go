@@ -69,7 +69,8 @@ func (t *temporaries) end(status history.Status) {
 	t.kept = t.names
 }
 
-// located returns a change with the schemas that its names can mean. Where the search path is not known, these may be any.
+// located returns a change with the schemas that its names can mean. Where the search path is not known, these may be
+// any.
 func (s *Session) located(c *rewrite.SchemaChange) rewrite.SchemaChange {
 	if !s.known || s.unsure {
 		return c.In(nil)

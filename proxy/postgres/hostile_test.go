@@ -25,8 +25,8 @@ func heapOf(f func()) int {
 // mayBeKept is what a session may keep for whatever a client or a server does.
 const mayBeKept = 64 << 20
 
-// TestHostilePeersMakeASessionKeepLittle repeats what a client says, and a server answers, until a session that keeps all of it
-// would have far more than it may.
+// TestHostilePeersMakeASessionKeepLittle repeats what a client says, and a server answers, until a session that keeps
+// all of it would have far more than it may.
 func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
 	type said struct{ client, server string }
 	long := strings.Repeat("x", 4<<10)

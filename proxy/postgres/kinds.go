@@ -1,7 +1,7 @@
 package postgres
 
-// The kinds of messages, which are their first bytes (PostgreSQL documentation, 55.7, "Message Formats"). Client and server
-// use the same letters for different messages: a kind is read by who sent it.
+// The kinds of messages, which are their first bytes (PostgreSQL documentation, 55.7, "Message Formats"). Client and
+// server use the same letters for different messages: a kind is read by who sent it.
 
 // The client's messages. Those of the login that answer an authentication request share one letter.
 const (
@@ -57,8 +57,8 @@ const (
 	ofPortal    objectKind = 'P'
 )
 
-// What a server answers to SSLRequest, in one byte without a head, and what to GSSENCRequest, too, when it declines ("Message
-// Flow").
+// What a server answers to SSLRequest, in one byte without a head, and what to GSSENCRequest, too, when it declines
+// ("Message Flow").
 const (
 	acceptsTLS         byte = 'S'
 	declinesEncryption byte = 'N'

@@ -80,8 +80,8 @@ func widened(codes []byte, cut []int) []byte {
 	return codes
 }
 
-// mustLook reports whether a Bind must wait for a description of its statement: it has a format code for each column, and
-// its rows may have columns of isotap's between them.
+// mustLook reports whether a Bind must wait for a description of its statement: it has a format code for each column,
+// and its rows may have columns of isotap's between them.
 func (s *Session) mustLook(m message) bool {
 	if m.kind != msgBind || m.more > 0 || s.skipping || s.status == txnFailed || s.planner == nil || !s.planner.Exposes() {
 		s.looking = false
@@ -127,8 +127,8 @@ func (s *Session) looks(name string, p *portal) {
 	}
 }
 
-// tags is isotap_rowid and isotap_wlist as the server prints them among the values of a row, cut or not: the list begins
-// with the upper bytes of a transaction's id.
+// tags is isotap_rowid and isotap_wlist as the server prints them among the values of a row, cut or not: the list
+// begins with the upper bytes of a transaction's id.
 var tags = regexp.MustCompile(`, [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}, \\x0000[0-9a-f]{28,}(?:\.\.\.)?`)
 
 // withoutTags takes isotap's columns out of an error that prints a row ("Failing row contains (...)").

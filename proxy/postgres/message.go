@@ -85,8 +85,9 @@ func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m 
 	return message{kind: in.buf[0], body: in.buf[headBytes:], raw: in.buf, more: whole - size}, used, nil
 }
 
-// grow makes room for n more bytes of a message of size bytes. It doubles the room: to grow by less leaves several times a
-// long message as garbage, and to take size at once would be to believe a length that the sender may only claim.
+// grow makes room for n more bytes of a message of size bytes. It doubles the room: to grow by less leaves several
+// times a long message as garbage, and to take size at once would be to believe a length that the sender may only
+// claim.
 func (in *inlet) grow(n, size int) {
 	if room := cap(in.buf); len(in.buf)+n > room {
 		in.buf = slices.Grow(in.buf, min(size, max(2*room, len(in.buf)+n))-len(in.buf))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A long message comes in pieces. Room that grows by less than double leaves several times its length as garbage; room for
-// all of it at once would believe a length that a sender only claims.
+// A long message comes in pieces. Room that grows by less than double leaves several times its length as garbage; room
+// for all of it at once would believe a length that a sender only claims.
 func TestRoomForLongMessagesFollowsWhatCame(t *testing.T) {
 	const size, piece = 24 << 20, 64 << 10
 	head := binary.BigEndian.AppendUint32([]byte{msgDataRow}, size-1)

@@ -10,9 +10,10 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// The last line of defence: whatever a plan says, no column that isotap has named reaches the client. Where a description
-// has one that the plan does not count among those to be hidden, the plan is wrong. The column is taken out of the
-// description and out of the rows, and statements of that shape go as the client wrote them from then on, in all sessions.
+// The last line of defense: whatever a plan says, no column that isotap has named reaches the client. Where a
+// description has one that the plan does not count among those to be hidden, the plan is wrong. The column is taken out
+// of the description and out of the rows, and statements of that shape go as the client wrote them from then on, in all
+// sessions.
 
 // A layout is where columns of isotap's stand in a result.
 type layout struct {
@@ -60,7 +61,8 @@ func guards(f *form, plan *rewrite.Plan, hidden int) bool {
 	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Reply != rewrite.Unchanged
 }
 
-// defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is wrong.
+// defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is
+// wrong.
 func (s *Session) defend(f *form, plan *rewrite.Plan, description []byte, hidden int) layout {
 	if !guards(f, plan, hidden) {
 		return layout{hidden: hidden}

@@ -109,8 +109,8 @@ func (w *wrongPlanner) wrongEnv() sqlpostgres.Session {
 	return sqlpostgres.Session{Version: 15, Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
 }
 
-// TestAClientsOwnNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts, by
-// their tables, through cursors and prepared statements.
+// TestAClientsOwnNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts,
+// by their tables, through cursors and prepared statements.
 func TestAClientsOwnNamesAreNotTakenForIsotaps(t *testing.T) {
 	own := append(queries("CREATE TABLE own (id INT PRIMARY KEY, isotap_carried_1 INT, isotap_2 TEXT); INSERT INTO own VALUES (1, 2, 'three')"),
 		send(1, parse("s", "SELECT id FROM t WHERE id = 1"), syncs))

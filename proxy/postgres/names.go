@@ -84,7 +84,8 @@ type names struct {
 	made     int // names of isotap's own that were given
 	// bytes is at least about how many the statements and portals take, those too that the server has not made yet.
 	bytes int
-	// counted is how many there were when they were counted last, and forgotten how many names were not remembered since.
+	// counted is how many there were when they were counted last, and forgotten how many names were not remembered
+	// since.
 	counted, forgotten int
 	// rebindable are the portals whose Bind is kept.
 	rebindable []string

@@ -8,8 +8,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A portal's rows may be fetched in pieces, by several Executes with a row limit. What they show is one statement's: all
-// of it is as old as the portal, and belongs to the record of the first Execute.
+// A portal's rows may be fetched in pieces, by several Executes with a row limit. What they show is one statement's:
+// all of it is as old as the portal, and belongs to the record of the first Execute.
 
 // pieces is what a portal that is fetched in pieces has shown so far.
 type pieces struct {
@@ -24,8 +24,8 @@ type pieces struct {
 	torn bool
 }
 
-// piecesOf returns the pieces that the result which comes in is one of; nil where each is a statement of its own: what is
-// fetched from SQL's cursors is put elsewhere, and rows that are locked are read as they are fetched.
+// piecesOf returns the pieces that the result which comes in is one of; nil where each is a statement of its own: what
+// is fetched from SQL's cursors is put elsewhere, and rows that are locked are read as they are fetched.
 func piecesOf(c *current) *pieces {
 	if c.portal == nil || c.portal.cursor != nil || c.plan != nil && c.plan.Locking != history.NoLock {
 		return nil
@@ -46,8 +46,8 @@ func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
 	g.rows, g.arrays = g.rows+c.rows, s.arrays
 }
 
-// shownInPart reports whether the rows that a statement has shown tell all that it has read for them, as if it had a LIMIT.
-// The rows of a write are all written, and groups tell of more than was shown.
+// shownInPart reports whether the rows that a statement has shown tell all that it has read for them, as if it had a
+// LIMIT. The rows of a write are all written, and groups tell of more than was shown.
 func shownInPart(p *rewrite.Plan) bool {
 	return p != nil && p.Kind == history.Select && !slices.ContainsFunc(p.Sources, func(s rewrite.Source) bool {
 		return s.Array || writes(&s)

@@ -220,8 +220,9 @@ func (s *Session) executing(f form, text []byte) form {
 	return f
 }
 
-// executingWithin returns the form of a text that makes a table of what an EXECUTE gives, or explains it: of a statement that
-// the client prepared by the protocol, the client's own text runs, which stands beside what isotap made of it.
+// executingWithin returns the form of a text that makes a table of what an EXECUTE gives, or explains it: of a
+// statement that the client prepared by the protocol, the client's own text runs, which stands beside what isotap made
+// of it.
 func (s *Session) executingWithin(f form, text []byte) form {
 	of := f.plan(0).Prepared
 	st := s.names.real.statements[of.Name]

@@ -35,8 +35,8 @@ func (s *Session) runs(name string) {
 	s.ran++
 }
 
-// runsAlone takes note that a Query or a FunctionCall is sent. What is bound anew before it has a Sync of its own, unless
-// the client owes one: the server leaves out what follows an error.
+// runsAlone takes note that a Query or a FunctionCall is sent. What is bound anew before it has a Sync of its own,
+// unless the client owes one: the server leaves out what follows an error.
 func (s *Session) runsAlone() {
 	open, owed := s.segment.open, len(s.queue)
 	if s.runs(""); !open && len(s.queue) > owed {

@@ -14,8 +14,8 @@ const grouped = "SELECT id, count(*) FROM many GROUP BY id ORDER BY id"
 // tablesLocked shows which whole tables SERIALIZABLE has locked for the transaction.
 var tablesLocked = query("SELECT relation::regclass FROM pg_locks WHERE mode = 'SIReadLock' AND locktype = 'relation' AND pid = pg_backend_pid() ORDER BY 1")
 
-// TestGroupsInPiecesTakeTheSamePredicateLocks has a client fetch some of the groups: the server must not read the others,
-// nor see what came behind the Bind.
+// TestGroupsInPiecesTakeTheSamePredicateLocks has a client fetch some of the groups: the server must not read the
+// others, nor see what came behind the Bind.
 func TestGroupsInPiecesTakeTheSamePredicateLocks(t *testing.T) {
 	r := newRig(t, nil, "CREATE TABLE many (id INT PRIMARY KEY, n TEXT)", "INSERT INTO many SELECT g * 7919 % 5003, repeat('x', 200) FROM generate_series(1, 5000) g")
 	allVisible(t, r.database)

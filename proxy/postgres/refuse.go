@@ -18,8 +18,8 @@ func RefuseTooMany(client io.ReadWriter) (cancel []byte) {
 	return refuse(client, sqlstateTooManyConnections, "sorry, too many clients already")
 }
 
-// FirstMessage reads what a client says first: a message without a type, or of TLS that it begins without asking the first byte. It
-// returns nil where that is neither.
+// FirstMessage reads what a client says first: a message without a type, or of TLS that it begins without asking the
+// first byte. It returns nil where that is neither.
 func FirstMessage(client io.Reader) []byte {
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(client, first); err != nil {

@@ -51,8 +51,8 @@ type Planner interface {
 	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
 	Misplanned(*rewrite.Plan) bool
 	IsMisplanned(*rewrite.Plan) bool
-	// CursorsAreRead reports whether the server itself may read cursors by their names, ReadCursors notes that a client has
-	// it do so.
+	// CursorsAreRead reports whether the server itself may read cursors by their names, ReadCursors notes that a client
+	// has it do so.
 	CursorsAreRead() bool
 	ReadCursors()
 	// Exposes reports whether tables have columns of isotap's that clients would see.
@@ -104,8 +104,8 @@ type Session struct {
 	toClient []byte
 	toServer []byte
 	withheld bool // output to the client waits for the server's next message
-	// replyAt is where in the output to the client the reply to the server's message in hand begins, and ackAt that of the first
-	// one that ended a transaction among the events.
+	// replyAt is where in the output to the client the reply to the server's message in hand begins, and ackAt that of
+	// the first one that ended a transaction among the events.
 	replyAt, ackAt int
 	events         []session.Event
 
@@ -330,8 +330,8 @@ func (s *Session) ClientClosed(now int64) {
 }
 
 // ServerClosed tells the session that the server is gone. Transactions that it may or may not have committed
-// become indeterminate. The client sees its connection end, as it would without isotap; words come from the server alone,
-// but for where isotap must begin TLS on its own account, of which the client knows nothing.
+// become indeterminate. The client sees its connection end, as it would without isotap; words come from the server
+// alone, but for where isotap must begin TLS on its own account, of which the client knows nothing.
 func (s *Session) ServerClosed(now int64) {
 	s.now = now
 	if s.phase == phaseLeg && s.cfg.ServerTLS == session.MustTLS {

@@ -46,10 +46,10 @@ const question = "SELECT pg_catalog.current_database(), current_user, " + schema
 	"pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('standard_conforming_strings'), " +
 	"pg_catalog.current_setting('client_encoding')"
 
-// schemas are those that unqualified names are looked for in. Where pg_temp is the one that tables are created in, and is
-// not there yet, current_schemas would create it: the session's transaction could then not be prepared, as one that has
-// operated on temporary objects. So it is asked only where there is such a schema, where the path has no pg_temp, or where
-// it names another schema before it that the role may use. Otherwise names are looked for in none (noSchemas).
+// schemas are those that unqualified names are looked for in. Where pg_temp is the one that tables are created in, and
+// is not there yet, current_schemas would create it: the session's transaction could then not be prepared, as one that
+// has operated on temporary objects. So it is asked only where there is such a schema, where the path has no pg_temp,
+// or where it names another schema before it that the role may use. Otherwise names are looked for in none (noSchemas).
 const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " + searchPath + " OPERATOR(pg_catalog.!~*) 'pg_temp' OR " +
 	"EXISTS (SELECT FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.regexp_replace(" + searchPath + ", 'pg_temp.*$', '', 'i'), ',')) AS item " +
 	"WHERE CASE WHEN item OPERATOR(pg_catalog.~*) '^ *(\"[^\"]+\"|[a-z_$][a-z0-9_$]*) *$' THEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace(" +
@@ -58,7 +58,8 @@ const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>
 
 const searchPath = "pg_catalog.current_setting('search_path')"
 
-// noSchemas is the only schema in the path of a session whose temporary schema is not there yet: nobody's tables are in it.
+// noSchemas is the only schema in the path of a session whose temporary schema is not there yet: nobody's tables are in
+// it.
 const noSchemas = "pg_catalog"
 
 // noPath is the path of such a session.

@@ -114,8 +114,8 @@ func TestCursorsAreObservedWhereNobodyElseReadsThem(t *testing.T) {
 	}
 }
 
-// TestACursorStaysWhereANewOneWouldSeeOtherRows has somebody else write between the DECLARE and the first text that has the
-// server read the cursor, and the client itself: FETCH gives the rows that the DECLARE saw.
+// TestACursorStaysWhereANewOneWouldSeeOtherRows has somebody else write between the DECLARE and the first text that has
+// the server read the cursor, and the client itself: FETCH gives the rows that the DECLARE saw.
 func TestACursorStaysWhereANewOneWouldSeeOtherRows(t *testing.T) {
 	for name, between := range map[string]struct{ other, own string }{
 		"another transaction": {other: "UPDATE t SET s = 'other' WHERE id = 2"},

@@ -9,14 +9,14 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 )
 
-// noSuchPortal is what the server gets in the place of a statement that is refused: as a text it has an error in its syntax, and no portal
-// has such a name. So the server itself goes on as after any error, with what the client sent ahead, and the client gets the error in
-// its place in the order of replies.
+// noSuchPortal is what the server gets in the place of a statement that is refused: as a text it has an error in its
+// syntax, and no portal has such a name. So the server itself goes on as after any error, with what the client sent
+// ahead, and the client gets the error in its place in the order of replies.
 const noSuchPortal = "isotap: not recorded"
 
-// halted returns why a text or portal is refused: it would begin a transaction that could not be recorded. What touches no row is not
-// refused, so that clients can connect and look around. What follows messages whose outcome is not known yet may be in a
-// transaction of theirs.
+// halted returns why a text or portal is refused: it would begin a transaction that could not be recorded. What touches
+// no row is not refused, so that clients can connect and look around. What follows messages whose outcome is not known
+// yet may be in a transaction of theirs.
 func (s *Session) halted(f *form) error {
 	if s.cfg.Halted == nil || s.status != txnIdle || s.block || s.txn != nil || s.ahead.block || !s.watches() || slices.ContainsFunc(s.queue, runsSomething) {
 		return nil
@@ -55,8 +55,8 @@ func (s *Session) ended(t *history.Txn) {
 	s.events = append(s.events, session.Event{Txn: t})
 }
 
-// Unrecorded puts an error in the place of what would acknowledge a transaction that was not stored, and ends the session: the server
-// has committed it, so it is neither told to be done nor to have failed.
+// Unrecorded puts an error in the place of what would acknowledge a transaction that was not stored, and ends the
+// session: the server has committed it, so it is neither told to be done nor to have failed.
 func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
 	if s.ackAt <= len(s.toClient) {

@@ -20,8 +20,8 @@ type Options struct {
 	Args bool
 	// TxnMemory bounds what is kept of an open transaction until it is recorded, in bytes; 0: there is no bound.
 	TxnMemory int
-	// Halted returns why no transaction may begin now, as it could not be recorded; nil: one may. The field is nil where transactions
-	// may always begin. It is asked when one would.
+	// Halted returns why no transaction may begin now, as it could not be recorded; nil: one may. The field is nil
+	// where transactions may always begin. It is asked when one would.
 	Halted func() error
 	// ClientLocal and ServerLocal say which leg is a unix socket.
 	ClientLocal, ServerLocal bool
@@ -56,8 +56,8 @@ type Schema struct {
 	Begins bool
 	// Ends says that the session has ended whose beginning was told.
 	Ends bool
-	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them. References are those to which they may
-	// have foreign keys from now on. See rewrite.Plan.
+	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them. References are those to
+	// which they may have foreign keys from now on. See rewrite.Plan.
 	Tables, References []rewrite.TableName
 	// Triggers says what became of those of Tables.
 	Triggers rewrite.TriggerFate

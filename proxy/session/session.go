@@ -28,8 +28,8 @@ type Session interface {
 	// Unread says that Idle has something to do when both sides stay quiet.
 	Unread() bool
 	Idle(now int64)
-	// Unrecorded says that a transaction among the last Events was not stored, which the client must not take for stored: in the place
-	// of the reply that would acknowledge it the client gets an error, and the session is Done.
+	// Unrecorded says that a transaction among the last Events was not stored, which the client must not take for
+	// stored: in the place of the reply that would acknowledge it the client gets an error, and the session is Done.
 	Unrecorded(now int64, why error)
 	// Dismiss has the client told that its connection ends now, where the protocol has words for that.
 	Dismiss(now int64)

@@ -2,8 +2,8 @@ package txnstate
 
 import "github.com/isotap/isotap/history"
 
-// An Unrecorded is what a session keeps of its open transaction until that is recorded. Beyond its bound one statement of the
-// transaction stands for all that come: it may have read and written anything.
+// An Unrecorded is what a session keeps of its open transaction until that is recorded. Beyond its bound one statement
+// of the transaction stands for all that come: it may have read and written anything.
 type Unrecorded struct {
 	bound int // in bytes; 0: there is none
 	bytes int // of the transaction's statements
@@ -25,8 +25,9 @@ func (u *Unrecorded) Take(bytes int) { u.bytes += bytes }
 // End begins with the next transaction.
 func (u *Unrecorded) End() { u.bytes, u.rest = 0, 0 }
 
-// Add puts a statement into the session's open transaction, or into the one that stands for it, and returns the place of either.
-// Statements that touch no row are left out where the bound is reached, but for a COMMIT. One that its rows name has to be kept.
+// Add puts a statement into the session's open transaction, or into the one that stands for it, and returns the place
+// of either. Statements that touch no row are left out where the bound is reached, but for a COMMIT. One that its rows
+// name has to be kept.
 func (u *Unrecorded) Add(t *history.Txn, st *history.Stmt, named bool) (at int) {
 	switch {
 	case !u.Full(), named, st.Kind == history.Commit:

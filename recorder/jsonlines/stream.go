@@ -11,8 +11,8 @@ import (
 )
 
 // An Encoder writes a history as lines, as it comes. What stands between the first line and the last is up to
-// the caller: Export writes recordings, and package follow a stream in which a run may be told of twice. The first error of writing
-// stays, and every call gives it. It is used by one goroutine.
+// the caller: Export writes recordings, and package follow a stream in which a run may be told of twice. The first
+// error of writing stays, and every call gives it. It is used by one goroutine.
 type Encoder struct {
 	w      *bufio.Writer
 	err    error
@@ -109,7 +109,8 @@ func NewDecoder(r io.Reader, name string) *Decoder {
 	return &Decoder{in: bufio.NewReaderSize(r, 1<<16), name: name}
 }
 
-// Next reads the next line. It gives io.ErrUnexpectedEOF where the lines end without a last one; other errors name the line.
+// Next reads the next line. It gives io.ErrUnexpectedEOF where the lines end without a last one; other errors name the
+// line.
 func (d *Decoder) Next() (Event, error) {
 	for {
 		text, err := d.in.ReadBytes('\n')

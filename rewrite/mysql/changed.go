@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// changes sets what a definition may have changed: ChangesSchema, Changed, References and Triggers. The object that it is about is the
-// token at the given place, counted from the verb.
+// changes sets what a definition may have changed: ChangesSchema, Changed, References and Triggers. The object that it
+// is about is the token at the given place, counted from the verb.
 func (v verb) changes(object int) {
 	object = v.behindDefiner(object)
 	switch {
@@ -42,7 +42,8 @@ func (v verb) togglesKeys(object int) bool {
 	return ok && v.is(end, "DISABLE", "ENABLE") && v.is(end+1, "KEYS") && v.from+end+2 == v.to
 }
 
-// triggerFate says what becomes of the triggers of so many tables that a definition names. A table that is renamed takes them along.
+// triggerFate says what becomes of the triggers of so many tables that a definition names. A table that is renamed
+// takes them along.
 func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
 	switch {
 	case v.is(object, "TRIGGER", "DATABASE", "SCHEMA"), v.is(0, "RENAME"):
@@ -55,8 +56,8 @@ func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
 	return rewrite.TriggersStay
 }
 
-// meetLocked has the schema look at the tables of a LOCK TABLES before they are locked: from then on the server may make others wait
-// for what they ask about them.
+// meetLocked has the schema look at the tables of a LOCK TABLES before they are locked: from then on the server may
+// make others wait for what they ask about them.
 func (pl *planner) meetLocked() {
 	v := verb{st: pl.st, session: pl.session, p: pl.plan, to: len(pl.st.toks)}
 	if !v.is(0, "LOCK") || !v.is(1, "TABLE", "TABLES") {
@@ -73,8 +74,8 @@ func (pl *planner) meetLocked() {
 	}
 }
 
-// behindDefiner passes over what may stand between CREATE or ALTER and the kind of object: ALGORITHM, DEFINER, SQL SECURITY,
-// and ALTER TABLE's ONLINE and IGNORE.
+// behindDefiner passes over what may stand between CREATE or ALTER and the kind of object: ALGORITHM, DEFINER, SQL
+// SECURITY, and ALTER TABLE's ONLINE and IGNORE.
 func (v verb) behindDefiner(i int) int {
 	for {
 		switch {
@@ -97,8 +98,8 @@ func (v verb) behindDefiner(i int) int {
 	}
 }
 
-// changedTables returns the tables that a definition makes, changes or drops; a schema alone stands for all that are in it. It
-// reports false where it may be others.
+// changedTables returns the tables that a definition makes, changes or drops; a schema alone stands for all that are in
+// it. It reports false where it may be others.
 func (v verb) changedTables(object int) ([]rewrite.TableName, bool) {
 	switch {
 	case v.is(object, "DATABASE", "SCHEMA"):
@@ -216,8 +217,8 @@ func (v verb) altered(i int) ([]rewrite.TableName, bool) {
 	return names, ok
 }
 
-// triggered reads CREATE TRIGGER's name ... ON table. Where only the trigger's name has a schema, the table is in that one or in the
-// session's.
+// triggered reads CREATE TRIGGER's name ... ON table. Where only the trigger's name has a schema, the table is in that
+// one or in the session's.
 func (v verb) triggered(i int) ([]rewrite.TableName, bool) {
 	trigger, end, ok := v.tableName(v.behindExists(i))
 	on := v.st.find(v.from+end, v.to, 0, "ON")
@@ -228,8 +229,8 @@ func (v verb) triggered(i int) ([]rewrite.TableName, bool) {
 	return []rewrite.TableName{t, {Schema: trigger.Schema, Table: t.Table}}, ok
 }
 
-// references returns the tables to which foreign keys may have been made. Where a name has no schema, it is in that of the table that
-// has the key, or in the session's.
+// references returns the tables to which foreign keys may have been made. Where a name has no schema, it is in that of
+// the table that has the key, or in the session's.
 func (v verb) references(of []rewrite.TableName) (parents []rewrite.TableName, ok bool) {
 	for at := v.from; at < v.to; at++ {
 		if !v.st.is(at, "REFERENCES") {
@@ -249,8 +250,8 @@ func (v verb) references(of []rewrite.TableName) (parents []rewrite.TableName, o
 	return parents, true
 }
 
-// joinChanges adds to p what another statement of the same text may have changed. Where one of them chooses the default schema, the names of the
-// others mean tables that are not known.
+// joinChanges adds to p what another statement of the same text may have changed. Where one of them chooses the default
+// schema, the names of the others mean tables that are not known.
 func joinChanges(p, other *rewrite.Plan, uses bool) {
 	certain := func(p *rewrite.Plan) bool { return !p.ChangesSchema || len(p.Changed) > 0 }
 	switch {
@@ -267,8 +268,8 @@ func joinChanges(p, other *rewrite.Plan, uses bool) {
 	p.ChangesSchema = p.ChangesSchema || other.ChangesSchema
 }
 
-// hiddenChanges sets what a text may have changed whose executable comments stand where the verb is read: what its statements change
-// when the comments run, where every server runs them.
+// hiddenChanges sets what a text may have changed whose executable comments stand where the verb is read: what its
+// statements change when the comments run, where every server runs them.
 func (st *statement) hiddenChanges(p *rewrite.Plan, s *Session) {
 	p.ChangesSchema, p.Changed, p.References, p.Triggers = true, nil, nil, rewrite.TriggersDiffer
 	plain := st.uncommented(s)
@@ -280,13 +281,14 @@ func (st *statement) hiddenChanges(p *rewrite.Plan, s *Session) {
 	p.ChangesSchema, p.Changed, p.References, p.Triggers = run.ChangesSchema, run.Changed, run.References, run.Triggers
 }
 
-// everywhere is the version up to which all servers that isotap works with run the code in a comment: MariaDB leaves out what is
-// for MySQL from 5.7 on.
+// everywhere is the version up to which all servers that isotap works with run the code in a comment: MariaDB leaves
+// out what is for MySQL from 5.7 on.
 const everywhere = 50699
 
 var executableComment = regexp.MustCompile(`/\*!(\d{5,6})?`)
 
-// uncommented returns the text without the marks of its executable comments; nil where it is not certain that all servers read it so.
+// uncommented returns the text without the marks of its executable comments; nil where it is not certain that all
+// servers read it so.
 func (st *statement) uncommented(s *Session) *statement {
 	text := []byte(st.text)
 	for _, at := range st.comments {

@@ -7,8 +7,9 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// TestChangedTablesAreNamedWhereTheyAreCertain names, for each definition, the tables to be read again, a schema alone for all of its
-// tables, nothing for all tables of the server, and "unchanged" where none looks different; behind -> those that foreign keys refer to.
+// TestChangedTablesAreNamedWhereTheyAreCertain names, for each definition, the tables to be read again, a schema alone
+// for all of its tables, nothing for all tables of the server, and "unchanged" where none looks different; behind ->
+// those that foreign keys refer to.
 func TestChangedTablesAreNamedWhereTheyAreCertain(t *testing.T) {
 	r := New(nil, Options{})
 	for sql, want := range map[string]string{

@@ -90,8 +90,8 @@ func (st *statement) whereClause() (from, to int) {
 	return from, to
 }
 
-// cutAtPlaceholders returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in the
-// statement, from 0.
+// cutAtPlaceholders returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in
+// the statement, from 0.
 func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []int) {
 	before := 0
 	for i := range from {

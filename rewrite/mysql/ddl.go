@@ -105,8 +105,8 @@ func (st *statement) commentedOptions(d Dialect) bool {
 		len(engineOption.FindAllString(options, -1)) == len(innoDBOption.FindAllString(options, -1))
 }
 
-// commentedAttributes reports whether the executable comments up to the end of the definitions are nothing but attributes,
-// within them.
+// commentedAttributes reports whether the executable comments up to the end of the definitions are nothing but
+// attributes, within them.
 func (st *statement) commentedAttributes(open, closing int) bool {
 	if st.executable < st.toks[open].start {
 		return false

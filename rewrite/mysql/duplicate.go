@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// rowAliasVersion is the first MySQL that has a row alias, and warns of VALUES() in its favour.
+// rowAliasVersion is the first MySQL that has a row alias, and warns of VALUES() in its favor.
 const rowAliasVersion = 80019
 
 // duplicates makes ON DUPLICATE KEY UPDATE collect and tag the rows that it meets in the place of an

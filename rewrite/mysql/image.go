@@ -164,8 +164,8 @@ func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewri
 	pl.plan.Picture.Updated = i.columns
 }
 
-// pictureInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where the
-// statement knows what they hold.
+// pictureInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where
+// the statement knows what they hold.
 func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []rewrite.Piece {
 	if !pl.pictured(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
 		return []rewrite.Piece{tagPiece}

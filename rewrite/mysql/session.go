@@ -106,8 +106,8 @@ func shadowName(schema, table string) rewrite.TableName {
 // utf8 reports whether the client's statements are UTF-8.
 func (s *Session) utf8() bool { return strings.HasPrefix(strings.ToLower(s.Charset), "utf8") }
 
-// SameInUTF8 reports whether a statement's text, or a part of it, is the same in UTF-8. The text must be lexable, as that of
-// every statement with a plan is.
+// SameInUTF8 reports whether a statement's text, or a part of it, is the same in UTF-8. The text must be lexable, as
+// that of every statement with a plan is.
 func (s *Session) SameInUTF8(text string) bool { return s.utf8() || ascii(text) }
 
 // lexable reports whether a byte below 0x80 means its ASCII character everywhere in a statement, so that

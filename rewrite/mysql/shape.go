@@ -37,8 +37,8 @@ func (s *shaper) addComments(token int) {
 	}
 }
 
-// commentShape returns the shape of an executable comment: its mark and version, and the shape of what it holds. A comment
-// that holds what is no whole text shows its mark alone.
+// commentShape returns the shape of an executable comment: its mark and version, and the shape of what it holds. A
+// comment that holds what is no whole text shows its mark alone.
 func (st *statement) commentShape(text string) string {
 	content := strings.TrimSuffix(text, "*/")
 	mark := commentMark(content)

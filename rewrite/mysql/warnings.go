@@ -14,8 +14,8 @@ import (
 )
 
 // mayWarn reports whether the server may warn of what a SELECT groups by, or leaves groups out by. It evaluates these
-// expressions in a temporary table more or less often than in a sort, to which the arrays of identities lead, so that the
-// client would hear another number of warnings.
+// expressions in a temporary table more or less often than in a sort, to which the arrays of identities lead, so that
+// the client would hear another number of warnings.
 func (pl *planner) mayWarn(n *ast.SelectStmt, srcs sources) bool {
 	if n.GroupBy == nil {
 		return false
@@ -130,8 +130,8 @@ func fits(e ast.ExprNode, kind valueKind) bool {
 	return false
 }
 
-// named returns the kind of what a name stands for: a column, or an item of the select list. Where it may be either it has
-// to be quiet as both.
+// named returns the kind of what a name stands for: a column, or an item of the select list. Where it may be either it
+// has to be quiet as both.
 func (l *listener) named(n *ast.ColumnName) valueKind {
 	kind := l.column(n.Table.O, n.Name.O)
 	if n.Table.O != "" || kind == noisy {
@@ -250,8 +250,8 @@ func (l *listener) alike(list ...ast.ExprNode) bool {
 	})
 }
 
-// parameter reports whether an expression is a value that is given apart from the text, or NULL. A parameter is taken for what
-// it is compared with.
+// parameter reports whether an expression is a value that is given apart from the text, or NULL. A parameter is taken
+// for what it is compared with.
 func parameter(e ast.ExprNode) bool {
 	switch e := e.(type) {
 	case *test_driver.ParamMarkerExpr:
@@ -324,8 +324,8 @@ func (l *listener) oneOf(list []ast.ExprNode) valueKind {
 	return kind
 }
 
-// Functions of which the server does not warn, whatever the values are: with arguments of any kind and a text for a result,
-// or a number; with numbers; with a moment and then texts.
+// Functions of which the server does not warn, whatever the values are: with arguments of any kind and a text for a
+// result, or a number; with numbers; with a moment and then texts.
 var (
 	textFunctions   = set("concat concat_ws lower lcase upper ucase trim ltrim rtrim reverse replace md5 sha sha1 left right substr substring mid")
 	countFunctions  = set("length octet_length bit_length char_length character_length ascii crc32 instr isnull")

@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// TestCacheOfManyTextsIsBounded gives a cache texts and shapes that all differ, of which it would have 300 MiB and more if it
-// kept them all.
+// TestCacheOfManyTextsIsBounded gives a cache texts and shapes that all differ, of which it would have 300 MiB and more
+// if it kept them all.
 func TestCacheOfManyTextsIsBounded(t *testing.T) {
 	const (
 		most  = 16 << 20

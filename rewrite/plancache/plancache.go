@@ -185,7 +185,8 @@ func (c *Cache[S, P, T]) IsTooLarge(p *rewrite.Plan) bool {
 const maxMisplanned = 10_000
 
 // Misplanned takes note that a statement of the plan's shape, as it was rewritten, has shown columns of isotap's where
-// none were expected. It holds as long as the cache does. It reports whether this is the first that is told of the shape.
+// none were expected. It holds as long as the cache does. It reports whether this is the first that is told of the
+// shape.
 func (c *Cache[S, P, T]) Misplanned(p *rewrite.Plan) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

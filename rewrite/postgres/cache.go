@@ -42,8 +42,8 @@ func (c *Cache) SetStrictPlans(on bool) {
 // Exposes reports whether any table may have columns of isotap's.
 func (c *Cache) Exposes() bool { return c.rewriter.Load().exposes() }
 
-// CursorsAreRead reports whether the server itself may read cursors of clients by their names: a function may, or a client
-// has had it do so. ReadCursors notes the latter.
+// CursorsAreRead reports whether the server itself may read cursors of clients by their names: a function may, or a
+// client has had it do so. ReadCursors notes the latter.
 func (c *Cache) CursorsAreRead() bool {
 	return c.read.Load() || c.rewriter.Load().schema.ReadsCursors()
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// An index that gives rows by their distance may have to compute it anew from the row. Where the index alone would answer
-// the server cannot, and fails ("lossy distance functions are not supported in index-only scans"). With identities it
-// goes to the rows, and the error that the client's own text meets would not come.
+// An index that gives rows by their distance may have to compute it anew from the row. Where the index alone would
+// answer the server cannot, and fails ("lossy distance functions are not supported in index-only scans"). With
+// identities it goes to the rows, and the error that the client's own text meets would not come.
 
-// byDistance reports whether an index alone might answer for a source in the order of an operator that the statement has.
-// Of a query within others it is not known which columns are asked of it.
+// byDistance reports whether an index alone might answer for a source in the order of an operator that the statement
+// has. Of a query within others it is not known which columns are asked of it.
 func (r *reading) byDistance(b *block, s *source, u *usage) bool {
 	return slices.ContainsFunc(r.indexesOf(s.table), func(x rewrite.Index) bool {
 		return r.orders(x) && (b.n != r.tree || !u.columns[s.ref] && s.within(x, u))
@@ -31,8 +31,8 @@ func (pl *planner) indexesOf(t *rewrite.Table) []rewrite.Index {
 	return all
 }
 
-// orders reports whether the statement has an operator by which an index gives rows in order. One may be in a function of
-// the database's own, which the server reads as if it stood there.
+// orders reports whether the statement has an operator by which an index gives rows in order. One may be in a function
+// of the database's own, which the server reads as if it stood there.
 func (pl *planner) orders(x rewrite.Index) bool {
 	if len(x.Orders) == 0 {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// TestErrorsOfIndexesComeAsTheyWould has indexes give rows by distances that they know roughly: alone they cannot, and the
-// client is to meet the error.
+// TestErrorsOfIndexesComeAsTheyWould has indexes give rows by distances that they know roughly: alone they cannot, and
+// the client is to meet the error.
 func TestErrorsOfIndexesComeAsTheyWould(t *testing.T) {
 	tw := newTwins(t)
 	schema := tw.rewriter.schema.(tables)

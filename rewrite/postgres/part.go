@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that each
-// of them has. What names the part must not see that column: it gets a query under the part's name.
+// A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that
+// each of them has. What names the part must not see that column: it gets a query under the part's name.
 type part struct {
 	def      *ast.CommonTableExpr
 	at       commonPlace
@@ -188,7 +188,8 @@ func (p *part) all() string {
 		")) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM " + p.name() + ") AS isotap_rows)"
 }
 
-// outputNames returns the names of the columns that the client's RETURNING clause has; not known where they may be others.
+// outputNames returns the names of the columns that the client's RETURNING clause has; not known where they may be
+// others.
 func (w *write) outputNames() (names []string, known bool) {
 	for _, item := range w.client {
 		t, ok := item.(*ast.ResTarget)

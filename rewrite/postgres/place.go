@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A place is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses around
-// it and its WITH clause left out. What follows the last query of a set operation may be the operation's own.
+// A place is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses
+// around it and its WITH clause left out. What follows the last query of a set operation may be the operation's own.
 type place struct {
 	from, to int
 	listEnd  int // the last token of a SELECT's list, or of what stands before an empty one

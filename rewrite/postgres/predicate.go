@@ -143,7 +143,8 @@ var immutable = map[string]bool{"abs": true, "ceil": true, "floor": true, "round
 	"replace": true, "starts_with": true, "like_escape": true, "array_length": true, "cardinality": true, "coalesce": true, "greatest": true, "least": true, "md5": true, "overlaps": true,
 	"jsonb_exists": true, "lower_inc": true, "upper_inc": true, "isempty": true, "range_merge": true, "int4range": true, "int8range": true, "numrange": true, "tsrange": true, "tstzrange": true, "daterange": true}
 
-// tellsTime reports whether one of the literals among tokens [from, to) may stand for a moment that is another one later.
+// tellsTime reports whether one of the literals among tokens [from, to) may stand for a moment that is another one
+// later.
 func (st *statement) tellsTime(from, to int) bool {
 	return slices.ContainsFunc(st.toks[from:to], func(t token) bool {
 		text := strings.ToLower(st.text[t.start:t.end])

@@ -13,8 +13,8 @@ import (
 
 // At SERIALIZABLE a read conflicts with the writes to what its plan looked at: rows, pages of indexes, whole tables. A
 // statement that shows identities must look at no more than the client's own would. The server plans both from the same
-// conditions, so it finds the rows by the same paths, but where an index alone could answer, where an order is of use to
-// make groups, and where it need not look at all (ADR 32).
+// conditions, so it finds the rows by the same paths, but where an index alone could answer, where an order is of use
+// to make groups, and where it need not look at all (ADR 32).
 
 // otherLocks returns the reason "plan" where identities could have the server take other predicate locks for a block.
 func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
@@ -49,9 +49,9 @@ func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
 	return history.Reason{}, nil
 }
 
-// readsAll reports whether a block that groups reads all rows of a table, whatever its plan: nothing but outer joins come to
-// it. It conflicts with every write to the table then. A scan locks the table; one of an index locks each page where an
-// entry could come, and the rows or their pages.
+// readsAll reports whether a block that groups reads all rows of a table, whatever its plan: nothing but outer joins
+// come to it. It conflicts with every write to the table then. A scan locks the table; one of an index locks each page
+// where an entry could come, and the rows or their pages.
 func (b *block) readsAll(rel *relation) bool {
 	n := b.n
 	if !b.grouped || n.WhereClause != nil || n.HavingClause != nil || n.LimitCount != nil || n.LimitOffset != nil || len(nodes(n.FromClause)) != 1 {
@@ -67,8 +67,8 @@ func (b *block) readsAll(rel *relation) bool {
 	}
 }
 
-// indexed reports whether a part of the block may be of a column in an index of one of its tables, or as the first one. An
-// index on an expression has no name for it.
+// indexed reports whether a part of the block may be of a column in an index of one of its tables, or as the first one.
+// An index on an expression has no name for it.
 func (b *block) indexed(part *ast.NodeList, first bool) bool {
 	return slices.ContainsFunc(b.rels, func(rel *relation) bool {
 		return rel.base != nil && slices.ContainsFunc(rel.base.table.Indexes, func(x rewrite.Index) bool {
@@ -112,8 +112,8 @@ func (b *block) aliased(name, column string) bool {
 	})
 }
 
-// computed returns what the server surely computes of a block, and what of it beside joining. Of a query in a FROM clause
-// these are the columns that are asked of it.
+// computed returns what the server surely computes of a block, and what of it beside joining. Of a query in a FROM
+// clause these are the columns that are asked of it.
 func (r *reading) computed(b *block) (all, shown *usage, err error) {
 	n := b.n
 	list := nodes(n.TargetList)

@@ -13,7 +13,8 @@ import (
 var plans = []string{"SET enable_seqscan = on", "SET enable_seqscan = off", "SET enable_seqscan = off; SET enable_bitmapscan = off",
 	"SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0"}
 
-// wholeTable is what groups all of a table's rows: all of it is locked in any case, by the table or by all that is in it.
+// wholeTable is what groups all of a table's rows: all of it is locked in any case, by the table or by all that is in
+// it.
 var wholeTable = regexp.MustCompile(`count\(\*\)[^F]* FROM "?\w+"?($|\)| UNION)| FROM \w+ GROUP BY|^SELECT DISTINCT [^W]* FROM \w+( ORDER|$)|GROUP BY.*FROM \w+ \w+ LEFT JOIN|count.*FROM \w+ \w+ LEFT JOIN [^W]*$`)
 
 // insertSelectTexts read the way that what is told of them does.

@@ -167,7 +167,8 @@ func unionColumns(blocks []*block) []outputColumn {
 	return columns
 }
 
-// outputColumns returns the columns of a block; none where one of them is neither a column of a table nor a plain literal.
+// outputColumns returns the columns of a block; none where one of them is neither a column of a table nor a plain
+// literal.
 func (b *block) outputColumns() []outputColumn {
 	var out []outputColumn
 	for _, item := range nodes(b.n.TargetList) {

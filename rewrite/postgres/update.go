@@ -18,7 +18,8 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	}
 	w.updates(nodes(n.TargetList))
 	if w.target.table.UpdateTrigger {
-		// Where a BEFORE trigger had to wait for the row, old is what the statement's snapshot has, not what was replaced.
+		// Where a BEFORE trigger had to wait for the row, old is what the statement's snapshot has, not what was
+		// replaced.
 		w.left()
 	} else {
 		w.replaced()

@@ -13,8 +13,8 @@ import (
 )
 
 // functionList names the documented functions of PostgreSQL 12 to 18 in pg_catalog that read no tables, each
-// on a line; aggregates are followed by an a, volatile functions by a v. Those for window frames only are not told apart: without OVER
-// the server refuses them.
+// on a line; aggregates are followed by an a, volatile functions by a v. Those for window frames only are not told
+// apart: without OVER the server refuses them.
 //
 //go:embed functions.txt
 var functionList string

@@ -151,7 +151,8 @@ func (pl *planner) share(query ast.Node, visible withNames) {
 	}
 }
 
-// main has the statement itself tell what it reads and writes, and gives it without its WITH clause as it goes upstream.
+// main has the statement itself tell what it reads and writes, and gives it without its WITH clause as it goes
+// upstream.
 func (pl *planner) main(tree ast.Stmt, first int, visible withNames) (ast.Stmt, error) {
 	pl.ctes, pl.silent = visible.reading, visible.silent
 	if n, ok := tree.(*ast.SelectStmt); ok {
@@ -214,8 +215,8 @@ func tagOf(tree ast.Stmt) (string, error) {
 	return "", refusal(history.ReasonUnparsable)
 }
 
-// around puts the statement, which begins at token first and goes upstream as main, into a SELECT, and proves that it is
-// read as that.
+// around puts the statement, which begins at token first and goes upstream as main, into a SELECT, and proves that it
+// is read as that.
 func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error {
 	const head, lead = mainName + " AS MATERIALIZED (", ", "
 	tail := ") SELECT " + mainRows + ".*, " + pl.told() + " AS " + partsName + " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + mainName +

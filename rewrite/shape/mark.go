@@ -34,8 +34,8 @@ func MarkOfNumber(s string) Mark {
 	return mark
 }
 
-// MarkOfString returns the mark of a token that is a string: it is plain when it begins and ends with its only quotes, and
-// nothing in it may need to be unescaped.
+// MarkOfString returns the mark of a token that is a string: it is plain when it begins and ends with its only quotes,
+// and nothing in it may need to be unescaped.
 func MarkOfString(s string) Mark {
 	if s[0] != '\'' && s[0] != '"' {
 		return NoMark

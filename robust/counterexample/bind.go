@@ -10,8 +10,8 @@ import (
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
-// Bind returns a statement of a program as a server takes it: with the values of variables, by their names in the program (:a), in
-// their places, 1 for those that have none.
+// Bind returns a statement of a program as a server takes it: with the values of variables, by their names in the
+// program (:a), in their places, 1 for those that have none.
 func (t *Tables) Bind(q *robust.Statement, values map[string]string) (string, error) {
 	places, err := t.values(q)
 	if err != nil {
@@ -63,8 +63,8 @@ func (t *Tables) bind(q *robust.Statement, literal func(n int) string) (string, 
 	return strings.TrimSpace(b.String() + q.Text[last:]), nil
 }
 
-// asksForOld says that here begins a RETURNING that asks for rows as they were, which PostgreSQL refuses before 18. Nothing that is
-// played depends on what it gives.
+// asksForOld says that here begins a RETURNING that asks for rows as they were, which PostgreSQL refuses before 18.
+// Nothing that is played depends on what it gives.
 func asksForOld(toks []sqltoken.Token) bool {
 	if !toks[0].Is("RETURNING") {
 		return false

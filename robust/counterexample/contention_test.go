@@ -89,7 +89,8 @@ var fills = map[string]string{
 	"auction":   "INSERT INTO Buyer VALUES (%[1]d, 0); INSERT INTO Bids VALUES (%[1]d, 50)",
 }
 
-// What is robust against READ COMMITTED has no cycle there, however much its transactions meet; and what is not robust has, under the same load.
+// What is robust against READ COMMITTED has no cycle there, however much its transactions meet; and what is not robust
+// has, under the same load.
 func TestRobustSetsHaveNoCycleUnderContention(t *testing.T) {
 	for _, c := range []struct {
 		benchmark, programs string

@@ -1,16 +1,17 @@
-// Package counterexample writes the execution that shows that programs are not robust as a scenario, which a real server can
-// play: the tables, the rows that the execution uses, a session for each of its transactions, their statements in its order, and
-// what is found at which level.
+// Package counterexample writes the execution that shows that programs are not robust as a scenario, which a real
+// server can play: the tables, the rows that the execution uses, a session for each of its transactions, their
+// statements in its order, and what is found at which level.
 //
-// Values are made up so that conditions of statements hold of the rows that the execution has them find: comparisons of columns with
-// parameters, constants and columns of other tables, BETWEEN, IN, LIKE, CHECK constraints (footprint.Values). Of two values that
-// nothing ties to each other it is taken that they differ. What programs ask for by OR, functions or subqueries is not solved:
-// whether such a statement finds its rows is seen when it is played. What a program receives by RETURNING old.column is not
-// asked for: nothing in the scenario depends on it, and PostgreSQL refuses it before 18.
+// Values are made up so that conditions of statements hold of the rows that the execution has them find: comparisons of
+// columns with parameters, constants and columns of other tables, BETWEEN, IN, LIKE, CHECK constraints
+// (footprint.Values). Of two values that nothing ties to each other it is taken that they differ. What programs ask for
+// by OR, functions or subqueries is not solved: whether such a statement finds its rows is seen when it is played. What
+// a program receives by RETURNING old.column is not asked for: nothing in the scenario depends on it, and PostgreSQL
+// refuses it before 18.
 //
-// counterexample.go makes the scenario, solution.go ties values to each other as the execution wants them, rows.go makes the rows
-// that it begins with, solve.go finds values, literal.go writes them, bind.go writes statements with them, expect.go says what is
-// found. All functions are pure.
+// counterexample.go makes the scenario, solution.go ties values to each other as the execution wants them, rows.go
+// makes the rows that it begins with, solve.go finds values, literal.go writes them, bind.go writes statements with
+// them, expect.go says what is found. All functions are pure.
 package counterexample
 
 import (
@@ -67,7 +68,8 @@ type writer struct {
 	steps []scenario.Step
 }
 
-// step writes a step of the schedule. Several statements of a program that stand for one of SQL are sent at the first of them.
+// step writes a step of the schedule. Several statements of a program that stand for one of SQL are sent at the first
+// of them.
 func (b *writer) step(step robust.Step) error {
 	run := &b.schedule.Runs[step.Run]
 	send := func(sql string) {

@@ -136,8 +136,8 @@ func TestBindPutsValuesIntoStatements(t *testing.T) {
 	}
 }
 
-// What is expected at a level is what the model of the level says of the execution: WriteCheck's is refused at PostgreSQL's REPEATABLE
-// READ, and what comes of another order is left open.
+// What is expected at a level is what the model of the level says of the execution: WriteCheck's is refused at
+// PostgreSQL's REPEATABLE READ, and what comes of another order is left open.
 func TestScenariosExpectTheirAnomalyWhereTheLevelAllowsIt(t *testing.T) {
 	w, tables, _ := benchmark(t, "smallbank")
 	s := written(t, w, tables)

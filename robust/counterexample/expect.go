@@ -10,7 +10,8 @@ import (
 	"github.com/isotap/isotap/scenario"
 )
 
-// The anomalies that a cycle of an execution can be, by isotap's names, which look at rows where the model looks at statements.
+// The anomalies that a cycle of an execution can be, by isotap's names, which look at rows where the model looks at
+// statements.
 var (
 	oneRW = []analyzer.Anomaly{analyzer.GSingle, analyzer.LostUpdate, analyzer.OTV, analyzer.GMonotonic, analyzer.NonRepeatableRead,
 		analyzer.ReadSkew, analyzer.ReadWriteSkew}
@@ -19,8 +20,8 @@ var (
 	morePredicateRW = []analyzer.Anomaly{analyzer.PhantomNonadjacent, analyzer.PhantomSkew, analyzer.G2}
 )
 
-// anomalies are what the cycle of a witness may be found as: between two of its transactions there may be other dependencies than that
-// of its proof.
+// anomalies are what the cycle of a witness may be found as: between two of its transactions there may be other
+// dependencies than that of its proof.
 func anomalies(w *robust.Witness) []string {
 	all, _ := w.Schedule.Check()
 	least, most, predicate := 0, 0, false // transactions that depend by rw
@@ -60,8 +61,9 @@ func anomalies(w *robust.Witness) []string {
 	return names
 }
 
-// expect has the scenario say what is found at which level: its anomaly where the model allows its execution, nothing where it does not. Of
-// what the model is not of, which is InnoDB's REPEATABLE READ, nothing is said, nor where isotap does not see what the cycle rests on.
+// expect has the scenario say what is found at which level: its anomaly where the model allows its execution, nothing
+// where it does not. Of what the model is not of, which is InnoDB's REPEATABLE READ, nothing is said, nor where isotap
+// does not see what the cycle rests on.
 func (x *solution) expect(sc *scenario.Scenario, w *robust.Witness) {
 	family := x.tables.family
 	sc.Shows = anomalies(w)
@@ -89,8 +91,9 @@ func (x *solution) hidden(d robust.Dependency) bool {
 	return d.Kind == robust.PredicateRW && x.said[x.schedule.Runs[d.From.Run].Program.Statements[d.From.At].Text].Limited
 }
 
-// locksMore says that InnoDB may lock more in an execution than the model, so that a transaction waits: it locks the row that a new one
-// refers to, which another transaction may have written, and what a write or locking read by predicate looks at.
+// locksMore says that InnoDB may lock more in an execution than the model, so that a transaction waits: it locks the
+// row that a new one refers to, which another transaction may have written, and what a write or locking read by
+// predicate looks at.
 func (x *solution) locksMore() bool {
 	for at, step := range x.schedule.Order {
 		run := &x.schedule.Runs[step.Run]
@@ -118,7 +121,8 @@ func (x *solution) parentWritten(at, run int, r *row) bool {
 	})
 }
 
-// long says that a cycle of more than two transactions goes through what predicates did not find more than once: no anomaly is looked for there.
+// long says that a cycle of more than two transactions goes through what predicates did not find more than once: no
+// anomaly is looked for there.
 func long(proof []robust.Dependency) bool {
 	predicates := 0
 	for _, d := range proof {
@@ -129,8 +133,8 @@ func long(proof []robust.Dependency) bool {
 	return len(proof) > 2 && predicates > 1
 }
 
-// shows reports whether an execution can be had at a level and is not serializable then. It is not known where a transaction would have to wait,
-// or is refused: the order is another one then.
+// shows reports whether an execution can be had at a level and is not serializable then. It is not known where a
+// transaction would have to wait, or is refused: the order is another one then.
 func shows(w *robust.Witness, level robust.Level) (shown, known bool) {
 	s := *w.Schedule
 	s.Runs = slices.Clone(s.Runs)

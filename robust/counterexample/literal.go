@@ -27,8 +27,8 @@ func ordinal(constant string) (int, bool) {
 	return 0, false
 }
 
-// literal writes a number as a value of a column: greater numbers as greater values, but for types that have few. Without a
-// column it is the number.
+// literal writes a number as a value of a column: greater numbers as greater values, but for types that have few.
+// Without a column it is the number.
 func literal(n int, c *footprint.Column) string {
 	if c == nil {
 		return strconv.Itoa(n)

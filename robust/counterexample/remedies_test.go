@@ -32,7 +32,8 @@ func TestRemediesOfSmallBankLeaveNoCycleUnderContention(t *testing.T) {
 	})
 }
 
-// promotedText returns the programs of a benchmark with the selections locked that a promotion names, by the lines where they are.
+// promotedText returns the programs of a benchmark with the selections locked that a promotion names, by the lines
+// where they are.
 func promotedText(t *testing.T, name string, p *robust.Promotion) string {
 	t.Helper()
 	source, _, err := program.BenchmarkFiles(name)

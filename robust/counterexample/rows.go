@@ -17,7 +17,8 @@ type filling struct {
 	tables *Tables
 	rows   []*row // as they are met
 	byName map[robust.Tuple]*row
-	// literals are the constants that programs name tuples by; other values in the keys of tuples are numbers that stand for any.
+	// literals are the constants that programs name tuples by; other values in the keys of tuples are numbers that
+	// stand for any.
 	literals map[string]bool
 }
 

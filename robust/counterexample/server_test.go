@@ -47,8 +47,8 @@ func benchmark(t *testing.T, name string) (*robust.Workload, *counterexample.Tab
 	return w, tables, definitions.Text
 }
 
-// Each smallest set of SmallBank's programs that is not robust has its anomaly on a real server: the statements of its execution
-// run in that order, none waits or fails, and isotap finds its cycle.
+// Each smallest set of SmallBank's programs that is not robust has its anomaly on a real server: the statements of its
+// execution run in that order, none waits or fails, and isotap finds its cycle.
 func TestEveryNonRobustSetOfSmallBankHasItsAnomalyOnPostgreSQL(t *testing.T) {
 	s, err := runner.Open(t.Context(), postgresql(t), runner.Options{})
 	if err != nil {
@@ -135,7 +135,8 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 	}
 }
 
-// runsAsWritten holds what a replay did against its scenario: the transactions are not in each other's way, and all rows are there.
+// runsAsWritten holds what a replay did against its scenario: the transactions are not in each other's way, and all
+// rows are there.
 func runsAsWritten(t *testing.T, p *runner.Result) {
 	t.Helper()
 	for _, r := range p.Trace.Results {
@@ -145,8 +146,8 @@ func runsAsWritten(t *testing.T, p *runner.Result) {
 	}
 }
 
-// hasCycle looks for the proof's cycle among the findings: as many transactions, each of which depends on the one before it in
-// a way that the execution has it.
+// hasCycle looks for the proof's cycle among the findings: as many transactions, each of which depends on the one
+// before it in a way that the execution has it.
 func hasCycle(t *testing.T, p *runner.Result, w *robust.Witness) {
 	t.Helper()
 	all, err := w.Schedule.Check()

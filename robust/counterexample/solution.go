@@ -104,8 +104,8 @@ func (x *solution) use(at int, step robust.Step) error {
 	return nil
 }
 
-// match has what a transaction writes be something that the predicate of another one is about, where that does not find it: it runs before
-// the row is as it says.
+// match has what a transaction writes be something that the predicate of another one is about, where that does not find
+// it: it runs before the row is as it says.
 func (x *solution) match(d *robust.Dependency) {
 	if d.Kind != robust.PredicateRW || slices.Contains(x.schedule.Runs[d.From.Run].Tuples[d.From.At], d.Tuple) {
 		return
@@ -212,7 +212,8 @@ func (x *solution) operand(at int, step robust.Step, o *footprint.Operand, r *ro
 	return x.constantCell(o.Constant)
 }
 
-// joined returns the row of another table that a statement finds beside: one that the execution has it find, or else one that is made.
+// joined returns the row of another table that a statement finds beside: one that the execution has it find, or else
+// one that is made.
 func (x *solution) joined(now int, step robust.Step, t *footprint.Table) *row {
 	run := &x.schedule.Runs[step.Run]
 	for at := step.At; at >= 0 && run.Program.Statements[at].Text == run.Program.Statements[step.At].Text; at-- {

@@ -8,8 +8,8 @@ import (
 	"github.com/isotap/isotap/robust/footprint"
 )
 
-// A solver finds values for cells: the variables of runs, and the columns of rows. Cells that are equal make one class, known by
-// one of them. A class has a constant, or a number, which [literal] makes a value of any type of.
+// A solver finds values for cells: the variables of runs, and the columns of rows. Cells that are equal make one class,
+// known by one of them. A class has a constant, or a number, which [literal] makes a value of any type of.
 type solver struct {
 	same        map[string]string // leads to the class's cell
 	constants   map[string]string
@@ -65,8 +65,8 @@ func (s *solver) symbol(cell string, n int) {
 	s.unite(cell, known)
 }
 
-// unite has two cells be equal. Where both have a value that does not differ from the other's they become it; else nothing is
-// done: the statement will not find its row.
+// unite has two cells be equal. Where both have a value that does not differ from the other's they become it; else
+// nothing is done: the statement will not find its row.
 func (s *solver) unite(a, b string) {
 	a, b = s.class(a), s.class(b)
 	if a == b || s.constants[a] != "" && s.constants[b] != "" && s.constants[a] != s.constants[b] {
@@ -93,8 +93,8 @@ func (s *solver) equal(a, b string) bool {
 	return a == b || s.constants[a] != "" && s.constants[a] == s.constants[b]
 }
 
-// number gives all classes that have no constant a number: the execution's own, and different ones to all others, as far as the
-// comparisons allow.
+// number gives all classes that have no constant a number: the execution's own, and different ones to all others, as
+// far as the comparisons allow.
 func (s *solver) number() {
 	next := 1
 	for _, n := range s.symbols {
@@ -122,8 +122,8 @@ func (s *solver) number() {
 	}
 }
 
-// move makes a comparison true that is not, and says whether it had to: by the side that is freer to have another number, else by the lesser
-// one, so that numbers grow until all are true.
+// move makes a comparison true that is not, and says whether it had to: by the side that is freer to have another
+// number, else by the lesser one, so that numbers grow until all are true.
 func (s *solver) move(c comparison) bool {
 	left, right := s.class(c.left), s.class(c.right)
 	if left == right || compares(s.numbers[left], c.op, s.numbers[right]+c.plus) || s.free(left)+s.free(right) == 0 {
@@ -176,8 +176,8 @@ func (s *solver) value(cell string, c *footprint.Column) string {
 	return literal(s.numbers[class], c)
 }
 
-// demand takes a comparison that must be true of a row: column gives the cell of its column, operand those of its operands; an
-// empty cell is one of which nothing is known.
+// demand takes a comparison that must be true of a row: column gives the cell of its column, operand those of its
+// operands; an empty cell is one of which nothing is known.
 func (s *solver) demand(c *footprint.Comparison, column string, operand func(*footprint.Operand) string) {
 	if column == "" {
 		return

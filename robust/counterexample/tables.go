@@ -74,8 +74,8 @@ func (t *Tables) values(q *robust.Statement) (*footprint.Values, error) {
 // A definition is a statement that defines tables.
 type definition struct {
 	sql string
-	// of is the table or view that it makes or changes, in small letters; empty: another thing. foreign says that it is of another schema, or
-	// refers to one.
+	// of is the table or view that it makes or changes, in small letters; empty: another thing. foreign says that it is
+	// of another schema, or refers to one.
 	of      string
 	foreign bool
 	trigger bool
@@ -103,8 +103,9 @@ func define(sql string, tokens []sqltoken.Token) definition {
 	return d
 }
 
-// definitions are those of the tables that the programs of an execution use, and of those that their rows refer to. Tables of other schemas
-// are left out, since a server that plays the scenario may have them; and triggers, whose functions are not there.
+// definitions are those of the tables that the programs of an execution use, and of those that their rows refer to.
+// Tables of other schemas are left out, since a server that plays the scenario may have them; and triggers, whose
+// functions are not there.
 func (x *solution) definitions() []string {
 	used := map[string]bool{}
 	for _, run := range x.schedule.Runs {

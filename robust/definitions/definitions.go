@@ -1,8 +1,9 @@
-// Package definitions reads how the tables of a live database are defined, and writes it as SQL that package footprint reads:
-// columns, keys, foreign keys, triggers, views. Columns of isotap's own are left out, and so are defaults and what triggers do.
+// Package definitions reads how the tables of a live database are defined, and writes it as SQL that package footprint
+// reads: columns, keys, foreign keys, triggers, views. Columns of isotap's own are left out, and so are defaults and
+// what triggers do.
 //
-// What the login may not see is not there. Tables can be made by the text: what counts up by a sequence is an identity column there, enums
-// are texts, and so are values of types that TiDB's parser does not know.
+// What the login may not see is not there. Tables can be made by the text: what counts up by a sequence is an identity
+// column there, enums are texts, and so are values of types that TiDB's parser does not know.
 package definitions
 
 import (

@@ -40,7 +40,8 @@ const (
 		FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE ` + tables + ` AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
 			AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conindid = i.indexrelid) ORDER BY i.indexrelid`
-	// pg_get_triggerdef locks the table of a trigger with a condition. The bits of tgtype are those of catalog/pg_trigger.h.
+	// pg_get_triggerdef locks the table of a trigger with a condition. The bits of tgtype are those of
+	// catalog/pg_trigger.h.
 	readTriggers = `SELECT ` + spelled + `, 'CREATE TRIGGER ' || quote_ident(t.tgname) || CASE WHEN t.tgtype & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END
 			|| concat_ws(' OR ', CASE WHEN t.tgtype & 4 <> 0 THEN 'INSERT' END, CASE WHEN t.tgtype & 8 <> 0 THEN 'DELETE' END,
 				CASE WHEN t.tgtype & 16 <> 0 THEN 'UPDATE' END, CASE WHEN t.tgtype & 32 <> 0 THEN 'TRUNCATE' END)
@@ -52,7 +53,8 @@ const (
 	views     = `c.relkind = 'v' AND n.nspname NOT IN ('pg_catalog', 'information_schema')`
 	readViews = `SELECT n.nspname, c.relname, ` + spelled + `, pg_get_viewdef(c.oid)
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE ` + views + ` ORDER BY c.oid`
-	// A view depends on the columns that it reads; of a table of which it reads none, or whole rows (varattno 0), on the table.
+	// A view depends on the columns that it reads; of a table of which it reads none, or whole rows (varattno 0), on
+	// the table.
 	readViewUses = `SELECT v.nspname, v.relname, v.spelled, 'SELECT ' || string_agg(u.columns, ', ' ORDER BY u.refobjid)
 			|| ' FROM ' || string_agg(u.spelled, ', ' ORDER BY u.refobjid) || coalesce(' WHERE ' || string_agg(u.looked, ' AND ' ORDER BY u.refobjid), '')
 		FROM (SELECT c.oid, n.nspname, c.relname, ` + spelled + ` AS spelled FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE ` + views + `) v

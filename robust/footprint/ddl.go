@@ -8,8 +8,9 @@ import (
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
-// ReadSchema reads the tables that a file of definitions (CREATE TABLE, CREATE UNIQUE INDEX, ALTER TABLE … ADD, CREATE VIEW) makes. Statements of another kind are
-// passed over, and so are those that the grammar does not read: these are told as remarks, "line N: …".
+// ReadSchema reads the tables that a file of definitions (CREATE TABLE, CREATE UNIQUE INDEX, ALTER TABLE … ADD, CREATE
+// VIEW) makes. Statements of another kind are passed over, and so are those that the grammar does not read: these are
+// told as remarks, "line N: …".
 func ReadSchema(family dbms.Family, text string) (*Schema, []string, error) {
 	s := &Schema{}
 	remarks, err := s.Read(family, text)

@@ -51,7 +51,8 @@ func (mysqlReader) define(s *Schema, text string) error {
 	return nil
 }
 
-// triggered returns the table of CREATE TRIGGER, which TiDB's grammar does not have. The word is reserved: it is in no other definition.
+// triggered returns the table of CREATE TRIGGER, which TiDB's grammar does not have. The word is reserved: it is in no
+// other definition.
 func triggered(text string) (schema, table string, is bool) {
 	tokens, err := sqltoken.Scan(text, true)
 	if err != nil || !slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return t.Is("TRIGGER") }) {

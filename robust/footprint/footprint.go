@@ -1,10 +1,10 @@
 // Package footprint tells what a SQL statement of either family reads and writes, relation by relation and attribute by
 // attribute, in the words of package robust: the statements of a basic transaction program that stand for it.
 //
-// The statement is read by its family's grammar: TiDB's parser for the MySQL family (mysql.go), the port of PostgreSQL's
-// that package rewrite/postgres uses (postgres.go, ADR 20). Both give a tree of what matters here (tree.go), from which the
-// accesses are derived (read.go, write.go), by the schema of its tables (schema.go), which files of definitions give (ddl.go
-// and its kind).
+// The statement is read by its family's grammar: TiDB's parser for the MySQL family (mysql.go), the port of
+// PostgreSQL's that package rewrite/postgres uses (postgres.go, ADR 20). Both give a tree of what matters here
+// (tree.go), from which the accesses are derived (read.go, write.go), by the schema of its tables (schema.go), which
+// files of definitions give (ddl.go and its kind).
 //
 // What cannot be decided is taken so that no dependency is missed, and told in notes:
 //
@@ -44,7 +44,8 @@ type reader interface {
 
 var readers = map[dbms.Family]reader{dbms.PostgreSQLFamily: postgresReader{}, dbms.MySQLFamily: mysqlReader{}}
 
-// errNotRead is the error of statements of a kind whose accesses are not known: others than SELECT, INSERT, UPDATE, DELETE, REPLACE and MERGE.
+// errNotRead is the error of statements of a kind whose accesses are not known: others than SELECT, INSERT, UPDATE,
+// DELETE, REPLACE and MERGE.
 var errNotRead = errors.New("of this kind of statement it is not known what it reads and writes")
 
 // A Footprint is what a statement does, in order.
@@ -68,16 +69,16 @@ type Access struct {
 	PRead, Read, Write robust.Set
 	// Key are the columns of the key by which the row is found; nil if it is not.
 	Key []string
-	// Values are, by column, what is known of all rows that are used: "$n", that the column equals parameter n, or "=" and a
-	// constant.
+	// Values are, by column, what is known of all rows that are used: "$n", that the column equals parameter n, or "="
+	// and a constant.
 	Values map[string]string
-	// Shows are the columns that the client gets of the row, by their place among all that it gets, from 0. It is nil where that may be other
-	// rows too.
+	// Shows are the columns that the client gets of the row, by their place among all that it gets, from 0. It is nil
+	// where that may be other rows too.
 	Shows map[int]string
 }
 
-// Of reads a statement. Parameters are spelled as the family does ($1, ?). An error says why it cannot be read, or which
-// table or column there is not.
+// Of reads a statement. Parameters are spelled as the family does ($1, ?). An error says why it cannot be read, or
+// which table or column there is not.
 func Of(family dbms.Family, text string, schema *Schema) (*Footprint, error) {
 	q, err := readers[family].read(text)
 	if err != nil {
@@ -91,7 +92,8 @@ func Of(family dbms.Family, text string, schema *Schema) (*Footprint, error) {
 	return &Footprint{d.steps, d.notes}, nil
 }
 
-// Anything returns the steps of a statement of which no more is known than a table that it reads, and whether it writes.
+// Anything returns the steps of a statement of which no more is known than a table that it reads, and whether it
+// writes.
 func Anything(t *Table, writes bool) []Step {
 	all := robust.Of(t.Attributes()...)
 	if !writes {

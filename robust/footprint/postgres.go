@@ -15,7 +15,8 @@ import (
 	"github.com/isotap/isotap/robust"
 )
 
-// postgresReader reads PostgreSQL's grammar, by the port of it that package rewrite/postgres checks its work with (ADR 20).
+// postgresReader reads PostgreSQL's grammar, by the port of it that package rewrite/postgres checks its work with (ADR
+// 20).
 type postgresReader struct{}
 
 func parsePostgres(text string) (tree ast.Stmt, err error) {
@@ -347,7 +348,8 @@ func (r *postgresQuery) expr(n ast.Node) expr {
 	return r.computed(n)
 }
 
-// operators are those of arithmetic and texts, whose value hangs on their operands alone; ordering are comparisons that are told on.
+// operators are those of arithmetic and texts, whose value hangs on their operands alone; ordering are comparisons that
+// are told on.
 var (
 	operators = []string{"+", "-", "*", "/", "%", "||"}
 	ordering  = []string{"<", "<=", ">", ">=", "<>"}

@@ -19,8 +19,8 @@ type deriver struct {
 	depth, queries int
 }
 
-// Bounds of a statement's queries, with those of its views: how deep they may be inside of others, since views can make circles, and
-// how many they may be, since each view can use another one twice.
+// Bounds of a statement's queries, with those of its views: how deep they may be inside of others, since views can make
+// circles, and how many they may be, since each view can use another one twice.
 const (
 	maxDepth   = 100
 	maxQueries = 2000
@@ -170,12 +170,14 @@ func (d *deriver) markColumn(s *scope, e *expr, condition bool) {
 	}
 }
 
-// systemColumn reports whether a name is one that all of PostgreSQL's tables have, or of what stands for a row that is written.
+// systemColumn reports whether a name is one that all of PostgreSQL's tables have, or of what stands for a row that is
+// written.
 func systemColumn(name string) bool {
 	return slices.Contains([]string{"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}, strings.ToLower(name))
 }
 
-// alias reports whether a name may be one of a select list's, of a whole row (t), or a keyword that the grammar takes for a column.
+// alias reports whether a name may be one of a select list's, of a whole row (t), or a keyword that the grammar takes
+// for a column.
 func (d *deriver) alias(s *scope, e *expr) bool {
 	if e.qualifier == "excluded" || e.qualifier == "new" {
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/robust/sqltoken"
 )
 
-// parseReturning parses a statement that may have MariaDB's RETURNING, which the grammar does not know: its list is parsed as a
-// SELECT's, with each token at its place.
+// parseReturning parses a statement that may have MariaDB's RETURNING, which the grammar does not know: its list is
+// parsed as a SELECT's, with each token at its place.
 func parseReturning(text string) (tree ast.StmtNode, returned *ast.SelectStmt, err error) {
 	tree, err = parseMySQL(text)
 	if err == nil {

@@ -37,13 +37,14 @@ type Column struct {
 	Text bool
 	// Derived says that the server works its value out anew on each UPDATE: a generated column, MySQL's ON UPDATE.
 	Derived bool
-	// Type is its type's name in small letters, with what stands in parentheses behind it: Size and Scale (0: nothing), or Members.
-	// Array says that its values are arrays of that. MySQL's UNSIGNED is left out.
+	// Type is its type's name in small letters, with what stands in parentheses behind it: Size and Scale (0: nothing),
+	// or Members. Array says that its values are arrays of that. MySQL's UNSIGNED is left out.
 	Type        string
 	Size, Scale int
 	Members     []string
 	Array       bool
-	// Counts says that the server counts it up where an INSERT has no value for it; Always that it is refused one (PostgreSQL).
+	// Counts says that the server counts it up where an INSERT has no value for it; Always that it is refused one
+	// (PostgreSQL).
 	Counts, Always bool
 }
 
@@ -66,8 +67,8 @@ func (s *Schema) Add(t *Table) {
 // Tables returns the tables in the order of their definition.
 func (s *Schema) Tables() []*Table { return slices.Clone(s.tables) }
 
-// Table finds a table by its name, in any case. Without a schema, or with one that no table of that name names, it must be the only one of its name, or that
-// of no schema; nil otherwise.
+// Table finds a table by its name, in any case. Without a schema, or with one that no table of that name names, it must
+// be the only one of its name, or that of no schema; nil otherwise.
 func (s *Schema) Table(schema, name string) *Table {
 	var found []*Table
 	for _, t := range s.tables {

@@ -98,11 +98,12 @@ const (
 type expr struct {
 	kind            exprKind
 	qualifier, name string // of a column or star
-	// symbol is the same for equal values: "$n" for parameter n, "=" and a constant; empty for one of which nothing is known.
+	// symbol is the same for equal values: "$n" for parameter n, "=" and a constant; empty for one of which nothing is
+	// known.
 	symbol  string
 	numeric bool // a constant that is a number
-	// op says what is made of args where package footprint tells it on, see [Values]: a comparison (<, <=, >, >=, <>, like, in, any,
-	// null), or + and - of values.
+	// op says what is made of args where package footprint tells it on, see [Values]: a comparison (<, <=, >, >=, <>,
+	// like, in, any, null), or + and - of values.
 	op    string
 	args  []expr
 	query *query

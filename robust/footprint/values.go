@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/dbms"
 )
 
-// Values are what a statement says of the values in rows, so far as that is simple: for who makes up rows that it finds. What it
-// says by OR, functions or subqueries is not there.
+// Values are what a statement says of the values in rows, so far as that is simple: for who makes up rows that it
+// finds. What it says by OR, functions or subqueries is not there.
 type Values struct {
 	Found    []Comparison // of all rows that it finds
 	Inserted []Comparison // of the row that it inserts, if that is one
@@ -18,14 +18,15 @@ type Values struct {
 	Limited bool
 }
 
-// A Place is where a parameter stands: it is compared with a column, put into it, or added to it. List says that it is an array
-// of the column's values.
+// A Place is where a parameter stands: it is compared with a column, put into it, or added to it. List says that it is
+// an array of the column's values.
 type Place struct {
 	Column *Column
 	List   bool
 }
 
-// A Comparison is of a column with an operand. Op is one of = < <= > >= <> like in null; in has one operand or more, null has none.
+// A Comparison is of a column with an operand. Op is one of = < <= > >= <> like in null; in has one operand or more,
+// null has none.
 type Comparison struct {
 	Table    *Table
 	Column   string

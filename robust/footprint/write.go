@@ -143,8 +143,9 @@ func (d *deriver) writeByPredicate(q *query, b *bound, written map[*bound]map[st
 	d.consequences(q.verb, b.table, columns)
 }
 
-// consequences adds what the server does when rows of a table are deleted, or get new values: what it writes through each foreign
-// key, one after the other; all of it twice where it can come back to one, so that each is written before and after the others.
+// consequences adds what the server does when rows of a table are deleted, or get new values: what it writes through
+// each foreign key, one after the other; all of it twice where it can come back to one, so that each is written before
+// and after the others.
 func (d *deriver) consequences(v verb, t *Table, columns map[string]bool) {
 	d.triggers(t)
 	through := d.cascading(v, t, columns)

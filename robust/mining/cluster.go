@@ -94,8 +94,9 @@ func (m *miner) joins(f, c *cluster) bool {
 	return true
 }
 
-// within says which of the program's nodes a form lacks, and whether it is a way through the program. The rules beside the
-// order keep programs apart of which one is the beginning or a small part of the other; what only reads may end early.
+// within says which of the program's nodes a form lacks, and whether it is a way through the program. The rules beside
+// the order keep programs apart of which one is the beginning or a small part of the other; what only reads may end
+// early.
 func (m *miner) within(nodes []*node, c *cluster) (lacks []bool, ok bool) {
 	lacks = make([]bool, len(c.nodes))
 	at, missing := 0, 0

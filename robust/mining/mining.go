@@ -1,7 +1,7 @@
 // Package mining finds the transaction programs behind recorded transactions, as far as package robust must know them.
 //
-// Transactions are grouped into programs by the shapes of their statements (rewrite/shape): of two runs of the same code
-// the statements differ in their values only, in how often loops ran, and in what was left out.
+// Transactions are grouped into programs by the shapes of their statements (rewrite/shape): of two runs of the same
+// code the statements differ in their values only, in how often loops ran, and in what was left out.
 //
 //   - template.go: statements that repeat themselves are a loop, however often they did.
 //   - cluster.go: a transaction belongs to a program when that runs so. One that lacks a few of a program's statements, but
@@ -10,8 +10,8 @@
 //   - values.go: arguments that were equal in all calls are one value. Foreign keys are followed through these.
 //   - build.go makes programs of it, by packages footprint and program.
 //
-// Only what was seen can be told: a program, or a way through one, that the recording does not have may be what makes the
-// others unsafe. The package does no input or output.
+// Only what was seen can be told: a program, or a way through one, that the recording does not have may be what makes
+// the others unsafe. The package does no input or output.
 package mining
 
 import (
@@ -39,7 +39,8 @@ type Options struct {
 type Mined struct {
 	Workload *robust.Workload
 	Programs []Program // as those of Workload
-	// LeftOut are those with too few calls; Ended the transactions that are no evidence since they were rolled back, or it is not known how they ended.
+	// LeftOut are those with too few calls; Ended the transactions that are no evidence since they were rolled back, or
+	// it is not known how they ended.
 	LeftOut, Ended int
 	// Unreadable are statements of which it is not known what they read and write: the verdict does not cover them.
 	Unreadable []string

@@ -91,7 +91,8 @@ func (b *benchmark) test(t *testing.T, target dsn.Target) {
 	}
 }
 
-// record runs the benchmark, one transaction after the other, and gives the recording and the definitions of the tables.
+// record runs the benchmark, one transaction after the other, and gives the recording and the definitions of the
+// tables.
 func (b *benchmark) record(t *testing.T, target dsn.Target) (recording, tables string) {
 	w, err := known.New(b.name, known.Options{Scale: 1})
 	if err != nil {
@@ -157,7 +158,8 @@ func (b *benchmark) mine(t *testing.T, recording string, o mining.Options) *robu
 	return mined.Workload
 }
 
-// subsets writes the maximal sets of names whose programs are robust together. A name stands for all programs that have it.
+// subsets writes the maximal sets of names whose programs are robust together. A name stands for all programs that have
+// it.
 func subsets(w *robust.Workload, s robust.Setting) string {
 	named := map[string][]int{}
 	for i, p := range w.Programs {

@@ -22,7 +22,8 @@ func leaf(shape int) *node { return &node{shape: shape} }
 // isLeaf says that the node is a statement.
 func (n *node) isLeaf() bool { return !n.loop && !n.optional }
 
-// key is the same for nodes that run alike: it tells loops, but neither how often they ran nor what in them is optional.
+// key is the same for nodes that run alike: it tells loops, but neither how often they ran nor what in them is
+// optional.
 func (n *node) key() string {
 	if n.isLeaf() {
 		return strconv.Itoa(n.shape)
@@ -125,8 +126,8 @@ func replace(nodes []*node, at, n int, by *node) []*node {
 	return slices.Concat(nodes[:at], []*node{by}, nodes[at+n:])
 }
 
-// early makes a loop of all from a statement on, if it is there again and again and some iterations ended early: what they
-// lack is optional. Nil: there is none.
+// early makes a loop of all from a statement on, if it is there again and again and some iterations ended early: what
+// they lack is optional. Nil: there is none.
 func early(nodes []*node) []*node {
 	for i, n := range nodes {
 		cuts := []int{i}
@@ -146,9 +147,9 @@ func early(nodes []*node) []*node {
 // fewRuns are too few to tell a loop that ends early from a statement that is there again.
 const fewRuns = 3
 
-// iteration returns the body whose runs, some of them ended early, stand between the cuts; nil: they are not of one body. The
-// last run alone is no measure of it: something may follow the loop. Nor is a body that ends with what stands before the first: its loop
-// began there.
+// iteration returns the body whose runs, some of them ended early, stand between the cuts; nil: they are not of one
+// body. The last run alone is no measure of it: something may follow the loop. Nor is a body that ends with what stands
+// before the first: its loop began there.
 func iteration(nodes []*node, cuts []int) []*node {
 	var whole []*node
 	lengths := map[int]bool{}

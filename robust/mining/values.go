@@ -15,8 +15,8 @@ type slot struct {
 	name   string
 }
 
-// A naming gives the arguments of one program names: arguments that were equal in all calls, in the same iterations, have
-// the same.
+// A naming gives the arguments of one program names: arguments that were equal in all calls, in the same iterations,
+// have the same.
 type naming struct {
 	slots []*slot
 }

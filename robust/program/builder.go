@@ -236,7 +236,8 @@ func (b *Builder) functions(s *robust.Schema) []footprint.Function {
 	return stay
 }
 
-// links finds the pairs of statements whose rows a foreign key ties: what refers has the values that name the other's row.
+// links finds the pairs of statements whose rows a foreign key ties: what refers has the values that name the other's
+// row.
 func (d *Draft) links(functions []footprint.Function) []robust.Constraint {
 	var all []robust.Constraint
 	for _, f := range functions {

@@ -36,7 +36,8 @@ func Benchmark(name string) (*robust.Workload, error) {
 	return Compile(name, dbms.PostgreSQLFamily, schema, programs)
 }
 
-// BenchmarkFiles returns the files of a benchmark that [Benchmark] compiles: its programs, and the definitions of its tables.
+// BenchmarkFiles returns the files of a benchmark that [Benchmark] compiles: its programs, and the definitions of its
+// tables.
 func BenchmarkFiles(name string) (programs, definitions Source, err error) {
 	kind, items, many := strings.Cut(name, ":")
 	read := func(file string) Source {

@@ -11,8 +11,9 @@ var errWays = errors.New("it ends in too many ways: leave out COMMIT inside of I
 // A settler brings the ends of a program to the ends of its branches.
 type settler struct{ items int }
 
-// settle returns items of which only the last ends the transaction: behind a branch that ends it in one of its bodies, what
-// follows belongs to the other bodies. Inside of loops, COMMIT is passed over: that the loop may go on is taken into account.
+// settle returns items of which only the last ends the transaction: behind a branch that ends it in one of its bodies,
+// what follows belongs to the other bodies. Inside of loops, COMMIT is passed over: that the loop may go on is taken
+// into account.
 func (s *settler) settle(items []item) ([]item, error) {
 	var out []item
 	for i, it := range items {

@@ -1,5 +1,5 @@
-// Package program reads transaction programs that are written down in SQL, and makes of them what package robust works on:
-// basic transaction programs over a schema.
+// Package program reads transaction programs that are written down in SQL, and makes of them what package robust works
+// on: basic transaction programs over a schema.
 //
 // A file holds programs as Figure 1 of Vandevoort, Ketsman, Koch and Neven (EDBT 2023) has them, one after the other:
 //
@@ -29,8 +29,8 @@
 //   - BEGIN, START TRANSACTION and SET, which say nothing here.
 //
 // parse.go and control.go read the format; compile.go makes programs of it, by package footprint; builder.go finds the
-// foreign keys between statements, and takes back what does not hold for all programs together. builtin.go has the paper's
-// benchmarks as files. The package does no input or output, and panics on no input.
+// foreign keys between statements, and takes back what does not hold for all programs together. builtin.go has the
+// paper's benchmarks as files. The package does no input or output, and panics on no input.
 package program
 
 import (
@@ -60,7 +60,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line,
 // Unwrap returns what is wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Compile makes a workload of the programs in files. Its errors are of type *[Error] where they are about a place in a file.
+// Compile makes a workload of the programs in files. Its errors are of type *[Error] where they are about a place in a
+// file.
 func Compile(name string, family dbms.Family, schema *footprint.Schema, files ...Source) (*robust.Workload, error) {
 	b := NewBuilder(name, schema)
 	for _, f := range files {

@@ -27,7 +27,8 @@ func compile(t *testing.T, family dbms.Family, text string) (*robust.Workload, e
 	return program.Compile("test", family, schema, program.Source{Name: "test.sql", Text: text})
 }
 
-// ways writes the linear programs of all programs, each by the types of its statements and the columns of their foreign keys.
+// ways writes the linear programs of all programs, each by the types of its statements and the columns of their foreign
+// keys.
 func ways(w *robust.Workload) string {
 	var all []string
 	for _, l := range robust.Unfold(w.Programs...) {
@@ -150,8 +151,8 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 // oneProgram is a program of a benchmark's file.
 var oneProgram = regexp.MustCompile(`(?ms)^\w+ \[.*?^COMMIT;`)
 
-// FuzzCompile has one program in a seed: the fuzzer takes up to a minute to make smaller each input that it likes, unless it is told not
-// to (-fuzzminimizetime 1x).
+// FuzzCompile has one program in a seed: the fuzzer takes up to a minute to make smaller each input that it likes,
+// unless it is told not to (-fuzzminimizetime 1x).
 func FuzzCompile(f *testing.F) {
 	var schemas [2][]*footprint.Schema
 	for i, name := range program.Benchmarks {

@@ -1,5 +1,6 @@
-// Package fromrecording makes scenarios of what recordings hold, such as a server can play: the interleaving of a finding's
-// witness, on the tables as the recording says they were defined, with the rows that earlier transactions wrote.
+// Package fromrecording makes scenarios of what recordings hold, such as a server can play: the interleaving of a
+// finding's witness, on the tables as the recording says they were defined, with the rows that earlier transactions
+// wrote.
 package fromrecording
 
 import (
@@ -19,8 +20,9 @@ import (
 // maxWrites is how many statements of earlier transactions a scenario begins with at most.
 const maxWrites = 2000
 
-// Scenario returns the scenario of a finding in a recording. Of its set-up, rows are statements that make rows; without any, what
-// committed transactions of the same run wrote into the witness's tables before it is played again, in the order in which they ended.
+// Scenario returns the scenario of a finding in a recording. Of its set-up, rows are statements that make rows; without
+// any, what committed transactions of the same run wrote into the witness's tables before it is played again, in the
+// order in which they ended.
 func Scenario(ctx context.Context, r *recorder.Reader, f *analyzer.Finding, rows []string) (*scenario.Scenario, error) {
 	s := report.Scenario(f, r.Runs())
 	if s == nil {
@@ -173,7 +175,8 @@ func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*hist
 	return texts, nil
 }
 
-// wrote reports whether a statement changed rows of the tables, as far as that is known: one that was not observed may have.
+// wrote reports whether a statement changed rows of the tables, as far as that is known: one that was not observed may
+// have.
 func (t *tables) wrote(s *history.Stmt) bool {
 	if !slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace}, s.Kind) || s.Void || s.Error != (history.Error{}) {
 		return false

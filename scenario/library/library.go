@@ -1,6 +1,6 @@
-// Package library holds isotap's own scenarios: Hermitage's anomalies, figures and examples of papers on isolation, bugs
-// of database servers, written for isotap from what those describe, and what helps against some of them. What is expected
-// in them was measured; docs/scenarios.md says on which servers.
+// Package library holds isotap's own scenarios: Hermitage's anomalies, figures and examples of papers on isolation,
+// bugs of database servers, written for isotap from what those describe, and what helps against some of them. What is
+// expected in them was measured; docs/scenarios.md says on which servers.
 package library
 
 import "embed"

@@ -1,5 +1,6 @@
-// Package reduce makes a scenario small that shows something: fewest transactions, then statements, rows and tables, then
-// simpler SQL, by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
+// Package reduce makes a scenario small that shows something: fewest transactions, then statements, rows and tables,
+// then simpler SQL, by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input",
+// 2002).
 //
 // Whether a smaller scenario still shows it is somebody else's to say: a [Shows] plays it. What is tried need not make
 // sense; SQL that a server refuses shows nothing and is dropped.
@@ -17,8 +18,8 @@ import (
 // several tries. An error ends the reduction.
 type Shows func(ctx context.Context, s *scenario.Scenario) (bool, error)
 
-// Reduce returns the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as it
-// is. The error is that of shows; the scenario is the smallest until then.
+// Reduce returns the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as
+// it is. The error is that of shows; the scenario is the smallest until then.
 func Reduce(ctx context.Context, s *scenario.Scenario, shows Shows) (*scenario.Scenario, int, error) {
 	r := &reduction{ctx: ctx, shows: shows, best: bare(s), known: make(map[string]bool)}
 	for smaller := true; smaller && r.err == nil; {
@@ -108,8 +109,8 @@ func textOf(s *scenario.Scenario) string {
 	return b.String()
 }
 
-// minimize drops as many of n parts as can be dropped: at first half of them at once, at last one by one. Without makes the
-// scenario that has only the parts left.
+// minimize drops as many of n parts as can be dropped: at first half of them at once, at last one by one. Without makes
+// the scenario that has only the parts left.
 func (r *reduction) minimize(n int, with func(left []int) *scenario.Scenario) {
 	left := make([]int, n)
 	for i := range left {
@@ -153,8 +154,8 @@ func (r *reduction) transactions() {
 }
 
 // Transactions groups the numbers of steps by the transactions that they belong to: what a session sends from one
-// BEGIN to the end of the transaction, and every statement that it sends outside of one. In the MySQL family the next BEGIN
-// ends one, too.
+// BEGIN to the end of the transaction, and every statement that it sends outside of one. In the MySQL family the next
+// BEGIN ends one, too.
 func Transactions(steps []scenario.Step) [][]int {
 	var groups [][]int
 	open := make(map[string]int) // by session

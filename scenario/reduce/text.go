@@ -39,8 +39,8 @@ func (r *reduction) text(sql string, set func(*scenario.Scenario, string)) {
 	}
 }
 
-// simpler returns texts that have less of a statement, the shortest first: without one of its clauses, one element of a list,
-// one side of AND or OR, with a literal in place of what is in parentheses, with * for the columns.
+// simpler returns texts that have less of a statement, the shortest first: without one of its clauses, one element of a
+// list, one side of AND or OR, with a literal in place of what is in parentheses, with * for the columns.
 func simpler(sql string) []string {
 	c := candidates{sql: sql, t: tokens(sql)}
 	for i := range c.t {
@@ -116,7 +116,8 @@ func (c *candidates) values() {
 	}
 }
 
-// elements returns where the elements of a list begin and end, each with the comma before it or, of the first, behind it.
+// elements returns where the elements of a list begin and end, each with the comma before it or, of the first, behind
+// it.
 func elements(t []token, from int) [][2]int {
 	var all [][2]int
 	for at := from; ; {
@@ -140,7 +141,8 @@ var clauses = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "JOIN", "LE
 // after are the words that a clause ends before.
 var after = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "UNION", "INTERSECT", "EXCEPT", "FOR", "LOCK", "FROM", "SET", "VALUES", "PRIMARY", "JOIN", "LEFT", "RIGHT", "CROSS"}
 
-// A token is a word or number, a quoted text, an operator or a single character, and whether white space stands before it.
+// A token is a word or number, a quoted text, an operator or a single character, and whether white space stands before
+// it.
 type token struct {
 	text   string
 	spaced bool
@@ -227,8 +229,8 @@ func endOf(t []token, i int) int {
 	return len(t)
 }
 
-// run returns where a run of tokens ends that begins at i: before a token of the same depth that stops it, or the parenthesis
-// that closes what it stands in.
+// run returns where a run of tokens ends that begins at i: before a token of the same depth that stops it, or the
+// parenthesis that closes what it stands in.
 func run(t []token, i int, stops func(word string) bool) int {
 	for j := i; j < len(t); j++ {
 		switch {

@@ -69,8 +69,8 @@ func (mysqlDialect) gone(refusal *Result) bool { return refusal.Code == mysql.ER
 func (mysqlDialect) create(database string) string { return "CREATE DATABASE " + database }
 func (mysqlDialect) drop(database string) string   { return "DROP DATABASE " + database }
 
-// ofTheMoment is what TiDB's write conflicts tell of the run alone: its moments, its numbers of tables, and keys made of
-// those.
+// ofTheMoment is what TiDB's write conflicts tell of the run alone: its moments, its numbers of tables, and keys made
+// of those.
 var ofTheMoment = regexp.MustCompile(`\b((?:\w+TS|tableID)=)\d+|\b(\w*Key=)[0-9a-f]+`)
 
 // anonymize replaces the run's own database name, and numbers of it that TiDB's errors have.

@@ -24,7 +24,8 @@ const turn = "isotap_innodb_trx"
 // turnPatience is how long a monitor waits for its turn. One takes 0.1 to 0.3 s.
 const turnPatience = 20 * time.Second
 
-// A monitor is the MySQL family's watcher. Those of several Runners on a server, in several processes as well, take turns.
+// A monitor is the MySQL family's watcher. Those of several Runners on a server, in several processes as well, take
+// turns.
 type monitor struct {
 	mu      sync.Mutex
 	conn    *client.Conn
@@ -148,8 +149,8 @@ func (m *monitor) poll() error {
 	return nil
 }
 
-// The lists of who waits for whom by row locks. That of information_schema comes out of the same cache as INNODB_TRX, so
-// that it is of the same moment; MySQL has it in sys from version 8 on.
+// The lists of who waits for whom by row locks. That of information_schema comes out of the same cache as INNODB_TRX,
+// so that it is of the same moment; MySQL has it in sys from version 8 on.
 const (
 	lockWaits = `SELECT r.TRX_MYSQL_THREAD_ID, b.TRX_MYSQL_THREAD_ID FROM information_schema.INNODB_LOCK_WAITS w
 		JOIN information_schema.INNODB_TRX r ON r.TRX_ID = w.REQUESTING_TRX_ID

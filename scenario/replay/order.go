@@ -176,7 +176,8 @@ func (p *play) note(kind EventKind, s *session) {
 	}
 }
 
-// await sees a session's step to its end, and others that this sets free, after step n. A step that waits for good stays.
+// await sees a session's step to its end, and others that this sets free, after step n. A step that waits for good
+// stays.
 func (p *play) await(ctx context.Context, s *session, n int) error {
 	for begin := time.Now(); s.running != nil && time.Since(begin) < stepTimeout; {
 		replied, err := s.receive(ctx, stepTimeout)

@@ -49,8 +49,8 @@ func (w *blockerWatcher) waits(_ context.Context, connection uint32, others []ui
 	return true, !w.deadlocked(connection), nil
 }
 
-// reaches reports whether a session waits for one of the others, or for one that does: a parallel worker, say. A prepared
-// transaction is as good as one of them, because nobody can tell whose it is.
+// reaches reports whether a session waits for one of the others, or for one that does: a parallel worker, say. A
+// prepared transaction is as good as one of them, because nobody can tell whose it is.
 func (w *blockerWatcher) reaches(connection uint32, others []uint32, seen map[uint32]bool) bool {
 	seen[connection] = true
 	for _, blocker := range w.waiting[connection] {

@@ -7,8 +7,8 @@
 // and through the proxy, there must be no difference.
 //
 // play.go sends the steps, order.go has what a scenario says of their order; isolationtester.go writes a trace as
-// PostgreSQL's isolationtester would. What a run needs of a server is in server.go; mysql.go and postgresql.go have it for the two families,
-// mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
+// PostgreSQL's isolationtester would. What a run needs of a server is in server.go; mysql.go and postgresql.go have it
+// for the two families, mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
 package replay
 
 import (
@@ -35,16 +35,17 @@ type Options struct {
 	Session []string
 	// SetUpDirect runs the set-up on the control server instead of the target.
 	SetUpDirect bool
-	// Ready is called with the name of the database (PostgreSQL: the schema) when the set-up is done and no session is connected
-	// yet: to instrument the tables, say.
+	// Ready is called with the name of the database (PostgreSQL: the schema) when the set-up is done and no session is
+	// connected yet: to instrument the tables, say.
 	Ready func(ctx context.Context, database string) error
-	// Ended is called when the sessions have ended and the database is still there: to ask the server about its rows, say.
+	// Ended is called when the sessions have ended and the database is still there: to ask the server about its rows,
+	// say.
 	Ended func() error
 }
 
-// A Runner runs scenarios, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe for
-// concurrent use. Several of them on a server of the MySQL family take turns to learn who waits, so one that both halves of
-// a comparison share is faster.
+// A Runner runs scenarios, each in a database (PostgreSQL: a schema) of its own that it drops afterwards. It is safe
+// for concurrent use. Several of them on a server of the MySQL family take turns to learn who waits, so one that both
+// halves of a comparison share is faster.
 type Runner struct {
 	control Server
 	dialect dialect
@@ -95,8 +96,8 @@ func (r *Runner) administer(statements ...string) error {
 	return nil
 }
 
-// Run runs a scenario, its sessions at a level unless they have one of their own. An error means that the scenario could not be run to its end; a
-// statement's own error is part of the trace.
+// Run runs a scenario, its sessions at a level unless they have one of their own. An error means that the scenario
+// could not be run to its end; a statement's own error is part of the trace.
 func (r *Runner) Run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level, o Options) (Trace, error) {
 	t, err := r.run(ctx, target, s, level, o)
 	if err != nil {
@@ -147,7 +148,8 @@ type Job struct {
 	Level    history.Level
 }
 
-// RunAll runs jobs, as many at once as workers says, and gives their traces in the jobs' order. The first run that fails ends the others.
+// RunAll runs jobs, as many at once as workers says, and gives their traces in the jobs' order. The first run that
+// fails ends the others.
 func (r *Runner) RunAll(ctx context.Context, target Server, jobs []Job, workers int, o Options) ([]Trace, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -94,8 +94,8 @@ type Result struct {
 	DoneAfter       int
 	// Held says that the step counted as waiting only because the scenario has it so.
 	Held bool
-	// WaitedFor are the sessions that held what the step waited for when it began to, in order of their names; none where
-	// the server does not tell.
+	// WaitedFor are the sessions that held what the step waited for when it began to, in order of their names; none
+	// where the server does not tell.
 	WaitedFor []string
 
 	Columns  []Column // nil when the statement has no result set
@@ -114,8 +114,8 @@ type Result struct {
 	TxnFailed bool
 	// Sent and Ended are when the step was sent and when its reply was there; zero where it was not, or never.
 	Sent, Ended time.Time
-	// Sets are the result sets of all its statements, of which Columns and Rows are the last one's; a step that failed has
-	// those before the failure.
+	// Sets are the result sets of all its statements, of which Columns and Rows are the last one's; a step that failed
+	// has those before the failure.
 	Sets []Set
 	// Notifications are what other sessions, or its own, have sent by NOTIFY.
 	Notifications []Notification

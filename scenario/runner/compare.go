@@ -10,8 +10,8 @@ import (
 )
 
 // Compare writes in what performances of the same scenario differ from each other: which steps waited, failed, changed
-// other numbers of rows or gave other rows, in any order where the statement leaves it open, and what was found. What is
-// the same on all servers and levels is only counted. The error is w's.
+// other numbers of rows or gave other rows, in any order where the statement leaves it open, and what was found. What
+// is the same on all servers and levels is only counted. The error is w's.
 func Compare(w io.Writer, all []*Result) error {
 	b := bufio.NewWriter(w)
 	for _, of := range grouped(all, func(p *Result) string { return p.Scenario.Name }) {

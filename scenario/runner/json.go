@@ -16,8 +16,8 @@ import (
 // Schema names the JSON document's schema and its version, which grows when a field goes away or changes its meaning.
 const Schema = "isotap-replay/1"
 
-// The types below are the schema, as docs/replay-json.md describes it: their fields stand in the order in which they are
-// written, and all of them are always written.
+// The types below are the schema, as docs/replay-json.md describes it: their fields stand in the order in which they
+// are written, and all of them are always written.
 type (
 	jsonDocument struct {
 		Schema  string       `json:"schema"`

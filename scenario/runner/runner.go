@@ -89,7 +89,7 @@ func (s *Runner) Close() error { return s.runner.Close() }
 // Levels are the isolation levels that the server has, weakest first.
 func (s *Runner) Levels() []history.Level { return workload.Levels(s.Server.Engine) }
 
-// Play plays a scenario at a level through isotap, and analyses what was recorded.
+// Play plays a scenario at a level through isotap, and analyzes what was recorded.
 func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Result, err error) {
 	p = &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
 	if s.options.Direct {

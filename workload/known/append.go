@@ -45,7 +45,8 @@ func (w *appending) Programs() []workload.Program {
 	return []workload.Program{{Name: "list-append", Weight: 1, Run: w.run}}
 }
 
-// draw makes a transaction. It appends to the lists in their order, so that two transactions do not wait for each other.
+// draw makes a transaction. It appends to the lists in their order, so that two transactions do not wait for each
+// other.
 func (w *appending) draw(c *workload.Client) []operation {
 	ops := make([]operation, 2+c.Random.IntN(3))
 	base := int(w.element.Load()) / activity

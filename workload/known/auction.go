@@ -10,11 +10,11 @@ import (
 )
 
 // An auction is the running example of Vandevoort, Ketsman, Koch and Neven (EDBT 2023, Figure 1): buyers, their current
-// bids, a log of all bids. Each program first counts a call of its buyer, which keeps others from the same buyer until it
-// ends: so it is robust against READ COMMITTED. With the mistake planted, a bid is placed without that.
+// bids, a log of all bids. Each program first counts a call of its buyer, which keeps others from the same buyer until
+// it ends: so it is robust against READ COMMITTED. With the mistake planted, a bid is placed without that.
 //
-// The invariants: each buyer's calls are as many as there were, each bid that was placed is in the log, a buyer's current
-// bid is the highest of those in the log, and no two raise the same bid: it only grows.
+// The invariants: each buyer's calls are as many as there were, each bid that was placed is in the log, a buyer's
+// current bid is the highest of those in the log, and no two raise the same bid: it only grows.
 type auction struct {
 	buyers        int
 	plant         bool

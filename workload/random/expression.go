@@ -196,8 +196,8 @@ func (s *source) within(sc scope, depth int) string {
 	return fmt.Sprintf("%s IN (SELECT %s FROM %s WHERE %s)", s.leaf(sc, integer), r, from, s.condition(append(scope{i}, sc...), depth))
 }
 
-// table draws a table, under a new alias, and how FROM names it. There is none (ok is false) where a write may not read its
-// own table and there is no other.
+// table draws a table, under a new alias, and how FROM names it. There is none (ok is false) where a write may not read
+// its own table and there is no other.
 func (s *source) table() (i item, from string, ok bool) {
 	var all []*table
 	for _, t := range s.g.tables {

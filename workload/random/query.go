@@ -14,7 +14,8 @@ func (s *source) query() string {
 	return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.setOperation, s.derived, s.with, s.window)()
 }
 
-// whole is a table as the only item of FROM. Its columns are named with it, since subqueries have columns of the same names.
+// whole is a table as the only item of FROM. Its columns are named with it, since subqueries have columns of the same
+// names.
 func (s *source) whole() (*table, scope) {
 	t := oneOf(s, s.g.tables...)
 	return t, scope{{t.name, t.columns}}
@@ -31,8 +32,8 @@ func (s *source) where(sc scope, key []*column) string {
 	return ""
 }
 
-// output draws what a query gives: everything, some columns, or expressions. It gives the number of columns as well, 0 for
-// everything.
+// output draws what a query gives: everything, some columns, or expressions. It gives the number of columns as well, 0
+// for everything.
 func (s *source) output(sc scope) (string, int) {
 	switch n := s.n(100); {
 	case n < 35:

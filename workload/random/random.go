@@ -3,8 +3,8 @@
 // transactions, statement by statement; only how the sessions' statements fall in between each other is the server's.
 //
 // A [Generator] is the source: schema.go makes tables, expression.go typed expressions and conditions over them,
-// query.go and write.go statements, transaction.go strings these together. [Run] is the client: it has the sessions work
-// at the same time and counts what came of it.
+// query.go and write.go statements, transaction.go strings these together. [Run] is the client: it has the sessions
+// work at the same time and counts what came of it.
 //
 // Types are right by construction, so that nearly all statements succeed; those that fail do by what transactions do to
 // each other, or by a constraint.
@@ -60,7 +60,8 @@ type Profile struct {
 	Transactions int `yaml:"transactions"`
 	// Rollback is how many transactions of a hundred roll back; 10.
 	Rollback int `yaml:"rollback"`
-	// Keyed is how many UPDATEs and DELETEs of a hundred choose a row by its key, the others by a condition; 60. -1: none.
+	// Keyed is how many UPDATEs and DELETEs of a hundred choose a row by its key, the others by a condition; 60. -1:
+	// none.
 	Keyed int `yaml:"keyed"`
 	// Depth is how far expressions and conditions are nested at most; 2.
 	Depth int `yaml:"depth"`
@@ -68,8 +69,8 @@ type Profile struct {
 	Rate int `yaml:"rate"`
 	// Duration is how long a hunt takes that is not told otherwise; 0: its usual time.
 	Duration time.Duration `yaml:"duration"`
-	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps its
-	// default. The kinds are those of [Kinds].
+	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps
+	// its default. The kinds are those of [Kinds].
 	Weights map[string]int `yaml:"weights"`
 }
 

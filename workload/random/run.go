@@ -11,8 +11,8 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-// Patience is how long a statement may take, where nothing else is said, until the server counts as hung. Lock waits end
-// far earlier.
+// Patience is how long a statement may take, where nothing else is said, until the server counts as hung. Lock waits
+// end far earlier.
 const Patience = time.Minute
 
 // A Step is a statement that was sent.
@@ -45,7 +45,8 @@ type Outcome struct {
 	Odd   []Odd
 }
 
-// An Odd is what no healthy server does: a lost connection, a statement without an answer, an error that only a bug gives.
+// An Odd is what no healthy server does: a lost connection, a statement without an answer, an error that only a bug
+// gives.
 type Odd struct {
 	Session int // from 0
 	SQL     string
@@ -54,7 +55,8 @@ type Odd struct {
 }
 
 // Run has the sessions of a generator work on a database that its set-up made, at a level, each on a connection that
-// connect gives. A statement that takes longer than patience says that the server is hung. The error is the context's, or connect's; what servers do wrong is in the outcome.
+// connect gives. A statement that takes longer than patience says that the server is hung. The error is the context's,
+// or connect's; what servers do wrong is in the outcome.
 func Run(ctx context.Context, g *Generator, level history.Level, patience time.Duration, connect func(ctx context.Context, session int) (*sql.Conn, error)) (*Outcome, error) {
 	r := &run{g: g, patience: patience, out: &Outcome{Mistakes: make(map[string]*Mistake)}}
 	var sessions []*session

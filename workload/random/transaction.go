@@ -25,8 +25,8 @@ var kinds = []kind{
 	{"savepoint", 2, nil},
 }
 
-// Kinds are the names of the kinds of statements, for a profile's weights. PostgreSQL has no REPLACE: it gets an INSERT …
-// ON CONFLICT.
+// Kinds are the names of the kinds of statements, for a profile's weights. PostgreSQL has no REPLACE: it gets an INSERT
+// … ON CONFLICT.
 func Kinds() []string {
 	all := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -68,8 +68,8 @@ func (s *source) choose() kind {
 	return kinds[0]
 }
 
-// Transaction returns the statements of transaction n, from 1: the one that begins it, at most Profile.Statements others, and COMMIT or
-// ROLLBACK.
+// Transaction returns the statements of transaction n, from 1: the one that begins it, at most Profile.Statements
+// others, and COMMIT or ROLLBACK.
 func (g *Generator) Transaction(n int) []string {
 	s := g.source(uint64(n))
 	all := []string{s.g.engine.begin()}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// target draws the table that a statement writes. Until [source.done] subqueries leave it alone where the engine wants that.
+// target draws the table that a statement writes. Until [source.done] subqueries leave it alone where the engine wants
+// that.
 func (s *source) target() (*table, scope) {
 	t, sc := s.whole()
 	if !s.g.engine.changesWhatItReads() {

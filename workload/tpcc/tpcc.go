@@ -1,7 +1,7 @@
-// Package tpcc is TPC-C (TPC Benchmark C, revision 5.11): the nine tables and five transactions of a wholesale supplier,
-// with its own consistency conditions as invariants. It is a traffic maker, no benchmark: there are fewer customers,
-// items and orders for each warehouse than the standard has, so that transactions meet; columns that no transaction uses
-// are left out; money is in cents; nobody waits at a keyboard.
+// Package tpcc is TPC-C (TPC Benchmark C, revision 5.11): the nine tables and five transactions of a wholesale
+// supplier, with its own consistency conditions as invariants. It is a traffic maker, no benchmark: there are fewer
+// customers, items and orders for each warehouse than the standard has, so that transactions meet; columns that no
+// transaction uses are left out; money is in cents; nobody waits at a keyboard.
 //
 // tpcc.go has the tables and the conditions, programs.go the transactions.
 package tpcc
@@ -30,8 +30,8 @@ type supplier struct {
 	plant      bool
 }
 
-// New makes the workload with so many warehouses. With the mistake planted, Payment computes the new balances on its own
-// side.
+// New makes the workload with so many warehouses. With the mistake planted, Payment computes the new balances on its
+// own side.
 func New(warehouses int, plant bool) workload.Workload { return &supplier{warehouses, plant} }
 
 func (w *supplier) Setup() (tables, statements []string) {
@@ -108,7 +108,8 @@ func carrier(order int) string {
 }
 
 // conditions are the consistency conditions of the standard's 3.3.2, each as a query that counts what breaks it. A
-// district without open orders has nothing to say in the second and third. The eighth and the tenth are of sums over all.
+// district without open orders has nothing to say in the second and third. The eighth and the tenth are of sums over
+// all.
 var conditions = []struct{ name, query string }{
 	{"1: W_YTD is the sum of D_YTD", "SELECT COUNT(*) FROM warehouse WHERE w_ytd <> (SELECT SUM(d_ytd) FROM district WHERE d_w_id = w_id)"},
 	{"2: D_NEXT_O_ID, the last order", `SELECT COUNT(*) FROM district WHERE d_next_o_id - 1 <> (SELECT MAX(o_id) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id)

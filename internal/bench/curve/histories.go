@@ -23,7 +23,7 @@ func clean(r *analyzer.Result, err error) error {
 	return err
 }
 
-// inMemory analyses transactions as they are made.
+// inMemory analyzes transactions as they are made.
 func inMemory(m *meter, n, rows int) error {
 	load := histgen.NewLoad(rows)
 	defer m.watch()()
@@ -53,7 +53,7 @@ func inMemory(m *meter, n, rows int) error {
 	return errors.Join(clean(a.Finish()), m.stop())
 }
 
-// onDisk analyses a recording.
+// onDisk analyzes a recording.
 func onDisk(ctx context.Context, m *meter, n, rows int) (err error) {
 	dir, err := os.MkdirTemp("", "isotap-curve")
 	if err != nil {
@@ -94,7 +94,7 @@ func kept(t *history.Txn) *history.Txn {
 // componentSize is how many transactions a component has.
 const componentSize = 100_000
 
-// components analyses histories that are one component, and prints how long that took.
+// components analyzes histories that are one component, and prints how long that took.
 func components() error {
 	for _, c := range []struct {
 		name string

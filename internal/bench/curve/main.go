@@ -2,10 +2,11 @@
 //
 //	go run ./internal/bench/curve [-quick] [-cores n] [-cpuprofile file]
 //
-// The histories are of 10,000 to 10,000,000 serial transactions of two reads and two updates, over a table of a row for every
-// hundred of them and over one of a row for each: in memory, and from recordings on disk. Then come histories of 100,000
-// transactions that are one strongly connected component. Time is the processor's, too, since that holds on a machine
-// that others use; it is that of the analysis alone, with the garbage collector's and without the making of the history.
+// The histories are of 10,000 to 10,000,000 serial transactions of two reads and two updates, over a table of a row for
+// every hundred of them and over one of a row for each: in memory, and from recordings on disk. Then come histories of
+// 100,000 transactions that are one strongly connected component. Time is the processor's, too, since that holds on a
+// machine that others use; it is that of the analysis alone, with the garbage collector's and without the making of the
+// history.
 package main
 
 import (
