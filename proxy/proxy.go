@@ -152,8 +152,9 @@ func New(cfg Config) *Proxy {
 type Resigner interface {
 	net.Listener
 	// Resign has the other processes get the clients that are still to come, and returns when Accept has returned those
-	// that were on their way here, or when ctx ends.
-	Resign(ctx context.Context)
+	// that were on their way here, or when ctx ends. With an error clients on their way are refused when the listener is
+	// closed.
+	Resign(ctx context.Context) error
 }
 
 // Serve accepts clients from the listeners until ctx ends or one of them fails, then lets open
@@ -179,7 +180,9 @@ func (p *Proxy) Serve(ctx context.Context, listeners ...net.Listener) error {
 		accepts.Go(func() {
 			<-accepting.Done()
 			if r, ok := l.(Resigner); ok && ctx.Err() != nil {
-				r.Resign(resigning)
+				if err := r.Resign(resigning); err != nil {
+					p.cfg.Logger.Warn("clients that connect just now may be refused", zap.Error(err))
+				}
 			}
 			l.Close()
 		})

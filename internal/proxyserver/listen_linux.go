@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/isotap/isotap/proxy"
 )
 
 const (
@@ -29,6 +31,7 @@ func listenShared(address string) (net.Listener, error) {
 		}
 		return failed
 	}}
+	config.SetMultipathTCP(false) // Go's default where the kernel has it: such a socket's group takes no program
 	l, err := config.Listen(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, err
@@ -43,6 +46,8 @@ type shared struct {
 	mu     sync.Mutex
 	probes map[int]chan struct{} // own connections to find out who gets them, by the port they come from
 }
+
+var _ proxy.Resigner = (*shared)(nil)
 
 // Accept returns the next client.
 func (s *shared) Accept() (net.Conn, error) {
@@ -71,16 +76,17 @@ func (s *shared) isProbe(c net.Conn) bool {
 // Resign has the kernel give new connections to another process that listens on the address, if there is one, and waits
 // for those that were on their way here. A group of sockets that share an address has them in an order that none of
 // them can ask for, and a program may choose one by its place there: the first, or where that is this one, the second.
-func (s *shared) Resign(ctx context.Context) {
+func (s *shared) Resign(ctx context.Context) error {
 	for place := range uint32(2) {
 		if err := s.direct(place); err != nil {
-			return
+			return err
 		}
 		if !s.getsOwn(ctx) {
 			wait(ctx, onTheirWay)
-			return
+			return nil
 		}
 	}
+	return nil // nobody else listens here
 }
 
 // direct has new connections go to the socket at a place of the group. Where there is none the kernel chooses.
