@@ -143,6 +143,9 @@ const versions = `WITH observed AS (
 		UNION ALL SELECT confrelid, 8, oid, xmin::text FROM pg_constraint WHERE oid >= 16384 AND confrelid <> 0
 		UNION ALL SELECT oid, 9, schema, schemas::text FROM observed
 		UNION ALL SELECT oid, 10, oid, length(reltuples::bigint::text)::text FROM observed WHERE reltuples >= 10000
+		UNION ALL SELECT o.oid, 14, a.attnum, t.xmin::text || '.' || n.xmin::text || '.' || coalesce(b.xmin::text, '')
+			FROM pg_attribute a JOIN observed o ON o.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace n ON n.oid = t.typnamespace
+			LEFT JOIN pg_type b ON b.oid = t.typbasetype WHERE a.attnum > 0 AND a.atttypid >= 16384
 		UNION ALL SELECT 0, 11, member, xmin::text FROM pg_auth_members
 		UNION ALL SELECT 0, 12, oid, rolname || rolsuper || rolinherit || rolbypassrls FROM pg_roles
 		UNION ALL SELECT 1, 13, oid, xmin::text FROM pg_proc WHERE oid >= 16384)

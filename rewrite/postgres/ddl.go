@@ -108,6 +108,7 @@ func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 			return &rewrite.SchemaChange{}
 		}
 		c.Made = schemas(named)
+		c.Cascades = c.Cascades || alter // types have another name with their schema, and columns elsewhere are of them
 	case create && v.is(object, "TYPE", "DOMAIN"):
 		return &rewrite.SchemaChange{}
 	case create && v.is(object, "FUNCTION", "AGGREGATE"):
