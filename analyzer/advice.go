@@ -104,7 +104,8 @@ func (t *explainer) promiseText(p *Promise) string {
 // backwards says that the finding is one transaction's earlier statement against a later one.
 func (t *explainer) backwards() bool {
 	w := t.g.witness
-	return slices.Contains([]Anomaly{OTV, GMonotonic}, t.f.Anomaly) || w[0].kind == rw && w[len(w)-1].kind != rw && t.a.order.earlier(&w[len(w)-1], &w[0])
+	return slices.Contains([]Anomaly{OTV, GMonotonic}, t.f.Anomaly) || w[0].kind == rw && w[len(w)-1].kind != rw &&
+		t.a.order.earlier(&w[len(w)-1], &w[0])
 }
 
 // allLocked says that every read that the finding turns on is a current one.
@@ -141,7 +142,8 @@ func (t *explainer) hazardReason(p *Promise, s history.Server, l history.Level) 
 	case p.forbids(t.f.Anomaly) && t.allAt(l):
 		return fmt.Sprintf("%s forbids %s, but it rests on a row that a statement did not find, and somebody whom nobody recorded may have taken that row away in the meantime.", levelOf(s, p, l), t.f.Anomaly)
 	case p.forbids(t.f.Anomaly):
-		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.", levelOf(s, p, l), t.f.Anomaly)
+		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.",
+			levelOf(s, p, l), t.f.Anomaly)
 	case p.Snapshot && !p.FirstCommitterWins && slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base()):
 		return fmt.Sprintf("%s permits it: plain SELECTs see the transaction's snapshot, but locking reads and writes are current reads, which see the newest committed version (%s).", levelOf(s, p, l), p.cite())
 	default:

@@ -226,7 +226,8 @@ func (a *Analyzer) Finish() (*Result, error) {
 		return nil, err
 	}
 	a.coverageCount.Sessions = len(a.store.sessions)
-	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings, Levels: levels}, nil
+	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings,
+		Levels: levels}, nil
 }
 
 // load returns the whole transaction behind an index of the store.

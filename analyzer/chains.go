@@ -111,7 +111,8 @@ func (c *chains) links(a, b int32) []dep {
 	for b != a {
 		p := c.below(b)
 		if from, to := c.s.o.owner(p), c.s.o.owner(b); from != to {
-			deps = append(deps, dep{from: from, to: to, kind: ww, inexact: !c.s.o.certainly(p, b), access: none, version: p, next: b})
+			deps = append(deps, dep{from: from, to: to, kind: ww, inexact: !c.s.o.certainly(p, b), access: none,
+				version: p, next: b})
 		}
 		b = p
 	}

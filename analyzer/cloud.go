@@ -28,7 +28,8 @@ func clouds(s *history.Stmt, sh shape) bool {
 func calls(text string) bool {
 	words := wordsOf(text)
 	for i := range words[:max(0, len(words)-1)] {
-		if next := &words[i+1]; next.text == "(" && words[i].name && !slices.Contains(beforeParenthesis, strings.ToUpper(words[i].text)) {
+		if next := &words[i+1]; next.text == "(" && words[i].name &&
+			!slices.Contains(beforeParenthesis, strings.ToUpper(words[i].text)) {
 			return true
 		}
 	}
@@ -36,9 +37,12 @@ func calls(text string) bool {
 }
 
 // beforeParenthesis are the words and the most usual functions that may stand before a parenthesis.
-var beforeParenthesis = []string{"ALL", "AND", "ANY", "AS", "AVG", "BETWEEN", "BY", "CAST", "COALESCE", "CONCAT", "COUNT", "DATE",
-	"DISTINCT", "ELSE", "EXCEPT", "EXISTS", "FROM", "GREATEST", "GROUP_CONCAT", "HAVING", "IF", "IFNULL", "IN", "INTERSECT", "JOIN",
-	"JSON_ARRAYAGG", "LEAST", "LENGTH", "LIKE", "LOWER", "MAX", "MIN", "MOD", "NOT", "NOW", "NULLIF", "ON", "OR", "OVER", "RANK", "ROUND",
+var beforeParenthesis = []string{"ALL", "AND", "ANY", "AS", "AVG", "BETWEEN", "BY", "CAST", "COALESCE", "CONCAT",
+	"COUNT", "DATE",
+	"DISTINCT", "ELSE", "EXCEPT", "EXISTS", "FROM", "GREATEST", "GROUP_CONCAT", "HAVING", "IF", "IFNULL", "IN",
+	"INTERSECT", "JOIN",
+	"JSON_ARRAYAGG", "LEAST", "LENGTH", "LIKE", "LOWER", "MAX", "MIN", "MOD", "NOT", "NOW", "NULLIF", "ON", "OR",
+	"OVER", "RANK", "ROUND",
 	"ROW_NUMBER", "SELECT", "SUM", "THEN", "UNION", "UPPER", "USING", "VALUES", "WHEN", "WHERE", "YEAR"}
 
 // locksSome reports whether a locking clause names the tables that it is for, or lets others write the rows
@@ -54,7 +58,8 @@ func locksSome(text string) bool {
 		}
 		rest := words[i+1:]
 		switch {
-		case startWith(rest, "KEY", "SHARE"), startWith(rest, "UPDATE", "OF"), startWith(rest, "SHARE", "OF"), startWith(rest, "NO", "KEY", "UPDATE", "OF"):
+		case startWith(rest, "KEY", "SHARE"), startWith(rest, "UPDATE", "OF"), startWith(rest, "SHARE", "OF"),
+			startWith(rest, "NO", "KEY", "UPDATE", "OF"):
 			return true
 		}
 	}

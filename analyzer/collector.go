@@ -58,7 +58,8 @@ type link struct {
 }
 
 func newCollector(o *order, opts Options) *collector {
-	return &collector{o: o, judge: newJudge(o, opts), index: make(map[string]*group), stages: make(map[string]int), folded: make(map[int32]int32)}
+	return &collector{o: o, judge: newJudge(o, opts), index: make(map[string]*group), stages: make(map[string]int),
+		folded: make(map[int32]int32)}
 }
 
 // add takes in one anomaly.
@@ -114,7 +115,8 @@ func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 	}
 	g, ok := c.index[string(whole)]
 	if !ok {
-		g = &group{anomaly: name, class: class, links: links, patterns: 1, programs: make(map[uint64]bool), key: string(key), part: part, stage: stage}
+		g = &group{anomaly: name, class: class, links: links, patterns: 1, programs: make(map[uint64]bool),
+			key: string(key), part: part, stage: stage}
 		c.index[string(whole)] = g
 		c.groups = append(c.groups, g)
 	}
@@ -273,7 +275,8 @@ func (c *collector) settle() {
 	c.merge(maxPatterns, func(g *group) string { return string(g.tables(nil)) })
 	c.merge(maxGroups, func(*group) string { return "" })
 	slices.SortStableFunc(c.groups, func(x, y *group) int {
-		return cmp.Or(-cmp.Compare(x.class, y.class), -cmp.Compare(x.count, y.count), cmp.Compare(x.first, y.first), cmp.Compare(x.anomaly, y.anomaly))
+		return cmp.Or(-cmp.Compare(x.class, y.class), -cmp.Compare(x.count, y.count), cmp.Compare(x.first, y.first),
+			cmp.Compare(x.anomaly, y.anomaly))
 	})
 }
 

@@ -10,7 +10,8 @@ type coverageCount struct {
 }
 
 func newCoverageCount() *coverageCount {
-	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int), Causes: make(map[history.Reason]Observed)}}
+	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int),
+		Causes: make(map[history.Reason]Observed)}}
 }
 
 // coverage returns what was counted of the runs' transactions, and what is known to be missing.

@@ -101,12 +101,15 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 	o.missed(t, i, v, yield)
 	next := o.links[v].next
 	// Who overwrote what it had read comes before the next writer by the ww between them.
-	if next < 0 || o.owner(next) == t || slices.ContainsFunc(o.others(v), func(f int32) bool { return o.owner(f) == t }) {
+	if next < 0 || o.owner(next) == t ||
+		slices.ContainsFunc(o.others(v), func(f int32) bool { return o.owner(f) == t }) {
 		return
 	}
-	yield(dep{from: t, to: o.owner(next), kind: rw, inexact: unsure || !o.certainly(v, next), access: i, version: v, next: next})
+	yield(dep{from: t, to: o.owner(next), kind: rw, inexact: unsure || !o.certainly(v, next), access: i, version: v,
+		next: next})
 	for _, f := range o.others(v) {
-		yield(dep{from: t, to: o.owner(f), kind: rw, inexact: unsure || !o.certainly(v, f), access: i, version: v, next: f})
+		yield(dep{from: t, to: o.owner(f), kind: rw, inexact: unsure || !o.certainly(v, f), access: i, version: v,
+			next: f})
 	}
 }
 

@@ -79,7 +79,8 @@ func (t *explainer) explanation() []string {
 	}
 	if n := len(lines); n > 0 {
 		first := t.name(t.f.Witness[0].From)
-		lines[n-1] = strings.TrimSuffix(lines[n-1], ".") + fmt.Sprintf(": a contradiction, %s would precede itself.", first)
+		lines[n-1] = strings.TrimSuffix(lines[n-1], ".") + fmt.Sprintf(": a contradiction, %s would precede itself.",
+			first)
 	}
 	return lines
 }
@@ -101,11 +102,14 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 			return fmt.Sprintf("%s looked for rows of %s with %s and did not find row %s; %s wrote version %s of it, which it would have found, in %s",
 				from, e.Row.Table, quote(e.FromStmt), e.Row.ID, to, e.Next, quote(e.ToStmt))
 		}
-		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt),
+			to, overwrote(e), quote(e.ToStmt))
 	case WW:
-		return fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt), to, overwrote(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt),
+			to, overwrote(e), quote(e.ToStmt))
 	default:
-		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt), to, t.met(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt),
+			to, t.met(e), quote(e.ToStmt))
 	}
 }
 
@@ -129,18 +133,24 @@ func overwrote(e *Edge) string {
 }
 
 func (t *explainer) explainRead(e *Edge) string {
-	saw := fmt.Sprintf("%s (%s) "+t.sawVerb(e)+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version, rowText(e.Row), quote(e.ToStmt))
+	saw := fmt.Sprintf("%s (%s) "+t.sawVerb(e)+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version,
+		rowText(e.Row), quote(e.ToStmt))
 	switch {
 	case t.f.Anomaly == G1b:
-		return fmt.Sprintf("%s; %s (%s) had written that in %s, and wrote the row once more before it ended.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+		return fmt.Sprintf("%s; %s (%s) had written that in %s, and wrote the row once more before it ended.", saw,
+			t.name(e.From), e.From.ID, quote(e.FromStmt))
 	case t.f.Anomaly.base() == G1a && e.From.Status == history.Aborted:
-		return fmt.Sprintf("%s; %s (%s) had written that in %s, and rolled back.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+		return fmt.Sprintf("%s; %s (%s) had written that in %s, and rolled back.", saw, t.name(e.From), e.From.ID,
+			quote(e.FromStmt))
 	case t.f.Anomaly.base() == G1a:
-		return fmt.Sprintf("%s; %s (%s) had written that in %s, which failed or was undone by ROLLBACK TO SAVEPOINT.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+		return fmt.Sprintf("%s; %s (%s) had written that in %s, which failed or was undone by ROLLBACK TO SAVEPOINT.",
+			saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
 	case e.From != nil:
-		return fmt.Sprintf("%s; that version is the row's deletion by %s (%s) in %s.", saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+		return fmt.Sprintf("%s; that version is the row's deletion by %s (%s) in %s.", saw, t.name(e.From), e.From.ID,
+			quote(e.FromStmt))
 	default:
-		return fmt.Sprintf("%s; no transaction of run %s wrote that, and the run is recorded to its end.", saw, e.Version.Txn.Run())
+		return fmt.Sprintf("%s; no transaction of run %s wrote that, and the run is recorded to its end.", saw,
+			e.Version.Txn.Run())
 	}
 }
 
@@ -157,7 +167,8 @@ func (t *explainer) sawVerb(e *Edge) string {
 func (t *explainer) explainConflict(e *Edge) string {
 	x, o := &t.g.conflict, t.a.order
 	return fmt.Sprintf("%s (%s) wrote version %s of %s right after version %s, but %s (%s) found it right after version %s in %s.",
-		t.name(e.From), e.From.ID, e.Version, rowText(e.Row), o.historyTag(o.tagOf(x.pred)), t.name(e.To), e.To.ID, o.historyTag(o.tagOf(x.other)), quote(e.ToStmt))
+		t.name(e.From), e.From.ID, e.Version, rowText(e.Row), o.historyTag(o.tagOf(x.pred)), t.name(e.To), e.To.ID,
+		o.historyTag(o.tagOf(x.other)), quote(e.ToStmt))
 }
 
 func (t *explainer) explainFork(e *Edge) string {
@@ -170,10 +181,12 @@ func (t *explainer) explainFork(e *Edge) string {
 func (t *explainer) explainOwn(e *Edge) string {
 	who, row := fmt.Sprintf("%s (%s)", t.name(e.To), e.To.ID), rowText(e.Row)
 	if t.f.Anomaly == FutureRead {
-		return fmt.Sprintf("%s saw version %s of %s in %s, and wrote that version later, in %s.", who, e.Version, row, quote(e.ToStmt), quote(e.FromStmt))
+		return fmt.Sprintf("%s saw version %s of %s in %s, and wrote that version later, in %s.", who, e.Version, row,
+			quote(e.ToStmt), quote(e.FromStmt))
 	}
 	own := t.a.order.historyTag(t.a.order.tagOf(t.g.conflict.version))
-	return fmt.Sprintf("%s wrote version %s of %s in %s, and then saw version %s in %s.", who, own, row, quote(stmt(e.To, own.Stmt)), e.Version, quote(e.ToStmt))
+	return fmt.Sprintf("%s wrote version %s of %s in %s, and then saw version %s in %s.", who, own, row,
+		quote(stmt(e.To, own.Stmt)), e.Version, quote(e.ToStmt))
 }
 
 // explainInterference says when the snapshot had been taken, and what committed after that.
@@ -183,7 +196,8 @@ func (t *explainer) explainInterference(e *Edge) string {
 	i := slices.IndexFunc(e.To.Stmts, func(s history.Stmt) bool { return s.End == to.snapshot })
 	who := func(txn *history.Txn) string { return fmt.Sprintf("%s (%s)", t.name(txn), txn.ID) }
 	return fmt.Sprintf("%s had the answer to %s, which took its snapshot, %s before %s sent its last statement: that one had not committed by then. And yet: %s.",
-		who(e.To), quote(&e.To.Stmts[max(i, 0)]), time.Duration(from.ending-to.snapshot), who(e.From), t.deed(e, t.name))
+		who(e.To), quote(&e.To.Stmts[max(i, 0)]), time.Duration(from.ending-to.snapshot), who(e.From),
+		t.deed(e, t.name))
 }
 
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
@@ -249,17 +263,23 @@ func (t *explainer) summary() string {
 	case GSIa:
 		return fmt.Sprintf("A transaction meets what its snapshot cannot hold: with %s it depends on a row of %s that %s of another wrote, which committed after the snapshot had been taken.", shapeOf(e.ToStmt), table, out)
 	case G0:
-		return fmt.Sprintf("Uncommitted writes of %s overwrite each other: %s and %s are interleaved.", table, out, shapeOf(e.ToStmt))
+		return fmt.Sprintf("Uncommitted writes of %s overwrite each other: %s and %s are interleaved.", table, out,
+			shapeOf(e.ToStmt))
 	case G1a:
-		return fmt.Sprintf("A transaction sees with %s a row of %s that %s wrote and that was rolled back.", shapeOf(e.ToStmt), table, out)
+		return fmt.Sprintf("A transaction sees with %s a row of %s that %s wrote and that was rolled back.",
+			shapeOf(e.ToStmt), table, out)
 	case G1b:
-		return fmt.Sprintf("A transaction sees with %s a row of %s that %s wrote and its transaction then wrote again.", shapeOf(e.ToStmt), table, out)
+		return fmt.Sprintf("A transaction sees with %s a row of %s that %s wrote and its transaction then wrote again.",
+			shapeOf(e.ToStmt), table, out)
 	case GarbageRead:
-		return fmt.Sprintf("A transaction sees with %s a version of a row of %s that nobody left there.", shapeOf(e.ToStmt), table)
+		return fmt.Sprintf("A transaction sees with %s a version of a row of %s that nobody left there.",
+			shapeOf(e.ToStmt), table)
 	case IncompatibleOrder:
-		return fmt.Sprintf("The versions of a row of %s have two orders: %s finds another one than %s left.", table, shapeOf(e.ToStmt), out)
+		return fmt.Sprintf("The versions of a row of %s have two orders: %s finds another one than %s left.", table,
+			shapeOf(e.ToStmt), out)
 	case LostWrite:
-		return fmt.Sprintf("A write of %s is lost: %s and %s both replaced the same version of a row.", table, out, shapeOf(e.ToStmt))
+		return fmt.Sprintf("A write of %s is lost: %s and %s both replaced the same version of a row.", table, out,
+			shapeOf(e.ToStmt))
 	default:
 		return t.summaryOfCycle()
 	}

@@ -80,7 +80,8 @@ func (t *explainer) levelFix(level string, before []string) string {
 	case t.postgres() && level == history.Serializable.String():
 		return orElse(before) + "un these transactions at SERIALIZABLE, all of them: it protects serializable transactions from each other only. Repeat those that the server then refuses with SQLSTATE 40001."
 	case t.postgres():
-		return orElse(before) + "un these transactions at " + level + ", and repeat those that the server then refuses with SQLSTATE 40001."
+		return orElse(before) + "un these transactions at " + level +
+			", and repeat those that the server then refuses with SQLSTATE 40001."
 	}
 	return orElse(before) + "un these transactions at " + level + ", and repeat those that the server then refuses."
 }
@@ -105,9 +106,11 @@ func (t *explainer) lockReads() []string {
 		seen[e.FromStmt.Shape] = true
 		if locked, ok := withLock(e.FromStmt); ok {
 			t.f.Suggested = append(t.f.Suggested, locked)
-			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`%s.", locked, t.weakerLock()))
+			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`%s.", locked,
+				t.weakerLock()))
 		} else if e.FromStmt.Locking == history.NoLock {
-			fixes = append(fixes, fmt.Sprintf("Lock the rows of %s that the transaction goes by before %s reads them.", e.Row.Table, shapeOf(e.FromStmt)))
+			fixes = append(fixes, fmt.Sprintf("Lock the rows of %s that the transaction goes by before %s reads them.",
+				e.Row.Table, shapeOf(e.FromStmt)))
 		}
 	}
 	return fixes
@@ -148,7 +151,8 @@ func withLock(s *history.Stmt) (string, bool) {
 	}
 	shape := strings.TrimRight(s.Shape, " \t\r\n;")
 	words := " " + strings.Join(strings.Fields(strings.ToUpper(shape)), " ") + " "
-	for _, w := range []string{" UNION ", " INTERSECT ", " EXCEPT ", " GROUP BY ", " DISTINCT ", " INTO ", " PROCEDURE ", "--", "#", "/*"} {
+	for _, w := range []string{" UNION ", " INTERSECT ", " EXCEPT ", " GROUP BY ", " DISTINCT ", " INTO ",
+		" PROCEDURE ", "--", "#", "/*"} {
 		if strings.Contains(words, w) {
 			return "", false
 		}
@@ -257,7 +261,8 @@ func inserts(s *history.Stmt) bool {
 // insertsToo reports whether the reader of an rw inserts a row into its table itself.
 func (t *explainer) insertsToo(e *Edge) bool {
 	return slices.ContainsFunc(e.From.Stmts, func(s history.Stmt) bool {
-		return inserts(&s) && slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return a.Row.Table == e.Row.Table && a.Op == history.InsertRow })
+		return inserts(&s) && slices.ContainsFunc(s.Accesses,
+			func(a history.Access) bool { return a.Row.Table == e.Row.Table && a.Op == history.InsertRow })
 	})
 }
 

@@ -76,7 +76,8 @@ func (s *search) onStricter(d *dep, work *int) bool {
 	from := s.local[d.from]
 	for _, e := range s.out[s.off[from]:s.off[from+1]] {
 		if s.edges[e] == *d {
-			return s.binds[e] && s.alternating(e, func(f int32) bool { return s.usable(f, flow) || s.open(f) }, work) != nil
+			return s.binds[e] && s.alternating(e, func(f int32) bool { return s.usable(f, flow) || s.open(f) },
+				work) != nil
 		}
 	}
 	return false

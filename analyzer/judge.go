@@ -32,7 +32,8 @@ func newJudge(o *order, opts Options) *judge {
 	for r := range o.runs {
 		for l := range j.promises[r] {
 			for c := range j.promises[r][l] {
-				j.promises[r][l][c] = PromiseOf(o.runs[r].info.Server, opts.level(history.Level(l)), history.Conflicts(c))
+				j.promises[r][l][c] = PromiseOf(o.runs[r].info.Server, opts.level(history.Level(l)),
+					history.Conflicts(c))
 			}
 		}
 	}
@@ -101,12 +102,14 @@ func (j *judge) binds(d *dep) bool {
 // amongThemselves says that both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
-	return !d.inexact && d.kind&(so|rt) == 0 && !j.beside && j.model == nil && j.promise(d.from).Together && j.promise(d.to).Together
+	return !d.inexact && d.kind&(so|rt) == 0 && !j.beside && j.model == nil && j.promise(d.from).Together &&
+		j.promise(d.to).Together
 }
 
 // anyTogether reports whether there are transactions at such a level.
 func (j *judge) anyTogether() bool {
-	return !j.beside && j.model == nil && slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
+	return !j.beside && j.model == nil &&
+		slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
 }
 
 // lockedRead says that a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
@@ -123,7 +126,8 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 		return false
 	}
 	if j.model != nil {
-		return j.model.ForbidsAnomaly(GNonadjacent) || j.model.ForbidsAnomaly(GSingle) || j.model.ForbidsAnomaly(GMonotonic) && j.o.earlier(in, out)
+		return j.model.ForbidsAnomaly(GNonadjacent) || j.model.ForbidsAnomaly(GSingle) ||
+			j.model.ForbidsAnomaly(GMonotonic) && j.o.earlier(in, out)
 	}
 	if j.binds(out) {
 		return true

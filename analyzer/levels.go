@@ -30,26 +30,46 @@ type TheoryLevel struct {
 var TheoryLevels = []TheoryLevel{
 	{Name: "PL-1", Aliases: []string{"read-uncommitted"}, Forbids: []Anomaly{G0}, Source: "Adya 1999, 4.2.1"},
 	{Name: "PL-2", Aliases: []string{"read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c}, Source: "Adya 1999, 4.2.2"},
-	{Name: "PL-CS", Aliases: []string{"cursor-stability"}, Forbids: []Anomaly{G1a, G1b, G1c, GCursor}, Source: "Adya 1999, 4.3.2"},
-	{Name: "MAV", Aliases: []string{"monotonic-atomic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, OTV}, Source: "Bailis et al. 2013, Highly Available Transactions, 5.1.2"},
-	{Name: "PL-2L", Aliases: []string{"monotonic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GMonotonic}, Source: "Adya 1999, 4.3.1"},
-	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, ReadSkew}, Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
-	{Name: "PL-2+", Aliases: []string{"consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSingle}, Source: "Adya 1999, 4.3.3", Predicates: []Anomaly{Phantom}},
-	{Name: "PL-FCV", Aliases: []string{"forward-consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSIb}, Source: "Adya 1999, 4.3.5"},
-	{Name: "SI", Aliases: []string{"snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent}, Predicates: []Anomaly{PhantomNonadjacent},
-		Source: "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
-	{Name: "PL-SI", Aliases: []string{"adya-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIa, GSIb, GNonadjacent.Realtime()}, Moments: true, Predicates: []Anomaly{PhantomNonadjacent},
+	{Name: "PL-CS", Aliases: []string{"cursor-stability"}, Forbids: []Anomaly{G1a, G1b, G1c, GCursor},
+		Source: "Adya 1999, 4.3.2"},
+	{Name: "MAV", Aliases: []string{"monotonic-atomic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, OTV},
+		Source: "Bailis et al. 2013, Highly Available Transactions, 5.1.2"},
+	{Name: "PL-2L", Aliases: []string{"monotonic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GMonotonic},
+		Source: "Adya 1999, 4.3.1"},
+	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, ReadSkew},
+		Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
+	{Name: "PL-2+", Aliases: []string{"consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSingle},
+		Source: "Adya 1999, 4.3.3", Predicates: []Anomaly{Phantom}},
+	{Name: "PL-FCV", Aliases: []string{"forward-consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSIb},
+		Source: "Adya 1999, 4.3.5"},
+	{Name: "SI", Aliases: []string{"snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent},
+		Predicates: []Anomaly{PhantomNonadjacent},
+		Source:     "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
+	{Name: "PL-SI", Aliases: []string{"adya-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIa,
+		GSIb, GNonadjacent.Realtime()}, Moments: true, Predicates: []Anomaly{PhantomNonadjacent},
 		Source: "Adya 1999, 4.3.4: with G-SIa and G-SIb a history has none of the others either"},
-	{Name: "PL-2.99", Aliases: []string{"repeatable-read"}, Forbids: []Anomaly{G1a, G1b, G1c, G2Item}, Source: "Adya 1999, 4.2.3"},
-	{Name: "PL-3", Aliases: []string{"serializable"}, Forbids: []Anomaly{G1a, G1b, G1c, G2}, Source: "Adya 1999, 4.2.4"},
-	{Name: "strong session PL-1", Aliases: []string{"strong-session-read-uncommitted"}, Forbids: []Anomaly{G0.Process()}, Source: strongSession},
-	{Name: "strong session PL-2", Aliases: []string{"strong-session-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Process()}, Source: strongSession},
-	{Name: "strong session SI", Aliases: []string{"strong-session-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, Source: strongSession, Predicates: []Anomaly{PhantomNonadjacent}},
-	{Name: "strong session PL-3", Aliases: []string{"strong-session-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, Source: strongSession},
-	{Name: "strong PL-1", Aliases: []string{"strong-read-uncommitted"}, Forbids: []Anomaly{G0.Realtime()}, Source: strong},
-	{Name: "strong PL-2", Aliases: []string{"strong-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime()}, Source: strong},
-	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, GNonadjacent.Realtime()}, Predicates: []Anomaly{PhantomNonadjacent}, Source: strong},
-	{Name: "PL-SS", Aliases: []string{"strong-serializable", "strict-serializable"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()}, Source: "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
+	{Name: "PL-2.99", Aliases: []string{"repeatable-read"}, Forbids: []Anomaly{G1a, G1b, G1c, G2Item},
+		Source: "Adya 1999, 4.2.3"},
+	{Name: "PL-3", Aliases: []string{"serializable"}, Forbids: []Anomaly{G1a, G1b, G1c, G2},
+		Source: "Adya 1999, 4.2.4"},
+	{Name: "strong session PL-1", Aliases: []string{"strong-session-read-uncommitted"},
+		Forbids: []Anomaly{G0.Process()}, Source: strongSession},
+	{Name: "strong session PL-2", Aliases: []string{"strong-session-read-committed"},
+		Forbids: []Anomaly{G1a, G1b, G1c.Process()}, Source: strongSession},
+	{Name: "strong session SI", Aliases: []string{"strong-session-snapshot-isolation"},
+		Forbids: []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, Source: strongSession,
+		Predicates: []Anomaly{PhantomNonadjacent}},
+	{Name: "strong session PL-3", Aliases: []string{"strong-session-serializable"},
+		Forbids: []Anomaly{G1a, G1b, G1c.Process(), G2.Process()}, Source: strongSession},
+	{Name: "strong PL-1", Aliases: []string{"strong-read-uncommitted"}, Forbids: []Anomaly{G0.Realtime()},
+		Source: strong},
+	{Name: "strong PL-2", Aliases: []string{"strong-read-committed"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime()},
+		Source: strong},
+	{Name: "strong SI", Aliases: []string{"strong-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(),
+		GSIb, GNonadjacent.Realtime()}, Predicates: []Anomaly{PhantomNonadjacent}, Source: strong},
+	{Name: "PL-SS", Aliases: []string{"strong-serializable", "strict-serializable"},
+		Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIb, G2.Realtime()},
+		Source:  "Adya 1999, 4.2.4, with the order of time; Elle's strict serializability"},
 }
 
 const (
@@ -70,7 +90,8 @@ func (a Anomaly) variant() bool {
 }
 
 // never are the findings that no level permits.
-var never = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, DuplicateElements, CyclicVersions}
+var never = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, DuplicateElements,
+	CyclicVersions}
 
 // cases says of what an anomaly is a case at once.
 var cases = map[Anomaly][]Anomaly{
@@ -181,7 +202,8 @@ func implications() [][]bool {
 	table := make([][]bool, len(TheoryLevels))
 	for i := range TheoryLevels {
 		for j := range TheoryLevels {
-			table[i] = append(table[i], !slices.ContainsFunc(TheoryLevels[j].Forbids, func(a Anomaly) bool { return !TheoryLevels[i].ForbidsAnomaly(a) }))
+			table[i] = append(table[i], !slices.ContainsFunc(TheoryLevels[j].Forbids,
+				func(a Anomaly) bool { return !TheoryLevels[i].ForbidsAnomaly(a) }))
 		}
 	}
 	return table

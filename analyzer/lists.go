@@ -191,7 +191,8 @@ func (o *order) meet(a, b int32) bool {
 // recreated says that the fork at p is none: d deleted the row, and then v created it again in p's
 // succession.
 func (o *order) recreated(p, d, v int32) bool {
-	return o.replaced(p, d) && o.replaced(p, v) && o.accesses[d].op == history.DeleteRow && o.accesses[v].op == history.InsertRow
+	return o.replaced(p, d) && o.replaced(p, v) && o.accesses[d].op == history.DeleteRow &&
+		o.accesses[v].op == history.InsertRow
 }
 
 // replaced says that the statement that wrote v itself told, exactly, that it replaced p.

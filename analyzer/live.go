@@ -94,10 +94,12 @@ func NewLive(o LiveOptions) *Live {
 		o.Limit = DefaultLimit
 	}
 	return &Live{opts: o, offsets: make(map[history.Run]int64), met: make(map[history.Run]*numset.Set),
-		gone: make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set), replaced: make(map[history.Tag]bool),
-		xids:  make(map[history.Run]*numset.Set),
-		names: liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
-		books: [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(), told: make(map[string]*wording)}
+		gone: make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set),
+		replaced: make(map[history.Tag]bool),
+		xids:     make(map[history.Run]*numset.Set),
+		names:    liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
+		books:    [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(),
+		told: make(map[string]*wording)}
 }
 
 // Add adds a run, or tells once more of one that has ended.
@@ -189,7 +191,8 @@ func (l *Live) Finish() (*Result, error) {
 	}
 	b.close(l)
 	findings := b.findings(a, l)
-	return &Result{Runs: slices.Clone(l.infos), Coverage: l.coverageCount.coverage(l.infos), Findings: findings, Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
+	return &Result{Runs: slices.Clone(l.infos), Coverage: l.coverageCount.coverage(l.infos), Findings: findings,
+		Levels: verdict(inOrderOfStrictness(b.occurs))}, nil
 }
 
 // analyze puts what is kept in order.
@@ -197,7 +200,8 @@ func (l *Live) analyze() (*Analyzer, error) {
 	l.kept = append(l.kept, l.fresh...)
 	l.fresh = l.fresh[:0]
 	slices.SortFunc(l.kept, func(x, y *history.Txn) int {
-		return cmp.Or(cmp.Compare(x.ID.Run(), y.ID.Run()), cmp.Compare(x.Session, y.Session), cmp.Compare(x.Start, y.Start), cmp.Compare(x.ID, y.ID))
+		return cmp.Or(cmp.Compare(x.ID.Run(), y.ID.Run()), cmp.Compare(x.Session, y.Session),
+			cmp.Compare(x.Start, y.Start), cmp.Compare(x.ID, y.ID))
 	})
 	a := New(Options{Work: l.opts.Work, Expect: l.opts.Expect, Model: l.opts.Model})
 	l.names.lend(&a.store)

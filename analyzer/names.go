@@ -118,5 +118,6 @@ func (o *order) arrival(in *dep) uint32 {
 // first; then, that a transaction saw one row change comes before that two rows did not fit each other, and
 // that it saw an inconsistent state before that it wrote on top of it.
 func telling(a Anomaly) int {
-	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, GSingle, PMP, Phantom}, a)
+	return slices.Index([]Anomaly{LostUpdate, OTV, GMonotonic, NonRepeatableRead, ReadSkew, ReadWriteSkew, GSingle, PMP,
+		Phantom}, a)
 }

@@ -70,7 +70,8 @@ type conflict struct{ version, pred, other, by int32 }
 type fork struct{ version, a, b int32 }
 
 func newOrder(s *store) *order {
-	return &order{store: s, index: make(map[versionKey]int32), forks: make(map[int32][]int32), unsure: make(map[[2]int32]bool)}
+	return &order{store: s, index: make(map[versionKey]int32), forks: make(map[int32][]int32),
+		unsure: make(map[[2]int32]bool)}
 }
 
 func (o *order) build() error {
@@ -395,7 +396,8 @@ func (o *order) witnessCommits() {
 func (o *order) witnessCommit(access, v int32) {
 	a := &o.accesses[access]
 	owner := o.owner(v)
-	if a.op == notFound || owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate || a.is(inexact) {
+	if a.op == notFound || owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate ||
+		a.is(inexact) {
 		return
 	}
 	// At READ UNCOMMITTED a plain read proves nothing. Whoever got a lock on the row does.

@@ -129,7 +129,8 @@ const (
 )
 
 // timeRules are the paths of G0, G1c, G-single, G-nonadjacent and G2-item, strictest first.
-var timeRules = []timeRule{{ww, noAnti}, {flow, noAnti}, {flow | rw, oneAnti}, {flow | rw, antisApart}, {flow | rw, anyAntis}}
+var timeRules = []timeRule{{ww, noAnti}, {flow, noAnti}, {flow | rw, oneAnti}, {flow | rw, antisApart},
+	{flow | rw, anyAntis}}
 
 // The states of a path in the search from its end on, beside the node where it begins.
 const (

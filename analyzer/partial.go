@@ -66,7 +66,8 @@ func (o *order) laterVersionsOf(v int32) []laterVersion {
 	if len(o.laterVersions) == 0 {
 		return nil
 	}
-	from, _ := slices.BinarySearchFunc(o.laterVersions, v, func(f laterVersion, v int32) int { return cmp.Compare(f.version, v) })
+	from, _ := slices.BinarySearchFunc(o.laterVersions, v,
+		func(f laterVersion, v int32) int { return cmp.Compare(f.version, v) })
 	to := from
 	for to < len(o.laterVersions) && o.laterVersions[to].version == v {
 		to++
@@ -88,7 +89,8 @@ func (o *order) laterVersionDeps(yield func(dep)) {
 func (o *order) missed(t, read, v int32, yield func(dep)) {
 	for _, f := range o.laterVersionsOf(v) {
 		if to := o.owner(f.after); to != t && o.state(f.after) == installed {
-			yield(dep{from: t, to: to, kind: rw, inexact: o.accesses[read].is(inexact), access: read, version: v, next: f.after})
+			yield(dep{from: t, to: to, kind: rw, inexact: o.accesses[read].is(inexact), access: read, version: v,
+				next: f.after})
 		}
 	}
 }

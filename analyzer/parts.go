@@ -157,7 +157,10 @@ func (p *parts) awaited(witness []dep) bool {
 		t := p.o.tagOf(v)
 		return slices.Contains(p.open, p.runOf(v)) && !p.o.runs[t.run].gone.Has(t.seq)
 	}
-	return len(p.open) > 0 && slices.ContainsFunc(witness, func(d dep) bool { return unknown(d.version) || unknown(d.next) })
+	return len(p.open) > 0 && slices.ContainsFunc(witness, func(d dep) bool {
+		return unknown(d.version) ||
+			unknown(d.next)
+	})
 }
 
 func (p *parts) runOf(version int32) history.Run { return p.o.runs[p.o.tagOf(version).run].info.Run }

@@ -86,39 +86,53 @@ var (
 var Promises = []Promise{
 	{Engine: dbms.MariaDB, Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentWrites},
-	{Engine: dbms.MariaDB, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
-		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
-	{Engine: dbms.MariaDB, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
+	{Engine: dbms.MariaDB, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true,
+		RowLocks: true,
+		Source:   mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
+	{Engine: dbms.MariaDB, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true,
+		Fresh: true, FixedByRead: true, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentCycles},
 	{Engine: dbms.MariaDB, Level: history.Serializable, Forbids: everything, RowLocks: true,
 		Source: mariadbSet, URL: mariadbSetURL, Silent: silentLocks},
-	{Engine: dbms.MariaDB, Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true,
-		FirstCommitterWins: true, RowLocks: true, Source: mariadbSnapshot, URL: mariadbSnapshotURL, Silent: silentCycles},
+	{Engine: dbms.MariaDB, Level: history.RepeatableRead, SnapshotIsolation: true, Forbids: readCommitted,
+		Snapshot: true, Statement: true, Fresh: true, FixedByRead: true,
+		FirstCommitterWins: true, RowLocks: true, Source: mariadbSnapshot, URL: mariadbSnapshotURL,
+		Silent: silentCycles},
 	{Engine: dbms.MySQL, Level: history.ReadUncommitted, Forbids: onlyDirtyWrites, RowLocks: true,
 		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentWrites},
-	{Engine: dbms.MySQL, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
-		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
-	{Engine: dbms.MySQL, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FixedByRead: true, RowLocks: true,
+	{Engine: dbms.MySQL, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true,
+		RowLocks: true,
+		Source:   mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
+	{Engine: dbms.MySQL, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true,
+		Fresh: true, FixedByRead: true, RowLocks: true,
 		Source: mysqlReads, URL: mysqlReadsURL, Silent: silentCycles},
 	{Engine: dbms.MySQL, Level: history.Serializable, Forbids: everything, RowLocks: true,
 		Source: mysqlLevels, URL: mysqlLevelsURL, Silent: silentLocks},
 	{Engine: dbms.TiDB, Level: history.ReadUncommitted, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
 	{Engine: dbms.TiDB, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, RowLocks: true,
 		Source: tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
-	{Engine: dbms.TiDB, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, RowLocks: true,
-		Source: tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
-	{Engine: dbms.TiDB, Level: history.RepeatableRead, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
+	{Engine: dbms.TiDB, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true,
+		RowLocks: true,
+		Source:   tidbPessimistic, URL: tidbPessimisticURL, Silent: silentCycles},
+	{Engine: dbms.TiDB, Level: history.RepeatableRead, Optimistic: true, Forbids: readCommitted, Snapshot: true,
+		Statement:          true,
 		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: silentCycles},
-	{Engine: dbms.TiDB, Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true, Statement: true,
-		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL, Silent: "in optimistic mode READ COMMITTED has no effect: " + silentCycles},
+	{Engine: dbms.TiDB, Level: history.ReadCommitted, Optimistic: true, Forbids: readCommitted, Snapshot: true,
+		Statement:          true,
+		FirstCommitterWins: true, Source: tidbLevels, URL: tidbLevelsURL,
+		Silent: "in optimistic mode READ COMMITTED has no effect: " + silentCycles},
 	{Engine: dbms.TiDB, Level: history.Serializable, Refused: true, Source: tidbLevels, URL: tidbLevelsURL},
-	{Engine: dbms.PostgreSQL, Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
-		Source: postgresLevels, URL: postgresLevelsURL, Silent: "READ UNCOMMITTED is READ COMMITTED; " + silentBoth},
-	{Engine: dbms.PostgreSQL, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true, RowLocks: true,
-		Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
-	{Engine: dbms.PostgreSQL, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
+	{Engine: dbms.PostgreSQL, Level: history.ReadUncommitted, Forbids: readCommitted, Statement: true, Fresh: true,
+		RowLocks: true,
+		Source:   postgresLevels, URL: postgresLevelsURL, Silent: "READ UNCOMMITTED is READ COMMITTED; " + silentBoth},
+	{Engine: dbms.PostgreSQL, Level: history.ReadCommitted, Forbids: readCommitted, Statement: true, Fresh: true,
+		RowLocks: true,
+		Source:   postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
+	{Engine: dbms.PostgreSQL, Level: history.RepeatableRead, Forbids: readCommitted, Snapshot: true, Statement: true,
+		Fresh: true, FirstCommitterWins: true,
 		RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL, Silent: silentBoth},
-	{Engine: dbms.PostgreSQL, Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true, Fresh: true, FirstCommitterWins: true,
+	{Engine: dbms.PostgreSQL, Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true,
+		Fresh: true, FirstCommitterWins: true,
 		Together: true, RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL,
 		Silent: "that transactions at weaker levels are not watched: the page speaks of serializable transactions among themselves"},
 }
@@ -133,9 +147,11 @@ func PromiseOf(s history.Server, l history.Level, c history.Conflicts) *Promise 
 		si = c == history.ConflictsRefused
 	}
 	si = si && s.Engine == dbms.MariaDB && l == history.RepeatableRead
-	optimistic := c == history.ConflictsAtCommit && s.Engine == dbms.TiDB && (l == history.RepeatableRead || l == history.ReadCommitted)
+	optimistic := c == history.ConflictsAtCommit && s.Engine == dbms.TiDB &&
+		(l == history.RepeatableRead || l == history.ReadCommitted)
 	for i := range Promises {
-		if p := &Promises[i]; p.Engine == s.Engine && p.Level == l && p.SnapshotIsolation == si && p.Optimistic == optimistic {
+		if p := &Promises[i]; p.Engine == s.Engine && p.Level == l && p.SnapshotIsolation == si &&
+			p.Optimistic == optimistic {
 			return p
 		}
 	}

@@ -78,7 +78,8 @@ type wantedRow struct {
 func (n *rowNames) want(r history.Row) error {
 	t := n.table(r.Table)
 	if t >= maxTables || len(r.ID) > math.MaxUint32 {
-		return fmt.Errorf("row %.20s of table %d: more than %d tables, or an id of %d bytes", r.ID, t, maxTables, len(r.ID))
+		return fmt.Errorf("row %.20s of table %d: more than %d tables, or an id of %d bytes", r.ID, t, maxTables,
+			len(r.ID))
 	}
 	n.wanted = slices.Grow(n.wanted, 1)[:len(n.wanted)+1]
 	w := &n.wanted[len(n.wanted)-1]

@@ -186,7 +186,10 @@ func (s *search) groupPairs() {
 		low, high := min(s.from(e), s.to(e)), max(s.from(e), s.to(e))
 		keys[e] = keyed{uint64(low)<<32 | uint64(high), e}
 	}
-	slices.SortFunc(keys, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.edge, b.edge)) })
+	slices.SortFunc(keys, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.key, b.key),
+			cmp.Compare(a.edge, b.edge))
+	})
 	sorted := make([]int32, len(keys))
 	s.pair = make([]int32, len(keys))
 	begin := 0

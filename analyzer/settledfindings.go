@@ -40,7 +40,8 @@ type phrase struct {
 }
 
 func newSettledFindings() *settledFindings {
-	return &settledFindings{settled: make(groups), awaited: make(groups), garbage: make(map[string]groups), occurs: make(map[Anomaly]bool)}
+	return &settledFindings{settled: make(groups), awaited: make(groups), garbage: make(map[string]groups),
+		occurs: make(map[Anomaly]bool)}
 }
 
 // take takes in what a step found, and the phenomena that occur among what is settled.
@@ -84,7 +85,8 @@ func (b *settledFindings) stage() {
 	for _, part := range []groups{b.settled, b.known, b.awaited} {
 		for _, g := range part {
 			for _, l := range g.links {
-				if key := l.key(g.class); l.kind == rw && g.stage > 0 && (b.stages[key] == 0 || g.stage < b.stages[key]) {
+				if key := l.key(g.class); l.kind == rw && g.stage > 0 &&
+					(b.stages[key] == 0 || g.stage < b.stages[key]) {
 					b.stages[key] = g.stage
 				}
 			}

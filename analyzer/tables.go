@@ -155,7 +155,8 @@ func (c *clause) keyword(upper string, words []word, i int) bool {
 		c.list = c.expect
 	case "LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED", "IGNORE", "QUICK":
 		return c.expect
-	case "SELECT", "WHERE", "ON", "USING", "SET", "GROUP", "ORDER", "LIMIT", "HAVING", "VALUES", "VALUE", "FOR", "LOCK", "UNION", "EXCEPT", "INTERSECT":
+	case "SELECT", "WHERE", "ON", "USING", "SET", "GROUP", "ORDER", "LIMIT", "HAVING", "VALUES", "VALUE", "FOR", "LOCK",
+		"UNION", "EXCEPT", "INTERSECT":
 		c.expect, c.list = false, false
 	default:
 		return false

@@ -39,7 +39,10 @@ func verdict(occurs []Anomaly) Verdict {
 			continue
 		}
 		v.Satisfied = append(v.Satisfied, name)
-		if !anyLevel(func(j int) bool { return by[j] < 0 && !TheoryLevels[j].Moments && stronger[j][i] && !stronger[i][j] }) {
+		if !anyLevel(func(j int) bool {
+			return by[j] < 0 && !TheoryLevels[j].Moments && stronger[j][i] &&
+				!stronger[i][j]
+		}) {
 			v.Strongest = append(v.Strongest, name)
 		}
 	}
@@ -60,7 +63,8 @@ func anyLevel(ok func(i int) bool) bool {
 func (s *search) occurring() []Anomaly {
 	found := make(map[Anomaly]bool)
 	for _, g := range s.found.groups {
-		if (g.part == "" || g.part == partSettled) && !slices.ContainsFunc(g.witness, func(d dep) bool { return d.inexact }) {
+		if (g.part == "" || g.part == partSettled) &&
+			!slices.ContainsFunc(g.witness, func(d dep) bool { return d.inexact }) {
 			found[g.anomaly] = true
 		}
 	}
@@ -85,8 +89,10 @@ func inOrderOfStrictness(found map[Anomaly]bool) []Anomaly {
 }
 
 // strictness is the order in which a verdict names what violates a level.
-var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b, G1c,
-	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item, PMP, Phantom, PhantomNonadjacent, PhantomSkew, G2}
+var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b,
+	G1c,
+	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item,
+	PMP, Phantom, PhantomNonadjacent, PhantomSkew, G2}
 
 // variants are the phenomena by the order of sessions, then those by time, the strictest first.
 func variants() []Anomaly {
@@ -107,7 +113,8 @@ func (s *search) restore(predicates bool) {
 	s.class = Hazard
 	clear(s.told)
 	for e := range s.gone {
-		s.gone[e] = s.edges[e].inexact || !predicates && s.o.byPredicate(&s.edges[e]) || s.final != nil && !s.final(&s.edges[e])
+		s.gone[e] = s.edges[e].inexact || !predicates && s.o.byPredicate(&s.edges[e]) || s.final != nil &&
+			!s.final(&s.edges[e])
 	}
 }
 

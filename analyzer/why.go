@@ -94,7 +94,8 @@ func (a *Analyzer) tellWhy(w *Why, from, to int32) {
 	x, y := w.A.ID, w.B.ID
 	switch {
 	case w.AB.Edges != nil && w.BA.Edges != nil:
-		w.Summary = fmt.Sprintf("%s precedes %s, and %s precedes %s: a contradiction, no serial order explains both.", x, y, y, x)
+		w.Summary = fmt.Sprintf("%s precedes %s, and %s precedes %s: a contradiction, no serial order explains both.",
+			x, y, y, x)
 	case w.AB.Edges != nil:
 		w.Summary = fmt.Sprintf("%s precedes %s.", x, y)
 	case w.BA.Edges != nil:
@@ -126,7 +127,8 @@ func (a *Analyzer) unordered(w *Why, from, to int32) []string {
 	reasons = append(reasons, inCommon(w.A, w.B))
 	if w.A.ID.Run() == w.B.ID.Run() {
 		if first, second := byTime(w.A, w.B); first != nil {
-			reasons = append(reasons, fmt.Sprintf("%s ended before %s began, but time alone is no dependency.", first.ID, second.ID))
+			reasons = append(reasons, fmt.Sprintf("%s ended before %s began, but time alone is no dependency.",
+				first.ID, second.ID))
 		} else {
 			reasons = append(reasons, "They ran at the same time.")
 		}

@@ -73,7 +73,8 @@ func ParseReason(text string) Reason {
 		return r
 	}
 	for _, c := range detailed {
-		if len(text) > len(c.text) && strings.HasPrefix(text, c.text) && (r.cause == nil || len(c.text) > len(r.cause.text)) {
+		if len(text) > len(c.text) && strings.HasPrefix(text, c.text) &&
+			(r.cause == nil || len(c.text) > len(r.cause.text)) {
 			r.cause = c
 		}
 	}

@@ -46,7 +46,8 @@ func (p *Proxy) dismissAll(began, deadline time.Time, accepted <-chan struct{}) 
 			return
 		}
 		if now.After(report) {
-			p.cfg.Logger.Info("draining", zap.Int("clients_left", len(conns)), zap.Duration("time_left", deadline.Sub(now)))
+			p.cfg.Logger.Info("draining", zap.Int("clients_left", len(conns)),
+				zap.Duration("time_left", deadline.Sub(now)))
 			report = now.Add(drainReport)
 		}
 		for _, l := range conns {

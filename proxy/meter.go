@@ -170,10 +170,12 @@ func (p *Proxy) Down() error {
 // Stats returns the Proxy's counters.
 func (p *Proxy) Stats() Stats {
 	m := &p.meter
-	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(), Unreachable: m.unreachable.Load(), Faults: m.faults.Load(), Misplanned: m.misplanned.Load(),
+	s := Stats{Open: p.conns.Load(), Accepted: m.accepted.Load(), TooMany: m.tooMany.Load(),
+		Unreachable: m.unreachable.Load(), Faults: m.faults.Load(), Misplanned: m.misplanned.Load(),
 		Refused: m.refused.Load(), Unrecorded: m.unrecorded.Load(),
-		TooManyLogins: m.tooManyLogins.Load(), LocalUpstream: m.localUpstream.Load(), Overdue: m.overdue.Load(), Downgrades: m.downgrades.Load(),
-		Logins: map[LegSafety]uint64{}, Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
+		TooManyLogins: m.tooManyLogins.Load(), LocalUpstream: m.localUpstream.Load(), Overdue: m.overdue.Load(),
+		Downgrades: m.downgrades.Load(),
+		Logins:     map[LegSafety]uint64{}, Txns: map[history.Status]uint64{}, Stmts: map[StmtClass]uint64{}}
 	s.LoggingIn, s.LoginsWaiting = p.logins.counts()
 	for client := range m.logins {
 		for server := range m.logins[client] {

@@ -283,7 +283,8 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 	if p.cfg.Off && p.cfg.TLS.none() && clientLocal == serverLocal {
 		return l // neither leg is safer for passwords than the other
 	}
-	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(), Start: p.now()}
+	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(),
+		Start: p.now()}
 	settings := p.reloadable.Load()
 	l.session = p.cfg.Protocol.NewSession(session.Options{
 		ID:          l.info.ID,

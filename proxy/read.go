@@ -75,7 +75,8 @@ func (s *side) write(b []byte) error {
 
 func (s *side) read() readResult {
 	n, err := s.stream().Read(s.buf)
-	return readResult{bytes: s.buf[:n], ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded), reset: errors.Is(err, syscall.ECONNRESET)}
+	return readResult{bytes: s.buf[:n], ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded),
+		reset: errors.Is(err, syscall.ECONNRESET)}
 }
 
 // closeAs closes the side as the other one ended: with FIN, or with RST.

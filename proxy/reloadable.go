@@ -79,7 +79,8 @@ func (p *Proxy) refuseLogin(client net.Conn, why string, lends bool) {
 
 func (p *Proxy) sayTooManyLogins(client net.Addr, why string) {
 	limit := p.loginLimit()
-	p.seldom.Warn("too many logins at once: a client was refused", zap.Stringer("client", client), zap.String("why", why),
+	p.seldom.Warn("too many logins at once: a client was refused", zap.Stringer("client", client),
+		zap.String("why", why),
 		zap.Int("max_logins", limit.most), zap.Int("max_logins_per_address", limit.each))
 }
 
@@ -113,7 +114,8 @@ func (l *clientConn) logStatements(t *history.Txn, how LogSQL) {
 	log := l.log().With(zap.Stringer("txn", t.ID), zap.Stringer("outcome", t.Status))
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		fields := []zap.Field{zap.Uint32("statement", s.Num), zap.Stringer("observation", s.Observation), zap.String("sql", s.Shape),
+		fields := []zap.Field{zap.Uint32("statement", s.Num), zap.Stringer("observation", s.Observation),
+			zap.String("sql", s.Shape),
 			zap.Duration("took", time.Duration(s.End-s.Start))}
 		if !s.Reason.IsZero() {
 			fields = append(fields, zap.Stringer("reason", s.Reason))

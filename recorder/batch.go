@@ -118,7 +118,8 @@ func (b *batch) commit(minFree int64) error {
 	}
 	for b.done < len(b.entries) {
 		n, size := b.done, 0
-		for n < len(b.entries) && n-b.done < batchEntries && (n == b.done || size+len(b.entries[n].value) <= batchBytes+chunkBytes) {
+		for n < len(b.entries) && n-b.done < batchEntries &&
+			(n == b.done || size+len(b.entries[n].value) <= batchBytes+chunkBytes) {
 			size += len(b.entries[n].value)
 			n++
 		}
@@ -199,7 +200,8 @@ func (b *batch) checkSpace(minFree int64) error {
 		return fmt.Errorf("write to recording %s: the file system is read-only", b.dir)
 	}
 	if need := minFree + int64(len(b.arena)); free < need {
-		return fmt.Errorf("write to recording %s: %w: %d MiB are free, at least %d must be", b.dir, ErrDiskFull, free>>20, need>>20)
+		return fmt.Errorf("write to recording %s: %w: %d MiB are free, at least %d must be", b.dir, ErrDiskFull,
+			free>>20, need>>20)
 	}
 	return nil
 }

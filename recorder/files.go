@@ -126,7 +126,8 @@ func (f *files) open(last bool) (moved bool, err error) {
 			f.add(0, t)
 		}
 		if len(logs) == 0 && levels != nil {
-			f.damaged(Damage{badger.ManifestFilename, -1, "does not name table " + filepath.Base(table.NewFilename(id, f.dir))})
+			f.damaged(Damage{badger.ManifestFilename, -1, "does not name table " +
+				filepath.Base(table.NewFilename(id, f.dir))})
 		}
 	}
 	f.arrange()
@@ -358,7 +359,8 @@ func (l *logReader) acknowledged(dir string) []entryAt {
 // parseLogEntry reads an entry: meta, user meta, the lengths of key and value, the time when it expires, key, value,
 // and a checksum of all of that. n is 0 where there is none.
 func parseLogEntry(b []byte) (e entryAt, meta byte, n int) {
-	if len(b) < minLogEntry-crc32.Size || b[0]&^(metaDeleted|metaTxn|metaFinTxn) != 0 || b[0]&(metaTxn|metaFinTxn) == 0 || b[1] != 0 {
+	if len(b) < minLogEntry-crc32.Size || b[0]&^(metaDeleted|metaTxn|metaFinTxn) != 0 ||
+		b[0]&(metaTxn|metaFinTxn) == 0 || b[1] != 0 {
 		return e, 0, 0
 	}
 	at := 2

@@ -107,7 +107,8 @@ func (w *Writer) tell(err error) {
 		return
 	}
 	h.logged = time.Now()
-	fields := []zap.Field{zap.Uint64("transactions_not_recorded", w.lost.Load()), zap.Int("changes_not_logged", h.quiet), zap.Stringer("when_full", w.opts.WhenFull)}
+	fields := []zap.Field{zap.Uint64("transactions_not_recorded", w.lost.Load()),
+		zap.Int("changes_not_logged", h.quiet), zap.Stringer("when_full", w.opts.WhenFull)}
 	h.quiet = 0
 	if err != nil {
 		w.opts.Logger.Error("recording stops until the disk takes what is written", append(fields, zap.Error(err))...)
@@ -238,7 +239,8 @@ func (w *Writer) closeDatabase() error {
 		}
 		return err
 	case <-time.After(limit):
-		return fmt.Errorf("the database does not close within %v: the disk takes nothing, or the machine is slow", limit)
+		return fmt.Errorf("the database does not close within %v: the disk takes nothing, or the machine is slow",
+			limit)
 	}
 }
 

@@ -69,7 +69,8 @@ func keyName(key []byte) string {
 	case key[0] == keyTxn && n == 3:
 		return fmt.Sprintf("transaction %s of session %d", history.MakeTxnID(run(), numbers[2]), numbers[1])
 	case key[0] == keyChunk && n == 4:
-		return fmt.Sprintf("part %d of transaction %s of session %d", numbers[3], history.MakeTxnID(run(), numbers[2]), numbers[1])
+		return fmt.Sprintf("part %d of transaction %s of session %d", numbers[3], history.MakeTxnID(run(), numbers[2]),
+			numbers[1])
 	case key[0] == keySession && n == 2:
 		return fmt.Sprintf("session %d of run %s", numbers[1], run())
 	case key[0] == keyString && n == 2:

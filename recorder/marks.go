@@ -95,11 +95,13 @@ func checkMarks(dir string) (marks map[uint32]totals, damage []Damage) {
 	marks = make(map[uint32]totals)
 	for at := 0; at < len(b); at += markBytes {
 		rest := b[at:]
-		if len(rest) < markBytes || crc32.Checksum(rest[:markBytes-4], castagnoli) != binary.BigEndian.Uint32(rest[markBytes-4:]) {
+		if len(rest) < markBytes || crc32.Checksum(rest[:markBytes-4],
+			castagnoli) != binary.BigEndian.Uint32(rest[markBytes-4:]) {
 			damage = append(damage, Damage{marksName, int64(at), "the mark of a run"})
 			continue
 		}
-		marks[binary.BigEndian.Uint32(rest)] = totals{binary.BigEndian.Uint64(rest[4:]), binary.BigEndian.Uint64(rest[12:])}
+		marks[binary.BigEndian.Uint32(rest)] = totals{binary.BigEndian.Uint64(rest[4:]),
+			binary.BigEndian.Uint64(rest[12:])}
 	}
 	return marks, damage
 }

@@ -57,7 +57,8 @@ func decodeMatches(run history.Run, v value) (m history.Matches, err error) {
 		*text = string(in.text())
 	}
 	for range in.count(minVersionBytes) {
-		m.Versions = append(m.Versions, history.VersionRef{Txn: history.MakeTxnID(run, uint32(in.uvarint())), Stmt: uint32(in.uvarint()), Access: int(in.uvarint())})
+		m.Versions = append(m.Versions, history.VersionRef{Txn: history.MakeTxnID(run, uint32(in.uvarint())),
+			Stmt: uint32(in.uvarint()), Access: int(in.uvarint())})
 	}
 	return m, in.end()
 }

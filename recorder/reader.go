@@ -49,7 +49,8 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%v: %s: run %s has %d readable transactions of %d that were written", ErrCorrupt, e.Dir, e.Run, e.Read, e.Written)
+	return fmt.Sprintf("%v: %s: run %s has %d readable transactions of %d that were written", ErrCorrupt, e.Dir, e.Run,
+		e.Read, e.Written)
 }
 
 // Unwrap returns ErrCorrupt.
@@ -94,9 +95,12 @@ func Open(dir string) (*Reader, error) {
 // lostEnds returns the ends of logs that the marks tell to have been more, and the marks that are missing themselves.
 func (r *Reader) lostEnds(f *files) (lost []Damage) {
 	for run, mark := range r.marks {
-		if total, err := r.totals(history.Run(run)); err != nil && mark.entries > 0 || total.entries < mark.entries || total.txns < mark.txns {
+		if total, err := r.totals(history.Run(run)); err != nil && mark.entries > 0 || total.entries < mark.entries ||
+			total.txns < mark.txns {
 			lost = append(lost, f.torn...)
-			lost = append(lost, Damage{marksName, -1, fmt.Sprintf("of run %s, %d entries were written and %d are counted", history.Run(run), mark.entries, total.entries)})
+			lost = append(lost, Damage{marksName, -1,
+				fmt.Sprintf("of run %s, %d entries were written and %d are counted", history.Run(run), mark.entries,
+					total.entries)})
 		}
 	}
 	for _, info := range r.runs {

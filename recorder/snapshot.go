@@ -74,7 +74,8 @@ func (w *Writer) Info() history.Info { return w.info }
 
 // InOrder streams a run's transactions in the order in which they began, but for those whose counters skip accepts.
 // They are the consumer's to keep. It keeps 8 bytes for each, and looks them up one by one. The first error ends it.
-func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uint32) bool) iter.Seq2[*history.Txn, error] {
+func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uint32) bool) iter.Seq2[*history.Txn,
+	error] {
 	return func(yield func(*history.Txn, error) bool) {
 		places, err := r.places(ctx, run, skip)
 		if err != nil {

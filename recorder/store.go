@@ -96,7 +96,8 @@ func createMarker(dir string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != markerName+".new" {
-			return fmt.Errorf("%w: %s holds other files (%s); name an empty or a new directory", ErrNotRecording, dir, e.Name())
+			return fmt.Errorf("%w: %s holds other files (%s); name an empty or a new directory", ErrNotRecording, dir,
+				e.Name())
 		}
 	}
 	return writeMarker(dir)
@@ -168,7 +169,8 @@ func readMarker(dir string) (int, error) {
 	case !ok || err != nil:
 		return 0, fmt.Errorf("%w: %s does not say its format", ErrNotRecording, filepath.Join(dir, markerName))
 	case n < oldestVersion || n > formatVersion:
-		return 0, fmt.Errorf("%w: %s has format %d, this isotap reads formats %d to %d", ErrFormat, dir, n, oldestVersion, formatVersion)
+		return 0, fmt.Errorf("%w: %s has format %d, this isotap reads formats %d to %d", ErrFormat, dir, n,
+			oldestVersion, formatVersion)
 	}
 	return n, nil
 }

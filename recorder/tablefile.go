@@ -86,7 +86,8 @@ func blocksOf(index []byte, end int64) (blocks []block) {
 		if !root.Offsets(&b, i) {
 			break
 		}
-		if at, n := int64(b.Offset()), int(b.Len()); n <= maxBlock && at+int64(n) <= end && len(b.KeyBytes()) > versionBytes {
+		if at, n := int64(b.Offset()), int(b.Len()); n <= maxBlock && at+int64(n) <= end &&
+			len(b.KeyBytes()) > versionBytes {
 			blocks = append(blocks, block{bytes.Clone(b.KeyBytes()), at, n})
 		}
 	}
@@ -113,10 +114,12 @@ const readAhead = 128 << 10
 func newTableEntries(f *files, tables []*tableFile, from []byte) *tableEntries {
 	s := &tableEntries{f: f, tables: tables}
 	if len(tables) > 1 {
-		s.table = max(0, sort.Search(len(tables), func(i int) bool { return bytes.Compare(unversioned(tables[i].blocks[0].first), from) >= 0 })-1)
+		s.table = max(0, sort.Search(len(tables),
+			func(i int) bool { return bytes.Compare(unversioned(tables[i].blocks[0].first), from) >= 0 })-1)
 	}
 	if t := tables[s.table]; !t.unsorted {
-		s.block = max(0, sort.Search(len(t.blocks), func(i int) bool { return bytes.Compare(unversioned(t.blocks[i].first), from) >= 0 })-1)
+		s.block = max(0, sort.Search(len(t.blocks),
+			func(i int) bool { return bytes.Compare(unversioned(t.blocks[i].first), from) >= 0 })-1)
 	}
 	for s.next(); s.here.key != nil && bytes.Compare(unversioned(s.here.key), from) < 0; {
 		s.next()

@@ -71,7 +71,8 @@ func checkLogs(dir string) error {
 	}
 	for _, d := range r.Damage() {
 		if d.isLog() {
-			err = fmt.Errorf("%w: %s: %s: isotap recordings --check says what can be read; nothing is added", ErrCorrupt, dir, d)
+			err = fmt.Errorf("%w: %s: %s: isotap recordings --check says what can be read; nothing is added",
+				ErrCorrupt, dir, d)
 		}
 	}
 	return errors.Join(err, r.Close())

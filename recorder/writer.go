@@ -279,7 +279,8 @@ func (w *Writer) Err() error {
 
 // Stats returns the Writer's counters.
 func (w *Writer) Stats() Stats {
-	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(), Lost: w.lost.Load()}
+	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(),
+		Lost: w.lost.Load()}
 	s.Syncing, s.Longest = time.Duration(w.syncTime.Load()), time.Duration(w.longestSync.Load())
 	if began := w.syncBegan.Load(); began != 0 {
 		s.Longest = max(s.Longest, time.Since(time.Unix(0, began)))
@@ -476,7 +477,8 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 	r := runInfo{
 		Started: info.Started, Isotap: info.Isotap, Mode: info.Mode,
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
+		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To,
+		Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
 		Damaged: info.Damaged, Unreadable: info.Unreadable,
 	}
 	if !info.Ended.IsZero() {
@@ -495,9 +497,12 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 		return history.Info{}, fmt.Errorf("description of run %s: %w", run, err)
 	}
 	info := history.Info{
-		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns, Rewritten: r.Rewritten,
-		Damaged: r.Damaged, Unreadable: r.Unreadable,
-		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation, System: r.System},
+		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon,
+		Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns,
+		Rewritten: r.Rewritten,
+		Damaged:   r.Damaged, Unreadable: r.Unreadable,
+		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation,
+			System: r.System},
 	}
 	if r.Ended != nil {
 		info.Ended = *r.Ended

@@ -24,7 +24,8 @@ func baselineText(r *analyzer.Result) string {
 		return ""
 	}
 	fresh := len(New(r))
-	return fmt.Sprintf("Baseline %s: %s new, %s known, %s not seen this time", oneLine(r.Baseline), number(fresh), number(len(r.Findings)-fresh), number(len(r.Gone)))
+	return fmt.Sprintf("Baseline %s: %s new, %s known, %s not seen this time", oneLine(r.Baseline), number(fresh),
+		number(len(r.Findings)-fresh), number(len(r.Gone)))
 }
 
 // brief names a finding in a line.

@@ -143,7 +143,8 @@ func (w *witness) ring() *graph {
 }
 
 func (w *witness) node(t *history.Txn, at point) graphNode {
-	n := graphNode{X: at.x - nodeW/2, Y: at.y - nodeH/2, CX: at.x, NameY: at.y - 4, IDY: at.y + 14, W: nodeW, H: nodeH, Name: w.name(t)}
+	n := graphNode{X: at.x - nodeW/2, Y: at.y - nodeH/2, CX: at.x, NameY: at.y - 4, IDY: at.y + 14, W: nodeW, H: nodeH,
+		Name: w.name(t)}
 	if t == nil {
 		n.Title, n.ID = "a transaction that is not in the recording", "unknown"
 		return n
@@ -203,7 +204,8 @@ func (w *witness) arc(i int, from, to point) graphEdge {
 	mid := point{(from.x + to.x) / 2, (start.y+end.y)/8 + 3*(c1.y+c2.y)/8}
 	g := w.edge(i, mid)
 	tail := g.point(c2, end)
-	g.Path = fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", start.x, start.y, c1.x, c1.y, c2.x, c2.y, tail.x, tail.y)
+	g.Path = fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", start.x, start.y, c1.x, c1.y, c2.x, c2.y, tail.x,
+		tail.y)
 	g.RowX, g.RowY, g.Anchor = mid.x, mid.y-rowAbove, "middle"
 	if dir < 0 {
 		g.RowY = mid.y + rowBelow

@@ -148,7 +148,8 @@ func tone(r *analyzer.Result) string {
 func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 	out := pageCoverage{Facts: []fact{
 		{number(c.Sessions), "sessions", ""},
-		{number(c.Txns), "transactions", fmt.Sprintf("%s committed, %s aborted, %s indeterminate", number(c.Committed), number(c.Aborted), number(c.Indeterminate))},
+		{number(c.Txns), "transactions", fmt.Sprintf("%s committed, %s aborted, %s indeterminate", number(c.Committed),
+			number(c.Aborted), number(c.Indeterminate))},
 		{number(c.Statements), "statements", "that read or write rows"},
 		{number(c.Reads), "row reads", ""},
 		{number(c.Writes), "row writes", ""},
@@ -158,7 +159,8 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 		class string
 		n     int
 	}{{"exact", c.Exact}, {"inexact", c.Inexact}, {"opaque", c.Opaque}} {
-		b := bar{Class: part.class, Label: part.class, Count: number(part.n), Percent: percent(part.n, c.Statements), X: x}
+		b := bar{Class: part.class, Label: part.class, Count: number(part.n), Percent: percent(part.n, c.Statements),
+			X: x}
 		if c.Statements > 0 {
 			b.Width = 1000 * float64(part.n) / float64(c.Statements)
 		}
@@ -188,7 +190,8 @@ func (p *page) findings(r *analyzer.Result) error {
 	for i, f := range r.Findings {
 		row := indexRow{
 			Class: string(f.Class), Anomaly: printable(string(f.Anomaly)), Programs: clip(programNames(f.Programs), 60),
-			Summary: clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), indexText), Count: number(f.Count), Known: f.Known,
+			Summary: clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), indexText), Count: number(f.Count),
+			Known: f.Known,
 		}
 		if room > 0 {
 			size, err := p.card(f, i+1, clock, groups)
@@ -265,7 +268,8 @@ func newPrograms(programs []*analyzer.Program) []pageProgram {
 	out := make([]pageProgram, 0, len(programs))
 	for _, p := range programs {
 		shown := min(len(p.Stmts), programStmts)
-		view := pageProgram{Name: clip(oneLine(p.Name), 40), Level: levelName(p.Level), Count: times(p.Count), Left: len(p.Stmts) - shown}
+		view := pageProgram{Name: clip(oneLine(p.Name), 40), Level: levelName(p.Level), Count: times(p.Count),
+			Left: len(p.Stmts) - shown}
 		for _, s := range p.Stmts[:shown] {
 			view.Stmts = append(view.Stmts, clip(oneLine(s), statementMax))
 		}
@@ -306,8 +310,10 @@ func newCard(f *analyzer.Finding, i int, clock clock) *card {
 	w := newWitness(f)
 	statements := quotable(f)
 	c := &card{
-		Anchor: anchor(i), ID: printable(f.ID), Class: string(f.Class), Anomaly: printable(string(f.Anomaly)), Gloss: gloss(f.Anomaly),
-		Summary: prose(f.Summary, statements, proseCode), Rule: prose(f.Rule, statements, proseCode), Seen: "seen " + times(f.Count), Known: f.Known,
+		Anchor: anchor(i), ID: printable(f.ID), Class: string(f.Class), Anomaly: printable(string(f.Anomaly)),
+		Gloss:   gloss(f.Anomaly),
+		Summary: prose(f.Summary, statements, proseCode), Rule: prose(f.Rule, statements, proseCode), Seen: "seen " +
+			times(f.Count), Known: f.Known,
 		Spread: spread(f), Graph: w.drawing(), Timeline: w.timeline(clock),
 	}
 	if f.Count > 1 {
@@ -335,7 +341,8 @@ func newCard(f *analyzer.Finding, i int, clock clock) *card {
 
 func newCardEdge(w *witness, n int) cardEdge {
 	e := &w.finding.Witness[n]
-	out := cardEdge{N: n + 1, Kind: e.Kind, From: w.name(e.From), To: w.name(e.To), Row: clip(oneLine(rowName(e.Row)), 200)}
+	out := cardEdge{N: n + 1, Kind: e.Kind, From: w.name(e.From), To: w.name(e.To),
+		Row: clip(oneLine(rowName(e.Row)), 200)}
 	out.FromDeed, out.ToDeed = deeds(e.Kind)
 	out.FromText, out.ToText = edgeText(e.FromStmt), edgeText(e.ToStmt)
 	out.FromPlace, out.ToPlace = placeText(e.FromStmt), placeText(e.ToStmt)

@@ -239,7 +239,8 @@ func newJSONBaseline(r *analyzer.Result) *jsonBaseline {
 }
 
 func newJSONLevels(v *analyzer.Verdict) jsonLevels {
-	out := jsonLevels{Satisfied: list(v.Satisfied), Strongest: list(v.Strongest), Violated: make([]jsonViolation, 0, len(v.Violated))}
+	out := jsonLevels{Satisfied: list(v.Satisfied), Strongest: list(v.Strongest),
+		Violated: make([]jsonViolation, 0, len(v.Violated))}
 	for _, l := range v.Violated {
 		out.Violated = append(out.Violated, jsonViolation{l.Level, string(l.By), l.Weakest})
 	}
@@ -268,9 +269,11 @@ func newJSONRun(info *history.Info) jsonRun {
 
 func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	out := jsonCoverage{
-		Sessions: c.Sessions, Transactions: c.Txns, Committed: c.Committed, Aborted: c.Aborted, Indeterminate: c.Indeterminate,
-		Statements: c.Statements, Exact: c.Exact, Inexact: c.Inexact, Opaque: c.Opaque,
-		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0), Kinds: make([]jsonKind, 0),
+		Sessions: c.Sessions, Transactions: c.Txns, Committed: c.Committed, Aborted: c.Aborted,
+		Indeterminate: c.Indeterminate,
+		Statements:    c.Statements, Exact: c.Exact, Inexact: c.Inexact, Opaque: c.Opaque,
+		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
+		Kinds:      make([]jsonKind, 0),
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
 	}
 	for _, r := range sortedReasons(c) {
@@ -337,7 +340,8 @@ func newJSONEdge(e *analyzer.Edge) jsonEdge {
 
 func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
 	out := jsonTxn{
-		ID: t.ID.String(), Name: w.name(t), Session: uint32(t.Session), Level: t.Level.String(), Status: t.Status.String(),
+		ID: t.ID.String(), Name: w.name(t), Session: uint32(t.Session), Level: t.Level.String(),
+		Status:     t.Status.String(),
 		Autocommit: t.Implicit, StartNS: t.Start, EndNS: t.End, Statements: make([]jsonStatement, 0, len(t.Stmts)),
 	}
 	if p := w.program(t); p != nil {

@@ -92,7 +92,8 @@ func JUnitCases(w io.Writer, cases []TestCase) error {
 	for _, x := range cases {
 		c := junitCase{Name: oneLine(x.Name), ClassName: oneLine(x.Class), File: x.File, Time: "0"}
 		if len(x.Failures) > 0 {
-			c.Failure = &junitFailure{Message: oneLine(x.Failures[0]), Type: "unexpected", Text: strings.Join(x.Failures, "\n")}
+			c.Failure = &junitFailure{Message: oneLine(x.Failures[0]), Type: "unexpected",
+				Text: strings.Join(x.Failures, "\n")}
 			suite.Failures++
 		}
 		suite.Cases = append(suite.Cases, c)
@@ -103,7 +104,8 @@ func JUnitCases(w io.Writer, cases []TestCase) error {
 // write writes the suite as the report's only one.
 func (suite *junitSuite) write(w io.Writer) error {
 	suite.Tests = len(suite.Cases)
-	all := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Skipped: suite.Skipped, Suite: *suite}
+	all := junitSuites{Name: suite.Name, Tests: suite.Tests, Failures: suite.Failures, Skipped: suite.Skipped,
+		Suite: *suite}
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return fmt.Errorf("make the JUnit report: %w", err)

@@ -40,7 +40,8 @@ func (l *Live) News(at time.Time, news []analyzer.News) error {
 			t.finding(f)
 		case at.Sub(last) >= countsEvery:
 			t.line()
-			t.line(t.paint(dim, "at "+clock+"  "), oneLine(string(f.Anomaly)), t.paint(dim, "  seen "+times(f.Count)+"  id "+oneLine(f.ID)))
+			t.line(t.paint(dim, "at "+clock+"  "), oneLine(string(f.Anomaly)),
+				t.paint(dim, "  seen "+times(f.Count)+"  id "+oneLine(f.ID)))
 		default:
 			continue
 		}
@@ -86,7 +87,8 @@ type jsonNews struct {
 func (l *LiveJSON) News(at time.Time, news []analyzer.News) error {
 	for _, n := range news {
 		f := n.Finding
-		line := jsonNews{Schema: Schema, Time: at.UTC(), New: n.First, ID: f.ID, Anomaly: string(f.Anomaly), Class: string(f.Class), Count: f.Count}
+		line := jsonNews{Schema: Schema, Time: at.UTC(), New: n.First, ID: f.ID, Anomaly: string(f.Anomaly),
+			Class: string(f.Class), Count: f.Count}
 		if n.First {
 			whole := newJSONFinding(f, l.clock)
 			line.Finding = &whole

@@ -53,7 +53,8 @@ func gradeOf(c *analyzer.Coverage) grade {
 	switch {
 	case c.Statements == 0:
 		return gradeNone
-	case float64(c.Exact) < lowCoverage*float64(c.Statements), float64(c.Txns) < lowCoverage*float64(c.Txns+c.Unrecorded+c.Unreadable):
+	case float64(c.Exact) < lowCoverage*float64(c.Statements),
+		float64(c.Txns) < lowCoverage*float64(c.Txns+c.Unrecorded+c.Unreadable):
 		return gradeLow
 	}
 	return gradeGood
@@ -79,11 +80,13 @@ func caution(c *analyzer.Coverage) string {
 // missing says how many transactions the recording does not have, with a space behind.
 func missing(c *analyzer.Coverage) (text string) {
 	if c.Unrecorded > 0 {
-		text = plural(c.Unrecorded, "transaction") + " went unrecorded, as the disk took nothing: what is wrong with these goes unseen. "
+		text = plural(c.Unrecorded, "transaction") +
+			" went unrecorded, as the disk took nothing: what is wrong with these goes unseen. "
 	}
 	switch {
 	case c.Unreadable > 0:
-		text += plural(c.Unreadable, "transaction") + " were unreadable: the recording is damaged, `isotap recordings --check` says where. "
+		text += plural(c.Unreadable, "transaction") +
+			" were unreadable: the recording is damaged, `isotap recordings --check` says where. "
 	case c.Damaged:
 		text += "The recording is damaged, `isotap recordings --check` says where. "
 	}
@@ -106,7 +109,8 @@ func cautionOfKept(c *analyzer.Coverage) string {
 			return "" // what is missing has been told
 		}
 		return fmt.Sprintf("Only %s of the statements were observed exactly. "+
-			"Anomalies between the others go unseen: the absence of a finding means little here.", percent(c.Exact, c.Statements))
+			"Anomalies between the others go unseen: the absence of a finding means little here.",
+			percent(c.Exact, c.Statements))
 	}
 	return ""
 }
@@ -165,7 +169,8 @@ func spread(f *analyzer.Finding) string {
 	if f.Patterns > 1 {
 		parts = append(parts, number(f.Patterns)+" sets of statements, the most frequent of which is shown")
 	}
-	if len(f.Tables) > 0 && (f.Patterns > 1 || slices.ContainsFunc(f.Tables, func(t string) bool { return strings.HasSuffix(t, "#") })) {
+	if len(f.Tables) > 0 && (f.Patterns > 1 ||
+		slices.ContainsFunc(f.Tables, func(t string) bool { return strings.HasSuffix(t, "#") })) {
 		shown := f.Tables[:min(len(f.Tables), 6)]
 		text := "table " + shown[0]
 		if len(shown) > 1 {

@@ -98,7 +98,8 @@ func (r *robustness) allNotes(workload *robust.Workload) []string {
 
 func (r *robustness) setting(a *robust.Answer) {
 	r.line("")
-	r.line(r.paint(bold, a.Graph.Setting.String()), fmt.Sprintf(": %d nodes, %d edges (%d counterflow)", len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows()))
+	r.line(r.paint(bold, a.Graph.Setting.String()), fmt.Sprintf(": %d nodes, %d edges (%d counterflow)",
+		len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows()))
 	r.sets("READ COMMITTED       ", a.Of(robust.TypeII))
 	r.sets("  by type-I cycles   ", a.Of(robust.TypeI))
 	r.sets("SNAPSHOT ISOLATION   ", a.Of(robust.Snapshot))
@@ -119,7 +120,8 @@ func (r *robustness) promotion(p *robust.Promotion) string {
 		}
 		which = append(which, printable(text))
 	}
-	return lead + " at READ COMMITTED where these lock what they read (SELECT ... FOR UPDATE): " + strings.Join(which, "; ")
+	return lead + " at READ COMMITTED where these lock what they read (SELECT ... FOR UPDATE): " +
+		strings.Join(which, "; ")
 }
 
 func (r *robustness) sets(lead string, t *robust.TestAnswer) {
@@ -161,7 +163,8 @@ func (r *robustness) set(programs []int) string {
 		}
 	}
 	if len(others) == 0 || len(others) > robustNamed {
-		return fmt.Sprintf("{%s and %d more}", strings.Join(r.labels(programs[:robustNamed]), ", "), len(programs)-robustNamed)
+		return fmt.Sprintf("{%s and %d more}", strings.Join(r.labels(programs[:robustNamed]), ", "),
+			len(programs)-robustNamed)
 	}
 	return "all but {" + strings.Join(r.labels(others), ", ") + "}"
 }
@@ -203,12 +206,14 @@ func (r *robustness) witnesses(a *robust.Answer, t *robust.TestAnswer) {
 	}
 	for i, w := range shown {
 		r.line("")
-		r.text("", fmt.Sprintf("%s is not robust against %s, by itself or with others", r.set(t.Minimal[i]), t.Test.Level()), yellow)
+		r.text("", fmt.Sprintf("%s is not robust against %s, by itself or with others", r.set(t.Minimal[i]),
+			t.Test.Level()), yellow)
 		r.witness(a, w, t.Test)
 	}
 	if n := len(t.Minimal) - len(shown); n > 0 {
 		r.line("")
-		r.text("", fmt.Sprintf("and %s of programs that are not robust (--verbose, --json)", plural(n, "more set")), dim)
+		r.text("", fmt.Sprintf("and %s of programs that are not robust (--verbose, --json)", plural(n, "more set")),
+			dim)
 	}
 }
 
@@ -237,7 +242,8 @@ func (r *robustness) schedule(s *robust.Schedule) {
 		indent = 0
 	}
 	for _, step := range s.Order {
-		r.text(fmt.Sprintf("    %sT%d ", strings.Repeat(" ", indent*step.Run), step.Run+1), printable(s.Describe(step)), "")
+		r.text(fmt.Sprintf("    %sT%d ", strings.Repeat(" ", indent*step.Run), step.Run+1), printable(s.Describe(step)),
+			"")
 	}
 }
 

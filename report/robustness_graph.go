@@ -41,7 +41,8 @@ func drawPrograms(w io.Writer, a *robust.Answer, in notation) error {
 		switch {
 		case cycle[e]:
 			q, p := a.Graph.Ends(e)
-			b.WriteString(in.edge(node[from], node[to], e.Counterflow, []string{clip(oneLine(q.String()), drawnText), clip(oneLine(p.String()), drawnText)}))
+			b.WriteString(in.edge(node[from], node[to], e.Counterflow, []string{clip(oneLine(q.String()), drawnText),
+				clip(oneLine(p.String()), drawnText)}))
 		case !drawn[l]:
 			drawn[l] = true
 			b.WriteString(in.edge(node[from], node[to], e.Counterflow, []string{" "}))

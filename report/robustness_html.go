@@ -84,9 +84,11 @@ func newRobustPage(w *robust.Workload, answers []*robust.Answer) *robustPage {
 		test = robust.Snapshot
 	}
 	p := &robustPage{
-		CSS: template.CSS(pageCSS), Name: printable(w.Name), Setting: last.Graph.Setting.String(), Assumption: robust.Assumptions,
-		Size: fmt.Sprintf("%s over %s, unfolded into %d", plural(len(w.Programs), "program"), plural(len(w.Schema.Relations), "relation"), len(last.Graph.Nodes)),
-		Map:  newProgramMap(last, test),
+		CSS: template.CSS(pageCSS), Name: printable(w.Name), Setting: last.Graph.Setting.String(),
+		Assumption: robust.Assumptions,
+		Size: fmt.Sprintf("%s over %s, unfolded into %d", plural(len(w.Programs), "program"),
+			plural(len(w.Schema.Relations), "relation"), len(last.Graph.Nodes)),
+		Map: newProgramMap(last, test),
 	}
 	p.Verdict, p.Tone = robustVerdict(last)
 	if last.Promotion != nil {
@@ -94,8 +96,10 @@ func newRobustPage(w *robust.Workload, answers []*robust.Answer) *robustPage {
 	}
 	for _, a := range answers {
 		p.Rows = append(p.Rows, robustRow{
-			Setting: a.Graph.Setting.String(), Graph: fmt.Sprintf("%d nodes, %d edges (%d counterflow)", len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows()),
-			ReadCommitted: r.maximal(a.Of(robust.TypeII), robustPageSets), Snapshot: r.maximal(a.Of(robust.Snapshot), robustPageSets), Levels: r.levels(a.Levels),
+			Setting: a.Graph.Setting.String(), Graph: fmt.Sprintf("%d nodes, %d edges (%d counterflow)",
+				len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows()),
+			ReadCommitted: r.maximal(a.Of(robust.TypeII), robustPageSets), Snapshot: r.maximal(a.Of(robust.Snapshot),
+				robustPageSets), Levels: r.levels(a.Levels),
 		})
 	}
 	of := last.Of(test)

@@ -111,7 +111,8 @@ type (
 // RobustnessJSON writes the answers about a workload's programs as one indented JSON document, as docs/robustness.md
 // describes it. The error is w's.
 func RobustnessJSON(w io.Writer, workload *robust.Workload, answers []*robust.Answer) error {
-	d := jsonRobustness{Schema: RobustnessSchema, Name: workload.Name, Programs: []jsonRobustProgram{}, Assumptions: robust.Assumptions, Notes: list(workload.Notes)}
+	d := jsonRobustness{Schema: RobustnessSchema, Name: workload.Name, Programs: []jsonRobustProgram{},
+		Assumptions: robust.Assumptions, Notes: list(workload.Notes)}
 	for _, p := range workload.Programs {
 		d.Programs = append(d.Programs, newJSONRobustProgram(p))
 	}
@@ -122,10 +123,12 @@ func RobustnessJSON(w io.Writer, workload *robust.Workload, answers []*robust.An
 }
 
 func newJSONRobustProgram(p *robust.Program) jsonRobustProgram {
-	j := jsonRobustProgram{Name: p.Name, Short: p.Label(), Origin: p.Origin, Unfolded: len(robust.Unfold(p)), Notes: list(p.Notes), Statements: []jsonRobustStatement{}}
+	j := jsonRobustProgram{Name: p.Name, Short: p.Label(), Origin: p.Origin, Unfolded: len(robust.Unfold(p)),
+		Notes: list(p.Notes), Statements: []jsonRobustStatement{}}
 	for _, q := range p.Statements() {
 		j.Statements = append(j.Statements, jsonRobustStatement{
-			Name: q.Name, Type: q.Type.String(), Relation: q.Relation, PRead: attributes(q.PRead), Read: attributes(q.Read), Write: attributes(q.Write),
+			Name: q.Name, Type: q.Type.String(), Relation: q.Relation, PRead: attributes(q.PRead),
+			Read: attributes(q.Read), Write: attributes(q.Write),
 			Lock: q.Lock.String(), Key: list(q.Key), SQL: q.SQL, Origin: q.Origin, Notes: list(q.Notes),
 		})
 	}
@@ -185,7 +188,8 @@ func newJSONTest(a *robust.Answer, t *robust.TestAnswer) jsonTest {
 		}
 		return all
 	}
-	j := jsonTest{Test: t.Test.String(), Level: t.Test.Level().String(), Robust: t.Robust, Maximal: names(t.Maximal), Minimal: names(t.Minimal), Complete: t.Complete, Why: []jsonRobustWhy{}}
+	j := jsonTest{Test: t.Test.String(), Level: t.Test.Level().String(), Robust: t.Robust, Maximal: names(t.Maximal),
+		Minimal: names(t.Minimal), Complete: t.Complete, Why: []jsonRobustWhy{}}
 	for i, w := range t.Witnesses {
 		why := newJSONRobustWhy(a.Graph, w)
 		why.Programs = j.Minimal[i]
@@ -195,10 +199,12 @@ func newJSONTest(a *robust.Answer, t *robust.TestAnswer) jsonTest {
 }
 
 func newJSONRobustWhy(g *robust.SummaryGraph, w *robust.Witness) jsonRobustWhy {
-	j := jsonRobustWhy{Cycle: []jsonRobustEdge{}, Proven: w.Schedule != nil, Runs: []jsonRobustRun{}, Steps: []jsonRobustStep{}, Proof: []jsonRobustDep{}}
+	j := jsonRobustWhy{Cycle: []jsonRobustEdge{}, Proven: w.Schedule != nil, Runs: []jsonRobustRun{},
+		Steps: []jsonRobustStep{}, Proof: []jsonRobustDep{}}
 	for _, e := range w.Cycle {
 		from, to := g.Ends(e)
-		j.Cycle = append(j.Cycle, jsonRobustEdge{g.Nodes[e.From].Name, from.Name, g.Nodes[e.To].Name, to.Name, e.Counterflow})
+		j.Cycle = append(j.Cycle, jsonRobustEdge{g.Nodes[e.From].Name, from.Name, g.Nodes[e.To].Name, to.Name,
+			e.Counterflow})
 	}
 	if w.Schedule == nil {
 		return j
@@ -215,7 +221,8 @@ func newJSONRobustWhy(g *robust.SummaryGraph, w *robust.Witness) jsonRobustWhy {
 	}
 	for _, d := range w.Proof {
 		from, to := newJSONRobustStep(w.Schedule, d.From), newJSONRobustStep(w.Schedule, d.To)
-		j.Proof = append(j.Proof, jsonRobustDep{string(d.Kind), d.Tuple.String(), from.Run, from.Statement, to.Run, to.Statement, d.Counterflow, w.Schedule.Explain(d)})
+		j.Proof = append(j.Proof, jsonRobustDep{string(d.Kind), d.Tuple.String(), from.Run, from.Statement, to.Run,
+			to.Statement, d.Counterflow, w.Schedule.Explain(d)})
 	}
 	return j
 }

@@ -87,7 +87,8 @@ func newProgramMap(a *robust.Answer, t robust.Test) *programMap {
 			continue
 		}
 		e := m.edge(f, from, to)
-		e.Title = fmt.Sprintf("%s → %s, edges: %d", printable(a.Programs[f.from].Name), printable(a.Programs[f.to].Name), drawn[f])
+		e.Title = fmt.Sprintf("%s → %s, edges: %d", printable(a.Programs[f.from].Name),
+			printable(a.Programs[f.to].Name), drawn[f])
 		if f.counterflow {
 			e.Title += ", counterflow"
 		}
@@ -136,7 +137,8 @@ func (m *programMap) place(programs []*robust.Program, onCycle map[int]bool) map
 		places[i] = p
 		m.Nodes = append(m.Nodes, mapNode{
 			X: p.x - mapW/2, Y: p.y - mapH/2, W: mapW, H: mapH, CX: p.x, TY: p.y + 5,
-			Name: clip(printable(programs[i].Label()), mapNameLength), Title: printable(programs[i].Name), Lit: onCycle[i],
+			Name: clip(printable(programs[i].Label()), mapNameLength), Title: printable(programs[i].Name),
+			Lit: onCycle[i],
 		})
 	}
 	return places

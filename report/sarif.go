@@ -106,8 +106,10 @@ const (
 // transaction. The error is w's.
 func SARIF(w io.Writer, r *analyzer.Result) error {
 	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "isotap", InformationURI: "https://github.com/isotap/isotap", Rules: []sarifRule{}}},
-		Invocations: []sarifInvocation{{ExecutionSuccessful: true}}, ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
+		Tool: sarifTool{sarifDriver{Name: "isotap", InformationURI: "https://github.com/isotap/isotap",
+			Rules: []sarifRule{}}},
+		Invocations: []sarifInvocation{{ExecutionSuccessful: true}}, ColumnKind: "unicodeCodePoints",
+		Results:    []sarifResult{},
 		Properties: map[string]any{"verdict": verdict(r), "coverage": gradeOf(&r.Coverage)},
 	}
 	if len(r.Runs) > 0 {
@@ -214,7 +216,8 @@ func (w *witness) sarifFlows(c clock) []sarifThreadFlow {
 		flow := sarifThreadFlow{ID: w.name(t), Message: sarifText(txnTitle(w, t))}
 		for i := range t.Stmts {
 			s := &t.Stmts[i]
-			step := sarifFlowStep{ExecutionOrder: at[s], Location: sarifLocation{Message: new(sarifText(clip(oneLine(statementText(s)), statementMax)))}}
+			step := sarifFlowStep{ExecutionOrder: at[s],
+				Location: sarifLocation{Message: new(sarifText(clip(oneLine(statementText(s)), statementMax)))}}
 			if origin, ok := originOf(s); ok {
 				step.Location.PhysicalLocation = newSarifPhysical(origin)
 			}

@@ -123,7 +123,8 @@ func (x *step) waitsFor(end *step) bool {
 	if end.txn == x.txn || end.txn.Implicit || end.stmt != last || end.at < x.at {
 		return false
 	}
-	return end.at+end.txn.End-end.stmt.Start <= reply || last.Kind == history.Commit && end.at <= reply && x.wants(end.txn, end.at-end.stmt.Start)
+	return end.at+end.txn.End-end.stmt.Start <= reply || last.Kind == history.Commit && end.at <= reply &&
+		x.wants(end.txn, end.at-end.stmt.Start)
 }
 
 // wants says that a step locks a row that another transaction locked before; shift leads from the other's times to the
@@ -135,7 +136,8 @@ func (x *step) wants(other *history.Txn, shift int64) bool {
 			break
 		}
 		for _, a := range s.Accesses {
-			if locks(s, &a) && slices.ContainsFunc(x.stmt.Accesses, func(b history.Access) bool { return b.Row == a.Row && locks(x.stmt, &b) }) {
+			if locks(s, &a) && slices.ContainsFunc(x.stmt.Accesses,
+				func(b history.Access) bool { return b.Row == a.Row && locks(x.stmt, &b) }) {
 				return true
 			}
 		}

@@ -157,14 +157,16 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 func traffic(c *analyzer.Coverage) string {
 	txns := plural(c.Txns, "transaction")
 	if c.Aborted+c.Indeterminate > 0 {
-		txns += fmt.Sprintf(" (%s committed, %s aborted, %s indeterminate)", number(c.Committed), number(c.Aborted), number(c.Indeterminate))
+		txns += fmt.Sprintf(" (%s committed, %s aborted, %s indeterminate)", number(c.Committed), number(c.Aborted),
+			number(c.Indeterminate))
 	}
 	return plural(c.Sessions, "session") + ", " + txns + ", " + plural(c.Statements, "statement")
 }
 
 // observed says how well the statements were observed.
 func observed(c *analyzer.Coverage) string {
-	return fmt.Sprintf("%s exact, %s inexact, %s opaque", percent(c.Exact, c.Statements), percent(c.Inexact, c.Statements), percent(c.Opaque, c.Statements))
+	return fmt.Sprintf("%s exact, %s inexact, %s opaque", percent(c.Exact, c.Statements),
+		percent(c.Inexact, c.Statements), percent(c.Opaque, c.Statements))
 }
 
 // kindList says for each kind of statements how many of them were observed exactly.
@@ -248,7 +250,8 @@ func (t *terminal) finding(f *analyzer.Finding) {
 		name += " (" + words + ")"
 	}
 	t.line()
-	t.line(t.paint(tone, strings.ToUpper(string(f.Class))), "  ", name, t.paint(dim, "  seen "+times(f.Count)+"  id "+oneLine(f.ID)))
+	t.line(t.paint(tone, strings.ToUpper(string(f.Class))), "  ", name, t.paint(dim, "  seen "+times(f.Count)+"  id "+
+		oneLine(f.ID)))
 	statements := quotable(f)
 	t.text("  ", plain(prose(f.Summary, statements, proseCode)), "")
 	if text := spread(f); text != "" {
@@ -316,7 +319,8 @@ func (t *terminal) witness(w *witness) {
 	}
 	for i := range w.finding.Witness {
 		e := &w.finding.Witness[i]
-		t.section(fmt.Sprint("(", i+1, ")"), fmt.Sprintf("%s -%s-> %s  %s%s", w.name(e.From), e.Kind, w.name(e.To), rowName(e.Row), edgeNotes(e)))
+		t.section(fmt.Sprint("(", i+1, ")"), fmt.Sprintf("%s -%s-> %s  %s%s", w.name(e.From), e.Kind, w.name(e.To),
+			rowName(e.Row), edgeNotes(e)))
 		from, to := deeds(e.Kind)
 		t.statement(w.name(e.From)+" "+from, e.FromStmt)
 		t.statement(w.name(e.To)+" "+to, e.ToStmt)
@@ -359,7 +363,8 @@ func edgeNotes(e *analyzer.Edge) string {
 // the last out. The error is w's.
 func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 	c := &r.Coverage
-	lines := []string{fmt.Sprintf("isotap: %s (%s, %s)", verdict(r), plural(c.Txns, "transaction"), plural(c.Sessions, "session"))}
+	lines := []string{fmt.Sprintf("isotap: %s (%s, %s)", verdict(r), plural(c.Txns, "transaction"),
+		plural(c.Sessions, "session"))}
 	if c.Statements > 0 {
 		lines = append(lines, fmt.Sprintf("  %s: %s", plural(c.Statements, "statement"), observed(c)))
 	}
@@ -379,7 +384,9 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 			lines = append(lines, fmt.Sprintf("  … and %s", plural(len(fresh)-i, "more finding")))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("  %-9s  %s, %s, seen %s: %s", f.Class, oneLine(string(f.Anomaly)), programNames(f.Programs), times(f.Count), clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), summaryText)))
+		lines = append(lines, fmt.Sprintf("  %-9s  %s, %s, seen %s: %s", f.Class, oneLine(string(f.Anomaly)),
+			programNames(f.Programs), times(f.Count), clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)),
+				summaryText)))
 	}
 	if htmlPath != "" {
 		lines = append(lines, "  report: "+oneLine(htmlPath))

@@ -331,5 +331,8 @@ func (tl *timeline) fill(column int, shown []*timelineEvent) {
 
 // outlasts reports whether a statement was still running when another transaction had ended.
 func outlasts(e *timelineEvent, meanwhile []*timelineEvent) bool {
-	return e.stmt != nil && slices.ContainsFunc(meanwhile, func(o *timelineEvent) bool { return o != nil && o.ends && o.start < e.end })
+	return e.stmt != nil && slices.ContainsFunc(meanwhile, func(o *timelineEvent) bool {
+		return o != nil && o.ends &&
+			o.start < e.end
+	})
 }

@@ -27,7 +27,8 @@ func Why(w io.Writer, why *analyzer.Why, opts TerminalOptions) error {
 	t.path(why.BA)
 	t.line()
 	for _, txn := range []*history.Txn{why.A, why.B} {
-		t.text("  ", fmt.Sprintf("%s: session %d, %s, %s, %s", txn.ID, txn.Session, levelName(txn.Level), txn.Status, at(txn.Start, txn.End)), dim)
+		t.text("  ", fmt.Sprintf("%s: session %d, %s, %s, %s", txn.ID, txn.Session, levelName(txn.Level), txn.Status,
+			at(txn.Start, txn.End)), dim)
 	}
 	if err := t.w.Flush(); err != nil {
 		return fmt.Errorf("write the explanation: %w", err)
@@ -43,7 +44,8 @@ func (t *terminal) path(p analyzer.Path) {
 	t.line()
 	for i := range p.Edges {
 		e := &p.Edges[i]
-		t.text(fmt.Sprintf("  %d  ", i+1), string(e.Kind)+edgeNotes(e)+"  "+plain(prose(p.Sentences[i], statements, proseCode)), "")
+		t.text(fmt.Sprintf("  %d  ", i+1), string(e.Kind)+edgeNotes(e)+"  "+
+			plain(prose(p.Sentences[i], statements, proseCode)), "")
 		t.moment(e.From, e.FromStmt)
 		t.moment(e.To, e.ToStmt)
 	}
@@ -80,7 +82,8 @@ type (
 func WhyJSON(w io.Writer, why *analyzer.Why) error {
 	doc := jsonWhy{Schema: WhySchema, Summary: why.Summary, A: why.A.ID.String(), B: why.B.ID.String(),
 		AB: newJSONPath(why.AB), BA: newJSONPath(why.BA), Reasons: list(why.Reasons)}
-	f := &analyzer.Finding{Witness: append([]analyzer.Edge{{From: why.A, To: why.B}}, append(why.AB.Edges, why.BA.Edges...)...)}
+	f := &analyzer.Finding{Witness: append([]analyzer.Edge{{From: why.A, To: why.B}},
+		append(why.AB.Edges, why.BA.Edges...)...)}
 	names := newWitness(f)
 	for _, t := range names.txns {
 		doc.Txns = append(doc.Txns, newJSONTxn(names, t, clock{}))

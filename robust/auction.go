@@ -30,7 +30,8 @@ func Auction(n int) (*Workload, error) {
 			item = fmt.Sprint(i + 1)
 		}
 		bids := &Relation{Name: "Bids" + item, Attributes: []string{"buyerId", "bid"}, Key: []string{"buyerId"}}
-		owner := &ForeignKey{Name: bids.Name + "Buyer", Domain: bids.Name, Columns: bids.Key, Range: "Buyer", References: []string{"id"}}
+		owner := &ForeignKey{Name: bids.Name + "Buyer", Domain: bids.Name, Columns: bids.Key, Range: "Buyer",
+			References: []string{"id"}}
 		w.Schema.Relations = append(w.Schema.Relations, bids)
 		w.Schema.ForeignKeys = append(w.Schema.ForeignKeys, owner)
 		w.Programs = append(w.Programs, findBids(item, bids), placeBid(item, bids, owner))

@@ -295,6 +295,7 @@ func (x *execution) refuseDangerous(all []Dependency) error {
 // vulnerable says that the dependency is an rw between concurrent serializable transactions.
 func (x *execution) vulnerable(d Dependency) bool {
 	i, j := d.From.Run, d.To.Run
-	return (d.Kind == RW || d.Kind == PredicateRW) && x.Runs[i].Level == Serializable && x.Runs[j].Level == Serializable &&
+	return (d.Kind == RW || d.Kind == PredicateRW) && x.Runs[i].Level == Serializable &&
+		x.Runs[j].Level == Serializable &&
 		x.began[i] < x.ended[j] && x.began[j] < x.ended[i]
 }

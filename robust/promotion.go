@@ -43,7 +43,8 @@ func Promote(programs []*Program, s Setting) *Promotion {
 	suffices := func(list []Promoted) bool {
 		return Analyze(promoted(programs, list), s).Robust(TypeII, p.Programs...)
 	}
-	p.Statements = slices.DeleteFunc(candidates, func(c Promoted) bool { return !slices.Contains(p.Programs, c.Program) })
+	p.Statements = slices.DeleteFunc(candidates,
+		func(c Promoted) bool { return !slices.Contains(p.Programs, c.Program) })
 	for _, c := range slices.Clone(p.Statements) {
 		without := slices.DeleteFunc(slices.Clone(p.Statements), func(o Promoted) bool { return o == c })
 		if suffices(without) {

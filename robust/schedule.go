@@ -95,7 +95,8 @@ func (s *Schedule) Check() ([]Dependency, error) {
 func Cycle(all []Dependency) []Dependency {
 	var shortest []Dependency
 	for i := range all {
-		if back := path(all, all[i].To.Run, all[i].From.Run); back != nil && (shortest == nil || len(back)+1 < len(shortest)) {
+		if back := path(all, all[i].To.Run, all[i].From.Run); back != nil &&
+			(shortest == nil || len(back)+1 < len(shortest)) {
 			shortest = append([]Dependency{all[i]}, back...)
 		}
 	}

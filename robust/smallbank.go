@@ -10,8 +10,10 @@ func SmallBank() *Workload {
 			{Name: "Checking", Attributes: []string{"CustomerId", "Balance"}, Key: []string{"CustomerId"}},
 		},
 		ForeignKeys: []*ForeignKey{
-			{Name: "AccountSavings", Domain: "Account", Columns: []string{"CustomerId"}, Range: "Savings", References: []string{"CustomerId"}},
-			{Name: "AccountChecking", Domain: "Account", Columns: []string{"CustomerId"}, Range: "Checking", References: []string{"CustomerId"}},
+			{Name: "AccountSavings", Domain: "Account", Columns: []string{"CustomerId"}, Range: "Savings",
+				References: []string{"CustomerId"}},
+			{Name: "AccountChecking", Domain: "Account", Columns: []string{"CustomerId"}, Range: "Checking",
+				References: []string{"CustomerId"}},
 		},
 	}
 	return &Workload{Name: "SmallBank", Schema: schema, Programs: []*Program{
@@ -47,7 +49,8 @@ func bankProgram(name, short string, parts ...customerPart) *Program {
 		lookups = append(lookups, part.lookup)
 		for _, q := range part.accounts {
 			accounts = append(accounts, q)
-			constraints = append(constraints, Constraint{Parent: q, ForeignKey: "Account" + q.Relation, Child: part.lookup})
+			constraints = append(constraints, Constraint{Parent: q, ForeignKey: "Account" + q.Relation,
+				Child: part.lookup})
 		}
 	}
 	p := NewProgram(name, append(lookups, accounts...), constraints...)
@@ -75,6 +78,7 @@ func add(relation, n, amount string) *Statement {
 func takeAll(relation, n, into string) *Statement {
 	return &Statement{
 		Type: KeyUpd, Relation: relation, Read: Of("Balance"), Write: Of("Balance"), Key: []string{":x" + n},
-		SQL: "UPDATE " + relation + " SET Balance = 0 WHERE CustomerId = :x" + n + " RETURNING old.Balance INTO " + into,
+		SQL: "UPDATE " + relation + " SET Balance = 0 WHERE CustomerId = :x" + n + " RETURNING old.Balance INTO " +
+			into,
 	}
 }

@@ -133,10 +133,12 @@ func (q *Statement) check(s *Schema) error {
 	case len(q.Pinned) > 0 && len(q.Pinned) != len(r.Key):
 		return fmt.Errorf("it pins %d attributes of the key of %s, which has %d", len(q.Pinned), r.Name, len(r.Key))
 	case len(q.Key) > 0 && len(q.Key) != len(r.Key):
-		return fmt.Errorf("it gives %d expressions for the key of %s, which has %d attributes", len(q.Key), r.Name, len(r.Key))
+		return fmt.Errorf("it gives %d expressions for the key of %s, which has %d attributes", len(q.Key), r.Name,
+			len(r.Key))
 	case q.Lock != NoLock && q.Type != KeySel && q.Type != PredSel:
 		return fmt.Errorf("it is %s, and only selections have locks of their own", q.Type)
-	case (q.Type == Ins || q.Type == KeyDel || q.Type == PredDel) && !q.Write.all && len(q.Write.attributes) < len(r.Attributes):
+	case (q.Type == Ins || q.Type == KeyDel || q.Type == PredDel) && !q.Write.all &&
+		len(q.Write.attributes) < len(r.Attributes):
 		return fmt.Errorf("WriteSet is %s, and %s writes all attributes of %s", q.Write, q.Type, r.Name)
 	}
 	return nil

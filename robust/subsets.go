@@ -111,8 +111,14 @@ func (d *dualization) result() Subsets {
 	for _, core := range d.cores {
 		s.Minimal = append(s.Minimal, core.list())
 	}
-	slices.SortFunc(s.Maximal, func(a, b []int) int { return cmp.Or(cmp.Compare(len(b), len(a)), slices.Compare(a, b)) })
-	slices.SortFunc(s.Minimal, func(a, b []int) int { return cmp.Or(cmp.Compare(len(a), len(b)), slices.Compare(a, b)) })
+	slices.SortFunc(s.Maximal, func(a, b []int) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)),
+			slices.Compare(a, b))
+	})
+	slices.SortFunc(s.Minimal, func(a, b []int) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)),
+			slices.Compare(a, b))
+	})
 	return s
 }
 

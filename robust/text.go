@@ -56,7 +56,8 @@ func (s *Schedule) Explain(d Dependency) string {
 	case PredicateWR:
 		text = fmt.Sprintf("T%d looks in %s for what T%d wrote to %s in %s", to, p, from, d.Tuple, q)
 	case PredicateRW:
-		text = fmt.Sprintf("T%d looks in %s for tuples, and sees %s as it is before T%d writes it in %s", from, q, d.Tuple, to, p)
+		text = fmt.Sprintf("T%d looks in %s for tuples, and sees %s as it is before T%d writes it in %s", from, q,
+			d.Tuple, to, p)
 	}
 	return fmt.Sprintf("%s: T%d before T%d", text, from, to)
 }

@@ -196,7 +196,8 @@ func (c *choice) find(value string) string {
 }
 
 func (c *choice) equal(a, b slot) bool {
-	return a.relation == b.relation && slices.EqualFunc(a.values, b.values, func(v, w string) bool { return c.find(v) == c.find(w) })
+	return a.relation == b.relation && slices.EqualFunc(a.values, b.values,
+		func(v, w string) bool { return c.find(v) == c.find(w) })
 }
 
 // A reference is a tuple and the one that a foreign key maps it to.
@@ -271,7 +272,8 @@ func (c *choice) write(runs []Run) {
 				for k, v := range s.values {
 					values[k] = number(numbers, taken, c.find(v))
 				}
-				if t := (Tuple{Relation: s.relation, Key: strings.Join(values, ",")}); !slices.Contains(runs[i].Tuples[at], t) {
+				if t := (Tuple{Relation: s.relation,
+					Key: strings.Join(values, ",")}); !slices.Contains(runs[i].Tuples[at], t) {
 					runs[i].Tuples[at] = append(runs[i].Tuples[at], t)
 				}
 			}

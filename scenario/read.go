@@ -26,7 +26,8 @@ func Read(r io.Reader) (*Scenario, error) {
 		return nil, fmt.Errorf("read the scenario: %w", err)
 	}
 	if s.Format != Format {
-		return nil, place{"format"}.in(text, fmt.Errorf("the scenario's format is %q, and this isotap reads %q", s.Format, Format))
+		return nil, place{"format"}.in(text, fmt.Errorf("the scenario's format is %q, and this isotap reads %q",
+			s.Format, Format))
 	}
 	if at, err := s.check(); err != nil {
 		return nil, at.in(text, err)
@@ -52,7 +53,8 @@ func (s *Scenario) check() (place, error) {
 		}
 		for _, c := range x.Until {
 			if !slices.ContainsFunc(s.Steps, func(other Step) bool { return c.Step != "" && other.Name == c.Step }) {
-				return place{"steps", i, "until"}, fmt.Errorf("step %d has a condition on step %q, which is not listed", i+1, c.Step)
+				return place{"steps", i, "until"}, fmt.Errorf("step %d has a condition on step %q, which is not listed",
+					i+1, c.Step)
 			}
 		}
 	}
@@ -123,11 +125,13 @@ func (s *Scenario) checkOutcomes() (place, error) {
 			return place{"outcomes", i, "settings"}, err
 		}
 		if n, ok := s.noStep(o.Steps); ok {
-			return place{"outcomes", i, "steps", number(n)}, fmt.Errorf("the scenario's outcomes speak of step %d of %d", n, len(s.Steps))
+			return place{"outcomes", i, "steps", number(n)},
+				fmt.Errorf("the scenario's outcomes speak of step %d of %d", n, len(s.Steps))
 		}
 	}
 	if n, ok := s.noStep(s.Witness); ok {
-		return place{"witness", number(n)}, fmt.Errorf("the scenario's witness speaks of step %d of %d", n, len(s.Steps))
+		return place{"witness", number(n)}, fmt.Errorf("the scenario's witness speaks of step %d of %d", n,
+			len(s.Steps))
 	}
 	return nil, nil
 }

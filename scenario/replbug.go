@@ -29,7 +29,8 @@ func ReadReplBug(r io.Reader, name string) (*Scenario, error) {
 	text := string(data)
 	for _, at := range replBugOther.FindAllStringSubmatchIndex(text, -1) {
 		if word := text[at[2]:at[3]]; !replBugPrompt.MatchString(word) {
-			return nil, fmt.Errorf("read the script: line %d: %s is no connection: they are conn_0>, conn_1> and so on", lineAt(text, at[2]), word)
+			return nil, fmt.Errorf("read the script: line %d: %s is no connection: they are conn_0>, conn_1> and so on",
+				lineAt(text, at[2]), word)
 		}
 	}
 	prompts := replBugPrompt.FindAllStringSubmatchIndex(text, -1)

@@ -114,7 +114,8 @@ type Outcome struct {
 
 // fits reports whether the outcome is for a server at a level, with a run's settings.
 func (o *Outcome) fits(server history.Server, level history.Level, settings Settings) bool {
-	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) && among(o.Engines, server) && maps.Equal(o.Settings, settings)
+	return (len(o.Levels) == 0 || slices.Contains(o.Levels, level.String())) && among(o.Engines, server) &&
+		maps.Equal(o.Settings, settings)
 }
 
 // among reports whether a server is one of those that are named.

@@ -143,9 +143,11 @@ func checkMarkers(permutation []specEntry, steps []Step) error {
 			other := slices.IndexFunc(steps, func(x Step) bool { return x.Name == c.Step })
 			switch {
 			case other < 0:
-				return fmt.Errorf("line %d: step %q has a marker with step %q, which its permutation does not have", entry.line, entry.step, c.Step)
+				return fmt.Errorf("line %d: step %q has a marker with step %q, which its permutation does not have",
+					entry.line, entry.step, c.Step)
 			case steps[other].Session == steps[i].Session:
-				return fmt.Errorf("line %d: step %q has a marker with step %q of its own session", entry.line, entry.step, c.Step)
+				return fmt.Errorf("line %d: step %q has a marker with step %q of its own session", entry.line,
+					entry.step, c.Step)
 			}
 		}
 	}

@@ -34,7 +34,8 @@ type Count struct {
 
 // Of returns the numbers under the program's name.
 func (n *Count) Of(name string, clients int) ProgramCount {
-	return ProgramCount{Name: name, Clients: clients, Committed: n.committed.Load(), Declined: n.declined.Load(), Retried: n.retried.Load()}
+	return ProgramCount{Name: name, Clients: clients, Committed: n.committed.Load(), Declined: n.declined.Load(),
+		Retried: n.retried.Load()}
 }
 
 // maxAttempts bounds how often a transaction is tried.

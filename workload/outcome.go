@@ -68,7 +68,8 @@ func (o *Outcome) Broken() (names []string) {
 func (o *Outcome) String() string {
 	var b strings.Builder
 	n := o.Transactions()
-	fmt.Fprintf(&b, "%d transactions by %d clients in %.1f s: %.0f a second\n", n, o.Clients, o.Elapsed.Seconds(), float64(n)/max(o.Elapsed.Seconds(), 1e-3))
+	fmt.Fprintf(&b, "%d transactions by %d clients in %.1f s: %.0f a second\n", n, o.Clients, o.Elapsed.Seconds(),
+		float64(n)/max(o.Elapsed.Seconds(), 1e-3))
 	for _, p := range o.Programs {
 		b.WriteString(p.String())
 	}

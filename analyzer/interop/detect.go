@@ -78,5 +78,6 @@ func detect(r *bufio.Reader) (Format, error) {
 			return s.format, nil
 		}
 	}
-	return "", fmt.Errorf("the file's beginning does not tell what history it holds: name its format, one of %s", formatNames())
+	return "", fmt.Errorf("the file's beginning does not tell what history it holds: name its format, one of %s",
+		formatNames())
 }

@@ -40,7 +40,8 @@ func (e *edn) next(t *tree) error {
 	c, err := e.skip()
 	switch {
 	case err == io.EOF && e.closer != 0:
-		return at(e.place, "the file ends inside the %s that begins at %s: it is cut off", bracketName(e.closer), e.opened)
+		return at(e.place, "the file ends inside the %s that begins at %s: it is cut off", bracketName(e.closer),
+			e.opened)
 	case err != nil:
 		return e.fail(err)
 	case c == e.closer && e.closer != 0:
@@ -207,7 +208,8 @@ func (e *edn) collection(t *tree, k kind, closer byte) error {
 	for n := 0; ; n++ {
 		c, err := e.skip()
 		if err == io.EOF {
-			return at(e.place, "the file ends inside the %s that begins at %s: it is cut off", bracketName(closer), begin)
+			return at(e.place, "the file ends inside the %s that begins at %s: it is cut off", bracketName(closer),
+				begin)
 		}
 		if err != nil {
 			return e.fail(err)

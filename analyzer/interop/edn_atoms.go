@@ -64,7 +64,8 @@ func (e *edn) atom(t *tree) error {
 			return at(begin, "a keyword has no name")
 		}
 		n.kind = keyword
-	case word[0] >= '0' && word[0] <= '9' || len(word) > 1 && (word[0] == '-' || word[0] == '+') && word[1] >= '0' && word[1] <= '9':
+	case word[0] >= '0' && word[0] <= '9' || len(word) > 1 && (word[0] == '-' || word[0] == '+') && word[1] >= '0' &&
+		word[1] <= '9':
 		n.kind = other
 		if n.num, err = strconv.ParseInt(strings.TrimSuffix(s, "N"), 10, 64); err == nil {
 			n.kind = integer

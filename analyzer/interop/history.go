@@ -111,7 +111,8 @@ func (v value) String() string {
 }
 
 func newHistory(f Format) *History {
-	return &History{format: f, keyIndex: make(map[string]int32), valueIndex: make(map[element]int32), ints: make(map[int64]int32),
+	return &History{format: f, keyIndex: make(map[string]int32), valueIndex: make(map[element]int32),
+		ints:  make(map[int64]int32),
 		texts: make(map[string]int32), state: newInside()}
 }
 

@@ -70,7 +70,8 @@ func (h *History) checkRereads() {
 		if !ok || !also || h.ordered(a, b) || h.ordered(b, a) {
 			continue
 		}
-		h.found(reread, r.txn, "it read %s of register %s, and then %s", h.describe(r.first), h.keys[r.key], h.describe(r.second))
+		h.found(reread, r.txn, "it read %s of register %s, and then %s", h.describe(r.first), h.keys[r.key],
+			h.describe(r.second))
 	}
 }
 
@@ -86,7 +87,8 @@ func (h *History) checkList(t, key int32, elements []int32) {
 	n := len(k.elements)
 	if n > 0 && len(elements) > 0 && elements[len(elements)-1] == k.elements[n-1] &&
 		(len(elements) < n || !slices.Equal(elements[len(elements)-n:], k.elements)) {
-		h.found(internal, t, "it read %s of list %s, to which it had appended %s", h.texted(elements), h.keys[key], h.texted(k.elements))
+		h.found(internal, t, "it read %s of list %s, to which it had appended %s", h.texted(elements), h.keys[key],
+			h.texted(k.elements))
 	}
 	k.elements = k.elements[:0]
 }

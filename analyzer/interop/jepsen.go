@@ -149,7 +149,8 @@ func (j *jepsen) operation(r ref) error {
 func (j *jepsen) tick(o *operation) error {
 	if o.index.t != nil && o.index.kind() == integer {
 		if n := o.index.num(); j.indexed && n <= j.index {
-			return at(o.index.place(), "index %d comes after index %d: an operation stands twice, or not in its place", n, j.index)
+			return at(o.index.place(), "index %d comes after index %d: an operation stands twice, or not in its place",
+				n, j.index)
 		}
 		j.index, j.indexed = o.index.num(), true
 	}
@@ -166,7 +167,8 @@ func (j *jepsen) tick(o *operation) error {
 }
 
 // statuses are the outcomes by their names.
-var statuses = map[string]history.Status{"ok": history.Committed, "fail": history.Aborted, "info": history.Indeterminate}
+var statuses = map[string]history.Status{"ok": history.Committed, "fail": history.Aborted,
+	"info": history.Indeterminate}
 
 func (j *jepsen) step(r ref, o *operation) error {
 	p := j.processOf(o)
@@ -220,7 +222,8 @@ func (j *jepsen) processOf(o *operation) *process {
 
 func (j *jepsen) invoke(r ref, o *operation, p *process) error {
 	if p.open != none {
-		return at(r.place(), "process %v invokes a transaction, and the one that it invoked at %s has not ended", o.process, j.h.txns[p.open].place)
+		return at(r.place(), "process %v invokes a transaction, and the one that it invoked at %s has not ended",
+			o.process, j.h.txns[p.open].place)
 	}
 	if o.value.t == nil || o.value.kind() == null {
 		return at(r.place(), "the operation has no :value")
@@ -237,7 +240,8 @@ func (j *jepsen) invoke(r ref, o *operation, p *process) error {
 func (j *jepsen) parse(r ref) error {
 	j.mops = j.mops[:0]
 	if r.kind() != vector {
-		return at(r.place(), "%v is %s, and no transaction: a vector of micro-operations such as [:r :x nil]", r, r.kind())
+		return at(r.place(), "%v is %s, and no transaction: a vector of micro-operations such as [:r :x nil]", r,
+			r.kind())
 	}
 	for m := range r.items() {
 		if err := j.parseMop(m); err != nil {

@@ -20,7 +20,8 @@ type jsonFile struct {
 
 func newJSONFile(r io.Reader) *jsonFile {
 	lines := &lineCounter{r: r, at: place{1, 1}}
-	f := &jsonFile{dec: json.NewDecoder(lines), lines: lines, edn: edn{r: bufio.NewReaderSize(nil, 1<<12), json: true, begun: true}}
+	f := &jsonFile{dec: json.NewDecoder(lines), lines: lines, edn: edn{r: bufio.NewReaderSize(nil, 1<<12), json: true,
+		begun: true}}
 	f.dec.UseNumber()
 	return f
 }

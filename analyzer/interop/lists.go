@@ -40,7 +40,8 @@ func (h *History) withoutRepeats(t, key int32, elements []int32) []int32 {
 			h.versions[v].stamp = stamp
 			continue
 		}
-		h.found(duplicateElements, t, "it read %s of list %s, which holds %s more than once", h.texted(elements), h.keys[key], h.describe(v))
+		h.found(duplicateElements, t, "it read %s of list %s, which holds %s more than once", h.texted(elements),
+			h.keys[key], h.describe(v))
 		kept := elements[:i]
 		for _, v := range elements[i:] {
 			if h.versions[v].stamp != stamp {

@@ -137,7 +137,8 @@ func (p *plume) finish() error {
 	if len(p.h.txns) == 0 {
 		return at(place{1, 1}, "%w", errNoTxns)
 	}
-	open := slices.SortedFunc(maps.Values(p.sessions), func(a, b *plumeSession) int { return cmp.Compare(a.open, b.open) })
+	open := slices.SortedFunc(maps.Values(p.sessions),
+		func(a, b *plumeSession) int { return cmp.Compare(a.open, b.open) })
 	for _, s := range open {
 		if err := p.end(s); err != nil {
 			return err

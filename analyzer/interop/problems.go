@@ -77,10 +77,12 @@ func (h *History) finding(p *problem) *analyzer.Finding {
 		Count: p.count, First: p.first, Last: p.last,
 	}
 	if p.anomaly == reread {
-		f.Class, f.Rule = analyzer.Hazard, "Levels without one snapshot for a transaction allow this: READ COMMITTED and weaker ones."
+		f.Class, f.Rule = analyzer.Hazard,
+			"Levels without one snapshot for a transaction allow this: READ COMMITTED and weaker ones."
 	}
 	for _, e := range p.examples {
-		f.Explanation = append(f.Explanation, fmt.Sprintf("%s, which ended at %s, is wrong: %s.", h.id(e.txn), h.txns[e.txn].place, e.text))
+		f.Explanation = append(f.Explanation, fmt.Sprintf("%s, which ended at %s, is wrong: %s.", h.id(e.txn),
+			h.txns[e.txn].place, e.text))
 	}
 	if rest := p.count - len(p.examples); rest > 0 {
 		f.Explanation = append(f.Explanation, fmt.Sprintf("And %d more.", rest))

@@ -34,7 +34,10 @@ func (h *History) followTime() [][2]int32 {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b meeting) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.start, b.start)) })
+	slices.SortStableFunc(all, func(a, b meeting) int {
+		return cmp.Or(cmp.Compare(a.key, b.key),
+			cmp.Compare(a.start, b.start))
+	})
 	var pairs [][2]int32
 	for begin := 0; begin < len(all); {
 		end := begin
@@ -49,7 +52,8 @@ func (h *History) followTime() [][2]int32 {
 
 // followTimeOf does so for one register, whose meetings are in the order in which they began.
 func (h *History) followTimeOf(pairs [][2]int32, meetings []meeting) [][2]int32 {
-	byEnd := slices.SortedStableFunc(slices.Values(meetings), func(a, b meeting) int { return cmp.Compare(a.end, b.end) })
+	byEnd := slices.SortedStableFunc(slices.Values(meetings),
+		func(a, b meeting) int { return cmp.Compare(a.end, b.end) })
 	var latest []meeting // of those that have ended: none of them ended before another one began
 	for _, m := range meetings {
 		for len(byEnd) > 0 && byEnd[0].end < m.start {

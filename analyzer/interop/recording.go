@@ -155,7 +155,8 @@ func (r *Recording) write(t, key int32, tag history.Tag, a *history.Access) {
 		r.inserted[key] = true
 		before = initial
 	}
-	r.h.addOp(t, op{key: key, version: v, write: true, unsure: a.Inexact, replaces: a.Op != history.InsertRow && !a.Inexact})
+	r.h.addOp(t, op{key: key, version: v, write: true, unsure: a.Inexact, replaces: a.Op != history.InsertRow &&
+		!a.Inexact})
 	x = &r.h.versions[v]
 	x.txn, x.stmt = t, r.h.txns[t].count
 	if x.stamp > 0 && r.h.txns[t].status == history.Indeterminate {

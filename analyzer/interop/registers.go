@@ -179,7 +179,9 @@ func (h *History) withoutCircles(pairs, more [][2]int32, assumption string) [][2
 	}
 	for key := range int32(len(h.keys)) {
 		if vs := circular[key]; vs != nil {
-			h.found(cyclicVersions, h.versions[vs[0]].txn, "assuming %s, each of the versions %s of register %s comes before itself", assumption, h.texted(vs), h.keys[key])
+			h.found(cyclicVersions, h.versions[vs[0]].txn,
+				"assuming %s, each of the versions %s of register %s comes before itself", assumption, h.texted(vs),
+				h.keys[key])
 		}
 	}
 	return pairs

@@ -35,7 +35,8 @@ const (
 	set
 )
 
-var kindNames = [...]string{"nil", "a boolean", "an integer", "a string", "a keyword", "a symbol or number", "a vector", "a map", "a set"}
+var kindNames = [...]string{"nil", "a boolean", "an integer", "a string", "a keyword", "a symbol or number", "a vector",
+	"a map", "a set"}
 
 func (k kind) String() string { return kindNames[k] }
 
@@ -43,7 +44,8 @@ func (t *tree) reset() { t.nodes, t.text = t.nodes[:0], t.text[:0] }
 
 // add appends a node without text, and gives its index.
 func (t *tree) add(k kind, p place) int32 {
-	t.nodes = append(t.nodes, node{kind: k, place: p, from: int32(len(t.text)), to: int32(len(t.text)), end: int32(len(t.nodes) + 1)})
+	t.nodes = append(t.nodes, node{kind: k, place: p, from: int32(len(t.text)), to: int32(len(t.text)),
+		end: int32(len(t.nodes) + 1)})
 	return int32(len(t.nodes) - 1)
 }
 

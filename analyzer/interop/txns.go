@@ -144,7 +144,8 @@ func (h *History) tagOf(v int32) history.Tag {
 // txn returns a transaction as the analyzer takes it.
 func (h *History) txn(t int32) *history.Txn {
 	x := &h.txns[t]
-	out := &history.Txn{ID: h.id(t), Session: history.SessionID(x.session), Status: x.status, Start: x.start, End: x.end}
+	out := &history.Txn{ID: h.id(t), Session: history.SessionID(x.session), Status: x.status, Start: x.start,
+		End: x.end}
 	if x.seen {
 		out.Status = history.Committed
 	}
@@ -231,9 +232,12 @@ func (h *History) Notes() []string {
 			notes = append(notes, fmt.Sprintf(many, n))
 		}
 	}
-	note(h.skipped, "1 operation is not a client's and was left out", "%d operations are not a client's and were left out")
-	note(h.presumed, "of 1 register the value that nobody wrote counts as the initial one", "of %d registers the value that nobody wrote counts as the initial one")
-	note(h.settled, "1 transaction of unknown outcome counts as committed: others saw what it wrote", "%d transactions of unknown outcome count as committed: others saw what they wrote")
+	note(h.skipped, "1 operation is not a client's and was left out",
+		"%d operations are not a client's and were left out")
+	note(h.presumed, "of 1 register the value that nobody wrote counts as the initial one",
+		"of %d registers the value that nobody wrote counts as the initial one")
+	note(h.settled, "1 transaction of unknown outcome counts as committed: others saw what it wrote",
+		"%d transactions of unknown outcome count as committed: others saw what they wrote")
 	note(h.unplaced, "", "of %d versions the order is not known: between two of them of one key there is no dependency")
 	return notes
 }

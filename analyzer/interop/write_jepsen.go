@@ -33,7 +33,10 @@ func (x *writer) moments() []moment {
 		last[r.session] = end
 		all = append(all, begin, end)
 	}
-	slices.SortStableFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.turn, b.turn)) })
+	slices.SortStableFunc(all, func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.time, b.time),
+			cmp.Compare(a.turn, b.turn))
+	})
 	return all
 }
 
@@ -68,7 +71,8 @@ func (x *writer) jepsen() {
 	x.unwritten, x.unplaced = x.unwritten/2, x.unplaced/2 // every transaction was looked at twice
 }
 
-var outcomes = map[history.Status]string{history.Committed: "ok", history.Aborted: "fail", history.Indeterminate: "info"}
+var outcomes = map[history.Status]string{history.Committed: "ok", history.Aborted: "fail",
+	history.Indeterminate: "info"}
 
 // closing reads the rows whose last version nobody read.
 func (x *writer) closing(index, process, clock int64) {

@@ -59,7 +59,8 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Plac
 	}
 	row, moved := x.local(x.txn, a.Row), x.moves(x.txn, a.Row.Table)
 	a.Row.Table = row.Table + x.servers[x.server].suffix
-	seen := shownVersion{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID, leaf: p.Leaf, moved: moved,
+	seen := shownVersion{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID,
+		leaf: p.Leaf, moved: moved,
 		tagged: p.Tagged, listed: p.Tagged && a.Op == history.UpdateRow}
 	switch {
 	case row.ID == "" && p.Tagged:

@@ -50,7 +50,8 @@ func (r *Resolver) byRow(x, y *write) int {
 // byLSN orders the writes of a row. Tables that are not logged leave a transaction's LSN where it is.
 func (r *Resolver) byLSN(a, b int32) int {
 	x, y := &r.writes[a], &r.writes[b]
-	return cmp.Or(r.byRow(x, y), cmp.Compare(x.lsn, y.lsn), cmp.Compare(r.txns[x.txn].id, r.txns[y.txn].id), cmp.Compare(x.stmt, y.stmt))
+	return cmp.Or(r.byRow(x, y), cmp.Compare(x.lsn, y.lsn), cmp.Compare(r.txns[x.txn].id, r.txns[y.txn].id),
+		cmp.Compare(x.stmt, y.stmt))
 }
 
 // order gives the writes of one row, in their order, their predecessors.

@@ -188,7 +188,8 @@ const (
 // New returns a Resolver that knows nothing yet.
 func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
-		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string), rewritten: make(map[string]bool),
+		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string),
+		rewritten: make(map[string]bool),
 		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.Place)}
 }
 
@@ -199,7 +200,8 @@ func Translate(infos []history.Info, sessions []history.Session, txns []*history
 }
 
 // Translate is the function of that name, for a Resolver that has been told to forget.
-func (r *Resolver) Translate(infos []history.Info, sessions []history.Session, txns []*history.Txn) ([]*history.Txn, error) {
+func (r *Resolver) Translate(infos []history.Info, sessions []history.Session,
+	txns []*history.Txn) ([]*history.Txn, error) {
 	for _, info := range infos {
 		r.Add(info)
 	}

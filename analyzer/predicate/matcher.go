@@ -31,7 +31,8 @@ const testEvery = 100 * time.Millisecond
 // A Tester says which of some rows of a table in a database match predicates over it: for each of these the rows'
 // places in images, in order. A row is as [history.Stmt].Images has it.
 type Tester interface {
-	Test(ctx context.Context, database string, predicates []history.Predicate, images []string) (matching [][]int, err error)
+	Test(ctx context.Context, database string, predicates []history.Predicate, images []string) (matching [][]int,
+		err error)
 }
 
 // A Sink takes what was found out. It may wait.
@@ -100,7 +101,8 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 		}
 		for j, text := range s.Images {
 			if text != "" {
-				m.table(database, s.Accesses[j].Row.Table).addImage(image{history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j}, text, t.End})
+				m.table(database, s.Accesses[j].Row.Table).addImage(image{history.VersionRef{Txn: t.ID, Stmt: s.Num,
+					Access: j}, text, t.End})
 			}
 		}
 	}
@@ -140,7 +142,8 @@ func (t *tests) since(start int64) int {
 	if len(t.images) <= few {
 		return t.dropped
 	}
-	n, _ := slices.BinarySearchFunc(t.rounds, start, func(r round, start int64) int { return cmp.Or(cmp.Compare(r.at, start), -1) })
+	n, _ := slices.BinarySearchFunc(t.rounds, start,
+		func(r round, start int64) int { return cmp.Or(cmp.Compare(r.at, start), -1) })
 	if n == 0 {
 		return t.dropped
 	}
@@ -264,11 +267,13 @@ func (m *Matcher) test(ctx context.Context, database string, predicates []histor
 		return
 	default:
 		m.fail(database, predicates[0])
-		m.log.Info("a condition cannot be tested: what it did not find is not known", zap.String("table", predicates[0].Table), zap.Error(err))
+		m.log.Info("a condition cannot be tested: what it did not find is not known",
+			zap.String("table", predicates[0].Table), zap.Error(err))
 		return
 	}
 	for i, places := range matching {
-		found := history.Matches{Database: database, Predicate: predicates[i], Versions: make([]history.VersionRef, len(places))}
+		found := history.Matches{Database: database, Predicate: predicates[i],
+			Versions: make([]history.VersionRef, len(places))}
 		for j, place := range places {
 			found.Versions[j] = images[place].version
 		}

@@ -80,8 +80,11 @@ type write struct {
 
 // New returns a Resolver that knows nothing yet.
 func New() *Resolver {
-	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool), matching: make(map[history.VersionRef][]subject),
-		databases: make(map[sessionKey]string), runs: make(map[history.Run]history.Info), snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool), writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
+	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool),
+		matching:  make(map[history.VersionRef][]subject),
+		databases: make(map[sessionKey]string), runs: make(map[history.Run]history.Info),
+		snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool),
+		writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
 }
 
 // Empty says that there are no predicates.
@@ -153,8 +156,10 @@ func (r *Resolver) Collect(t *history.Txn) error {
 
 func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	a := &s.Accesses[j]
-	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
-		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact && t.Status == history.Committed}
+	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start,
+		end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
+		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact &&
+			t.Status == history.Committed}
 	all := r.writes[a.Row]
 	if n := len(all); n > 0 && all[n-1].txn == t.ID {
 		last := &all[n-1]
@@ -171,7 +176,8 @@ func (r *Resolver) Settle() {
 		s.settle()
 	}
 	for row, writes := range r.writes {
-		if !r.tables[row.Table] && !slices.ContainsFunc(writes, func(w write) bool { return len(r.matching[w.ref]) > 0 }) {
+		if !r.tables[row.Table] && !slices.ContainsFunc(writes,
+			func(w write) bool { return len(r.matching[w.ref]) > 0 }) {
 			continue
 		}
 		c := newChain(writes)
@@ -250,7 +256,8 @@ func writtenBy(t *history.Txn) map[history.Row]bool {
 }
 
 // resolve adds what a predicate of a statement did not find. Of rows that the transaction wrote itself nothing is said.
-func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met foundVersions, written map[history.Row]bool) {
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met foundVersions,
+	written map[history.Row]bool) {
 	rows := near(r.rows[k], t)
 	if len(rows) == 0 && len(met) == 0 {
 		return

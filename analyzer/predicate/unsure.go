@@ -12,7 +12,8 @@ func mayRemove(s *history.Stmt) bool {
 	switch s.Kind {
 	case history.DDL:
 		return true
-	case history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Copy, history.Call, history.Other:
+	case history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Copy, history.Call,
+		history.Other:
 		return s.Observation == history.Inexact || s.Observation == history.Opaque
 	}
 	return false

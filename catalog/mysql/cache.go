@@ -89,7 +89,8 @@ func Load(ctx context.Context, c *Conn) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == dbms.MariaDB, readers: readers{target: c.Target()}}
+	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == dbms.MariaDB,
+		readers: readers{target: c.Target()}}
 	cache.Configure(CacheOptions{})
 	return cache, cache.Reload(ctx, c)
 }

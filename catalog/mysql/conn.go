@@ -38,7 +38,8 @@ type Conn struct {
 // Connect opens a connection to a server of the MySQL family. The caller closes it.
 func Connect(ctx context.Context, target dsn.Target) (*Conn, error) {
 	if target.Family != dbms.MySQLFamily {
-		return nil, fmt.Errorf("%s is an address of %s: this needs a server of the MySQL family", target, target.Family.Title())
+		return nil, fmt.Errorf("%s is an address of %s: this needs a server of the MySQL family", target,
+			target.Family.Title())
 	}
 	c := &Conn{target: target}
 	if err := c.connect(ctx); err != nil {
@@ -79,7 +80,8 @@ func (c *Conn) connect(ctx context.Context) error {
 	login := func(o ...client.Option) (conn *client.Conn, err error) {
 		o = append(o, func(c *client.Conn) error { return c.SetCapability(mysql.CLIENT_MULTI_STATEMENTS) })
 		err = guard.Call(library, func() error {
-			conn, err = client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User, c.target.Password, "", dial, o...)
+			conn, err = client.ConnectWithDialer(ctx, c.target.Network, c.target.Address, c.target.User,
+				c.target.Password, "", dial, o...)
 			return err
 		})
 		if err != nil && socket != nil {
@@ -199,7 +201,8 @@ func (c *Conn) queryAll(ctx context.Context, queries []Query) (rows [][][]string
 			return err
 		}
 		if len(results) != len(queries) {
-			return unexpected(queries[min(len(results), len(queries)-1)].Purpose, "%d results to %d queries", len(results), len(queries))
+			return unexpected(queries[min(len(results), len(queries)-1)].Purpose, "%d results to %d queries",
+				len(results), len(queries))
 		}
 		rows = make([][][]string, len(queries))
 		for i, q := range queries {

@@ -21,7 +21,8 @@ type holder struct {
 // columnRights reads who holds rights on single columns, by table.
 func columnRights(ctx context.Context, c *Conn) (map[name][]*holder, error) {
 	rights := map[name][]*holder{}
-	err := each(ctx, c, Query{Purpose: "the rights on columns", Columns: 5, Text: `SELECT TABLE_SCHEMA, TABLE_NAME, GRANTEE, COLUMN_NAME, PRIVILEGE_TYPE
+	err := each(ctx, c, Query{Purpose: "the rights on columns", Columns: 5,
+		Text: `SELECT TABLE_SCHEMA, TABLE_NAME, GRANTEE, COLUMN_NAME, PRIVILEGE_TYPE
 		FROM information_schema.COLUMN_PRIVILEGES`}, func(r row) {
 		table, grantee, column, privilege := name{r[0], r[1]}, r[2], r[3], r[4]
 		i := slices.IndexFunc(rights[table], func(h *holder) bool { return h.grantee == grantee })
@@ -42,7 +43,8 @@ func columnRights(ctx context.Context, c *Conn) (map[name][]*holder, error) {
 // seesAllRights reports whether the connection's user is shown other users' column rights: the server
 // leaves out what the tables of privileges would not show it.
 func seesAllRights(ctx context.Context, c *Conn) (bool, error) {
-	_, err := c.Query(ctx, Query{Purpose: "the table of rights on columns", Text: "SELECT 1 FROM mysql.columns_priv LIMIT 1", Columns: 1})
+	_, err := c.Query(ctx, Query{Purpose: "the table of rights on columns",
+		Text: "SELECT 1 FROM mysql.columns_priv LIMIT 1", Columns: 1})
 	if isServerError(err) {
 		return false, nil
 	}
@@ -89,7 +91,8 @@ func (j *job) extendRights(ctx context.Context, s *subject) error {
 func (j *job) revokeAll(ctx context.Context) error {
 	for table, holders := range j.rights {
 		spelled := table.schema + "." + table.table
-		if !covers(j.options, table.schema) || slices.ContainsFunc(j.result.LeftOut, func(l catalog.LeftOut) bool { return l.Table == spelled }) {
+		if !covers(j.options, table.schema) ||
+			slices.ContainsFunc(j.result.LeftOut, func(l catalog.LeftOut) bool { return l.Table == spelled }) {
 			continue
 		}
 		for _, h := range holders {

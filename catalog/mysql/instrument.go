@@ -102,8 +102,9 @@ func newJob(ctx context.Context, c *Conn, o catalog.Options, server Server) (*jo
 		return nil, fmt.Errorf("looking at the rights on columns: %w", err)
 	}
 	if !all {
-		j.result.Notes = append(j.result.Notes, "isotap's user may not read the tables of privileges (SELECT ON mysql.*), "+
-			"so the users who hold rights on single columns are not known: with isotap's columns they may be refused their own statements")
+		j.result.Notes = append(j.result.Notes,
+			"isotap's user may not read the tables of privileges (SELECT ON mysql.*), "+
+				"so the users who hold rights on single columns are not known: with isotap's columns they may be refused their own statements")
 	}
 	return j, j.noteMissing(ctx, c)
 }
@@ -112,7 +113,8 @@ func newJob(ctx context.Context, c *Conn, o catalog.Options, server Server) (*jo
 // which may be a slip of the pen.
 func (j *job) noteMissing(ctx context.Context, c *Conn) error {
 	missing := slices.Clone(j.options.Schemas)
-	err := each(ctx, c, Query{Purpose: "the databases", Text: "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA", Columns: 1}, func(r row) {
+	err := each(ctx, c, Query{Purpose: "the databases", Text: "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA",
+		Columns: 1}, func(r row) {
 		missing = slices.DeleteFunc(missing, func(s string) bool { return strings.EqualFold(s, r[0]) })
 	})
 	if err != nil {
@@ -185,7 +187,8 @@ func (j *job) strip(ctx context.Context, s *subject) error {
 	if len(drop) == 0 {
 		return nil
 	}
-	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" "+strings.Join(append(drop, j.columns.rebuild...), ", ")); err != nil {
+	if _, err := j.conn.Exec(ctx, "ALTER TABLE "+s.quoted()+" "+strings.Join(append(drop, j.columns.rebuild...),
+		", ")); err != nil {
 		return j.refused(ctx, s, err)
 	}
 	j.result.Changed = append(j.result.Changed, s.String())

@@ -46,7 +46,8 @@ type part struct {
 
 // newReading returns one that is to be of all tables, or of one.
 func (c *Cache) newReading(only *name) *reading {
-	return &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{}, lasting: map[name]bool{}}
+	return &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{},
+		lasting: map[name]bool{}}
 }
 
 // read asks the server for all tables, or for one, of which the triggers may be known.
@@ -64,11 +65,16 @@ func (c *Cache) read(ctx context.Context, conn *Conn, only *name, known *trigger
 	}
 	parts := []part{
 		{Query{Purpose: "the tables", Text: readTables, Columns: 4}, "TABLE_SCHEMA", "TABLE_NAME", r.addTable},
-		{Query{Purpose: "the columns of tables", Text: readColumns, Columns: 10}, "TABLE_SCHEMA", "TABLE_NAME", r.addColumn},
-		{Query{Purpose: "the indexes of tables", Text: readIndexes, Columns: 6}, "TABLE_SCHEMA", "TABLE_NAME", r.addIndexPart},
-		{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", r.addTrigger},
-		{Query{Purpose: "the foreign keys of tables", Text: readForeignKeys, Columns: 7}, "CONSTRAINT_SCHEMA", "TABLE_NAME", r.addForeignKey},
-		{Query{Purpose: "the columns of foreign keys", Text: readReferenced, Columns: 4}, "TABLE_SCHEMA", "TABLE_NAME", r.addReferenced},
+		{Query{Purpose: "the columns of tables", Text: readColumns, Columns: 10}, "TABLE_SCHEMA", "TABLE_NAME",
+			r.addColumn},
+		{Query{Purpose: "the indexes of tables", Text: readIndexes, Columns: 6}, "TABLE_SCHEMA", "TABLE_NAME",
+			r.addIndexPart},
+		{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA",
+			"EVENT_OBJECT_TABLE", r.addTrigger},
+		{Query{Purpose: "the foreign keys of tables", Text: readForeignKeys, Columns: 7}, "CONSTRAINT_SCHEMA",
+			"TABLE_NAME", r.addForeignKey},
+		{Query{Purpose: "the columns of foreign keys", Text: readReferenced, Columns: 4}, "TABLE_SCHEMA", "TABLE_NAME",
+			r.addReferenced},
 	}
 	if err := r.ask(ctx, conn, parts); err != nil {
 		return nil, err
@@ -200,14 +206,16 @@ func isGenerated(extra string) bool {
 // is neither a string nor a number nor NULL is an expression; so are the defaults of its long texts.
 func (c *Cache) isFilled(kind, extra, preset string) bool {
 	if !c.quotes {
-		return strings.Contains(extra, "DEFAULT_GENERATED") || strings.HasPrefix(strings.ToUpper(preset), "CURRENT_TIMESTAMP")
+		return strings.Contains(extra, "DEFAULT_GENERATED") ||
+			strings.HasPrefix(strings.ToUpper(preset), "CURRENT_TIMESTAMP")
 	}
 	if preset == "" || preset == "NULL" {
 		return false
 	}
 	long := strings.HasSuffix(kind, "text") || strings.HasSuffix(kind, "blob")
 	_, err := strconv.ParseFloat(preset, 64)
-	return long || err != nil && !(strings.HasPrefix(preset, "'") && strings.IndexByte(preset[1:], '\'') == len(preset)-2)
+	return long || err != nil && !(strings.HasPrefix(preset, "'") &&
+		strings.IndexByte(preset[1:], '\'') == len(preset)-2)
 }
 
 func (r *reading) addIndexPart(n name, row row) {

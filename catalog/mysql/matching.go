@@ -47,7 +47,8 @@ const (
 
 // Test returns for each predicate, all over the same table, the places in images of the rows that match. Where an image
 // lacks a column of the condition it is not known to match.
-func (m *Matching) Test(ctx context.Context, _ string, predicates []history.Predicate, images []string) ([][]int, error) {
+func (m *Matching) Test(ctx context.Context, _ string, predicates []history.Predicate,
+	images []string) ([][]int, error) {
 	matching := make([][]int, len(predicates))
 	failures := make([]error, len(predicates))
 	alike := groupImages(images)
@@ -89,7 +90,8 @@ func groupImages(images []string) (groups []*group) {
 }
 
 // testGroup adds what matches of a group. Failures gets the errors of conditions.
-func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history.Predicate, matching [][]int, failures []error) error {
+func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history.Predicate, matching [][]int,
+	failures []error) error {
 	schema, table, ok := splitName(predicates[0].Of)
 	if !ok {
 		return fmt.Errorf("%s is no name of a table", predicates[0].Of)
@@ -148,7 +150,8 @@ func groupPredicates(predicates []history.Predicate) (groups [][]int) {
 }
 
 // hold adds the rows of a group that match the predicates at some places, in one query.
-func (m *Matching) hold(ctx context.Context, rows string, g *group, predicates []history.Predicate, together []int, matching [][]int) error {
+func (m *Matching) hold(ctx context.Context, rows string, g *group, predicates []history.Predicate, together []int,
+	matching [][]int) error {
 	first := &predicates[together[0]]
 	if err := m.read(ctx, first.Settings); err != nil {
 		return err
@@ -183,7 +186,8 @@ func (m *Matching) hold(ctx context.Context, rows string, g *group, predicates [
 
 // read has literals read as another session does.
 func (m *Matching) read(ctx context.Context, s history.LiteralSettings) error {
-	_, err := m.conn.Exec(ctx, "SET time_zone = ?, sql_mode = ?, collation_connection = ?", s.TimeZone, s.SQLMode, s.Collation)
+	_, err := m.conn.Exec(ctx, "SET time_zone = ?, sql_mode = ?, collation_connection = ?", s.TimeZone, s.SQLMode,
+		s.Collation)
 	return err
 }
 
@@ -199,7 +203,8 @@ func (m *Matching) fill(ctx context.Context, rows string, t *rewrite.Table, g *g
 		}
 	}
 	for _, statement := range []string{fillSettings, "DROP TEMPORARY TABLE IF EXISTS " + rows,
-		"CREATE TEMPORARY TABLE " + rows + " (" + matchedNumber + " INT NOT NULL" + columns.String() + ") ENGINE = InnoDB"} {
+		"CREATE TEMPORARY TABLE " + rows + " (" + matchedNumber + " INT NOT NULL" + columns.String() +
+			") ENGINE = InnoDB"} {
 		if _, err := m.conn.Exec(ctx, statement); err != nil {
 			return lacksTemporaryTables(err)
 		}

@@ -98,7 +98,8 @@ func hasConflictSettings(engine dbms.Engine, variables map[string]string) bool {
 }
 
 func globalVariables(ctx context.Context, c *Conn) (map[string]string, error) {
-	rows, err := c.Query(ctx, Query{Purpose: "the global variables", Columns: 2, Text: `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'sql_mode', 'log_bin', 'binlog_format',
+	rows, err := c.Query(ctx, Query{Purpose: "the global variables", Columns: 2,
+		Text: `SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'sql_mode', 'log_bin', 'binlog_format',
 		'max_allowed_packet', 'lower_case_table_names', 'tx_isolation', 'transaction_isolation',
 		'innodb_snapshot_isolation', 'tidb_txn_mode', 'tidb_disable_txn_auto_retry')`})
 	if err != nil {

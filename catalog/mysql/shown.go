@@ -18,8 +18,10 @@ const showTable = "SET STATEMENT lock_wait_timeout = 0 FOR SHOW CREATE TABLE "
 // readShown reads the one table of the reading by SHOW CREATE TABLE, and reports whether it could. Its triggers, which
 // that does not tell, are asked for where they are not known.
 func (r *reading) readShown(ctx context.Context, conn *Conn, known *triggers) (bool, error) {
-	queries := []Query{{Purpose: "a table's definition", Text: showTable + quote(r.only.schema) + "." + quote(r.only.table), Columns: 2, Else: 4}}
-	fires := part{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA", "EVENT_OBJECT_TABLE", r.addTrigger}
+	queries := []Query{{Purpose: "a table's definition", Text: showTable + quote(r.only.schema) + "." +
+		quote(r.only.table), Columns: 2, Else: 4}}
+	fires := part{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA",
+		"EVENT_OBJECT_TABLE", r.addTrigger}
 	if known == nil {
 		queries = append(queries, r.query(fires))
 	}
@@ -56,7 +58,8 @@ func (r *reading) addDefinition(d *shownTable) {
 		if c.notNull {
 			nullable = "NO"
 		}
-		r.addColumn(n, at(c.name, c.kind, strings.Join(c.extra, ", "), c.preset, c.bytes(), c.full, c.collation, nullable))
+		r.addColumn(n, at(c.name, c.kind, strings.Join(c.extra, ", "), c.preset, c.bytes(), c.full, c.collation,
+			nullable))
 	}
 	for _, i := range d.indexes {
 		for _, p := range i.parts {

@@ -69,7 +69,8 @@ func survey(ctx context.Context, c *Conn, o catalog.Options, ours columns) ([]*s
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, c, Query{Purpose: "the columns that concern isotap's", Columns: 6, Text: `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS
+	err = each(ctx, c, Query{Purpose: "the columns that concern isotap's", Columns: 6,
+		Text: `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, EXTRA, COLUMN_DEFAULT FROM information_schema.COLUMNS
 		WHERE COLUMN_NAME IN ('` + rewrite.RowIDColumn + `', '` + rewrite.WListColumn + `') OR EXTRA LIKE '%on update%'`}, func(r row) {
 		if s := byName[name{r[0], r[1]}]; s != nil {
 			s.addColumn(r[2], strings.ToLower(r[3]), r[4], r[5], ours)
@@ -78,7 +79,8 @@ func survey(ctx context.Context, c *Conn, o catalog.Options, ours columns) ([]*s
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, c, Query{Purpose: "the UPDATE triggers of tables", Columns: 2, Text: `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS
+	err = each(ctx, c, Query{Purpose: "the UPDATE triggers of tables", Columns: 2,
+		Text: `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS
 		WHERE EVENT_MANIPULATION = 'UPDATE'`}, func(r row) {
 		if s := byName[name{r[0], r[1]}]; s != nil {
 			s.updateTrigger = true

@@ -203,7 +203,8 @@ func (c *Cache) readAnew(ctx context.Context) (next *snapshot, err error) {
 	}
 	err = c.conn.transact(ctx, func(t *transaction) (err error) {
 		if len(old.read.unprinted) == 0 {
-			results, err := t.ask(query{purpose: "the fingerprint of the catalog", text: readFingerprint, columns: 2, row: true})
+			results, err := t.ask(query{purpose: "the fingerprint of the catalog", text: readFingerprint, columns: 2,
+				row: true})
 			if err != nil {
 				return err
 			}
@@ -228,7 +229,8 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 	prints := printsOf(results[0])
 	var changed []uint32
 	what := scope{roles: roles, allFunctions: old.read.unprinted[ofFunctions]}
-	for _, oids := range []iter.Seq[uint32]{maps.Keys(old.read.prints), maps.Keys(prints), maps.Keys(old.read.unprinted)} {
+	for _, oids := range []iter.Seq[uint32]{maps.Keys(old.read.prints), maps.Keys(prints),
+		maps.Keys(old.read.unprinted)} {
 		for oid := range oids {
 			switch {
 			case prints[oid] == old.read.prints[oid] && !old.read.unprinted[oid]:
@@ -282,11 +284,13 @@ func (d *difference) among(p *pending) bool {
 
 // followedBy returns the snapshot of a reading of everything.
 func (s *snapshot) followedBy(read *reading) *snapshot {
-	next := &snapshot{read: read, graph: newGraph(read), tables: layers[name, *rewrite.Table]{base: read.tables()}, rights: read.rights}
+	next := &snapshot{read: read, graph: newGraph(read), tables: layers[name, *rewrite.Table]{base: read.tables()},
+		rights: read.rights}
 	for _, t := range next.tables.base {
 		next.count(t, 1)
 	}
-	next.since.whole = !reflect.DeepEqual(next.tables.base, maps.Collect(s.tables.all())) || !maps.EqualFunc(next.rights, s.rights, (*rights).equal) || !maps.Equal(read.functions, s.read.functions)
+	next.since.whole = !reflect.DeepEqual(next.tables.base, maps.Collect(s.tables.all())) ||
+		!maps.EqualFunc(next.rights, s.rights, (*rights).equal) || !maps.Equal(read.functions, s.read.functions)
 	return next.after(s)
 }
 
@@ -297,8 +301,9 @@ func (s *snapshot) over(part *reading, what *scope) *snapshot {
 		touched[oid] = true
 	}
 	read := part.over(s.read, touched, what)
-	next := &snapshot{read: read, graph: s.graph.over(read, touched), tables: s.tables, exposed: s.exposed, rights: maps.Clone(s.rights),
-		since: difference{touched: touched}}
+	next := &snapshot{read: read, graph: s.graph.over(read, touched), tables: s.tables, exposed: s.exposed,
+		rights: maps.Clone(s.rights),
+		since:  difference{touched: touched}}
 	next.rebuild(s)
 	for role, r := range part.rights {
 		if next.rights[role] = r; !what.allRights {
@@ -308,9 +313,11 @@ func (s *snapshot) over(part *reading, what *scope) *snapshot {
 	next.since.whole = what.allRights && !maps.EqualFunc(next.rights, s.rights, (*rights).equal)
 	next.since.tables = append(next.since.tables, next.regranted(s)...)
 	if what.allFunctions {
-		what.functions = slices.Concat(slices.Collect(maps.Keys(read.functions)), slices.Collect(maps.Keys(s.read.functions)))
+		what.functions = slices.Concat(slices.Collect(maps.Keys(read.functions)),
+			slices.Collect(maps.Keys(s.read.functions)))
 	}
-	next.since.functions = slices.DeleteFunc(slices.Clone(what.functions), func(f string) bool { return read.functions[f] == s.read.functions[f] })
+	next.since.functions = slices.DeleteFunc(slices.Clone(what.functions),
+		func(f string) bool { return read.functions[f] == s.read.functions[f] })
 	return next.after(s)
 }
 

@@ -57,7 +57,8 @@ func NewConn(target dsn.Target, database string) (*Conn, error) {
 	// What the address leaves out (user, password) libpq's environment and ~/.pgpass may say.
 	config, err := pgconn.ParseConfig(target.URL())
 	if err != nil {
-		return nil, fmt.Errorf("the address %s, or libpq's environment (PG...): %s", target, cause(err, target.Password))
+		return nil, fmt.Errorf("the address %s, or libpq's environment (PG...): %s", target,
+			cause(err, target.Password))
 	}
 	// Settings of the environment's are for its programs' sessions.
 	config.RuntimeParams = map[string]string{"application_name": "isotap", "client_encoding": "UTF8"}
@@ -131,9 +132,10 @@ func (r row) oid(i int) uint32 {
 // with.
 var begin = []query{
 	{purpose: "a transaction", text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
-	{purpose: "settings for a transaction", columns: 5, row: true, text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
-		"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), pg_catalog.set_config('jit', 'off', true), " +
-		"pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)"},
+	{purpose: "settings for a transaction", columns: 5, row: true,
+		text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
+			"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), pg_catalog.set_config('jit', 'off', true), " +
+			"pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)"},
 }
 
 // read runs queries in one transaction and gives their rows. When the server turns out to have closed the

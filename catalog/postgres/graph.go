@@ -49,7 +49,8 @@ func (g *graph) over(next *reading, touched map[uint32]bool) *graph {
 		plain:   renamed(g.plain, g.read, next, maps.Keys(touched), (*relation).plain),
 		indexes: renamed(g.indexes, g.read, next, maps.Keys(touched), (*relation).indexes)}
 	// What a map of the reading has that is the same, replaced has left as it is.
-	if !sameMap(next.parents, g.read.parents) || !sameMap(next.references, g.read.references) || relates(touched, g.read, next) {
+	if !sameMap(next.parents, g.read.parents) || !sameMap(next.references, g.read.references) ||
+		relates(touched, g.read, next) {
 		n.related = sync.OnceValue(next.relatives)
 	}
 	return n
@@ -98,7 +99,8 @@ func (g *graph) prepare() {
 }
 
 // renamed returns the layers that find relations by their names, brought up to date for the relations touched.
-func renamed[N comparable](of layers[N, []uint32], before, after *reading, touched iter.Seq[uint32], names func(*relation) []N) layers[N, []uint32] {
+func renamed[N comparable](of layers[N, []uint32], before, after *reading, touched iter.Seq[uint32],
+	names func(*relation) []N) layers[N, []uint32] {
 	next := of.edit()
 	for oid := range touched {
 		was, is := names(before.relations.get(oid)), names(after.relations.get(oid))

@@ -29,7 +29,8 @@ func Instrument(ctx context.Context, c *Conn, o catalog.Options) (catalog.Result
 		return catalog.Result{}, err
 	}
 	j := job{conn: c, options: o,
-		add: "ADD COLUMN " + sqlpostgres.RowIDDefinition(facts.Major) + ", ADD COLUMN " + sqlpostgres.WListDefinition(o.WListBytes)}
+		add: "ADD COLUMN " + sqlpostgres.RowIDDefinition(facts.Major) + ", ADD COLUMN " +
+			sqlpostgres.WListDefinition(o.WListBytes)}
 	return j.result, j.each(ctx, j.instrument)
 }
 
@@ -130,7 +131,8 @@ func (c *Conn) write(ctx context.Context, statements []string) error {
 	if err := c.connect(ctx); err != nil {
 		return err
 	}
-	text := "BEGIN; SET LOCAL lock_timeout = '" + lockTimeout + "'; SET LOCAL statement_timeout = 0; " + strings.Join(statements, "; ") + "; COMMIT"
+	text := "BEGIN; SET LOCAL lock_timeout = '" + lockTimeout + "'; SET LOCAL statement_timeout = 0; " +
+		strings.Join(statements, "; ") + "; COMMIT"
 	err := guard.Call(library, func() error {
 		_, err := c.pg.Exec(ctx, text).ReadAll()
 		return err

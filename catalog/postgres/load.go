@@ -134,7 +134,8 @@ func (s scope) queries() []query {
 	return append(queries,
 		of(query{purpose: "what tables inherit from", text: readParents, columns: 2}, "c.inhrelid "+some),
 		of(query{purpose: "what foreign keys do", text: readActions, columns: 4}, someReferred),
-		of(query{purpose: "the foreign keys of tables", text: readReferences, columns: 2}, "("+someReferring+" OR "+someReferred+")"),
+		of(query{purpose: "the foreign keys of tables", text: readReferences, columns: 2}, "("+someReferring+" OR "+
+			someReferred+")"),
 		s.rights(),
 		of(query{purpose: "the functions", text: readFunctions, columns: 2}, someFunctions, array(s.functions)))
 }
@@ -148,7 +149,8 @@ func (s scope) rights() query {
 	if s.all || s.allRights {
 		which = "true"
 	}
-	return query{purpose: "the rights of roles", columns: 3, text: strings.Replace(readRights, "%s", which, 1), args: []string{array(s.roles)}}
+	return query{purpose: "the rights of roles", columns: 3, text: strings.Replace(readRights, "%s", which, 1),
+		args: []string{array(s.roles)}}
 }
 
 // numbers returns oids as an array's literal.
@@ -183,12 +185,14 @@ var parts = []struct {
 	{query{purpose: "the columns of tables", text: readColumns, columns: 13}, addColumn},
 	{query{purpose: "the indexes of tables", text: readIndexes, columns: 8}, addIndexPart},
 	{query{purpose: "the triggers of tables", text: readTriggers, columns: 3}, addTrigger},
-	{query{purpose: "the rules of tables", text: readRules, columns: 1}, func(r *relation, _ row) { r.table.Rules = true }},
+	{query{purpose: "the rules of tables", text: readRules, columns: 1},
+		func(r *relation, _ row) { r.table.Rules = true }},
 	{query{purpose: "the views' queries", text: readViews, columns: 2}, addView},
 }
 
 func readingOf(results [][]row, roles []string) *reading {
-	r := &reading{relations: layers[uint32, *relation]{base: map[uint32]*relation{}}, parents: map[uint32][]uint32{}, actions: map[uint32]actions{}, references: map[reference]bool{}}
+	r := &reading{relations: layers[uint32, *relation]{base: map[uint32]*relation{}}, parents: map[uint32][]uint32{},
+		actions: map[uint32]actions{}, references: map[reference]bool{}}
 	for _, row := range results[0] {
 		r.addRelation(row)
 	}
@@ -239,9 +243,11 @@ func (r *reading) addRelation(row row) {
 	n := name{row[1], row[2]}
 	rows, _ := strconv.ParseInt(row[6], 10, 64) // the server's number
 	r.relations.base[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
-		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows, Spelled: pgx.Identifier{n.schema, n.table}.Sanitize(),
-		View: row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
-		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap", Unlogged: row[9] == "u",
+		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
+		Spelled: pgx.Identifier{n.schema, n.table}.Sanitize(),
+		View:    row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
+		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap",
+		Unlogged: row[9] == "u",
 	}, filenode: row.oid(7)}
 }
 
@@ -257,7 +263,8 @@ func (r *reading) relate(parents, reactions []row) {
 
 // functionsOf sorts the rows of readFunctions by name.
 func functionsOf(rows []row) map[string]sqlpostgres.FunctionKind {
-	kinds := map[string]sqlpostgres.FunctionKind{"t": sqlpostgres.TellingFunction, "r": sqlpostgres.FetchingFunction, "f": sqlpostgres.PlainFunction, "a": sqlpostgres.AggregateFunction, "": sqlpostgres.MixedFunction}
+	kinds := map[string]sqlpostgres.FunctionKind{"t": sqlpostgres.TellingFunction, "r": sqlpostgres.FetchingFunction,
+		"f": sqlpostgres.PlainFunction, "a": sqlpostgres.AggregateFunction, "": sqlpostgres.MixedFunction}
 	of := make(map[string]sqlpostgres.FunctionKind, len(rows))
 	for _, r := range rows {
 		of[r[0]] = kinds[r[1]]
@@ -280,13 +287,15 @@ func addColumn(r *relation, row row) {
 	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")
 	r.typed = r.typed || row[11] == "t"
 	r.table.Columns = append(r.table.Columns, rewrite.Column{
-		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t", Custom: row[11] == "t"})
+		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t",
+		Custom: row[11] == "t"})
 }
 
 func addIndexPart(r *relation, row row) {
 	index, primary, column := row[1], row[2] == "t", row[5]
 	if last := len(r.table.Indexes) - 1; last < 0 || r.table.Indexes[last].Name != index {
-		r.table.Indexes = append(r.table.Indexes, rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t", Orders: operators(row[7])})
+		r.table.Indexes = append(r.table.Indexes, rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t",
+			Orders: operators(row[7])})
 	}
 	i := &r.table.Indexes[len(r.table.Indexes)-1]
 	i.Columns = append(i.Columns, column)
@@ -331,7 +340,8 @@ func addTrigger(r *relation, row row) {
 // over returns what is known when r was read anew: of the relations touched, and of functions; the rest is that of
 // before.
 func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *reading {
-	next := &reading{parents: before.parents, actions: before.actions, references: before.references, prints: before.prints,
+	next := &reading{parents: before.parents, actions: before.actions, references: before.references,
+		prints:    before.prints,
 		unprinted: map[uint32]bool{ofFunctions: true}}
 	maps.Copy(next.unprinted, before.unprinted)
 	maps.Copy(next.unprinted, touched)
@@ -345,10 +355,14 @@ func (r *reading) over(before *reading, touched map[uint32]bool, what *scope) *r
 	next.relations = relations.done()
 	next.parents = replaced(before.parents, r.parents, func(oid uint32) bool { return touched[oid] })
 	next.actions = replaced(before.actions, r.actions, func(oid uint32) bool { return touched[oid] })
-	next.references = replaced(before.references, r.references, func(f reference) bool { return touched[f.from] || touched[f.to] })
+	next.references = replaced(before.references, r.references, func(f reference) bool {
+		return touched[f.from] ||
+			touched[f.to]
+	})
 	next.functions = r.functions
 	if !what.allFunctions {
-		next.functions = replaced(before.functions, r.functions, func(name string) bool { return slices.Contains(what.functions, name) })
+		next.functions = replaced(before.functions, r.functions,
+			func(name string) bool { return slices.Contains(what.functions, name) })
 	}
 	return next
 }

@@ -23,8 +23,11 @@ func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, ima
 	rows := array(images)
 	var queries []query
 	for _, p := range predicates {
-		queries = append(queries, query{purpose: "settings for literals", columns: 3, row: true, text: readLiterals, args: []string{cmp.Or(p.Settings.TimeZone, "UTC"), cmp.Or(p.Settings.DateStyle, "ISO, MDY"), cmp.Or(p.Settings.IntervalStyle, "postgres")}},
-			query{purpose: "the rows that match a predicate", columns: 1, text: fmt.Sprintf(matchingRows, p.Of, p.As, cmp.Or(p.Where, "TRUE")), args: []string{rows}, once: true})
+		queries = append(queries, query{purpose: "settings for literals", columns: 3, row: true, text: readLiterals,
+			args: []string{cmp.Or(p.Settings.TimeZone, "UTC"), cmp.Or(p.Settings.DateStyle, "ISO, MDY"),
+				cmp.Or(p.Settings.IntervalStyle, "postgres")}},
+			query{purpose: "the rows that match a predicate", columns: 1, text: fmt.Sprintf(matchingRows, p.Of, p.As,
+				cmp.Or(p.Where, "TRUE")), args: []string{rows}, once: true})
 	}
 	results, err := c.read(ctx, queries...)
 	if err != nil {
@@ -35,7 +38,8 @@ func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, ima
 		for _, row := range results[2*i+1] {
 			n, err := strconv.Atoi(row[0])
 			if err != nil || n < 1 || n > len(images) {
-				return nil, fmt.Errorf("test predicates over %s: the server numbers a row %q of %d", predicates[i].Table, row[0], len(images))
+				return nil, fmt.Errorf("test predicates over %s: the server numbers a row %q of %d",
+					predicates[i].Table, row[0], len(images))
 			}
 			matching[i] = append(matching[i], n-1)
 		}
@@ -44,7 +48,8 @@ func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, ima
 }
 
 // Test is [Conn.Matching] in a database.
-func (d *Databases) Test(ctx context.Context, database string, predicates []history.Predicate, images []string) ([][]int, error) {
+func (d *Databases) Test(ctx context.Context, database string, predicates []history.Predicate,
+	images []string) ([][]int, error) {
 	cache, err := d.Open(ctx, database)
 	if err != nil {
 		return nil, err

@@ -121,7 +121,8 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 // take adds what a change touches. It says whether there is anything.
 func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
 	relations := s.relations(ch)
-	p.functions = p.functions || ch.Cascades || slices.ContainsFunc(ch.Made, func(t rewrite.TableName) bool { return t.Table == "" })
+	p.functions = p.functions || ch.Cascades ||
+		slices.ContainsFunc(ch.Made, func(t rewrite.TableName) bool { return t.Table == "" })
 	if ch.Cascades {
 		relations = append(relations, s.graph.uses(ch)...)
 	}

@@ -101,7 +101,8 @@ const (
 	readViews = `SELECT r.ev_class, r.ev_action FROM pg_rewrite r
 		WHERE r.ev_class %s AND r.rulename = '_RETURN' AND (SELECT c.relkind FROM pg_class c WHERE c.oid = r.ev_class) = 'v'`
 	// An aggregate with a sort operator may be answered from an end of an index.
-	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource + `') THEN 't' WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
+	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource +
+		`') THEN 't' WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
 		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 AND %s GROUP BY p.proname`
 	readParents = `SELECT c.inhrelid, c.inhparent FROM pg_inherits c WHERE %s ORDER BY c.inhrelid, c.inhseqno`
 	// What a generated column is changes with any other.

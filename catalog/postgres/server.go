@@ -50,7 +50,8 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 		return Server{}, fmt.Errorf("asking the server for its settings: %w", err)
 	}
 	r := results[0][0]
-	s := Server{Server: history.Server{Engine: dbms.PostgreSQL, Version: r[0]}, InRecovery: r[5] == "t", BackslashQuotes: r[6] == "off"}
+	s := Server{Server: history.Server{Engine: dbms.PostgreSQL, Version: r[0]}, InRecovery: r[5] == "t",
+		BackslashQuotes: r[6] == "off"}
 	number, err := strconv.Atoi(r[1])
 	if err != nil {
 		return Server{}, fmt.Errorf("the server's setting server_version_num: %w", err)
@@ -76,14 +77,16 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 
 // recent asks which of the last transactions still run.
 func recent(ctx context.Context, c *Conn) (history.Recent, error) {
-	results, err := c.read(ctx, query{purpose: "the running transactions", columns: 3, row: true, text: fmt.Sprintf(`WITH s AS (SELECT txid_current_snapshot() AS s),
+	results, err := c.read(ctx, query{purpose: "the running transactions", columns: 3, row: true,
+		text: fmt.Sprintf(`WITH s AS (SELECT txid_current_snapshot() AS s),
 	r AS (SELECT txid_snapshot_xmax(s) AS till, GREATEST(txid_snapshot_xmin(s), txid_snapshot_xmax(s) - %d) AS since FROM s)
 	SELECT since, till, (SELECT string_agg(x::text, ',' ORDER BY x) FROM generate_series(since, till - 1) AS x WHERE txid_status(x) = 'in progress') FROM r`, maxRecent)})
 	if err != nil {
 		return history.Recent{}, fmt.Errorf("asking the server which transactions run: %w", err)
 	}
 	row := results[0][0]
-	texts, numbers := append(row[:2:2], strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' })...), []uint64(nil)
+	texts, numbers := append(row[:2:2], strings.FieldsFunc(row[2], func(r rune) bool { return r == ',' })...),
+		[]uint64(nil)
 	for _, text := range texts {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -96,7 +99,8 @@ func recent(ctx context.Context, c *Conn) (history.Recent, error) {
 
 // systemIdentifier asks for what tells one server's data from another's; 0 where the login may not ask.
 func systemIdentifier(ctx context.Context, c *Conn) (uint64, error) {
-	results, err := c.read(ctx, query{purpose: "the system identifier", columns: 1, row: true, text: "SELECT system_identifier FROM pg_control_system()"})
+	results, err := c.read(ctx, query{purpose: "the system identifier", columns: 1, row: true,
+		text: "SELECT system_identifier FROM pg_control_system()"})
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused) && refused.Code == insufficientPrivilege:

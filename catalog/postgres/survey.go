@@ -106,8 +106,10 @@ func survey(ctx context.Context, c *Conn, schemas []string) ([]*subject, error) 
 		{query{purpose: "the rights on columns", text: surveyRights, columns: 4}, func(s *subject, r row) {
 			s.holders = append(s.holders, &holder{role: r[1], reads: r[2] == "t", updates: r[3] == "t"})
 		}},
-		{query{purpose: "what keeps columns from tables", text: surveyObstacles, columns: 2}, func(s *subject, r row) { s.note(r[1]) }},
-		{query{purpose: "the triggers of tables", text: surveyTriggers, columns: 7}, func(s *subject, r row) { s.note(triggerObstacle(r)) }},
+		{query{purpose: "what keeps columns from tables", text: surveyObstacles, columns: 2},
+			func(s *subject, r row) { s.note(r[1]) }},
+		{query{purpose: "the triggers of tables", text: surveyTriggers, columns: 7},
+			func(s *subject, r row) { s.note(triggerObstacle(r)) }},
 		{query{purpose: "the functions that name tables", text: surveyFunctions, columns: 2}, func(s *subject, r row) {
 			s.note(fmt.Sprintf("the function %s names it, and takes all columns of something (*)", r[1]))
 		}},
@@ -162,7 +164,8 @@ func (s *subject) addColumn(r row) {
 func (s *subject) instrumented() bool { return s.presets == len(isotapsTypes) }
 
 // known are triggers of the server's own, and of what comes with it, that only set columns they are told.
-var known = []string{"tsvector_update_trigger", "tsvector_update_trigger_column", "moddatetime", "autoinc", "insert_username", "lo_manage"}
+var known = []string{"tsvector_update_trigger", "tsvector_update_trigger_column", "moddatetime", "autoinc",
+	"insert_username", "lo_manage"}
 
 // triggerObstacle says why a trigger could fail, or do something else, if rows had more columns and UPDATEs changed
 // one more; empty when it could not.
@@ -173,7 +176,8 @@ func triggerObstacle(r row) string {
 	case slices.Contains(known, function):
 		return ""
 	case language != "plpgsql":
-		return fmt.Sprintf("its trigger %s is written in %s: isotap does not know what it makes of whole rows", trigger, language)
+		return fmt.Sprintf("its trigger %s is written in %s: isotap does not know what it makes of whole rows", trigger,
+			language)
 	case transition, wholeRow(source), wholeRow(condition):
 		return fmt.Sprintf("its trigger %s uses whole rows", trigger)
 	}

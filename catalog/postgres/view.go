@@ -34,7 +34,8 @@ const (
 )
 
 // equalities are the operators = of integers and uuids, by oid: values that they take for equal are the same key.
-var equalities = map[int]bool{15: true, 94: true, 96: true, 410: true, 416: true, 532: true, 533: true, 1862: true, 1868: true, 2972: true}
+var equalities = map[int]bool{15: true, 94: true, 96: true, 410: true, 416: true, 532: true, 533: true, 1862: true,
+	1868: true, 2972: true}
 
 // readers are the functions of the server's own that read tables which their arguments name, by oid: table_to_xml and
 // its kind, ts_rewrite and ts_stat of queries.
@@ -66,13 +67,16 @@ type queryReader struct {
 }
 
 func readQuery(t *term) *stored {
-	r := &queryReader{term: t, entries: t.of("rtable").items, sameAs: make(map[column]column), from: make(map[column]column), found: make(map[int]bool)}
+	r := &queryReader{term: t, entries: t.of("rtable").items, sameAs: make(map[column]column),
+		from: make(map[column]column), found: make(map[int]bool)}
 	switch {
-	case t.number("commandType") != 1, !t.of("setOperations").empty(), !t.of("groupingSets").empty(), !t.of("rowMarks").empty():
+	case t.number("commandType") != 1, !t.of("setOperations").empty(), !t.of("groupingSets").empty(),
+		!t.of("rowMarks").empty():
 		return &stored{others: history.ReasonView}
 	case !t.of("cteList").empty():
 		r.note(history.ReasonWith)
-	case t.is("hasAggs"), t.is("hasWindowFuncs"), !t.of("groupClause").empty(), !t.of("havingQual").empty(), !t.of("distinctClause").empty():
+	case t.is("hasAggs"), t.is("hasWindowFuncs"), !t.of("groupClause").empty(), !t.of("havingQual").empty(),
+		!t.of("distinctClause").empty():
 		r.note(history.ReasonView)
 	}
 	t.each(r.look)
@@ -222,7 +226,8 @@ func (r *queryReader) equality(t *term) (a, b column, ok bool) {
 // column returns the column of a table that an expression is. Those of joins and groups stand for others.
 func (r *queryReader) column(t *term, depth int) (column, bool) {
 	entry, number := t.number("varno"), t.number("varattno")
-	if t.kind != "VAR" || t.number("varlevelsup") > 0 || entry < 1 || entry > len(r.entries) || number < 1 || depth > maxNesting {
+	if t.kind != "VAR" || t.number("varlevelsup") > 0 || entry < 1 || entry > len(r.entries) || number < 1 ||
+		depth > maxNesting {
 		return column{}, false
 	}
 	e := r.entries[entry-1]

@@ -37,7 +37,8 @@ func analyzeCommand() *cobra.Command {
 	other.flags(c)
 	judge.flags(c)
 	live.flags(c)
-	c.Flags().StringVar(&pair, "explain", "", "two transactions' ids, ID,ID: say only why one precedes the other, or why neither does")
+	c.Flags().StringVar(&pair, "explain", "",
+		"two transactions' ids, ID,ID: say only why one precedes the other, or why neither does")
 	c.ValidArgsFunction = completeDirectories
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if live.on {
@@ -62,7 +63,8 @@ func analyzeCommand() *cobra.Command {
 		} else {
 			for _, dir := range args {
 				if errors.Is(recorder.InUse(dir), recorder.ErrInUse) {
-					fmt.Fprintf(c.ErrOrStderr(), "isotap: %s is being written: what is analyzed had been recorded by now\n", dir)
+					fmt.Fprintf(c.ErrOrStderr(),
+						"isotap: %s is being written: what is analyzed had been recorded by now\n", dir)
 				}
 			}
 			result, err = analysis.Analyze(c.Context(), args, opts)
@@ -86,8 +88,10 @@ type otherHistory struct {
 
 func (o *otherHistory) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.format, "format", "", "of a file: "+strings.Join(formatList(), ", ")+" (default: found by what it holds)")
-	f.StringSliceVar(&o.assume, "assume", nil, "of a file's registers: sequential-keys, linearizable-keys, as Elle's options of these names")
+	f.StringVar(&o.format, "format", "", "of a file: "+strings.Join(formatList(), ", ")+
+		" (default: found by what it holds)")
+	f.StringSliceVar(&o.assume, "assume", nil,
+		"of a file's registers: sequential-keys, linearizable-keys, as Elle's options of these names")
 	complete(c, "format", formatList()...)
 	complete(c, "assume", "sequential-keys", "linearizable-keys")
 }

@@ -25,8 +25,10 @@ func demoCommand() *cobra.Command {
 	}
 	out.flags(c)
 	c.Flags().Uint64Var(&seed, "seed", 1, "chooses what the shop's clients do")
-	c.Flags().StringVar(&engineName, "engine", "", "the server: "+strings.Join(engine.Names(), ", ")+"; the first that is installed when not set")
-	c.Flags().StringVar(&identity, "row-identity", "system", "what PostgreSQL's row versions are known by: system or columns")
+	c.Flags().StringVar(&engineName, "engine", "", "the server: "+strings.Join(engine.Names(), ", ")+
+		"; the first that is installed when not set")
+	c.Flags().StringVar(&identity, "row-identity", "system",
+		"what PostgreSQL's row versions are known by: system or columns")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := out.check(); err != nil {
 			return err
@@ -37,7 +39,8 @@ func demoCommand() *cobra.Command {
 		if identity != "system" && identity != "columns" {
 			return fmt.Errorf("--row-identity: there is no %q: system or columns", identity)
 		}
-		result, err := tempdb.RunDemo(c.Context(), tempdb.DemoOptions{Engine: engineName, Seed: seed, Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
+		result, err := tempdb.RunDemo(c.Context(), tempdb.DemoOptions{Engine: engineName, Seed: seed,
+			Columns: identity == "columns", Version: isotapVersion(), Log: c.ErrOrStderr()})
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,8 @@ type following struct {
 }
 
 func (f *following) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&f.on, "follow", false, "analyse one recording while it is written, and print findings as they are made; DIR may be its socket, too")
+	c.Flags().BoolVar(&f.on, "follow", false,
+		"analyse one recording while it is written, and print findings as they are made; DIR may be its socket, too")
 	c.Flags().BoolVar(&f.fromNow, "from-now", false, "with --follow: leave out what was recorded before")
 	f.bounds(c)
 }
@@ -85,7 +86,8 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 		return f.readRest(c, args[0], opts, result)
 	case err != nil || failed != nil:
 		return nil, fmt.Errorf("follow %s: %w", args[0], errors.Join(err, failed))
-	case slices.ContainsFunc(infos, func(i history.Info) bool { return i.Mode == "predicates" }) && !f.fromNow && isDirectory(args[0]):
+	case slices.ContainsFunc(infos, func(i history.Info) bool { return i.Mode == "predicates" }) && !f.fromNow &&
+		isDirectory(args[0]):
 		fmt.Fprintln(c.ErrOrStderr(), "isotap: what predicates missed is judged now that the recording has ended")
 		return f.reread(c.Context(), args[0], opts)
 	}
@@ -97,7 +99,8 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 const followPatience = 300 * time.Millisecond
 
 // readRest analyzes a recording that was not followed to its end, or tells that this cannot be.
-func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Options, seen *analyzer.Result) (*analyzer.Result, error) {
+func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Options,
+	seen *analyzer.Result) (*analyzer.Result, error) {
 	if f.fromNow || !isDirectory(path) {
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: the report is of what was seen until then\n", tail.ErrCut)
 		return seen, nil

@@ -47,14 +47,18 @@ func fuzzCommand() *cobra.Command {
 	f := c.Flags()
 	on.flags(c, "hunt")
 	seen.flags(c)
-	f.StringVar(&isolation, "isolation", "all", "levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
-	f.DurationVar(&o.Duration, "duration", o.Duration, "how long to hunt, whatever the profile says; reducing what was found takes its own time")
+	f.StringVar(&isolation, "isolation", "all",
+		"levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
+	f.DurationVar(&o.Duration, "duration", o.Duration,
+		"how long to hunt, whatever the profile says; reducing what was found takes its own time")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
 	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
-	f.StringVar(&profile, "profile", "", "YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
+	f.StringVar(&profile, "profile", "",
+		"YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
-	f.DurationVar(&o.Patience, "patience", random.Patience, "how long a statement may take until the server counts as hung")
+	f.DurationVar(&o.Patience, "patience", random.Patience,
+		"how long a statement may take until the server counts as hung")
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		levels, err := parseAsked(isolation, workload.ParseIsolation)

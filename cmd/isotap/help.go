@@ -28,7 +28,8 @@ func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s takes no arguments, but was given %q; %q lists its flags", c.CommandPath(), args[0], c.CommandPath()+" --help")
+	return fmt.Errorf("%s takes no arguments, but was given %q; %q lists its flags", c.CommandPath(), args[0],
+		c.CommandPath()+" --help")
 }
 
 // helpCommand is cobra's, but for verbs that there are not.
@@ -37,7 +38,8 @@ func helpCommand() *cobra.Command {
 		Use:     "help [VERB]",
 		Short:   "Show the help of a verb",
 		Example: "  isotap help run",
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (verbs []string, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (verbs []string,
+			_ cobra.ShellCompDirective) {
 			if parent, rest, err := c.Root().Find(args); err == nil && len(rest) == 0 {
 				for _, verb := range parent.Commands() {
 					if verb.IsAvailableCommand() {

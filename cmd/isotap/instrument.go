@@ -27,7 +27,8 @@ func instrumentCommand() *cobra.Command {
 		Args:    noArguments,
 	}
 	target := targetFlags(c)
-	bytes := c.Flags().Int("wlist-bytes", sqlmysql.DefaultWListBytes, "how long a row's list of writers may grow; 0: without bound")
+	bytes := c.Flags().Int("wlist-bytes", sqlmysql.DefaultWListBytes,
+		"how long a row's list of writers may grow; 0: without bound")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		t, err := target()
 		if err != nil {
@@ -119,7 +120,8 @@ func alter(c *cobra.Command, t dsn.Target, o catalog.Options, a alteration, all 
 		fmt.Fprintf(out, "isotap: %s\n", note)
 	}
 	if all {
-		fmt.Fprintf(out, "isotap: tables %s: %d, needed nothing: %d, left out: %d\n", a.done, len(result.Changed), len(result.Already), len(result.LeftOut))
+		fmt.Fprintf(out, "isotap: tables %s: %d, needed nothing: %d, left out: %d\n", a.done, len(result.Changed),
+			len(result.Already), len(result.LeftOut))
 	}
 	return err
 }

@@ -14,7 +14,8 @@ import (
 type judgement struct{ expect, model string }
 
 func (j *judgement) flags(c *cobra.Command) {
-	c.Flags().StringVar(&j.expect, "expect", "", "judge all transactions by this isolation level, of SQL or of the literature")
+	c.Flags().StringVar(&j.expect, "expect", "",
+		"judge all transactions by this isolation level, of SQL or of the literature")
 	c.Flags().StringVar(&j.model, "model", "", "judge all transactions by this consistency model of the literature")
 	c.MarkFlagsMutuallyExclusive("expect", "model")
 	complete(c, "expect", expectable()...)

@@ -31,7 +31,8 @@ func (w *watching) flags(c *cobra.Command, name, usage string) {
 // bounds adds the flags that bound what is remembered.
 func (w *watching) bounds(c *cobra.Command) {
 	f := c.Flags()
-	f.DurationVar(&w.window, "live-window", monitor.DefaultWindow, "how long the live analysis remembers a transaction at least")
+	f.DurationVar(&w.window, "live-window", monitor.DefaultWindow,
+		"how long the live analysis remembers a transaction at least")
 	f.IntVar(&w.limit, "live-limit", analyzer.DefaultLimit, "how many transactions it remembers at most")
 }
 
@@ -63,7 +64,8 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 func warn(w io.Writer, s analyzer.LiveStats, d monitor.Delay) {
 	if d.Findings > 0 {
 		mean := (d.Sum / time.Duration(d.Findings)).Round(time.Millisecond)
-		fmt.Fprintf(w, "isotap: findings were told %s after the commit that completed them on average, %s at most\n", mean, d.Max.Round(time.Millisecond))
+		fmt.Fprintf(w, "isotap: findings were told %s after the commit that completed them on average, %s at most\n",
+			mean, d.Max.Round(time.Millisecond))
 	}
 	if s.Cut > 0 {
 		fmt.Fprintf(w, "isotap: %d transactions were let go while others that overlapped them were open: isotap analyze finds the anomalies between them, too\n", s.Cut)

@@ -64,10 +64,15 @@ func root() *cobra.Command {
 		Args:          mistakenVerb,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		// Every flag of every verb may come from the environment.
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return config.FromEnvironment(c.Flags(), os.Getenv) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return config.FromEnvironment(c.Flags(),
+				os.Getenv)
+		},
 	}
 	c.SetFlagErrorFunc(mistakenFlag)
 	c.SetHelpCommand(helpCommand())
-	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(), instrumentCommand(), stripCommand(), configCommand(), replayCommand(), fuzzCommand(), reduceCommand(), workloadCommand(), robustCommand(), demoCommand(), versionCommand())
+	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(),
+		instrumentCommand(), stripCommand(), configCommand(), replayCommand(), fuzzCommand(), reduceCommand(),
+		workloadCommand(), robustCommand(), demoCommand(), versionCommand())
 	return c
 }

@@ -33,10 +33,14 @@ var exports = [...]struct {
 	flag, what, extension string
 	write                 func(io.Writer, *analyzer.Result, *output) error
 }{
-	{"junit", "JUnit XML: a test case for each finding", "xml", func(w io.Writer, r *analyzer.Result, o *output) error { return report.JUnit(w, r, o.fails) }},
-	{"sarif", "a SARIF 2.1.0 log", "sarif", func(w io.Writer, r *analyzer.Result, _ *output) error { return report.SARIF(w, r) }},
-	{"dot", "the cycles as a Graphviz graph", "dot", func(w io.Writer, r *analyzer.Result, _ *output) error { return report.DOT(w, r) }},
-	{"mermaid", "the cycles as a Mermaid flowchart", "mmd", func(w io.Writer, r *analyzer.Result, _ *output) error { return report.Mermaid(w, r) }},
+	{"junit", "JUnit XML: a test case for each finding", "xml",
+		func(w io.Writer, r *analyzer.Result, o *output) error { return report.JUnit(w, r, o.fails) }},
+	{"sarif", "a SARIF 2.1.0 log", "sarif",
+		func(w io.Writer, r *analyzer.Result, _ *output) error { return report.SARIF(w, r) }},
+	{"dot", "the cycles as a Graphviz graph", "dot",
+		func(w io.Writer, r *analyzer.Result, _ *output) error { return report.DOT(w, r) }},
+	{"mermaid", "the cycles as a Mermaid flowchart", "mmd",
+		func(w io.Writer, r *analyzer.Result, _ *output) error { return report.Mermaid(w, r) }},
 }
 
 func (o *output) flags(c *cobra.Command) {
@@ -50,15 +54,19 @@ func (o *output) flags(c *cobra.Command) {
 		f.StringVar(&o.files[i], e.flag, "", "write "+e.what+" to this file")
 		must(c.MarkFlagFilename(e.flag, e.extension))
 	}
-	f.StringVar(&o.scenarios, "scenarios", "", "write the interleaving of each finding to a file in this directory (docs/scenarios.md)")
+	f.StringVar(&o.scenarios, "scenarios", "",
+		"write the interleaving of each finding to a file in this directory (docs/scenarios.md)")
 	must(c.MarkFlagDirname("scenarios"))
 	f.IntVar(&o.limit, "limit", 10, "how many findings the text report shows; 0 for all (JSON has all)")
 	if o.failOn == "" {
 		o.failOn = "hazard"
 	}
-	f.StringVar(&o.failOn, "fail-on", o.failOn, "what gives exit status 1: violation, hazard (which includes violation) or none")
-	f.StringVar(&o.baseline, "baseline", "", "file of the findings that are known: only others give exit status 1 (docs/baseline.md)")
-	f.StringVar(&o.update, "update-baseline", "", "add the findings to the baseline's file; =replace also removes those not seen")
+	f.StringVar(&o.failOn, "fail-on", o.failOn,
+		"what gives exit status 1: violation, hazard (which includes violation) or none")
+	f.StringVar(&o.baseline, "baseline", "",
+		"file of the findings that are known: only others give exit status 1 (docs/baseline.md)")
+	f.StringVar(&o.update, "update-baseline", "",
+		"add the findings to the baseline's file; =replace also removes those not seen")
 	f.Lookup("update-baseline").NoOptDefVal = string(baseline.Add)
 	complete(c, "fail-on", "violation", "hazard", "none")
 	complete(c, "update-baseline", string(baseline.Add), string(baseline.Replace))
@@ -90,7 +98,8 @@ func (o *output) write(c *cobra.Command, r *analyzer.Result) error {
 	if o.json {
 		return report.JSON(c.OutOrStdout(), r)
 	}
-	return report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose, Limit: o.limit})
+	return report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()),
+		Verbose: o.verbose, Limit: o.limit})
 }
 
 // summarize writes ten lines to standard error, or the JSON report to standard output, and the files that

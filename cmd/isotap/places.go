@@ -17,8 +17,10 @@ type observing struct{ mode, identity string }
 
 // flags adds the flags that say so; what o holds is the default.
 func (o *observing) flags(c *cobra.Command) {
-	c.Flags().StringVar(&o.mode, "mode", o.mode, "items records row reads and writes, predicates also what conditions did not find (on TiDB it is items)")
-	c.Flags().StringVar(&o.identity, "row-identity", o.identity, "what PostgreSQL's row versions are known by: system (its system columns) or columns (isotap's)")
+	c.Flags().StringVar(&o.mode, "mode", o.mode,
+		"items records row reads and writes, predicates also what conditions did not find (on TiDB it is items)")
+	c.Flags().StringVar(&o.identity, "row-identity", o.identity,
+		"what PostgreSQL's row versions are known by: system (its system columns) or columns (isotap's)")
 	complete(c, "mode", itemsMode, predicatesMode)
 	complete(c, "row-identity", systemIdentity, columnsIdentity)
 }
@@ -31,7 +33,8 @@ const (
 
 // options returns those of a runner.
 func (o *observing) options() (runner.Options, error) {
-	s := runner.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode, Version: isotapVersion()}
+	s := runner.Options{Columns: o.identity == columnsIdentity, Predicates: o.mode == predicatesMode,
+		Version: isotapVersion()}
 	if !s.Predicates && o.mode != itemsMode {
 		return s, fmt.Errorf("--mode: %q is neither %s nor %s", o.mode, itemsMode, predicatesMode)
 	}
@@ -50,7 +53,8 @@ type places struct {
 
 // flags adds the flags that say where to do something.
 func (o *places) flags(c *cobra.Command, do string) {
-	c.Flags().StringArrayVar(&o.engines, "engine", nil, do+" on a throw-away server: "+strings.Join(engine.Names(), ", ")+"; may be repeated")
+	c.Flags().StringArrayVar(&o.engines, "engine", nil, do+" on a throw-away server: "+
+		strings.Join(engine.Names(), ", ")+"; may be repeated")
 	c.Flags().StringArrayVar(&o.upstreams, "upstream", nil, do+" on the server at this URL; may be repeated")
 	complete(c, "engine", engine.Names()...)
 }

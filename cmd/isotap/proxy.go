@@ -30,7 +30,8 @@ func proxyCommand() *cobra.Command {
 	load := settingsFlags(c, config.Default())
 	var live watching
 	live.flags(c, "live", "analyse while recording, and print findings as they are made")
-	c.Flags().BoolVar(&live.json, "json", false, "with --live: print findings as JSON, one object a line (docs/report-json.md)")
+	c.Flags().BoolVar(&live.json, "json", false,
+		"with --live: print findings as JSON, one object a line (docs/report-json.md)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		s, err := load()
 		if err != nil {
@@ -50,7 +51,8 @@ func proxyCommand() *cobra.Command {
 			}
 			o.Watch = live.options(c.OutOrStdout(), func(err error) { o.Logger.Error("live", zap.Error(err)) })
 			if o.Predicates {
-				fmt.Fprintln(c.ErrOrStderr(), "isotap: findings by predicates are not told while they are made, but when the proxy ends")
+				fmt.Fprintln(c.ErrOrStderr(),
+					"isotap: findings by predicates are not told while they are made, but when the proxy ends")
 			}
 		}
 		srv, err := proxyserver.Start(c.Context(), o)
@@ -70,7 +72,8 @@ func proxyCommand() *cobra.Command {
 		result := srv.Watched()
 		if o.Predicates {
 			// Which versions match a predicate is known later than the transactions are.
-			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(), analyzer.Options{}); err != nil {
+			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(),
+				analyzer.Options{}); err != nil {
 				return err
 			}
 		}

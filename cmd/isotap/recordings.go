@@ -65,8 +65,10 @@ func runsTable(w io.Writer, runs []analysis.RunSummary) error {
 		if n := r.Exact + r.Inexact + r.Opaque; n > 0 {
 			exact = fmt.Sprintf("%.1f%%", 100*float64(r.Exact)/float64(n))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s %s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.Recording, r.Info.Run, r.Info.Started.UTC().Format("2006-01-02 15:04:05"),
-			took, r.Info.Server.Engine, r.Info.Server.Version, r.Info.Mode, r.Sessions, r.Txns, r.Unrecorded+r.Unreadable, r.Exact+r.Inexact+r.Opaque, exact)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s %s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.Recording, r.Info.Run,
+			r.Info.Started.UTC().Format("2006-01-02 15:04:05"),
+			took, r.Info.Server.Engine, r.Info.Server.Version, r.Info.Mode, r.Sessions, r.Txns,
+			r.Unrecorded+r.Unreadable, r.Exact+r.Inexact+r.Opaque, exact)
 	}
 	return t.Flush()
 }
@@ -95,7 +97,8 @@ func runsJSON(w io.Writer, runs []analysis.RunSummary) error {
 	list := make([]run, len(runs))
 	for i := range runs {
 		r := &runs[i]
-		list[i] = run{r.Recording, r.Info.Run.String(), r.Info.Started, nil, r.Info.Isotap, r.Info.Server.Engine, r.Info.Server.Version,
+		list[i] = run{r.Recording, r.Info.Run.String(), r.Info.Started, nil, r.Info.Isotap, r.Info.Server.Engine,
+			r.Info.Server.Version,
 			r.Info.Mode, r.Sessions, r.Txns, r.Unrecorded, r.Unreadable, statements{r.Exact, r.Inexact, r.Opaque}}
 		if !r.Info.Ended.IsZero() {
 			list[i].Ended = &r.Info.Ended
@@ -126,7 +129,8 @@ func checkRecordings(c *cobra.Command, dirs []string, asJSON bool) error {
 			one.Sound = found.Sound()
 			for _, m := range found.Missing {
 				one.Unreadable += m.Written - m.Read
-				one.Damage = append(one.Damage, fmt.Sprintf("run %s: %d transactions of %d are unreadable", m.Run, m.Written-m.Read, m.Written))
+				one.Damage = append(one.Damage, fmt.Sprintf("run %s: %d transactions of %d are unreadable", m.Run,
+					m.Written-m.Read, m.Written))
 			}
 			for _, d := range found.Damage {
 				one.Damage = append(one.Damage, d.String())

@@ -51,10 +51,12 @@ func reduceCommand() *cobra.Command {
 	o.on.flags(c, "play")
 	o.seen.flags(c)
 	f.StringVar(&o.isolation, "isolation", "", "the level to play at; the file's own when not set")
-	f.StringVar(&o.anomaly, "anomaly", "", "what must stay, by isotap's name; when not set the first that the file expects, or else that the replay shows")
+	f.StringVar(&o.anomaly, "anomaly", "",
+		"what must stay, by isotap's name; when not set the first that the file expects, or else that the replay shows")
 	f.StringVar(&o.finding, "finding", "", "of a recording: the finding's id, as isotap analyze prints it")
 	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, in place of what was written before")
-	f.StringVarP(&o.out, "out", "o", "", "write the smaller scenario to this file; of a hunt: all of them to this directory")
+	f.StringVarP(&o.out, "out", "o", "",
+		"write the smaller scenario to this file; of a hunt: all of them to this directory")
 	must(c.MarkFlagFilename("rows", "sql"))
 	c.RunE = func(c *cobra.Command, args []string) error { return o.run(c, args[0]) }
 	return c
@@ -74,7 +76,8 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 	}
 	if from.hunt {
 		if o.out == "" {
-			return fmt.Errorf("%s is a directory of %d findings: --out names one for what becomes of them", path, len(from.scenarios))
+			return fmt.Errorf("%s is a directory of %d findings: --out names one for what becomes of them", path,
+				len(from.scenarios))
 		}
 		if err := private.MkdirAll(o.out); err != nil {
 			return fmt.Errorf("--out: %w", err)
@@ -171,7 +174,8 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 		if err != nil {
 			return nil, fmt.Errorf("--rows: %w", err)
 		}
-		rows = slices.DeleteFunc(strings.Split(string(text), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+		rows = slices.DeleteFunc(strings.Split(string(text), "\n"),
+			func(line string) bool { return strings.TrimSpace(line) == "" })
 	}
 	for _, f := range result.Findings {
 		if o.finding != "" && f.ID != o.finding || o.anomaly != "" && string(f.Anomaly) != o.anomaly {
@@ -183,7 +187,8 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 }
 
 // reduceTo makes a scenario small that shows an anomaly; with no name, the first that it shows.
-func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
+func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level,
+	anomaly analyzer.Anomaly) (*scenario.Scenario, error) {
 	p, err := s.Play(c.Context(), sc.At(), level)
 	if err != nil {
 		return nil, err
@@ -192,11 +197,13 @@ func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level h
 		if anomaly != "" && f.Anomaly != anomaly {
 			continue
 		}
-		small, tried, err := fuzz.Reduce(c.Context(), sc, level, f.Anomaly, fuzz.Shows(s, level, fuzz.Like(f.Anomaly, f.Class)))
+		small, tried, err := fuzz.Reduce(c.Context(), sc, level, f.Anomaly,
+			fuzz.Shows(s, level, fuzz.Like(f.Anomaly, f.Class)))
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(c.ErrOrStderr(), "%s: %d statements of %d; %d tries; shown %d times of 10\n", f.Anomaly, len(small.Scenario.Steps), len(sc.Steps), tried, small.Shown)
+		fmt.Fprintf(c.ErrOrStderr(), "%s: %d statements of %d; %d tries; shown %d times of 10\n", f.Anomaly,
+			len(small.Scenario.Steps), len(sc.Steps), tried, small.Shown)
 		return small.Scenario, nil
 	}
 	if anomaly == "" {

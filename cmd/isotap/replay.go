@@ -63,16 +63,19 @@ func replayCommand() *cobra.Command {
 	f := c.Flags()
 	o.on.flags(c, "play")
 	o.seen.flags(c)
-	f.StringVar(&o.isolation, "isolation", "", "levels, separated by commas, or all that the server has; the files' own when not set")
+	f.StringVar(&o.isolation, "isolation", "",
+		"levels, separated by commas, or all that the server has; the files' own when not set")
 	f.BoolVar(&o.direct, "direct", false, "play on the server itself, not through isotap; nothing is found then")
 	f.StringVar(&o.format, "format", textFormat, "text, or isolationtester: as PostgreSQL's expected/*.out have it")
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
-	f.BoolVar(&o.matrix, "matrix", false, "print a table for each server in place of what happened: whether each level showed what a file is about. Without FILE of catalogue/hermitage")
+	f.BoolVar(&o.matrix, "matrix", false,
+		"print a table for each server in place of what happened: whether each level showed what a file is about. Without FILE of catalogue/hermitage")
 	f.BoolVar(&o.compare, "compare", false, "print only in what the servers and levels differ")
 	f.BoolVar(&o.json, "json", false, "print all that was played as JSON (docs/replay-json.md)")
 	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this file: a test case for each scenario and level of a server, which fails where something is not expected")
 	must(c.MarkFlagFilename("junit", "xml"))
-	f.StringArrayVar(&o.set, "set", nil, "set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
+	f.StringArrayVar(&o.set, "set", nil,
+		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "expect")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "json", "format")
@@ -175,7 +178,8 @@ func readScripts(files []string) ([]script, error) {
 }
 
 // play plays the scripts on one server.
-func (o *replaying) play(c *cobra.Command, s *runner.Runner, scripts []script, levels asked[history.Level]) (unexpected bool, err error) {
+func (o *replaying) play(c *cobra.Command, s *runner.Runner, scripts []script,
+	levels asked[history.Level]) (unexpected bool, err error) {
 	for _, script := range scripts {
 		o.begin(c, script[0])
 		for _, sc := range script {
@@ -204,7 +208,8 @@ func (o *replaying) begin(c *cobra.Command, sc *scenario.Scenario) {
 }
 
 // playAt plays one scenario at its levels.
-func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, levels asked[history.Level]) (unexpected bool, err error) {
+func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario,
+	levels asked[history.Level]) (unexpected bool, err error) {
 	if !sc.RunsOn(s.Server) {
 		fmt.Fprintf(c.ErrOrStderr(), "%s: not for %s %s\n", sc.Name, s.Server.Engine, s.Server.Version)
 		return false, nil
@@ -222,7 +227,8 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 
 // levelsOf returns the levels that a scenario is played at: where none are asked for its sessions' own, or all if they
 // have none.
-func levelsOf(s *runner.Runner, sc *scenario.Scenario, levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
+func levelsOf(s *runner.Runner, sc *scenario.Scenario,
+	levels asked[history.Level]) ([]history.Level, *scenario.Scenario) {
 	if levels.none() && len(sc.Sessions) > 0 && sc.Sessions[0].Level != "" {
 		if level, err := history.ParseLevel(sc.Sessions[0].Level); err == nil {
 			return []history.Level{level}, sc
@@ -233,7 +239,8 @@ func levelsOf(s *runner.Runner, sc *scenario.Scenario, levels asked[history.Leve
 }
 
 // perform plays one scenario at one level, and says what came of it.
-func (o *replaying) perform(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level) (unexpected bool, err error) {
+func (o *replaying) perform(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario,
+	level history.Level) (unexpected bool, err error) {
 	p, err := s.Play(c.Context(), sc, level)
 	if err != nil {
 		return false, err

@@ -61,8 +61,10 @@ func runCommand() *cobra.Command {
 	out.flags(c)
 	var live watching
 	live.flags(c, "live", "print findings as they are made, to standard error")
-	c.Flags().BoolVar(&instrument, "instrument", instrument, "add isotap's columns to the tables first (on PostgreSQL: with --row-identity columns)")
-	c.Flags().StringArrayVar(&templates, "env", nil, "NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
+	c.Flags().BoolVar(&instrument, "instrument", instrument,
+		"add isotap's columns to the tables first (on PostgreSQL: with --row-identity columns)")
+	c.Flags().StringArrayVar(&templates, "env", nil,
+		"NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()
 		if err != nil {

@@ -34,9 +34,13 @@ func settingsFlag(c *cobra.Command) func() string {
 
 // options turns the settings into those of isotap.
 func options(s *config.Settings) (proxyserver.Options, error) {
-	o := proxyserver.Options{URL: s.Upstream, Listen: s.Listen, ReusePort: s.ReusePort, Recording: s.Recording, Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates", Version: isotapVersion(),
-		Admin: s.Admin, AdminPprof: s.AdminPprof,
-		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, MaxLogins: s.MaxLogins, MaxLoginsPerAddress: s.MaxLoginsAddress, TxnMemory: s.MaxTxnMemory << 20, LogSQL: logSQL[s.LogSQL], StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
+	o := proxyserver.Options{URL: s.Upstream, Listen: s.Listen, ReusePort: s.ReusePort, Recording: s.Recording,
+		Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates",
+		Version: isotapVersion(),
+		Admin:   s.Admin, AdminPprof: s.AdminPprof,
+		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, MaxLogins: s.MaxLogins,
+		MaxLoginsPerAddress: s.MaxLoginsAddress, TxnMemory: s.MaxTxnMemory << 20, LogSQL: logSQL[s.LogSQL],
+		StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
 	var err error
 	if o.Upstream, err = upstream(s); err != nil {
 		return o, err

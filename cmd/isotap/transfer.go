@@ -28,7 +28,8 @@ func exportCommand() *cobra.Command {
 		Args:    needs("DIR", 0),
 	}
 	c.Flags().StringVarP(&file, "output", "o", "", "write to this file, not to standard output")
-	c.Flags().StringVar(&format, "format", "", "of another checker: "+strings.Join(formatList(), ", ")+" (default: isotap's JSON lines)")
+	c.Flags().StringVar(&format, "format", "", "of another checker: "+strings.Join(formatList(), ", ")+
+		" (default: isotap's JSON lines)")
 	must(c.MarkFlagFilename("output", "jsonl"))
 	complete(c, "format", formatList()...)
 	c.ValidArgsFunction = completeDirectories

@@ -32,7 +32,8 @@ func versionCommand() *cobra.Command {
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"isotap": isotapVersion(), "go": runtime.Version()})
+				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"isotap": isotapVersion(),
+					"go": runtime.Version()})
 			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "isotap %s (%s)\n", isotapVersion(), runtime.Version())
 			return err

@@ -45,15 +45,19 @@ func workloadCommand() *cobra.Command {
 	out.flags(c)
 	on.flags(c, "run")
 	f := c.Flags()
-	f.StringVar(&isolation, "isolation", "", "the clients' isolation levels, one run for each, separated by commas, or all that the server has; the server's default when not set; OPTIMISTIC behind one is for TiDB")
+	f.StringVar(&isolation, "isolation", "",
+		"the clients' isolation levels, one run for each, separated by commas, or all that the server has; the server's default when not set; OPTIMISTIC behind one is for TiDB")
 	f.IntVar(&o.Config.Clients, "clients", workload.DefaultClients, "how many clients work at the same time")
-	f.DurationVar(&o.Config.Duration, "duration", workload.DefaultDuration, "how long they begin transactions; 0 with --transactions for no bound")
+	f.DurationVar(&o.Config.Duration, "duration", workload.DefaultDuration,
+		"how long they begin transactions; 0 with --transactions for no bound")
 	f.IntVar(&o.Config.Transactions, "transactions", 0, "how many transactions they run together; 0 for no bound")
 	f.Float64Var(&o.Config.Rate, "rate", 0, "transactions a second of all together; 0 for as many as they can")
-	f.DurationVar(&o.Config.Think, "think", workload.DefaultThink, "time between reading and writing, and up to as much again")
+	f.DurationVar(&o.Config.Think, "think", workload.DefaultThink,
+		"time between reading and writing, and up to as much again")
 	f.Uint64Var(&o.Config.Seed, "seed", 1, "chooses what the clients do")
 	f.IntVar(&o.Scale, "scale", o.Scale, "how much there is of everything")
-	f.StringVar(&o.Recording, "recording", "", "keep what is recorded in this directory, for isotap analyze and isotap robust")
+	f.StringVar(&o.Recording, "recording", "",
+		"keep what is recorded in this directory, for isotap analyze and isotap robust")
 	f.BoolVar(&o.Plant, "plant", false, "plant a mistake in a workload that has none")
 	must(c.MarkFlagDirname("recording"))
 	c.RunE = func(c *cobra.Command, args []string) (err error) {

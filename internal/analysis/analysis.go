@@ -41,7 +41,8 @@ func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Opt
 
 // analyze analyzes the runs that are wanted. Then asks the analyzer more, while the recordings are open; it may
 // be nil.
-func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool, then func(*analyzer.Analyzer) error) (_ *analyzer.Result, err error) {
+func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func(history.Run) bool,
+	then func(*analyzer.Analyzer) error) (_ *analyzer.Result, err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: wanted}
 	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.prepare(ctx, dirs); err != nil {
@@ -386,7 +387,8 @@ func (s *sources) each(ctx context.Context, x *source, resolve func(*history.Txn
 }
 
 // read fills batches that are free with the transactions that are wanted, until the context ends.
-func (s *sources) read(ctx context.Context, x *source, resolve func(*history.Txn), free <-chan *batch, read chan<- *batch) error {
+func (s *sources) read(ctx context.Context, x *source, resolve func(*history.Txn), free <-chan *batch,
+	read chan<- *batch) error {
 	b := <-free
 	send := func() error {
 		read <- b // there is room for all

@@ -73,7 +73,8 @@ func Ask(ctx context.Context, target dsn.Target) (answers []Answer, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("asking whether %s: %w", sc.Name, err)
 		}
-		answers = append(answers, Answer{Assumption: sc.Name, Level: a.level, Predicate: a.predicate, Broken: p.Unexpected(), Server: s.Server})
+		answers = append(answers, Answer{Assumption: sc.Name, Level: a.level, Predicate: a.predicate,
+			Broken: p.Unexpected(), Server: s.Server})
 	}
 	return answers, nil
 }

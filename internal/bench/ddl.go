@@ -189,7 +189,8 @@ type ddlMeter struct {
 }
 
 // measureDDL measures the steps and the programs on a server that has so many tables.
-func (b *bench) measureDDL(ctx context.Context, e ddlEngine, tables int, progress io.Writer) (results []ddlResult, err error) {
+func (b *bench) measureDDL(ctx context.Context, e ddlEngine, tables int,
+	progress io.Writer) (results []ddlResult, err error) {
 	m := ddlMeter{engine: e, took: make(map[string][]map[string]float64)}
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, name := range ddlPaths {
@@ -345,7 +346,8 @@ func (m *ddlMeter) results(tables int) []ddlResult {
 // table prints the report for people.
 func (r ddlReport) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; how many times as long as directly: medians of %d rounds (least to greatest).\n", r.Server, r.Rounds)
+	fmt.Fprintf(&b, "%s; how many times as long as directly: medians of %d rounds (least to greatest).\n", r.Server,
+		r.Rounds)
 	last := -1
 	for _, x := range r.Results {
 		if x.Tables != last {

@@ -64,7 +64,8 @@ var postgresqlDDL = ddlEngine{
 	start:  emptyPostgreSQL,
 	driver: "pgx",
 	source: func(address string) string {
-		return "postgres://" + postgresqlUser + "@" + address + "/" + database + "?sslmode=disable&default_query_exec_mode=simple_protocol"
+		return "postgres://" + postgresqlUser + "@" + address + "/" + database +
+			"?sslmode=disable&default_query_exec_mode=simple_protocol"
 	},
 	enter:  []string{"CREATE SCHEMA %s", "SET search_path TO %s"},
 	leave:  "DROP SCHEMA %s CASCADE",

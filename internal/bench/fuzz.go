@@ -126,7 +126,8 @@ func (b *bench) fuzzSpeeds(ctx context.Context, lanes int) ([]speed, error) {
 		return nil, err
 	}
 	defer s.Close()
-	t, err := fuzz.Run(ctx, s, fuzz.Options{Duration: time.Duration(b.settings.seconds) * time.Second, Seed: 1, Lanes: lanes})
+	t, err := fuzz.Run(ctx, s, fuzz.Options{Duration: time.Duration(b.settings.seconds) * time.Second, Seed: 1,
+		Lanes: lanes})
 	if err != nil {
 		return nil, err
 	}
@@ -148,9 +149,11 @@ func (b *bench) fuzzSpeeds(ctx context.Context, lanes int) ([]speed, error) {
 // fuzzTable prints speeds for people, each beside the first.
 func fuzzTable(product string, seconds int, all []speed) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, through isotap in items; %d s each\n\n  %-40s%8s%8s%14s\n", product, seconds, "", "txn/s", "stmt/s", "stmt/s : 1st")
+	fmt.Fprintf(&b, "%s, through isotap in items; %d s each\n\n  %-40s%8s%8s%14s\n", product, seconds, "", "txn/s",
+		"stmt/s", "stmt/s : 1st")
 	for _, v := range all {
-		fmt.Fprintf(&b, "  %-40s%8.0f%8.0f%14.2f\n", v.what, v.transactions, v.statements, v.statements/all[0].statements)
+		fmt.Fprintf(&b, "  %-40s%8.0f%8.0f%14.2f\n", v.what, v.transactions, v.statements,
+			v.statements/all[0].statements)
 	}
 	return b.String() + "\n"
 }

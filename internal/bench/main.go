@@ -82,7 +82,8 @@ func parse(args []string) (settings, error) {
 	tables := f.String("tables", "0,500,2000", "with -load ddl: numbers of tables on the server, separated by commas")
 	paths := f.String("paths", "", "only these paths, separated by commas, of "+strings.Join(pathOrder, ","))
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")
-	f.StringVar(&s.profile, "cpuprofile", "", "with -load fuzz: file for the processor profile of the hunts, clients and isotap in one")
+	f.StringVar(&s.profile, "cpuprofile", "",
+		"with -load fuzz: file for the processor profile of the hunts, clients and isotap in one")
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	f.BoolVar(&s.quick, "quick", false, "a few minutes: two rounds of fewer loads")
 	if err := f.Parse(args); err != nil {

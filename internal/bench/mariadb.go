@@ -50,7 +50,8 @@ func (m mariadb) instrument(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{database}, WListBytes: sqlmysql.DefaultWListBytes})
+	_, err = catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{database},
+		WListBytes: sqlmysql.DefaultWListBytes})
 	return errors.Join(err, conn.Close())
 }
 

@@ -143,7 +143,8 @@ func (b *bench) startRecording(name string, proxy []string) (*path, error) {
 
 // build compiles isotap to file.
 func build(ctx context.Context, file string) error {
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "github.com/isotap/isotap/cmd/isotap")
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file,
+		"github.com/isotap/isotap/cmd/isotap")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("build isotap: %w\n%s", err, out)

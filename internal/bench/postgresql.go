@@ -68,7 +68,8 @@ func (p *postgresql) Stop() error {
 }
 
 func (p *postgresql) upstream() string {
-	u := url.URL{Scheme: "postgres", User: url.User(postgresqlUser), Host: p.Addr(), Path: "/" + database, RawQuery: "sslmode=disable"}
+	u := url.URL{Scheme: "postgres", User: url.User(postgresqlUser), Host: p.Addr(), Path: "/" + database,
+		RawQuery: "sslmode=disable"}
 	return u.String()
 }
 
@@ -88,7 +89,8 @@ func (p *postgresql) relays() []relay { return []relay{pgbouncer, haproxy} }
 
 func (p *postgresql) explain() string {
 	return fmt.Sprintf("Latency is of a transaction: of %d statement in select-only, %d in simple-update, %d in tpcb-like. pgbouncer pools sessions.",
-		pgbench.Statements(pgbench.SelectOnly), pgbench.Statements(pgbench.SimpleUpdate), pgbench.Statements(pgbench.TPCBLike))
+		pgbench.Statements(pgbench.SelectOnly), pgbench.Statements(pgbench.SimpleUpdate),
+		pgbench.Statements(pgbench.TPCBLike))
 }
 
 // A pgbenchLoad is what pgbench does in a turn.

@@ -32,7 +32,8 @@ var haproxy = relay{
 }
 
 // pgbouncer is a pool of sessions: each client has a server's session to itself for as long as it is there.
-var pgbouncer = relay{name: pathPgBouncer, configure: configurePgBouncer, args: func(config string) []string { return []string{"-q", config} }}
+var pgbouncer = relay{name: pathPgBouncer, configure: configurePgBouncer,
+	args: func(config string) []string { return []string{"-q", config} }}
 
 func configurePgBouncer(listen, server string) (string, error) {
 	var parts [4]string
@@ -84,7 +85,8 @@ func (b *bench) startRelay(r relay) (*path, error) {
 		return nil, fmt.Errorf("configure %s: %w", r.name, err)
 	}
 	var said bytes.Buffer
-	p := &path{name: r.name, address: address, relay: true, process: exec.Command(program, r.args(config)...), said: make(chan string, 1)}
+	p := &path{name: r.name, address: address, relay: true, process: exec.Command(program, r.args(config)...),
+		said: make(chan string, 1)}
 	p.process.Stdout, p.process.Stderr = &said, &said
 	if err := p.process.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", r.name, err)

@@ -26,18 +26,22 @@ func (r report) table() string {
 	for _, x := range r.Results {
 		if x.Load != last {
 			fmt.Fprintf(&b, "\n%s\n", x.Load)
-			b.WriteString(line("", "stmt/s", bases, func(base string) string { return ":" + base }, "latency us", "added us", "cpu s/100,000"))
+			b.WriteString(line("", "stmt/s", bases, func(base string) string { return ":" + base }, "latency us",
+				"added us", "cpu s/100,000"))
 			last = x.Load
 		}
 		added, cpu := "", ""
 		if x.Path != pathDirect {
 			added, cpu = fmt.Sprintf("%+.0f", x.Added), fmt.Sprintf("%.2f", x.CPU)
 		}
-		b.WriteString(line(x.Path, fmt.Sprintf("%.0f", x.Rate), bases, x.ratio, fmt.Sprintf("%.0f", x.Latency), added, cpu))
+		b.WriteString(line(x.Path, fmt.Sprintf("%.0f", x.Rate), bases, x.ratio, fmt.Sprintf("%.0f", x.Latency), added,
+			cpu))
 	}
 	if c := r.Recording; c != nil {
-		fmt.Fprintf(&b, "\nrecorded: %d transactions, %d statements, %.1f bytes per statement on disk\n", c.Txns, c.Stmts, c.BytesPerStmt)
-		fmt.Fprintf(&b, "analysed: %.0f transactions per second from disk, %.0f from memory\n", c.FromDisk, c.FromMemory)
+		fmt.Fprintf(&b, "\nrecorded: %d transactions, %d statements, %.1f bytes per statement on disk\n", c.Txns,
+			c.Stmts, c.BytesPerStmt)
+		fmt.Fprintf(&b, "analysed: %.0f transactions per second from disk, %.0f from memory\n", c.FromDisk,
+			c.FromMemory)
 	}
 	return b.String()
 }

@@ -52,7 +52,8 @@ func (l sysbenchLoad) quick() bool { return true }
 // sysbenchLoads are all loads of sysbench, for these numbers of clients.
 func sysbenchLoads(clients []int) []load {
 	var all []load
-	for _, l := range []sysbenchLoad{{script: pointSelect, words: "point select"}, {script: readWrite, words: "read-write"}} {
+	for _, l := range []sysbenchLoad{{script: pointSelect, words: "point select"},
+		{script: readWrite, words: "read-write"}} {
 		for _, l.prepared = range []bool{false, true} {
 			for _, l.clients = range clients {
 				all = append(all, l)
@@ -74,7 +75,8 @@ func runSysbench(ctx context.Context, driver, user, address, script, command str
 		return nil, fmt.Errorf("run sysbench: %w", err)
 	}
 	at := "--" + driver + "-"
-	all := slices.Concat([]string{script, "--db-driver=" + driver, at + "host=" + host, at + "port=" + port, at + "user=" + user, at + "db=" + database,
+	all := slices.Concat([]string{script, "--db-driver=" + driver, at + "host=" + host, at + "port=" + port, at +
+		"user=" + user, at + "db=" + database,
 		"--tables=" + strconv.Itoa(tables), "--table-size=" + strconv.Itoa(tableRows)}, args, []string{command})
 	out, err := exec.CommandContext(ctx, "sysbench", all...).CombinedOutput()
 	if err != nil {

@@ -92,7 +92,8 @@ func anySchedule(waiting []*history.Txn, running []active, known points, db stat
 		return true
 	}
 	for i, t := range waiting {
-		if !first(t, waiting, known.before) || slices.ContainsFunc(running, func(r active) bool { return known.before(r.txn, t) }) {
+		if !first(t, waiting, known.before) ||
+			slices.ContainsFunc(running, func(r active) bool { return known.before(r.txn, t) }) {
 			continue
 		}
 		after, ok := db.run(t, l)

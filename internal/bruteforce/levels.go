@@ -50,7 +50,8 @@ func foreignReads(t *history.Txn) []versionOf {
 	var reads []versionOf
 	for _, s := range t.Stmts {
 		for _, a := range s.Accesses {
-			if v := (versionOf{a.Row, a.Version}); a.Op == history.Read && !a.Absent && !a.Gone && a.Version.Txn != t.ID && !slices.Contains(reads, v) {
+			if v := (versionOf{a.Row, a.Version}); a.Op == history.Read && !a.Absent && !a.Gone &&
+				a.Version.Txn != t.ID && !slices.Contains(reads, v) {
 				reads = append(reads, v)
 			}
 		}

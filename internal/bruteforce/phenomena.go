@@ -57,7 +57,8 @@ func Graph(txns []*history.Txn, reads ...PredicateRead) (graph map[Edge]bool, ok
 	return graph, true
 }
 
-func readEdges(graph map[Edge]bool, reader history.TxnID, saw versionOf, ws []write, installed map[versionOf]bool, last map[versionsOf]history.Tag) {
+func readEdges(graph map[Edge]bool, reader history.TxnID, saw versionOf, ws []write, installed map[versionOf]bool,
+	last map[versionsOf]history.Tag) {
 	if !saw.tag.Initial() && (!installed[saw] || last[versionsOf{saw.row, saw.tag.Txn}] != saw.tag) {
 		return // aborted or intermediate: nothing depends on what was never installed
 	}
@@ -88,7 +89,8 @@ func writesOf(txns []*history.Txn) []write {
 		for _, s := range t.Stmts {
 			for _, a := range s.Accesses {
 				if a.Op != history.Read {
-					ws = append(ws, write{history.Tag{Txn: t.ID, Stmt: s.Num}, a, t.Status == history.Committed && !s.Void})
+					ws = append(ws, write{history.Tag{Txn: t.ID, Stmt: s.Num}, a, t.Status == history.Committed &&
+						!s.Void})
 				}
 			}
 		}

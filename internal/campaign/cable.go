@@ -119,7 +119,8 @@ func drawWeather(random *rand.Rand, kind stormKind) (w weather) {
 	case dirty:
 		w.flipped, w.twice = 0.2*random.Float64(), 0.5*random.Float64()
 	case late:
-		w.delay, w.jitter = time.Duration(random.IntN(60))*time.Millisecond, time.Duration(1+random.IntN(60))*time.Millisecond
+		w.delay, w.jitter = time.Duration(random.IntN(60))*time.Millisecond,
+			time.Duration(1+random.IntN(60))*time.Millisecond
 	case thin:
 		w.rate = 20_000 + random.IntN(200_000)
 	}

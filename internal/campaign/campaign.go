@@ -105,24 +105,31 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.StringVar(&names, "run", "", "campaigns, separated by commas (default all):\n"+aboutCampaigns())
 	f.StringVar(&engines, "engine", "", "engines, separated by commas: mariadb, postgresql (default both)")
 	f.StringVar(&durabilities, "durability", "", "durabilities, separated by commas: commit, relaxed (default both)")
-	f.DurationVar(&s.duration, "duration", 0, "how long each campaign goes on, on each engine in each durability (default 1m without -times)")
+	f.DurationVar(&s.duration, "duration", 0,
+		"how long each campaign goes on, on each engine in each durability (default 1m without -times)")
 	f.IntVar(&s.times, "times", 0, "how many rounds it has at most (default as many as there is time for)")
 	f.Uint64Var(&s.seed, "seed", 1, "the first round's seed; each further round has the next")
 	f.StringVar(&s.isotap, "isotap", "", "the isotap program (default: it is built)")
-	f.StringVar(&s.directory, "directory", "", "where recordings and logs go, and stay if something is wrong (default a temporary one)")
-	f.StringVar(&victims, "victims", "", "kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
-	f.DurationVar(&s.slack, "slack", 250*time.Millisecond, "how much later than promised a thing may happen because the machine is busy")
+	f.StringVar(&s.directory, "directory", "",
+		"where recordings and logs go, and stay if something is wrong (default a temporary one)")
+	f.StringVar(&victims, "victims", "",
+		"kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
+	f.DurationVar(&s.slack, "slack", 250*time.Millisecond,
+		"how much later than promised a thing may happen because the machine is busy")
 	f.Int64Var(&s.memory, "memory", 1536, "how many MiB hostile peers may make the proxy take")
 	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
-	f.StringVar(&s.corpus, "corpus", "", "fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
-	f.StringVar(&networks, "network", relays.String(), "chaos: what breaks, relays (programs that pass bytes on) or namespaces (the kernel's networks; root)")
+	f.StringVar(&s.corpus, "corpus", "",
+		"fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
+	f.StringVar(&networks, "network", relays.String(),
+		"chaos: what breaks, relays (programs that pass bytes on) or namespaces (the kernel's networks; root)")
 	f.IntVar(&s.texts, "texts", 10_000, "splicing: how many texts a round has")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
 	f.Visit(func(given *flag.Flag) {
-		if !slices.Contains([]string{"run", "engine", "durability", "duration", "times", "seed", "isotap", "directory", "corpus"}, given.Name) {
+		if !slices.Contains([]string{"run", "engine", "durability", "duration", "times", "seed", "isotap", "directory",
+			"corpus"}, given.Name) {
 			s.others += fmt.Sprintf(" -%s %s", given.Name, given.Value)
 		}
 	})
@@ -232,7 +239,8 @@ func run(ctx context.Context, s settings, out, progress io.Writer) (wrong bool, 
 // build compiles isotap.
 func build(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "isotap")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/isotap/isotap/cmd/isotap").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program,
+		"github.com/isotap/isotap/cmd/isotap").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build isotap: %w\n%s", err, out)
 	}
 	return program, nil

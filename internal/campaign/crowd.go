@@ -49,7 +49,8 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 		return err
 	}
 	recording, log := filepath.Join(j.dir, "recording"), filepath.Join(j.dir, "recording.log")
-	c.proxy, err = startProxy(ctx, j.isotap, log, "--upstream", j.family.upstream(c.site.Addr()), "--recording", recording,
+	c.proxy, err = startProxy(ctx, j.isotap, log, "--upstream", j.family.upstream(c.site.Addr()), "--recording",
+		recording,
 		"--durability", j.durability.String(), "--log-level", "error")
 	if err != nil {
 		return err
@@ -178,7 +179,8 @@ func (c *crowd) soak(ctx context.Context, random *rand.Rand) error {
 		own := rand.New(rand.NewPCG(random.Uint64(), 0))
 		clients.Go(func() {
 			asks := &client{c.truth, c.family, "token", fmt.Sprintf("ms%d", i), own, patience}
-			if err := asks.askWhile(soaking, c.proxy.address, func() bool { return true }); err != nil && soaking.Err() == nil {
+			if err := asks.askWhile(soaking, c.proxy.address, func() bool { return true }); err != nil &&
+				soaking.Err() == nil {
 				c.wrong("a client that works: %v", err)
 			}
 		})
@@ -255,9 +257,11 @@ func (c *crowd) judge(samples []sample) {
 			values[i] = float64(g.of(&samples[i]))
 		}
 		middle, grown := median(slices.Clone(values)), slope(values)*float64(len(values))
-		c.row.note("%.0f %s, %+.1f over the last %d s", middle/float64(g.unit), g.what, grown/float64(g.unit), len(values))
+		c.row.note("%.0f %s, %+.1f over the last %d s", middle/float64(g.unit), g.what, grown/float64(g.unit),
+			len(values))
 		if grown > g.slack+middle/10 {
-			c.wrong("the proxy grows: %.0f %s, %+.1f in %d s", middle/float64(g.unit), g.what, grown/float64(g.unit), len(values))
+			c.wrong("the proxy grows: %.0f %s, %+.1f in %d s", middle/float64(g.unit), g.what, grown/float64(g.unit),
+				len(values))
 		}
 	}
 }

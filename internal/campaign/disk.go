@@ -62,14 +62,16 @@ func runDisk(ctx context.Context, j *job) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.site.close()) }()
 	for random, ok := j.next(ctx); ok && !j.row.bad(); random, ok = j.next(ctx) {
-		if err := errors.Join(d.site.run(ctx, "DROP TABLE IF EXISTS "+tokenTables, makeTokens), d.site.makeTables(ctx)); err != nil {
+		if err := errors.Join(d.site.run(ctx, "DROP TABLE IF EXISTS "+tokenTables, makeTokens),
+			d.site.makeTables(ctx)); err != nil {
 			return err
 		}
 		if err := d.onDisk(ctx, func() error { return d.round(ctx, random) }); err != nil {
 			return err
 		}
 	}
-	j.row.note("the disk was full %d times, stood still %d times, failed %d times; %s statements were refused in words", d.harms[diskFull], d.harms[diskStill],
+	j.row.note("the disk was full %d times, stood still %d times, failed %d times; %s statements were refused in words",
+		d.harms[diskFull], d.harms[diskStill],
 		d.harms[diskFails], thousands(int64(d.refused)))
 	return nil
 }
@@ -119,7 +121,8 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 	h, pass := diskHarm(random.IntN(int(diskHarms))), random.IntN(2) == 0
 	d.harms[h]++
 	recording, log := filepath.Join(d.mount, "recording"), filepath.Join(d.dir, "proxy.log")
-	args := []string{"--upstream", d.family.upstream(d.site.Addr()), "--recording", recording, "--durability", d.durability.String()}
+	args := []string{"--upstream", d.family.upstream(d.site.Addr()), "--recording", recording, "--durability",
+		d.durability.String()}
 	whenFull := recorder.Refuse
 	if pass {
 		whenFull = recorder.Pass
@@ -195,7 +198,8 @@ func keepFiles(to, from string) error {
 }
 
 // work has clients work while something happens to the disk, and gives when that began.
-func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand, h diskHarm, pass bool) (began time.Time, err error) {
+func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand, h diskHarm,
+	pass bool) (began time.Time, err error) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var clients sync.WaitGroup
@@ -291,7 +295,8 @@ func (d *disks) fail() error {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		if f := strings.Fields(line); len(f) > 1 && f[1] == d.mount {
-			if err := os.WriteFile(filepath.Join("/sys/fs/ext4", filepath.Base(f[0]), "trigger_fs_error"), []byte("1"), 0o200); err != nil {
+			if err := os.WriteFile(filepath.Join("/sys/fs/ext4", filepath.Base(f[0]), "trigger_fs_error"), []byte("1"),
+				0o200); err != nil {
 				return fmt.Errorf("have the disk fail: %w", err)
 			}
 			return nil
@@ -336,7 +341,8 @@ func (d *disks) fill(ctx context.Context, p *proxy, leave int64, last func(), pa
 // fit reports whether a proxy is healthy by its answer, or has a server that needs too long for one: the disk is not to
 // blame for that.
 func fit(health int, why string) bool {
-	return health == http.StatusOK || strings.Contains(why, "the server does not answer: "+context.DeadlineExceeded.Error())
+	return health == http.StatusOK || strings.Contains(why, "the server does not answer: "+
+		context.DeadlineExceeded.Error())
 }
 
 // recovers waits until the proxy is ready again.

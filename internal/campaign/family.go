@@ -63,11 +63,13 @@ var families = []family{
 	{dbms.MariaDB, works, startMariaDB, openMySQL, mysqlTimeouts, []string{
 		"CREATE TABLE slot (id INT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
 		"CREATE TABLE entry (id INT AUTO_INCREMENT PRIMARY KEY, marker VARCHAR(40) NOT NULL)",
-	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "", mysqlLength, 10_000},
+	}, "SELECT id, isotap_rowid, marker FROM slot", "SELECT isotap_rowid, marker, isotap_wlist FROM entry", "",
+		mysqlLength, 10_000},
 	{dbms.PostgreSQL, postgresWorks, startPostgreSQL, openPgx, func(time.Duration) string { return "" }, []string{
 		"CREATE TABLE slot (id int PRIMARY KEY, marker text NOT NULL)",
 		"CREATE TABLE entry (id serial PRIMARY KEY, marker text NOT NULL)",
-	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry", "SELECT pg_backend_pid()", postgresLength, 2_000},
+	}, "SELECT id, id::text, marker FROM slot", "SELECT id::text, marker, xmin::text || ' ' || ctid::text FROM entry",
+		"SELECT pg_backend_pid()", postgresLength, 2_000},
 }
 
 // mysql reports whether the engine is of the MySQL family, whose tables carry isotap's columns.
@@ -84,9 +86,11 @@ func (f *family) upstream(address string) string {
 func startMariaDB(ctx context.Context, clients int, over network) (server, error) {
 	// A log that is written at each commit is in the kernel's hands when the server dies, and so are pages; those that
 	// were being written when it died come from the doublewrite buffer.
-	args := []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=ON", fmt.Sprintf("--max-connections=%d", clients), "--back-log=1000"}
+	args := []string{"--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=ON",
+		fmt.Sprintf("--max-connections=%d", clients), "--back-log=1000"}
 	if over == namespaces {
-		args = append(args, "--bind-address=0.0.0.0", "--tcp-keepalive-time=2", "--tcp-keepalive-interval=1", "--tcp-keepalive-probes=3")
+		args = append(args, "--bind-address=0.0.0.0", "--tcp-keepalive-time=2", "--tcp-keepalive-interval=1",
+			"--tcp-keepalive-probes=3")
 	}
 	s, err := testdb.Start(ctx, testdb.Options{Args: args})
 	if err != nil || over != namespaces {
@@ -116,9 +120,11 @@ func letInCabled(ctx context.Context, s *testdb.Server) error {
 }
 
 func startPostgreSQL(ctx context.Context, clients int, over network) (server, error) {
-	o := testdb.PostgreSQLOptions{Args: []string{"-c", "full_page_writes=on", "-c", fmt.Sprintf("max_connections=%d", clients)}}
+	o := testdb.PostgreSQLOptions{Args: []string{"-c", "full_page_writes=on", "-c",
+		fmt.Sprintf("max_connections=%d", clients)}}
 	if over == namespaces {
-		o.Args = append(o.Args, "-c", "listen_addresses=0.0.0.0", "-c", "tcp_keepalives_idle=2", "-c", "tcp_keepalives_interval=1", "-c", "tcp_keepalives_count=3")
+		o.Args = append(o.Args, "-c", "listen_addresses=0.0.0.0", "-c", "tcp_keepalives_idle=2", "-c",
+			"tcp_keepalives_interval=1", "-c", "tcp_keepalives_count=3")
 		o.HBA = []string{"host all all " + cabled.String() + " trust"}
 	}
 	return testdb.StartPostgreSQL(ctx, o)

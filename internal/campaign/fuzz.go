@@ -114,7 +114,8 @@ func (f *fuzzing) target(ctx context.Context, t fuzzTarget, duration time.Durati
 	if err := os.MkdirAll(corpus, 0o700); err != nil {
 		return fmt.Errorf("make a directory for the corpus: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+duration.String(), "-test.fuzzcachedir="+corpus,
+	cmd := exec.CommandContext(ctx, program, "-test.run=^$", "-test.fuzz=^"+t.name+"$", "-test.fuzztime="+
+		duration.String(), "-test.fuzzcachedir="+corpus,
 		"-test.timeout="+(duration+10*time.Minute).String())
 	cmd.Dir = t.dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -137,9 +138,11 @@ func (f *fuzzing) program(ctx context.Context, t fuzzTarget) (string, error) {
 	if p := f.programs[t.pkg]; p != "" {
 		return p, nil
 	}
-	p := filepath.Join(f.dir, strings.ReplaceAll(strings.TrimPrefix(t.pkg, "github.com/isotap/isotap/"), "/", "-")+".test")
+	p := filepath.Join(f.dir, strings.ReplaceAll(strings.TrimPrefix(t.pkg, "github.com/isotap/isotap/"), "/", "-")+
+		".test")
 	// -fuzz has the code counted that inputs reach.
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz=.", "-o", p, t.pkg).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-fuzz=.", "-o", p,
+		t.pkg).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the tests of %s: %w\n%s", t.pkg, err, out)
 	}
 	f.programs[t.pkg] = p

@@ -107,14 +107,16 @@ func (j *job) command(seed uint64, times int) string {
 func (j *job) next(ctx context.Context) (random *rand.Rand, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if ctx.Err() != nil || j.times > 0 && j.row.rounds >= j.times || j.duration > 0 && time.Since(j.begun) >= j.duration {
+	if ctx.Err() != nil || j.times > 0 && j.row.rounds >= j.times || j.duration > 0 &&
+		time.Since(j.begun) >= j.duration {
 		return nil, false
 	}
 	j.seed = j.settings.seed + uint64(j.row.rounds)
 	j.row.rounds++
 	if time.Since(j.told) > tellEvery {
 		j.told = time.Now()
-		fmt.Fprintf(j.progress, "%s: round %d after %s: %s acknowledged, %s faults, %d lost, %d wrong, %d panics\n", j.title(), j.row.rounds, spell(time.Since(j.begun)),
+		fmt.Fprintf(j.progress, "%s: round %d after %s: %s acknowledged, %s faults, %d lost, %d wrong, %d panics\n",
+			j.title(), j.row.rounds, spell(time.Since(j.begun)),
 			thousands(j.row.acknowledged), thousands(j.row.faults), j.row.lost, j.row.wrong, j.row.panics)
 	}
 	return rand.New(rand.NewPCG(j.seed, 0)), true
@@ -147,6 +149,7 @@ func (j *job) bad(number *int64, format string, args ...any) {
 	}
 	*number++
 	if j.row.lost+j.row.wrong+j.row.panics <= maxTold {
-		fmt.Fprintf(j.progress, "%s: WRONG in round %d: %s\n  repeat it with: %s\n  files: %s\n", j.title(), j.row.rounds, fmt.Sprintf(format, args...), j.command(j.seed, 1), j.dir)
+		fmt.Fprintf(j.progress, "%s: WRONG in round %d: %s\n  repeat it with: %s\n  files: %s\n", j.title(),
+			j.row.rounds, fmt.Sprintf(format, args...), j.command(j.seed, 1), j.dir)
 	}
 }

@@ -83,12 +83,15 @@ func runKills(ctx context.Context, j *job) (err error) {
 
 // note says what the numbers of the row do not.
 func (k *kills) note() {
-	k.row.note("killed: %d times the proxy, %d the server, %d both", k.killed[killProxy], k.killed[killServer], k.killed[killBoth])
+	k.row.note("killed: %d times the proxy, %d the server, %d both", k.killed[killProxy], k.killed[killServer],
+		k.killed[killBoth])
 	if k.unseenRounds > 0 {
-		k.row.note("in %d rounds the server needed more than 5 s to tell its tables, and sessions went unobserved", k.unseenRounds)
+		k.row.note("in %d rounds the server needed more than 5 s to tell its tables, and sessions went unobserved",
+			k.unseenRounds)
 	}
 	if k.durability == recorder.Relaxed {
-		k.row.note("%s unrecorded at a kill, the oldest acknowledged %d ms before it; the longest sync took %d ms", thousands(k.missing),
+		k.row.note("%s unrecorded at a kill, the oldest acknowledged %d ms before it; the longest sync took %d ms",
+			thousands(k.missing),
 			k.oldest.Milliseconds(), k.longest.Milliseconds())
 	}
 }
@@ -164,7 +167,8 @@ type ack struct {
 
 // load has one client for each work, kills some time after the first transaction, and gives what was acknowledged until
 // then, and when the kill was.
-func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand, v victim) (acks []ack, killed time.Time, err error) {
+func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand,
+	v victim) (acks []ack, killed time.Time, err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var clients sync.WaitGroup
@@ -326,7 +330,8 @@ func (k *kills) checkLosses(acks []ack, recorded map[string]*history.Txn, server
 	for i := range acks {
 		a := &acks[i]
 		if got := server.markers[a.marker]; got != a.work.inserts() {
-			k.lost("%s %s was acknowledged, and the database has %d of its %d entries", a.work.name, a.marker, got, a.work.inserts())
+			k.lost("%s %s was acknowledged, and the database has %d of its %d entries", a.work.name, a.marker, got,
+				a.work.inserts())
 		}
 		if len(a.work.stmts) == 1 && a.work.inserts() == 0 {
 			newest[a.slot] = a.marker

@@ -58,7 +58,8 @@ func (h *hostilePeer) change(p []byte) []byte {
 		}
 		return p
 	case 1: // a length that lies: by little, by much, of nothing
-		h.length(p, []uint32{0, 1, 3, uint32(len(p)), uint32(len(p)) + 1, 1 << 16, 0xffffff, 1 << 30, 1<<31 - 1, 1 << 31, 1<<32 - 1}[h.random.IntN(11)])
+		h.length(p, []uint32{0, 1, 3, uint32(len(p)), uint32(len(p)) + 1, 1 << 16, 0xffffff, 1 << 30, 1<<31 - 1,
+			1 << 31, 1<<32 - 1}[h.random.IntN(11)])
 		return p
 	case 2: // something in between
 		return slices.Insert(p, at, h.noise(1+h.random.IntN(200))...)

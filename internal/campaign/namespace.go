@@ -85,7 +85,8 @@ func (n *namespace) claim(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if _, missing := os.Stat(filepath.Join("/run/netns", n.name)); errors.Is(missing, fs.ErrNotExist) || ctx.Err() != nil {
+		if _, missing := os.Stat(filepath.Join("/run/netns", n.name)); errors.Is(missing, fs.ErrNotExist) ||
+			ctx.Err() != nil {
 			return err
 		}
 	}
@@ -96,7 +97,8 @@ func (n *namespace) claim(ctx context.Context) error {
 func (n *namespace) lay(ctx context.Context, i int) (*cable, error) {
 	names := [2]string{fmt.Sprintf("isotap%d-%d", n.number, i), fmt.Sprintf("isotap%d-%dp", n.number, i)}
 	c, err := newCable(names, func(ctx context.Context, end int, on bool) error {
-		return command(ctx, "ip", n.in(end, "link", "set", names[end], map[bool]string{true: "up", false: "down"}[on])...)
+		return command(ctx, "ip", n.in(end, "link", "set", names[end],
+			map[bool]string{true: "up", false: "down"}[on])...)
 	})
 	if err != nil {
 		return nil, err

@@ -210,7 +210,8 @@ func (p *peers) watchMemory(ctx context.Context) {
 
 // saveHeap leaves a profile of the proxy's memory among the job's files.
 func (p *peers) saveHeap(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.proxy.metrics, "/metrics")+"/debug/pprof/heap", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.proxy.metrics, "/metrics")+
+		"/debug/pprof/heap", nil)
 	if err != nil {
 		return fmt.Errorf("ask for a heap profile: %w", err)
 	}

@@ -35,7 +35,8 @@ var (
 
 // startProxy runs "isotap proxy" with arguments, its output in the file log, and waits until it serves clients.
 func startProxy(ctx context.Context, program, log string, args ...string) (*proxy, error) {
-	return startCommand(ctx, exec.Command(program, append([]string{"proxy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...), log)
+	return startCommand(ctx, exec.Command(program,
+		append([]string{"proxy", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)...), log)
 }
 
 // startCommand is startProxy with the whole command. The proxy has an admin address.
@@ -94,7 +95,8 @@ func (p *proxy) awaitAddress(ctx context.Context, offset int64) error {
 			return fmt.Errorf("read the proxy's log: %w", err)
 		}
 		text = text[offset:]
-		if clients, metrics := clientsConnect.FindSubmatch(text), metricsAt.FindSubmatch(text); clients != nil && metrics != nil {
+		if clients, metrics := clientsConnect.FindSubmatch(text), metricsAt.FindSubmatch(text); clients != nil &&
+			metrics != nil {
 			p.address, p.metrics = string(clients[1]), string(metrics[1])
 			return nil
 		}

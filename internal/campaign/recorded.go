@@ -152,7 +152,8 @@ func recordedTxns(ctx context.Context, dir string) (_ map[string]*history.Txn, _
 		}
 		for _, marker := range markers(txn) {
 			if other := byMarker[marker]; other != nil {
-				return nil, nil, fmt.Errorf("read the recording: transactions %v and %v both have %s", other.ID, txn.ID, marker)
+				return nil, nil, fmt.Errorf("read the recording: transactions %v and %v both have %s", other.ID, txn.ID,
+					marker)
 			}
 			byMarker[marker] = txn
 		}

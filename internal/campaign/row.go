@@ -29,8 +29,10 @@ const tableHead = "| campaign | engine | durability | rounds, time | operations 
 
 // String is the row as Markdown has it.
 func (r *row) String() string {
-	return fmt.Sprintf("| %s | %s | %s | %s, %s | %s | %s | %s | %d | %d | %d | %s | %d | `%s` |\n", r.campaign, r.engine, r.durability,
-		thousands(int64(r.rounds)), spell(r.took), thousands(r.operations), thousands(r.acknowledged), thousands(r.faults), r.lost, r.wrong, r.panics,
+	return fmt.Sprintf("| %s | %s | %s | %s, %s | %s | %s | %s | %d | %d | %d | %s | %d | `%s` |\n", r.campaign,
+		r.engine, r.durability,
+		thousands(int64(r.rounds)), spell(r.took), thousands(r.operations), thousands(r.acknowledged),
+		thousands(r.faults), r.lost, r.wrong, r.panics,
 		strings.Join(r.notes, "; "), r.seed, r.command)
 }
 

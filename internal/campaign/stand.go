@@ -116,7 +116,8 @@ func (s *stand) startCabled(ctx context.Context) (err error) {
 	if err := s.space.connect(s.site.Addr()); err != nil {
 		return errors.Join(err, s.space.close())
 	}
-	cmd := s.space.command(s.isotap, append([]string{"proxy", "--listen", s.space.listen(), "--admin", s.space.admin()}, s.proxyArgs()...)...)
+	cmd := s.space.command(s.isotap, append([]string{"proxy", "--listen", s.space.listen(), "--admin", s.space.admin()},
+		s.proxyArgs()...)...)
 	if s.proxy, err = startCommand(ctx, cmd, s.log); err != nil {
 		return errors.Join(err, s.space.close())
 	}
@@ -126,7 +127,8 @@ func (s *stand) startCabled(ctx context.Context) (err error) {
 
 // proxyArgs are the arguments of the proxy, but for where it listens.
 func (s *stand) proxyArgs() []string {
-	return []string{"--upstream", s.family.upstream(s.far.address()), "--recording", s.recording, "--durability", s.durability.String()}
+	return []string{"--upstream", s.family.upstream(s.far.address()), "--recording", s.recording, "--durability",
+		s.durability.String()}
 }
 
 // disconnect ends the links.

@@ -181,7 +181,8 @@ func (c *client) echo(ctx context.Context, conn *sql.Conn, marker string) error 
 // long is a question whose answer needs several pieces.
 func (c *client) long(ctx context.Context, conn *sql.Conn, marker string) error {
 	n := 1 + c.random.IntN(3000)
-	return c.one(ctx, conn, strings.Repeat(marker, n), fmt.Sprintf("SELECT REPEAT(TRIM(CAST(? AS CHAR(60))), %d)", n), marker)
+	return c.one(ctx, conn, strings.Repeat(marker, n), fmt.Sprintf("SELECT REPEAT(TRIM(CAST(? AS CHAR(60))), %d)", n),
+		marker)
 }
 
 // rows is a question whose answer has a row for each slot.
@@ -258,8 +259,10 @@ func (c *client) transact(ctx context.Context, conn *sql.Conn, marker string) er
 // broken reports whether an error says that a connection broke, or could not be made, or that an answer did not come in
 // time.
 func broken(err error) bool {
-	for _, is := range []error{driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, sql.ErrConnDone, context.DeadlineExceeded,
-		context.Canceled, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, syscall.ETIMEDOUT, syscall.ENETUNREACH, syscall.EHOSTUNREACH} {
+	for _, is := range []error{driver.ErrBadConn, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+		sql.ErrConnDone, context.DeadlineExceeded,
+		context.Canceled, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNREFUSED, syscall.ETIMEDOUT,
+		syscall.ENETUNREACH, syscall.EHOSTUNREACH} {
 		if errors.Is(err, is) {
 			return true
 		}
@@ -267,7 +270,8 @@ func broken(err error) bool {
 	var server *mysql.MySQLError
 	if errors.As(err, &server) {
 		// Of the server: it is ending, the client was too slow. Of isotap: the server cannot be reached.
-		return server.Number == 1053 || server.Number == 1429 || server.Number == 1159 || server.Number == 1160 || server.Number == 2003 || server.Number == 2013
+		return server.Number == 1053 || server.Number == 1429 || server.Number == 1159 || server.Number == 1160 ||
+			server.Number == 2003 || server.Number == 2013
 	}
 	var said *pgconn.PgError
 	if errors.As(err, &said) {

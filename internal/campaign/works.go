@@ -34,7 +34,8 @@ const (
 const sharedSlot = 0
 
 var works = []work{
-	{"text INSERT", asText, one("INSERT INTO entry (marker) VALUES (?)"), []stmtShape{{history.Insert, history.InsertRow, 1}}},
+	{"text INSERT", asText, one("INSERT INTO entry (marker) VALUES (?)"),
+		[]stmtShape{{history.Insert, history.InsertRow, 1}}},
 	{"prepared INSERT", prepared, func(ctx context.Context, c *sql.Conn, _ int, marker string) error {
 		_, err := c.ExecContext(ctx, "INSERT INTO entry (marker) VALUES (?), (?)", marker, marker)
 		return err
@@ -45,7 +46,8 @@ var works = []work{
 	{"prepared transaction", prepared, transact, transaction},
 }
 
-var transaction = []stmtShape{{kind: history.Begin}, {history.Select, history.Read, 1}, {history.Update, history.UpdateRow, 1},
+var transaction = []stmtShape{{kind: history.Begin}, {history.Select, history.Read, 1},
+	{history.Update, history.UpdateRow, 1},
 	{history.Insert, history.InsertRow, 1}, {kind: history.Commit}}
 
 func one(statement string) func(context.Context, *sql.Conn, int, string) error {
@@ -67,7 +69,8 @@ func transact(ctx context.Context, c *sql.Conn, _ int, marker string) error {
 	}
 	defer tx.Rollback()
 	var was string
-	if err := tx.QueryRowContext(ctx, "SELECT marker FROM slot WHERE id = ? FOR UPDATE", sharedSlot).Scan(&was); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT marker FROM slot WHERE id = ? FOR UPDATE",
+		sharedSlot).Scan(&was); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "UPDATE slot SET marker = ? WHERE id = ?", marker, sharedSlot); err != nil {
@@ -81,7 +84,8 @@ func transact(ctx context.Context, c *sql.Conn, _ int, marker string) error {
 
 // load runs a work's transactions on one connection to the address until one fails, and tells of each that was
 // committed. The markers are of the load, a number, and the slot.
-func (f *family) load(ctx context.Context, address string, w *work, number, slot int, committed func(marker string)) error {
+func (f *family) load(ctx context.Context, address string, w *work, number, slot int,
+	committed func(marker string)) error {
 	db, err := f.open(address, w.parameters)
 	if err != nil {
 		return err
@@ -108,8 +112,10 @@ const (
 )
 
 var postgresWorks = []work{
-	{"text INSERT", pgxText, one("INSERT INTO entry (marker) VALUES ($1)"), []stmtShape{{history.Insert, history.InsertRow, 1}}},
-	{"prepared INSERT", pgxPrepared, one("INSERT INTO entry (marker) VALUES ($1), ($1)"), []stmtShape{{history.Insert, history.InsertRow, 2}}},
+	{"text INSERT", pgxText, one("INSERT INTO entry (marker) VALUES ($1)"),
+		[]stmtShape{{history.Insert, history.InsertRow, 1}}},
+	{"prepared INSERT", pgxPrepared, one("INSERT INTO entry (marker) VALUES ($1), ($1)"),
+		[]stmtShape{{history.Insert, history.InsertRow, 2}}},
 	{"text UPDATE", pgxText, updatePostgresSlot, []stmtShape{{history.Update, history.UpdateRow, 1}}},
 	{"prepared UPDATE", pgxPrepared, updatePostgresSlot, []stmtShape{{history.Update, history.UpdateRow, 1}}},
 	{"text transaction", pgxText, transactOnPostgres, transaction},
@@ -128,7 +134,8 @@ func transactOnPostgres(ctx context.Context, c *sql.Conn, _ int, marker string) 
 	}
 	defer tx.Rollback()
 	var was string
-	if err := tx.QueryRowContext(ctx, "SELECT marker FROM slot WHERE id = $1 FOR UPDATE", sharedSlot).Scan(&was); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT marker FROM slot WHERE id = $1 FOR UPDATE",
+		sharedSlot).Scan(&was); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "UPDATE slot SET marker = $1 WHERE id = $2", marker, sharedSlot); err != nil {

@@ -21,7 +21,8 @@ type Observation struct {
 
 // levelKeys are the levels' short names, which observations use.
 var levelKeys = map[history.Level]string{
-	history.ReadUncommitted: "RU", history.ReadCommitted: "RC", history.RepeatableRead: "RR", history.Serializable: "SER",
+	history.ReadUncommitted: "RU", history.ReadCommitted: "RC", history.RepeatableRead: "RR",
+	history.Serializable: "SER",
 }
 
 // ObservedAt returns what was measured on a server ("mariadb-10.11.19") at a level, with the note that
@@ -41,8 +42,9 @@ func Deviations(t replay.Trace, observed []Observation) []replay.Difference {
 	was := replay.Trace{Scenario: t.Scenario, Level: t.Level}
 	is := was
 	for i, o := range observed {
-		r := replay.Result{N: o.N, Status: o.Status, Blocked: o.Blocked, DoneAfter: o.DoneAfter, Rows: o.Rows, Affected: o.Affected,
-			Message: o.Error, State: o.Code}
+		r := replay.Result{N: o.N, Status: o.Status, Blocked: o.Blocked, DoneAfter: o.DoneAfter, Rows: o.Rows,
+			Affected: o.Affected,
+			Message:  o.Error, State: o.Code}
 		if i < len(t.Results) {
 			r.Session, r.SQL = t.Results[i].Session, t.Results[i].SQL
 		}
@@ -56,8 +58,9 @@ func Deviations(t replay.Trace, observed []Observation) []replay.Difference {
 
 // observable reduces a result to what an observation says.
 func observable(r replay.Result) replay.Result {
-	o := replay.Result{N: r.N, Session: r.Session, SQL: r.SQL, Status: r.Status, Blocked: r.Blocked, Rows: r.Rows, Affected: r.Affected,
-		Message: r.Message, State: r.ErrorCode()}
+	o := replay.Result{N: r.N, Session: r.Session, SQL: r.SQL, Status: r.Status, Blocked: r.Blocked, Rows: r.Rows,
+		Affected: r.Affected,
+		Message:  r.Message, State: r.ErrorCode()}
 	if r.Blocked {
 		o.DoneAfter = r.DoneAfter
 	}

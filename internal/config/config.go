@@ -54,7 +54,8 @@ type Settings struct {
 
 // Default returns the settings of somebody who set none.
 func Default() Settings {
-	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed", WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
+	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed",
+		WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
 		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 256}
 }
 
@@ -103,13 +104,15 @@ var Options = []Option{
 		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
 	{Name: "mode", Choices: []string{"items", "predicates", "off"}, value: func(s *Settings) any { return &s.Mode },
 		Usage: "items records row reads and writes, predicates also what conditions did not find (not on TiDB), off passes bytes through"},
-	{Name: "row_identity", Choices: []string{"system", "columns"}, value: func(s *Settings) any { return &s.RowIdentity },
+	{Name: "row_identity", Choices: []string{"system", "columns"},
+		value: func(s *Settings) any { return &s.RowIdentity },
 		Usage: "what PostgreSQL's row versions are known by: its system columns, or isotap's in tables that have them"},
 	{Name: "recording", value: func(s *Settings) any { return &s.Recording },
 		Usage: "the recording's directory"},
 	{Name: "durability", Choices: []string{"relaxed", "commit"}, value: func(s *Settings) any { return &s.Durability },
 		Usage: "commit stores a transaction before its end is acknowledged, relaxed within 200 ms"},
-	{Name: "when_full", Choices: []string{"auto", "refuse", "pass"}, value: func(s *Settings) any { return &s.WhenFull },
+	{Name: "when_full", Choices: []string{"auto", "refuse", "pass"},
+		value: func(s *Settings) any { return &s.WhenFull },
 		Usage: "while the disk takes nothing: refuse answers new transactions with an error, pass lets them go on unrecorded; auto: refuse with durability commit, pass with relaxed"},
 	{Name: "record_values", Reloads: true, value: func(s *Settings) any { return &s.RecordValues },
 		Usage: "record the values of literals and parameters"},
@@ -131,9 +134,11 @@ var Options = []Option{
 		Usage: "where /metrics, /healthz and /readyz are served: host:port; empty: nowhere"},
 	{Name: "admin_pprof", value: func(s *Settings) any { return &s.AdminPprof },
 		Usage: "serve Go's profiles at /debug/pprof on the admin address, which must be a loopback one"},
-	{Name: "log_level", Reloads: true, Choices: []string{"debug", "info", "warn", "error"}, value: func(s *Settings) any { return &s.LogLevel },
+	{Name: "log_level", Reloads: true, Choices: []string{"debug", "info", "warn", "error"},
+		value: func(s *Settings) any { return &s.LogLevel },
 		Usage: "what is logged: debug, info, warn or error"},
-	{Name: "log_sql", Reloads: true, Choices: []string{"none", "shape", "full"}, implied: "shape", value: func(s *Settings) any { return &s.LogSQL },
+	{Name: "log_sql", Reloads: true, Choices: []string{"none", "shape", "full"}, implied: "shape",
+		value: func(s *Settings) any { return &s.LogSQL },
 		Usage: "log each statement: none, shape (literals replaced by ?) or full (with their values)"},
 }
 

@@ -67,7 +67,8 @@ type database struct {
 
 // NewKeeper makes a Keeper.
 func NewKeeper(source Source, recorder Recorder, clock func() int64, log *zap.Logger) *Keeper {
-	return &Keeper{source: source, recorder: recorder, clock: clock, log: log, wake: make(chan struct{}, 1), databases: make(map[string]*database)}
+	return &Keeper{source: source, recorder: recorder, clock: clock, log: log, wake: make(chan struct{}, 1),
+		databases: make(map[string]*database)}
 }
 
 // Use tells that a session begins in a database.
@@ -235,7 +236,8 @@ func (k *Keeper) fresh(d *database, used bool, tables []definitions.Table, faile
 			return nil // a database that has gone was defined as it was
 		}
 		d.missing = reason
-		k.log.Info("the definitions of tables cannot be recorded", zap.String("database", d.name), zap.String("reason", reason))
+		k.log.Info("the definitions of tables cannot be recorded", zap.String("database", d.name),
+			zap.String("reason", reason))
 		return []history.Definition{{Database: d.name, At: at, Missing: reason}}
 	}
 	var fresh []history.Definition
@@ -244,7 +246,8 @@ func (k *Keeper) fresh(d *database, used bool, tables []definitions.Table, faile
 		if known && was.SQL == t.SQL && was.References == t.References {
 			continue
 		}
-		definition := history.Definition{Database: d.name, Name: t.Spelled, At: at, SQL: t.SQL, References: t.References}
+		definition := history.Definition{Database: d.name, Name: t.Spelled, At: at, SQL: t.SQL,
+			References: t.References}
 		d.recorded[t.Spelled] = definition
 		fresh = append(fresh, definition)
 	}

@@ -57,28 +57,34 @@ var drivers = []*driver{
 	{
 		name: "pgx", database: "pgx_test", open: openPostgreSQL, setUp: pgxSetUp,
 		program: &goTests{module: "github.com/jackc/pgx/v5", packages: []pkg{
-			{title: "pgx", dir: "."}, {title: "pgconn", dir: "pgconn"}, {title: "pgtype", dir: "pgtype"}, {title: "zeronull", dir: "pgtype/zeronull"},
+			{title: "pgx", dir: "."}, {title: "pgconn", dir: "pgconn"}, {title: "pgtype", dir: "pgtype"},
+			{title: "zeronull", dir: "pgtype/zeronull"},
 			{title: "pgxpool", dir: "pgxpool"}, {title: "stdlib", dir: "stdlib"}, {title: "tracelog", dir: "tracelog"},
 		}},
 	},
 	{
 		name: "pq", database: "pqgotest", open: openPostgreSQL, setUp: pgxSetUp,
 		program: &goTests{module: "github.com/lib/pq", version: "v1.10.9", packages: []pkg{
-			{title: "pq", dir: "."}, {title: "pq-binary", dir: ".", env: []string{"PQTEST_BINARY_PARAMETERS=yes"}}, {title: "hstore", dir: "hstore"},
+			{title: "pq", dir: "."}, {title: "pq-binary", dir: ".", env: []string{"PQTEST_BINARY_PARAMETERS=yes"}},
+			{title: "hstore", dir: "hstore"},
 		}},
 	},
-	{name: "pymysql", database: "test1", open: openMySQL, setUp: []string{"CREATE DATABASE IF NOT EXISTS test2"}, program: pyMySQL},
+	{name: "pymysql", database: "test1", open: openMySQL, setUp: []string{"CREATE DATABASE IF NOT EXISTS test2"},
+		program: pyMySQL},
 	{name: "mysql2", database: "test", open: openMySQL, program: mysql2},
 	{name: "mariadb-nodejs", database: "testn", open: openMySQL, program: mariadbNodeJS},
-	{name: "django-mysql", database: "django_default", open: openMySQL, setUp: []string{"CREATE DATABASE IF NOT EXISTS django_other"}, program: django()},
+	{name: "django-mysql", database: "django_default", open: openMySQL,
+		setUp: []string{"CREATE DATABASE IF NOT EXISTS django_other"}, program: django()},
 	{name: "sqlalchemy-mysql", database: "test", open: openMySQL, program: sqlAlchemy(),
 		setUp: []string{"CREATE DATABASE IF NOT EXISTS test_schema", "CREATE DATABASE IF NOT EXISTS test_schema_2"}},
-	{name: "pg_regress", database: "regress_test", open: openPostgreSQLWith("-c", "max_prepared_transactions=2"), program: &regressTests{major: "15"}},
+	{name: "pg_regress", database: "regress_test", open: openPostgreSQLWith("-c", "max_prepared_transactions=2"),
+		program: &regressTests{major: "15"}},
 	{name: "psycopg", database: "psycopg_test", open: openPostgreSQL, program: psycopg},
 	{name: "node-postgres", database: "node_test", open: openPostgreSQL, program: nodePostgres},
 	{name: "django", database: "django_default", open: openPostgreSQL, program: django()},
 	{name: "sqlalchemy", database: "sqlalchemy_test", open: openPostgreSQL, program: sqlAlchemy(),
-		setUp: []string{"CREATE SCHEMA test_schema", "CREATE SCHEMA test_schema_2", "CREATE EXTENSION hstore", "CREATE EXTENSION citext"}},
+		setUp: []string{"CREATE SCHEMA test_schema", "CREATE SCHEMA test_schema_2", "CREATE EXTENSION hstore",
+			"CREATE EXTENSION citext"}},
 }
 
 func driverNames() []string {

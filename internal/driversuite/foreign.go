@@ -45,7 +45,8 @@ var pyMySQL = &pythonTests{
 		}
 		var databases []map[string]any
 		for _, name := range []string{"test1", "test2"} {
-			databases = append(databases, map[string]any{"host": host, "port": number, "user": s.at.User, "password": s.at.Password, "database": name, "local_infile": true})
+			databases = append(databases, map[string]any{"host": host, "port": number, "user": s.at.User,
+				"password": s.at.Password, "database": name, "local_infile": true})
 		}
 		text, err := json.Marshal(databases)
 		if err != nil {
@@ -69,9 +70,12 @@ func sqlAlchemy() *pythonTests {
 		},
 		// Its own dialects' tests, the engine's, and what sends the statements that applications send.
 		paths: []string{
-			"test/dialect/test_suite.py", "test/dialect/postgresql", "test/dialect/mysql", "test/engine/test_transaction.py",
-			"test/engine/test_reconnect.py", "test/engine/test_execute.py", "test/sql/test_query.py", "test/sql/test_resultset.py",
-			"test/sql/test_insert_exec.py", "test/sql/test_update.py", "test/sql/test_returning.py", "test/orm/test_versioning.py", "test/orm/test_unitofwork.py",
+			"test/dialect/test_suite.py", "test/dialect/postgresql", "test/dialect/mysql",
+			"test/engine/test_transaction.py",
+			"test/engine/test_reconnect.py", "test/engine/test_execute.py", "test/sql/test_query.py",
+			"test/sql/test_resultset.py",
+			"test/sql/test_insert_exec.py", "test/sql/test_update.py", "test/sql/test_returning.py",
+			"test/orm/test_versioning.py", "test/orm/test_unitofwork.py",
 		},
 	}
 }
@@ -81,10 +85,14 @@ func django() *djangoTests {
 	return &djangoTests{
 		packages: []string{"python3-asgiref", "python3-sqlparse", "python3-tz", "python3-psycopg2", "python3-mysqldb"},
 		apps: []string{
-			"aggregation", "aggregation_regress", "annotations", "backends", "basic", "bulk_create", "constraints", "custom_lookups", "datatypes",
-			"db_functions", "defer", "delete", "delete_regress", "expressions", "expressions_case", "expressions_window", "force_insert_update",
-			"foreign_object", "get_or_create", "indexes", "introspection", "lookup", "many_to_many", "migrations", "model_fields", "ordering", "queries",
-			"raw_query", "schema", "select_for_update", "select_related", "transaction_hooks", "transactions", "update", "update_only_fields",
+			"aggregation", "aggregation_regress", "annotations", "backends", "basic", "bulk_create", "constraints",
+			"custom_lookups", "datatypes",
+			"db_functions", "defer", "delete", "delete_regress", "expressions", "expressions_case",
+			"expressions_window", "force_insert_update",
+			"foreign_object", "get_or_create", "indexes", "introspection", "lookup", "many_to_many", "migrations",
+			"model_fields", "ordering", "queries",
+			"raw_query", "schema", "select_for_update", "select_related", "transaction_hooks", "transactions", "update",
+			"update_only_fields",
 		},
 	}
 }
@@ -111,6 +119,7 @@ var mariadbNodeJS = &nodeTests{
 	repository: "github.com/mariadb-corporation/mariadb-connector-nodejs", tag: "3.4.0", dir: ".", development: true,
 	tests: "test/integration", suffix: ".js", mocha: true,
 	environment: func(s server, host, port string) []string {
-		return []string{"TEST_DB_HOST=" + host, "TEST_DB_PORT=" + port, "TEST_DB_USER=" + s.at.User, "TEST_DB_DATABASE=testn"}
+		return []string{"TEST_DB_HOST=" + host, "TEST_DB_PORT=" + port, "TEST_DB_USER=" + s.at.User,
+			"TEST_DB_DATABASE=testn"}
 	},
 }

@@ -118,7 +118,8 @@ func patternsOf(tests []string) map[string]string {
 
 // tests runs a package's program and returns what became of its tests.
 func (g *goTests) tests(ctx context.Context, p pkg, env []string, pattern string) (map[string]outcome, error) {
-	args := []string{"tool", "test2json", g.program(p), "-test.v=test2json", "-test.timeout=" + runLimit, "-test.run=" + pattern}
+	args := []string{"tool", "test2json", g.program(p), "-test.v=test2json", "-test.timeout=" + runLimit, "-test.run=" +
+		pattern}
 	if g.skipped != "" {
 		args = append(args, "-test.skip="+g.skipped)
 	}

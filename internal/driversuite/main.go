@@ -47,12 +47,16 @@ type settings struct {
 
 func main() {
 	var s settings
-	flag.StringVar(&s.driver, "driver", "", "whose suite: "+strings.Join(driverNames(), ", ")+" (default: mysql, or with a PostgreSQL as -server pgx)")
+	flag.StringVar(&s.driver, "driver", "", "whose suite: "+strings.Join(driverNames(), ", ")+
+		" (default: mysql, or with a PostgreSQL as -server pgx)")
 	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away one of the driver's family")
-	flag.StringVar(&s.source, "source", "", "a checkout of the suite's repository; empty: the suite is had from a package manager")
+	flag.StringVar(&s.source, "source", "",
+		"a checkout of the suite's repository; empty: the suite is had from a package manager")
 	flag.StringVar(&s.run, "run", "", "run only the tests that match: as go test -run, pytest -k, Django's labels, a part of a file's name")
-	flag.StringVar(&s.ways, "ways", "direct,off,items", "how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
-	flag.StringVar(&s.over, "over", string(tcp), "how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
+	flag.StringVar(&s.ways, "ways", "direct,off,items",
+		"how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
+	flag.StringVar(&s.over, "over", string(tcp),
+		"how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
 	flag.BoolVar(&s.verbose, "v", false, "print what differing and failing tests say")
 	flag.IntVar(&s.again, "again", 2, "how often a test whose outcome differs is tried again, on all paths")
 	flag.Parse()
@@ -130,7 +134,8 @@ func usable(outcomes map[string]outcome) error {
 	if 2*len(fails) <= len(outcomes) {
 		return nil
 	}
-	return fmt.Errorf("%d of %d tests fail on the server itself; %s says:\n%s", len(fails), len(outcomes), fails[0], outcomes[fails[0]].said)
+	return fmt.Errorf("%d of %d tests fail on the server itself; %s says:\n%s", len(fails), len(outcomes), fails[0],
+		outcomes[fails[0]].said)
 }
 
 // A way is how the suite reaches the server.

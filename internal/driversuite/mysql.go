@@ -56,7 +56,8 @@ func (h *mysqlHost) offerTLS(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	rows, err := conn.Query(ctx, catalogmysql.Query{Purpose: "its cipher", Text: "SHOW SESSION STATUS LIKE 'Ssl_cipher'", Columns: 2})
+	rows, err := conn.Query(ctx, catalogmysql.Query{Purpose: "its cipher",
+		Text: "SHOW SESSION STATUS LIKE 'Ssl_cipher'", Columns: 2})
 	if err != nil {
 		return fmt.Errorf("ask the server for its cipher: %w", err)
 	}
@@ -84,7 +85,8 @@ func (h *mysqlHost) renew(ctx context.Context, setUp []string) error {
 		return err
 	}
 	defer conn.Close()
-	statements := []string{"DROP DATABASE IF EXISTS " + h.database, "CREATE DATABASE " + h.database, "SET GLOBAL local_infile = 1"}
+	statements := []string{"DROP DATABASE IF EXISTS " + h.database, "CREATE DATABASE " + h.database,
+		"SET GLOBAL local_infile = 1"}
 	for _, sql := range append(statements, setUp...) {
 		if _, err := conn.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("%s: %w", sql, err)

@@ -48,7 +48,8 @@ func (n *nodeTests) prepare(ctx context.Context, dir, source string) error {
 			return err
 		}
 	}
-	return n.npm(ctx, append([]string{"install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"}, n.packages...)...)
+	return n.npm(ctx, append([]string{"install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"},
+		n.packages...)...)
 }
 
 func (n *nodeTests) npm(ctx context.Context, args ...string) error {
@@ -153,7 +154,8 @@ func parseMocha(text []byte, file string, outcomes map[string]outcome) error {
 	if err := json.Unmarshal(text, &report); err != nil {
 		return fmt.Errorf("parse mocha's report on %s: %w", file, err)
 	}
-	for result, tests := range map[string][]test{passed: report.Passes, failed: report.Failures, skipped: report.Pending} {
+	for result, tests := range map[string][]test{passed: report.Passes, failed: report.Failures,
+		skipped: report.Pending} {
 		for _, t := range tests {
 			outcomes[file+"::"+t.FullTitle] = outcome{result, t.Err.Message}
 		}

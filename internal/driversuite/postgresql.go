@@ -114,7 +114,8 @@ func (h *postgresqlHost) clients() proxyserver.ClientTLS {
 	if h.authority == nil {
 		return proxyserver.ClientTLS{}
 	}
-	return proxyserver.ClientTLS{Use: session.MayTLS, Cert: h.authority.File("server"), Key: h.authority.KeyFile("server")}
+	return proxyserver.ClientTLS{Use: session.MayTLS, Cert: h.authority.File("server"),
+		Key: h.authority.KeyFile("server")}
 }
 
 // listen is where drivers look for a server's socket, or any port.
@@ -217,20 +218,23 @@ func (h *postgresqlHost) environment(_, address string) []string {
 	host, port := split(address)
 	env := []string{
 		"PGX_TEST_DATABASE=" + login,
-		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=" + h.at.User, "PGPASSWORD=" + h.at.Password, "PGDATABASE=" + h.database, "PGSSLMODE=" + h.sslmode(),
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=" + h.at.User, "PGPASSWORD=" + h.at.Password, "PGDATABASE=" +
+			h.database, "PGSSLMODE=" + h.sslmode(),
 	}
 	scram := h.keywords(address, h.database, "pgx_scram", rolePassword)
 	switch h.over {
 	case socket:
 		env = append(env, "PGX_TEST_UNIX_SOCKET_CONN_STRING="+login)
 	case overTLS:
-		env = append(env, "PGX_TEST_TLS_CONN_STRING="+scram+" channel_binding=disable", "PGX_TEST_SCRAM_PLUS_CONN_STRING="+scram+" channel_binding=require")
+		env = append(env, "PGX_TEST_TLS_CONN_STRING="+scram+" channel_binding=disable",
+			"PGX_TEST_SCRAM_PLUS_CONN_STRING="+scram+" channel_binding=require")
 	}
 	if h.over != socket {
 		env = append(env, "PGX_TEST_TCP_CONN_STRING="+login)
 	}
 	for variable, role := range map[string]string{"MD5": "pgx_md5", "PLAIN": "pgx_pw", "SCRAM": "pgx_scram"} {
-		env = append(env, "PGX_TEST_"+variable+"_PASSWORD_CONN_STRING="+h.keywords(address, h.database, role, rolePassword))
+		env = append(env, "PGX_TEST_"+variable+"_PASSWORD_CONN_STRING="+
+			h.keywords(address, h.database, role, rolePassword))
 	}
 	return env
 }

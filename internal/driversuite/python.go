@@ -57,7 +57,8 @@ func (p *pythonTests) run(ctx context.Context, s server, chosen selection) (map[
 	if err := os.RemoveAll(report); err != nil {
 		return nil, err
 	}
-	args := []string{"-m", "pytest", "-q", "--timeout=" + testLimit, "--junitxml=" + report, "-o", "junit_family=xunit1",
+	args := []string{"-m", "pytest", "-q", "--timeout=" + testLimit, "--junitxml=" + report, "-o",
+		"junit_family=xunit1",
 		"-o", "cache_dir=" + filepath.Join(p.dir, "pytest")}
 	args = append(args, p.options(s)...)
 	if chosen.pattern != "" {

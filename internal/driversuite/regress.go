@@ -33,7 +33,8 @@ func (r *regressTests) prepare(ctx context.Context, dir, source string) (err err
 		return err
 	}
 	lib := filepath.Join("/usr/lib/postgresql", r.major, "lib")
-	r.bin, r.dlpath, r.source = filepath.Join(filepath.Dir(lib), "bin"), filepath.Join(dir, "modules"), filepath.Join(dir, "regress")
+	r.bin, r.dlpath, r.source = filepath.Join(filepath.Dir(lib), "bin"), filepath.Join(dir, "modules"),
+		filepath.Join(dir, "regress")
 	if err := copyTree(filepath.Join(source, "src/test/regress"), r.source); err != nil {
 		return err
 	}
@@ -101,8 +102,10 @@ func (r *regressTests) run(ctx context.Context, s server, chosen selection) (map
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--host=" + host, "--port=" + port, "--user=" + s.at.User, "--bindir=" + r.bin, "--dlpath=" + r.dlpath,
-		"--inputdir=" + filepath.Join(output, "regress"), "--outputdir=" + filepath.Join(output, "regress"), "--max-connections=8"}
+	args := []string{"--host=" + host, "--port=" + port, "--user=" + s.at.User, "--bindir=" + r.bin, "--dlpath=" +
+		r.dlpath,
+		"--inputdir=" + filepath.Join(output, "regress"), "--outputdir=" + filepath.Join(output, "regress"),
+		"--max-connections=8"}
 	names := slices.Concat(strings.Fields(chosen.pattern), chosen.tests)
 	if len(names) == 0 {
 		args = append(args, "--schedule="+filepath.Join(output, "regress/parallel_schedule"))

@@ -15,7 +15,8 @@ const processLimit = "60m"
 
 // needCheckout is the error of a suite that no package has.
 func needCheckout(repository, tag string) error {
-	return fmt.Errorf("no package has this suite: -source is to name a checkout of %s, tag %s or near it", repository, tag)
+	return fmt.Errorf("no package has this suite: -source is to name a checkout of %s, tag %s or near it", repository,
+		tag)
 }
 
 // aptInstall installs Debian packages that are missing.

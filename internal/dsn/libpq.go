@@ -23,7 +23,8 @@ func parseLibpq(form libpqForm, rest string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	t := Target{Family: dbms.PostgreSQLFamily, User: s.get("user"), Password: s.get("password"), Database: s.get("dbname")}
+	t := Target{Family: dbms.PostgreSQLFamily, User: s.get("user"), Password: s.get("password"),
+		Database: s.get("dbname")}
 	if err := s.place(&t); err != nil {
 		return Target{}, err
 	}

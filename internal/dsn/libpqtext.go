@@ -98,7 +98,8 @@ func readLibpqPlace(text string) (libpqSettings, error) {
 		return nil, err
 	}
 	var s libpqSettings
-	for _, part := range [][2]string{{"user", user}, {"password", password}, {"host", host}, {"port", port}, {"dbname", database}} {
+	for _, part := range [][2]string{{"user", user}, {"password", password}, {"host", host}, {"port", port},
+		{"dbname", database}} {
 		value, ok := unescape(part[1])
 		if !ok {
 			return nil, fmt.Errorf("the %s in the server's address has a %% that two hexadecimal digits do not follow: write %%25 for a %%", part[0])

@@ -112,7 +112,8 @@ func instrument(ctx context.Context, target dsn.Target, _ bool) error {
 		return err
 	}
 	defer conn.Close()
-	_, err = catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{target.Database}, WListBytes: sqlmysql.DefaultWListBytes})
+	_, err = catalogmysql.Instrument(ctx, conn, catalog.Options{Schemas: []string{target.Database},
+		WListBytes: sqlmysql.DefaultWListBytes})
 	return err
 }
 

@@ -27,8 +27,10 @@ type account struct {
 	txns  map[int][]int // places of steps by their transaction's number
 }
 
-func newAccount(setup []string, steps []random.Step, runs []history.Info, level history.Level, engine dbms.Engine) *account {
-	a := &account{setup: setup, steps: steps, runs: runs, level: level, fixes: snapshots(engine), txns: make(map[int][]int)}
+func newAccount(setup []string, steps []random.Step, runs []history.Info, level history.Level,
+	engine dbms.Engine) *account {
+	a := &account{setup: setup, steps: steps, runs: runs, level: level, fixes: snapshots(engine),
+		txns: make(map[int][]int)}
 	for i := range steps {
 		a.txns[steps[i].Transaction] = append(a.txns[steps[i].Transaction], i)
 	}
@@ -61,7 +63,8 @@ func accountOf(p *runner.Result) *account {
 			if _, ok := sessions[r.Session]; !ok {
 				sessions[r.Session] = len(sessions)
 			}
-			steps[i] = random.Step{Session: sessions[r.Session], Transaction: n, SQL: r.SQL, Sent: r.Sent, Ended: r.Ended}
+			steps[i] = random.Step{Session: sessions[r.Session], Transaction: n, SQL: r.SQL, Sent: r.Sent,
+				Ended: r.Ended}
 			if r.Status != replay.OK {
 				steps[i].Error = string(r.Status)
 			}

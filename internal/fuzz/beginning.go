@@ -30,14 +30,16 @@ func (p *part) order(first, then int) {
 // these do not contradict each other.
 func (p *part) sorted(at func(*random.Step) time.Time) []int {
 	steps := p.of.steps
-	left := slices.SortedStableFunc(slices.Values(p.kept), func(a, b int) int { return at(&steps[a]).Compare(at(&steps[b])) })
+	left := slices.SortedStableFunc(slices.Values(p.kept),
+		func(a, b int) int { return at(&steps[a]).Compare(at(&steps[b])) })
 	waiting := make(map[int]bool, len(left))
 	for _, i := range left {
 		waiting[i] = true
 	}
 	free := func(n int) bool {
 		blocked := slices.ContainsFunc(p.behind[left[n]], func(first int) bool { return waiting[first] })
-		return !blocked && !slices.ContainsFunc(left[:n], func(i int) bool { return steps[i].Session == steps[left[n]].Session })
+		return !blocked && !slices.ContainsFunc(left[:n],
+			func(i int) bool { return steps[i].Session == steps[left[n]].Session })
 	}
 	all := make([]int, 0, len(left))
 	for len(left) > 0 {
@@ -76,7 +78,8 @@ func (p *part) orders(setup []string) []*scenario.Scenario {
 // beginnings are what may show a finding again without what else there was, the smallest first: its own transactions,
 // with the statements on the cycle alone or with all, each on the database as it was first and with the rows that rows
 // made of it by then; at last with what others wrote meanwhile.
-func (a *account) beginnings(f *analyzer.Finding, rows func(a *account, earlier []string) []string) []*scenario.Scenario {
+func (a *account) beginnings(f *analyzer.Finding,
+	rows func(a *account, earlier []string) []string) []*scenario.Scenario {
 	small, whole := a.part(f, false), a.part(f, true)
 	if small == nil {
 		return nil

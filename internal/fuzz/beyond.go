@@ -18,7 +18,10 @@ func byAggregate(f *analyzer.Finding) bool {
 
 // byAborted reports whether the finding rests on a write of a transaction that was rolled back.
 func byAborted(f *analyzer.Finding) bool {
-	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.Kind != analyzer.RW && e.From.Status == history.Aborted })
+	return slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool {
+		return e.Kind != analyzer.RW &&
+			e.From.Status == history.Aborted
+	})
 }
 
 var (

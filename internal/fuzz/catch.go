@@ -62,7 +62,10 @@ func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 // is on the cycle as one that met another's.
 func kindOf(f *analyzer.Finding, s *history.Stmt) string {
 	kind := strings.TrimSpace(s.Kind.String() + " " + s.Locking.String())
-	if s.Kind == history.Update && slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool { return e.ToStmt == s && e.Kind == analyzer.WR && e.Current }) {
+	if s.Kind == history.Update && slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool {
+		return e.ToStmt == s &&
+			e.Kind == analyzer.WR && e.Current
+	}) {
 		kind += " of equal values"
 	}
 	return kind
@@ -106,7 +109,8 @@ func (h *fuzzer) catch(r *round, f *analyzer.Finding) error {
 
 // save writes all that a catch's round sent, and keeps the round.
 func (h *fuzzer) save(c *Catch, n int) error {
-	c.File = filepath.Join(h.Dir, fmt.Sprintf("%02d-%s.yaml", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ", "-")))
+	c.File = filepath.Join(h.Dir, fmt.Sprintf("%02d-%s.yaml", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ",
+		"-")))
 	if err := write(c.File, c.seen[0].round.schedule()); err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ func (h *fuzzer) reduceAll(ctx context.Context) error {
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)
 	kinds := make(map[string][]*Catch)
-	for _, c := range slices.SortedStableFunc(slices.Values(h.tally.Catches), func(a, b *Catch) int { return a.weight() - b.weight() }) {
+	for _, c := range slices.SortedStableFunc(slices.Values(h.tally.Catches),
+		func(a, b *Catch) int { return a.weight() - b.weight() }) {
 		kind := fmt.Sprint(c.Finding.Class, c.Finding.Anomaly, c.Level)
 		kinds[kind] = append(kinds[kind], c)
 	}

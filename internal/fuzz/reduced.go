@@ -36,7 +36,8 @@ func (r *Reduced) better(other *Reduced) bool {
 // Reduce makes a scenario small that shows an anomaly at a level, and says how many were tried. It takes three minutes
 // at most; if the scenario is large even then, more as long as it becomes smaller. Where what comes of it shows the
 // anomaly only at times, it looks for one that does three times in a row at each try.
-func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly, shows reduce.Shows) (*Reduced, int, error) {
+func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly,
+	shows reduce.Shows) (*Reduced, int, error) {
 	small, tried, err := inStages(ctx, whole, shows)
 	if err == nil && small.Shown < surely {
 		sure, n, again := inStages(ctx, whole, thrice(shows))
@@ -56,7 +57,8 @@ func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, 
 }
 
 // inStages reduces a scenario as long as that makes a large one smaller, and plays what comes of it ten times.
-func inStages(ctx context.Context, whole *scenario.Scenario, shows reduce.Shows) (small *Reduced, tried int, err error) {
+func inStages(ctx context.Context, whole *scenario.Scenario,
+	shows reduce.Shows) (small *Reduced, tried int, err error) {
 	small = &Reduced{Scenario: whole}
 	for range stages {
 		before := len(small.Scenario.Steps) + len(small.Scenario.Setup)
@@ -64,7 +66,8 @@ func inStages(ctx context.Context, whole *scenario.Scenario, shows reduce.Shows)
 		if small.Scenario, n, over, err = inTime(ctx, small.Scenario, shows); err != nil {
 			return nil, tried, err
 		}
-		if tried += n; over || isSmall(small.Scenario) || len(small.Scenario.Steps)+len(small.Scenario.Setup) == before {
+		if tried += n; over || isSmall(small.Scenario) ||
+			len(small.Scenario.Steps)+len(small.Scenario.Setup) == before {
 			break
 		}
 	}
@@ -81,7 +84,8 @@ func inStages(ctx context.Context, whole *scenario.Scenario, shows reduce.Shows)
 }
 
 // inTime reduces a scenario with a stage's patience, and says whether it came to an end.
-func inTime(ctx context.Context, whole *scenario.Scenario, shows reduce.Shows) (small *scenario.Scenario, tried int, over bool, err error) {
+func inTime(ctx context.Context, whole *scenario.Scenario,
+	shows reduce.Shows) (small *scenario.Scenario, tried int, over bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	small, tried, err = reduce.Reduce(limited, whole, shows)

@@ -31,7 +31,8 @@ type round struct {
 }
 
 func (h *fuzzer) newRound(seed uint64, level workload.Isolation) *round {
-	return &round{generator: random.New(random.Engine{Name: h.runner.Server.Engine, Version: h.runner.Server.Version, Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
+	return &round{generator: random.New(random.Engine{Name: h.runner.Server.Engine, Version: h.runner.Server.Version,
+		Optimistic: level.Optimistic}, h.Profile, seed), level: level, seed: seed}
 }
 
 // round runs one round and takes stock of it.
@@ -45,7 +46,8 @@ func (h *fuzzer) round(ctx context.Context, r *round) (err error) {
 	seen := h.runner.Options()
 	o := tempdb.Options{Database: database, Recording: r.recording, Patience: h.Patience,
 		Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
-	if r.result, err = tempdb.Run(ctx, h.runner.Target(), o, func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
+	if r.result, err = tempdb.Run(ctx, h.runner.Target(), o,
+		func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
@@ -73,7 +75,8 @@ func (h *fuzzer) transact(ctx context.Context, r *round, dsn string) error {
 		return err
 	}
 	began := time.Now()
-	r.outcome, err = random.Run(ctx, r.generator, r.level.Level, h.Patience, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+	r.outcome, err = random.Run(ctx, r.generator, r.level.Level, h.Patience,
+		func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
 	r.worked = time.Since(began)
 	if err != nil {
 		return err

@@ -45,11 +45,13 @@ type Found struct {
 }
 
 func newTally(server history.Server, levels []workload.Isolation) *Tally {
-	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally), seen: make(map[string]*Catch), odd: make(map[string]*Abnormality)}
+	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally),
+		seen: make(map[string]*Catch), odd: make(map[string]*Abnormality)}
 	t.Random.Mistakes = make(map[string]*random.Mistake)
 	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[history.Reason]int)
 	for _, l := range levels {
-		t.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]*Found), Hazards: make(map[analyzer.Anomaly]*Found)}
+		t.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]*Found),
+			Hazards: make(map[analyzer.Anomaly]*Found)}
 	}
 	return t
 }

@@ -63,17 +63,20 @@ func (t *Tally) run(w io.Writer) {
 		hunted = time.Since(t.Began)
 	}
 	fmt.Fprintf(w, "%s %s: %d rounds in %s, %d transactions (%.0f a second; %.0f while a round's sessions worked), %d committed, %d refused\n",
-		t.Server.Engine, t.Server.Version, t.Rounds, hunted.Round(time.Second), r.Transactions, float64(r.Transactions)/hunted.Seconds(), t.TransactionsPerSecond(), r.Committed, r.Refused)
+		t.Server.Engine, t.Server.Version, t.Rounds, hunted.Round(time.Second), r.Transactions,
+		float64(r.Transactions)/hunted.Seconds(), t.TransactionsPerSecond(), r.Committed, r.Refused)
 }
 
 // coverage writes how well the statements were observed, by kind, and why some were not.
 func (t *Tally) coverage(w io.Writer) {
 	all := t.Observed()
 	fmt.Fprintf(w, "%d statements, %s of them succeeded; %s observed exactly, %s opaque\n", t.Random.Statements,
-		share(t.Random.Statements-t.Random.Failed, t.Random.Statements), share(all.Exact, all.Statements()), share(all.Opaque, all.Statements()))
+		share(t.Random.Statements-t.Random.Failed, t.Random.Statements), share(all.Exact, all.Statements()),
+		share(all.Opaque, all.Statements()))
 	var kinds []string
 	for _, k := range slices.Sorted(maps.Keys(t.Kinds)) {
-		kinds = append(kinds, fmt.Sprintf("%s %s of %d", k, share(t.Kinds[k].Exact, t.Kinds[k].Statements()), t.Kinds[k].Statements()))
+		kinds = append(kinds, fmt.Sprintf("%s %s of %d", k, share(t.Kinds[k].Exact, t.Kinds[k].Statements()),
+			t.Kinds[k].Statements()))
 	}
 	fmt.Fprintf(w, "observed exactly, the rounds' own reads among them: %s\n", strings.Join(kinds, ", "))
 	if len(t.Reasons) == 0 {

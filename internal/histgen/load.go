@@ -36,7 +36,8 @@ func NewLoad(rows int) *Load {
 	l := &Load{random: 88172645463325252, versions: make([]history.Tag, rows), batch: make([]history.Txn, loadBatch),
 		stmts: make([]history.Stmt, 4*loadBatch), accesses: make([]history.Access, 4*loadBatch)}
 	for i := range l.stmts {
-		s := history.Stmt{Num: uint32(i%4 + 1), Kind: history.Select, Observation: history.Exact, Shape: "SELECT v FROM load WHERE id = ?"}
+		s := history.Stmt{Num: uint32(i%4 + 1), Kind: history.Select, Observation: history.Exact,
+			Shape: "SELECT v FROM load WHERE id = ?"}
 		if i%2 == 1 {
 			s.Kind, s.Shape = history.Update, "UPDATE load SET v = ? WHERE id = ?"
 		}
@@ -54,7 +55,8 @@ func (l *Load) Next(n int) []history.Txn {
 	for i := range txns {
 		l.made++
 		txns[i] = history.Txn{ID: history.MakeTxnID(Run, l.made), Session: history.SessionID(l.made%64 + 1),
-			Status: history.Committed, Level: history.Serializable, Start: int64(l.made) - 1, End: int64(l.made), Stmts: l.stmts[4*i : 4*i+4]}
+			Status: history.Committed, Level: history.Serializable, Start: int64(l.made) - 1, End: int64(l.made),
+			Stmts: l.stmts[4*i : 4*i+4]}
 		for j := range 4 {
 			l.access(&l.accesses[4*i+j], history.Tag{Txn: txns[i].ID, Stmt: uint32(j + 1)})
 		}
@@ -120,10 +122,13 @@ func component(n int, accesses func(own history.Tag, i int) (read, write history
 	for i := range txns {
 		id := history.MakeTxnID(Run, uint32(i+1))
 		read, write := accesses(history.Tag{Txn: id, Stmt: 2}, i)
-		txns[i] = &history.Txn{ID: id, Session: history.SessionID(i + 1), Status: history.Committed, Level: history.RepeatableRead, End: int64(i),
+		txns[i] = &history.Txn{ID: id, Session: history.SessionID(i + 1), Status: history.Committed,
+			Level: history.RepeatableRead, End: int64(i),
 			Stmts: []history.Stmt{
-				{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT", Accesses: []history.Access{read}},
-				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE", Accesses: []history.Access{write}},
+				{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT",
+					Accesses: []history.Access{read}},
+				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE",
+					Accesses: []history.Access{write}},
 			}}
 	}
 	return txns

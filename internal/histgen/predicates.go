@@ -143,7 +143,8 @@ func (l look) tell(rows []*row) {
 // read returns the statement as Adya has it.
 func (l look) read(rows []*row) bruteforce.PredicateRead {
 	byName := make(map[history.Row]*row, len(rows))
-	read := bruteforce.PredicateRead{Reader: history.Tag{Txn: l.txn.ID, Stmt: uint32(l.stmt + 1)}, Vset: make(map[history.Row]history.Tag)}
+	read := bruteforce.PredicateRead{Reader: history.Tag{Txn: l.txn.ID, Stmt: uint32(l.stmt + 1)},
+		Vset: make(map[history.Row]history.Tag)}
 	for _, r := range rows {
 		byName[r.name] = r
 		if v := l.saw[r]; v != nil {

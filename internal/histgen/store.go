@@ -180,7 +180,10 @@ func (db *store) visible(t *txn, r *row, locking bool) *version {
 		return r.newest(func(v *version) bool { return !v.undone })
 	case Snapshot, RepeatableRead:
 		if !locking {
-			return r.newest(func(v *version) bool { return v.committed > 0 && v.committed <= t.takeSnapshot() && !v.undone })
+			return r.newest(func(v *version) bool {
+				return v.committed > 0 && v.committed <= t.takeSnapshot() &&
+					!v.undone
+			})
 		}
 	}
 	return r.newest(func(v *version) bool { return v.committed > 0 && !v.undone })

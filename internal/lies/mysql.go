@@ -75,7 +75,8 @@ func (r *Relay) mysql(client, server net.Conn, lie MySQLLie) {
 		if login && len(packet) > 8 {
 			deprecate, login = offered.Load() && binary.LittleEndian.Uint32(packet[4:])&clientDeprecateEOF != 0, false
 		}
-		command := packet[3] == 0 && len(packet) > 4 && (packet[4] == comQuery || packet[4] == comPrepare || packet[4] == comExecute)
+		command := packet[3] == 0 && len(packet) > 4 && (packet[4] == comQuery || packet[4] == comPrepare ||
+			packet[4] == comExecute)
 		if !command || !r.next(string(packet[5:])) {
 			if _, err := server.Write(packet); err != nil {
 				return

@@ -100,7 +100,8 @@ func Start(o Options) *Monitor {
 	if o.Tell == nil {
 		o.Tell = func([]analyzer.News) {}
 	}
-	m := &Monitor{opts: o, live: analyzer.NewLive(o.LiveOptions), opens: newOpens(o.Limit), queue: make(chan item, queued), done: make(chan struct{}),
+	m := &Monitor{opts: o, live: analyzer.NewLive(o.LiveOptions), opens: newOpens(o.Limit),
+		queue: make(chan item, queued), done: make(chan struct{}),
 		counts: make(map[Kind]int), byID: make(map[string]int)}
 	if o.Clock != nil {
 		m.since = o.Clock()

@@ -91,7 +91,8 @@ func Run(ctx context.Context, path string, o Options) (Result, error) {
 		return Result{}, err
 	}
 	if len(latencies) != r.Transactions {
-		return Result{}, fmt.Errorf("pgbench logged %d committed transactions and counted %d:\n%s", len(latencies), r.Transactions, out)
+		return Result{}, fmt.Errorf("pgbench logged %d committed transactions and counted %d:\n%s", len(latencies),
+			r.Transactions, out)
 	}
 	r.Median = median(latencies)
 	return r, nil

@@ -9,7 +9,8 @@ import (
 // Tidy does before a run what pgbench does by default, on a connection of the caller's in place of the one
 // that is measured: the small tables lose their dead rows, and the history is emptied.
 func Tidy(ctx context.Context, db *sql.DB) error {
-	for _, statement := range []string{"VACUUM pgbench_branches", "VACUUM pgbench_tellers", "TRUNCATE pgbench_history"} {
+	for _, statement := range []string{"VACUUM pgbench_branches", "VACUUM pgbench_tellers",
+		"TRUNCATE pgbench_history"} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("tidy pgbench's tables: %s: %w", statement, err)
 		}

@@ -17,7 +17,8 @@ func evidence(m *mining.Mined) []string {
 	}
 	notes := []string{fmt.Sprintf("programs that the recording does not have are not covered, nor are other ways through those that it has: it has %d calls", calls)}
 	if m.LeftOut > 0 {
-		notes = append(notes, fmt.Sprintf("%d programs with fewer calls than --min-calls are left out, and not covered", m.LeftOut))
+		notes = append(notes, fmt.Sprintf("%d programs with fewer calls than --min-calls are left out, and not covered",
+			m.LeftOut))
 	}
 	if m.Ended > 0 {
 		notes = append(notes, fmt.Sprintf("%d transactions were rolled back, or it is not known how they ended: they are no evidence", m.Ended))
@@ -38,14 +39,16 @@ func kept(w *robust.Workload) []string {
 	}
 	changed := labels(w, func(q *robust.Statement) bool {
 		r := w.Schema.Relation(q.Relation)
-		return r != nil && q.Type != robust.Ins && q.Type != robust.KeyDel && q.Type != robust.PredDel && q.Write.Meets(robust.Of(r.Key...))
+		return r != nil && q.Type != robust.Ins && q.Type != robust.KeyDel && q.Type != robust.PredDel &&
+			q.Write.Meets(robust.Of(r.Key...))
 	})
 	var notes []string
 	say := func(assumption string, broken []string, then string) {
 		if len(broken) == 0 {
 			notes = append(notes, "checked in the recording: "+assumption+": kept")
 		} else {
-			notes = append(notes, fmt.Sprintf("checked in the recording: %s: NOT kept by %s: %s", assumption, strings.Join(broken, ", "), then))
+			notes = append(notes, fmt.Sprintf("checked in the recording: %s: NOT kept by %s: %s", assumption,
+				strings.Join(broken, ", "), then))
 		}
 	}
 	say("statements by key find a row", noted("may not be there"), "they are taken as by predicate")
@@ -73,7 +76,8 @@ func labels(w *robust.Workload, is func(*robust.Statement) bool) (which []string
 // atomic chunk: case troc-fig1.
 func (o *Options) assumptions(family dbms.Family, w *robust.Workload) []string {
 	which := labels(w, func(q *robust.Statement) bool {
-		return q.Type == robust.PredUpd || q.Type == robust.PredDel || q.Type == robust.PredSel && q.Lock != robust.NoLock
+		return q.Type == robust.PredUpd || q.Type == robust.PredDel || q.Type == robust.PredSel &&
+			q.Lock != robust.NoLock
 	})
 	var notes []string
 	for i := range o.Answers {

@@ -87,7 +87,8 @@ func (o *Options) compile(ctx context.Context, family dbms.Family, sources []pro
 	if err != nil {
 		return nil, err
 	}
-	w, err := program.Compile(strings.TrimSuffix(filepath.Base(o.Files[0]), filepath.Ext(o.Files[0])), family, tables.schema, sources...)
+	w, err := program.Compile(strings.TrimSuffix(filepath.Base(o.Files[0]), filepath.Ext(o.Files[0])), family,
+		tables.schema, sources...)
 	if err != nil {
 		if len(tables.remarks) > 0 {
 			err = fmt.Errorf("%w (%s)", err, tables.remarks[0])
@@ -124,7 +125,8 @@ func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 	if o.Upstream == nil && len(tables.schema.Tables()) == 0 {
 		return nil, noTables(tables.remarks)
 	}
-	mined, err := mining.Mine(all(ctx, readers), mining.Options{Family: family, Schema: tables.schema, MinCalls: o.MinCalls})
+	mined, err := mining.Mine(all(ctx, readers), mining.Options{Family: family, Schema: tables.schema,
+		MinCalls: o.MinCalls})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 // recorded adds the definitions that recordings hold. Statements do not say which database they are in, and so
 // definitions of one name in several databases must be the same.
 func (t *tables) recorded(ctx context.Context, family dbms.Family, recordings []*recorder.Reader) error {
-	k := known{named: make(map[string][]history.Definition), found: make(map[string]bool), missing: make(map[string]string)}
+	k := known{named: make(map[string][]history.Definition), found: make(map[string]bool),
+		missing: make(map[string]string)}
 	for _, r := range recordings {
 		for _, run := range r.Runs() {
 			for d, err := range r.Definitions(ctx, run.Run) {
@@ -79,14 +80,18 @@ func (k *known) last(name string) (last history.Definition, same bool) {
 // changed reports whether a table was defined differently in the course of the recording.
 func (k *known) changed(name string) bool {
 	first := &k.named[name][0]
-	return slices.ContainsFunc(k.named[name], func(d history.Definition) bool { return d.Database == first.Database && !alike(&d, first) })
+	return slices.ContainsFunc(k.named[name], func(d history.Definition) bool {
+		return d.Database == first.Database &&
+			!alike(&d, first)
+	})
 }
 
 // remarks says what of the definitions does not hold for the whole recording.
 func (k *known) remarks() (remarks []string) {
 	for _, database := range slices.Sorted(maps.Keys(k.missing)) {
 		if !k.found[database] {
-			remarks = append(remarks, fmt.Sprintf("the definitions of the tables of database %s were not recorded: %s", database, k.missing[database]))
+			remarks = append(remarks, fmt.Sprintf("the definitions of the tables of database %s were not recorded: %s",
+				database, k.missing[database]))
 		}
 	}
 	for _, name := range k.order {

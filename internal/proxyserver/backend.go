@@ -45,7 +45,8 @@ type backend interface {
 // newBackend returns the backend of the upstream's family, which is not open yet.
 func newBackend(o *Options) backend {
 	if o.Upstream.Family == dbms.PostgreSQLFamily {
-		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates, Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
+		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates,
+			Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
 	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates, log: o.Logger}
 }

@@ -38,7 +38,8 @@ func (d *defining) Txn(ctx context.Context, t *history.Txn) error {
 }
 
 // reload has the schema read again that sessions plan by, and tells the keeper why.
-func (d *defining) reload(reload func(context.Context, session.Schema) error) func(context.Context, session.Schema) error {
+func (d *defining) reload(reload func(context.Context,
+	session.Schema) error) func(context.Context, session.Schema) error {
 	return func(ctx context.Context, s session.Schema) error {
 		err := reload(ctx, s)
 		switch {
@@ -49,7 +50,8 @@ func (d *defining) reload(reload func(context.Context, session.Schema) error) fu
 			for _, t := range s.Tables {
 				d.keeper.Change(t.Schema)
 			}
-		case len(s.Changes) == 0 || slices.ContainsFunc(s.Changes, func(c rewrite.SchemaChange) bool { return !c.Empties }):
+		case len(s.Changes) == 0 || slices.ContainsFunc(s.Changes,
+			func(c rewrite.SchemaChange) bool { return !c.Empties }):
 			d.keeper.Change(s.Database)
 		}
 		return err
@@ -68,7 +70,8 @@ func (srv *Server) define(o *Options, cfg *proxy.Config) {
 		return definitions.Tables(ctx, target, definitions.AsUsed)
 	}
 	k := defined.NewKeeper(source, srv.writer, func() int64 { return int64(time.Since(cfg.Started)) }, o.Logger)
-	d := &defining{Recorder: srv.recorder, keeper: k, schemas: o.Upstream.Family == dbms.MySQLFamily, databases: newDatabases()}
+	d := &defining{Recorder: srv.recorder, keeper: k, schemas: o.Upstream.Family == dbms.MySQLFamily,
+		databases: newDatabases()}
 	srv.recorder, cfg.Reload = d, d.reload(cfg.Reload)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -21,8 +21,9 @@ type Place map[string]string
 // Place says where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
 func (srv *Server) Place() (Place, error) {
 	network, address := srv.Addr().Network(), srv.Addr().String()
-	p := Place{"family": srv.upstream.Family.Title(), "user": srv.upstream.User, "password": srv.upstream.Password, "database": srv.upstream.Database,
-		"host": "", "port": "", "socket": "", "sslmode": srv.sslMode(network).String()}
+	p := Place{"family": srv.upstream.Family.Title(), "user": srv.upstream.User, "password": srv.upstream.Password,
+		"database": srv.upstream.Database,
+		"host":     "", "port": "", "socket": "", "sslmode": srv.sslMode(network).String()}
 	if network == "tcp" {
 		var err error
 		if p["host"], p["port"], err = net.SplitHostPort(address); err != nil {

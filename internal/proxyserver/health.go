@@ -29,7 +29,8 @@ func (srv *Server) openAdmin(o *Options) (err error) {
 	if o.Admin == "" {
 		return nil
 	}
-	srv.admin, err = admin.Listen(admin.Options{Address: o.Admin, Pprof: o.AdminPprof, Metrics: srv.Metrics, Healthy: srv.Healthy, Ready: srv.Ready})
+	srv.admin, err = admin.Listen(admin.Options{Address: o.Admin, Pprof: o.AdminPprof, Metrics: srv.Metrics,
+		Healthy: srv.Healthy, Ready: srv.Ready})
 	return err
 }
 

@@ -115,7 +115,8 @@ func replaceStale(path string) error {
 		return err
 	}
 	if inUse(aside) {
-		return errors.Join(fmt.Errorf("%s: another process listens there: %w", path, syscall.EADDRINUSE), os.Rename(aside, path))
+		return errors.Join(fmt.Errorf("%s: another process listens there: %w", path, syscall.EADDRINUSE),
+			os.Rename(aside, path))
 	}
 	return os.Remove(aside)
 }

@@ -57,13 +57,15 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
 		}
 	}
-	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans, Predicates: b.predicates}), planEntries, planBytes)
+	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans,
+		Predicates: b.predicates}), planEntries, planBytes)
 	b.settle()
 	return nil
 }
 
 func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
-	cfg := mysqlproxy.Config{Durable: durable, Predicates: b.predicates, AsksConflicts: b.facts.AsksConflicts, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
+	cfg := mysqlproxy.Config{Durable: durable, Predicates: b.predicates, AsksConflicts: b.facts.AsksConflicts,
+		ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
 	if b.planner != nil {
 		cfg.Planner = b.planner
 	}
@@ -103,14 +105,16 @@ func (b *mysqlBackend) settle() {
 	if b.facts.Engine == dbms.TiDB {
 		limit = exposedReloadLimit
 	}
-	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate, Failed: func(err error) {
-		b.log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
-	}})
+	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate,
+		Failed: func(err error) {
+			b.log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
+		}})
 }
 
 // reload notes what was changed. Nobody waits: what is used of it is read when it is.
 func (b *mysqlBackend) reload(_ context.Context, changed session.Schema) error {
-	b.catalog.Changed(catalogmysql.Change{Tables: changed.Tables, References: changed.References, Triggers: changed.Triggers, Created: changed.Created})
+	b.catalog.Changed(catalogmysql.Change{Tables: changed.Tables, References: changed.References,
+		Triggers: changed.Triggers, Created: changed.Created})
 	return nil
 }
 

@@ -69,7 +69,8 @@ func (b *postgresBackend) ask(ctx context.Context, database string) (err error) 
 }
 
 func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
-	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, DirectTLS: b.target.TLS.Direct}
+	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse,
+		DirectTLS: b.target.TLS.Direct}
 	if legs.Client != nil {
 		cfg.Certificate = legs.Client.Certificates[0].Certificate[0]
 	}

@@ -34,7 +34,8 @@ const lastMatches = 10 * time.Second
 
 // match begins to hold what is recorded against predicates, and gives the recorder to record with.
 func (srv *Server) match(tester predicate.Tester, log *zap.Logger, started time.Time) *matching {
-	m := &matching{Recorder: srv.recorder, matcher: predicate.NewMatcher(tester, srv.writer, log), databases: newDatabases()}
+	m := &matching{Recorder: srv.recorder, matcher: predicate.NewMatcher(tester, srv.writer, log),
+		databases: newDatabases()}
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

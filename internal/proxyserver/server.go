@@ -86,7 +86,8 @@ type Reloadable struct {
 
 // Reloadable is the part of the options that a running isotap takes.
 func (o *Options) Reloadable() Reloadable {
-	return Reloadable{proxy.Reloadable{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins, MaxLoginsPerAddress: o.MaxLoginsPerAddress, TxnMemory: o.TxnMemory, LogSQL: o.LogSQL}, o.StrictPlans}
+	return Reloadable{proxy.Reloadable{Args: o.Args, Drain: o.Drain, MaxConns: o.MaxConns, MaxLogins: o.MaxLogins,
+		MaxLoginsPerAddress: o.MaxLoginsPerAddress, TxnMemory: o.TxnMemory, LogSQL: o.LogSQL}, o.StrictPlans}
 }
 
 // A Server is a running isotap.
@@ -124,7 +125,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	srv := &Server{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version, started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger}
+	srv := &Server{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version,
+		started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger}
 	srv.asking, srv.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	legs, err := o.legs()
 	if err != nil {
@@ -132,7 +134,8 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	o.warnOfPlainLegs()
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
-		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout, Logger: o.Logger}
+		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout,
+		Logger: o.Logger}
 	if o.SocketMode == 0 {
 		o.SocketMode = defaultSocketMode
 	}
@@ -187,7 +190,8 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	}
 	b.describe(&info)
 	var err error
-	if srv.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability, WhenFull: o.WhenFull, MinFree: o.MinFree, Logger: o.Logger}); err != nil {
+	if srv.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability,
+		WhenFull: o.WhenFull, MinFree: o.MinFree, Logger: o.Logger}); err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
 	srv.recorder = srv.writer
@@ -273,7 +277,8 @@ func (srv *Server) close() error {
 	if srv.writer != nil {
 		ctx, cancel := context.WithTimeout(srv.asking, lastWord)
 		if err := srv.ask(ctx); err != nil {
-			srv.log.Warn("the server does not answer: what it was to tell for the end of the recording is left out", zap.Error(err))
+			srv.log.Warn("the server does not answer: what it was to tell for the end of the recording is left out",
+				zap.Error(err))
 			srv.giveUp()
 		}
 		cancel()

@@ -54,7 +54,8 @@ type follower struct {
 }
 
 func newFollower(conn net.Conn, w *recorder.Writer, info history.Info, from From, limit int) *follower {
-	f := &follower{conn: conn, writer: w, info: info, from: from, out: jsonlines.NewEncoder(conn), queue: newQueue(limit, from == Beginning)}
+	f := &follower{conn: conn, writer: w, info: info, from: from, out: jsonlines.NewEncoder(conn),
+		queue: newQueue(limit, from == Beginning)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f
 }

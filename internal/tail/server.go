@@ -40,7 +40,8 @@ func Serve(dir string, w *recorder.Writer, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{writer: w, info: w.Info(), log: log, listener: l, remove: remove, limit: queueLimit, patience: patience,
+	s := &Server{writer: w, info: w.Info(), log: log, listener: l, remove: remove, limit: queueLimit,
+		patience:  patience,
 		followers: make(map[*follower]bool), sessions: make(map[history.SessionID]history.Session)}
 	s.serving.Go(s.accept)
 	return s, nil

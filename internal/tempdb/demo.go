@@ -83,7 +83,8 @@ func openShop(ctx context.Context, e *engine.Engine, server engine.Server, colum
 
 // trade runs the shop through a proxy.
 func trade(ctx context.Context, o DemoOptions, target dsn.Target, recording string) error {
-	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Columns: o.Columns, Args: true,
+	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: recording, Columns: o.Columns, Args: true,
 		Drain: time.Second, Version: o.Version})
 	if err != nil {
 		return err
@@ -97,6 +98,7 @@ func trade(ctx context.Context, o DemoOptions, target dsn.Target, recording stri
 	if err := errors.Join(err, srv.Stop()); err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Log, "the shop worked for %.1f s through isotap; its own books say:\n%v\n", time.Since(started).Seconds(), outcome)
+	fmt.Fprintf(o.Log, "the shop worked for %.1f s through isotap; its own books say:\n%v\n",
+		time.Since(started).Seconds(), outcome)
 	return nil
 }

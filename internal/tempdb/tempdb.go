@@ -43,7 +43,8 @@ type Options struct {
 
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
 // drops it, and analyzes what was recorded.
-func Run(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
+func Run(ctx context.Context, target dsn.Target, o Options,
+	work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
 	if o.Recording == "" {
 		dir, err := os.MkdirTemp("", "isotap-scratch-")
 		if err != nil {
@@ -63,7 +64,8 @@ func Run(ctx context.Context, target dsn.Target, o Options, work func(ctx contex
 const drain = 10 * time.Second
 
 // record makes the database, has the work done on it through isotap, and drops it.
-func record(ctx context.Context, target dsn.Target, o Options, work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
+func record(ctx context.Context, target dsn.Target, o Options,
+	work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
 	if target.Family == dbms.PostgreSQLFamily {
 		target.Database = cmp.Or(target.Database, "postgres")
 	}
@@ -87,8 +89,9 @@ func record(ctx context.Context, target dsn.Target, o Options, work func(ctx con
 		}
 	}()
 	target.Database = database
-	srv, err := proxyserver.Start(context.WithoutCancel(ctx), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,
-		Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
+	srv, err := proxyserver.Start(context.WithoutCancel(ctx),
+		proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,
+			Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
 	if err != nil {
 		return run, err
 	}
@@ -135,7 +138,8 @@ func create(ctx context.Context, admin *sql.DB, name string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("it is there already, and so are %[1]s_2 to %[1]s_%[2]d: drop those that no run works in", name, mostNames)
+	return "", fmt.Errorf("it is there already, and so are %[1]s_2 to %[1]s_%[2]d: drop those that no run works in",
+		name, mostNames)
 }
 
 // PostgreSQL's SQLSTATEs for a database whose name is taken: by one that is there, and by one that another session is
@@ -161,7 +165,8 @@ func nameTaken(err error) bool {
 // drop removes the database if it is there.
 func drop(ctx context.Context, admin *sql.DB, f dbms.Family, name string) error {
 	if f == dbms.PostgreSQLFamily { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
-		if _, err := admin.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name); err != nil {
+		if _, err := admin.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
+			name); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,8 @@ func RunWorkload(ctx context.Context, target dsn.Target, o WorkloadOptions) (*Wo
 		return nil, err
 	}
 	r := &WorkloadRun{Workload: o.Workload}
-	r.Result, err = Run(ctx, target, Options{Database: workloadDatabase, Recording: o.Recording, Definitions: o.Recording != "", Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
+	r.Result, err = Run(ctx, target, Options{Database: workloadDatabase, Recording: o.Recording,
+		Definitions: o.Recording != "", Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
 		if err := setUp(ctx, dsn, w); err != nil {
 			return err
 		}

@@ -37,7 +37,8 @@ func NewAuthority() (*Authority, error) {
 		err = a.Sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
 	}
 	if err == nil {
-		err = a.Sign("server", &x509.Certificate{DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+		err = a.Sign("server", &x509.Certificate{DNSNames: []string{"localhost"},
+			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making an authority: %w", err), a.Close())
@@ -98,7 +99,8 @@ func (a *Authority) Sign(name string, template *x509.Certificate) error {
 	if err != nil {
 		return err
 	}
-	for file, block := range map[string]*pem.Block{a.File(name): {Type: "CERTIFICATE", Bytes: der}, a.KeyFile(name): {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{a.File(name): {Type: "CERTIFICATE", Bytes: der},
+		a.KeyFile(name): {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o644); err != nil {
 			return fmt.Errorf("writing the certificate %s: %w", name, err)
 		}
@@ -113,7 +115,8 @@ func (a *Authority) Sign(name string, template *x509.Certificate) error {
 // certify copies what a PostgreSQL needs to offer TLS into its data directory, under the names that it looks for:
 // it takes no key that others may read.
 func (a *Authority) certify(at place) error {
-	for name, source := range map[string]string{"server.crt": a.File("server"), "server.key": a.KeyFile("server"), "root.crt": a.File("ca")} {
+	for name, source := range map[string]string{"server.crt": a.File("server"), "server.key": a.KeyFile("server"),
+		"root.crt": a.File("ca")} {
 		text, err := os.ReadFile(source)
 		if err != nil {
 			return fmt.Errorf("reading the server's certificate: %w", err)

@@ -68,7 +68,8 @@ func rounds(m interface{ Run() int }, also []Engine) int {
 		}
 		address := os.Getenv(e.Variable)
 		if address == "" {
-			fmt.Fprintf(os.Stderr, "testdb: no tests on %s: %s is not set (see make test-engines)\n", e.Name, e.Variable)
+			fmt.Fprintf(os.Stderr, "testdb: no tests on %s: %s is not set (see make test-engines)\n", e.Name,
+				e.Variable)
 			continue
 		}
 		version, err := enter(e, address)
@@ -238,5 +239,6 @@ func Numbers(n int) string {
 	if len(tables) == 0 {
 		return "SELECT 1 AS n"
 	}
-	return fmt.Sprintf("SELECT n FROM (SELECT %s AS n FROM %s) AS numbers WHERE n <= %d", number, strings.Join(tables, ", "), n)
+	return fmt.Sprintf("SELECT n FROM (SELECT %s AS n FROM %s) AS numbers WHERE n <= %d", number,
+		strings.Join(tables, ", "), n)
 }

@@ -29,7 +29,8 @@ type programs struct{ server, install string }
 // findPrograms looks where distributions put the programs: the server is often not in the PATH of
 // ordinary users.
 func findPrograms() (programs, error) {
-	server := findProgram("mariadbd", "/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin")
+	server := findProgram("mariadbd", "/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/bin",
+		"/opt/homebrew/bin")
 	install := findProgram("mariadb-install-db", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
 	if server == "" || install == "" {
 		return programs{}, ErrNotInstalled

@@ -126,7 +126,8 @@ const startTimeout = 3 * time.Minute
 
 // begin makes a directory, has prepare fill it, and has launch start a server there on a free port and wait
 // until it answers. When that fails nothing is left.
-func begin[S any](ctx context.Context, k kind, prepare func(context.Context, place) error, launch func(context.Context, place, int) (S, error)) (s S, err error) {
+func begin[S any](ctx context.Context, k kind, prepare func(context.Context, place) error,
+	launch func(context.Context, place, int) (S, error)) (s S, err error) {
 	var at place
 	if at.bin, err = k.find(); err != nil {
 		return s, err
@@ -152,7 +153,8 @@ func begin[S any](ctx context.Context, k kind, prepare func(context.Context, pla
 
 // onFreePort launches a server until its port is its own: between the search for a free one and its use
 // another process may take it.
-func onFreePort[S any](ctx context.Context, k kind, at place, launch func(context.Context, place, int) (S, error)) (s S, err error) {
+func onFreePort[S any](ctx context.Context, k kind, at place, launch func(context.Context, place, int) (S,
+	error)) (s S, err error) {
 	for {
 		port, err := freePort()
 		if err != nil {

@@ -37,7 +37,8 @@ func findMySQL() (programs, error) {
 		}
 		return programs{path, path}, nil
 	}
-	dirs := append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql/bin")
+	dirs := append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin",
+		"/opt/homebrew/opt/mysql/bin")
 	for _, dir := range dirs {
 		if path, err := exec.LookPath(filepath.Join(dir, "mysqld")); err == nil && isMySQL(path) == nil {
 			return programs{path, path}, nil
@@ -73,7 +74,8 @@ func StartMySQL(ctx context.Context) (*Server, error) {
 
 // initMySQL fills the data directory.
 func initMySQL(ctx context.Context, at place) error {
-	return at.prepare(ctx, "--no-defaults", "--initialize-insecure", "--datadir="+dataDir(at.dir), "--tmpdir="+at.dir, "--skip-log-bin")
+	return at.prepare(ctx, "--no-defaults", "--initialize-insecure", "--datadir="+dataDir(at.dir), "--tmpdir="+at.dir,
+		"--skip-log-bin")
 }
 
 // carelessMySQL are settings that make the server quick and not durable. The binary log stays on as it is by default:

@@ -48,7 +48,8 @@ func StartPostgreSQL(ctx context.Context, o PostgreSQLOptions) (*PostgreSQLServe
 // initCluster fills the data directory. The locale C is the one that every system has and that sorts
 // everywhere alike.
 func initCluster(ctx context.Context, at place, o PostgreSQLOptions) error {
-	err := at.prepare(ctx, "--pgdata="+dataDir(at.dir), "--username=postgres", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+	err := at.prepare(ctx, "--pgdata="+dataDir(at.dir), "--username=postgres", "--auth=trust", "--no-sync",
+		"--encoding=UTF8", "--locale=C")
 	if err != nil {
 		return err
 	}

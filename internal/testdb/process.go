@@ -21,7 +21,8 @@ type process struct {
 
 // startProcess starts a program in dir as the user (nil: our own). What it prints goes to log. The signal
 // last is what ends it, at the end of our own process too.
-func startProcess(user *account, dir string, log *os.File, last syscall.Signal, program string, args ...string) (*process, error) {
+func startProcess(user *account, dir string, log *os.File, last syscall.Signal, program string,
+	args ...string) (*process, error) {
 	cmd := exec.Command(program, args...)
 	prepare(cmd, user, dir, last)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -116,8 +116,9 @@ func (s *Session) authData(payload []byte) error {
 		s.plugin, s.full, s.fresh = string(r.cString()), false, true
 		s.scramble = bytes.Clone(r.rest())
 		if s.revealsPassword() {
-			s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected, "the server asks for the password by "+s.plugin+
-				", and isotap's connection to it is not encrypted: start isotap with --upstream-tls require")
+			s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected,
+				"the server asks for the password by "+s.plugin+
+					", and isotap's connection to it is not encrypted: start isotap with --upstream-tls require")
 			return nil
 		}
 	case payload[0] == markMoreData && s.password != nil:
@@ -145,7 +146,8 @@ func (s *Session) authFromClient(seq byte, payload []byte) error {
 		return fmt.Errorf("%w from the client while the server was asked for its key", errUnexpected)
 	case s.plugin == gomysql.AUTH_CACHING_SHA2_PASSWORD && s.full && s.client.safe() != s.server.safe():
 		return s.cross(payload, s.client.safe(), sha2KeyRequest)
-	case s.plugin == gomysql.AUTH_SHA256_PASSWORD && s.client.tls != s.server.tls && (fresh || s.full) && !noPassword(payload):
+	case s.plugin == gomysql.AUTH_SHA256_PASSWORD && s.client.tls != s.server.tls && (fresh || s.full) &&
+		!noPassword(payload):
 		s.full = true // also behind a request for the key
 		return s.cross(payload, s.client.tls, sha256KeyAsked)
 	}
@@ -182,8 +184,9 @@ func (s *Session) cross(payload []byte, fromSafe bool, keyRequest byte) error {
 	}
 	plain, err := rsa.DecryptOAEP(sha1.New(), nil, key, payload, nil)
 	if err != nil {
-		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected, "the client encrypted its password with a public key that is not isotap's: "+
-			"let it ask for the key, connect to isotap with TLS (--tls-cert), or start isotap with --upstream-tls disable")
+		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected,
+			"the client encrypted its password with a public key that is not isotap's: "+
+				"let it ask for the key, connect to isotap with TLS (--tls-cert), or start isotap with --upstream-tls disable")
 		return nil
 	}
 	s.scrambleXOR(plain)

@@ -48,7 +48,8 @@ func (s *Session) prepareFilled(p *prepared) {
 // closeHidden closes what isotap prepared beside p, if there is such a statement.
 func (s *Session) closeHidden(p *prepared, id uint32) {
 	if id != 0 && id != p.id {
-		s.toServer, _ = appendPacket(s.toServer, 0, binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE}, id))
+		s.toServer, _ = appendPacket(s.toServer, 0, binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE},
+			id))
 	}
 }
 
@@ -87,7 +88,8 @@ func (s *Session) stillMeans(p *prepared) bool {
 		return true
 	}
 	now := s.plan(p.text)
-	if now != p.plan && (now.Target != p.plan.Target || now.Plain != p.plan.Plain || !slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources)) {
+	if now != p.plan && (now.Target != p.plan.Target || now.Plain != p.plan.Plain ||
+		!slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources)) {
 		return false
 	}
 	p.env, p.plan = s.env, now
@@ -120,7 +122,8 @@ func copies(typ byte, integer bool) bool {
 	switch typ {
 	case gomysql.MYSQL_TYPE_NULL:
 		return true
-	case gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24, gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_LONGLONG:
+	case gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24, gomysql.MYSQL_TYPE_LONG,
+		gomysql.MYSQL_TYPE_LONGLONG:
 		return integer
 	case gomysql.MYSQL_TYPE_STRING, gomysql.MYSQL_TYPE_VAR_STRING, gomysql.MYSQL_TYPE_VARCHAR:
 		return !integer

@@ -105,7 +105,8 @@ func (p *prepared) args(values [][]byte, nulls []byte) []string {
 
 // appendParams writes NULL bitmap, types and values of the client's parameters with the hidden ones
 // among them.
-func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewrite.Hidden, fill sqlmysql.Values) []byte {
+func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewrite.Hidden,
+	fill sqlmysql.Values) []byte {
 	total := p.params + len(hidden)
 	if total == 0 {
 		return b

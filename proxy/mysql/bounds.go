@@ -20,7 +20,8 @@ const (
 )
 
 // tooLarge is what a server says to a packet of more than max_allowed_packet bytes. It then ends the session.
-var tooLarge = serverError{gomysql.ER_NET_PACKET_TOO_LARGE, sqlstateCommunicationLink, "Got a packet bigger than 'max_allowed_packet' bytes"}
+var tooLarge = serverError{gomysql.ER_NET_PACKET_TOO_LARGE, sqlstateCommunicationLink,
+	"Got a packet bigger than 'max_allowed_packet' bytes"}
 
 // admits reports whether the client's next packet, of which p holds the rest of the header, may be kept. One that may
 // not ends the session as it ends on a server: with an error, when it would have been read.
@@ -96,7 +97,8 @@ func (s *Session) passedLong(parts []byte) *exchange {
 		if s.watches() {
 			return nil
 		}
-		return &exchange{visible: true, prepared: &prepared{plan: passedOn}, read: (*Session).prepareReply, done: (*Session).prepareDone}
+		return &exchange{visible: true, prepared: &prepared{plan: passedOn}, read: (*Session).prepareReply,
+			done: (*Session).prepareDone}
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ const comResetConnection = 0x1f
 // clientCommand takes one command of the client.
 func (s *Session) clientCommand(seq byte, payload []byte) error {
 	if seq != 0 || len(payload) == 0 {
-		return fmt.Errorf("%w from the client: %d bytes numbered %d where a command begins", errUnexpected, len(payload), seq)
+		return fmt.Errorf("%w from the client: %d bytes numbered %d where a command begins", errUnexpected,
+			len(payload), seq)
 	}
 	return s.dispatch(payload)
 }
@@ -28,7 +29,8 @@ func (s *Session) clientCommand(seq byte, payload []byte) error {
 // dispatch sends a command to the server, or what must go before it; the command then waits.
 func (s *Session) dispatch(payload []byte) error {
 	command := payload[0]
-	if s.stale && (command == gomysql.COM_QUERY || command == gomysql.COM_STMT_PREPARE || command == gomysql.COM_STMT_EXECUTE) {
+	if s.stale && (command == gomysql.COM_QUERY || command == gomysql.COM_STMT_PREPARE ||
+		command == gomysql.COM_STMT_EXECUTE) {
 		s.wait(payload)
 		s.askSettings()
 		return nil
@@ -80,13 +82,15 @@ func (s *Session) passCommand(payload []byte) {
 			s.setOption(option, x)
 			return s.commandDone(x)
 		}
-	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN, gomysql.COM_PROCESS_KILL,
+	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN,
+		gomysql.COM_PROCESS_KILL,
 		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_REGISTER_SLAVE:
 		x.read, x.done = (*Session).singleReply, (*Session).commandDone
 	case gomysql.COM_SLEEP:
 		if s.compresses { // a packet within a compressed one: client and server would wait for each other
 			s.note("the client compresses although isotap does not offer it: switch compression off in the client")
-			s.turnAway(gomysql.ER_NET_UNCOMPRESS_ERROR, sqlstateCommunicationLink, "compression is not offered here: switch it off in the client")
+			s.turnAway(gomysql.ER_NET_UNCOMPRESS_ERROR, sqlstateCommunicationLink,
+				"compression is not offered here: switch it off in the client")
 			return
 		}
 		fallthrough
@@ -179,7 +183,8 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 }
 
 // faulty is the plan for a statement on which isotap's planner panicked. It may be anything.
-var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonFault, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonFault, EndsTxn: true,
+	ChangesSession: true, ChangesSchema: true}
 
 // planSafely asks the planner. A panic there is isotap's fault and must not be the client's: the statement goes
 // as it is, unobserved.

@@ -26,7 +26,8 @@ func (s *Session) accompany(o *observed, x *exchange) {
 		s.askFoundRows() // it may be more than the rows that came
 	}
 	c := &exchange{read: (*Session).queryReply, done: (*Session).companionDone, hidden: plan.HiddenColumns(), beside: o,
-		stmt: &observed{plan: plan, rewritten: true, stmt: history.Stmt{Observation: plan.Observation, Reason: plan.Reason}}}
+		stmt: &observed{plan: plan, rewritten: true, stmt: history.Stmt{Observation: plan.Observation,
+			Reason: plan.Reason}}}
 	s.foundRowsGone = true
 	if x.prepared == nil {
 		s.send(c, plan.Append([]byte{gomysql.COM_QUERY}, sqlmysql.AppendPlaceholder))

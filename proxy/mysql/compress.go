@@ -124,7 +124,8 @@ func openFrame(frame []byte, zstandard bool) ([]byte, error) {
 	}
 	var r io.Reader
 	if zstandard {
-		d, err := zstd.NewReader(bytes.NewReader(content), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxUnpacked))
+		d, err := zstd.NewReader(bytes.NewReader(content), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(maxUnpacked))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errFrame, err)
 		}

@@ -82,8 +82,10 @@ func (s *Session) keepConditions() {
 			c.added--
 			return nil
 		}
-		if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions || c.bytes > maxConditionBytes {
-			return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed, maxConditions, maxConditionBytes)
+		if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions ||
+			c.bytes > maxConditionBytes {
+			return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed, maxConditions,
+				maxConditionBytes)
 		}
 		c.kept = append(c.kept, row)
 		return nil
@@ -138,13 +140,15 @@ func (c *conditions) raising() string {
 	}
 	message := []rune(string(last.message))
 	message = message[:min(len(message), maxSignalled)]
-	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code, string(message))
+	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code,
+		string(message))
 }
 
 // listed returns the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
 // server's own are right.
 func (s *Session) listed(plan *rewrite.Plan, text []byte, binary bool) [][]byte {
-	if plan.Conditions != rewrite.ListsConditions || !s.losesConditions() || !s.conditions.gone || len(s.conditions.kept) == 0 {
+	if plan.Conditions != rewrite.ListsConditions || !s.losesConditions() || !s.conditions.gone ||
+		len(s.conditions.kept) == 0 {
 		return nil
 	}
 	list := sqlmysql.ReadConditionList(string(text), &s.env)

@@ -91,7 +91,8 @@ func withoutColumns(definition string) string {
 	lines := strings.Split(definition, "\n")
 	kept := lines[:0]
 	for _, line := range lines {
-		if strings.HasPrefix(line, "  `"+rewrite.RowIDColumn+"` ") || strings.HasPrefix(line, "  `"+rewrite.WListColumn+"` ") {
+		if strings.HasPrefix(line, "  `"+rewrite.RowIDColumn+"` ") ||
+			strings.HasPrefix(line, "  `"+rewrite.WListColumn+"` ") {
 			continue
 		}
 		if n := len(kept); strings.HasPrefix(line, ")") && n > 1 {

@@ -16,7 +16,8 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 	s.rowCountGone = true
 	s.foundRows, s.foundRowsGone = 1, false
 	s.sendQuery(&exchange{hidden: o.plan.Variables, reads: []*observed{o},
-		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation, Reason: o.stmt.Reason}},
+		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
+			Reason: o.stmt.Reason}},
 		done: func(s *Session, x *exchange) error {
 			defer s.seen.forget()
 			if x.failed || x.rows != 1 {

@@ -59,8 +59,9 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	s.scramble = append(scramble, r.cString()...)
 	caps := uint32(binary.LittleEndian.Uint16(low)) | uint32(binary.LittleEndian.Uint16(high))<<16
 	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == session.MustTLS {
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "isotap is to use TLS with the server, which does not offer it: "+
-			"configure the server for TLS, or isotap with --upstream-tls prefer or disable")
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "",
+			"isotap is to use TLS with the server, which does not offer it: "+
+				"configure the server for TLS, or isotap with --upstream-tls prefer or disable")
 		return nil
 	}
 	s.server.tls = caps&gomysql.CLIENT_SSL != 0 && s.cfg.ServerTLS != session.NoTLS
@@ -101,7 +102,8 @@ func (s *Session) login(seq byte, payload []byte) error {
 		s.beginClientTLS()
 		return nil
 	case s.cfg.ClientTLS == session.MustTLS && !s.client.safe():
-		s.turnAway(erSecureTransportRequired, sqlstateGeneral, "isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
+		s.turnAway(erSecureTransportRequired, sqlstateGeneral,
+			"isotap takes connections with TLS only (--tls required): connect with ssl-mode=REQUIRED")
 		return nil
 	}
 	refused := caps & compressionCaps &^ s.caps

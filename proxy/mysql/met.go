@@ -219,7 +219,8 @@ func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 	}
 	last := len(e.WList) - 1
 	st := &o.txn.Stmts[o.index]
-	st.Accesses = append(st.Accesses, history.Access{Row: row, Op: op, Version: e.WList[last], Prior: e.WList[:last:last]})
+	st.Accesses = append(st.Accesses, history.Access{Row: row, Op: op, Version: e.WList[last],
+		Prior: e.WList[:last:last]})
 }
 
 // inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
@@ -281,7 +282,8 @@ func (o *observed) insertedRows(left map[string]bool) []history.Access {
 	for i := range o.made {
 		id = sqlmysql.AppendRowID(id[:0], tag, i)
 		if !left[string(id)] {
-			accesses = append(accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)}, Op: history.InsertRow})
+			accesses = append(accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)},
+				Op: history.InsertRow})
 		}
 	}
 	return accesses

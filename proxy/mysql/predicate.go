@@ -33,7 +33,8 @@ func (s *Session) takeLiterals(r *reader, mode string) {
 	if !s.cfg.Predicates {
 		return
 	}
-	s.literals.TimeZone, s.literals.SQLMode, s.literals.Collation = string(r.lenencBytes()), mode, string(r.lenencBytes())
+	s.literals.TimeZone, s.literals.SQLMode, s.literals.Collation = string(r.lenencBytes()), mode,
+		string(r.lenencBytes())
 	s.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
 }
 
@@ -41,7 +42,8 @@ func (s *Session) takeLiterals(r *reader, mode string) {
 // are none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by
 // what locks the rows.
 func (s *Session) predicates(o *observed, literals []string) []history.Predicate {
-	if len(o.plan.Predicates) == 0 || !o.rewritten || s.selectLimit || o.txn == nil || o.txn.Level == history.LevelUnknown {
+	if len(o.plan.Predicates) == 0 || !o.rewritten || s.selectLimit || o.txn == nil ||
+		o.txn.Level == history.LevelUnknown {
 		return nil
 	}
 	if o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select && o.plan.Locking == history.NoLock {
@@ -51,7 +53,8 @@ func (s *Session) predicates(o *observed, literals []string) []history.Predicate
 	for i := range o.plan.Predicates {
 		open := &o.plan.Predicates[i]
 		if where, ok := open.Close(literals); ok && s.env.SameInUTF8(where) {
-			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where, Settings: s.literals.LiteralSettings})
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
+				Settings: s.literals.LiteralSettings})
 		}
 	}
 	return out
@@ -76,7 +79,8 @@ func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []s
 func literal(v []byte, typ byte, unsigned, noBackslash bool) string {
 	r := reader{b: v}
 	switch typ {
-	case gomysql.MYSQL_TYPE_NULL, gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24, gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_LONGLONG:
+	case gomysql.MYSQL_TYPE_NULL, gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24,
+		gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_LONGLONG:
 		return formatBinary(&r, typ, unsigned)
 	case gomysql.MYSQL_TYPE_FLOAT:
 		return double(float64(math.Float32frombits(binary.LittleEndian.Uint32(v))))
@@ -88,7 +92,8 @@ func literal(v []byte, typ byte, unsigned, noBackslash bool) string {
 		return "TIMESTAMP" + formatBinary(&r, typ, false)
 	case gomysql.MYSQL_TYPE_STRING, gomysql.MYSQL_TYPE_VAR_STRING, gomysql.MYSQL_TYPE_VARCHAR:
 		return textLiteral(r.lenencBytes(), noBackslash)
-	case gomysql.MYSQL_TYPE_TINY_BLOB, gomysql.MYSQL_TYPE_BLOB, gomysql.MYSQL_TYPE_MEDIUM_BLOB, gomysql.MYSQL_TYPE_LONG_BLOB:
+	case gomysql.MYSQL_TYPE_TINY_BLOB, gomysql.MYSQL_TYPE_BLOB, gomysql.MYSQL_TYPE_MEDIUM_BLOB,
+		gomysql.MYSQL_TYPE_LONG_BLOB:
 		return "X'" + hex.EncodeToString(r.lenencBytes()) + "'"
 	}
 	return ""

@@ -98,7 +98,8 @@ func (s *Session) executeUnknown(id uint32, payload []byte) {
 const maxPrepared = 32 << 20
 
 // unknownStatement is the plan of a prepared statement of which nothing is kept. It may be anything.
-var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooManyPrepared, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooManyPrepared, EndsTxn: true,
+	ChangesSession: true, ChangesSchema: true}
 
 // bytes returns about how much memory the statement takes, with its plan, and its parameters' types once they are
 // known.
@@ -167,7 +168,8 @@ func (x *exchange) hides(index int) bool {
 	if !x.prepared.rewritten {
 		return false
 	}
-	_, hidden := slices.BinarySearchFunc(x.prepared.plan.Hidden, index, func(h rewrite.Hidden, i int) int { return h.Index - i })
+	_, hidden := slices.BinarySearchFunc(x.prepared.plan.Hidden, index,
+		func(h rewrite.Hidden, i int) int { return h.Index - i })
 	return hidden
 }
 
@@ -210,7 +212,8 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 		p.params -= len(p.plan.Hidden)
 	}
 	if p.params < 0 || x.hidden+x.carries > x.columns {
-		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params, x.columns)
+		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params,
+			x.columns)
 	}
 	p.long = make([]bool, p.params)
 	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))

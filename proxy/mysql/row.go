@@ -188,7 +188,8 @@ func (s *Session) takeSightings(o *observed) {
 			continue
 		}
 		last := len(tags) - 1
-		accesses = append(accesses, history.Access{Row: history.Row{Table: table, ID: rowID}, Op: op, Inexact: o.doubtful,
+		accesses = append(accesses, history.Access{Row: history.Row{Table: table, ID: rowID}, Op: op,
+			Inexact: o.doubtful,
 			Version: tags[last], Prior: tags[from:last:last]})
 	}
 	o.stmt.Accesses = accesses

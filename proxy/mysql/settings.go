@@ -53,7 +53,8 @@ func (s *Session) askSettings() {
 				// Another server answers than the one that was asked what it has.
 				s.cfg.AsksConflicts, s.stale = false, true
 			case x.failed:
-				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code, x.err.message)
+				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code,
+					x.err.message)
 			case unread != nil:
 				s.note("cannot read the session's settings (%v): its statements go unobserved", unread)
 			}
@@ -130,7 +131,8 @@ func (s *Session) takeSettings(r *reader) error {
 	if s.level, err = history.ParseLevel(level); err != nil {
 		return err
 	}
-	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset, MaxPacket: maxPacket,
+	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset,
+		MaxPacket:      maxPacket,
 		GroupConcatMax: int(min(concatMax, maxConcat)), Shadowed: s.shadowed}
 	s.env.SetSQLMode(mode)
 	s.known = true

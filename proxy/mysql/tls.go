@@ -38,8 +38,9 @@ func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 		s.response = nil
 		s.phase = phaseAuth
 	case failed != nil && l == session.ServerLeg:
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral, fmt.Sprintf("isotap cannot use TLS with the server: %v "+
-			"(see --upstream-tls and --upstream-ca)", failed))
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral,
+			fmt.Sprintf("isotap cannot use TLS with the server: %v "+
+				"(see --upstream-tls and --upstream-ca)", failed))
 	case failed != nil:
 		s.phase = phaseClosed // there is no way left to tell the client
 	}
@@ -49,7 +50,8 @@ func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 // not looked at.
 func (s *Session) beginClientTLS() {
 	if s.cfg.ClientTLS == session.NoTLS {
-		s.turnAway(erSecureTransportRequired, "", "isotap offers no TLS here: connect with TLS disabled, or start isotap with --tls-cert")
+		s.turnAway(erSecureTransportRequired, "",
+			"isotap offers no TLS here: connect with TLS disabled, or start isotap with --tls-cert")
 		return
 	}
 	s.client.tls = true
@@ -59,7 +61,8 @@ func (s *Session) beginClientTLS() {
 // beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
 func (s *Session) beginServerTLS(response []byte) {
 	if len(s.serverBuf) > 0 {
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral, "something was sent in the server's name before TLS began")
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral,
+			"something was sent in the server's name before TLS began")
 		return
 	}
 	s.response = response

@@ -104,7 +104,8 @@ func recorded(k history.Kind) bool {
 }
 
 func (s *Session) newTxn() *history.Txn {
-	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Conflicts: s.conflicts, Start: s.now, Stmts: s.usual.Room()}
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Conflicts: s.conflicts, Start: s.now,
+		Stmts: s.usual.Room()}
 	if s.next.set() {
 		t.Level, s.next = s.next.of(s.level), nextLevel{}
 	}
@@ -285,7 +286,8 @@ func (s *Session) endOpen(status history.Status) {
 	s.txn = nil
 	s.usual.Took(len(t.Stmts))
 	t.Status, t.End = status, s.now
-	t.Implicit = !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) && len(t.Stmts) == 1
+	t.Implicit = !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) &&
+		len(t.Stmts) == 1
 	if !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
 		return
 	}

@@ -21,7 +21,8 @@ type finalPacket struct {
 // halted returns why a statement is refused: it would begin a transaction that could not be recorded. What touches no
 // row is not refused, so that clients can connect and look around.
 func (s *Session) halted(plan *rewrite.Plan) error {
-	if s.cfg.Halted == nil || s.inTrans || s.txn != nil || !s.watches() || plan.Kind != history.Begin && plan.Observation == history.Nothing {
+	if s.cfg.Halted == nil || s.inTrans || s.txn != nil || !s.watches() || plan.Kind != history.Begin &&
+		plan.Observation == history.Nothing {
 		return nil
 	}
 	return s.cfg.Halted()
@@ -29,7 +30,8 @@ func (s *Session) halted(plan *rewrite.Plan) error {
 
 // refuseTxn answers a statement with an error in the server's place: nothing was sent.
 func (s *Session) refuseTxn(seq byte, why error) {
-	e := serverError{code: gomysql.ER_ERROR_ON_WRITE, state: sqlstateGeneral, message: "isotap begins no transaction that it cannot record: " + why.Error()}
+	e := serverError{code: gomysql.ER_ERROR_ON_WRITE, state: sqlstateGeneral,
+		message: "isotap begins no transaction that it cannot record: " + why.Error()}
 	if errors.Is(why, syscall.ENOSPC) {
 		e.code = gomysql.ER_DISK_FULL
 	}
@@ -42,7 +44,9 @@ func (s *Session) refuseTxn(seq byte, why error) {
 func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
 	if s.final.set && s.final.at <= len(s.toClient) {
-		e := serverError{gomysql.ER_ERROR_DURING_COMMIT, sqlstateTransactionUnknown, "the server has committed the transaction, but isotap has not recorded it, and ends the connection: " + why.Error()}
+		e := serverError{gomysql.ER_ERROR_DURING_COMMIT, sqlstateTransactionUnknown,
+			"the server has committed the transaction, but isotap has not recorded it, and ends the connection: " +
+				why.Error()}
 		s.toClient, _ = appendPacket(s.toClient[:s.final.at], s.final.seq, appendErr(nil, e))
 	}
 	s.holding, s.holdingHead = false, false

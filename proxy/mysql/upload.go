@@ -62,7 +62,8 @@ func (s *Session) passRest(p []byte) int {
 }
 
 // tooLong is the plan for a statement that is not kept in memory whole. It may be anything.
-var tooLong = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooLong, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+var tooLong = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooLong, EndsTxn: true,
+	ChangesSession: true, ChangesSchema: true}
 
 // beginLong passes on what has come of a command that grows long, if it can go on without being
 // looked at further. What has come is whole packets.
@@ -111,8 +112,9 @@ func (s *Session) passCopy(p []byte) int {
 	u.seq = s.clientBuf[3]
 	if begins && len(s.clientBuf) > headerBytes && s.clientBuf[headerBytes] == gomysql.COM_CHANGE_USER {
 		s.client.seq = 0
-		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected, "isotap cannot change the user of a session that it does not follow any more "+
-			"where only one of its connections is encrypted: connect anew")
+		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected,
+			"isotap cannot change the user of a session that it does not follow any more "+
+				"where only one of its connections is encrypted: connect anew")
 		return n
 	}
 	u.left = headerBytes + payloadLen(s.clientBuf) - len(s.clientBuf)

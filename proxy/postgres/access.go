@@ -59,7 +59,8 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 // tooLarge reports whether one of a text's statements reads too many rows to collect their identities.
 func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
 	for _, p := range plans {
-		if slices.ContainsFunc(p.Sources, func(src rewrite.Source) bool { return src.Array }) && s.planner.IsTooLarge(p) {
+		if slices.ContainsFunc(p.Sources, func(src rewrite.Source) bool { return src.Array }) &&
+			s.planner.IsTooLarge(p) {
 			return true
 		}
 	}

@@ -29,7 +29,8 @@ type anew struct {
 const maxPassed = 10_000
 
 func newAnew(f *form) anew {
-	if plan := f.plan(0); len(f.statements()) != 1 || !f.rewritten || plan.Params > 0 || plan.Calls || plan.ChangesSession {
+	if plan := f.plan(0); len(f.statements()) != 1 || !f.rewritten || plan.Params > 0 || plan.Calls ||
+		plan.ChangesSession {
 		return anew{}
 	}
 	return anew{script: f.script, settled: true}
@@ -118,7 +119,8 @@ func (n namespace) hasWide() bool {
 
 // wide reports whether a portal is a cursor with hidden columns that may be declared anew.
 func (p *portal) wide() bool {
-	return p.cursor != nil && p.cursor.anew.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold && p.cursor.anew.position <= maxPassed
+	return p.cursor != nil && p.cursor.anew.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold &&
+		p.cursor.anew.position <= maxPassed
 }
 
 // readsCursors reports whether a message has a text by which the server may read cursors by their names.
@@ -186,7 +188,8 @@ func (s *Session) declareAnew(a *answer) {
 func (s *Session) tookAnew(a *answer) {
 	switch {
 	case a.failed != nil:
-		s.note("cannot declare a cursor anew that the server is to read (SQLSTATE %s: %s)", a.failed.code, a.failed.message)
+		s.note("cannot declare a cursor anew that the server is to read (SQLSTATE %s: %s)", a.failed.code,
+			a.failed.message)
 	case !a.declared && len(a.values) == 1 && string(a.values[0]) == "t":
 		s.declareAnew(a)
 		return

@@ -93,7 +93,8 @@ func alike(a, b sqlpostgres.Session) bool {
 // sameForm reports whether two scripts of one text send the same text upstream, and the columns that it adds have the
 // same types.
 func sameForm(a, b *sqlpostgres.Script) bool {
-	return a == b || a != nil && b != nil && slices.Equal(a.Pieces, b.Pieces) && slices.EqualFunc(a.Statements, b.Statements, sameTypes)
+	return a == b || a != nil && b != nil && slices.Equal(a.Pieces, b.Pieces) &&
+		slices.EqualFunc(a.Statements, b.Statements, sameTypes)
 }
 
 func sameTypes(a, b *rewrite.Plan) bool {
@@ -111,7 +112,8 @@ func (s *Session) original(st *statement) string {
 // by the client, when it does not.
 func (s *Session) formBeside(st *statement, f form) string {
 	for _, other := range st.beside {
-		if other.form.rewritten == f.rewritten && other.form.bare == f.bare && (!f.rewritten || sameForm(other.form.script, f.script)) {
+		if other.form.rewritten == f.rewritten && other.form.bare == f.bare &&
+			(!f.rewritten || sameForm(other.form.script, f.script)) {
 			return other.name
 		}
 	}

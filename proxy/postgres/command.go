@@ -92,7 +92,8 @@ func (s *Session) goOn() error {
 // clientMessage takes a message of the client.
 func (s *Session) clientMessage(m message) error {
 	s.client.passing = m.more
-	if s.skipping && m.kind != msgSync && m.kind != msgTerminate || s.copyingIn() && (m.kind == msgSync || m.kind == msgFlush) {
+	if s.skipping && m.kind != msgSync && m.kind != msgTerminate || s.copyingIn() &&
+		(m.kind == msgSync || m.kind == msgFlush) {
 		s.toServer = append(s.toServer, m.raw...) // the server takes no notice
 		return nil
 	}

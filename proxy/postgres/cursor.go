@@ -23,8 +23,10 @@ type declaration struct {
 
 // newCursor returns the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
 func newCursor(f *form, sent, plan *rewrite.Plan) *portal {
-	own := form{script: &sqlpostgres.Script{Statements: []*rewrite.Plan{sent}}, rewritten: f.rewritten, reason: f.reason}
-	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold, anew: newAnew(f)}}
+	own := form{script: &sqlpostgres.Script{Statements: []*rewrite.Plan{sent}}, rewritten: f.rewritten,
+		reason: f.reason}
+	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold,
+		anew: newAnew(f)}}
 }
 
 // follow takes what a statement does to the names of cursors: sent in that form, and understood by that plan. It
@@ -54,7 +56,8 @@ func (n namespace) follow(f *form, sent, plan *rewrite.Plan) *portal {
 // read returns the cursor that a statement fetches from or moves; nil where there is none, or isotap did not see it
 // declared.
 func (n namespace) read(plan *rewrite.Plan) *portal {
-	if plan == nil || plan.Cursor == nil || plan.Cursor.Verb != rewrite.FetchCursor && plan.Cursor.Verb != rewrite.MoveCursor {
+	if plan == nil || plan.Cursor == nil || plan.Cursor.Verb != rewrite.FetchCursor &&
+		plan.Cursor.Verb != rewrite.MoveCursor {
 		return nil
 	}
 	if p := n.portals[plan.Cursor.Name]; p != nil && p.cursor != nil {
@@ -76,10 +79,14 @@ func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
 // mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show
 // to the client in pg_cursors.
 func (s *Session) mayBeRead(plans []*rewrite.Plan) bool {
-	if !slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.Cursor != nil && p.Cursor.Verb == rewrite.DeclareCursor }) {
+	if !slices.ContainsFunc(plans, func(p *rewrite.Plan) bool {
+		return p.Cursor != nil &&
+			p.Cursor.Verb == rewrite.DeclareCursor
+	}) {
 		return false
 	}
-	return len(s.names.sent.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() || slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.ReadsCursors })
+	return len(s.names.sent.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() ||
+		slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.ReadsCursors })
 }
 
 // end forgets portals with the transaction that they were made in, but for cursors that outlive it.
@@ -111,7 +118,8 @@ func (s *Session) compare(c *current, description []byte) {
 		return
 	}
 	if n := s.leaked(c.plan, description); n != c.hidden {
-		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonCursor, Shape: c.plan.Shape}
+		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque,
+			Reason: history.ReasonCursor, Shape: c.plan.Shape}
 	}
 }
 

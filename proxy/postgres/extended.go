@@ -97,7 +97,8 @@ func readBind(body []byte, params bool) (bound, error) {
 func (s *Session) bind(m message) {
 	b, err := readBind(m.body, s.cfg.Args)
 	st := s.names.sent.statements[b.statement]
-	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st, portal: &portal{of: st, on: b.statement}}
+	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st,
+		portal: &portal{of: st, on: b.statement}}
 	p := x.portal
 	if p.bytes = bytesOf(nil) + 2*len(m.body); !s.admits(p.bytes) {
 		s.bindForgotten(m, &b, x)

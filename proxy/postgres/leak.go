@@ -83,7 +83,8 @@ func widened(codes []byte, cut []int) []byte {
 // mustLook reports whether a Bind must wait for a description of its statement: it has a format code for each column,
 // and its rows may have columns of isotap's between them.
 func (s *Session) mustLook(m message) bool {
-	if m.kind != msgBind || m.more > 0 || s.skipping || s.status == txnFailed || s.planner == nil || !s.planner.Exposes() {
+	if m.kind != msgBind || m.more > 0 || s.skipping || s.status == txnFailed || s.planner == nil ||
+		!s.planner.Exposes() {
 		s.looking = false
 		return false
 	}
@@ -121,7 +122,8 @@ func (s *Session) unfolded(f *form) bool {
 // yet, and that the client has not asked about, before its rows come.
 func (s *Session) looks(name string, p *portal) {
 	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
-	if unseen := s.status != txnFailed && !p.describesRows() && !s.isCleared(s.sentBy(p)); !p.sent && (exposes || unseen) {
+	if unseen := s.status != txnFailed && !p.describesRows() && !s.isCleared(s.sentBy(p)); !p.sent &&
+		(exposes || unseen) {
 		s.owe(owed{kind: owesPortal, own: true, silent: true, name: name})
 		s.toServer = appendNamed(s.toServer, msgDescribe, ofPortal, name)
 	}

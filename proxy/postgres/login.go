@@ -81,7 +81,8 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 			s.turnAway(sqlstateProtocolViolation, "received unencrypted data after GSSAPI encryption request", "")
 		}
 	case code>>16 == 1234 && code != codeCancel:
-		s.turnAway(sqlstateFeatureNotSupported, fmt.Sprintf("unsupported frontend protocol %d.%d", code>>16, code&0xffff), "")
+		s.turnAway(sqlstateFeatureNotSupported, fmt.Sprintf("unsupported frontend protocol %d.%d", code>>16,
+			code&0xffff), "")
 	case code == codeCancel:
 		s.cancels = true
 		s.startupMessage = packet
@@ -94,7 +95,8 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 		s.takeStartup(packet[8:])
 		s.startupMessage = packet
 		if s.cfg.ClientTLS == session.MustTLS && !s.clientLeg.safe() {
-			s.turnAway(sqlstateInvalidAuthorization, "isotap takes encrypted connections only", "Connect with sslmode=require, or start isotap with --tls optional.")
+			s.turnAway(sqlstateInvalidAuthorization, "isotap takes encrypted connections only",
+				"Connect with sslmode=require, or start isotap with --tls optional.")
 			return
 		}
 		s.reachServer()

@@ -115,7 +115,8 @@ func appendAccesses(to, from *history.Stmt) {
 
 // tear takes a statement that has run for what it may have fetched from portals, by their names.
 func (s *Session) tear(p *rewrite.Plan) {
-	if p != nil && !p.Calls && !p.ChangesSession && (p.Cursor == nil || p.Cursor.Verb == rewrite.DeclareCursor || p.Cursor.Verb == rewrite.CloseCursor) {
+	if p != nil && !p.Calls && !p.ChangesSession && (p.Cursor == nil || p.Cursor.Verb == rewrite.DeclareCursor ||
+		p.Cursor.Verb == rewrite.CloseCursor) {
 		return
 	}
 	for _, portal := range s.names.real.portals {

@@ -19,7 +19,8 @@ func (s *Session) closed(p *rewrite.Plan, portal *portal) []history.Predicate {
 	for i := range p.Predicates {
 		open := &p.Predicates[i]
 		if where, ok := open.Close(literals); ok {
-			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where, Settings: s.literals})
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
+				Settings: s.literals})
 		}
 	}
 	return out

@@ -77,7 +77,8 @@ func (n *names) forgetAll() {
 
 // preparedBySQL takes a statement that has succeeded for what it prepared.
 func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
-	if tag != "PREPARE" || p.Prepared == nil || p.Prepared.Text == "" || len(s.names.bySQL) >= maxPreparations || s.planner == nil {
+	if tag != "PREPARE" || p.Prepared == nil || p.Prepared.Text == "" || len(s.names.bySQL) >= maxPreparations ||
+		s.planner == nil {
 		return
 	}
 	bytes := bytesOf([]byte(p.Prepared.Text))
@@ -87,7 +88,8 @@ func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
 	if bytes > maxNames {
 		return
 	}
-	made := &preparation{text: []byte(p.Prepared.Text), types: p.Prepared.Types, env: s.env, executions: make(map[execution]*sqlpostgres.Script)}
+	made := &preparation{text: []byte(p.Prepared.Text), types: p.Prepared.Types, env: s.env,
+		executions: make(map[execution]*sqlpostgres.Script)}
 	script, _ := s.planSafely(made.text, s.planEnv(true))
 	if script == nil || len(script.Statements) != 1 {
 		return
@@ -103,11 +105,13 @@ func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
 // wish has isotap prepare a form when it can.
 func (s *Session) wish(p *preparation, script *sqlpostgres.Script) {
 	pending := func(w wish) bool { return w.of == p && sameForm(w.form.form.script, script) }
-	if script.Pieces == nil || s.names.listed || len(p.forms) >= maxForms || slices.ContainsFunc(s.names.wishes, pending) {
+	if script.Pieces == nil || s.names.listed || len(p.forms) >= maxForms ||
+		slices.ContainsFunc(s.names.wishes, pending) {
 		return
 	}
 	s.names.made++
-	s.names.wishes = append(s.names.wishes, wish{p, beside{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
+	s.names.wishes = append(s.names.wishes,
+		wish{p, beside{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
 }
 
 // preparedStatements is the view that lists what a session has prepared.
@@ -137,7 +141,8 @@ func containsFold(text []byte, name string) bool {
 		if at < 0 {
 			return false
 		}
-		if from := at - len("pg"); from >= 0 && len(rest)-from >= len(name) && strings.EqualFold(string(rest[from:from+len(name)]), name) {
+		if from := at - len("pg"); from >= 0 && len(rest)-from >= len(name) &&
+			strings.EqualFold(string(rest[from:from+len(name)]), name) {
 			return true
 		}
 		rest = rest[at+1:]
@@ -226,12 +231,14 @@ func (s *Session) executing(f form, text []byte) form {
 func (s *Session) executingWithin(f form, text []byte) form {
 	of := f.plan(0).Prepared
 	st := s.names.real.statements[of.Name]
-	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 || s.status == txnFailed || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
+	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 ||
+		s.status == txnFailed || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
 		return f
 	}
 	for _, other := range st.beside {
 		if !other.form.rewritten && !other.form.bare {
-			return form{script: sqlpostgres.Execution(string(text), of, other.name, f.script), rewritten: true, runs: other.name, instead: of.Name}
+			return form{script: sqlpostgres.Execution(string(text), of, other.name, f.script), rewritten: true,
+				runs: other.name, instead: of.Name}
 		}
 	}
 	return f

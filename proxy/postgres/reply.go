@@ -152,7 +152,8 @@ func (s *Session) acknowledged(x *owed, m message) error {
 			break
 		}
 		if st := real.statements[x.from]; !x.own && st != x.statement && st != nil {
-			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format, reason: history.ReasonNotFollowed}
+			*x.portal = portal{form: st.form, plan: st.form.plan(0), format: x.portal.format,
+				reason: history.ReasonNotFollowed}
 		}
 		real.portals[x.name] = x.portal
 	case x.kind == owesClose && m.kind == msgCloseComplete:

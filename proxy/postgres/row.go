@@ -49,7 +49,8 @@ func (s *Session) trimRow(x *owed, m message) error {
 	r := reader{b: m.body}
 	visible := r.uint16() - c.hidden
 	if visible < 0 {
-		return fmt.Errorf("%w: a row of %d values where isotap alone asked for %d", errUnexpected, visible+c.hidden, c.hidden)
+		return fmt.Errorf("%w: a row of %d values where isotap alone asked for %d", errUnexpected, visible+c.hidden,
+			c.hidden)
 	}
 	for range visible {
 		skipValue(&r)

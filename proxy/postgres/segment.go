@@ -39,7 +39,8 @@ func (s *Session) beginSegment() {
 		if len(s.queue) == 0 {
 			s.copying = copying{}
 		}
-		*g = segment{open: true, kept: txnstate.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == txnIdle && !s.replay.resending,
+		*g = segment{open: true, kept: txnstate.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == txnIdle &&
+			!s.replay.resending,
 			parsed: g.parsed[:0]}
 	}
 }

@@ -310,7 +310,8 @@ func (s *Session) Dismiss(now int64) {
 	case phaseLeg, phaseAuth, phaseAsk:
 		s.turnAway(sqlstateCannotConnectNow, "the database system is shutting down", "")
 	case phaseReady:
-		s.toClient = append(s.toClient, fatal(sqlstateAdminShutdown, "terminating connection due to administrator command", "")...)
+		s.toClient = append(s.toClient, fatal(sqlstateAdminShutdown,
+			"terminating connection due to administrator command", "")...)
 		s.close()
 	}
 }

@@ -50,8 +50,10 @@ const question = "SELECT pg_catalog.current_database(), current_user, " + schema
 // is not there yet, current_schemas would create it: the session's transaction could then not be prepared, as one that
 // has operated on temporary objects. So it is asked only where there is such a schema, where the path has no pg_temp,
 // or where it names another schema before it that the role may use. Otherwise names are looked for in none (noSchemas).
-const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " + searchPath + " OPERATOR(pg_catalog.!~*) 'pg_temp' OR " +
-	"EXISTS (SELECT FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.regexp_replace(" + searchPath + ", 'pg_temp.*$', '', 'i'), ',')) AS item " +
+const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " + searchPath +
+	" OPERATOR(pg_catalog.!~*) 'pg_temp' OR " +
+	"EXISTS (SELECT FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.regexp_replace(" + searchPath +
+	", 'pg_temp.*$', '', 'i'), ',')) AS item " +
 	"WHERE CASE WHEN item OPERATOR(pg_catalog.~*) '^ *(\"[^\"]+\"|[a-z_$][a-z0-9_$]*) *$' THEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace(" +
 	"CASE WHEN item OPERATOR(pg_catalog.~) '[$]user' THEN pg_catalog.quote_ident(current_user) ELSE pg_catalog.btrim(item) END)::pg_catalog.oid, 'USAGE') END) " +
 	"THEN pg_catalog.current_schemas(true) ELSE '{" + noSchemas + "}' END"
@@ -133,7 +135,8 @@ func (s *Session) takeSettings(a *answer) {
 	env, level := s.env, s.level
 	switch {
 	case a.failed != nil:
-		s.note("cannot read the session's settings (SQLSTATE %s: %s): its statements go unobserved", a.failed.code, a.failed.message)
+		s.note("cannot read the session's settings (SQLSTATE %s: %s): its statements go unobserved", a.failed.code,
+			a.failed.message)
 		return
 	case len(a.values) != answers:
 		s.note("cannot read the session's settings (%d values): its statements go unobserved", len(a.values))
@@ -142,7 +145,8 @@ func (s *Session) takeSettings(a *answer) {
 	version, err := strconv.Atoi(string(a.values[5]))
 	path, ok := readArray(a.values[2], 0)
 	if err != nil || !ok {
-		s.note("cannot read the session's settings (version %q, schemas %q): its statements go unobserved", a.values[5], a.values[2])
+		s.note("cannot read the session's settings (version %q, schemas %q): its statements go unobserved", a.values[5],
+			a.values[2])
 		return
 	}
 	names := make([]string, len(path))

@@ -19,7 +19,8 @@ var anotherQuery = regexp.MustCompile(`(?i)\bselect\b(?s:.*)\bselect\b|\b(?:natu
 // Where a part of it joins, compares or counts columns it might mean something else with isotap's, or fail.
 func (s *Session) keepStars(st *statement) {
 	plan := st.form.plan(0)
-	if plan == nil || plan.Kind != history.Select || st.form.script.Plain == nil || st.form.bare || anotherQuery.Match(st.text) {
+	if plan == nil || plan.Kind != history.Select || st.form.script.Plain == nil || st.form.bare ||
+		anotherQuery.Match(st.text) {
 		return
 	}
 	s.formBeside(st, form{script: st.form.script, bare: true})
@@ -42,7 +43,8 @@ func (s *Session) tryStars(m message, b *bound, st *statement) {
 		return
 	}
 	name := st.beside[at].name
-	s.owe(owed{kind: owesBind, own: true, silent: true, name: starsPortal, from: name, portal: &portal{form: st.beside[at].form, on: name}})
+	s.owe(owed{kind: owesBind, own: true, silent: true, name: starsPortal, from: name,
+		portal: &portal{form: st.beside[at].form, on: name}})
 	out, start := beginMessage(s.toServer, msgBind)
 	out = append(append(append(out, starsPortal...), 0), name...)
 	out = append(append(out, 0), m.body[b.head:b.results]...)

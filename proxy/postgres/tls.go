@@ -58,7 +58,8 @@ func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 		s.server = inlet{}
 		s.serverLeg.tls = false
 		if failed != nil {
-			s.turnAway(sqlstateConnectionFailure, fmt.Sprintf("isotap cannot connect to the server again: %v", failed), "")
+			s.turnAway(sqlstateConnectionFailure, fmt.Sprintf("isotap cannot connect to the server again: %v", failed),
+				"")
 			return
 		}
 		s.tryServer()

@@ -311,7 +311,8 @@ func recorded(k history.Kind) bool {
 }
 
 func (s *Session) newTxn(start int64) *history.Txn {
-	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.defaultLevel(), Start: start, Stmts: s.usual.Room()}
+	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.defaultLevel(), Start: start,
+		Stmts: s.usual.Room()}
 	if s.block {
 		t.Level = s.blockLevel
 	}
@@ -364,7 +365,8 @@ func (s *Session) rollbackTo(name string) {
 		return
 	}
 	for i := at; i < len(s.txn.Stmts); i++ {
-		if st := &s.txn.Stmts[i]; st.Observation != history.Nothing && (st.Kind != history.Select || st.Locking != history.NoLock || wrote(st)) {
+		if st := &s.txn.Stmts[i]; st.Observation != history.Nothing &&
+			(st.Kind != history.Select || st.Locking != history.NoLock || wrote(st)) {
 			st.Void = true
 		}
 	}
@@ -397,7 +399,8 @@ func (s *Session) takeOpen(status history.Status) *history.Txn {
 	if t != nil {
 		s.usual.Took(len(t.Stmts))
 	}
-	if t == nil || !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+	if t == nil || !slices.ContainsFunc(t.Stmts,
+		func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
 		return nil
 	}
 	t.Status, t.End = status, s.now

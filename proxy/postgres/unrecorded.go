@@ -18,7 +18,8 @@ const noSuchPortal = "isotap: not recorded"
 // no row is not refused, so that clients can connect and look around. What follows messages whose outcome is not known
 // yet may be in a transaction of theirs.
 func (s *Session) halted(f *form) error {
-	if s.cfg.Halted == nil || s.status != txnIdle || s.block || s.txn != nil || s.ahead.block || !s.watches() || slices.ContainsFunc(s.queue, runsSomething) {
+	if s.cfg.Halted == nil || s.status != txnIdle || s.block || s.txn != nil || s.ahead.block || !s.watches() ||
+		slices.ContainsFunc(s.queue, runsSomething) {
 		return nil
 	}
 	for at := 0; ; at++ {
@@ -61,7 +62,8 @@ func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
 	if s.ackAt <= len(s.toClient) {
 		s.toClient = append(s.toClient[:s.ackAt], fatal(sqlstateTransactionResolutionUnknown,
-			"the server has committed the transaction, but isotap has not recorded it, and ends the connection", why.Error())...)
+			"the server has committed the transaction, but isotap has not recorded it, and ends the connection",
+			why.Error())...)
 	}
 	s.release()
 	s.close()

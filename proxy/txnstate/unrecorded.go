@@ -41,7 +41,8 @@ func (u *Unrecorded) Add(t *history.Txn, st *history.Stmt, named bool) (at int) 
 
 func (u *Unrecorded) addRest(t *history.Txn, st *history.Stmt) (at int) {
 	if u.rest == 0 {
-		t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Observation: history.Opaque, Reason: history.ReasonTxnMemory, Start: st.Start})
+		t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Observation: history.Opaque,
+			Reason: history.ReasonTxnMemory, Start: st.Start})
 		u.rest = len(t.Stmts)
 	}
 	rest := &t.Stmts[u.rest-1]

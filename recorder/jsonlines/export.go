@@ -119,8 +119,11 @@ func (e *exporter) run(info *history.Info, sessions []history.Session) error {
 
 func writeRun(info *history.Info) *run {
 	r := &run{Run: info.Run.String(), Started: info.Started, Isotap: text(info.Isotap), Mode: text(info.Mode),
-		Engine: text(info.Server.Engine), Version: text(info.Server.Version), SnapshotIsolation: info.Server.SnapshotIsolation,
-		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Damaged: info.Damaged, Unreadable: info.Unreadable}
+		Engine: text(info.Server.Engine), Version: text(info.Server.Version),
+		SnapshotIsolation: info.Server.SnapshotIsolation,
+		System:            info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From,
+		RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Damaged: info.Damaged,
+		Unreadable: info.Unreadable}
 	for _, g := range info.Gaps {
 		r.Gaps = append(r.Gaps, gap{g.From, g.To, g.Txns, text(g.Reason)})
 	}
@@ -134,7 +137,8 @@ func writeRun(info *history.Info) *run {
 }
 
 func writeSession(s *history.Session) *session {
-	return &session{ID: uint32(s.ID), Client: text(s.Client), User: text(s.User), Database: text(s.Database), Start: s.Start, End: s.End}
+	return &session{ID: uint32(s.ID), Client: text(s.Client), User: text(s.User), Database: text(s.Database),
+		Start: s.Start, End: s.End}
 }
 
 func writeTxn(t *history.Txn) *txn {
@@ -151,7 +155,8 @@ func writeTxn(t *history.Txn) *txn {
 
 func writeStmt(s *history.Stmt) stmt {
 	x := stmt{Num: s.Num, Kind: s.Kind.String(), Locking: s.Locking.String(), Observation: s.Observation.String(),
-		Reason: text(s.Reason.String()), Void: s.Void, Shape: text(s.Shape), Origin: text(s.Origin), Start: s.Start, End: s.End, Rows: s.Rows, Affected: s.Affected}
+		Reason: text(s.Reason.String()), Void: s.Void, Shape: text(s.Shape), Origin: text(s.Origin), Start: s.Start,
+		End: s.End, Rows: s.Rows, Affected: s.Affected}
 	for _, a := range s.Args {
 		x.Args = append(x.Args, text(a))
 	}
@@ -160,7 +165,8 @@ func writeStmt(s *history.Stmt) stmt {
 	}
 	for i := range s.Accesses {
 		a := &s.Accesses[i]
-		y := rowAccess{Table: text(a.Row.Table), Row: text(a.Row.ID), Op: a.Op.String(), Inexact: a.Inexact, Version: a.Version.String()}
+		y := rowAccess{Table: text(a.Row.Table), Row: text(a.Row.ID), Op: a.Op.String(), Inexact: a.Inexact,
+			Version: a.Version.String()}
 		for _, tag := range a.Prior {
 			y.Prior = append(y.Prior, tag.String())
 		}

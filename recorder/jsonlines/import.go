@@ -72,7 +72,8 @@ func (i *importer) lines(ctx context.Context, r io.Reader, name string) (err err
 		text, err := in.ReadBytes('\n')
 		if len(text) == 0 && err == io.EOF {
 			if !i.ended {
-				return fmt.Errorf("%s:%d: the last line {\"end\": ...} is missing: the rest of the file is lost", name, n)
+				return fmt.Errorf("%s:%d: the last line {\"end\": ...} is missing: the rest of the file is lost", name,
+					n)
 			}
 			return nil
 		}

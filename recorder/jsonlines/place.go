@@ -24,9 +24,11 @@ type place struct {
 
 func writePlace(p *history.Place) *place {
 	if p.Tagged {
-		return &place{Tagged: true, XID: p.XID, Tag: lsnText(p.CTID), NewXID: p.NewXID, NewTag: lsnText(p.NewID), LSN: lsnText(p.LSN), Leaf: p.Leaf}
+		return &place{Tagged: true, XID: p.XID, Tag: lsnText(p.CTID), NewXID: p.NewXID, NewTag: lsnText(p.NewID),
+			LSN: lsnText(p.LSN), Leaf: p.Leaf}
 	}
-	return &place{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN), Leaf: p.Leaf}
+	return &place{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN),
+		Leaf: p.Leaf}
 }
 
 func readPlace(x *place) (p history.Place, err error) {

@@ -8,18 +8,21 @@ import (
 
 func writeCondition(p *history.Predicate) condition {
 	return condition{Table: text(p.Table), Of: text(p.Of), As: text(p.As), Where: text(p.Where),
-		TimeZone: text(p.Settings.TimeZone), DateStyle: text(p.Settings.DateStyle), IntervalStyle: text(p.Settings.IntervalStyle),
-		SQLMode: text(p.Settings.SQLMode), Collation: text(p.Settings.Collation)}
+		TimeZone: text(p.Settings.TimeZone), DateStyle: text(p.Settings.DateStyle),
+		IntervalStyle: text(p.Settings.IntervalStyle),
+		SQLMode:       text(p.Settings.SQLMode), Collation: text(p.Settings.Collation)}
 }
 
 func readCondition(x *condition) history.Predicate {
 	return history.Predicate{Table: string(x.Table), Of: string(x.Of), As: string(x.As), Where: string(x.Where),
-		Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle), IntervalStyle: string(x.IntervalStyle),
-			SQLMode: string(x.SQLMode), Collation: string(x.Collation)}}
+		Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle),
+			IntervalStyle: string(x.IntervalStyle),
+			SQLMode:       string(x.SQLMode), Collation: string(x.Collation)}}
 }
 
 func writeMatches(m *history.Matches) *matches {
-	x := &matches{Database: text(m.Database), Predicate: writeCondition(&m.Predicate), Versions: make([]version, len(m.Versions))}
+	x := &matches{Database: text(m.Database), Predicate: writeCondition(&m.Predicate),
+		Versions: make([]version, len(m.Versions))}
 	for i, v := range m.Versions {
 		x.Versions[i] = version{history.Tag{Txn: v.Txn, Stmt: v.Stmt}.String(), v.Access}
 	}
@@ -34,7 +37,8 @@ func readMatches(x *matches, run history.Run) (history.Matches, error) {
 			return m, err
 		}
 		if tag.Txn.Run() != run || v.Access < 0 {
-			return m, fmt.Errorf("version %s, access %d is not of run %s, among whose lines it stands", v.Tag, v.Access, run)
+			return m, fmt.Errorf("version %s, access %d is not of run %s, among whose lines it stands", v.Tag, v.Access,
+				run)
 		}
 		m.Versions = append(m.Versions, history.VersionRef{Txn: tag.Txn, Stmt: tag.Stmt, Access: v.Access})
 	}

@@ -12,8 +12,11 @@ func readRun(r *run) (history.Info, error) {
 	if err != nil {
 		return history.Info{}, err
 	}
-	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode), Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns, Damaged: r.Damaged, Unreadable: r.Unreadable,
-		Server: history.Server{Engine: dbms.Engine(r.Engine), Version: string(r.Version), SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
+	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode),
+		Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running},
+		Columns: r.Columns, Damaged: r.Damaged, Unreadable: r.Unreadable,
+		Server: history.Server{Engine: dbms.Engine(r.Engine), Version: string(r.Version),
+			SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
 	if r.Started.IsZero() {
 		return info, fmt.Errorf("run %s does not say when it started", number)
 	}
@@ -57,11 +60,13 @@ func readTxn(x *txn) (*history.Txn, error) {
 }
 
 func (d *definition) read() *history.Definition {
-	return &history.Definition{Database: string(d.Database), Name: string(d.Name), At: d.At, SQL: string(d.SQL), References: string(d.References), Missing: string(d.Missing)}
+	return &history.Definition{Database: string(d.Database), Name: string(d.Name), At: d.At, SQL: string(d.SQL),
+		References: string(d.References), Missing: string(d.Missing)}
 }
 
 func readStmt(x *stmt) (s history.Stmt, err error) {
-	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: history.ParseReason(string(x.Reason)), Shape: string(x.Shape), Origin: string(x.Origin), Start: x.Start, End: x.End,
+	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: history.ParseReason(string(x.Reason)), Shape: string(x.Shape),
+		Origin: string(x.Origin), Start: x.Start, End: x.End,
 		Rows: x.Rows, Affected: x.Affected}
 	if s.Num == 0 {
 		return s, fmt.Errorf("statements are numbered from 1")
@@ -79,7 +84,8 @@ func readStmt(x *stmt) (s history.Stmt, err error) {
 		s.Args = append(s.Args, string(a))
 	}
 	if x.Error != nil {
-		s.Error = history.Error{Code: x.Error.Code, SQLState: string(x.Error.SQLState), Message: string(x.Error.Message)}
+		s.Error = history.Error{Code: x.Error.Code, SQLState: string(x.Error.SQLState),
+			Message: string(x.Error.Message)}
 	}
 	for i := range x.Accesses {
 		a, err := readAccess(&x.Accesses[i])

@@ -53,7 +53,8 @@ func (e *Encoder) Matches(m *history.Matches) error {
 // Definition writes how a table was defined, of the last run.
 func (e *Encoder) Definition(d *history.Definition) error {
 	e.counts.Definitions++
-	return e.line(line{Definition: &definition{text(d.Database), text(d.Name), d.At, text(d.SQL), text(d.References), text(d.Missing)}})
+	return e.line(line{Definition: &definition{text(d.Database), text(d.Name), d.At, text(d.SQL), text(d.References),
+		text(d.Missing)}})
 }
 
 // After writes that the stream has none of the last run's transactions up to this one.
@@ -174,7 +175,8 @@ func parseLine(b []byte, n int) (l line, err error) {
 		return l, err
 	}
 	set := 0
-	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Definition != nil, l.Txn != nil, l.After != "", l.End != nil} {
+	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Definition != nil,
+		l.Txn != nil, l.After != "", l.End != nil} {
 		if is {
 			set++
 		}
@@ -191,5 +193,6 @@ func parseLine(b []byte, n int) (l line, err error) {
 }
 
 func readSession(s *session) history.Session {
-	return history.Session{ID: history.SessionID(s.ID), Client: string(s.Client), User: string(s.User), Database: string(s.Database), Start: s.Start, End: s.End}
+	return history.Session{ID: history.SessionID(s.ID), Client: string(s.Client), User: string(s.User),
+		Database: string(s.Database), Start: s.Start, End: s.End}
 }

@@ -129,6 +129,7 @@ func end(t *history.Txn, s *history.Stmt) string {
 
 // compare orders the entries of a file.
 func compare(a, b Entry) int {
-	return cmp.Or(-strings.Compare(string(a.Class), string(b.Class)), strings.Compare(string(a.Anomaly), string(b.Anomaly)),
+	return cmp.Or(-strings.Compare(string(a.Class), string(b.Class)),
+		strings.Compare(string(a.Anomaly), string(b.Anomaly)),
 		slices.Compare(a.Tables, b.Tables), strings.Compare(a.ID, b.ID))
 }

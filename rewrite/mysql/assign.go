@@ -117,7 +117,8 @@ func storedValue(c *rewrite.Column, of string) string {
 	case "timestamp":
 		name = "UNIX_TIMESTAMP(" + name + ")" // the local hour repeats when summer time ends
 	case "tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json",
-		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon", "geometrycollection":
+		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
+		"geometrycollection":
 		return "SHA2(" + name + ", 256)" // in hex a large value would not fit max_allowed_packet
 	}
 	return "HEX(CAST(" + name + " AS BINARY))"
@@ -154,7 +155,8 @@ func (c *rowCapture) tag() []rewrite.Piece {
 		pieces = append(append(append(pieces, text(", IF(LENGTH(@isotap_s) > 0, _binary'', ")), c.image...), text(")"))
 	}
 	if c.again {
-		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0 OR SUBSTRING_INDEX("+wlist+", _binary',', -1) = "), tagPiece)
+		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0 OR SUBSTRING_INDEX("+wlist+", _binary',', -1) = "),
+			tagPiece)
 	} else {
 		pieces = append(pieces, text(", IF(LENGTH(@isotap_s) > 0"))
 	}
@@ -174,7 +176,8 @@ func identityEntry(of string, wlistBytes int) (rowID, list string) {
 // no more than limit bytes are collected. rest is what stands in the entry behind the tag, as further
 // arguments of CONCAT.
 func collect(rowID, list string, limit int, rest string) []rewrite.Piece {
-	return entryBuffer.collect(limit, text("IFNULL("+rowID+", _binary''), _binary'=', IFNULL("+list+", _binary''), _binary'=', "), tagPiece, text(rest))
+	return entryBuffer.collect(limit, text("IFNULL("+rowID+", _binary''), _binary'=', IFNULL("+list+
+		", _binary''), _binary'=', "), tagPiece, text(rest))
 }
 
 // A buffer are the session variables that collect texts, each ended by a semicolon, in two levels.
@@ -187,7 +190,8 @@ var entryBuffer = buffer{"@isotap", "@isotap_b", "@isotap_l", "(@isotap_n := CAS
 
 // collect returns an expression that collects a text, the arguments of a CONCAT, and is an empty string itself.
 func (b buffer) collect(limit int, item ...rewrite.Piece) []rewrite.Piece {
-	pieces := append([]rewrite.Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" + b.first + " := CONCAT(" + b.first + ", ")}, item...)
+	pieces := append([]rewrite.Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" +
+		b.first + " := CONCAT(" + b.first + ", ")}, item...)
 	return append(pieces, text(", _binary';')) < "+strconv.Itoa(firstLevel)+", _binary'', "+
 		"CONCAT(LEFT(("+b.second+" := CONCAT("+b.second+", "+b.first+")), 0), "+
 		"LEFT(("+b.length+" := CAST(LENGTH("+b.second+") AS BINARY)), 0), LEFT(("+b.first+" := _binary''), 0))), "+

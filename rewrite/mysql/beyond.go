@@ -55,7 +55,8 @@ func (st *statement) rowAlias() span {
 // onDuplicate returns the token ON of ON DUPLICATE KEY UPDATE; -1 if there is none.
 func (st *statement) onDuplicate() int {
 	for i := 1; i <= st.last(); i++ {
-		if st.toks[i].depth == 0 && st.is(i, "ON") && st.is(i+1, "DUPLICATE") && st.is(i+2, "KEY") && st.is(i+3, "UPDATE") {
+		if st.toks[i].depth == 0 && st.is(i, "ON") && st.is(i+1, "DUPLICATE") && st.is(i+2, "KEY") &&
+			st.is(i+3, "UPDATE") {
 			return i
 		}
 	}

@@ -19,7 +19,8 @@ func (st *statement) beyondRead(s *Session) beyondRead {
 func (st *statement) lockWait() span {
 	end := st.last() + 1
 	for i := 1; i+3 < end; i++ {
-		if st.toks[i].depth != 0 || !st.is(i, "LOCK") || !st.is(i+1, "IN") || !st.is(i+2, "SHARE") || !st.is(i+3, "MODE") {
+		if st.toks[i].depth != 0 || !st.is(i, "LOCK") || !st.is(i+1, "IN") || !st.is(i+2, "SHARE") ||
+			!st.is(i+3, "MODE") {
 			continue
 		}
 		from := i + 4

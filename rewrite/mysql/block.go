@@ -95,7 +95,10 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 
 // checkBlock refuses a block whose names or positions the identity columns would change.
 func (pl *planner) checkBlock(b *block) error {
-	starred := slices.ContainsFunc(b.srcs, func(s *source) bool { return s.table == nil && len(s.shows) > 0 && b.stars(s) > 0 })
+	starred := slices.ContainsFunc(b.srcs, func(s *source) bool {
+		return s.table == nil && len(s.shows) > 0 &&
+			b.stars(s) > 0
+	})
 	switch {
 	case positionBeyond(b.n, b.srcs), starred && usesPositions(b.n):
 		return refusal(history.ReasonOrderByPosition)
@@ -130,7 +133,8 @@ func (pl *planner) lowerBlock(b *block, use *usage) {
 	switch {
 	case arrays && b.grouped:
 		pl.lower(history.ReasonNestedAggregate)
-	case b.grouped && hidesGroups(n), arrays && (n.Where != nil || n.Having != nil || n.Limit != nil || len(b.srcs) > 1):
+	case b.grouped && hidesGroups(n), arrays && (n.Where != nil || n.Having != nil || n.Limit != nil ||
+		len(b.srcs) > 1):
 		pl.lower(history.ReasonGroupsLeftOut)
 	}
 }

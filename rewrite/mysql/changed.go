@@ -17,7 +17,8 @@ func (v verb) changes(object int) {
 	case v.is(0, "TRUNCATE"),
 		v.is(object, "USER", "ROLE", "FUNCTION", "AGGREGATE", "PROCEDURE", "PACKAGE", "EVENT", "SERVER"),
 		v.is(0, "ALTER") && v.is(object, "DATABASE", "SCHEMA") && !v.has("UPGRADE"), // what later tables begin with
-		v.is(0, "CREATE") && v.is(1, "DATABASE", "SCHEMA"),                          // there is no table in it, or those that there were
+		v.is(0, "CREATE") && v.is(1, "DATABASE",
+			"SCHEMA"), // there is no table in it, or those that there were
 		v.togglesKeys(object):
 		return
 	}
@@ -117,7 +118,8 @@ func (v verb) changedTables(object int) ([]rewrite.TableName, bool) {
 	case v.is(0, "DROP") && v.is(object, "TRIGGER"):
 		t, _, ok := v.tableName(v.behindExists(object + 1))
 		return []rewrite.TableName{{Schema: t.Schema}}, ok
-	case v.is(0, "CREATE") && (v.is(object, "INDEX") || v.is(object, "UNIQUE", "FULLTEXT", "SPATIAL") && v.is(object+1, "INDEX")),
+	case v.is(0, "CREATE") && (v.is(object, "INDEX") || v.is(object, "UNIQUE", "FULLTEXT", "SPATIAL") &&
+		v.is(object+1, "INDEX")),
 		v.is(0, "DROP") && v.is(object, "INDEX"):
 		if on := v.st.find(v.from, v.to, 0, "ON"); on >= 0 {
 			return v.namedTables(on+1-v.from, false)
@@ -303,7 +305,8 @@ func (st *statement) uncommented(s *Session) *statement {
 		}
 		content, closed := strings.CutSuffix(comment[len(mark):], "*/")
 		// The server looks for the end among tokens: it is not in a string, nor in a comment.
-		if !closed || strings.Contains(content, "/*") || strings.Contains(content, "--") || strings.Contains(content, "#") ||
+		if !closed || strings.Contains(content, "/*") || strings.Contains(content, "--") ||
+			strings.Contains(content, "#") ||
 			!s.lexable(content) || unclosed(content, s) {
 			return nil
 		}

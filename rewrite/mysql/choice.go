@@ -32,7 +32,8 @@ func (pl *planner) predicates() []rewrite.Predicate {
 // chooseRead takes note of the condition by which a SELECT chooses its rows, if it is of one table and shows every
 // row that matches.
 func (pl *planner) chooseRead(n *ast.SelectStmt) {
-	if n.Limit != nil || n.With != nil || n.TableHints != nil || !pl.into.empty() || n.LockInfo != nil && skips(n.LockInfo.LockType) {
+	if n.Limit != nil || n.With != nil || n.TableHints != nil || !pl.into.empty() || n.LockInfo != nil &&
+		skips(n.LockInfo.LockType) {
 		return
 	}
 	pl.choose(n.From, n.Where)
@@ -81,7 +82,8 @@ func (st *statement) whereClause() (from, to int) {
 		return -1, -1
 	}
 	from++
-	if to = st.find(from, end, 0, "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FOR", "LOCK", "PROCEDURE", "INTO", "RETURNING"); to < 0 {
+	if to = st.find(from, end, 0, "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FOR", "LOCK", "PROCEDURE", "INTO",
+		"RETURNING"); to < 0 {
 		to = end
 	}
 	if from == to {
@@ -132,8 +134,10 @@ func (s *settling) Enter(n ast.Node) (ast.Node, bool) {
 		s.temporal = true
 	case *ast.BinaryOperationExpr: // the digits of a quotient are a setting
 		s.unsettled = s.unsettled || n.Op == opcode.Div
-	case *ast.BetweenExpr, *ast.CaseExpr, *ast.WhenClause, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.ParenthesesExpr, *ast.PatternInExpr,
-		*ast.PatternLikeOrIlikeExpr, *ast.PatternRegexpExpr, *ast.RowExpr, *ast.SetCollationExpr, *ast.TimeUnitExpr, *ast.TrimDirectionExpr,
+	case *ast.BetweenExpr, *ast.CaseExpr, *ast.WhenClause, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.ParenthesesExpr,
+		*ast.PatternInExpr,
+		*ast.PatternLikeOrIlikeExpr, *ast.PatternRegexpExpr, *ast.RowExpr, *ast.SetCollationExpr, *ast.TimeUnitExpr,
+		*ast.TrimDirectionExpr,
 		*ast.UnaryOperationExpr, *test_driver.ParamMarkerExpr, *test_driver.ValueExpr:
 	default:
 		s.unsettled = true

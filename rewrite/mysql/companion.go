@@ -65,7 +65,8 @@ func (pl *planner) keepDuplicates(a *arm) bool {
 	if at < 0 {
 		return false
 	}
-	pl.edits = append(pl.edits, edit{start: st.toks[at].start, end: st.toks[at].end, pieces: []rewrite.Piece{text("ALL")}})
+	pl.edits = append(pl.edits, edit{start: st.toks[at].start, end: st.toks[at].end,
+		pieces: []rewrite.Piece{text("ALL")}})
 	node := *a.node
 	node.Distinct = false
 	a.node = &node

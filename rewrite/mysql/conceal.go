@@ -200,7 +200,8 @@ func (pl *planner) extendList(pos int) bool {
 // loadList gives LOAD DATA the list of columns that the client left out.
 func (c *concealer) loadList(n *ast.LoadDataStmt) {
 	t, st := c.exposed(n.Table), c.pl.st
-	if t == nil || len(n.ColumnsAndUserVars) > 0 || c.pl.checkSpelling(visibleColumns(t)...) != nil || len(st.split()) > 1 {
+	if t == nil || len(n.ColumnsAndUserVars) > 0 || c.pl.checkSpelling(visibleColumns(t)...) != nil ||
+		len(st.split()) > 1 {
 		return
 	}
 	pos, gap := c.pl.after(st.last())

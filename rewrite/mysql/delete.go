@@ -70,6 +70,7 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 // collecting returns a condition that is always true, and collects the row of t as one that goes.
 func (pl *planner) collecting(t *rewrite.Table) []rewrite.Piece {
 	rowID, list := identityEntry("", t.WListBytes)
-	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4, ", _binary'-'")...)
+	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4,
+		", _binary'-'")...)
 	return append(pieces, text(")) > 0"))
 }

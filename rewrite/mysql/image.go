@@ -84,7 +84,8 @@ func (pl *planner) image(t *rewrite.Table, of string, known func(*rewrite.Column
 			sizes = append(sizes, "IFNULL(LENGTH("+of+quoted(c.Name)+"), 0)")
 		}
 	}
-	return image{"(" + strings.Join(names, ", ") + ")", "CONCAT_WS(_binary',', " + strings.Join(values, ", ") + ")", strings.Join(sizes, " + ")}, len(names) > 0
+	return image{"(" + strings.Join(names, ", ") + ")", "CONCAT_WS(_binary',', " + strings.Join(values, ", ") + ")",
+		strings.Join(sizes, " + ")}, len(names) > 0
 }
 
 // numberedFirst returns the columns of a table, the one that the server numbers before the others.
@@ -120,7 +121,8 @@ func imageValue(c *rewrite.Column, of string) (value string, variable bool) {
 		value = between("FROM_UNIXTIME(", "CAST(UNIX_TIMESTAMP("+name+") AS BINARY)", ")")
 	case "json":
 		value, variable = between("CONVERT(X''", "HEX("+name+")", "'' USING utf8mb4)"), true
-	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "set":
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "tinyblob", "blob",
+		"mediumblob", "longblob", "set":
 		value, variable = between("X''", "HEX("+name+")", "''"), true
 	default:
 		return "", false
@@ -139,7 +141,8 @@ func (i image) collect(of string, limit int, tag ...rewrite.Piece) []rewrite.Pie
 	if i.large == "" {
 		return pieces
 	}
-	pieces = append([]rewrite.Piece{text("IF(" + i.large + " > " + strconv.Itoa(maxImage) + ", _binary'', ")}, pieces...)
+	pieces = append([]rewrite.Piece{text("IF(" + i.large + " > " + strconv.Itoa(maxImage) + ", _binary'', ")},
+		pieces...)
 	return append(pieces, text(")"))
 }
 

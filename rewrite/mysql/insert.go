@@ -203,7 +203,8 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite
 		if len(row) == 0 {
 			comma = ""
 		}
-		pl.insertAt(st.toks[end].start, append([]rewrite.Piece{text(comma), {Hole: rewrite.RowIDHole, Ordinal: ordinal}, text(", ")}, first...)...)
+		pl.insertAt(st.toks[end].start, append([]rewrite.Piece{text(comma), {Hole: rewrite.RowIDHole, Ordinal: ordinal},
+			text(", ")}, first...)...)
 		if i = end + 1; ordinal < len(rows)-1 && !st.mark(i, ",") {
 			return refusal(history.ReasonUnparsable)
 		}

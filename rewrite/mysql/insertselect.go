@@ -79,12 +79,14 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewr
 	}
 	if len(n.OnDuplicate) > 0 {
 		// MySQL has no row alias here.
-		if target, err := onlyTable(n.Table, history.ReasonOnDuplicateKey); err != nil || srcs.named(target.Name.O) != nil || pl.session.Dialect == MySQL {
+		if target, err := onlyTable(n.Table, history.ReasonOnDuplicateKey); err != nil ||
+			srcs.named(target.Name.O) != nil || pl.session.Dialect == MySQL {
 			return nil, refusal(history.ReasonOnDuplicateKey)
 		}
 	}
 	// What it reads, it reads as a locking read does.
-	if pl.plan.Locking = history.LockShare; sel.LockInfo != nil && locking(sel.LockInfo.LockType) == history.LockUpdate {
+	if pl.plan.Locking = history.LockShare; sel.LockInfo != nil &&
+		locking(sel.LockInfo.LockType) == history.LockUpdate {
 		pl.plan.Locking = history.LockUpdate
 	}
 	covered := srcs.observable() && mayHideLocks(sel, srcs)
@@ -141,7 +143,8 @@ func (pl *planner) resolveBase(srcs sources) error {
 func numberedRowID(more []rewrite.Piece) []rewrite.Piece {
 	last := func(part string) string { return "SUBSTRING_INDEX(@isotap_c, _binary':', " + part + ")" }
 	pieces := []rewrite.Piece{
-		text("CONCAT("), tagPiece, text(", _binary':', CONVERT(LOWER(CONV(SUBSTRING_INDEX((@isotap_c := CONCAT("), tagPiece,
+		text("CONCAT("), tagPiece, text(", _binary':', CONVERT(LOWER(CONV(SUBSTRING_INDEX((@isotap_c := CONCAT("),
+		tagPiece,
 		text(", _binary':', IF(" + last("1") + " = "), tagPiece,
 		text(", CAST(" + last("-1") + " + 1 AS BINARY), _binary'0'))), _binary':', -1), 10, 36)) USING latin1)"),
 	}

@@ -149,7 +149,8 @@ func (pl *planner) copied(from, to int) []rewrite.Piece {
 	for i := from; i < to; i++ {
 		pl.literal = pl.literal || st.toks[i].kind == number || st.toks[i].kind == str
 		if st.toks[i].kind == placeholder {
-			pieces = append(pieces, text(strings.Clone(st.text[pos:st.toks[i].start])), rewrite.Piece{Hole: rewrite.CopyHole, Ordinal: param})
+			pieces = append(pieces, text(strings.Clone(st.text[pos:st.toks[i].start])),
+				rewrite.Piece{Hole: rewrite.CopyHole, Ordinal: param})
 			param++
 			pos = st.toks[i].end
 		}
@@ -291,7 +292,8 @@ func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece,
 	default:
 		return nil, refusal(history.ReasonAssignment)
 	}
-	return slices.Concat([]rewrite.Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value, []rewrite.Piece{text(end)}), nil
+	return slices.Concat([]rewrite.Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value,
+		[]rewrite.Piece{text(end)}), nil
 }
 
 func integerType(kind string) bool {

@@ -59,7 +59,8 @@ const maxComments = 1000
 
 // scan cuts a text into tokens. It never fails: a text that the server will refuse is broken.
 func scan(text string, ansiQuotes, noBackslash bool) *statement {
-	l := lexer{st: &statement{text: text, executable: -1, toks: make([]token, 0, min(8+len(text)/5, maxTokens)), quotes: quotes{ansiQuotes, noBackslash}},
+	l := lexer{st: &statement{text: text, executable: -1, toks: make([]token, 0, min(8+len(text)/5, maxTokens)),
+		quotes: quotes{ansiQuotes, noBackslash}},
 		ansiQuotes: ansiQuotes, noBackslash: noBackslash}
 	for l.pos < len(text) {
 		l.next()
@@ -160,7 +161,8 @@ func (l *lexer) blockComment() {
 		length = len(body) - 2
 	}
 	content := body[:max(0, length)]
-	executable := strings.HasPrefix(content, "!") || strings.HasPrefix(content, "M!") || strings.HasPrefix(content, "T!")
+	executable := strings.HasPrefix(content, "!") || strings.HasPrefix(content, "M!") ||
+		strings.HasPrefix(content, "T!")
 	if executable {
 		if l.st.executable < 0 {
 			l.st.executable = l.pos

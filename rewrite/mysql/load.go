@@ -47,7 +47,8 @@ func (pl *planner) loadData() error {
 	v := verb{st: st, session: pl.session}
 	for i := end; i < st.last(); i++ {
 		// The list of columns and variables stands in parentheses, too.
-		if st.mark(i+1, "(") && st.toks[i].kind == word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end && !v.nativeCall(i) {
+		if st.mark(i+1, "(") && st.toks[i].kind == word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end &&
+			!v.nativeCall(i) {
 			pl.lower(history.ReasonFunction)
 		}
 	}

@@ -153,7 +153,8 @@ func opaque(p *rewrite.Plan, reason history.Reason) {
 	p.Pieces, p.Hidden, p.Copies, p.Sources = nil, nil, nil, nil
 	p.Carried, p.Deprecated, p.Variables = 0, 0, 0
 	p.Predicates, p.Picture = nil, rewrite.Picture{}
-	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false, false, false
+	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false,
+		false, false
 }
 
 // A planner makes the plan of one statement.

@@ -109,5 +109,6 @@ func (st *statement) operandEnd(i int) int {
 
 var behindTable = slices.Concat(
 	[]string{"NATURAL", "LEFT", "RIGHT", "INNER", "CROSS", "JOIN", "STRAIGHT_JOIN", "ON", "USING"},
-	[]string{"WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FOR", "LOCK", "INTO", "UNION", "EXCEPT", "INTERSECT", "SET"},
+	[]string{"WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FOR", "LOCK", "INTO", "UNION", "EXCEPT",
+		"INTERSECT", "SET"},
 )

@@ -215,7 +215,8 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 			continue
 		}
 		spelled := st.text[st.toks[it.first].start:st.toks[it.last].end]
-		if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") || strings.Contains(spelled, "--") {
+		if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") ||
+			strings.Contains(spelled, "--") {
 			pl.dropEdits()
 			return
 		}
@@ -237,7 +238,8 @@ func (pl *planner) countsToHoles(from, to int) bool {
 			continue
 		}
 		if st.mark(i+1, "(") && st.mark(i+2, ")") {
-			pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: st.toks[i+2].end, pieces: []rewrite.Piece{{Hole: hole}}})
+			pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: st.toks[i+2].end,
+				pieces: []rewrite.Piece{{Hole: hole}}})
 			found = true
 		}
 	}

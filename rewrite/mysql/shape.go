@@ -112,7 +112,8 @@ func (st *statement) suspect() bool {
 			st.is(i, "SET") && st.is(i+1, "PASSWORD"), st.is(i, "CREATE", "ALTER") && st.is(i+1, "USER"),
 			st.is(i, "CHANGE") && st.is(i+1, "MASTER"):
 			return true
-		case st.is(i, "PASSWORD") && i+1 < len(st.toks) && (st.toks[i+1].kind == str || st.mark(i+1, "=") || st.mark(i+1, "(")):
+		case st.is(i, "PASSWORD") && i+1 < len(st.toks) && (st.toks[i+1].kind == str || st.mark(i+1, "=") ||
+			st.mark(i+1, "(")):
 			return true
 		}
 	}
@@ -196,5 +197,8 @@ func (s *shaper) signHere(i int) bool {
 
 // origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
-	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) { return st.toks[i].start, st.toks[i].end })
+	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) {
+		return st.toks[i].start,
+			st.toks[i].end
+	})
 }

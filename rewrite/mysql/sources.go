@@ -139,7 +139,8 @@ func (pl *planner) resolveName(s *source, base *ast.TableName) error {
 	case serverSchema(pl.session, base):
 	default:
 		if s.table, s.reason = pl.table(base); s.table != nil {
-			s.shows = []identity{{rowID: rewrite.RowIDColumn, wList: rewrite.WListColumn, source: rewrite.Source{Table: s.table.Name}}}
+			s.shows = []identity{{rowID: rewrite.RowIDColumn, wList: rewrite.WListColumn,
+				source: rewrite.Source{Table: s.table.Name}}}
 		}
 	}
 	return nil

@@ -147,7 +147,8 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 		if same[i] == nil {
 			continue
 		}
-		c := rowCapture{of: srcs.qualifier(s), same: same[i], wlistBytes: s.table.WListBytes, limit: pl.session.maxPacket() / 4}
+		c := rowCapture{of: srcs.qualifier(s), same: same[i], wlistBytes: s.table.WListBytes,
+			limit: pl.session.maxPacket() / 4}
 		c.part = "_binary'" + strconv.Itoa(len(pl.plan.Sources)) + "'"
 		pieces = slices.Concat(pieces, []rewrite.Piece{text(" ")}, c.tag(), []rewrite.Piece{text(",")})
 		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
@@ -175,7 +176,10 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		switch {
 		case s.table.UpdateTrigger:
 			return refusal(history.ReasonTrigger)
-		case slices.ContainsFunc(assigned, func(p place) bool { return p.source == s && s.table.CascadesFrom(p.column.Name) }):
+		case slices.ContainsFunc(assigned, func(p place) bool {
+			return p.source == s &&
+				s.table.CascadesFrom(p.column.Name)
+		}):
 			return refusal(history.ReasonCascade)
 		case slices.ContainsFunc(targets[:i], func(other *source) bool { return other.table.Name == s.table.Name }):
 			return refusal(history.ReasonTableTwice)
@@ -190,7 +194,8 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 			continue
 		}
 		named := unquoted(st.tok(i))
-		if st.is(i, "NATURAL") || slices.ContainsFunc(assigned, func(p place) bool { return strings.EqualFold(p.column.Name, named) }) {
+		if st.is(i, "NATURAL") || slices.ContainsFunc(assigned,
+			func(p place) bool { return strings.EqualFold(p.column.Name, named) }) {
 			return refusal(history.ReasonJoinedUpdate)
 		}
 	}

@@ -112,7 +112,8 @@ func (st *statement) semicolonEnds(i int) bool {
 		next += 2
 	}
 	switch {
-	case st.is(i, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "TABLE", "USE", "SHOW", "DO", "START", "COMMIT", "ROLLBACK",
+	case st.is(i, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "TABLE", "USE", "SHOW", "DO",
+		"START", "COMMIT", "ROLLBACK",
 		"SAVEPOINT", "RELEASE", "TRUNCATE", "LOCK", "UNLOCK"), st.mark(i, "("):
 		return true
 	case st.is(i, "BEGIN"):
@@ -143,7 +144,8 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 			continue
 		}
 		p.Kind, p.Savepoint, p.Reveals = history.Other, "", nil
-		p.SetsNext = p.SetsNext || one.SetsNext || p.NextLevel != history.LevelUnknown || one.NextLevel != history.LevelUnknown
+		p.SetsNext = p.SetsNext || one.SetsNext || p.NextLevel != history.LevelUnknown ||
+			one.NextLevel != history.LevelUnknown
 		p.Commits, p.NextLevel = false, history.LevelUnknown
 		p.Shadows = append(p.Shadows, one.Shadows...)
 		p.EndsTxn = p.EndsTxn || one.EndsTxn
@@ -226,7 +228,8 @@ func (v verb) classify() {
 	case v.is(0, "EXPLAIN", "DESCRIBE", "DESC") && v.is(1, "ANALYZE"),
 		v.is(0, "ANALYZE") && !v.is(1, "TABLE", "TABLES", "LOCAL", "NO_WRITE_TO_BINLOG"):
 		v.opaque(history.ReasonAnalyzeStatement) // it runs the statement behind it
-	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "CACHE",
+	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM",
+		"CACHE",
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
 		p.EndsTxn, p.Commits = true, true // implicit commit
 	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC"):
@@ -428,7 +431,8 @@ func (v verb) diagnostics() {
 		}
 		if v.st.toks[i].kind == variable {
 			s := strings.ToLower(strings.ReplaceAll(v.st.tok(i), "`", ""))
-			if strings.HasPrefix(s, "@@") && (strings.HasSuffix(s, "warning_count") || strings.HasSuffix(s, "error_count")) {
+			if strings.HasPrefix(s, "@@") && (strings.HasSuffix(s, "warning_count") ||
+				strings.HasSuffix(s, "error_count")) {
 				v.p.ReadsDiagnostics, v.p.Conditions = true, max(v.p.Conditions, rewrite.CountsConditions)
 			}
 		}

@@ -103,7 +103,8 @@ func literalKind(e *test_driver.ValueExpr) valueKind {
 	switch e.Kind() {
 	case test_driver.KindNull:
 		return anyKind
-	case test_driver.KindInt64, test_driver.KindUint64, test_driver.KindFloat32, test_driver.KindFloat64, test_driver.KindMysqlDecimal:
+	case test_driver.KindInt64, test_driver.KindUint64, test_driver.KindFloat32, test_driver.KindFloat64,
+		test_driver.KindMysqlDecimal:
 		return numeric
 	case test_driver.KindString:
 		return textual
@@ -194,7 +195,8 @@ func (l *listener) columnOf(s *source, name string) (kind valueKind, has bool) {
 		switch {
 		case f.WildCard != nil:
 			return inner.column(f.WildCard.Table.O, name), true
-		case f.AsName.L == strings.ToLower(name), isColumn && f.AsName.L == "" && own.Name.Name.L == strings.ToLower(name):
+		case f.AsName.L == strings.ToLower(name), isColumn && f.AsName.L == "" &&
+			own.Name.Name.L == strings.ToLower(name):
 			return inner.kind(f.Expr), true
 		}
 	}
@@ -219,7 +221,8 @@ func kindOf(name string) valueKind {
 	switch name {
 	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float", "double", "year":
 		return numeric
-	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob",
+	case "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary", "tinyblob", "blob",
+		"mediumblob", "longblob",
 		"enum", "set":
 		return textual
 	case "date", "datetime", "timestamp":
@@ -271,7 +274,10 @@ func (l *listener) numberIf(quiet bool) valueKind {
 
 // numberOf returns a number where all expressions are such.
 func (l *listener) numberOf(list ...ast.ExprNode) valueKind {
-	return l.numberIf(!slices.ContainsFunc(list, func(e ast.ExprNode) bool { return l.kind(e) != numeric && !parameter(e) && !fits(e, numeric) }))
+	return l.numberIf(!slices.ContainsFunc(list, func(e ast.ExprNode) bool {
+		return l.kind(e) != numeric &&
+			!parameter(e) && !fits(e, numeric)
+	}))
 }
 
 func (l *listener) operation(e *ast.BinaryOperationExpr) valueKind {
@@ -280,7 +286,8 @@ func (l *listener) operation(e *ast.BinaryOperationExpr) valueKind {
 		return l.numberIf(l.alike(e.L, e.R))
 	case opcode.Div, opcode.IntDiv, opcode.Mod:
 		return l.numberIf(divisor(e.R) && l.numberOf(e.L) == numeric)
-	case opcode.Plus, opcode.Minus, opcode.Mul, opcode.LogicAnd, opcode.LogicOr, opcode.LogicXor, opcode.And, opcode.Or, opcode.Xor,
+	case opcode.Plus, opcode.Minus, opcode.Mul, opcode.LogicAnd, opcode.LogicOr, opcode.LogicXor, opcode.And, opcode.Or,
+		opcode.Xor,
 		opcode.LeftShift, opcode.RightShift:
 		return l.numberOf(e.L, e.R)
 	}
@@ -383,7 +390,8 @@ func (l *listener) aggregate(e *ast.AggregateFuncExpr) valueKind {
 		return l.numberIf(l.quiet(e.Args...))
 	case ast.AggFuncMin, ast.AggFuncMax:
 		return l.oneOf(e.Args)
-	case ast.AggFuncSum, ast.AggFuncAvg, ast.AggFuncBitAnd, ast.AggFuncBitOr, ast.AggFuncBitXor, ast.AggFuncStddevPop, ast.AggFuncStddevSamp,
+	case ast.AggFuncSum, ast.AggFuncAvg, ast.AggFuncBitAnd, ast.AggFuncBitOr, ast.AggFuncBitXor, ast.AggFuncStddevPop,
+		ast.AggFuncStddevSamp,
 		ast.AggFuncVarPop, ast.AggFuncVarSamp:
 		return l.numberOf(e.Args...)
 	}

@@ -52,8 +52,9 @@ type entry[S comparable, P any] struct {
 // New returns a cache that holds at most so many plans and about so many bytes. A plan larger than a sixteenth
 // of the bytes is not kept.
 func New[S comparable, P, T any](maxEntries, maxBytes int) *Cache[S, P, T] {
-	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element), templates: make(map[key[S]]T),
-		met: doorkeeper{seed: maphash.MakeSeed()}}
+	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element),
+		templates: make(map[key[S]]T),
+		met:       doorkeeper{seed: maphash.MakeSeed()}}
 }
 
 // Get finds the plan of a text, without an allocation, or gives the epoch for [Cache.Put].

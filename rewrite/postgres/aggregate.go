@@ -45,9 +45,11 @@ func (r *reading) collect(b *block) {
 		}
 		array := "pg_catalog.array_agg(" + s.collected() + ") FILTER (WHERE " + there + r.elapsed("<", end) + ")"
 		if len(out) == 0 { // the mark counts for all of them
-			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + r.elapsed(">", end*9/10) + ") THEN " + lacking + " END)"
+			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + r.elapsed(">", end*9/10) +
+				") THEN " + lacking + " END)"
 		}
-		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Whole: s.source.Whole, Physical: s.source.Physical},
+		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Whole: s.source.Whole,
+			Physical: s.source.Physical},
 			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})
 	}
 	b.sights = out

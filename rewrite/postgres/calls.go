@@ -9,7 +9,8 @@ func (st *statement) calls() bool {
 	if st.is(0, "EXECUTE", "FETCH", "MOVE") {
 		return true
 	}
-	if !st.mark(0, "(") && !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "COPY", "EXPLAIN", "DECLARE") {
+	if !st.mark(0, "(") && !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "COPY",
+		"EXPLAIN", "DECLARE") {
 		return false
 	}
 	for i := range st.toks {
@@ -42,7 +43,8 @@ func (st *statement) syntax(i int) bool {
 	if st.toks[i].kind != word {
 		return false
 	}
-	if st.is(i, "SET", "SETS", "CONFLICT", "OVER", "FILTER", "BY", "CUBE", "ROLLUP", "MATERIALIZED", "ESCAPE", "ZONE", "REPLACE",
+	if st.is(i, "SET", "SETS", "CONFLICT", "OVER", "FILTER", "BY", "CUBE", "ROLLUP", "MATERIALIZED", "ESCAPE", "ZONE",
+		"REPLACE",
 		"JOIN", "LIKE", "ILIKE", "EXPLAIN") {
 		return true
 	}

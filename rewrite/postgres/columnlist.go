@@ -26,7 +26,8 @@ func (c *concealment) inserted(n *ast.InsertStmt) {
 	if len(nodes(n.Cols)) > 0 || n.SelectStmt == nil {
 		return
 	}
-	it := c.table(&ast.RangeVar{SchemaName: n.Relation.SchemaName, RelName: n.Relation.RelName, CatalogName: n.Relation.CatalogName, Inh: true})
+	it := c.table(&ast.RangeVar{SchemaName: n.Relation.SchemaName, RelName: n.Relation.RelName,
+		CatalogName: n.Relation.CatalogName, Inh: true})
 	if !it.exposed() {
 		return
 	}

@@ -46,7 +46,8 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 			return nil, nil, true
 		}
 	}
-	c := &concealment{planner: pl, ctes: make(map[string]bool), marked: make(map[string]int), listed: make(map[*ast.ColumnRef]bool)}
+	c := &concealment{planner: pl, ctes: make(map[string]bool), marked: make(map[string]int),
+		listed: make(map[*ast.ColumnRef]bool)}
 	if !c.look() {
 		return nil, nil, c.visible
 	}
@@ -79,7 +80,8 @@ func (pl *planner) takesColumns() bool {
 	switch {
 	case st.is(0, "COPY", "INSERT"):
 		return true
-	case !st.mark(0, "(") && !st.is(0, "SELECT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "TABLE", "DECLARE", "EXPLAIN", "PREPARE", "CREATE"):
+	case !st.mark(0, "(") && !st.is(0, "SELECT", "UPDATE", "DELETE", "MERGE", "WITH", "VALUES", "TABLE", "DECLARE",
+		"EXPLAIN", "PREPARE", "CREATE"):
 		return false
 	}
 	return true
@@ -135,7 +137,8 @@ func (c *concealment) marks() string {
 				marks = append(marks, edit{start: st.toks[i].start, end: st.toks[i].end})
 				name := markPrefix + strconv.Itoa(i)
 				c.marked[name] = i
-				marks = append(marks, edit{start: st.toks[last].end, end: st.toks[last].end, text: " USING (" + name + ")"})
+				marks = append(marks, edit{start: st.toks[last].end, end: st.toks[last].end, text: " USING (" + name +
+					")"})
 			}
 		}
 	}
@@ -206,8 +209,10 @@ func (st *statement) joined(i int) int {
 	}
 	if st.is(i+1, "AS") {
 		i += 2
-	} else if _, alias := st.ident(i + 1); alias && !st.is(i+1, "NATURAL", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "WHERE", "GROUP", "HAVING",
-		"WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "UNION", "EXCEPT", "INTERSECT", "ON", "USING", "TABLESAMPLE", "SET", "RETURNING", "WHEN") {
+	} else if _, alias := st.ident(i + 1); alias &&
+		!st.is(i+1, "NATURAL", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "WHERE", "GROUP", "HAVING",
+			"WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "UNION", "EXCEPT", "INTERSECT", "ON", "USING",
+			"TABLESAMPLE", "SET", "RETURNING", "WHEN") {
 		i++
 	}
 	if st.mark(i+1, "(") {

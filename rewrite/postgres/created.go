@@ -26,7 +26,8 @@ func (s *Session) without(changed []rewrite.TableName) rewrite.List {
 	var kept rewrite.List
 	for entry := range s.Created.All() {
 		name := rewrite.List(entry).Texts()[0]
-		if len(changed) > 0 && !slices.ContainsFunc(changed, func(t rewrite.TableName) bool { return t.Table == name }) {
+		if len(changed) > 0 && !slices.ContainsFunc(changed,
+			func(t rewrite.TableName) bool { return t.Table == name }) {
 			kept = kept.Append(entry)
 		}
 	}
@@ -40,7 +41,8 @@ func (s *Session) created(n *ast.RangeVar) *rewrite.Table {
 		if names[0] != n.RelName || n.CatalogName != "" || n.SchemaName != "" {
 			continue
 		}
-		t := &rewrite.Table{Name: names[0], Exposed: true, Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn, rewrite.WListColumn)}
+		t := &rewrite.Table{Name: names[0], Exposed: true, Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn,
+			rewrite.WListColumn)}
 		for _, column := range names[1:] {
 			t.Columns = append(t.Columns, rewrite.Column{Name: column})
 		}

@@ -126,7 +126,8 @@ func (st *statement) readsCursors() bool {
 	if !st.is(0, "DO", "CREATE") || len(st.toks) < 2 {
 		return false
 	}
-	language := st.is(0, "DO") || slices.ContainsFunc([]int{1, 2, 3}, func(i int) bool { return st.is(i, "FUNCTION", "PROCEDURE") })
+	language := st.is(0, "DO") || slices.ContainsFunc([]int{1, 2, 3},
+		func(i int) bool { return st.is(i, "FUNCTION", "PROCEDURE") })
 	start, end := st.span()
 	return language && fetching.MatchString(st.text[start:end])
 }

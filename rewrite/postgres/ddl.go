@@ -24,7 +24,8 @@ func (v verb) ddl() {
 	case v.is(0, "CREATE") && v.is(1, "OR") && v.is(2, "REPLACE"):
 		object = 3
 	}
-	for v.is(object, "GLOBAL", "LOCAL", "UNLOGGED", "RECURSIVE", "FOREIGN", "MATERIALIZED", "UNIQUE", "CONSTRAINT", "TRUSTED",
+	for v.is(object, "GLOBAL", "LOCAL", "UNLOGGED", "RECURSIVE", "FOREIGN", "MATERIALIZED", "UNIQUE", "CONSTRAINT",
+		"TRUSTED",
 		"PROCEDURAL", "EVENT") {
 		object++
 	}
@@ -33,7 +34,8 @@ func (v verb) ddl() {
 		object++
 	}
 	p.ChangesSchema = !v.is(object, "PROCEDURE", "OPERATOR", "CAST", "COLLATION", "CONVERSION",
-		"SEQUENCE", "STATISTICS", "PUBLICATION", "SUBSCRIPTION", "TABLESPACE", "TEXT", "LANGUAGE", "SERVER", "LARGE", "DATABASE")
+		"SEQUENCE", "STATISTICS", "PUBLICATION", "SUBSCRIPTION", "TABLESPACE", "TEXT", "LANGUAGE", "SERVER", "LARGE",
+		"DATABASE")
 	v.definition(object, temporary)
 	if p.ChangesSchema {
 		p.Changed = v.changed(object)
@@ -47,9 +49,11 @@ func (v verb) definition(object int, temporary bool) {
 	switch {
 	case create && v.is(object, "TABLE", "VIEW", "SEQUENCE"):
 		if temporary {
-			p.Shadows, p.ChangesSession = []rewrite.TableName{{Table: v.nameBehind(object).Table}}, true // pg_temp comes into the search path
+			p.Shadows, p.ChangesSession = []rewrite.TableName{{Table: v.nameBehind(object).Table}},
+				true // pg_temp comes into the search path
 		}
-		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 && v.mentions("SELECT", "TABLE", "VALUES", "EXECUTE", "WITH") {
+		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 &&
+			v.mentions("SELECT", "TABLE", "VALUES", "EXECUTE", "WITH") {
 			v.opaque(history.ReasonCreateTableAs)
 			v.within()
 		}
@@ -118,7 +122,8 @@ func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 			c.Made = []rewrite.TableName{v.nameBehind(object)}
 		}
 	case create && v.is(object, "INDEX", "TRIGGER", "POLICY", "RULE"):
-	case alter && v.is(object, "TABLE", "VIEW", "INDEX", "TRIGGER", "POLICY", "RULE", "FUNCTION", "AGGREGATE") && !v.is(object+1, "ALL"):
+	case alter && v.is(object, "TABLE", "VIEW", "INDEX", "TRIGGER", "POLICY", "RULE", "FUNCTION", "AGGREGATE") &&
+		!v.is(object+1, "ALL"):
 		v.altered(c, object)
 	case drop && v.is(object, "TABLE", "VIEW", "INDEX", "TRIGGER", "POLICY", "RULE"),
 		drop && v.is(object, "FUNCTION", "AGGREGATE") && !c.Cascades:
@@ -135,7 +140,8 @@ func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 // altered adds what an ALTER does: other names, and rows in other files.
 func (v verb) altered(c *rewrite.SchemaChange, object int) {
 	c.Indexes = v.is(object, "INDEX") || v.mentions("RENAME")
-	c.Rewrites = v.mentions("TYPE", "DEFAULT", "GENERATED", "IDENTITY", "SERIAL", "SMALLSERIAL", "BIGSERIAL", "SERIAL2", "SERIAL4", "SERIAL8",
+	c.Rewrites = v.mentions("TYPE", "DEFAULT", "GENERATED", "IDENTITY", "SERIAL", "SMALLSERIAL", "BIGSERIAL", "SERIAL2",
+		"SERIAL4", "SERIAL8",
 		"LOGGED", "UNLOGGED", "TABLESPACE", "METHOD")
 	name := v.nameBehind(object)
 	for i := range v.toks {

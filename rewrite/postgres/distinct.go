@@ -44,7 +44,8 @@ func (b *block) groups(item ast.Node) bool {
 			continue
 		}
 		i := slices.Index(rel.base.names, all[len(all)-1])
-		if i >= 0 && slices.Contains([]string{"json", "xml", "point", "polygon", "refcursor"}, rel.base.table.Columns[i].Type) {
+		if i >= 0 && slices.Contains([]string{"json", "xml", "point", "polygon", "refcursor"},
+			rel.base.table.Columns[i].Type) {
 			return false
 		}
 	}
@@ -57,7 +58,8 @@ func document(n ast.Node) (may bool) {
 		ast.Rewrite(n, func(c *ast.Cursor) bool {
 			switch n := c.Node().(type) {
 			case *ast.String:
-				may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") || strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
+				may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") ||
+					strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
 			case *ast.XmlExpr, *ast.JsonObjectConstructor, *ast.JsonArrayConstructor:
 				may = true
 			}

@@ -96,7 +96,8 @@ func groupsBy(clause *ast.NodeList) bool {
 // removable takes the sights off the relations of a block that the server may leave out: of which nothing is used
 // but in the condition of an outer join, where that may fail.
 func (r *reading) removable(b *block) error {
-	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.GroupClause, b.n.HavingClause, b.n.WindowClause,
+	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.GroupClause, b.n.HavingClause,
+		b.n.WindowClause,
 		b.n.SortClause)
 	if err != nil {
 		return err

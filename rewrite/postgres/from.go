@@ -304,7 +304,8 @@ func (w *walker) outwards(blocks []*block, shown []*sight, node ast.Node) ([]*si
 			added = append(added, s)
 		}
 		if s.source.Array && !s.carried && blocks[0].oneRow() {
-			s.exprs = []string{"COALESCE(" + s.exprs[0] + ", '{}'::pg_catalog.text[])"} // NULL is what a row has that did not come through
+			s.exprs = []string{"COALESCE(" + s.exprs[0] +
+				", '{}'::pg_catalog.text[])"} // NULL is what a row has that did not come through
 		}
 		seen.names, seen.carried = s.names, false
 		seen.nullable = s.nullable || len(blocks) > 1

@@ -94,7 +94,8 @@ func binary(typ, column string) string {
 	case "float4", "float8": // -0, and the signs of NaN
 		const nan = "'NaN'::pg_catalog.float8"
 		column += "::pg_catalog.float8"
-		return "pg_catalog.float8send(CASE WHEN " + column + " OPERATOR(pg_catalog.=) " + nan + " THEN " + nan + " ELSE " + column + " OPERATOR(pg_catalog.+) 0 END)"
+		return "pg_catalog.float8send(CASE WHEN " + column + " OPERATOR(pg_catalog.=) " + nan + " THEN " + nan +
+			" ELSE " + column + " OPERATOR(pg_catalog.+) 0 END)"
 	case "numeric": // 1.0 and 1.00
 		text := column + "::pg_catalog.text"
 		column = "CASE WHEN pg_catalog.strpos(" + text + ", '.') OPERATOR(pg_catalog.>) 0 " +
@@ -126,7 +127,8 @@ func Tells(typ string) bool {
 }
 
 // keyItems are the types, by their names in pg_type, whose values tell themselves in text and binary.
-var keyItems = map[string]rewrite.Item{"int2": rewrite.ItemKeyInt, "int4": rewrite.ItemKeyInt, "int8": rewrite.ItemKeyInt,
+var keyItems = map[string]rewrite.Item{"int2": rewrite.ItemKeyInt, "int4": rewrite.ItemKeyInt,
+	"int8": rewrite.ItemKeyInt,
 	"text": rewrite.ItemKeyText, "varchar": rewrite.ItemKeyText, "uuid": rewrite.ItemKeyUUID}
 
 // sendFunctions give the binary form of other types.

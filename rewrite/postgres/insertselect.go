@@ -112,8 +112,10 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 	}
 	c.sources[0].Joint, c.sources[0].Whole = len(c.sources), conflict
 	// The second position is computed once, with the first row, and every further row moves it.
-	c.add(edit{text: "CASE WHEN " + logPosition + " OPERATOR(pg_catalog.<=) (SELECT " + logPosition + ") THEN (SELECT CASE WHEN pg_catalog.pg_column_size(" +
-		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " + identitiesRead + " END FROM ("})
+	c.add(edit{text: "CASE WHEN " + logPosition + " OPERATOR(pg_catalog.<=) (SELECT " + logPosition +
+		") THEN (SELECT CASE WHEN pg_catalog.pg_column_size(" +
+		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " +
+		identitiesRead + " END FROM ("})
 	c.quote(text, pl.sorted(), begin-len(head), len(head))
 	c.add(edit{text: ") AS isotap_read (identities)) END"})
 	w.columns = append(w.columns, c)
@@ -150,7 +152,8 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 	if err != nil || u.function || u.volatile {
 		return false
 	}
-	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil && q.SortClause == nil && q.WindowClause == nil
+	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil && q.SortClause == nil &&
+		q.WindowClause == nil
 	if !w.session.Serializable {
 		return true
 	}

@@ -23,7 +23,8 @@ const lacking = "ARRAY['" + rewrite.Lacking + "']::pg_catalog.text[]"
 func (s *sight) again(joined bool) {
 	array := s.exprs[0]
 	if s.repeated = joined; joined {
-		array = "CASE WHEN pg_catalog.pg_column_size(" + array + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxRepeated) +
+		array = "CASE WHEN pg_catalog.pg_column_size(" + array + ") OPERATOR(pg_catalog.>) " +
+			strconv.Itoa(maxRepeated) +
 			" THEN " + lacking + " ELSE " + array + " END"
 		s.exprs = []string{array}
 	}
@@ -47,7 +48,8 @@ func (rel *relation) grouped() bool {
 // oneRow reports whether the block gives one row, whatever its tables hold, but for functions that return sets, and the
 // same one wherever a join shows it.
 func (b *block) oneRow() bool {
-	return b.grouped && !b.lateral && b.n.GroupClause == nil && b.n.HavingClause == nil && b.n.LimitCount == nil && b.n.LimitOffset == nil
+	return b.grouped && !b.lateral && b.n.GroupClause == nil && b.n.HavingClause == nil && b.n.LimitCount == nil &&
+		b.n.LimitOffset == nil
 }
 
 // keys returns the names of the block's columns by which its rows are picked, whether before it groups them or
@@ -132,7 +134,8 @@ func (rel *relation) merged(item ast.Node) bool {
 	case *ast.RangeSubselect:
 		return n.Lateral && ast.Node(n) != rel.node
 	case *ast.JoinExpr:
-		if n.IsNatural && slices.ContainsFunc(rel.names, func(name string) bool { return !slices.Contains(rel.keys, name) }) {
+		if n.IsNatural && slices.ContainsFunc(rel.names,
+			func(name string) bool { return !slices.Contains(rel.keys, name) }) {
 			return true
 		}
 		for _, name := range nodes(n.UsingClause) {

@@ -55,7 +55,8 @@ func (p *part) observe(pl *planner, visible withNames) error {
 	if from.is(0, "WITH") {
 		return refusal(history.ReasonWith)
 	}
-	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, concealed: pl.concealed, ctes: visible.reading, silent: visible.silent,
+	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, concealed: pl.concealed,
+		ctes: visible.reading, silent: visible.silent,
 		plan: &rewrite.Plan{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}, part: p}
 	if own.session.Version >= 18 {
 		own.versions = from.versionNames()
@@ -119,7 +120,8 @@ func (id *identity) definite() []string {
 	out := slices.Clone(id.exprs)
 	for i, item := range id.items {
 		switch item {
-		case rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemNewPlace, rewrite.ItemNewXID, rewrite.ItemTag, rewrite.ItemNewTags:
+		case rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemNewPlace, rewrite.ItemNewXID, rewrite.ItemTag,
+			rewrite.ItemNewTags:
 			out[i] = "COALESCE((" + out[i] + ")::pg_catalog.text, '')"
 		}
 	}
@@ -153,7 +155,8 @@ func (p *part) hide(pl *planner) (under *ast.CommonTableExpr, err error) {
 	}
 	list := strings.Join(columns, ", ")
 	head := p.name() + " (" + list + ", " + partWritten + ")"
-	query := quoted(p.def.Ctename) + " (" + listed(shown) + ") AS NOT MATERIALIZED (SELECT " + list + " FROM " + p.name() + ")"
+	query := quoted(p.def.Ctename) + " (" + listed(shown) + ") AS NOT MATERIALIZED (SELECT " + list + " FROM " +
+		p.name() + ")"
 	last := p.at.name
 	if pl.st.mark(last+1, "(") {
 		last = pl.st.closing(last + 1)
@@ -178,13 +181,17 @@ const maxPart = 16 << 20
 func (p *part) all() string {
 	var texts []string
 	for i := range p.sources {
-		text := "pg_catalog.string_agg(" + partWritten + "[" + strconv.Itoa(i+1) + "], '" + rewrite.ElementSeparator + "') FILTER (WHERE bytes OPERATOR(pg_catalog.<=) " + strconv.Itoa(maxPart) + ")"
+		text := "pg_catalog.string_agg(" + partWritten + "[" + strconv.Itoa(i+1) + "], '" + rewrite.ElementSeparator +
+			"') FILTER (WHERE bytes OPERATOR(pg_catalog.<=) " + strconv.Itoa(maxPart) + ")"
 		if i == 0 {
-			text = "pg_catalog.concat_ws('" + rewrite.ElementSeparator + "', " + text + ", CASE WHEN pg_catalog.max(bytes) OPERATOR(pg_catalog.>) " + strconv.Itoa(maxPart) + " THEN '" + rewrite.Lacking + "' END)"
+			text = "pg_catalog.concat_ws('" + rewrite.ElementSeparator + "', " + text +
+				", CASE WHEN pg_catalog.max(bytes) OPERATOR(pg_catalog.>) " + strconv.Itoa(maxPart) + " THEN '" +
+				rewrite.Lacking + "' END)"
 		}
 		texts = append(texts, text)
 	}
-	return "(SELECT ARRAY[" + strings.Join(texts, ", ") + "] FROM (SELECT " + partWritten + ", pg_catalog.sum(pg_catalog.pg_column_size(" + partWritten +
+	return "(SELECT ARRAY[" + strings.Join(texts, ", ") + "] FROM (SELECT " + partWritten +
+		", pg_catalog.sum(pg_catalog.pg_column_size(" + partWritten +
 		")) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM " + p.name() + ") AS isotap_rows)"
 }
 
@@ -225,7 +232,8 @@ func (w *write) starNames(ref []string) (names []string, known bool) {
 		}
 		return names, true
 	}
-	if w.session.Version >= 18 && (ref[0] == w.versions.old || ref[0] == w.versions.new) && !slices.ContainsFunc(tables, func(s source) bool { return w.versions.hide(s.ref) }) {
+	if w.session.Version >= 18 && (ref[0] == w.versions.old || ref[0] == w.versions.new) &&
+		!slices.ContainsFunc(tables, func(s source) bool { return w.versions.hide(s.ref) }) {
 		return w.target.names, len(ref) == 2
 	}
 	i := slices.IndexFunc(tables, func(s source) bool { return s.ref == ref[0] })

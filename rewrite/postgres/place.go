@@ -199,7 +199,8 @@ func (p *placer) simple(n *ast.SelectStmt, from, to int) error {
 // clause returns the first token from i on at which the next clause of a query begins; to where none does.
 func (p *placer) clause(i, to int) int {
 	for ; ; i++ {
-		i = p.findIn(i, to, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "INTO")
+		i = p.findIn(i, to, "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR",
+			"INTO")
 		switch {
 		case i < 0:
 			return to
@@ -246,7 +247,8 @@ func (p *placer) query(i, to int) bool {
 		if closing < 0 || closing >= to {
 			return false
 		}
-		if closing+1 < to && !p.is(closing+1, "UNION", "INTERSECT", "EXCEPT", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR") {
+		if closing+1 < to && !p.is(closing+1, "UNION", "INTERSECT", "EXCEPT", "ORDER", "LIMIT", "OFFSET", "FETCH",
+			"FOR") {
 			return false
 		}
 		i, to = i+1, closing

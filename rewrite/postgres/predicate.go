@@ -13,7 +13,8 @@ import (
 // pictured reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
 // nothing but the server's own functions: isotap's login may have more rights than the client's.
 func (pl *planner) pictured(t *rewrite.Table) bool {
-	return pl.rewriter.options.Predicates && pl.session.utf8() && !pl.session.Backslashes && !t.Partitioned && t.Root == "" && len(t.Leaves) == 0 && !t.View && !t.Foreign && !t.Materialized &&
+	return pl.rewriter.options.Predicates && pl.session.utf8() && !pl.session.Backslashes && !t.Partitioned &&
+		t.Root == "" && len(t.Leaves) == 0 && !t.View && !t.Foreign && !t.Materialized &&
 		!slices.ContainsFunc(t.Columns, func(c rewrite.Column) bool { return c.Custom || c.Type == "money" })
 }
 
@@ -32,12 +33,15 @@ func (w *write) image() string {
 	if len(sizes) == 0 {
 		return row
 	}
-	return "CASE WHEN " + strings.Join(sizes, " OPERATOR(pg_catalog.+) ") + " OPERATOR(pg_catalog.<) " + strconv.Itoa(maxImage) + " THEN " + row + " END"
+	return "CASE WHEN " + strings.Join(sizes, " OPERATOR(pg_catalog.+) ") + " OPERATOR(pg_catalog.<) " +
+		strconv.Itoa(maxImage) + " THEN " + row + " END"
 }
 
 // short are common types whose values take a few bytes.
-var short = map[string]bool{"bool": true, "int2": true, "int4": true, "int8": true, "float4": true, "float8": true, "uuid": true, "date": true, "time": true,
-	"timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "oid": true, "name": true, "macaddr": true}
+var short = map[string]bool{"bool": true, "int2": true, "int4": true, "int8": true, "float4": true, "float8": true,
+	"uuid": true, "date": true, "time": true,
+	"timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "oid": true, "name": true,
+	"macaddr": true}
 
 // chooses takes note of the condition by which a write chooses its rows, where these are of one table.
 func (w *write) chooses(where ast.Node, alone bool) {
@@ -50,7 +54,8 @@ func (w *write) chooses(where ast.Node, alone bool) {
 // is among those that it shows.
 func (r *reading) chooses(blocks []*block) {
 	n := r.tree
-	if len(blocks) != 1 || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.LimitCount != nil || n.LimitOffset != nil || r.st.has(0, "SKIP") {
+	if len(blocks) != 1 || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.LimitCount != nil ||
+		n.LimitOffset != nil || r.st.has(0, "SKIP") {
 		return
 	}
 	b := blocks[0]
@@ -67,7 +72,8 @@ func (r *reading) chooses(blocks []*block) {
 // clause ends with the text, or before one of the keywords.
 func (pl *planner) choose(s *source, where ast.Node, before []string) {
 	t := s.table
-	if !pl.pictured(t) || !slices.EqualFunc(s.names, t.Columns, func(name string, c rewrite.Column) bool { return name == c.Name }) {
+	if !pl.pictured(t) || !slices.EqualFunc(s.names, t.Columns,
+		func(name string, c rewrite.Column) bool { return name == c.Name }) {
 		return
 	}
 	p := rewrite.Predicate{Table: t.Name, Of: t.Spelled, As: quoted(s.ref), Where: []string{""}}
@@ -138,17 +144,22 @@ func isCatalog(n *ast.TypeName) bool {
 }
 
 // immutable are common functions whose value hangs on their arguments alone, whatever these are.
-var immutable = map[string]bool{"abs": true, "ceil": true, "floor": true, "round": true, "mod": true, "sign": true, "trunc": true, "lower": true, "upper": true, "length": true,
-	"char_length": true, "btrim": true, "ltrim": true, "rtrim": true, "substr": true, "substring": true, "position": true, "strpos": true, "left": true, "right": true,
-	"replace": true, "starts_with": true, "like_escape": true, "array_length": true, "cardinality": true, "coalesce": true, "greatest": true, "least": true, "md5": true, "overlaps": true,
-	"jsonb_exists": true, "lower_inc": true, "upper_inc": true, "isempty": true, "range_merge": true, "int4range": true, "int8range": true, "numrange": true, "tsrange": true, "tstzrange": true, "daterange": true}
+var immutable = map[string]bool{"abs": true, "ceil": true, "floor": true, "round": true, "mod": true, "sign": true,
+	"trunc": true, "lower": true, "upper": true, "length": true,
+	"char_length": true, "btrim": true, "ltrim": true, "rtrim": true, "substr": true, "substring": true,
+	"position": true, "strpos": true, "left": true, "right": true,
+	"replace": true, "starts_with": true, "like_escape": true, "array_length": true, "cardinality": true,
+	"coalesce": true, "greatest": true, "least": true, "md5": true, "overlaps": true,
+	"jsonb_exists": true, "lower_inc": true, "upper_inc": true, "isempty": true, "range_merge": true, "int4range": true,
+	"int8range": true, "numrange": true, "tsrange": true, "tstzrange": true, "daterange": true}
 
 // tellsTime reports whether one of the literals among tokens [from, to) may stand for a moment that is another one
 // later.
 func (st *statement) tellsTime(from, to int) bool {
 	return slices.ContainsFunc(st.toks[from:to], func(t token) bool {
 		text := strings.ToLower(st.text[t.start:t.end])
-		return t.kind == str && slices.ContainsFunc([]string{"now", "today", "tomorrow", "yesterday"}, func(word string) bool { return strings.Contains(text, word) })
+		return t.kind == str && slices.ContainsFunc([]string{"now", "today", "tomorrow", "yesterday"},
+			func(word string) bool { return strings.Contains(text, word) })
 	})
 }
 

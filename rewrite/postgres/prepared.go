@@ -21,7 +21,8 @@ func (v verb) prepares() {
 		return
 	}
 	_, end := v.span()
-	v.p.Prepared = &rewrite.Prepared{Name: name, Text: v.text[v.toks[as+1].start:end], Types: types, From: v.toks[1].start, To: v.toks[1].end}
+	v.p.Prepared = &rewrite.Prepared{Name: name, Text: v.text[v.toks[as+1].start:end], Types: types,
+		From: v.toks[1].start, To: v.toks[1].end}
 }
 
 // executes classifies EXECUTE. What it runs only the session can tell: it knows what was prepared under the name.

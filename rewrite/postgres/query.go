@@ -169,7 +169,8 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 		b.fixed = history.ReasonValuesStatement
 		return b, err
 	}
-	u, err := r.inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause,
+	u, err := r.inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause,
+		n.WindowClause,
 		n.SortClause, n.LimitCount, n.LimitOffset)
 	if err != nil {
 		return nil, err
@@ -243,7 +244,10 @@ func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 	case wide > maxTargets:
 		return history.ReasonColumns, nil
 	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Cursor != nil),
-		b.n.LockingClause == nil && slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.base != nil && r.byDistance(b, rel.base, u) }):
+		b.n.LockingClause == nil && slices.ContainsFunc(b.rels, func(rel *relation) bool {
+			return rel.base != nil &&
+				r.byDistance(b, rel.base, u)
+		}):
 		return history.ReasonPlan, nil
 	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Cursor != nil:
 		if reason, err := r.otherPlan(b, u); !reason.IsZero() || err != nil {

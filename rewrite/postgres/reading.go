@@ -63,7 +63,8 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	barred := pl.kept(n.WithClause)
 	for {
 		pl.edits = nil
-		r := &reading{planner: pl, tree: n, barred: barred, uses: make(map[*ast.RangeVar]*common), stars: make(map[*ast.ColumnRef]bool),
+		r := &reading{planner: pl, tree: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
+			stars: make(map[*ast.ColumnRef]bool),
 			known: make(map[*ast.SelectStmt]bool), asked: make(map[*ast.SelectStmt]map[string]bool)}
 		err := r.statement()
 		var b *bar
@@ -158,10 +159,13 @@ func (r *reading) wholeRow(n *ast.ColumnRef) error {
 }
 
 // ofRecords are the functions that take any row: x.to_json is to_json(x) where x has no such column.
-var ofRecords = map[string]bool{"row_to_json": true, "to_json": true, "to_jsonb": true, "json_agg": true, "jsonb_agg": true,
-	"array_agg": true, "pg_column_size": true, "record_out": true, "record_send": true, "text": true, "varchar": true, "name": true,
-	"bpchar": true, "quote_literal": true, "quote_nullable": true, "json_build_object": true, "jsonb_build_object": true,
-	"concat": true, "format": true, "hash_record": true}
+var ofRecords = map[string]bool{"row_to_json": true, "to_json": true, "to_jsonb": true, "json_agg": true,
+	"jsonb_agg": true,
+	"array_agg": true, "pg_column_size": true, "record_out": true, "record_send": true, "text": true, "varchar": true,
+	"name":   true,
+	"bpchar": true, "quote_literal": true, "quote_nullable": true, "json_build_object": true,
+	"jsonb_build_object": true,
+	"concat":             true, "format": true, "hash_record": true}
 
 // stranger reports whether a query that isotap does not look into may take all columns of a common table
 // expression that it changes.

@@ -48,7 +48,8 @@ func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returnin
 	if err != nil {
 		return nil, err
 	}
-	return &write{planner: pl, target: s, client: nodes(returning), both: pl.session.Version >= 18 && !s.inherited() && !s.tagged}, nil
+	return &write{planner: pl, target: s, client: nodes(returning), both: pl.session.Version >= 18 && !s.inherited() &&
+		!s.tagged}, nil
 }
 
 // beside adds the base tables of a FROM or USING clause. What they are made of otherwise is not observed, and
@@ -158,7 +159,8 @@ func (w *write) keyed(assigned bool) {
 			old = append(old, quoted(w.versions.old)+"."+quoted(k))
 			changed = append(changed, quoted(w.versions.new)+"."+quoted(k))
 		}
-		w.id.add(rewrite.ItemOldKeyChanged, "(ROW("+strings.Join(old, ", ")+") IS DISTINCT FROM ROW("+strings.Join(changed, ", ")+"))")
+		w.id.add(rewrite.ItemOldKeyChanged, "(ROW("+strings.Join(old, ", ")+") IS DISTINCT FROM ROW("+
+			strings.Join(changed, ", ")+"))")
 	}
 }
 

@@ -74,8 +74,9 @@ func read(text string, s *Session) *draft {
 // read makes it the draft of another text, in the memory that it has.
 func (d *draft) read(text string, s *Session) {
 	toks, whole := scan(d.toks[:0], text, s.Backslashes)
-	*d = draft{text: text, toks: toks, statements: split(d.statements[:0], text, toks), unreadable: s.unreadable(text, toks, whole),
-		plain: d.plain[:0], edits: d.edits[:0]}
+	*d = draft{text: text, toks: toks, statements: split(d.statements[:0], text, toks),
+		unreadable: s.unreadable(text, toks, whole),
+		plain:      d.plain[:0], edits: d.edits[:0]}
 }
 
 // decide makes everything of a script but for the pieces.

@@ -25,7 +25,8 @@ func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {
 	case b.n.LockingClause != nil:
 		return history.Reason{}, nil // for these the server goes to the tables in any case
 	}
-	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause, b.n.SortClause)
+	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause,
+		b.n.SortClause)
 	if err != nil {
 		return history.Reason{}, err
 	}

@@ -42,7 +42,8 @@ func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
 	for _, rel := range b.rels {
 		switch {
 		case len(rel.sights) == 0:
-		case rel.sights[0].nullable && !rel.used(shown), rel.base != nil && covered(rel.base, computed) && !b.readsAll(rel):
+		case rel.sights[0].nullable && !rel.used(shown), rel.base != nil && covered(rel.base, computed) &&
+			!b.readsAll(rel):
 			return plan, nil
 		}
 	}
@@ -54,7 +55,8 @@ func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
 // where an entry could come, and the rows or their pages.
 func (b *block) readsAll(rel *relation) bool {
 	n := b.n
-	if !b.grouped || n.WhereClause != nil || n.HavingClause != nil || n.LimitCount != nil || n.LimitOffset != nil || len(nodes(n.FromClause)) != 1 {
+	if !b.grouped || n.WhereClause != nil || n.HavingClause != nil || n.LimitCount != nil || n.LimitOffset != nil ||
+		len(nodes(n.FromClause)) != 1 {
 		return false
 	}
 	item := bare(n.FromClause.Items[0])
@@ -87,7 +89,8 @@ func (b *block) mayName(part *ast.NodeList, s *source, column string) (may bool)
 		i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
 		for _, item := range nodes(part) {
 			if c, ok := bare(item).(*ast.A_Const); ok { // a position, or a value
-				if position, ok := c.Val.(*ast.Integer); ok && len(nodes(b.n.TargetList)) >= position.IVal && position.IVal > 0 {
+				if position, ok := c.Val.(*ast.Integer); ok && len(nodes(b.n.TargetList)) >= position.IVal &&
+					position.IVal > 0 {
 					item = b.n.TargetList.Items[position.IVal-1]
 				}
 			}
@@ -123,7 +126,8 @@ func (r *reading) computed(b *block) (all, shown *usage, err error) {
 	case n != r.tree && !b.unique:
 		list = r.askedOf(b)
 	}
-	parts := []ast.Node{ast.NewNodeList(list...), n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause, n.DistinctClause, n.SortClause}
+	parts := []ast.Node{ast.NewNodeList(list...), n.WhereClause, n.GroupClause, n.HavingClause, n.WindowClause,
+		n.DistinctClause, n.SortClause}
 	if shown, err = r.inspect(parts...); err == nil {
 		all, err = r.inspect(append(parts, n.FromClause)...)
 	}

@@ -126,7 +126,8 @@ func (s *shaper) signHere(i int) bool {
 	case operator:
 		return true
 	case word:
-		return s.st.is(i-1, "SELECT", "BETWEEN", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "THEN", "ELSE", "WHEN", "CASE", "LIKE",
+		return s.st.is(i-1, "SELECT", "BETWEEN", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "THEN", "ELSE", "WHEN",
+			"CASE", "LIKE",
 			"BY", "IN", "LIMIT", "OFFSET", "RETURNING", "TO")
 	}
 	return false
@@ -134,5 +135,8 @@ func (s *shaper) signHere(i int) bool {
 
 // origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
-	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) { return st.toks[i].start, st.toks[i].end })
+	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) {
+		return st.toks[i].start,
+			st.toks[i].end
+	})
 }

@@ -342,7 +342,8 @@ func spelled(outs []output, visible *bool) (string, bool) {
 func (c *concealment) qualified(names []string) *item {
 	for i := len(c.scopes) - 1; i >= 0; i-- {
 		for _, it := range append(slices.Clone(c.scopes[i].items), c.scopes[i].versions...) {
-			if it.ref == names[len(names)-1] && (len(names) == 1 || it.table != nil && it.table.Name == strings.Join(names, ".")) {
+			if it.ref == names[len(names)-1] &&
+				(len(names) == 1 || it.table != nil && it.table.Name == strings.Join(names, ".")) {
 				return &it
 			}
 		}
@@ -452,7 +453,8 @@ func (c *concealment) natural(n *ast.JoinExpr) {
 		n.UsingClause, n.Quals = join.UsingClause, join.Quals
 	})
 	last := c.st.toks[c.st.joined(at)].end
-	c.edits = append(c.edits, edit{start: c.st.toks[at].start, end: c.st.toks[at].end}, edit{start: last, end: last, text: condition})
+	c.edits = append(c.edits, edit{start: c.st.toks[at].start, end: c.st.toks[at].end},
+		edit{start: last, end: last, text: condition})
 }
 
 // listed returns names as a list of columns.
@@ -467,7 +469,8 @@ func listed(names []string) string {
 // reference notices a reference to a whole row that has isotap's columns.
 func (c *concealment) reference(n *ast.ColumnRef) {
 	names := fields(n)
-	if at, _ := c.mark(n); at >= 0 && len(names) > 1 && !c.listed[n] { // of a function, which takes the row as one value
+	if at, _ := c.mark(n); at >= 0 && len(names) > 1 &&
+		!c.listed[n] { // of a function, which takes the row as one value
 		it := c.qualified(names[:len(names)-1])
 		c.visible = c.visible || it != nil && it.exposed()
 	}

@@ -20,7 +20,8 @@ import (
 const tagBytes = 16
 
 // tag is the expression for the tag of a row that is written now.
-const tag = "pg_catalog.int8send(pg_catalog.txid_current()) OPERATOR(pg_catalog.||) pg_catalog.pg_lsn_send(" + logPosition + ")"
+const tag = "pg_catalog.int8send(pg_catalog.txid_current()) OPERATOR(pg_catalog.||) pg_catalog.pg_lsn_send(" +
+	logPosition + ")"
 
 // DefaultWListBytes is how long a row's list may grow unless it is said otherwise.
 const DefaultWListBytes = 240
@@ -53,7 +54,8 @@ func (s *source) appended() string {
 	list := s.columnOf(rewrite.WListColumn)
 	if bytes := s.table.WListBytes; bytes > 0 {
 		keep := max(bytes/tagBytes-1, 1) * tagBytes
-		list = "pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list + ") OPERATOR(pg_catalog.-) " + strconv.Itoa(keep-1) + ")"
+		list = "pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list + ") OPERATOR(pg_catalog.-) " +
+			strconv.Itoa(keep-1) + ")"
 	}
 	return list + " OPERATOR(pg_catalog.||) " + tag
 }
@@ -61,7 +63,8 @@ func (s *source) appended() string {
 // lastTags is the expression for the last tags of the table's list.
 func (s *source) lastTags(n int) string {
 	list := s.columnOf(rewrite.WListColumn)
-	return "pg_catalog.encode(pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list + ") OPERATOR(pg_catalog.-) " +
+	return "pg_catalog.encode(pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list +
+		") OPERATOR(pg_catalog.-) " +
 		strconv.Itoa(n*tagBytes-1) + "), 'hex')"
 }
 

@@ -37,8 +37,9 @@ type anchor struct {
 
 // newTemplate makes a template of what was decided about a text, and of the script that it became.
 func newTemplate(d *draft, model *Script) *template {
-	t := &template{model: model, plans: make([]rewrite.Plan, len(d.plans)), args: make([]int, len(d.plans)), observes: d.observes,
-		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
+	t := &template{model: model, plans: make([]rewrite.Plan, len(d.plans)), args: make([]int, len(d.plans)),
+		observes: d.observes,
+		plain:    anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
 		t.plans[i], t.args[i] = *p, len(p.Args)
 		t.plans[i].Args, t.plans[i].Origin = nil, ""
@@ -49,7 +50,8 @@ func newTemplate(d *draft, model *Script) *template {
 func anchoredAll(toks []token, edits []edit) []anchored {
 	out := make([]anchored, len(edits))
 	for i, e := range edits {
-		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text, anchorOf(toks, e.from), anchorOf(toks, e.to)}
+		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text, anchorOf(toks, e.from),
+			anchorOf(toks, e.to)}
 	}
 	return out
 }
@@ -138,7 +140,8 @@ func (st *statement) literalMark(i int) shape.Mark {
 // come from a literal.
 func (d *draft) holdsForAll() bool {
 	for _, p := range d.plans {
-		if p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.ChangesSession && p.Kind == history.Select {
+		if p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.ChangesSession &&
+			p.Kind == history.Select {
 			return false
 		}
 	}

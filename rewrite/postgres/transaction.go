@@ -101,9 +101,11 @@ func (v verb) set() {
 // matters reports whether the setting that token i names may change what texts mean, what the session sees, or
 // its transactions' level. Some that surely do not are named: clients set them with every connection.
 func (v verb) matters(i int) bool {
-	return !v.is(i, "APPLICATION_NAME", "EXTRA_FLOAT_DIGITS", "DATESTYLE", "INTERVALSTYLE", "TIMEZONE", "TIME", "STATEMENT_TIMEOUT",
+	return !v.is(i, "APPLICATION_NAME", "EXTRA_FLOAT_DIGITS", "DATESTYLE", "INTERVALSTYLE", "TIMEZONE", "TIME",
+		"STATEMENT_TIMEOUT",
 		"LOCK_TIMEOUT", "IDLE_IN_TRANSACTION_SESSION_TIMEOUT", "CLIENT_MIN_MESSAGES", "BYTEA_OUTPUT", "WORK_MEM",
-		"SYNCHRONOUS_COMMIT", "SEED", "JIT", "ENABLE_SEQSCAN", "ENABLE_INDEXSCAN", "ENABLE_BITMAPSCAN", "DEADLOCK_TIMEOUT")
+		"SYNCHRONOUS_COMMIT", "SEED", "JIT", "ENABLE_SEQSCAN", "ENABLE_INDEXSCAN", "ENABLE_BITMAPSCAN",
+		"DEADLOCK_TIMEOUT")
 }
 
 // reset classifies RESET and DISCARD.

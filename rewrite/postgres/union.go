@@ -265,15 +265,18 @@ func (b *block) columnOf(ref *ast.ColumnRef, name string) (out []outputColumn) {
 }
 
 // classes are the types, by their names in pg_type, whose equal values look the same.
-var classes = map[string]string{"int2": "int", "int4": "int", "int8": "int", "text": "text", "varchar": "text", "uuid": "uuid", "bool": "bool",
-	"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamptz", "bytea": "bytea", "oid": "oid"}
+var classes = map[string]string{"int2": "int", "int4": "int", "int8": "int", "text": "text", "varchar": "text",
+	"uuid": "uuid", "bool": "bool",
+	"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamptz", "bytea": "bytea",
+	"oid": "oid"}
 
 // outputColumn is a column of the source as one of a result. Collations that people define may take for equal what
 // looks otherwise.
 func (s *source) outputColumn(i int) (outputColumn, bool) {
 	c := s.table.Columns[i]
 	class, ok := classes[c.Type]
-	return outputColumn{s.names[i], class, c.Collation}, ok && slices.Contains([]string{"", "default", "C", "POSIX"}, c.Collation)
+	return outputColumn{s.names[i], class, c.Collation}, ok &&
+		slices.Contains([]string{"", "default", "C", "POSIX"}, c.Collation)
 }
 
 // The names that a UNION has as a query in a FROM clause, and that its columns have there.
@@ -303,8 +306,10 @@ func (r *reading) groupUnion(b *block, items string) error {
 	r.insertAfter(r.places.lastOperand(at), tail)
 	r.changes = append(r.changes, func() {
 		outer, inner := *wanted.(*ast.SelectStmt), *b.n
-		inner.WithClause, inner.SortClause, inner.LimitCount, inner.LimitOffset, inner.LimitOption = nil, nil, nil, nil, outer.LimitOption
-		outer.WithClause, outer.SortClause, outer.LimitCount, outer.LimitOffset = b.n.WithClause, b.n.SortClause, b.n.LimitCount, b.n.LimitOffset
+		inner.WithClause, inner.SortClause, inner.LimitCount, inner.LimitOffset, inner.LimitOption = nil, nil, nil, nil,
+			outer.LimitOption
+		outer.WithClause, outer.SortClause, outer.LimitCount, outer.LimitOffset = b.n.WithClause, b.n.SortClause,
+			b.n.LimitCount, b.n.LimitOffset
 		outer.LimitOption = b.n.LimitOption
 		outer.FromClause.Items[0].(*ast.RangeSubselect).Subquery = &inner
 		*b.n = outer

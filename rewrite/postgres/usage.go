@@ -140,7 +140,8 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 		u.function = true
 		u.unsure = u.unsure || kind == NoFunction || kind == MixedFunction || kind == TellingFunction
 		aggregate = kind == AggregateFunction
-	case len(names) == 1 && (kind == MixedFunction || kind == TellingFunction || kind == PlainFunction && aggregate || kind == AggregateFunction && !aggregate):
+	case len(names) == 1 && (kind == MixedFunction || kind == TellingFunction || kind == PlainFunction && aggregate ||
+		kind == AggregateFunction && !aggregate):
 		u.function, u.unsure = true, true // the arguments' types decide which one it is
 		return
 	}

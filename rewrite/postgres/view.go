@@ -46,7 +46,8 @@ func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
 	if reason := w.waits(); !reason.IsZero() {
 		return nil, refusal(reason)
 	}
-	name := &ast.RangeVar{SchemaName: base.Table.Schema, RelName: base.Table.Table, Inh: !base.Only, Alias: &ast.Alias{AliasName: lookupName}}
+	name := &ast.RangeVar{SchemaName: base.Table.Schema, RelName: base.Table.Table, Inh: !base.Only,
+		Alias: &ast.Alias{AliasName: lookupName}}
 	t, reason := w.table(name)
 	if t == nil {
 		return nil, refusal(cmp.Or(reason, history.ReasonView))
@@ -70,9 +71,11 @@ func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
 	if base.Only {
 		only = "ONLY "
 	}
-	query := "(SELECT " + row.text + " FROM " + only + quoted(base.Table.Schema) + "." + quoted(base.Table.Table) + " AS " + lookupName + " WHERE " + where + ")"
+	query := "(SELECT " + row.text + " FROM " + only + quoted(base.Table.Schema) + "." + quoted(base.Table.Table) +
+		" AS " + lookupName + " WHERE " + where + ")"
 	return &sight{source: rewrite.Source{Table: row.source.Table, Array: true, Physical: row.source.Physical},
-		exprs: []string{"ARRAY" + query}, types: []string{"pg_catalog.text[]"}, text: query, single: true, lookup: true}, nil
+		exprs: []string{"ARRAY" + query}, types: []string{"pg_catalog.text[]"}, text: query, single: true,
+		lookup: true}, nil
 }
 
 // waits returns the reason why looking up would not be of the same moment as the view's rows are, or would lock more.

@@ -112,7 +112,8 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 			visible.add(pl, def)
 			continue
 		}
-		p := &part{def: def, at: at[i], number: len(pl.parts) + 1, used: mentions(tree, def.Ctename) > mentions(def.Ctequery, def.Ctename)}
+		p := &part{def: def, at: at[i], number: len(pl.parts) + 1,
+			used: mentions(tree, def.Ctename) > mentions(def.Ctequery, def.Ctename)}
 		pl.parts = append(pl.parts, p)
 		if with.Recursive {
 			return visible, refusal(history.ReasonWith) // it may name what stands behind it
@@ -219,7 +220,8 @@ func tagOf(tree ast.Stmt) (string, error) {
 // is read as that.
 func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error {
 	const head, lead = mainName + " AS MATERIALIZED (", ", "
-	tail := ") SELECT " + mainRows + ".*, " + pl.told() + " AS " + partsName + " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + mainName +
+	tail := ") SELECT " + mainRows + ".*, " + pl.told() + " AS " + partsName +
+		" FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + mainName +
 		".*, true AS " + presentName + " FROM " + mainName + ") AS " + mainRows + " ON true"
 	wanted, err := parse("WITH " + head + "SELECT 1" + tail)
 	if err != nil {

@@ -38,7 +38,8 @@ func (s *Shape) Fold(values ...string) {
 	for i := 0; i < len(s.parts); {
 		s.move(out, i)
 		out++
-		in, rows := strings.EqualFold(s.parts[i], "IN"), slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s.parts[i]) })
+		in, rows := strings.EqualFold(s.parts[i], "IN"),
+			slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, s.parts[i]) })
 		i++
 		switch {
 		case in && i < len(s.parts) && s.parts[i] == "(":
@@ -123,7 +124,8 @@ func (s *Shape) String() string {
 func (s *Shape) blankBefore(i int) bool {
 	prev, p := s.parts[i-1], s.parts[i]
 	switch {
-	case p == ",", p == ")", p == "]", p == ";", p == ".", p == "::", prev == ".", prev == "(", prev == "[", prev == "::":
+	case p == ",", p == ")", p == "]", p == ";", p == ".", p == "::", prev == ".", prev == "(", prev == "[",
+		prev == "::":
 		return false
 	case p == "(", p == "[":
 		return !s.adjacent[i] || prev == ","

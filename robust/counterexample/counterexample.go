@@ -100,7 +100,8 @@ func together(p *robust.LTP, at int) int {
 	end := at + 1
 	for end < len(p.Statements) {
 		q := p.Statements[end]
-		again := slices.ContainsFunc(p.Statements[at:end], func(o robust.Occurrence) bool { return o.Statement == q.Statement })
+		again := slices.ContainsFunc(p.Statements[at:end],
+			func(o robust.Occurrence) bool { return o.Statement == q.Statement })
 		if again || q.SQL != first.SQL || q.Origin != first.Origin || q.Origin == "" {
 			break
 		}

@@ -13,7 +13,8 @@ import (
 // The anomalies that a cycle of an execution can be, by isotap's names, which look at rows where the model looks at
 // statements.
 var (
-	oneRW = []analyzer.Anomaly{analyzer.GSingle, analyzer.LostUpdate, analyzer.OTV, analyzer.GMonotonic, analyzer.NonRepeatableRead,
+	oneRW = []analyzer.Anomaly{analyzer.GSingle, analyzer.LostUpdate, analyzer.OTV, analyzer.GMonotonic,
+		analyzer.NonRepeatableRead,
 		analyzer.ReadSkew, analyzer.ReadWriteSkew}
 	moreRW          = []analyzer.Anomaly{analyzer.GNonadjacent, analyzer.G2Item, analyzer.WriteSkew}
 	onePredicateRW  = []analyzer.Anomaly{analyzer.Phantom, analyzer.PMP}
@@ -69,7 +70,8 @@ func (x *solution) expect(sc *scenario.Scenario, w *robust.Witness) {
 	sc.Shows = anomalies(w)
 	hidden := slices.ContainsFunc(w.Proof, x.hidden) || long(w.Proof) || family == dbms.MySQLFamily && x.locksMore()
 	at := func(levels []string, shown bool) {
-		sc.Outcomes = append(sc.Outcomes, scenario.Outcome{Levels: levels, Shown: shown && !hidden, Open: levels == nil || shown && hidden})
+		sc.Outcomes = append(sc.Outcomes, scenario.Outcome{Levels: levels, Shown: shown &&
+			!hidden, Open: levels == nil || shown && hidden})
 	}
 	serial := []string{"SERIALIZABLE"}
 	committed := []string{"READ COMMITTED"}
@@ -88,7 +90,8 @@ func (x *solution) expect(sc *scenario.Scenario, w *robust.Witness) {
 
 // hidden says that isotap does not see a dependency: of what a LIMIT leaves out nothing is known.
 func (x *solution) hidden(d robust.Dependency) bool {
-	return d.Kind == robust.PredicateRW && x.said[x.schedule.Runs[d.From.Run].Program.Statements[d.From.At].Text].Limited
+	return d.Kind == robust.PredicateRW &&
+		x.said[x.schedule.Runs[d.From.Run].Program.Statements[d.From.At].Text].Limited
 }
 
 // locksMore says that InnoDB may lock more in an execution than the model, so that a transaction waits: it locks the
@@ -115,9 +118,10 @@ func (x *solution) locksMore() bool {
 func (x *solution) parentWritten(at, run int, r *row) bool {
 	functions := x.tables.schema.Functions()
 	return slices.ContainsFunc(x.writes, func(w write) bool {
-		return w.at < at && w.run != run && !x.committedBy(at, w.run) && slices.ContainsFunc(functions, func(f footprint.Function) bool {
-			return f.Child == r.table && f.Parent == w.row.table && x.refers(&f, r, w.row)
-		})
+		return w.at < at && w.run != run && !x.committedBy(at, w.run) &&
+			slices.ContainsFunc(functions, func(f footprint.Function) bool {
+				return f.Child == r.table && f.Parent == w.row.table && x.refers(&f, r, w.row)
+			})
 	})
 }
 

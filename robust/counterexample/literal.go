@@ -73,7 +73,8 @@ func plain(n int, c *footprint.Column) string {
 		return fixed(n, c)
 	case kind("tinyint") && c.Size != 1:
 		return strconv.Itoa(n % 128)
-	case kind("int", "smallint", "mediumint", "bigint", "tinyint", "serial", "smallserial", "bigserial", "float", "double", "real"):
+	case kind("int", "smallint", "mediumint", "bigint", "tinyint", "serial", "smallserial", "bigserial", "float",
+		"double", "real"):
 		return strconv.Itoa(n)
 	case kind("bit"):
 		return fmt.Sprintf("b'%d'", n%2)
@@ -108,7 +109,8 @@ func quoted(constant string, c *footprint.Column) string {
 	}
 	_, err := strconv.ParseFloat(constant, 64)
 	word := strings.EqualFold(constant, "true") || strings.EqualFold(constant, "false")
-	if c == nil && (err == nil || word) || c != nil && !c.Text && (err == nil || word && strings.HasPrefix(c.Type, "bool")) {
+	if c == nil && (err == nil || word) || c != nil && !c.Text &&
+		(err == nil || word && strings.HasPrefix(c.Type, "bool")) {
 		return constant
 	}
 	return "'" + strings.ReplaceAll(constant, "'", "''") + "'"

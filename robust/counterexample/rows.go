@@ -94,7 +94,8 @@ func (f *filling) complete(r *row) {
 // refer ties a row to those that it refers to, which are made where there are none.
 func (f *filling) refer(r *row) {
 	for _, key := range f.tables.schema.Functions() {
-		if key.Child != r.table || slices.ContainsFunc(key.ChildColumns, func(c string) bool { return r.cells[c] == "" || f.isNull(r.cells[c]) }) {
+		if key.Child != r.table || slices.ContainsFunc(key.ChildColumns,
+			func(c string) bool { return r.cells[c] == "" || f.isNull(r.cells[c]) }) {
 			continue // NULL refers to nothing
 		}
 		if slices.ContainsFunc(f.rows, func(p *row) bool {
@@ -164,7 +165,8 @@ func (f *filling) insert(r *row) string {
 			always = " OVERRIDING SYSTEM VALUE"
 		}
 	}
-	return fmt.Sprintf("INSERT INTO %s (%s)%s VALUES (%s)", f.tables.tableName(r.table), strings.Join(names, ", "), always, strings.Join(values, ", "))
+	return fmt.Sprintf("INSERT INTO %s (%s)%s VALUES (%s)", f.tables.tableName(r.table), strings.Join(names, ", "),
+		always, strings.Join(values, ", "))
 }
 
 // ordered puts tables behind those that they refer to, as far as these do not refer to each other.

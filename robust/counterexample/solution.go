@@ -114,7 +114,8 @@ func (x *solution) match(d *robust.Dependency) {
 	r, at := x.byName[d.Tuple], len(x.schedule.Order)
 	for _, c := range said.Found {
 		if c.Table == r.table {
-			x.demand(&c, x.seen(at, d.To.Run, r, c.Column), func(o *footprint.Operand) string { return x.operand(at, d.From, o, r) })
+			x.demand(&c, x.seen(at, d.To.Run, r, c.Column),
+				func(o *footprint.Operand) string { return x.operand(at, d.From, o, r) })
 		}
 	}
 }

@@ -28,7 +28,8 @@ type comparison struct {
 }
 
 func newSolver() *solver {
-	return &solver{same: map[string]string{}, constants: map[string]string{}, symbols: map[string]int{}, nulls: map[string]bool{},
+	return &solver{same: map[string]string{}, constants: map[string]string{}, symbols: map[string]int{},
+		nulls:   map[string]bool{},
 		columns: map[string]*footprint.Column{}, numbers: map[string]int{}}
 }
 
@@ -198,7 +199,8 @@ func (s *solver) demand(c *footprint.Comparison, column string, operand func(*fo
 	case (c.Op == "=" || c.Op == "in" || c.Op == "like") && o.Plus == 0:
 		s.unite(column, cell)
 	case c.Op == "=":
-		s.comparisons = append(s.comparisons, comparison{column, "<=", cell, o.Plus}, comparison{column, ">=", cell, o.Plus})
+		s.comparisons = append(s.comparisons, comparison{column, "<=", cell, o.Plus},
+			comparison{column, ">=", cell, o.Plus})
 	default:
 		s.class(column)
 		s.class(cell)

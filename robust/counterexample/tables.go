@@ -89,7 +89,8 @@ func define(sql string, tokens []sqltoken.Token) definition {
 		if !target && !t.Is("REFERENCES") {
 			continue
 		}
-		for i++; i < len(tokens) && (tokens[i].Is("IF") || tokens[i].Is("NOT") || tokens[i].Is("EXISTS") || tokens[i].Is("ONLY")); {
+		for i++; i < len(tokens) && (tokens[i].Is("IF") || tokens[i].Is("NOT") || tokens[i].Is("EXISTS") ||
+			tokens[i].Is("ONLY")); {
 			i++
 		}
 		if i >= len(tokens) {
@@ -116,7 +117,8 @@ func (x *solution) definitions() []string {
 	views := slices.ContainsFunc(x.tables.schema.Tables(), func(t *footprint.Table) bool { return t.View })
 	for range x.tables.schema.Tables() {
 		for _, f := range x.tables.schema.Functions() {
-			used[strings.ToLower(f.Parent.Name)] = used[strings.ToLower(f.Parent.Name)] || used[strings.ToLower(f.Child.Name)]
+			used[strings.ToLower(f.Parent.Name)] = used[strings.ToLower(f.Parent.Name)] ||
+				used[strings.ToLower(f.Child.Name)]
 		}
 	}
 	var all []string

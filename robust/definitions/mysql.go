@@ -14,17 +14,24 @@ import (
 // Their one argument is the database.
 var (
 	// Tables of information_schema are not joined: MariaDB compares every row with every row.
-	mysqlTables  = catalogmysql.Query{Purpose: "the base tables", Columns: 1, Text: `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`}
-	mysqlColumns = catalogmysql.Query{Purpose: "the columns of tables", Columns: 5, Text: `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
+	mysqlTables = catalogmysql.Query{Purpose: "the base tables", Columns: 1,
+		Text: `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'`}
+	mysqlColumns = catalogmysql.Query{Purpose: "the columns of tables", Columns: 5,
+		Text: `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, EXTRA FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`}
-	mysqlKeys = catalogmysql.Query{Purpose: "the unique keys of tables", Columns: 4, Text: `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
+	mysqlKeys = catalogmysql.Query{Purpose: "the unique keys of tables", Columns: 4,
+		Text: `SELECT TABLE_NAME, INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS
 		WHERE TABLE_SCHEMA = ? AND NON_UNIQUE = 0 ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`}
-	mysqlReferences = catalogmysql.Query{Purpose: "the columns of foreign keys", Columns: 5, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+	mysqlReferences = catalogmysql.Query{Purpose: "the columns of foreign keys", Columns: 5,
+		Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
 		WHERE TABLE_SCHEMA = ? AND REFERENCED_TABLE_SCHEMA = TABLE_SCHEMA ORDER BY TABLE_NAME, CONSTRAINT_NAME, ORDINAL_POSITION`}
-	mysqlRules    = catalogmysql.Query{Purpose: "the rules of foreign keys", Columns: 4, Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`}
-	mysqlTriggers = catalogmysql.Query{Purpose: "the triggers of tables", Columns: 4, Text: `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
+	mysqlRules = catalogmysql.Query{Purpose: "the rules of foreign keys", Columns: 4,
+		Text: `SELECT TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE, UPDATE_RULE FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ?`}
+	mysqlTriggers = catalogmysql.Query{Purpose: "the triggers of tables", Columns: 4,
+		Text: `SELECT EVENT_OBJECT_TABLE, TRIGGER_NAME, ACTION_TIMING, EVENT_MANIPULATION FROM information_schema.TRIGGERS
 		WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME`}
-	mysqlViews = catalogmysql.Query{Purpose: "the views", Columns: 2, Text: `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`}
+	mysqlViews = catalogmysql.Query{Purpose: "the views", Columns: 2,
+		Text: `SELECT TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME`}
 )
 
 // A mysqlReading reads a database's definitions.
@@ -77,7 +84,9 @@ func (r *mysqlReading) columns(ctx context.Context) error {
 		if !own(row[1]) {
 			definition = column(row)
 			if strings.Contains(strings.ToLower(row[4]), "auto_increment") {
-				r.counted = append(r.counted, [2]string{quote(row[0]), fmt.Sprintf("ALTER TABLE %s MODIFY %s AUTO_INCREMENT", quote(row[0]), definition)})
+				r.counted = append(r.counted,
+					[2]string{quote(row[0]), fmt.Sprintf("ALTER TABLE %s MODIFY %s AUTO_INCREMENT", quote(row[0]),
+						definition)})
 			}
 		}
 		r.column(r.database, row[0], quote(row[0]), definition)
@@ -99,7 +108,8 @@ func column(row []string) string {
 		typ += " NOT NULL"
 	}
 	extra := strings.ToLower(row[4])
-	if strings.Contains(extra, "generated") && !strings.Contains(extra, "default_generated") || strings.Contains(extra, "persistent") {
+	if strings.Contains(extra, "generated") && !strings.Contains(extra, "default_generated") ||
+		strings.Contains(extra, "persistent") {
 		typ += " AS (NULL)"
 	}
 	if strings.Contains(extra, "on update") {
@@ -165,7 +175,8 @@ func (r *mysqlReading) triggers(ctx context.Context) error {
 	rows, err := r.rows(ctx, mysqlTriggers)
 	for _, row := range rows {
 		table := quote(row[0])
-		r.reference(table, fmt.Sprintf("CREATE TRIGGER %s %s %s ON %s FOR EACH ROW DO 0", quote(row[1]), row[2], row[3], table))
+		r.reference(table, fmt.Sprintf("CREATE TRIGGER %s %s %s ON %s FOR EACH ROW DO 0", quote(row[1]), row[2], row[3],
+			table))
 	}
 	return err
 }

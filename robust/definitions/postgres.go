@@ -27,7 +27,8 @@ const (
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid
 			JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 		WHERE ` + tables + ` AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.oid, a.attnum`
-	readKeys = `SELECT ` + spelled + `, 'ALTER TABLE ' || ` + spelled + ` || ' ADD CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid)
+	readKeys = `SELECT ` + spelled + `, 'ALTER TABLE ' || ` + spelled +
+		` || ' ADD CONSTRAINT ' || quote_ident(k.conname) || ' ' || pg_get_constraintdef(k.oid)
 		FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE ` + tables + ` AND coalesce(to_jsonb(k)->>'conparentid', '0') = '0' AND k.contype `
 	readOwnKeys     = readKeys + `IN ('p', 'u') ORDER BY k.oid`
@@ -42,7 +43,8 @@ const (
 			AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conindid = i.indexrelid) ORDER BY i.indexrelid`
 	// pg_get_triggerdef locks the table of a trigger with a condition. The bits of tgtype are those of
 	// catalog/pg_trigger.h.
-	readTriggers = `SELECT ` + spelled + `, 'CREATE TRIGGER ' || quote_ident(t.tgname) || CASE WHEN t.tgtype & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END
+	readTriggers = `SELECT ` + spelled +
+		`, 'CREATE TRIGGER ' || quote_ident(t.tgname) || CASE WHEN t.tgtype & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END
 			|| concat_ws(' OR ', CASE WHEN t.tgtype & 4 <> 0 THEN 'INSERT' END, CASE WHEN t.tgtype & 8 <> 0 THEN 'DELETE' END,
 				CASE WHEN t.tgtype & 16 <> 0 THEN 'UPDATE' END, CASE WHEN t.tgtype & 32 <> 0 THEN 'TRUNCATE' END)
 			|| ' ON ' || ` + spelled + ` || CASE WHEN t.tgtype & 1 <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END

@@ -110,8 +110,10 @@ func defineMySQL(t *Table, columns []*ast.ColumnDef, list []*ast.Constraint) {
 }
 
 func defineMySQLColumn(t *Table, keys *constraints, c *ast.ColumnDef) {
-	column := Column{Name: c.Name.Name.O, Text: slices.Contains([]byte{mysql.TypeVarchar, mysql.TypeString, mysql.TypeVarString, mysql.TypeBlob, mysql.TypeTinyBlob, mysql.TypeMediumBlob,
-		mysql.TypeLongBlob, mysql.TypeEnum, mysql.TypeSet}, c.Tp.GetType())}
+	column := Column{Name: c.Name.Name.O,
+		Text: slices.Contains([]byte{mysql.TypeVarchar, mysql.TypeString, mysql.TypeVarString, mysql.TypeBlob,
+			mysql.TypeTinyBlob, mysql.TypeMediumBlob,
+			mysql.TypeLongBlob, mysql.TypeEnum, mysql.TypeSet}, c.Tp.GetType())}
 	column.Type, _, _ = strings.Cut(c.Tp.CompactStr(), "(")
 	column.Size, column.Scale, column.Members = max(c.Tp.GetFlen(), 0), max(c.Tp.GetDecimal(), 0), c.Tp.GetElems()
 	of := []string{column.Name}
@@ -149,8 +151,10 @@ func (t *Table) refer(name string, columns []string, to *ast.ReferenceDef) {
 	acts := func(o ast.ReferOptionType) bool {
 		return o == ast.ReferOptionCascade || o == ast.ReferOptionSetNull || o == ast.ReferOptionSetDefault
 	}
-	t.References = append(t.References, Reference{Name: name, Columns: columns, Parent: qualified(to.Table.Schema.O, to.Table.Name.O),
-		ParentColumns: keyColumns(to.IndexPartSpecifications), OnDelete: to.OnDelete != nil && acts(to.OnDelete.ReferOpt), OnUpdate: to.OnUpdate != nil && acts(to.OnUpdate.ReferOpt)})
+	t.References = append(t.References, Reference{Name: name, Columns: columns,
+		Parent:        qualified(to.Table.Schema.O, to.Table.Name.O),
+		ParentColumns: keyColumns(to.IndexPartSpecifications), OnDelete: to.OnDelete != nil &&
+			acts(to.OnDelete.ReferOpt), OnUpdate: to.OnUpdate != nil && acts(to.OnUpdate.ReferOpt)})
 }
 
 // keyColumns names the columns of a key; a part that is no whole column is an empty name.

@@ -72,7 +72,8 @@ func alterPostgres(s *Schema, n *ast.AlterTableStmt) error {
 	}
 	var added []ast.Node
 	for _, c := range items(n.Cmds) {
-		if cmd, ok := c.(*ast.AlterTableCmd); ok && (cmd.Subtype == ast.AT_AddConstraint || cmd.Subtype == ast.AT_AddColumn) {
+		if cmd, ok := c.(*ast.AlterTableCmd); ok &&
+			(cmd.Subtype == ast.AT_AddConstraint || cmd.Subtype == ast.AT_AddColumn) {
 			added = append(added, cmd.Def)
 		}
 	}
@@ -138,14 +139,16 @@ func constrainPostgres(t *Table, keys *constraints, c *ast.Constraint, column []
 		if column == nil {
 			of = texts(c.FkAttrs)
 		}
-		t.References = append(t.References, Reference{Name: c.Conname, Columns: of, Parent: qualified(c.Pktable.SchemaName, c.Pktable.RelName),
-			ParentColumns: texts(c.PkAttrs), OnDelete: writes(c.FkDelAction), OnUpdate: writes(c.FkUpdAction)})
+		t.References = append(t.References,
+			Reference{Name: c.Conname, Columns: of, Parent: qualified(c.Pktable.SchemaName, c.Pktable.RelName),
+				ParentColumns: texts(c.PkAttrs), OnDelete: writes(c.FkDelAction), OnUpdate: writes(c.FkUpdAction)})
 	}
 }
 
 // writes reports whether a foreign key's action writes rows.
 func writes(action byte) bool {
-	return slices.Contains([]byte{ast.FKCONSTR_ACTION_CASCADE, ast.FKCONSTR_ACTION_SETNULL, ast.FKCONSTR_ACTION_SETDEFAULT}, action)
+	return slices.Contains([]byte{ast.FKCONSTR_ACTION_CASCADE, ast.FKCONSTR_ACTION_SETNULL,
+		ast.FKCONSTR_ACTION_SETDEFAULT}, action)
 }
 
 func qualified(schema, name string) string {
@@ -200,7 +203,8 @@ func typeName(n *ast.TypeName) string {
 // isText reports whether a type's values are texts.
 func isText(typ string) bool {
 	typ = strings.ToLower(typ)
-	return strings.Contains(typ, "char") || strings.Contains(typ, "text") || typ == "name" || strings.Contains(typ, "enum")
+	return strings.Contains(typ, "char") || strings.Contains(typ, "text") || typ == "name" ||
+		strings.Contains(typ, "enum")
 }
 
 // items returns the nodes of a list that may be missing.

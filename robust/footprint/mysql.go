@@ -302,10 +302,12 @@ func (r *mysqlQuery) exprs(list []ast.ExprNode) []expr {
 }
 
 // arithmetic are the operations whose value hangs on their operands alone, and is no condition.
-var arithmetic = map[opcode.Op]string{opcode.Plus: "+", opcode.Minus: "-", opcode.Mul: "*", opcode.Div: "/", opcode.Mod: "%", opcode.IntDiv: "div"}
+var arithmetic = map[opcode.Op]string{opcode.Plus: "+", opcode.Minus: "-", opcode.Mul: "*", opcode.Div: "/",
+	opcode.Mod: "%", opcode.IntDiv: "div"}
 
 // comparisons are those that are told on.
-var comparisons = map[opcode.Op]string{opcode.LT: "<", opcode.LE: "<=", opcode.GT: ">", opcode.GE: ">=", opcode.NE: "<>"}
+var comparisons = map[opcode.Op]string{opcode.LT: "<", opcode.LE: "<=", opcode.GT: ">", opcode.GE: ">=",
+	opcode.NE: "<>"}
 
 func (r *mysqlQuery) expr(n ast.ExprNode) expr {
 	switch n := n.(type) {

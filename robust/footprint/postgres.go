@@ -57,7 +57,8 @@ func (r *postgresQuery) read(n ast.Node) *query {
 	case *ast.InsertStmt:
 		return r.insert(n)
 	case *ast.UpdateStmt:
-		q := &query{verb: updates, target: rangeVar(n.Relation), sets: r.assignments(n.TargetList), where: r.conditions(n.WhereClause)}
+		q := &query{verb: updates, target: rangeVar(n.Relation), sets: r.assignments(n.TargetList),
+			where: r.conditions(n.WhereClause)}
 		r.from(q, n.FromClause)
 		return r.finish(q, n.ReturningList, n.WithClause)
 	case *ast.DeleteStmt:
@@ -258,7 +259,8 @@ func (r *postgresQuery) conditions(n ast.Node) []expr {
 		}
 	}
 	e := r.expr(n)
-	if e.kind == equal && len(e.args) == 2 && e.args[0].kind == computed && e.args[1].kind == computed && len(e.args[0].args) == len(e.args[1].args) && isRow(n) {
+	if e.kind == equal && len(e.args) == 2 && e.args[0].kind == computed && e.args[1].kind == computed &&
+		len(e.args[0].args) == len(e.args[1].args) && isRow(n) {
 		var all []expr // (a, b) = (x, y)
 		for i := range e.args[0].args {
 			all = append(all, expr{kind: equal, args: []expr{e.args[0].args[i], e.args[1].args[i]}})
@@ -432,7 +434,8 @@ func constant(n *ast.A_Const) expr {
 }
 
 // aggregateNames are the aggregates that make one row of none.
-var aggregateNames = []string{"count", "sum", "min", "max", "avg", "array_agg", "string_agg", "json_agg", "jsonb_agg", "bool_and", "bool_or", "every",
+var aggregateNames = []string{"count", "sum", "min", "max", "avg", "array_agg", "string_agg", "json_agg", "jsonb_agg",
+	"bool_and", "bool_or", "every",
 	"bit_and", "bit_or", "stddev", "variance"}
 
 // aggregatesIn reports whether a select list's item aggregates.

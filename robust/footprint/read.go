@@ -126,7 +126,8 @@ func (s *scope) find(e *expr) (found []*bound) {
 				found = append(found, b)
 			}
 		}
-		if found == nil && e.qualifier == "" && slices.ContainsFunc(at.sources, func(b *bound) bool { return b.table == nil }) {
+		if found == nil && e.qualifier == "" &&
+			slices.ContainsFunc(at.sources, func(b *bound) bool { return b.table == nil }) {
 			return []*bound{{}} // it is a query's
 		}
 	}

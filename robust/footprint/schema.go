@@ -60,7 +60,10 @@ type Reference struct {
 
 // Add adds a table. One of the same name is replaced.
 func (s *Schema) Add(t *Table) {
-	s.tables = slices.DeleteFunc(s.tables, func(o *Table) bool { return strings.EqualFold(o.Name, t.Name) && strings.EqualFold(o.Schema, t.Schema) })
+	s.tables = slices.DeleteFunc(s.tables, func(o *Table) bool {
+		return strings.EqualFold(o.Name, t.Name) &&
+			strings.EqualFold(o.Schema, t.Schema)
+	})
 	s.tables = append(s.tables, t)
 }
 

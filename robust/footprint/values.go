@@ -151,7 +151,8 @@ func (v *valuer) comparison(b *bound, e *expr) (Comparison, bool) {
 			c.Operands = append(c.Operands, o)
 		}
 	}
-	return c, c.Op == "null" || mirrored[c.Op] != "" && len(c.Operands) == 1 || c.Op == "like" && len(c.Operands) == 1 || c.Op == "in" && len(c.Operands) > 0
+	return c, c.Op == "null" || mirrored[c.Op] != "" && len(c.Operands) == 1 || c.Op == "like" &&
+		len(c.Operands) == 1 || c.Op == "in" && len(c.Operands) > 0
 }
 
 // place takes note of where the parameters of an expression stand.

@@ -239,7 +239,8 @@ func (d *deriver) insertion(q *query, s *scope, b *bound, a Access) {
 	}
 	a.Shows = nil
 	if q.conflict.kind == replaces {
-		d.steps = append(d.steps, Step{Either: []Access{{Table: b.table, Type: robust.PredDel, PRead: of, Write: b.all()}}, Repeated: repeated})
+		d.steps = append(d.steps, Step{Either: []Access{{Table: b.table, Type: robust.PredDel, PRead: of,
+			Write: b.all()}}, Repeated: repeated})
 		d.consequences(deletes, b.table, nil)
 		d.steps = append(d.steps, Step{Either: []Access{a}, Repeated: repeated})
 		return
@@ -267,5 +268,6 @@ func (d *deriver) instead(q *query, s *scope, b *bound, of robust.Set) Access {
 	if d.changesKey(columns, b) {
 		d.note("it changes a key of %s: no statement over %s is taken as by that key", b.table.Name, b.table.Name)
 	}
-	return Access{Table: b.table, Type: robust.PredUpd, PRead: of.Union(b.set(b.looked)), Read: b.set(b.observed), Write: b.set(columns)}
+	return Access{Table: b.table, Type: robust.PredUpd, PRead: of.Union(b.set(b.looked)), Read: b.set(b.observed),
+		Write: b.set(columns)}
 }

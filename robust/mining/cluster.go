@@ -21,7 +21,8 @@ func (m *miner) clusters() []*cluster {
 		f.nodes = unroll(f.nodes)
 	}
 	sorted := slices.SortedFunc(maps.Keys(forms), func(a, b string) int {
-		return cmp.Or(cmp.Compare(size(forms[b].nodes), size(forms[a].nodes)), cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(size(forms[b].nodes), size(forms[a].nodes)), cmp.Compare(len(b), len(a)),
+			cmp.Compare(a, b))
 	})
 	var all []*cluster
 	for _, key := range sorted {
@@ -121,7 +122,8 @@ func (m *miner) within(nodes []*node, c *cluster) (lacks []bool, ok bool) {
 	}
 	last := len(c.nodes) - 1
 	writes := m.writing(c.nodes)
-	return lacks, at == len(nodes) && !(lacks[last] && writes) && 3*missing <= len(c.nodes) && m.writing(nodes) == writes
+	return lacks, at == len(nodes) && !(lacks[last] && writes) && 3*missing <= len(c.nodes) &&
+		m.writing(nodes) == writes
 }
 
 // alike says that a form's node is one of the program's, or one run of it.

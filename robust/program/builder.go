@@ -95,8 +95,10 @@ func (d *Draft) use(a *footprint.Access, st *Statement, notes []string) *robust.
 			values[column] = st.Shown[i]
 		}
 	}
-	q := &robust.Statement{Type: a.Type, Relation: a.Table.Name, PRead: a.PRead, Read: a.Read, Write: a.Write, Lock: a.Lock,
-		SQL: strings.TrimSpace(st.SQL), Text: st.Text, Params: st.Params, Origin: st.Origin, Notes: slices.Clone(notes)}
+	q := &robust.Statement{Type: a.Type, Relation: a.Table.Name, PRead: a.PRead, Read: a.Read, Write: a.Write,
+		Lock: a.Lock,
+		SQL:  strings.TrimSpace(st.SQL), Text: st.Text, Params: st.Params, Origin: st.Origin,
+		Notes: slices.Clone(notes)}
 	d.uses = append(d.uses, use{q, a, values})
 	if st.Misses && q.Type.ByKey() {
 		byPredicate(q, a.Key, "its row may not be there")
@@ -121,7 +123,8 @@ func (st *Statement) resolve(symbol string) string {
 
 // byPredicate makes a statement look for its row by a predicate over a key's columns.
 func byPredicate(q *robust.Statement, key []string, why string) {
-	q.Type = map[robust.Type]robust.Type{robust.KeySel: robust.PredSel, robust.KeyUpd: robust.PredUpd, robust.KeyDel: robust.PredDel}[q.Type]
+	q.Type = map[robust.Type]robust.Type{robust.KeySel: robust.PredSel, robust.KeyUpd: robust.PredUpd,
+		robust.KeyDel: robust.PredDel}[q.Type]
 	q.PRead = robust.Of(key...)
 	q.Notes = append(q.Notes, "taken as by predicate: "+why)
 }
@@ -221,12 +224,14 @@ func (b *Builder) functions(s *robust.Schema) []footprint.Function {
 			f.Name = fmt.Sprintf("%s#%d", strings.SplitN(f.Name, "#", 2)[0], n)
 		}
 		names[f.Name] = true
-		s.ForeignKeys = append(s.ForeignKeys, &robust.ForeignKey{Name: f.Name, Domain: f.Child.Name, Columns: f.ChildColumns, Range: f.Parent.Name, References: f.ParentColumns})
+		s.ForeignKeys = append(s.ForeignKeys, &robust.ForeignKey{Name: f.Name, Domain: f.Child.Name,
+			Columns: f.ChildColumns, Range: f.Parent.Name, References: f.ParentColumns})
 		moved := slices.ContainsFunc(b.updates(), func(u use) bool {
 			if u.access.Table != f.Child || !u.q.Write.Meets(robust.Of(f.ChildColumns...)) {
 				return false
 			}
-			u.q.Notes = append(u.q.Notes, fmt.Sprintf("it makes a row refer to another one: %s is left out of account", f.Name))
+			u.q.Notes = append(u.q.Notes, fmt.Sprintf("it makes a row refer to another one: %s is left out of account",
+				f.Name))
 			return true
 		})
 		if !moved {
@@ -246,7 +251,8 @@ func (d *Draft) links(functions []footprint.Function) []robust.Constraint {
 				continue
 			}
 			for _, parent := range d.uses {
-				if parent.access.Table == f.Parent && parent.q != child.q && !parent.q.Type.ByPredicate() && ties(&f, &parent, &child) {
+				if parent.access.Table == f.Parent && parent.q != child.q && !parent.q.Type.ByPredicate() &&
+					ties(&f, &parent, &child) {
 					all = append(all, robust.Constraint{Parent: parent.q, ForeignKey: f.Name, Child: child.q})
 				}
 			}

@@ -201,7 +201,8 @@ func (p *parser) items() ([]item, error) {
 }
 
 func (p *parser) closes() bool {
-	return p.is("ELSE") || p.is("ELSIF") || p.is("ELSEIF") || p.is("END") || p.is("ENDIF") || p.is("COMMIT") && p.depth == 1
+	return p.is("ELSE") || p.is("ELSIF") || p.is("ELSEIF") || p.is("END") || p.is("ENDIF") || p.is("COMMIT") &&
+		p.depth == 1
 }
 
 func (p *parser) item() ([]item, error) {
@@ -223,7 +224,8 @@ func (p *parser) item() ([]item, error) {
 		return p.assignment()
 	}
 	if write := instead[strings.ToUpper(p.toks[p.at].Text)]; write != "" {
-		return nil, p.errorf("of %s it is not known what it reads and writes: %s", strings.ToUpper(p.toks[p.at].Text), write)
+		return nil, p.errorf("of %s it is not known what it reads and writes: %s", strings.ToUpper(p.toks[p.at].Text),
+			write)
 	}
 	s := p.statement(p.rest(), "")
 	if err := p.expect(";", "a statement"); err != nil {

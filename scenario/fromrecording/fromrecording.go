@@ -105,7 +105,8 @@ func (t *tables) define(ctx context.Context, r *recorder.Reader) error {
 	for _, name := range order {
 		if d := last[name]; t.wanted[name] && d.SQL != "" {
 			t.made = append(t.made, statements(d.SQL)...)
-			t.referring = append(t.referring, slices.DeleteFunc(statements(d.References), func(sql string) bool { return !strings.HasPrefix(sql, "ALTER TABLE") })...)
+			t.referring = append(t.referring, slices.DeleteFunc(statements(d.References),
+				func(sql string) bool { return !strings.HasPrefix(sql, "ALTER TABLE") })...)
 		}
 	}
 	for name := range t.wanted {
@@ -178,11 +179,13 @@ func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*hist
 // wrote reports whether a statement changed rows of the tables, as far as that is known: one that was not observed may
 // have.
 func (t *tables) wrote(s *history.Stmt) bool {
-	if !slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace}, s.Kind) || s.Void || s.Error != (history.Error{}) {
+	if !slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace}, s.Kind) ||
+		s.Void || s.Error != (history.Error{}) {
 		return false
 	}
 	if len(s.Accesses) == 0 {
-		return s.Observation != history.Exact && slices.ContainsFunc(strings.FieldsFunc(s.Shape, apart), func(word string) bool { return t.wanted[word] })
+		return s.Observation != history.Exact &&
+			slices.ContainsFunc(strings.FieldsFunc(s.Shape, apart), func(word string) bool { return t.wanted[word] })
 	}
 	return slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
 		_, name := split(a.Row.Table)

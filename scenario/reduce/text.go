@@ -135,11 +135,13 @@ func elements(t []token, from int) [][2]int {
 }
 
 // clauses begin what can be left out whole.
-var clauses = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "JOIN", "LEFT", "RIGHT", "CROSS", "UNION", "INTERSECT", "EXCEPT",
+var clauses = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "JOIN", "LEFT", "RIGHT", "CROSS", "UNION",
+	"INTERSECT", "EXCEPT",
 	"ON", "DEFAULT", "CHECK", "UNIQUE", "FOREIGN", "GENERATED", "PRIMARY", "FOR", "LOCK", "SKIP", "NOWAIT", "DISTINCT"}
 
 // after are the words that a clause ends before.
-var after = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "UNION", "INTERSECT", "EXCEPT", "FOR", "LOCK", "FROM", "SET", "VALUES", "PRIMARY", "JOIN", "LEFT", "RIGHT", "CROSS"}
+var after = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "UNION", "INTERSECT", "EXCEPT", "FOR", "LOCK",
+	"FROM", "SET", "VALUES", "PRIMARY", "JOIN", "LEFT", "RIGHT", "CROSS"}
 
 // A token is a word or number, a quoted text, an operator or a single character, and whether white space stands before
 // it.
@@ -290,7 +292,10 @@ func operandStart(t []token, i int) int {
 }
 
 func elementStart(t []token, i int) int {
-	return back(t, i, func(w string) bool { return w == "," || w == "SELECT" || w == "SET" || w == "BY" || w == "VALUES" })
+	return back(t, i, func(w string) bool {
+		return w == "," || w == "SELECT" || w == "SET" || w == "BY" ||
+			w == "VALUES"
+	})
 }
 
 // caseEnd returns the place behind the END of the CASE at i; 0 where there is none.

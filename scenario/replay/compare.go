@@ -21,7 +21,8 @@ type Difference struct {
 
 // String returns the difference as a few lines of a test's output.
 func (d Difference) String() string {
-	return fmt.Sprintf("%s %s step %d %q: %s\n\tfirst:  %s\n\tsecond: %s", d.Scenario, d.Level, d.N, d.SQL, d.Field, d.A, d.B)
+	return fmt.Sprintf("%s %s step %d %q: %s\n\tfirst:  %s\n\tsecond: %s", d.Scenario, d.Level, d.N, d.SQL, d.Field,
+		d.A, d.B)
 }
 
 // Compare lists how the second trace of a scenario differs from the first, in what a client could see
@@ -50,7 +51,8 @@ func (t *Trace) differences(r *Result, a, b []field) []Difference {
 	var all []Difference
 	for i, f := range a {
 		if f.value != b[i].value {
-			all = append(all, Difference{Scenario: t.Scenario, Level: t.Level, N: r.N, SQL: r.SQL, Field: f.name, A: f.value, B: b[i].value})
+			all = append(all, Difference{Scenario: t.Scenario, Level: t.Level, N: r.N, SQL: r.SQL, Field: f.name,
+				A: f.value, B: b[i].value})
 		}
 	}
 	return all
@@ -79,7 +81,8 @@ func (r *Result) RowSet() [][]Value {
 	if orderBy.MatchString(r.SQL) {
 		return r.Rows
 	}
-	return slices.SortedFunc(slices.Values(r.Rows), func(a, b []Value) int { return strings.Compare(rowText(a), rowText(b)) })
+	return slices.SortedFunc(slices.Values(r.Rows),
+		func(a, b []Value) int { return strings.Compare(rowText(a), rowText(b)) })
 }
 
 // comparableRows returns the rows as text.

@@ -64,7 +64,8 @@ func (t *Trace) inPublic() *Trace {
 	for i := range public.Events {
 		e := &public.Events[i]
 		e.Rows = rename(e.Rows)
-		e.Notice.Message, e.Notice.Detail, e.Notice.Hint = name.Replace(e.Notice.Message), name.Replace(e.Notice.Detail), name.Replace(e.Notice.Hint)
+		e.Notice.Message, e.Notice.Detail, e.Notice.Hint = name.Replace(e.Notice.Message),
+			name.Replace(e.Notice.Detail), name.Replace(e.Notice.Hint)
 	}
 	for i := range public.Results {
 		r := &public.Results[i]
@@ -86,7 +87,8 @@ func (r *Result) print(b *bufio.Writer, session string) {
 		fmt.Fprintf(b, "%s:  %s\n", severity, r.Message)
 	}
 	for _, n := range r.Notifications {
-		fmt.Fprintf(b, "%s: NOTIFY \"%s\" with payload \"%s\" from %s\n", session, n.Channel, n.Payload, cmp.Or(n.From, "another session"))
+		fmt.Fprintf(b, "%s: NOTIFY \"%s\" with payload \"%s\" from %s\n", session, n.Channel, n.Payload,
+			cmp.Or(n.From, "another session"))
 	}
 }
 

@@ -57,7 +57,8 @@ func newMonitor(conn *client.Conn) (*monitor, error) {
 }
 
 // waits takes up to cacheAge, and as long again for each other monitor on the server.
-func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32, after time.Time) (waits, known bool, err error) {
+func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32,
+	after time.Time) (waits, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.asked.After(after) {

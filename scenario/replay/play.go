@@ -192,7 +192,8 @@ func (p *play) reply(ctx context.Context, s *session) (replied bool, err error) 
 			since = time.Now() // that answer is used up
 		}
 	}
-	return false, fmt.Errorf("step %d (session %s) neither ended nor waited for a lock in %v", s.running.N, s.name, stepTimeout)
+	return false, fmt.Errorf("step %d (session %s) neither ended nor waited for a lock in %v", s.running.N, s.name,
+		stepTimeout)
 }
 
 // connections are the server's numbers for the sessions.

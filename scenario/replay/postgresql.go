@@ -164,7 +164,8 @@ func (c *postgresqlConn) execute(sql string, prepared bool) (Result, error) {
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused):
-		r = Result{Status: Failed, Sets: r.Sets, State: refused.Code, Message: refused.Message, Position: refused.Position, Detail: detail(refused)}
+		r = Result{Status: Failed, Sets: r.Sets, State: refused.Code, Message: refused.Message,
+			Position: refused.Position, Detail: detail(refused)}
 	case err != nil:
 		return Result{}, err
 	default:

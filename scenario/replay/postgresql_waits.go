@@ -35,7 +35,8 @@ func (postgresqlDialect) watch(ctx context.Context, s Server) (watcher, error) {
 
 // waits does not know of a session that waits for a deadlock, which the server resolves after its
 // deadlock_timeout.
-func (w *blockerWatcher) waits(_ context.Context, connection uint32, others []uint32, after time.Time) (waits, known bool, err error) {
+func (w *blockerWatcher) waits(_ context.Context, connection uint32, others []uint32,
+	after time.Time) (waits, known bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.asked.After(after) || w.deadlocked(connection) {

@@ -69,7 +69,8 @@ func NewRunner(ctx context.Context, control Server) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{control: control, dialect: d, adminConn: admin, prefix: "isotap_replay_" + strings.ToLower(rand.Text()[:8]) + "_"}
+	r := &Runner{control: control, dialect: d, adminConn: admin, prefix: "isotap_replay_" +
+		strings.ToLower(rand.Text()[:8]) + "_"}
 	if err := r.administer(d.administer()...); err != nil {
 		return nil, errors.Join(err, admin.quit())
 	}
@@ -98,7 +99,8 @@ func (r *Runner) administer(statements ...string) error {
 
 // Run runs a scenario, its sessions at a level unless they have one of their own. An error means that the scenario
 // could not be run to its end; a statement's own error is part of the trace.
-func (r *Runner) Run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level, o Options) (Trace, error) {
+func (r *Runner) Run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level,
+	o Options) (Trace, error) {
 	t, err := r.run(ctx, target, s, level, o)
 	if err != nil {
 		return Trace{}, fmt.Errorf("%s at %s: %w", s.Name, level, err)
@@ -106,7 +108,8 @@ func (r *Runner) Run(ctx context.Context, target Server, s *scenario.Scenario, l
 	return t, nil
 }
 
-func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level, o Options) (t Trace, err error) {
+func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, level history.Level,
+	o Options) (t Trace, err error) {
 	if level == history.LevelUnknown {
 		return Trace{}, fmt.Errorf("there is no such level")
 	}

@@ -138,7 +138,8 @@ func (p *Result) unnamed(texts ...string) []string {
 }
 
 func stepJSON(r *replay.Result) jsonStep {
-	s := jsonStep{N: r.N, Session: r.Session, SQL: r.SQL, Status: r.Status, Waited: r.Blocked, WaitedFor: listed(r.WaitedFor), Queued: r.Queued,
+	s := jsonStep{N: r.N, Session: r.Session, SQL: r.SQL, Status: r.Status, Waited: r.Blocked,
+		WaitedFor: listed(r.WaitedFor), Queued: r.Queued,
 		Affected: r.Affected, Notices: []string{}}
 	if r.DoneAfter != 0 {
 		s.DoneAfter = new(max(r.DoneAfter, 0)) // AtEnd is below 0

@@ -11,7 +11,8 @@ import (
 func JUnit(w io.Writer, all []*Result) error {
 	cases := make([]report.TestCase, len(all))
 	for i, p := range all {
-		cases[i] = report.TestCase{Name: p.Scenario.Name + ", " + p.place(), Class: "isotap.replay", File: p.Scenario.File, Failures: p.Unexpected()}
+		cases[i] = report.TestCase{Name: p.Scenario.Name + ", " + p.place(), Class: "isotap.replay",
+			File: p.Scenario.File, Failures: p.Unexpected()}
 	}
 	return report.JUnitCases(w, cases)
 }

@@ -57,7 +57,8 @@ type Result struct {
 // caller closes it.
 func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
 	s := &Runner{target: target, options: o}
-	s.direct = replay.Server{Family: dbms.MySQLFamily, Addr: target.Address, User: target.User, Password: target.Password}
+	s.direct = replay.Server{Family: dbms.MySQLFamily, Addr: target.Address, User: target.User,
+		Password: target.Password}
 	if target.Family == dbms.PostgreSQLFamily {
 		s.target.Database = cmp.Or(target.Database, "postgres")
 		s.direct.Family, s.direct.Database = dbms.PostgreSQLFamily, s.target.Database
@@ -119,7 +120,8 @@ const drain = 10 * time.Second
 
 // record plays the scenario through isotap.
 func (s *Runner) record(ctx context.Context, p *Result, recording string) (run history.Run, err error) {
-	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: s.target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Drain: drain,
+	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: s.target, Listen: "127.0.0.1:0",
+		Recording: recording, Args: true, Drain: drain,
 		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
 	if err != nil {
 		return run, err
@@ -128,6 +130,7 @@ func (s *Runner) record(ctx context.Context, p *Result, recording string) (run h
 	through := s.direct
 	through.Addr, through.TLS = srv.Addr().String(), nil
 	// Isotap asks the server which rows fit which predicates until it has stopped.
-	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level, replay.Options{Settings: p.Settings, Ended: srv.Stop})
+	p.Trace, err = s.runner.Run(ctx, through, p.Scenario, p.Level,
+		replay.Options{Settings: p.Settings, Ended: srv.Stop})
 	return srv.Run(), err
 }

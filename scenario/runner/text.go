@@ -52,7 +52,8 @@ func (p *Result) findings(b *bufio.Writer) {
 		return
 	}
 	if len(p.Result.Findings) == 0 {
-		fmt.Fprintf(b, "found nothing: %d of %d statements were observed exactly\n", p.Result.Coverage.Exact, p.Result.Coverage.Statements)
+		fmt.Fprintf(b, "found nothing: %d of %d statements were observed exactly\n", p.Result.Coverage.Exact,
+			p.Result.Coverage.Statements)
 	}
 	for _, f := range p.Result.Findings {
 		fmt.Fprintf(b, "found %s (%s): %s\n", f.Anomaly, f.Class, printable(p.unnamed(f.Summary)[0]))

@@ -38,7 +38,8 @@ func newAppending(o Options) workload.Workload { return &appending{lists: 20 * o
 
 func (w *appending) Setup() (tables, statements []string) {
 	return []string{"CREATE TABLE list (id INT PRIMARY KEY, elements TEXT NOT NULL)"},
-		[]string{workload.Rows("list (id, elements)", w.lists, func(i int) string { return fmt.Sprintf("(%d, '')", i) })}
+		[]string{workload.Rows("list (id, elements)", w.lists,
+			func(i int) string { return fmt.Sprintf("(%d, '')", i) })}
 }
 
 func (w *appending) Programs() []workload.Program {
@@ -92,7 +93,8 @@ func (w *appending) run(ctx context.Context, c *workload.Client) error {
 func (o *operation) do(ctx context.Context, tx workload.Handle) (err error) {
 	if o.element != 0 {
 		// LEFT says to PostgreSQL that the argument is a text.
-		return tx.Exec(ctx, "UPDATE list SET elements = CONCAT(elements, LEFT(?, 20)) WHERE id = ?", fmt.Sprintf("%d ", o.element), o.list)
+		return tx.Exec(ctx, "UPDATE list SET elements = CONCAT(elements, LEFT(?, 20)) WHERE id = ?",
+			fmt.Sprintf("%d ", o.element), o.list)
 	}
 	var text string
 	if err := tx.Row(ctx, []any{&text}, "SELECT elements FROM list WHERE id = ?", o.list); err != nil {

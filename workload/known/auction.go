@@ -42,7 +42,8 @@ func (w *auction) Setup() (tables, statements []string) {
 }
 
 func (w *auction) Programs() []workload.Program {
-	return []workload.Program{{Name: "FindBids", Weight: 1, Run: w.findBids}, {Name: "PlaceBid", Weight: 2, Run: w.placeBid}}
+	return []workload.Program{{Name: "FindBids", Weight: 1, Run: w.findBids},
+		{Name: "PlaceBid", Weight: 2, Run: w.placeBid}}
 }
 
 // call counts a call of a buyer.

@@ -23,7 +23,8 @@ func newBank(o Options) workload.Workload { return &bank{accounts: 6 * o.Scale} 
 
 func (w *bank) Setup() (tables, statements []string) {
 	return []string{"CREATE TABLE account (id INT PRIMARY KEY, balance INT NOT NULL)"},
-		[]string{workload.Rows("account (id, balance)", w.accounts, func(i int) string { return fmt.Sprintf("(%d, %d)", i, opening) })}
+		[]string{workload.Rows("account (id, balance)", w.accounts,
+			func(i int) string { return fmt.Sprintf("(%d, %d)", i, opening) })}
 }
 
 func (w *bank) Programs() []workload.Program {
@@ -67,13 +68,15 @@ func (w *bank) audit(ctx context.Context, c *workload.Client) error {
 		var id, balance int64
 		sum = 0
 		add := func() { sum += balance }
-		if err := tx.Each(ctx, []any{&id, &balance}, add, "SELECT id, balance FROM account WHERE id <= ? ORDER BY id", w.accounts/2); err != nil {
+		if err := tx.Each(ctx, []any{&id, &balance}, add, "SELECT id, balance FROM account WHERE id <= ? ORDER BY id",
+			w.accounts/2); err != nil {
 			return err
 		}
 		if err := c.Think(ctx); err != nil {
 			return err
 		}
-		return tx.Each(ctx, []any{&id, &balance}, add, "SELECT id, balance FROM account WHERE id > ? ORDER BY id", w.accounts/2)
+		return tx.Each(ctx, []any{&id, &balance}, add, "SELECT id, balance FROM account WHERE id > ? ORDER BY id",
+			w.accounts/2)
 	})
 	if err == nil && sum != w.money() {
 		w.wrong.Add(1)

@@ -28,12 +28,16 @@ type Options struct {
 // Kinds are all workloads, the simplest first.
 var Kinds = []Kind{
 	{"counter", "numbers that are read, counted up and written back: lost update", false, newCounter},
-	{"bank", "transfers between accounts that are read and written back, and audits: lost update, read skew", false, newBank},
+	{"bank", "transfers between accounts that are read and written back, and audits: lost update, read skew", false,
+		newBank},
 	{"queue", "jobs that workers take with FOR UPDATE SKIP LOCKED; planted: they only read them", true, newQueue},
-	{"smallbank", "SmallBank: five programs on savings and checking accounts: skews that snapshot isolation permits", false, newSmallbank},
+	{"smallbank", "SmallBank: five programs on savings and checking accounts: skews that snapshot isolation permits",
+		false, newSmallbank},
 	{"auction", "the Auction of Vandevoort et al., robust against READ COMMITTED; planted: bids without the call: lost update", true, newAuction},
-	{"list-append", "Elle's list-append: transactions that read lists and append to them: read skew", false, newAppending},
-	{"tpcc", "TPC-C, a warehouse for each of the scale; planted: Payment adds up on its own side: lost update", true, newTPCC},
+	{"list-append", "Elle's list-append: transactions that read lists and append to them: read skew", false,
+		newAppending},
+	{"tpcc", "TPC-C, a warehouse for each of the scale; planted: Payment adds up on its own side: lost update", true,
+		newTPCC},
 }
 
 // New makes the workload of a name.

@@ -33,10 +33,13 @@ func newSmallbank(o Options) workload.Workload {
 
 func (w *smallbank) Setup() (tables, statements []string) {
 	tables = []string{"CREATE TABLE account (name VARCHAR(20) PRIMARY KEY, custid INT NOT NULL)"}
-	statements = []string{workload.Rows("account (name, custid)", w.customers, func(i int) string { return fmt.Sprintf("('%s', %d)", name(i), i) })}
+	statements = []string{workload.Rows("account (name, custid)", w.customers,
+		func(i int) string { return fmt.Sprintf("('%s', %d)", name(i), i) })}
 	for _, table := range []string{"savings", "checking"} {
-		tables = append(tables, "CREATE TABLE "+table+" (custid INT PRIMARY KEY, bal INT NOT NULL, changes INT NOT NULL)")
-		statements = append(statements, workload.Rows(table+" (custid, bal, changes)", w.customers, func(i int) string { return fmt.Sprintf("(%d, %d, 0)", i, opening) }))
+		tables = append(tables, "CREATE TABLE "+table+
+			" (custid INT PRIMARY KEY, bal INT NOT NULL, changes INT NOT NULL)")
+		statements = append(statements, workload.Rows(table+" (custid, bal, changes)", w.customers,
+			func(i int) string { return fmt.Sprintf("(%d, %d, 0)", i, opening) }))
 	}
 	return tables, statements
 }
@@ -167,14 +170,16 @@ func (w *smallbank) amalgamate(ctx context.Context, c *workload.Client) error {
 			return err
 		}
 		for _, table := range []string{"savings", "checking"} {
-			if err := tx.Exec(ctx, "UPDATE "+table+" SET bal = 0, changes = changes + 1 WHERE custid = ?", from); err != nil {
+			if err := tx.Exec(ctx, "UPDATE "+table+" SET bal = 0, changes = changes + 1 WHERE custid = ?",
+				from); err != nil {
 				return err
 			}
 		}
 		return add(ctx, tx, "checking", to, savings.balance+checking.balance)
 	})
 	if err == nil {
-		w.note(from, 0, observations{savings.changes, checking.changes}, observations{savings.changes + 1, checking.changes + 1})
+		w.note(from, 0, observations{savings.changes, checking.changes},
+			observations{savings.changes + 1, checking.changes + 1})
 	}
 	return err
 }
@@ -202,7 +207,8 @@ func (w *smallbank) writeCheck(ctx context.Context, c *workload.Client) error {
 		return add(ctx, tx, "checking", id, -paid)
 	})
 	if err == nil {
-		w.note(customer, -paid, observations{savings.changes, checking.changes}, observations{savings.changes, checking.changes + 1})
+		w.note(customer, -paid, observations{savings.changes, checking.changes},
+			observations{savings.changes, checking.changes + 1})
 	}
 	return err
 }
@@ -210,7 +216,8 @@ func (w *smallbank) writeCheck(ctx context.Context, c *workload.Client) error {
 func (w *smallbank) Check(ctx context.Context, h workload.Handle) ([]workload.Check, error) {
 	var customer, balance, sum int64
 	for _, table := range []string{"savings", "checking"} {
-		if err := h.Each(ctx, []any{&customer, &balance}, func() { sum += balance }, "SELECT custid, bal FROM "+table+" ORDER BY custid"); err != nil {
+		if err := h.Each(ctx, []any{&customer, &balance}, func() { sum += balance }, "SELECT custid, bal FROM "+table+
+			" ORDER BY custid"); err != nil {
 			return nil, err
 		}
 	}

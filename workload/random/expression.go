@@ -87,7 +87,8 @@ func (s *source) expression(sc scope, of valueType, depth int) string {
 			func() string { return "CHAR_LENGTH(" + inner(text) + ")" },
 		)()
 	case decimal:
-		return oneOf(s, func() string { return "ABS(" + inner(decimal) + ")" }, func() string { return "ROUND(" + inner(decimal) + ")" })()
+		return oneOf(s, func() string { return "ABS(" + inner(decimal) + ")" },
+			func() string { return "ROUND(" + inner(decimal) + ")" })()
 	case text:
 		return oneOf(s,
 			func() string { return "UPPER(" + inner(text) + ")" },
@@ -115,7 +116,8 @@ func (s *source) scalar(sc scope, of valueType, depth int) string {
 	if !ok || r == "" {
 		return s.leaf(sc, of)
 	}
-	return fmt.Sprintf("(SELECT %s(%s) FROM %s WHERE %s)", oneOf(s, "MAX", "MIN"), r, from, s.condition(append(inner, sc...), depth))
+	return fmt.Sprintf("(SELECT %s(%s) FROM %s WHERE %s)", oneOf(s, "MAX", "MIN"), r, from,
+		s.condition(append(inner, sc...), depth))
 }
 
 var comparisons = []string{"=", "=", "<>", "<", "<=", ">", ">="}
@@ -184,7 +186,8 @@ func (s *source) exists(sc scope, depth int) string {
 	if !ok {
 		return s.comparison(sc, 0)
 	}
-	return oneOf(s, "EXISTS", "NOT EXISTS") + " (SELECT 1 FROM " + from + " WHERE " + s.condition(append(scope{i}, sc...), depth) + ")"
+	return oneOf(s, "EXISTS", "NOT EXISTS") + " (SELECT 1 FROM " + from + " WHERE " +
+		s.condition(append(scope{i}, sc...), depth) + ")"
 }
 
 func (s *source) within(sc scope, depth int) string {
@@ -193,7 +196,8 @@ func (s *source) within(sc scope, depth int) string {
 	if !ok || r == "" {
 		return s.comparison(sc, 0)
 	}
-	return fmt.Sprintf("%s IN (SELECT %s FROM %s WHERE %s)", s.leaf(sc, integer), r, from, s.condition(append(scope{i}, sc...), depth))
+	return fmt.Sprintf("%s IN (SELECT %s FROM %s WHERE %s)", s.leaf(sc, integer), r, from,
+		s.condition(append(scope{i}, sc...), depth))
 }
 
 // table draws a table, under a new alias, and how FROM names it. There is none (ok is false) where a write may not read

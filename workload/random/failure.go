@@ -41,9 +41,11 @@ func (e Engine) classify(err error) failure {
 			refused, over = true, true
 		}
 		return failure{code: strconv.Itoa(int(my.Number)), message: my.Message, refused: refused, over: over,
-			odd: !refused && slices.Contains(mysqlOdd, my.Number) || strings.Contains(strings.ToLower(my.Message), "assert")}
+			odd: !refused && slices.Contains(mysqlOdd, my.Number) ||
+				strings.Contains(strings.ToLower(my.Message), "assert")}
 	case errors.As(err, &pg):
-		return failure{code: pg.Code, message: pg.Message, refused: refused, over: over, odd: strings.HasPrefix(pg.Code, "XX"),
+		return failure{code: pg.Code, message: pg.Message, refused: refused, over: over,
+			odd:  strings.HasPrefix(pg.Code, "XX"),
 			lost: pg.Severity == "FATAL" || pg.Severity == "PANIC"}
 	}
 	return failure{code: "lost", message: err.Error(), lost: true, over: true}

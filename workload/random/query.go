@@ -11,7 +11,8 @@ func (s *source) query() string {
 	if s.g.engine.old() {
 		return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.derived)()
 	}
-	return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.setOperation, s.derived, s.with, s.window)()
+	return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.setOperation, s.derived,
+		s.with, s.window)()
 }
 
 // whole is a table as the only item of FROM. Its columns are named with it, since subqueries have columns of the same
@@ -147,7 +148,8 @@ func (s *source) derived() string {
 	t, sc := s.whole()
 	out := some(s, 1+s.n(len(t.columns)), t.columns)
 	outer := scope{{"d", out}}
-	return fmt.Sprintf("SELECT d.* FROM (SELECT %s FROM %s%s) AS d%s", names(out), t.name, s.where(sc, t.key), s.where(outer, nil))
+	return fmt.Sprintf("SELECT d.* FROM (SELECT %s FROM %s%s) AS d%s", names(out), t.name, s.where(sc, t.key),
+		s.where(outer, nil))
 }
 
 // with reads a common table expression, once or twice.
@@ -155,14 +157,16 @@ func (s *source) with() string {
 	t, sc := s.whole()
 	out := some(s, 1+s.n(len(t.columns)), t.columns)
 	outer := scope{{"w", out}}
-	return fmt.Sprintf("WITH w AS (SELECT %s FROM %s%s) SELECT %s FROM w%s", names(out), t.name, s.where(sc, t.key), names(out), s.where(outer, nil))
+	return fmt.Sprintf("WITH w AS (SELECT %s FROM %s%s) SELECT %s FROM w%s", names(out), t.name, s.where(sc, t.key),
+		names(out), s.where(outer, nil))
 }
 
 func (s *source) window() string {
 	t, sc := s.whole()
 	by, of := oneOf(s, t.columns...).name, oneOf(s, t.columns...).name
 	function := oneOf(s, "ROW_NUMBER()", "RANK()", "COUNT(*)", "SUM("+s.leaf(sc, integer)+")")
-	return fmt.Sprintf("SELECT %s, %s OVER (PARTITION BY %s ORDER BY %s) AS r FROM %s%s", of, function, by, of, t.name, s.where(sc, nil))
+	return fmt.Sprintf("SELECT %s, %s OVER (PARTITION BY %s ORDER BY %s) AS r FROM %s%s", of, function, by, of, t.name,
+		s.where(sc, nil))
 }
 
 // locking draws a query that locks what it reads.

@@ -78,7 +78,8 @@ func (p Profile) filled() Profile {
 	for _, f := range []struct {
 		field *int
 		value int
-	}{{&p.Tables, 3}, {&p.Columns, 3}, {&p.Rows, 5}, {&p.Statements, 10}, {&p.Transactions, 100}, {&p.Rollback, 10}, {&p.Keyed, 60}, {&p.Depth, 2}} {
+	}{{&p.Tables, 3}, {&p.Columns, 3}, {&p.Rows, 5}, {&p.Statements, 10}, {&p.Transactions, 100}, {&p.Rollback, 10},
+		{&p.Keyed, 60}, {&p.Depth, 2}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -88,8 +89,10 @@ func (p Profile) filled() Profile {
 
 // Check says what is wrong with a profile.
 func (p Profile) Check() error {
-	for name, n := range map[string]int{"tables": p.Tables, "columns": p.Columns, "rows": p.Rows, "statements": p.Statements,
-		"sessions": p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback, "depth": p.Depth, "rate": p.Rate} {
+	for name, n := range map[string]int{"tables": p.Tables, "columns": p.Columns, "rows": p.Rows,
+		"statements": p.Statements,
+		"sessions":   p.Sessions, "transactions": p.Transactions, "rollback": p.Rollback, "depth": p.Depth,
+		"rate": p.Rate} {
 		if n < 0 {
 			return fmt.Errorf("%s is %d: it cannot be less than 0", name, n)
 		}

@@ -57,7 +57,8 @@ type Odd struct {
 // Run has the sessions of a generator work on a database that its set-up made, at a level, each on a connection that
 // connect gives. A statement that takes longer than patience says that the server is hung. The error is the context's,
 // or connect's; what servers do wrong is in the outcome.
-func Run(ctx context.Context, g *Generator, level history.Level, patience time.Duration, connect func(ctx context.Context, session int) (*sql.Conn, error)) (*Outcome, error) {
+func Run(ctx context.Context, g *Generator, level history.Level, patience time.Duration,
+	connect func(ctx context.Context, session int) (*sql.Conn, error)) (*Outcome, error) {
 	r := &run{g: g, patience: patience, out: &Outcome{Mistakes: make(map[string]*Mistake)}}
 	var sessions []*session
 	var all sync.WaitGroup

@@ -72,7 +72,8 @@ func (s *source) database() {
 		}
 		// Of numbers that the server gives MariaDB makes no generated column.
 		if c := t.columns[len(t.columns)-1]; s.chance(20) && c.of == integer && !s.g.engine.old() {
-			t.columns = append(t.columns, &column{name: "g", of: integer, fixed: true, definition: "INT GENERATED ALWAYS AS (" + c.name + " % 10) STORED"})
+			t.columns = append(t.columns, &column{name: "g", of: integer, fixed: true,
+				definition: "INT GENERATED ALWAYS AS (" + c.name + " % 10) STORED"})
 		}
 		if len(s.g.tables) > 0 && s.chance(25) {
 			s.foreignKey(t)

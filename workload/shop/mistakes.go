@@ -52,7 +52,8 @@ func approve(ctx context.Context, c *client) error {
 	expense := 230 + 10*c.Random.IntN(3)
 	return c.Transaction(ctx, func(tx workload.Handle) error {
 		var limit int
-		if err := tx.Row(ctx, []any{&limit}, "SELECT spend_limit FROM department WHERE department_id = ?", department); err != nil {
+		if err := tx.Row(ctx, []any{&limit}, "SELECT spend_limit FROM department WHERE department_id = ?",
+			department); err != nil {
 			return fmt.Errorf("reading the limit: %w", err)
 		}
 		spent, err := departmentSpent(ctx, tx, department)
@@ -65,7 +66,8 @@ func approve(ctx context.Context, c *client) error {
 		if err := c.Think(ctx); err != nil {
 			return err
 		}
-		if err := tx.Exec(ctx, "UPDATE budget_line SET spent = spent + ? WHERE line_id = ?", expense, line); err != nil {
+		if err := tx.Exec(ctx, "UPDATE budget_line SET spent = spent + ? WHERE line_id = ?", expense,
+			line); err != nil {
 			return fmt.Errorf("approving an expense: %w", err)
 		}
 		return nil
@@ -74,7 +76,8 @@ func approve(ctx context.Context, c *client) error {
 
 func departmentSpent(ctx context.Context, tx workload.Handle, department int) (int, error) {
 	var line, spent, sum int
-	err := tx.Each(ctx, []any{&line, &spent}, func() { sum += spent }, "SELECT line_id, spent FROM budget_line WHERE department_id = ?", department)
+	err := tx.Each(ctx, []any{&line, &spent}, func() { sum += spent },
+		"SELECT line_id, spent FROM budget_line WHERE department_id = ?", department)
 	if err != nil {
 		return 0, fmt.Errorf("reading the budget: %w", err)
 	}

@@ -38,8 +38,10 @@ func (o Outcome) String() string {
 	for _, p := range o.Programs {
 		b.WriteString(p.String())
 	}
-	fmt.Fprintf(&b, "Stock:   %d units sold, but the stock fell by %d: %d units are missing.\n", o.UnitsSold, o.StockDecrease, o.LostUnits())
-	fmt.Fprintf(&b, "Budgets: %d of %d departments went over their limit, by %d in all.\n", o.OverLimit, departments, o.Overrun)
+	fmt.Fprintf(&b, "Stock:   %d units sold, but the stock fell by %d: %d units are missing.\n", o.UnitsSold,
+		o.StockDecrease, o.LostUnits())
+	fmt.Fprintf(&b, "Budgets: %d of %d departments went over their limit, by %d in all.\n", o.OverLimit, departments,
+		o.Overrun)
 	for _, c := range o.Checks {
 		b.WriteString(c.String())
 	}

@@ -42,7 +42,8 @@ func transfer(ctx context.Context, c *client) error {
 		balance := make(map[int]int)
 		for _, account := range []int{min(from, to), max(from, to)} {
 			var b int
-			if err := tx.Row(ctx, []any{&b}, "SELECT balance FROM account WHERE account_id = ? FOR UPDATE", account); err != nil {
+			if err := tx.Row(ctx, []any{&b}, "SELECT balance FROM account WHERE account_id = ? FOR UPDATE",
+				account); err != nil {
 				return fmt.Errorf("locking account %d: %w", account, err)
 			}
 			balance[account] = b
@@ -53,7 +54,8 @@ func transfer(ctx context.Context, c *client) error {
 		balance[from] -= amount
 		balance[to] += amount
 		for _, account := range []int{from, to} {
-			if err := tx.Exec(ctx, "UPDATE account SET balance = ? WHERE account_id = ?", balance[account], account); err != nil {
+			if err := tx.Exec(ctx, "UPDATE account SET balance = ? WHERE account_id = ?", balance[account],
+				account); err != nil {
 				return fmt.Errorf("writing account %d: %w", account, err)
 			}
 		}
@@ -73,7 +75,8 @@ func twoOf(c *client, n int) (int, int) {
 // readBalances reads every account in one statement, so at one moment: the sum is always the same.
 func readBalances(ctx context.Context, c *client) error {
 	var account, balance, sum int
-	err := c.Alone().Each(ctx, []any{&account, &balance}, func() { sum += balance }, "SELECT account_id, balance FROM account ORDER BY account_id")
+	err := c.Alone().Each(ctx, []any{&account, &balance}, func() { sum += balance },
+		"SELECT account_id, balance FROM account ORDER BY account_id")
 	if err != nil {
 		return fmt.Errorf("reading the balances: %w", err)
 	}
@@ -86,7 +89,8 @@ func readBalances(ctx context.Context, c *client) error {
 // reserve counts a reservation of an announced product up, in one statement.
 func reserve(ctx context.Context, c *client) error {
 	product := hotProducts + 1 + c.Random.IntN(products-hotProducts)
-	if err := c.Alone().Exec(ctx, "UPDATE stock SET reserved = reserved + 1 WHERE product_id = ?", product); err != nil {
+	if err := c.Alone().Exec(ctx, "UPDATE stock SET reserved = reserved + 1 WHERE product_id = ?",
+		product); err != nil {
 		return fmt.Errorf("reserving a product: %w", err)
 	}
 	c.books.reserved.Add(1)
@@ -99,7 +103,8 @@ func placeOrder(ctx context.Context, c *client) error {
 	var order int64
 	err := c.Transaction(ctx, func(tx workload.Handle) error {
 		var err error
-		if order, err = tx.Insert(ctx, "order_id", "INSERT INTO orders (customer_id) VALUES (?)", 1+c.Random.IntN(customers)); err != nil {
+		if order, err = tx.Insert(ctx, "order_id", "INSERT INTO orders (customer_id) VALUES (?)",
+			1+c.Random.IntN(customers)); err != nil {
 			return fmt.Errorf("inserting an order: %w", err)
 		}
 		var values []any
@@ -107,7 +112,8 @@ func placeOrder(ctx context.Context, c *client) error {
 			values = append(values, order, line+1, 1+c.Random.IntN(products), 1+c.Random.IntN(5))
 		}
 		marks := strings.Join(slices.Repeat([]string{"(?, ?, ?, ?)"}, lines), ", ")
-		if err := tx.Exec(ctx, "INSERT INTO order_line (order_id, line_no, product_id, quantity) VALUES "+marks, values...); err != nil {
+		if err := tx.Exec(ctx, "INSERT INTO order_line (order_id, line_no, product_id, quantity) VALUES "+marks,
+			values...); err != nil {
 			return fmt.Errorf("inserting order lines: %w", err)
 		}
 		return nil
@@ -124,7 +130,8 @@ func viewOrder(ctx context.Context, c *client) error {
 	var order, customer, line, product, quantity int
 	err := c.Alone().Each(ctx, []any{&order, &customer, &line, &product, &quantity}, func() {},
 		"SELECT o.order_id, o.customer_id, l.line_no, l.product_id, l.quantity"+
-			" FROM orders o JOIN order_line l ON l.order_id = o.order_id WHERE o.order_id = ? ORDER BY l.line_no", c.books.newest.Load())
+			" FROM orders o JOIN order_line l ON l.order_id = o.order_id WHERE o.order_id = ? ORDER BY l.line_no",
+		c.books.newest.Load())
 	if err != nil {
 		return fmt.Errorf("reading an order: %w", err)
 	}
@@ -136,7 +143,8 @@ const turnsPerDay = 10
 
 // fillCart begins a cart.
 func fillCart(ctx context.Context, c *client) error {
-	if err := c.Alone().Exec(ctx, "INSERT INTO cart (customer_id, day) VALUES (?, ?)", 1+c.Random.IntN(customers), c.turn/turnsPerDay); err != nil {
+	if err := c.Alone().Exec(ctx, "INSERT INTO cart (customer_id, day) VALUES (?, ?)", 1+c.Random.IntN(customers),
+		c.turn/turnsPerDay); err != nil {
 		return fmt.Errorf("filling a cart: %w", err)
 	}
 	return nil

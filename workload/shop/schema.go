@@ -71,7 +71,8 @@ var tables = []string{
 // Setup creates the shop's tables in the database of a pool of go-sql-driver's or pgx's connections and
 // fills them. Tables of the same names must not be there.
 func Setup(ctx context.Context, db *sql.DB) error {
-	statements := append([]string{"CREATE INDEX budget_line_department ON budget_line (department_id)"}, openingRows()...)
+	statements := append([]string{"CREATE INDEX budget_line_department ON budget_line (department_id)"},
+		openingRows()...)
 	if err := workload.Setup(ctx, db, tables, statements); err != nil {
 		return fmt.Errorf("the shop: %w", err)
 	}

@@ -54,25 +54,32 @@ func (w *supplier) newOrder(ctx context.Context, c *workload.Client) error {
 	return c.Transaction(ctx, func(tx workload.Handle) error {
 		var discount, tax, order int
 		var last, credit string
-		if err := tx.Row(ctx, []any{&discount, &last, &credit}, "SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", at.warehouse, at.district, customer); err != nil {
+		if err := tx.Row(ctx, []any{&discount, &last, &credit},
+			"SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+			at.warehouse, at.district, customer); err != nil {
 			return err
 		}
 		if err := tx.Row(ctx, []any{&tax}, "SELECT w_tax FROM warehouse WHERE w_id = ?", at.warehouse); err != nil {
 			return err
 		}
-		if err := tx.Row(ctx, []any{&order, &tax}, "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE", at.warehouse, at.district); err != nil {
+		if err := tx.Row(ctx, []any{&order, &tax},
+			"SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE", at.warehouse,
+			at.district); err != nil {
 			return err
 		}
 		if err := c.Think(ctx); err != nil {
 			return err
 		}
-		if err := tx.Exec(ctx, "UPDATE district SET d_next_o_id = ? WHERE d_w_id = ? AND d_id = ?", order+1, at.warehouse, at.district); err != nil {
+		if err := tx.Exec(ctx, "UPDATE district SET d_next_o_id = ? WHERE d_w_id = ? AND d_id = ?", order+1,
+			at.warehouse, at.district); err != nil {
 			return err
 		}
-		if err := tx.Exec(ctx, "INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt) VALUES (?, ?, ?, ?, ?)", at.warehouse, at.district, order, customer, len(lines)); err != nil {
+		if err := tx.Exec(ctx, "INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_ol_cnt) VALUES (?, ?, ?, ?, ?)",
+			at.warehouse, at.district, order, customer, len(lines)); err != nil {
 			return err
 		}
-		if err := tx.Exec(ctx, "INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (?, ?, ?)", at.warehouse, at.district, order); err != nil {
+		if err := tx.Exec(ctx, "INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (?, ?, ?)", at.warehouse,
+			at.district, order); err != nil {
 			return err
 		}
 		for i, l := range lines {
@@ -93,7 +100,8 @@ func (l line) order(ctx context.Context, tx workload.Handle, at place, order, nu
 	if err != nil {
 		return err
 	}
-	quantity, err := tx.Int(ctx, "SELECT s_quantity FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE", l.supplier, l.item)
+	quantity, err := tx.Int(ctx, "SELECT s_quantity FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE", l.supplier,
+		l.item)
 	if err != nil {
 		return err
 	}
@@ -122,7 +130,8 @@ func find(ctx context.Context, tx workload.Handle, at place, drawn int, byName b
 	var first string
 	var ids []int
 	err := tx.Each(ctx, []any{&id, &first}, func() { ids = append(ids, id) },
-		"SELECT c_id, c_first FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first", at.warehouse, at.district, lastName(drawn))
+		"SELECT c_id, c_first FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first",
+		at.warehouse, at.district, lastName(drawn))
 	if err != nil || len(ids) == 0 {
 		return drawn, err
 	}
@@ -145,12 +154,15 @@ func (w *supplier) payment(ctx context.Context, c *workload.Client) error {
 			return err
 		}
 		var credit, data string
-		if err := tx.Row(ctx, []any{&credit, &data}, "SELECT c_credit, c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", at.warehouse, at.district, id); err != nil {
+		if err := tx.Row(ctx, []any{&credit, &data},
+			"SELECT c_credit, c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", at.warehouse,
+			at.district, id); err != nil {
 			return err
 		}
 		if credit == "BC" {
 			data = ("paid; " + data)[:min(len(data)+6, 500)]
-			if err := tx.Exec(ctx, "UPDATE customer SET c_data = ? WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", data, at.warehouse, at.district, id); err != nil {
+			if err := tx.Exec(ctx, "UPDATE customer SET c_data = ? WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", data,
+				at.warehouse, at.district, id); err != nil {
 				return err
 			}
 		}
@@ -161,7 +173,8 @@ func (w *supplier) payment(ctx context.Context, c *workload.Client) error {
 // receive adds a payment to what the warehouse and the district have received.
 func (w *supplier) receive(ctx context.Context, c *workload.Client, tx workload.Handle, at place, amount int) error {
 	if !w.plant {
-		if err := tx.Exec(ctx, "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?", amount, at.warehouse); err != nil {
+		if err := tx.Exec(ctx, "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?", amount,
+			at.warehouse); err != nil {
 			return err
 		}
 	} else {
@@ -172,11 +185,13 @@ func (w *supplier) receive(ctx context.Context, c *workload.Client, tx workload.
 		if err := c.Think(ctx); err != nil {
 			return err
 		}
-		if err := tx.Exec(ctx, "UPDATE warehouse SET w_ytd = ? WHERE w_id = ?", ytd+int64(amount), at.warehouse); err != nil {
+		if err := tx.Exec(ctx, "UPDATE warehouse SET w_ytd = ? WHERE w_id = ?", ytd+int64(amount),
+			at.warehouse); err != nil {
 			return err
 		}
 	}
-	return tx.Exec(ctx, "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?", amount, at.warehouse, at.district)
+	return tx.Exec(ctx, "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?", amount, at.warehouse,
+		at.district)
 }
 
 // orderStatus is 2.6.
@@ -196,7 +211,8 @@ func (w *supplier) orderStatus(ctx context.Context, c *workload.Client) error {
 		}
 		var item, quantity, amount int
 		return tx.Each(ctx, []any{&item, &quantity, &amount}, func() {},
-			"SELECT ol_i_id, ol_quantity, ol_amount FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?", at.warehouse, at.district, order)
+			"SELECT ol_i_id, ol_quantity, ol_amount FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
+			at.warehouse, at.district, order)
 	})
 }
 
@@ -222,17 +238,21 @@ func deliver(ctx context.Context, tx workload.Handle, at place, carrier int) err
 	if err != nil {
 		return err
 	}
-	if err := tx.Exec(ctx, "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?", at.warehouse, at.district, order); err != nil {
+	if err := tx.Exec(ctx, "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?", at.warehouse,
+		at.district, order); err != nil {
 		return err
 	}
-	customer, err := tx.Int(ctx, "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?", at.warehouse, at.district, order)
+	customer, err := tx.Int(ctx, "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?", at.warehouse,
+		at.district, order)
 	if err != nil {
 		return err
 	}
-	if err := tx.Exec(ctx, "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?", carrier, at.warehouse, at.district, order); err != nil {
+	if err := tx.Exec(ctx, "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?", carrier,
+		at.warehouse, at.district, order); err != nil {
 		return err
 	}
-	if err := tx.Exec(ctx, "UPDATE order_line SET ol_delivered = 1 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?", at.warehouse, at.district, order); err != nil {
+	if err := tx.Exec(ctx, "UPDATE order_line SET ol_delivered = 1 WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
+		at.warehouse, at.district, order); err != nil {
 		return err
 	}
 	amount, err := tx.Int(ctx, "SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?", at.warehouse, at.district, order)
@@ -246,12 +266,14 @@ func deliver(ctx context.Context, tx workload.Handle, at place, carrier int) err
 func (w *supplier) stockLevel(ctx context.Context, c *workload.Client) error {
 	at, threshold := w.place(c), 10+c.Random.IntN(11)
 	return c.Transaction(ctx, func(tx workload.Handle) error {
-		next, err := tx.Int(ctx, "SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?", at.warehouse, at.district)
+		next, err := tx.Int(ctx, "SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?", at.warehouse,
+			at.district)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Int(ctx, "SELECT COUNT(DISTINCT s_i_id) FROM order_line JOIN stock ON s_i_id = ol_i_id AND s_w_id = ol_w_id"+
-			" WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ? AND s_quantity < ?", at.warehouse, at.district, next-20, next, threshold)
+			" WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ? AND s_quantity < ?", at.warehouse,
+			at.district, next-20, next, threshold)
 		return err
 	})
 }

@@ -55,7 +55,8 @@ func (w *supplier) Setup() (tables, statements []string) {
 	statements = []string{
 		"CREATE INDEX customer_name ON customer (c_w_id, c_d_id, c_last, c_first)",
 		"CREATE INDEX orders_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",
-		workload.Rows("item (i_id, i_name, i_price)", items, func(i int) string { return fmt.Sprintf("(%d, 'item %d', %d)", i, i, 100+37*i) }),
+		workload.Rows("item (i_id, i_name, i_price)", items,
+			func(i int) string { return fmt.Sprintf("(%d, 'item %d', %d)", i, i, 100+37*i) }),
 	}
 	for n := range w.warehouses {
 		statements = append(statements, fill(n+1)...)
@@ -67,8 +68,10 @@ func (w *supplier) Setup() (tables, statements []string) {
 func fill(id int) []string {
 	statements := []string{
 		fmt.Sprintf("INSERT INTO warehouse (w_id, w_tax, w_ytd) VALUES (%d, 10, 0)", id),
-		workload.Rows("district (d_w_id, d_id, d_tax, d_ytd, d_next_o_id)", districts, func(d int) string { return fmt.Sprintf("(%d, %d, 10, 0, %d)", id, d, orders+1) }),
-		workload.Rows("stock (s_w_id, s_i_id, s_quantity, s_ytd, s_order_cnt, s_remote_cnt)", items, func(i int) string { return fmt.Sprintf("(%d, %d, 50, 0, 0, 0)", id, i) }),
+		workload.Rows("district (d_w_id, d_id, d_tax, d_ytd, d_next_o_id)", districts,
+			func(d int) string { return fmt.Sprintf("(%d, %d, 10, 0, %d)", id, d, orders+1) }),
+		workload.Rows("stock (s_w_id, s_i_id, s_quantity, s_ytd, s_order_cnt, s_remote_cnt)", items,
+			func(i int) string { return fmt.Sprintf("(%d, %d, 50, 0, 0, 0)", id, i) }),
 	}
 	for d := range districts {
 		d++
@@ -78,12 +81,14 @@ func fill(id int) []string {
 				if c%10 == 0 {
 					credit = "BC"
 				}
-				return fmt.Sprintf("(%d, %d, %d, 'first %d', '%s', '%s', 5, 0, 0, 0, 0, 'data')", id, d, c, c, lastName(c), credit)
+				return fmt.Sprintf("(%d, %d, %d, 'first %d', '%s', '%s', 5, 0, 0, 0, 0, 'data')", id, d, c, c,
+					lastName(c), credit)
 			}),
 			workload.Rows("orders (o_w_id, o_d_id, o_id, o_c_id, o_carrier_id, o_ol_cnt)", orders, func(o int) string {
 				return fmt.Sprintf("(%d, %d, %d, %d, %s, %d)", id, d, o, o, carrier(o), firstLines)
 			}),
-			workload.Rows("new_order (no_w_id, no_d_id, no_o_id)", open, func(o int) string { return fmt.Sprintf("(%d, %d, %d)", id, d, orders-open+o) }),
+			workload.Rows("new_order (no_w_id, no_d_id, no_o_id)", open,
+				func(o int) string { return fmt.Sprintf("(%d, %d, %d)", id, d, orders-open+o) }),
 			workload.Rows("order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivered, ol_quantity, ol_amount)", orders*firstLines, func(l int) string {
 				order, line := (l-1)/firstLines+1, (l-1)%firstLines+1
 				amount, delivered := 0, 1 // as in the standard, what was delivered before the beginning costs nothing
@@ -130,7 +135,8 @@ func (w *supplier) Check(ctx context.Context, h workload.Handle) ([]workload.Che
 	for _, t := range []string{"warehouse w_id w_ytd", "district d_id d_ytd", "customer c_id c_balance"} {
 		var id, n int
 		f := strings.Fields(t)
-		if err := h.Each(ctx, []any{&id, &n}, func() {}, fmt.Sprintf("SELECT %s, %s FROM %s", f[1], f[2], f[0])); err != nil {
+		if err := h.Each(ctx, []any{&id, &n}, func() {}, fmt.Sprintf("SELECT %s, %s FROM %s", f[1], f[2],
+			f[0])); err != nil {
 			return nil, err
 		}
 	}

@@ -117,7 +117,8 @@ func components() error {
 		if len(r.Findings) != 1 || r.Findings[0].Anomaly != c.want {
 			return fmt.Errorf("%s: %d findings, want one %s", c.name, len(r.Findings), c.want)
 		}
-		fmt.Printf("| a component of %s: %s | | %.2f | %.2f | %s | %.0f |\n", thousands(componentSize), c.name, m.wall.Seconds(), m.cpu.Seconds(),
+		fmt.Printf("| a component of %s: %s | | %.2f | %.2f | %s | %.0f |\n", thousands(componentSize), c.name,
+			m.wall.Seconds(), m.cpu.Seconds(),
 			thousands(int(componentSize/m.cpu.Seconds())/1000*1000), m.bytes/componentSize)
 	}
 	return nil

@@ -90,7 +90,8 @@ func show(n int, name string, rows int, analyse func(*meter) error) error {
 	if err := analyse(&m); err != nil {
 		return fmt.Errorf("%d transactions %s: %w", n, name, err)
 	}
-	fmt.Printf("| %s %s | %s | %.2f | %.2f | %s | %.0f |\n", thousands(n), name, thousands(rows), m.wall.Seconds(), m.cpu.Seconds(),
+	fmt.Printf("| %s %s | %s | %.2f | %.2f | %s | %.0f |\n", thousands(n), name, thousands(rows), m.wall.Seconds(),
+		m.cpu.Seconds(),
 		thousands(int(float64(n)/m.cpu.Seconds())/1000*1000), m.bytes/float64(n))
 	return nil
 }
