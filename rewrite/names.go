@@ -2,6 +2,16 @@ package rewrite
 
 import "strings"
 
+// The auxiliary columns, and the session variables that collect an UPDATE's before-images.
+const (
+	RowIDColumn = "isotap_rowid"
+	WListColumn = "isotap_wlist"
+)
+
+// CarriedPrefix begins the names under which queries in a FROM clause pass identities outwards. A star
+// may carry such columns into the result.
+const CarriedPrefix = "isotap_carried_"
+
 // NamePrefix begins every name that isotap gives to anything in a statement.
 const NamePrefix = "isotap_"
 

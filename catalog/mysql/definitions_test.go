@@ -136,11 +136,11 @@ func (d definer) define(t *testing.T, db *sql.DB, cache *Cache, r *rewritemysql.
 	t.Helper()
 	plan := r.Plan(text, rewritemysql.Session{Schema: d.schemas[0], Charset: "utf8mb4"})
 	_, err := db.Exec(text)
-	if plan.ChangesSchema {
-		if len(plan.Changed) == 0 {
+	if plan.Schema.Changes {
+		if len(plan.Schema.Changed) == 0 {
 			t.Errorf("%s: it is not known what it changes", text)
 		}
-		cache.Changed(Change{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers})
+		cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References, Triggers: plan.Schema.Triggers})
 	}
 	if err != nil {
 		return 0

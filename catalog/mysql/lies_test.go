@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
+	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // TestLyingServerEndsNothing has each answer to everything that this package asks be each lie in turn: what is asked
@@ -76,7 +77,7 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			}
 			of := quote(database) + ".`parent`"
 			p := history.Predicate{Table: database + ".parent", Of: of, As: "parent", Where: "id > 1", Settings: history.LiteralSettings{TimeZone: "SYSTEM", Collation: "utf8mb4_general_ci"}}
-			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + rewrite.ImageValues + "1)", ",`id`)" + rewrite.ImageValues + "2)"})
+			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + rewritemysql.ImageValues + "1)", ",`id`)" + rewritemysql.ImageValues + "2)"})
 			return errors.Join(err, m.Close())
 		},
 	}

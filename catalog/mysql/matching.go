@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/rewrite"
+	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A Matching says which rows match conditions over their tables: over the rows as they are given, in a temporary table
@@ -78,7 +79,7 @@ type group struct {
 func groupImages(images []string) (groups []*group) {
 	known := make(map[string]*group)
 	for i, image := range images {
-		columns, values, _ := strings.Cut(image, rewrite.ImageValues)
+		columns, values, _ := strings.Cut(image, rewritemysql.ImageValues)
 		g := known[columns]
 		if g == nil {
 			g = &group{columns: columns}

@@ -53,8 +53,8 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 		for _, s := range of.statements {
 			plan := r.Plan(s, rewritemysql.Session{Schema: database, Charset: "utf8mb4"})
 			run(t, db, s)
-			if plan.ChangesSchema {
-				cache.Changed(Change{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers})
+			if plan.Schema.Changes {
+				cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References, Triggers: plan.Schema.Triggers})
 			}
 		}
 		for _, name := range of.used {

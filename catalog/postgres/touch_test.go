@@ -20,11 +20,11 @@ import (
 func touching(c *Cache, planner *sqlpostgres.Rewriter, statement string, path ...string) {
 	for _, p := range planner.Plan(statement, sqlpostgres.Session{Version: 15, Path: rewrite.ListOf(path...)}).Statements {
 		switch {
-		case !p.ChangesSchema:
-		case p.Change == nil:
+		case !p.Schema.Changes:
+		case p.Schema.Change == nil:
 			c.Touch(nil)
 		default:
-			c.Touch([]rewrite.SchemaChange{p.Change.In(path)})
+			c.Touch([]rewrite.SchemaChange{p.Schema.Change.In(path)})
 		}
 	}
 }

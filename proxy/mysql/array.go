@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -95,12 +94,12 @@ func (s *Session) judgeArrays(o *observed, warned bool) {
 	case a.elements <= sqlmysql.MaxArray:
 		return
 	}
-	s.cfg.Planner.TooLarge(o.plan)
+	s.cfg.Planner.TooLarge(o.plan.Shape)
 }
 
-func hasArrays(p *rewrite.Plan) bool {
-	for i := range p.Sources {
-		if p.Sources[i].Array {
+func hasArrays(p *sqlmysql.Plan) bool {
+	for i := range p.Result.Sources {
+		if p.Result.Sources[i].Array {
 			return true
 		}
 	}

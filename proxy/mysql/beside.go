@@ -7,7 +7,6 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -16,7 +15,7 @@ func (s *Session) prepareOriginal(p *prepared) {
 	now := s.plan(p.text)
 	hidden := &prepared{text: p.text, plan: now}
 	s.closeHidden(p, p.original)
-	p.plain = now.Plain
+	p.plain = now.Upstream.Plain
 	s.rowCountGone = true
 	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
 		p.original, p.refusal = hidden.id, nil
@@ -40,7 +39,7 @@ func (s *Session) prepareFilled(p *prepared) {
 			p.filled = p.id
 		}
 		return nil
-	}}, p.plan.Append([]byte{gomysql.COM_STMT_PREPARE}, func(b []byte, h rewrite.Hole, ordinal int) []byte {
+	}}, p.plan.Append([]byte{gomysql.COM_STMT_PREPARE}, func(b []byte, h sqlmysql.Hole, ordinal int) []byte {
 		return sqlmysql.AppendHole(b, h, ordinal, &values)
 	}))
 }
@@ -73,7 +72,7 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 		return history.ReasonMalformedParameters
 	case !p.rewritten && splices(p.plan):
 		return history.ReasonPreparedUnchanged
-	case p.rewritten && len(p.plan.Copies) > 0 && slices.Contains(p.long, true):
+	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && slices.Contains(p.long, true):
 		return history.ReasonLongData
 	case p.rewritten && !s.stillMeans(p):
 		return history.ReasonPreparedBefore
@@ -84,12 +83,13 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 // stillMeans reports whether the statement would be rewritten today as it was when it was prepared: since
 // then a temporary table may have taken a table's name, or the table another column.
 func (s *Session) stillMeans(p *prepared) bool {
-	if p.env == s.env && !p.plan.ListsColumns {
+	if p.env == s.env && !p.plan.Upstream.ListsColumns {
 		return true
 	}
 	now := s.plan(p.text)
-	if now != p.plan && (now.Target != p.plan.Target || now.Plain != p.plan.Plain ||
-		!slices.Equal(now.Pieces, p.plan.Pieces) || !slices.Equal(now.Sources, p.plan.Sources)) {
+	if now != p.plan && (now.Target != p.plan.Target || now.Upstream.Plain != p.plan.Upstream.Plain ||
+		!slices.Equal(now.Upstream.Pieces, p.plan.Upstream.Pieces) ||
+		!slices.Equal(now.Result.Sources, p.plan.Result.Sources)) {
 		return false
 	}
 	p.env, p.plan = s.env, now
@@ -99,7 +99,7 @@ func (s *Session) stillMeans(p *prepared) bool {
 // fits reports whether the parameters are of the types for which the rewritten statement does what the
 // client's would. What cannot be read does not fit either, but is told elsewhere.
 func (p *prepared) fits(payload []byte) bool {
-	if len(p.plan.Copies) == 0 {
+	if len(p.plan.Upstream.Copies) == 0 {
 		return true
 	}
 	r := reader{b: payload}
@@ -112,7 +112,7 @@ func (p *prepared) fits(payload []byte) bool {
 	if r.err != nil || len(types) != 2*p.params {
 		return true
 	}
-	return !slices.ContainsFunc(p.plan.Copies, func(c rewrite.Copy) bool {
+	return !slices.ContainsFunc(p.plan.Upstream.Copies, func(c sqlmysql.Copy) bool {
 		return nulls[c.Param/8]&(1<<(c.Param%8)) == 0 && !copies(types[2*c.Param], c.Integer)
 	})
 }

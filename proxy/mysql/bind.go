@@ -7,7 +7,6 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -49,7 +48,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	if len(o.plan.Predicates) > 0 {
 		o.stmt.Predicates = s.predicates(o, p.literals(values, nulls, s.env.NoBackslashEscapes))
 	}
-	id, hidden := p.id, p.plan.Hidden
+	id, hidden := p.id, p.plan.Upstream.Hidden
 	if !o.rewritten {
 		id, hidden = p.original, nil
 	}
@@ -105,7 +104,7 @@ func (p *prepared) args(values [][]byte, nulls []byte) []string {
 
 // appendParams writes NULL bitmap, types and values of the client's parameters with the hidden ones
 // among them.
-func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewrite.Hidden,
+func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmysql.Hidden,
 	fill sqlmysql.Values) []byte {
 	total := p.params + len(hidden)
 	if total == 0 {
@@ -118,7 +117,7 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewri
 	for i, client := 0, 0; i < total; i++ {
 		from, own := client, len(rest) > 0 && rest[0].Index == i
 		switch {
-		case own && rest[0].Hole == rewrite.CopyHole:
+		case own && rest[0].Hole == sqlmysql.CopyHole:
 			from, rest = rest[0].Ordinal, rest[1:]
 		case own:
 			b = append(b, gomysql.MYSQL_TYPE_BLOB, 0)
@@ -136,7 +135,7 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []rewri
 	var room [48]byte
 	for i, client := 0, 0; i < total; i++ {
 		if len(rest) > 0 && rest[0].Index == i {
-			if rest[0].Hole == rewrite.CopyHole {
+			if rest[0].Hole == sqlmysql.CopyHole {
 				b = append(b, values[rest[0].Ordinal]...)
 				rest = rest[1:]
 				continue

@@ -7,7 +7,6 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -39,12 +38,12 @@ const (
 // capturesDue reports whether entries are to be read before a statement is sent. Each read costs the server
 // as much as a statement, and entries name theirs, so those of several transactions are read at once,
 // unless each is to be stored before it is acknowledged.
-func (s *Session) capturesDue(plan *rewrite.Plan) bool {
+func (s *Session) capturesDue(plan *sqlmysql.Plan) bool {
 	switch {
 	case len(s.unread) >= maxUnread, s.unreadRows*entryBytes >= uint64(s.env.MaxPacket)/8:
 		return true
 	case s.cfg.Durable:
-		return plan.EndsTxn || len(s.ended) > 0
+		return plan.Txn.Ends || len(s.ended) > 0
 	}
 	return len(s.ended) > 0 && s.now-s.ended[0].End >= readWithin
 }

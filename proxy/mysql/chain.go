@@ -71,10 +71,10 @@ func (s *Session) nextPart() {
 		s.askSettings()
 		return
 	}
-	c.env.Shadowed = s.env.Shadowed
+	c.env.TempTables = s.env.TempTables
 	if !s.known || s.env != c.env {
 		c.text, c.from, c.env = c.text[c.from:], 0, s.env
-		if c.ends = s.plan(c.text).Parts; c.ends == nil {
+		if c.ends = s.plan(c.text).Upstream.Parts; c.ends == nil {
 			c.ends = []int{len(c.text)}
 		}
 	}

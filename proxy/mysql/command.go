@@ -167,12 +167,13 @@ func (s *Session) initDB(payload []byte) {
 
 // unknownSettings is the plan for statements that isotap cannot read, because it does not know how
 // the session wants them read.
-var unknownSettings = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonSettingsUnknown, EndsTxn: true}
+var unknownSettings = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque,
+	Reason: history.ReasonSettingsUnknown}, Txn: sqlmysql.TxnEffect{Ends: true}}
 
 // passedOn is the plan for the statements of a session that only passes on.
-var passedOn = &rewrite.Plan{Observation: history.Nothing}
+var passedOn = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Nothing}}
 
-func (s *Session) plan(text []byte) *rewrite.Plan {
+func (s *Session) plan(text []byte) *sqlmysql.Plan {
 	if !s.watches() {
 		return passedOn
 	}
@@ -183,12 +184,13 @@ func (s *Session) plan(text []byte) *rewrite.Plan {
 }
 
 // faulty is the plan for a statement on which isotap's planner panicked. It may be anything.
-var faulty = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonFault, EndsTxn: true,
-	ChangesSession: true, ChangesSchema: true}
+var faulty = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonFault},
+	Txn: sqlmysql.TxnEffect{Ends: true}, Session: sqlmysql.SessionEffect{Changes: true},
+	Schema: sqlmysql.SchemaEffect{Changes: true}}
 
 // planSafely asks the planner. A panic there is isotap's fault and must not be the client's: the statement goes
 // as it is, unobserved.
-func (s *Session) planSafely(text []byte) (p *rewrite.Plan) {
+func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 	defer func() {
 		if fault := session.Caught(recover()); fault != nil {
 			s.events = append(s.events, session.Event{Fault: fault})
@@ -202,7 +204,7 @@ func (s *Session) planSafely(text []byte) (p *rewrite.Plan) {
 func (s *Session) query(payload []byte) {
 	plan := s.plan(payload[1:])
 	switch {
-	case s.begin(payload, plan.Parts):
+	case s.begin(payload, plan.Upstream.Parts):
 	case s.restoreConditions(plan):
 		s.wait(payload)
 	default:
@@ -211,7 +213,7 @@ func (s *Session) query(payload []byte) {
 }
 
 // run sends a statement of the text protocol by its plan.
-func (s *Session) run(plan *rewrite.Plan, payload []byte) {
+func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	asked := len(payload)
 	if why := s.halted(plan); why != nil {
 		seq := packets(asked)
@@ -228,8 +230,8 @@ func (s *Session) run(plan *rewrite.Plan, payload []byte) {
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.lower(history.Opaque, reason)
-	} else if plan.Pieces != nil && (s.rowCountGone || s.foundRowsGone || !plan.Substitutes) {
-		if plan.Plain == "" {
+	} else if plan.Upstream.Pieces != nil && (s.rowCountGone || s.foundRowsGone || !plan.Upstream.Substitutes) {
+		if plan.Upstream.Plain == "" {
 			s.original = append(s.original[:0], payload...)
 		}
 		o.rewritten = true
@@ -246,9 +248,10 @@ func (s *Session) run(plan *rewrite.Plan, payload []byte) {
 func (s *Session) statement(o *observed) *exchange {
 	x := &exchange{read: (*Session).queryReply, visible: true, stmt: o, done: (*Session).statementDone}
 	if o.rewritten {
-		x.hidden, x.carries, x.swallow = o.plan.HiddenColumns(), o.plan.Carried, o.plan.Reply == rewrite.Returning
+		x.hidden, x.carries, x.swallow = o.plan.HiddenColumns(), o.plan.Result.Carried,
+			o.plan.Result.Reply == rewrite.Returning
 	}
-	if r := o.plan.Reply; r == rewrite.Listing || r == rewrite.Definition {
+	if r := o.plan.Result.Reply; r == rewrite.Listing || r == rewrite.Definition {
 		x.disguise, x.renumber = r, true
 	}
 	if s.chain != nil {
@@ -258,31 +261,31 @@ func (s *Session) statement(o *observed) *exchange {
 }
 
 // beforeStatement sends what must run before a statement. It need not wait for the replies.
-func (s *Session) beforeStatement(plan *rewrite.Plan) {
-	if !plan.ReadsDiagnostics && s.capturesDue(plan) {
+func (s *Session) beforeStatement(plan *sqlmysql.Plan) {
+	if !plan.Session.ReadsDiagnostics && s.capturesDue(plan) {
 		s.readCaptures()
 	}
-	if plan.Capture || !plan.Picture.Empty() {
+	if plan.Writes.Captured || !plan.Writes.Images.Empty() {
 		s.readyCaptures()
 	}
 }
 
 // leavesAlone says why a statement goes unchanged although its plan would change it; empty when it
 // does not.
-func (s *Session) leavesAlone(plan *rewrite.Plan) history.Reason {
+func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	switch {
-	case plan.Pieces == nil:
+	case plan.Upstream.Pieces == nil:
 		return history.Reason{}
 	case s.unrecorded.Full():
 		return history.ReasonTxnMemory
 	}
-	if plan.MayHideLocks && s.locks(plan) {
+	if plan.Upstream.MayHideLocks && s.locks(plan) {
 		return history.ReasonPlan
 	}
-	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan) {
+	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan.Shape) {
 		return history.ReasonLargeAggregate
 	}
-	if s.cfg.Planner.IsMisplanned(plan) {
+	if s.cfg.Planner.IsMisplanned(plan.Shape) {
 		return history.ReasonMisplanned
 	}
 	return s.refused[weak.Make(plan)]
@@ -290,7 +293,7 @@ func (s *Session) leavesAlone(plan *rewrite.Plan) history.Reason {
 
 // locks reports whether the statement's reads lock: by its own clause, or because every read does at
 // SERIALIZABLE, but for the plain SELECT that is a transaction of its own.
-func (s *Session) locks(plan *rewrite.Plan) bool {
+func (s *Session) locks(plan *sqlmysql.Plan) bool {
 	level := s.level
 	switch {
 	case plan.Locking != history.NoLock:
@@ -307,7 +310,7 @@ func (s *Session) locks(plan *rewrite.Plan) bool {
 func (s *Session) rewritten(o *observed) []byte {
 	values := s.values(o)
 	s.scratch = append(s.scratch[:0], gomysql.COM_QUERY)
-	s.scratch = o.plan.Append(s.scratch, func(b []byte, h rewrite.Hole, ordinal int) []byte {
+	s.scratch = o.plan.Append(s.scratch, func(b []byte, h sqlmysql.Hole, ordinal int) []byte {
 		return sqlmysql.AppendHole(b, h, ordinal, &values)
 	})
 	return s.scratch
@@ -376,7 +379,7 @@ func (s *Session) access(o *observed, x *exchange) {
 	if !o.rewritten {
 		return
 	}
-	if o.plan.Reply != rewrite.Unchanged {
+	if o.plan.Result.Reply != rewrite.Unchanged {
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
 		if o.plan.Kind != history.Delete || !x.failed {
 			s.judgeArrays(o, x.ok.warnings > 0)
@@ -394,20 +397,21 @@ func (s *Session) access(o *observed, x *exchange) {
 // effects takes what a statement changed for those after it.
 func (s *Session) effects(o *observed, x *exchange) {
 	plan := o.plan
-	if plan.ChangesSession {
+	if plan.Session.Changes {
 		s.stale = true
 	}
 	s.followNext(o, x)
-	s.shadowed = sqlmysql.Shadow(s.shadowed, plan.Shadows)
+	s.tempTables = sqlmysql.AddTempTables(s.tempTables, plan.Schema.CreatesTemp)
 	if !x.failed {
-		s.shadowed = sqlmysql.Reveal(s.shadowed, plan.Reveals)
+		s.tempTables = sqlmysql.DropTempTables(s.tempTables, plan.Schema.DropsTemp)
 	}
-	s.env.Shadowed = s.shadowed
-	if plan.ChangesSchema {
-		changed := &session.Schema{Tables: plan.Changed, References: plan.References, Triggers: plan.Triggers}
+	s.env.TempTables = s.tempTables
+	if plan.Schema.Changes {
+		changed := &session.Schema{Tables: plan.Schema.Changed, References: plan.Schema.References,
+			Triggers: plan.Schema.Triggers}
 		// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
-		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Created) > 0 {
-			changed.Created = plan.Created[1:]
+		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Schema.Created) > 0 {
+			changed.Created = plan.Schema.Created[1:]
 		}
 		s.events = append(s.events, session.Event{Schema: changed})
 	}
@@ -418,7 +422,7 @@ const maxRefused = 1000
 // refuse remembers that the server does not take the statement as rewritten.
 func (s *Session) refuse(o *observed, e serverError) {
 	if s.refused == nil || len(s.refused) >= maxRefused {
-		s.refused = make(map[weak.Pointer[rewrite.Plan]]history.Reason)
+		s.refused = make(map[weak.Pointer[sqlmysql.Plan]]history.Reason)
 	}
 	s.refused[weak.Make(o.plan)] = history.ReasonRefused.With(strconv.Itoa(int(e.code)))
 }

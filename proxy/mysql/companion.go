@@ -10,7 +10,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -34,7 +33,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 		return
 	}
 	c.binary, c.prepared = true, x.prepared
-	if with := x.prepared.companion; with != nil && slices.Equal(with.plan.Pieces, plan.Pieces) {
+	if with := x.prepared.companion; with != nil && slices.Equal(with.plan.Upstream.Pieces, plan.Upstream.Pieces) {
 		s.executeCompanion(c)
 		return
 	}
@@ -43,7 +42,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 
 // companion returns the companion that shows what a statement read; nil when there is none, or it could
 // read another snapshot, change what the client can ask about the statement, or lock.
-func (s *Session) companion(o *observed, x *exchange) *rewrite.Plan {
+func (s *Session) companion(o *observed, x *exchange) *sqlmysql.Plan {
 	plan := o.plan.Companion
 	switch {
 	case plan == nil, x.failed, s.phase != phaseCommand, s.unrecorded.Full():

@@ -7,31 +7,30 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A server without invisible columns (TiDB) would show isotap's to the client. The rewriter takes the
-// stars out of statements (rewrite.Plan.Plain); what it cannot read, the text that EXECUTE runs for one,
+// stars out of statements (sqlmysql.Plan.Plain); what it cannot read, the text that EXECUTE runs for one,
 // may show the columns all the same, and then they are cut out of the result by their names. So are, on
-// every server, the identities that a star of a rewritten statement carries (rewrite.Plan.Carried), and whatever a
+// every server, the identities that a star of a rewritten statement carries (sqlmysql.Plan.Carried), and whatever a
 // plan that is wrong would show (misplanned.go).
 
 // plain returns a statement's command in the form that stands for the client's own text. It is valid until
 // the next command.
-func (s *Session) plain(plan *rewrite.Plan, payload []byte) []byte {
-	if plan.Plain == "" {
+func (s *Session) plain(plan *sqlmysql.Plan, payload []byte) []byte {
+	if plan.Upstream.Plain == "" {
 		return payload
 	}
-	s.original = append(append(s.original[:0], payload[0]), plan.Plain...)
+	s.original = append(append(s.original[:0], payload[0]), plan.Upstream.Plain...)
 	return s.original
 }
 
 // ownText is the text that goes upstream for a statement that the client prepares, where isotap leaves it
 // alone.
 func (p *prepared) ownText() []byte {
-	if p.plan.Plain != "" {
-		return []byte(p.plan.Plain)
+	if p.plan.Upstream.Plain != "" {
+		return []byte(p.plan.Upstream.Plain)
 	}
 	return p.text
 }
@@ -39,7 +38,7 @@ func (p *prepared) ownText() []byte {
 // outlived reports whether a statement that was prepared as the client's own text would mean another by
 // now: the columns that stars stand for are not those that they were.
 func (s *Session) outlived(p *prepared) bool {
-	return p.plain != "" && s.plan(p.text).Plain != p.plain
+	return p.plain != "" && s.plan(p.text).Upstream.Plain != p.plain
 }
 
 // A concealment is which columns of a result are isotap's, beyond those at its end that the plan hides. The head of the

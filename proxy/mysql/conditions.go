@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -44,11 +43,11 @@ const warningOfAssignment = "1287"
 func (s *Session) losesConditions() bool { return s.dialect == sqlmysql.MySQL }
 
 // addedWarnings is how many warnings of isotap's the server counts when it reads the text of a plan.
-func (s *Session) addedWarnings(plan *rewrite.Plan, rewritten bool) int {
+func (s *Session) addedWarnings(plan *sqlmysql.Plan, rewritten bool) int {
 	if !rewritten || !s.losesConditions() {
 		return 0
 	}
-	return plan.Deprecated
+	return plan.Upstream.Deprecated
 }
 
 // leaveConditions takes note of what a client's statement raised.
@@ -56,7 +55,7 @@ func (s *Session) leaveConditions(x *exchange) {
 	switch {
 	case x.failed:
 		s.conditions = conditions{raised: -1, added: x.added, state: x.err.state}
-	case x.stmt == nil || x.stmt.plan.Conditions < rewrite.KeepsConditions:
+	case x.stmt == nil || x.stmt.plan.Session.Conditions < sqlmysql.KeepsConditions:
 		s.conditions = conditions{raised: int(x.ok.warnings), added: x.added}
 	}
 }
@@ -94,10 +93,10 @@ func (s *Session) keepConditions() {
 
 // restoreConditions raises on the server what the client's last statement raised there, before a statement
 // that asks for it. It says whether the statement has to wait until isotap knows what that is.
-func (s *Session) restoreConditions(plan *rewrite.Plan) (wait bool) {
+func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 	c := &s.conditions
 	switch {
-	case !s.losesConditions() || plan.Conditions == rewrite.NoConditions || !c.gone && c.added == 0:
+	case !s.losesConditions() || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added == 0:
 		return false
 	case !c.gone:
 		s.keepConditions()
@@ -146,8 +145,8 @@ func (c *conditions) raising() string {
 
 // listed returns the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
 // server's own are right.
-func (s *Session) listed(plan *rewrite.Plan, text []byte, binary bool) [][]byte {
-	if plan.Conditions != rewrite.ListsConditions || !s.losesConditions() || !s.conditions.gone ||
+func (s *Session) listed(plan *sqlmysql.Plan, text []byte, binary bool) [][]byte {
+	if plan.Session.Conditions != sqlmysql.ListsConditions || !s.losesConditions() || !s.conditions.gone ||
 		len(s.conditions.kept) == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // An exchange is one command sent to the server and the reply that is due. The queue of exchanges is
@@ -62,7 +63,7 @@ type exchange struct {
 	// beside is the client's statement that the exchange is the companion of.
 	beside *observed
 	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
-	settles *rewrite.Plan
+	settles *sqlmysql.Plan
 	// reads are the statements whose captured entries the exchange fetches.
 	reads []*observed
 	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.

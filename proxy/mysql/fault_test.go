@@ -9,14 +9,13 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // brokenPlanner panics on every text.
 type brokenPlanner struct{ plans }
 
-func (brokenPlanner) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan { panic(string(text)) }
+func (brokenPlanner) Plan(text []byte, _ sqlmysql.Session) *sqlmysql.Plan { panic(string(text)) }
 
 // TestPanicOfThePlannerCostsAnObservationOnly has a planner fail on two statements of one session.
 func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {

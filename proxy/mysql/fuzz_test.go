@@ -17,45 +17,40 @@ import (
 // every kind of reply without knowing SQL.
 type plans struct{}
 
-func (plans) TooLarge(*rewrite.Plan)        {}
-func (plans) IsTooLarge(*rewrite.Plan) bool { return false }
+func (plans) TooLarge(shape string)        {}
+func (plans) IsTooLarge(shape string) bool { return false }
 
-func (plans) Misplanned(*rewrite.Plan) bool   { return true }
-func (plans) IsMisplanned(*rewrite.Plan) bool { return false }
+func (plans) Misplanned(shape string) bool   { return true }
+func (plans) IsMisplanned(shape string) bool { return false }
 
-func (plans) Plan(text []byte, _ sqlmysql.Session) *rewrite.Plan {
+func (plans) Plan(text []byte, _ sqlmysql.Session) *sqlmysql.Plan {
 	word, _, _ := strings.Cut(string(text), " ")
-	spliced := []rewrite.Piece{{Text: string(text)}, {Hole: rewrite.TagHole}}
+	spliced := []sqlmysql.Piece{{Text: string(text)}, {Hole: sqlmysql.TagHole}}
 	if ends := semicolons(text); len(ends) > 1 {
-		return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonSeveralStatements, EndsTxn: true, MayRestart: true, Parts: ends}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonSeveralStatements}, Txn: sqlmysql.TxnEffect{Ends: true, MayRestart: true}, Upstream: sqlmysql.Upstream{Parts: ends}}
 	}
 	switch word {
 	case "s":
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Trimmed,
-			Sources: []rewrite.Source{{Table: "d.t"}}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "d.t"}}}}
 	case "o":
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct, Companion: &rewrite.Plan{
-			Kind: history.Select, Observation: history.Inexact, Reason: history.ReasonLimit, Pieces: spliced[:1], Reply: rewrite.Trimmed,
-			Sources: []rewrite.Source{{Table: "d.t"}}}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct}, Companion: &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Inexact, Reason: history.ReasonLimit}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "d.t"}}}}}
 	case "d":
-		return &rewrite.Plan{Kind: history.Delete, Observation: history.Exact, Pieces: spliced[:1], Reply: rewrite.Returning, Target: "d.t"}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Delete, Observation: history.Exact, Target: "d.t"}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Returning}}
 	case "u":
-		return &rewrite.Plan{Kind: history.Update, Observation: history.Exact, Pieces: spliced, Capture: true, Target: "d.t",
-			Params: 1, Hidden: []rewrite.Hidden{{Index: 1, Hole: rewrite.TagHole}}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact, Target: "d.t", Params: 1}, Upstream: sqlmysql.Upstream{Pieces: spliced, Hidden: []sqlmysql.Hidden{{Index: 1, Hole: sqlmysql.TagHole}}}, Writes: sqlmysql.Writes{Captured: true}}
 	case "i":
-		return &rewrite.Plan{Kind: history.Insert, Observation: history.Exact, Pieces: spliced, Inserts: 2, Target: "d.t",
-			Hidden: []rewrite.Hidden{{Index: 0, Hole: rewrite.RowIDHole}}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Insert, Observation: history.Exact, Target: "d.t"}, Upstream: sqlmysql.Upstream{Pieces: spliced, Hidden: []sqlmysql.Hidden{{Index: 0, Hole: sqlmysql.RowIDHole}}}, Writes: sqlmysql.Writes{Inserts: 2}}
 	case "b":
-		return &rewrite.Plan{Kind: history.Begin, EndsTxn: true}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Begin}, Txn: sqlmysql.TxnEffect{Ends: true}}
 	case "c":
-		return &rewrite.Plan{Kind: history.Commit, EndsTxn: true}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Commit}, Txn: sqlmysql.TxnEffect{Ends: true}}
 	case "r":
-		return &rewrite.Plan{Kind: history.Rollback, Savepoint: "p"}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Rollback}, Txn: sqlmysql.TxnEffect{Savepoint: "p"}}
 	}
-	return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonUnparsable, EndsTxn: true, ChangesSession: true, ChangesSchema: true}
+	return &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonUnparsable}, Txn: sqlmysql.TxnEffect{Ends: true}, Session: sqlmysql.SessionEffect{Changes: true}, Schema: sqlmysql.SchemaEffect{Changes: true}}
 }
 
-// semicolons returns the ends of the statements of a text, as rewrite.Plan.Parts has them.
+// semicolons returns the ends of the statements of a text, as sqlmysql.Plan.Parts has them.
 func semicolons(text []byte) (ends []int) {
 	for i, c := range text {
 		if c == ';' {

@@ -8,14 +8,14 @@ import (
 // readVariables asks for the identities that a SELECT ... INTO left in variables, where it found its row.
 // The statement's transaction waits for the answer.
 func (s *Session) readVariables(o *observed, x *exchange) {
-	if x.failed || !o.rewritten || o.plan.Variables == 0 || x.ok.affected != 1 {
+	if x.failed || !o.rewritten || o.plan.Result.Variables == 0 || x.ok.affected != 1 {
 		return
 	}
 	s.keepConditions()
 	// The query changes ROW_COUNT(), and FOUND_ROWS() to what it is already.
 	s.rowCountGone = true
 	s.foundRows, s.foundRowsGone = 1, false
-	s.sendQuery(&exchange{hidden: o.plan.Variables, reads: []*observed{o},
+	s.sendQuery(&exchange{hidden: o.plan.Result.Variables, reads: []*observed{o},
 		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
 			Reason: o.stmt.Reason}},
 		done: func(s *Session, x *exchange) error {
@@ -28,5 +28,5 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 			s.release()
 			return nil
 		},
-	}, sqlmysql.IntoRead(o.plan.Variables))
+	}, sqlmysql.IntoRead(o.plan.Result.Variables))
 }

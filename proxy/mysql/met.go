@@ -8,7 +8,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -39,11 +38,11 @@ func (s *Session) takeCounts(o *observed, x *exchange) {
 // collected reports whether the statement may have collected entries.
 func (o *observed) collected() bool {
 	switch {
-	case !o.rewritten || !o.plan.Capture:
+	case !o.rewritten || !o.plan.Writes.Captured:
 		return false
-	case o.plan.Inserts > 0:
+	case o.plan.Writes.Inserts > 0:
 		return !o.allInserted()
-	case o.plan.Inserts == rewrite.Numbered:
+	case o.plan.Writes.Inserts == sqlmysql.Numbered:
 		return o.affected > 0 || o.records > 0
 	case o.plan.Kind == history.Update && o.counted:
 		return o.matched > 0
@@ -55,7 +54,7 @@ func (o *observed) collected() bool {
 // UPDATE two rows count as affected where one is changed, and under CLIENT_FOUND_ROWS one where it stays.
 func (o *observed) allInserted() bool {
 	n := uint64(o.made)
-	if !o.plan.Capture {
+	if !o.plan.Writes.Captured {
 		return o.affected == n
 	}
 	return o.affected == 1 && n == 1 && !o.foundRows && !o.returned
@@ -64,7 +63,7 @@ func (o *observed) allInserted() bool {
 // met records the versions that a statement met, by the entries that it collected. The server's own
 // counts must agree.
 func (o *observed) met(entries []sqlmysql.CaptureEntry) {
-	if o.doubtful = false; o.plan.Inserts != 0 {
+	if o.doubtful = false; o.plan.Writes.Inserts != 0 {
 		o.metInstead(o.madeFrom(entries))
 	} else {
 		o.metOnce(entries)
@@ -79,9 +78,10 @@ func (o *observed) met(entries []sqlmysql.CaptureEntry) {
 // row the last one counts, and for an UPDATE of joined tables the first, as it does for the server.
 func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
 	counts := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
-	first := o.plan.Kind == history.Update && len(o.plan.Sources) > 0
+	first := o.plan.Kind == history.Update && len(o.plan.Result.Sources) > 0
 	for _, e := range entries {
-		if missing := e.RowID == "" && e.WList == nil; missing && e.Met == sqlmysql.Deleted && len(o.plan.Sources) > 0 {
+		if missing := e.RowID == "" && e.WList == nil; missing && e.Met == sqlmysql.Deleted &&
+			len(o.plan.Result.Sources) > 0 {
 			continue // the inner side of an outer join
 		}
 		row := o.rowOf(e)
@@ -119,8 +119,8 @@ func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
 func (o *observed) madeFrom(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
 	st := &o.txn.Stmts[o.index]
 	st.Accesses = nil
-	if o.plan.Inserts > 0 {
-		o.made = o.plan.Inserts
+	if o.plan.Writes.Inserts > 0 {
+		o.made = o.plan.Writes.Inserts
 		return entries
 	}
 	o.made = 0
@@ -193,13 +193,13 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 
 // madeAll reports whether the server counted as many rows as there are entries.
 func (o *observed) madeAll() bool {
-	return o.plan.Inserts > 0 || !o.hasRecords || o.records == uint64(o.made)
+	return o.plan.Writes.Inserts > 0 || !o.hasRecords || o.records == uint64(o.made)
 }
 
 func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
 	table := o.plan.Target
-	if e.Source < len(o.plan.Sources) {
-		table = o.plan.Sources[e.Source].Table
+	if e.Source < len(o.plan.Result.Sources) {
+		table = o.plan.Result.Sources[e.Source].Table
 	}
 	return history.Row{Table: table, ID: e.RowID}
 }
@@ -226,16 +226,16 @@ func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 // inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
 // that all of them went in, each is only a candidate; entries may tell more later.
 func (s *Session) inserted(o *observed) {
-	o.made = o.plan.Inserts
+	o.made = o.plan.Writes.Inserts
 	switch {
-	case o.made == 0, o.made == rewrite.Numbered && o.plan.Capture:
+	case o.made == 0, o.made == sqlmysql.Numbered && o.plan.Writes.Captured:
 		return
-	case o.made == rewrite.Numbered && o.hasRecords:
+	case o.made == sqlmysql.Numbered && o.hasRecords:
 		o.made = int(o.records)
-	case o.made == rewrite.Numbered:
+	case o.made == sqlmysql.Numbered:
 		o.made = int(o.affected)
 	}
-	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Capture {
+	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Writes.Captured {
 		o.lowerInserted()
 	}
 	switch {

@@ -19,13 +19,13 @@ import (
 // A wrongPlanner makes plans that ask for more columns than they know of.
 type wrongPlanner struct {
 	*sqlmysql.Cache
-	spoil func(p *rewrite.Plan) *rewrite.Plan
-	plans map[*rewrite.Plan]*rewrite.Plan
+	spoil func(p *sqlmysql.Plan) *sqlmysql.Plan
+	plans map[*sqlmysql.Plan]*sqlmysql.Plan
 }
 
-func (w *wrongPlanner) Plan(text []byte, s sqlmysql.Session) *rewrite.Plan {
+func (w *wrongPlanner) Plan(text []byte, s sqlmysql.Session) *sqlmysql.Plan {
 	p := w.Cache.Plan(text, s)
-	if p.Reply != rewrite.Trimmed {
+	if p.Result.Reply != rewrite.Trimmed {
 		return p
 	}
 	if w.plans[p] == nil {
@@ -35,12 +35,12 @@ func (w *wrongPlanner) Plan(text []byte, s sqlmysql.Session) *rewrite.Plan {
 }
 
 // spoiled returns a plan whose text has something else in it.
-func spoiled(old, with string) func(*rewrite.Plan) *rewrite.Plan {
-	return func(p *rewrite.Plan) *rewrite.Plan {
+func spoiled(old, with string) func(*sqlmysql.Plan) *sqlmysql.Plan {
+	return func(p *sqlmysql.Plan) *sqlmysql.Plan {
 		wrong := *p
-		wrong.Pieces = slices.Clone(p.Pieces)
-		for i := range wrong.Pieces {
-			wrong.Pieces[i].Text = strings.Replace(wrong.Pieces[i].Text, old, with, 1)
+		wrong.Upstream.Pieces = slices.Clone(p.Upstream.Pieces)
+		for i := range wrong.Upstream.Pieces {
+			wrong.Upstream.Pieces[i].Text = strings.Replace(wrong.Upstream.Pieces[i].Text, old, with, 1)
 		}
 		return &wrong
 	}
@@ -100,7 +100,7 @@ func executes(reply []byte, cursor bool) []byte {
 // what it gets directly; the statement is recorded as unobserved, and goes unchanged from then on, in all sessions.
 func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
 	const rowID, renamed = "`t`.isotap_rowid", "under a name that is not isotap's"
-	for name, spoil := range map[string]func(*rewrite.Plan) *rewrite.Plan{
+	for name, spoil := range map[string]func(*sqlmysql.Plan) *sqlmysql.Plan{
 		"carried, before its own": spoiled(", "+rowID, ", "+rowID+" AS isotap_carried_1, "+rowID),
 		"before the client's":     spoiled("SELECT id", "SELECT isotap_rowid, id"),
 		"under an expression":     spoiled("SELECT id", "SELECT UPPER(isotap_wlist), id"),
@@ -110,7 +110,7 @@ func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
 		for _, caps := range []uint32{0, gomysql.CLIENT_DEPRECATE_EOF} {
 			t.Run(name, func(t *testing.T) {
 				database := tableOfThree(t)
-				w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoil, plans: map[*rewrite.Plan]*rewrite.Plan{}}
+				w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoil, plans: map[*sqlmysql.Plan]*sqlmysql.Plan{}}
 				const text = "SELECT id, v, id * 2 FROM t ORDER BY id"
 				query := append([]byte{gomysql.COM_QUERY}, text...)
 				prepare := append([]byte{gomysql.COM_STMT_PREPARE}, text...)
@@ -156,7 +156,7 @@ func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
 // forgetful is a planner that does not remember what was planned wrong.
 type forgetful struct{ *wrongPlanner }
 
-func (forgetful) IsMisplanned(*rewrite.Plan) bool { return false }
+func (forgetful) IsMisplanned(shape string) bool { return false }
 
 // holdMisplanned holds a session's events to a wrong plan, told of once and without values, and unobserved statements.
 func holdMisplanned(t *testing.T, c *conversation, want bool) {
@@ -218,7 +218,7 @@ func TestClientsMayAskForIsotapsColumns(t *testing.T) {
 // TestHeadsOfLostResultsAreNotSent has the server go away amid the definitions of a wrong plan's result.
 func TestHeadsOfLostResultsAreNotSent(t *testing.T) {
 	database := tableOfThree(t)
-	w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoiled("SELECT id", "SELECT isotap_rowid, id"), plans: map[*rewrite.Plan]*rewrite.Plan{}}
+	w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoiled("SELECT id", "SELECT isotap_rowid, id"), plans: map[*sqlmysql.Plan]*sqlmysql.Plan{}}
 	c := logIn(t, w, database, 0)
 	c.send("DO 1")
 	c.settle()

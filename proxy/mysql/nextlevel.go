@@ -29,11 +29,11 @@ func (s *Session) followNext(o *observed, x *exchange) {
 	plan, next := o.plan, &s.next
 	opaque := plan.Observation == history.Opaque
 	switch {
-	case plan.NextLevel != history.LevelUnknown && !opaque:
+	case plan.Txn.NextLevel != history.LevelUnknown && !opaque:
 		if !x.failed {
-			*next = nextLevel{level: plan.NextLevel}
+			*next = nextLevel{level: plan.Txn.NextLevel}
 		}
-	case plan.SetsNext, opaque && plan.ChangesSession:
+	case plan.Txn.SetsNext, opaque && plan.Session.Changes:
 		next.unsure = true
 	case o.tookNext:
 		// One that failed may have begun no transaction, nor need one that nobody has looked into.

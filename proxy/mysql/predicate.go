@@ -10,7 +10,6 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -112,7 +111,7 @@ func textLiteral(v []byte, noBackslash bool) string {
 
 // pictures reports whether images of what the statement wrote may have been collected.
 func (o *observed) pictures() bool {
-	return o.rewritten && !o.plan.Picture.Empty() && (o.returned || max(o.affected, o.changed) > 0)
+	return o.rewritten && !o.plan.Writes.Images.Empty() && (o.returned || max(o.affected, o.changed) > 0)
 }
 
 // takeImages gives the images that a read found to the statements.
@@ -143,7 +142,7 @@ func (o *observed) picture(entries []sqlmysql.ImageEntry) {
 			unnumbered++
 		}
 	}
-	numbers := o.insertID > 0 && o.plan.Picture.Consecutive && unnumbered == o.made
+	numbers := o.insertID > 0 && o.plan.Writes.Images.Consecutive && unnumbered == o.made
 	st := o.recorded()
 	images := make([]string, len(st.Accesses))
 	for i := range st.Accesses {
@@ -161,9 +160,9 @@ const zeroFirst = "0,"
 // image returns an image in the form that the server reads again. numbers says that the server numbered every row of
 // the statement.
 func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
-	picture := &o.plan.Picture
+	picture := &o.plan.Writes.Images
 	if !e.Inserted {
-		return picture.Updated + rewrite.ImageValues + e.Values + ")"
+		return picture.Updated + sqlmysql.ImageValues + e.Values + ")"
 	}
 	columns, values := picture.Inserted, e.Values
 	if rest, zero := strings.CutPrefix(values, zeroFirst); picture.Counted && zero {
@@ -174,7 +173,7 @@ func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
 			columns, values = "("+others, rest
 		}
 	}
-	return columns + rewrite.ImageValues + values + ")"
+	return columns + sqlmysql.ImageValues + values + ")"
 }
 
 // numbered returns the number that the server gave an inserted row, where it numbered all of the statement; 0 where

@@ -23,7 +23,7 @@ const directExecute = 0xffffffff
 type prepared struct {
 	id        uint32
 	text      []byte // as the client wrote it
-	plan      *rewrite.Plan
+	plan      *sqlmysql.Plan
 	env       sqlmysql.Session // that the plan holds for
 	rewritten bool
 	params    int    // that the client knows of
@@ -60,14 +60,16 @@ func (s *Session) prepare(payload []byte) {
 }
 
 // splices reports whether a prepared statement is rewritten.
-func splices(plan *rewrite.Plan) bool { return plan.Pieces != nil && !plan.Substitutes }
+func splices(plan *sqlmysql.Plan) bool {
+	return plan.Upstream.Pieces != nil && !plan.Upstream.Substitutes
+}
 
 func (s *Session) sendPrepare(p *prepared) {
 	s.scratch = append(s.scratch[:0], gomysql.COM_STMT_PREPARE)
 	if p.rewritten {
 		s.scratch = p.plan.Append(s.scratch, sqlmysql.AppendPlaceholder)
 	} else {
-		p.plain = p.plan.Plain
+		p.plain = p.plan.Upstream.Plain
 		s.scratch = append(s.scratch, p.ownText()...)
 	}
 	x := &exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}
@@ -98,8 +100,9 @@ func (s *Session) executeUnknown(id uint32, payload []byte) {
 const maxPrepared = 32 << 20
 
 // unknownStatement is the plan of a prepared statement of which nothing is kept. It may be anything.
-var unknownStatement = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooManyPrepared, EndsTxn: true,
-	ChangesSession: true, ChangesSchema: true}
+var unknownStatement = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque,
+	Reason: history.ReasonTooManyPrepared}, Txn: sqlmysql.TxnEffect{Ends: true},
+	Session: sqlmysql.SessionEffect{Changes: true}, Schema: sqlmysql.SchemaEffect{Changes: true}}
 
 // bytes returns about how much memory the statement takes, with its plan, and its parameters' types once they are
 // known.
@@ -168,8 +171,8 @@ func (x *exchange) hides(index int) bool {
 	if !x.prepared.rewritten {
 		return false
 	}
-	_, hidden := slices.BinarySearchFunc(x.prepared.plan.Hidden, index,
-		func(h rewrite.Hidden, i int) int { return h.Index - i })
+	_, hidden := slices.BinarySearchFunc(x.prepared.plan.Upstream.Hidden, index,
+		func(h sqlmysql.Hidden, i int) int { return h.Index - i })
 	return hidden
 }
 
@@ -204,12 +207,12 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	params := int(binary.LittleEndian.Uint16(b[7:]))
 	p.params = params
 	if p.rewritten {
-		x.hidden, x.carries = p.plan.HiddenColumns(), p.plan.Carried
-		if p.plan.Reply == rewrite.Returning || x.columns == 0 {
+		x.hidden, x.carries = p.plan.HiddenColumns(), p.plan.Result.Carried
+		if p.plan.Result.Reply == rewrite.Returning || x.columns == 0 {
 			// MariaDB announces no columns for DELETE ... RETURNING.
 			x.hidden = x.columns
 		}
-		p.params -= len(p.plan.Hidden)
+		p.params -= len(p.plan.Upstream.Hidden)
 	}
 	if p.params < 0 || x.hidden+x.carries > x.columns {
 		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params,
@@ -276,7 +279,7 @@ func (s *Session) execute(payload []byte) error {
 		s.executeUnknown(id, payload)
 		return nil
 	}
-	if p.plan.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
+	if p.plan.Upstream.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
 		s.wait(payload)
 		s.prepareFilled(p)
 		return nil
@@ -379,7 +382,7 @@ func (s *Session) addressLongData(payload []byte) bool {
 		id = p.original
 	case !p.rewritten:
 	case s.leavesPrepared(p).IsZero():
-		for _, h := range p.plan.Hidden {
+		for _, h := range p.plan.Upstream.Hidden {
 			if h.Index <= index {
 				index++
 			}

@@ -29,8 +29,8 @@ func (s *Session) trimRow(x *exchange, payload []byte) error {
 		trimmed = payload[:r.pos]
 	}
 	column := visible
-	for i := range x.stmt.plan.Sources {
-		source := &x.stmt.plan.Sources[i]
+	for i := range x.stmt.plan.Result.Sources {
+		source := &x.stmt.plan.Result.Sources[i]
 		if source.Array {
 			s.seen.addArray(i, source.Limit, tail.value(&r, column))
 		} else {
@@ -174,7 +174,7 @@ func (s *Session) takeSightings(o *observed) {
 		start = seen.wList
 		table := o.plan.Target
 		if op == history.Read {
-			table = o.plan.Sources[seen.source].Table
+			table = o.plan.Result.Sources[seen.source].Table
 		}
 		if seen.noIdentity {
 			o.lower(history.Inexact, history.ReasonNoIdentity)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
@@ -13,7 +14,7 @@ func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
 		for range rows {
 			s.seen.add(0, []byte("r"), []byte("0"))
 		}
-		o := &observed{plan: &rewrite.Plan{Reply: rewrite.Trimmed, Sources: []rewrite.Source{{Table: "shop.item"}}}}
+		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "shop.item"}}}}}
 		o.stmt.Observation = history.Exact
 		s.takeSightings(o)
 		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxSeen || exact != (rows == maxSeen) {

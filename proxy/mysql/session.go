@@ -45,22 +45,21 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A Planner makes the plan of a statement's text, usually out of a cache. The text belongs to the
 // caller and must not be kept.
 type Planner interface {
-	Plan(text []byte, s sqlmysql.Session) *rewrite.Plan
+	Plan(text []byte, s sqlmysql.Session) *sqlmysql.Plan
 	// TooLarge takes note that a statement of the plan's kind reads too many rows to collect their
 	// identities in its reply, and IsTooLarge asks for that.
-	TooLarge(*rewrite.Plan)
-	IsTooLarge(*rewrite.Plan) bool
+	TooLarge(shape string)
+	IsTooLarge(shape string) bool
 	// Misplanned takes note that a statement of the plan's shape has shown columns of isotap's that the plan does not
 	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
-	Misplanned(*rewrite.Plan) bool
-	IsMisplanned(*rewrite.Plan) bool
+	Misplanned(shape string) bool
+	IsMisplanned(shape string) bool
 }
 
 // Config is what a Session needs of the world around it.
@@ -146,7 +145,7 @@ type Session struct {
 	lastPrepared uint32
 	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more:
 	// they are not kept for this.
-	refused map[weak.Pointer[rewrite.Plan]]history.Reason
+	refused map[weak.Pointer[sqlmysql.Plan]]history.Reason
 	// farewell is an error that ends the connection, and that an exchange got which the client does not know of.
 	farewell []byte
 	// resumed is a statement whose rewritten form was refused and that is to run again.

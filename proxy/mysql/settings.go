@@ -24,8 +24,8 @@ type settings struct {
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
 	literals    literalSettings
-	// shadowed names the session's temporary tables, as sqlmysql.Session has it.
-	shadowed rewrite.List
+	// tempTables names the session's temporary tables, as sqlmysql.Session has it.
+	tempTables rewrite.List
 }
 
 // askSettings asks the server for the session's settings.
@@ -133,7 +133,7 @@ func (s *Session) takeSettings(r *reader) error {
 	}
 	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset,
 		MaxPacket:      maxPacket,
-		GroupConcatMax: int(min(concatMax, maxConcat)), Shadowed: s.shadowed}
+		GroupConcatMax: int(min(concatMax, maxConcat)), TempTables: s.tempTables}
 	s.env.SetSQLMode(mode)
 	s.known = true
 	return nil

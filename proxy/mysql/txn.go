@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // transactions is what a session knows of its transaction. Boundaries come from the status flags of
@@ -30,7 +30,7 @@ type transactions struct {
 
 // An observed is a statement on its way: the plan it was sent by and what its reply has shown so far.
 type observed struct {
-	plan      *rewrite.Plan
+	plan      *sqlmysql.Plan
 	rewritten bool
 	txn       *history.Txn
 	// begins is the transaction that a BEGIN opens when it succeeds.
@@ -67,7 +67,7 @@ func (s *Session) follow(status uint16) {
 
 // observe begins the record of a statement. One that leaves no trace in a history, such as SET NAMES,
 // has no transaction.
-func (s *Session) observe(plan *rewrite.Plan) *observed {
+func (s *Session) observe(plan *sqlmysql.Plan) *observed {
 	o := &observed{plan: plan, was: s.inTrans}
 	taken := s.next.set()
 	defer func() { o.tookNext = taken && !s.next.set() }()
@@ -136,7 +136,7 @@ func (s *Session) settle(o *observed, x *exchange) {
 		return
 	}
 	kind := o.plan.Kind
-	if o.was && o.plan.EndsTxn && (kind == history.Call || kind == history.Other) {
+	if o.was && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
 		s.beyond = true
 	}
 	switch {
@@ -149,14 +149,14 @@ func (s *Session) settle(o *observed, x *exchange) {
 			s.txn = o.begins
 		}
 		return
-	case o.plan.MayRestart && o.was:
+	case o.plan.Txn.MayRestart && o.was:
 		s.endOpen(history.Indeterminate)
-	case kind == history.Rollback && o.plan.Savepoint != "":
-		s.rollbackTo(o.plan.Savepoint)
+	case kind == history.Rollback && o.plan.Txn.Savepoint != "":
+		s.rollbackTo(o.plan.Txn.Savepoint)
 	case kind == history.Savepoint:
-		s.setSavepoint(o.plan.Savepoint)
-	case o.plan.Savepoint != "":
-		s.savepoints.Release(o.plan.Savepoint)
+		s.setSavepoint(o.plan.Txn.Savepoint)
+	case o.plan.Txn.Savepoint != "":
+		s.savepoints.Release(o.plan.Txn.Savepoint)
 	case kind == history.Commit, kind == history.Rollback, x.leftTxn, !s.inTrans:
 		// Under AND CHAIN, or completion_type, the next one has begun already.
 		s.endOpen(outcome(o, x))
@@ -168,7 +168,7 @@ func outcome(o *observed, x *exchange) history.Status {
 	switch {
 	case o.plan.Kind == history.Rollback:
 		return history.Aborted
-	case x.leftTxn, o.was && !o.plan.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
+	case x.leftTxn, o.was && !o.plan.Txn.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
 		// A procedure, or several statements in one text: it may have been either.
 		return history.Indeterminate
 	}
@@ -183,7 +183,7 @@ func (s *Session) settleError(o *observed, x *exchange) {
 		return
 	}
 	s.askTransaction(o.plan, func() {
-		if !s.inTrans || x.leftTxn || o.plan.MayRestart && o.was {
+		if !s.inTrans || x.leftTxn || o.plan.Txn.MayRestart && o.was {
 			s.endOpen(outcomeOfError(o, x.err.code))
 		}
 	})
@@ -191,7 +191,7 @@ func (s *Session) settleError(o *observed, x *exchange) {
 
 // askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
 // the statement whose error is the reason to ask; nil when there is none.
-func (s *Session) askTransaction(settles *rewrite.Plan, then func()) {
+func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
 	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
 		s.rowCountGone = true
 		then()
@@ -204,10 +204,10 @@ func (s *Session) askTransaction(settles *rewrite.Plan, then func()) {
 // procedure or a text of several statements may have done either before it failed.
 func outcomeOfError(o *observed, code uint16) history.Status {
 	switch {
-	case o.plan.MayRestart, o.plan.Kind == history.Call,
-		o.plan.Kind == history.Other && o.plan.EndsTxn && !o.plan.Commits:
+	case o.plan.Txn.MayRestart, o.plan.Kind == history.Call,
+		o.plan.Kind == history.Other && o.plan.Txn.Ends && !o.plan.Txn.Commits:
 		return history.Indeterminate
-	case o.plan.Kind == history.Begin, o.plan.Kind == history.DDL, o.plan.Commits:
+	case o.plan.Kind == history.Begin, o.plan.Kind == history.DDL, o.plan.Txn.Commits:
 		// The time-out may be that of a table's lock, which the statement takes once it has committed.
 		if rollsBack(code) && code != gomysql.ER_LOCK_WAIT_TIMEOUT {
 			return history.Indeterminate
@@ -216,7 +216,7 @@ func outcomeOfError(o *observed, code uint16) history.Status {
 	case rollsBack(code), o.plan.Kind == history.Commit && code == gomysql.ER_DUP_ENTRY:
 		// TiDB finds duplicates as late as that in its optimistic transactions.
 		return history.Aborted
-	case o.plan.EndsTxn && o.plan.Kind != history.Rollback:
+	case o.plan.Txn.Ends && o.plan.Kind != history.Rollback:
 		return history.Indeterminate
 	}
 	return history.Aborted
@@ -304,11 +304,11 @@ func (s *Session) lostServer() {
 	status := history.Aborted
 	for _, x := range s.exchanges {
 		lowerAll(x.reads, history.ReasonServerLost)
-		if x.settles != nil && x.settles.EndsTxn {
+		if x.settles != nil && x.settles.Txn.Ends {
 			status = history.Indeterminate // the error may have come after the commit
 		}
 		if o := x.stmt; o != nil && o.txn != nil {
-			if o.plan.EndsTxn || !o.was && s.autocommit {
+			if o.plan.Txn.Ends || !o.was && s.autocommit {
 				status = history.Indeterminate
 			}
 			o.doubtful = true

@@ -7,7 +7,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A finalPacket is the packet that was last put into the output to the client: the one that ends a reply, while that
@@ -20,7 +20,7 @@ type finalPacket struct {
 
 // halted returns why a statement is refused: it would begin a transaction that could not be recorded. What touches no
 // row is not refused, so that clients can connect and look around.
-func (s *Session) halted(plan *rewrite.Plan) error {
+func (s *Session) halted(plan *sqlmysql.Plan) error {
 	if s.cfg.Halted == nil || s.inTrans || s.txn != nil || !s.watches() || plan.Kind != history.Begin &&
 		plan.Observation == history.Nothing {
 		return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // An upload is a payload of the client that is passed on as it arrives: a piece of a file, or the rest
@@ -62,8 +63,9 @@ func (s *Session) passRest(p []byte) int {
 }
 
 // tooLong is the plan for a statement that is not kept in memory whole. It may be anything.
-var tooLong = &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonTooLong, EndsTxn: true,
-	ChangesSession: true, ChangesSchema: true}
+var tooLong = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonTooLong},
+	Txn: sqlmysql.TxnEffect{Ends: true}, Session: sqlmysql.SessionEffect{Changes: true},
+	Schema: sqlmysql.SchemaEffect{Changes: true}}
 
 // beginLong passes on what has come of a command that grows long, if it can go on without being
 // looked at further. What has come is whole packets.

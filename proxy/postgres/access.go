@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -25,7 +24,7 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 		seen := &s.seen.list[i]
 		id := text[start:seen.end]
 		start = seen.end
-		source := &c.plan.Sources[seen.source]
+		source := &c.plan.Result.Sources[seen.source]
 		if failed && seen.op != history.Read {
 			continue
 		}
@@ -57,10 +56,10 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 }
 
 // tooLarge reports whether one of a text's statements reads too many rows to collect their identities.
-func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
+func (s *Session) tooLarge(plans []*sqlpostgres.Plan) bool {
 	for _, p := range plans {
-		if slices.ContainsFunc(p.Sources, func(src rewrite.Source) bool { return src.Array }) &&
-			s.planner.IsTooLarge(p) {
+		if slices.ContainsFunc(p.Result.Sources, func(src sqlpostgres.Source) bool { return src.Array }) &&
+			s.planner.IsTooLarge(p.Shape) {
 			return true
 		}
 	}
@@ -68,7 +67,7 @@ func (s *Session) tooLarge(plans []*rewrite.Plan) bool {
 }
 
 // lack reports whether the only array of a source did not come.
-func (s *sightings) lack(sources []rewrite.Source) bool {
+func (s *sightings) lack(sources []sqlpostgres.Source) bool {
 	for i := range sources {
 		if sources[i].Whole && s.arrays&(1<<i) == 0 {
 			return true
@@ -78,9 +77,9 @@ func (s *sightings) lack(sources []rewrite.Source) bool {
 }
 
 // leftOut is the reason why a statement that shows no row does not tell what it read.
-func leftOut(p *rewrite.Plan) history.Reason {
+func leftOut(p *sqlpostgres.Plan) history.Reason {
 	switch {
-	case p.Tag != "":
+	case p.Result.Tag != "":
 		return history.ReasonWith
 	case p.Kind == history.Insert:
 		return history.ReasonInsertSelect
@@ -89,18 +88,18 @@ func leftOut(p *rewrite.Plan) history.Reason {
 }
 
 // counts reports whether the command tag counts rows that the statement wrote.
-func counts(p *rewrite.Plan) bool {
+func counts(p *sqlpostgres.Plan) bool {
 	switch p.Kind {
 	case history.Insert, history.Update, history.Delete:
-		return p.Tag != selectTag
+		return p.Result.Tag != selectTag
 	}
 	return false
 }
 
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
-func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
+func (s *Session) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool) {
 	if p.Kind == history.Select && (s.seen.partial || s.seen.collected > sqlpostgres.MaxArray) {
-		s.planner.TooLarge(p)
+		s.planner.TooLarge(p.Shape)
 	}
 	switch {
 	case s.seen.unread:
@@ -109,7 +108,7 @@ func (s *Session) judge(p *rewrite.Plan, st *history.Stmt, failed bool) {
 		lower(st, history.Inexact, s.seen.more)
 	case s.seen.partial:
 		lower(st, history.Inexact, history.ReasonLargeAggregate)
-	case s.seen.lack(p.Sources):
+	case s.seen.lack(p.Result.Sources):
 		lower(st, history.Inexact, leftOut(p))
 	case !failed && counts(p) && st.Affected != s.seen.rows:
 		lower(st, history.Inexact, history.ReasonCount)

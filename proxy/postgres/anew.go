@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -29,8 +28,8 @@ type anew struct {
 const maxPassed = 10_000
 
 func newAnew(f *form) anew {
-	if plan := f.plan(0); len(f.statements()) != 1 || !f.rewritten || plan.Params > 0 || plan.Calls ||
-		plan.ChangesSession {
+	if plan := f.plan(0); len(f.statements()) != 1 || !f.rewritten || plan.Params > 0 || plan.Session.Calls ||
+		plan.Session.Changes {
 		return anew{}
 	}
 	return anew{script: f.script, settled: true}
@@ -51,14 +50,14 @@ func (s *Session) moved(x *owed, c *current, tag string) {
 
 // still reports whether a statement changes nothing that a DECLARE could see, and no savepoint stands behind it that a
 // cursor would be lost with.
-func still(p *rewrite.Plan) bool {
+func still(p *sqlpostgres.Plan) bool {
 	switch {
-	case p == nil, p.ChangesSession, p.ChangesSchema:
+	case p == nil, p.Session.Changes, p.Schema.Changes:
 		return false
-	case p.Cursor != nil && p.Cursor.Verb != rewrite.DeclareCursor: // what its query calls the cursor's plan says
+	case p.Session.Cursor != nil && p.Session.Cursor.Verb != sqlpostgres.DeclareCursor: // what its query calls the cursor's plan says
 		return true
 	}
-	return p.Kind == history.Select && !p.Calls && p.Reason != history.ReasonCopy
+	return p.Kind == history.Select && !p.Session.Calls && p.Reason != history.ReasonCopy
 }
 
 // unsettleCursors notes that a new DECLARE may see what those before did not. There may be thousands of portals: only
@@ -75,8 +74,8 @@ func (s *Session) unsettleCursors() {
 }
 
 // moved takes a FETCH or MOVE that has succeeded, or an Execute of the cursor itself.
-func (a *anew) moved(p *rewrite.Plan, tag string) {
-	if p == nil || p.Cursor == nil || !p.Cursor.Forward {
+func (a *anew) moved(p *sqlpostgres.Plan, tag string) {
+	if p == nil || p.Session.Cursor == nil || !p.Session.Cursor.Forward {
 		a.settled = false
 		return
 	}
@@ -90,7 +89,7 @@ func (a *anew) moved(p *rewrite.Plan, tag string) {
 	}
 	n := rowsOf(tag)
 	a.position += n
-	a.ended = a.ended || p.Cursor.All || n < asked
+	a.ended = a.ended || p.Session.Cursor.All || n < asked
 }
 
 // mustDeclareAnew reports whether a message of the client has to wait until cursors are declared anew, or it is known
@@ -139,7 +138,8 @@ func (s *Session) readsCursors(m message) bool {
 		return false
 	}
 	script, _ := s.planSafely(text, s.planEnv(extended))
-	return script != nil && slices.ContainsFunc(script.Statements, func(p *rewrite.Plan) bool { return p.ReadsCursors })
+	return script != nil && slices.ContainsFunc(script.Statements,
+		func(p *sqlpostgres.Plan) bool { return p.Session.ReadsCursors })
 }
 
 // sameSnapshot asks whether a snapshot of now sees what the oldest one of the session does: every transaction before

@@ -3,12 +3,12 @@ package postgres
 import (
 	"bytes"
 
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // array takes the identities in an array: texts of the items, separated by semicolons. It is of source i, the first
 // of those given.
-func (s *sightings) array(v []byte, i int, sources []rewrite.Source, format byte) {
+func (s *sightings) array(v []byte, i int, sources []sqlpostgres.Source, format byte) {
 	if v == nil {
 		return // the aggregate met no row
 	}
@@ -33,7 +33,7 @@ func (s *sightings) array(v []byte, i int, sources []rewrite.Source, format byte
 		}
 		switch {
 		case element == nil:
-		case string(element) == rewrite.Lacking: // ADR 26
+		case string(element) == sqlpostgres.Lacking: // ADR 26
 			s.partial = true
 		case s.first(i+n, element):
 			s.identities(element, i+n, &sources[n])
@@ -42,16 +42,16 @@ func (s *sightings) array(v []byte, i int, sources []rewrite.Source, format byte
 }
 
 // identities takes those out of an element.
-func (s *sightings) identities(text []byte, i int, source *rewrite.Source) {
+func (s *sightings) identities(text []byte, i int, source *sqlpostgres.Source) {
 	for from := 0; from < len(text); {
-		at := unescaped(text[from:], rewrite.ElementSeparator)
+		at := unescaped(text[from:], sqlpostgres.ElementSeparator)
 		if at < 0 {
 			at = len(text) - from
 		}
 		one := text[from : from+at]
-		from += at + len(rewrite.ElementSeparator)
+		from += at + len(sqlpostgres.ElementSeparator)
 		switch {
-		case string(one) == rewrite.Lacking:
+		case string(one) == sqlpostgres.Lacking:
 			s.partial = true
 		case len(one) == len(text) || s.first(i, one):
 			s.element(one, i, source)
@@ -73,7 +73,7 @@ func (s *sightings) first(source int, element []byte) bool {
 }
 
 // element takes one identity out of an array.
-func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
+func (s *sightings) element(text []byte, i int, source *sqlpostgres.Source) {
 	seen := sighting{source: i, op: operation(source.Kind, source)}
 	start, keys := len(s.arena), 0
 	for n, item := range source.Physical.Items {
@@ -86,7 +86,7 @@ func (s *sightings) element(text []byte, i int, source *rewrite.Source) {
 			s.arena = s.arena[:start]
 			return
 		}
-		if item >= rewrite.ItemKeyInt && item <= rewrite.ItemKeyHex {
+		if item >= sqlpostgres.ItemKeyInt && item <= sqlpostgres.ItemKeyHex {
 			if keys++; keys > 1 {
 				s.arena = append(s.arena, ',')
 			}

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
-	items := []rewrite.Item{rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemKeyText}
-	source := rewrite.Source{Array: true, Physical: &rewrite.Physical{Items: items}}
+	items := []sqlpostgres.Item{sqlpostgres.ItemTID, sqlpostgres.ItemXID, sqlpostgres.ItemKeyText}
+	source := sqlpostgres.Source{Array: true, Physical: &sqlpostgres.Physical{Items: items}}
 	for _, c := range []struct {
 		array   string
 		rows    []string
@@ -26,7 +26,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 		{array: `{"(0,1)"}`, unread: true},
 	} {
 		s := sightings{of: &txnstate.Unrecorded{}}
-		s.array([]byte(c.array), 0, []rewrite.Source{source}, 0)
+		s.array([]byte(c.array), 0, []sqlpostgres.Source{source}, 0)
 		var rows []string
 		start := 0
 		for _, seen := range s.list {
@@ -40,7 +40,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 }
 
 func TestAnArrayThatIsTheOnlyOneIsMissed(t *testing.T) {
-	sources := []rewrite.Source{{Array: true}, {Array: true, Whole: true}}
+	sources := []sqlpostgres.Source{{Array: true}, {Array: true, Whole: true}}
 	s := sightings{of: &txnstate.Unrecorded{}}
 	for _, c := range []struct {
 		source int

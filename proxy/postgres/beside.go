@@ -7,7 +7,6 @@ import (
 	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -97,8 +96,8 @@ func sameForm(a, b *sqlpostgres.Script) bool {
 		slices.EqualFunc(a.Statements, b.Statements, sameTypes)
 }
 
-func sameTypes(a, b *rewrite.Plan) bool {
-	return slices.EqualFunc(a.Sources, b.Sources, func(a, b rewrite.Source) bool {
+func sameTypes(a, b *sqlpostgres.Plan) bool {
+	return slices.EqualFunc(a.Result.Sources, b.Result.Sources, func(a, b sqlpostgres.Source) bool {
 		return a.Physical == b.Physical || slices.Equal(a.Physical.Types, b.Physical.Types)
 	})
 }

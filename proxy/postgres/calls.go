@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // calls is what a session knows of the statements that run functions of the database's own. Any may change
@@ -27,16 +27,16 @@ func (c *calls) answered(unchanged bool) {
 }
 
 // ranOne takes a statement that has run for what it may have changed of the settings.
-func (s *Session) ranOne(p *rewrite.Plan) {
+func (s *Session) ranOne(p *sqlpostgres.Plan) {
 	switch {
-	case p.ChangesSession:
+	case p.Session.Changes:
 		s.changedSettings()
-		if p.Kind == history.Call || p.ChangesSchema {
+		if p.Kind == history.Call || p.Schema.Changes {
 			s.names.forgetAll()
 		}
 	case p.Kind == history.DDL:
 		clear(s.calls.harmless) // a function may be another one now
-	case p.Calls:
+	case p.Session.Calls:
 		shape := p.Shape
 		if s.block {
 			shape = "in a block: " + shape // what a transaction alone is given ends with it

@@ -250,14 +250,14 @@ type ahead struct {
 }
 
 // follow takes what a statement that is sent will change for those after it.
-func (s *Session) follow(p *rewrite.Plan) {
-	if p.ChangesSession || p.ChangesSchema && s.env.Path == noPath { // it may have made the temporary schema
+func (s *Session) follow(p *sqlpostgres.Plan) {
+	if p.Session.Changes || p.Schema.Changes && s.env.Path == noPath { // it may have made the temporary schema
 		s.stale = true
 	}
-	if p.ReadsCursors && s.planner != nil {
+	if p.Session.ReadsCursors && s.planner != nil {
 		s.planner.ReadCursors()
 	}
-	if p.ChangesSchema || len(p.Shadows) > 0 {
+	if p.Schema.Changes || len(p.Schema.CreatesTemp) > 0 {
 		s.unsettle(p)
 	}
 	switch {
@@ -265,12 +265,12 @@ func (s *Session) follow(p *rewrite.Plan) {
 		s.ahead.nested = true
 	case p.Kind == history.Begin:
 		if !s.ahead.block {
-			s.ahead = ahead{block: true, level: s.levelOr(p.TxnLevel)}
+			s.ahead = ahead{block: true, level: s.levelOr(p.Txn.Level)}
 		}
-	case p.EndsTxn && p.Kind != history.Call && !p.Chains:
+	case p.Txn.Ends && p.Kind != history.Call && !p.Txn.Chains:
 		s.ahead = ahead{level: s.level}
-	case p.TxnLevel != history.LevelUnknown:
-		s.ahead.level = runsAt(p.TxnLevel)
+	case p.Txn.Level != history.LevelUnknown:
+		s.ahead.level = runsAt(p.Txn.Level)
 	}
 }
 
@@ -284,7 +284,7 @@ func (s *Session) aheadEnds() {
 // anything is what a text that nobody reads may do to the session.
 func (s *Session) anything() {
 	s.stale = true
-	s.unsettle(&rewrite.Plan{ChangesSchema: true})
+	s.unsettle(&sqlpostgres.Plan{Schema: sqlpostgres.SchemaEffect{Changes: true}})
 }
 
 // levelOr is the level of a transaction that asks for l: the session's default where it does not.

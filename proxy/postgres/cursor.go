@@ -22,29 +22,30 @@ type declaration struct {
 }
 
 // newCursor returns the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
-func newCursor(f *form, sent, plan *rewrite.Plan) *portal {
-	own := form{script: &sqlpostgres.Script{Statements: []*rewrite.Plan{sent}}, rewritten: f.rewritten,
+func newCursor(f *form, sent, plan *sqlpostgres.Plan) *portal {
+	own := form{script: &sqlpostgres.Script{Statements: []*sqlpostgres.Plan{sent}}, rewritten: f.rewritten,
 		reason: f.reason}
-	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Cursor.Binary, hold: plan.Cursor.Hold,
+	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Session.Cursor.Binary,
+		hold: plan.Session.Cursor.Hold,
 		anew: newAnew(f)}}
 }
 
 // follow takes what a statement does to the names of cursors: sent in that form, and understood by that plan. It
 // gives the cursor that it declares.
-func (n namespace) follow(f *form, sent, plan *rewrite.Plan) *portal {
-	if plan == nil || plan.Cursor == nil {
+func (n namespace) follow(f *form, sent, plan *sqlpostgres.Plan) *portal {
+	if plan == nil || plan.Session.Cursor == nil {
 		return nil
 	}
-	name := plan.Cursor.Name
-	switch plan.Cursor.Verb {
-	case rewrite.DeclareCursor:
+	name := plan.Session.Cursor.Name
+	switch plan.Session.Cursor.Verb {
+	case sqlpostgres.DeclareCursor:
 		if n.portals[name] == nil && len(n.portals) >= 2*maxCursors {
 			return nil
 		}
 		c := newCursor(f, sent, plan)
 		n.portals[name] = c
 		return c
-	case rewrite.CloseCursor:
+	case sqlpostgres.CloseCursor:
 		if name == "" {
 			clear(n.portals)
 		}
@@ -55,12 +56,12 @@ func (n namespace) follow(f *form, sent, plan *rewrite.Plan) *portal {
 
 // read returns the cursor that a statement fetches from or moves; nil where there is none, or isotap did not see it
 // declared.
-func (n namespace) read(plan *rewrite.Plan) *portal {
-	if plan == nil || plan.Cursor == nil || plan.Cursor.Verb != rewrite.FetchCursor &&
-		plan.Cursor.Verb != rewrite.MoveCursor {
+func (n namespace) read(plan *sqlpostgres.Plan) *portal {
+	if plan == nil || plan.Session.Cursor == nil || plan.Session.Cursor.Verb != sqlpostgres.FetchCursor &&
+		plan.Session.Cursor.Verb != sqlpostgres.MoveCursor {
 		return nil
 	}
-	if p := n.portals[plan.Cursor.Name]; p != nil && p.cursor != nil {
+	if p := n.portals[plan.Session.Cursor.Name]; p != nil && p.cursor != nil {
 		return p
 	}
 	return nil
@@ -68,9 +69,9 @@ func (n namespace) read(plan *rewrite.Plan) *portal {
 
 // resultOf returns the plan by which the server gives the rows of a form's only statement, and how many hidden
 // columns these have.
-func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
+func (n namespace) resultOf(f *form) (*sqlpostgres.Plan, int) {
 	plan := f.plan(0)
-	if c := n.read(plan); c != nil && plan.Cursor.Verb == rewrite.FetchCursor {
+	if c := n.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
 		f, plan = &c.form, c.form.plan(0)
 	}
 	return plan, f.hidden(plan)
@@ -78,15 +79,15 @@ func (n namespace) resultOf(f *form) (*rewrite.Plan, int) {
 
 // mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show
 // to the client in pg_cursors.
-func (s *Session) mayBeRead(plans []*rewrite.Plan) bool {
-	if !slices.ContainsFunc(plans, func(p *rewrite.Plan) bool {
-		return p.Cursor != nil &&
-			p.Cursor.Verb == rewrite.DeclareCursor
+func (s *Session) mayBeRead(plans []*sqlpostgres.Plan) bool {
+	if !slices.ContainsFunc(plans, func(p *sqlpostgres.Plan) bool {
+		return p.Session.Cursor != nil &&
+			p.Session.Cursor.Verb == sqlpostgres.DeclareCursor
 	}) {
 		return false
 	}
 	return len(s.names.sent.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() ||
-		slices.ContainsFunc(plans, func(p *rewrite.Plan) bool { return p.ReadsCursors })
+		slices.ContainsFunc(plans, func(p *sqlpostgres.Plan) bool { return p.Session.ReadsCursors })
 }
 
 // end forgets portals with the transaction that they were made in, but for cursors that outlive it.
@@ -100,7 +101,7 @@ func (s *Session) fetches(x *owed, c *current) {
 		c.cursor = c.portal // Execute of the cursor itself
 		return
 	}
-	if c.cursor = s.names.real.read(c.plan); c.cursor == nil || c.plan.Cursor.Verb == rewrite.MoveCursor {
+	if c.cursor = s.names.real.read(c.plan); c.cursor == nil || c.plan.Session.Cursor.Verb == sqlpostgres.MoveCursor {
 		return
 	}
 	p := c.cursor
@@ -118,14 +119,15 @@ func (s *Session) compare(c *current, description []byte) {
 		return
 	}
 	if n := s.leaked(c.plan, description); n != c.hidden {
-		c.hidden, c.cursor, c.plan = n, nil, &rewrite.Plan{Kind: history.Select, Observation: history.Opaque,
-			Reason: history.ReasonCursor, Shape: c.plan.Shape}
+		c.hidden, c.cursor, c.plan = n, nil,
+			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
 	}
 }
 
 // declared takes a DECLARE that was recorded as st.
-func (s *Session) declared(c *current, sent *rewrite.Plan, st *history.Stmt) {
-	if c.plan == nil || c.plan.Cursor == nil || c.cursor != nil {
+func (s *Session) declared(c *current, sent *sqlpostgres.Plan, st *history.Stmt) {
+	if c.plan == nil || c.plan.Session.Cursor == nil || c.cursor != nil {
 		return
 	}
 	s.names.unsure = true
@@ -165,7 +167,7 @@ func (s *Session) fetched(c *current, st *history.Stmt) {
 		return
 	}
 	plan, d := c.cursor.plan, c.cursor.cursor
-	if plan.ChangesSession || plan.Calls { // what its query calls is called now, not by the DECLARE
+	if plan.Session.Changes || plan.Session.Calls { // what its query calls is called now, not by the DECLARE
 		s.changedSettings()
 		s.stale = true
 	}

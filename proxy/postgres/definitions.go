@@ -40,7 +40,7 @@ func (s *Session) definitionsEnd(status history.Status) {
 	}
 }
 
-// A temporaries is what a session knows of its temporary tables: lists like sqlpostgres.Session.Shadowed.
+// A temporaries is what a session knows of its temporary tables: lists like sqlpostgres.Session.TempTables.
 type temporaries struct {
 	names rewrite.List // once the open transaction has ended as expected
 	kept  rewrite.List // as the last transaction left them
@@ -48,17 +48,17 @@ type temporaries struct {
 
 // take notes what a statement that succeeded did to the temporary tables. What it took away may come back where there
 // are savepoints.
-func (t *temporaries) take(p *rewrite.Plan, tag string, savepoints bool) {
+func (t *temporaries) take(p *sqlpostgres.Plan, tag string, savepoints bool) {
 	switch {
 	case savepoints:
 	case tag == "DISCARD TEMP", tag == "DISCARD ALL":
 		t.names = ""
 	default:
-		for _, dropped := range p.Reveals {
+		for _, dropped := range p.Schema.DropsTemp {
 			t.names = t.names.Without(dropped.Table)
 		}
 	}
-	t.names = sqlpostgres.Shadow(t.names, p)
+	t.names = sqlpostgres.AddTempTables(t.names, p)
 }
 
 // end ends the transaction: a rollback takes back what it did.
@@ -81,8 +81,8 @@ func (s *Session) located(c *rewrite.SchemaChange) rewrite.SchemaChange {
 
 // unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
 // catalog says.
-func (s *Session) unsettle(p *rewrite.Plan) {
+func (s *Session) unsettle(p *sqlpostgres.Plan) {
 	s.env.Create(p)
-	s.env.Shadowed = sqlpostgres.Shadow(s.env.Shadowed, p)
+	s.env.TempTables = sqlpostgres.AddTempTables(s.env.TempTables, p)
 	s.env.Unsettle(p)
 }

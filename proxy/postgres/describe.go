@@ -14,7 +14,7 @@ func (s *Session) describesNothing(x *owed) bool {
 	if s.status != txnFailed || len(s.queue) > 0 || f == nil || !f.rewritten {
 		return false
 	}
-	if plan := f.plan(0); plan == nil || plan.Reply != rewrite.Returning {
+	if plan := f.plan(0); plan == nil || plan.Result.Reply != rewrite.Returning {
 		return false
 	}
 	if x.kind == owesStatement {

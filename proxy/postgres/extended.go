@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // parse takes a Parse message: a statement under a name, with the types of some parameters.
@@ -159,11 +160,11 @@ func (s *Session) bindForgotten(m message, b *bound, x owed) {
 
 // resultCodes returns the format codes for the result that the form gives under its plan. Of a statement that
 // gives the client no rows the server takes any number of codes, and any codes.
-func resultCodes(codes []byte, plan *rewrite.Plan, hidden int) []byte {
+func resultCodes(codes []byte, plan *sqlpostgres.Plan, hidden int) []byte {
 	switch {
 	case hidden == 0:
 		return codes
-	case plan.Reply == rewrite.Returning:
+	case plan.Result.Reply == rewrite.Returning:
 		if len(codes) == 2 && codes[0] == 0 && codes[1] <= 1 {
 			return codes
 		}
@@ -264,7 +265,7 @@ func (s *Session) execute(m message) {
 		s.anything()
 		return
 	}
-	if rows != 0 && p.form.rewritten && plan.Reply == rewrite.Returning {
+	if rows != 0 && p.form.rewritten && plan.Result.Reply == rewrite.Returning {
 		binary.BigEndian.PutUint32(s.toServer[from+headBytes+len(x.name)+1:], 0)
 	}
 	s.follow(plan)

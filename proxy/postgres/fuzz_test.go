@@ -14,55 +14,55 @@ import (
 // every kind of reply without knowing SQL.
 type plans struct{}
 
-func (plans) TooLarge(*rewrite.Plan)          {}
-func (plans) IsTooLarge(*rewrite.Plan) bool   { return false }
-func (plans) Misplanned(*rewrite.Plan) bool   { return true }
-func (plans) IsMisplanned(*rewrite.Plan) bool { return false }
+func (plans) TooLarge(shape string)          {}
+func (plans) IsTooLarge(shape string) bool   { return false }
+func (plans) Misplanned(shape string) bool   { return true }
+func (plans) IsMisplanned(shape string) bool { return false }
 
 func (plans) Exposes() bool        { return true }
 func (plans) CursorsAreRead() bool { return false }
 func (plans) ReadCursors()         {}
 
 func (plans) Plan(text []byte, _ sqlpostgres.Session) *sqlpostgres.Script {
-	script := &sqlpostgres.Script{Pieces: []rewrite.Piece{{Text: string(text) + "+"}}}
+	script := &sqlpostgres.Script{Pieces: []string{string(text) + "+"}}
 	for part := range strings.SplitSeq(string(text), ";") {
 		script.Statements = append(script.Statements, planOf(part))
 	}
 	return script
 }
 
-func planOf(text string) *rewrite.Plan {
-	source := rewrite.Source{Table: "d.t", Physical: &rewrite.Physical{Items: []rewrite.Item{rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemKeyInt}}}
-	written := rewrite.Source{Table: "d.t", Physical: &rewrite.Physical{Items: []rewrite.Item{rewrite.ItemNewPlace, rewrite.ItemLSN, rewrite.ItemInserted}}}
+func planOf(text string) *sqlpostgres.Plan {
+	source := sqlpostgres.Source{Table: "d.t", Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemTID, sqlpostgres.ItemXID, sqlpostgres.ItemKeyInt}}}
+	written := sqlpostgres.Source{Table: "d.t", Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemNewTID, sqlpostgres.ItemLSN, sqlpostgres.ItemInserted}}}
 	switch {
 	case strings.HasPrefix(text, "s"):
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Reply: rewrite.Trimmed, Sources: []rewrite.Source{source}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}}
 	case strings.HasPrefix(text, "a"):
 		source.Array, source.Limit = true, 3
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Reply: rewrite.Trimmed, Sources: []rewrite.Source{source}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}}
 	case strings.HasPrefix(text, "i"):
-		return &rewrite.Plan{Kind: history.Insert, Observation: history.Exact, Reply: rewrite.Returning, Target: "d.t", Sources: []rewrite.Source{written}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Insert, Observation: history.Exact, Target: "d.t"}, Result: sqlpostgres.Result{Reply: rewrite.Returning, Sources: []sqlpostgres.Source{written}}}
 	case strings.HasPrefix(text, "b"):
-		return &rewrite.Plan{Kind: history.Begin, TxnLevel: history.Serializable}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Begin}, Txn: sqlpostgres.TxnEffect{Level: history.Serializable}}
 	case strings.HasPrefix(text, "c"):
-		return &rewrite.Plan{Kind: history.Commit, EndsTxn: true, Chains: len(text) > 1}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Commit}, Txn: sqlpostgres.TxnEffect{Ends: true, Chains: len(text) > 1}}
 	case strings.HasPrefix(text, "r"):
-		return &rewrite.Plan{Kind: history.Rollback, Savepoint: "p"}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Rollback}, Txn: sqlpostgres.TxnEffect{Savepoint: "p"}}
 	case strings.HasPrefix(text, "v"):
-		return &rewrite.Plan{Kind: history.Savepoint, Savepoint: "p"}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Savepoint}, Txn: sqlpostgres.TxnEffect{Savepoint: "p"}}
 	case strings.HasPrefix(text, "d"):
-		c := &rewrite.Cursor{Verb: rewrite.DeclareCursor, Name: "c", Hold: len(text) > 1}
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Reply: rewrite.Trimmed, Sources: []rewrite.Source{source}, Cursor: c}
+		c := &sqlpostgres.Cursor{Verb: sqlpostgres.DeclareCursor, Name: "c", Hold: len(text) > 1}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}, Session: sqlpostgres.SessionEffect{Cursor: c}}
 	case strings.HasPrefix(text, "f"):
-		return &rewrite.Plan{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonCursor, Cursor: &rewrite.Cursor{Verb: rewrite.FetchCursor, Name: "c"}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonCursor}, Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.FetchCursor, Name: "c"}}}
 	case strings.HasPrefix(text, "m"):
-		return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonCursor, Cursor: &rewrite.Cursor{Verb: rewrite.MoveCursor, Name: "c"}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonCursor}, Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.MoveCursor, Name: "c"}}}
 	case strings.HasPrefix(text, "e"):
-		return &rewrite.Plan{Cursor: &rewrite.Cursor{Verb: rewrite.CloseCursor}}
+		return &sqlpostgres.Plan{Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.CloseCursor}}}
 	case strings.HasPrefix(text, "p"):
-		return &rewrite.Plan{EndsTxn: true, Global: "g"}
+		return &sqlpostgres.Plan{Txn: sqlpostgres.TxnEffect{Ends: true, Global: "g"}}
 	}
-	return &rewrite.Plan{Observation: history.Opaque, Reason: history.ReasonExecute, Shape: "EXECUTE " + text, ChangesSession: true, ChangesSchema: true}
+	return &sqlpostgres.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonExecute, Shape: "EXECUTE " + text}, Session: sqlpostgres.SessionEffect{Changes: true}, Schema: sqlpostgres.SchemaEffect{Changes: true}}
 }
 
 // startupMessage is a client's first.
@@ -180,7 +180,7 @@ func FuzzBind(f *testing.F) {
 			return
 		}
 		s := newTestSession(nil)
-		plan := &rewrite.Plan{Reply: rewrite.Trimmed}
+		plan := &sqlpostgres.Plan{Result: sqlpostgres.Result{Reply: rewrite.Trimmed}}
 		s.sendBind(message{body: body}, &b, "other", resultCodes(b.codes, plan, 2))
 		again, err := readBind(s.toServer[headBytes:], true)
 		if err != nil {

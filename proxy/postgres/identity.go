@@ -8,7 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // sightings are the identities that came out of the rows of a statement. Their memory is used again for the
@@ -64,13 +64,13 @@ func (s *sightings) forget() {
 }
 
 // row takes the identities that a row carries, behind the reader, in text (format 0) or binary.
-func (s *sightings) row(r *reader, plan *rewrite.Plan, format byte) {
+func (s *sightings) row(r *reader, plan *sqlpostgres.Plan, format byte) {
 	s.rows++
 	if plan == nil {
 		return
 	}
-	for i := range plan.Sources {
-		source := &plan.Sources[i]
+	for i := range plan.Result.Sources {
+		source := &plan.Result.Sources[i]
 		switch {
 		case source.Present:
 			if s.absent = r.value() == nil; s.absent {
@@ -82,7 +82,7 @@ func (s *sightings) row(r *reader, plan *rewrite.Plan, format byte) {
 			}
 		case source.Joint < 0:
 		case source.Array:
-			s.array(r.value(), i, plan.Sources[i:], format)
+			s.array(r.value(), i, plan.Result.Sources[i:], format)
 		default:
 			s.identity(r, i, source, plan.Kind, format)
 		}
@@ -90,7 +90,7 @@ func (s *sightings) row(r *reader, plan *rewrite.Plan, format byte) {
 }
 
 // identity takes one identity, in several columns. All of them are NULL on the missing side of an outer join.
-func (s *sightings) identity(r *reader, i int, source *rewrite.Source, kind history.Kind, format byte) {
+func (s *sightings) identity(r *reader, i int, source *sqlpostgres.Source, kind history.Kind, format byte) {
 	seen := sighting{source: i, op: operation(kind, source)}
 	start, null := len(s.arena), true
 	keys := 0
@@ -100,7 +100,7 @@ func (s *sightings) identity(r *reader, i int, source *rewrite.Source, kind hist
 			continue
 		}
 		null = false
-		if item >= rewrite.ItemKeyInt && item <= rewrite.ItemKeyHex {
+		if item >= sqlpostgres.ItemKeyInt && item <= sqlpostgres.ItemKeyHex {
 			if keys++; keys > 1 {
 				s.arena = append(s.arena, ',')
 			}
@@ -139,7 +139,7 @@ func (s *sightings) tooMany() bool {
 }
 
 // operation is what a statement of that kind, or its part, did to the rows of a source.
-func operation(kind history.Kind, source *rewrite.Source) history.Op {
+func operation(kind history.Kind, source *sqlpostgres.Source) history.Op {
 	if !writes(source) {
 		return history.Read
 	}
@@ -156,40 +156,40 @@ func operation(kind history.Kind, source *rewrite.Source) history.Op {
 }
 
 // take reads the value of an item that is no part of the key, and says whether it can be read.
-func (seen *sighting) take(item rewrite.Item, v []byte, format byte) (ok bool) {
+func (seen *sighting) take(item sqlpostgres.Item, v []byte, format byte) (ok bool) {
 	place := &seen.place
 	var n uint64
 	switch item {
-	case rewrite.ItemTable:
+	case sqlpostgres.ItemTable:
 		n, ok = readNumber(v, format, 4)
 		place.Leaf = uint32(n)
-	case rewrite.ItemPlace:
+	case sqlpostgres.ItemTID:
 		place.CTID, ok = readTID(v, format)
-	case rewrite.ItemXID:
+	case sqlpostgres.ItemXID:
 		n, ok = readNumber(v, format, 4)
 		place.XID = uint32(n)
-	case rewrite.ItemNewPlace:
+	case sqlpostgres.ItemNewTID:
 		place.NewID, ok = readTID(v, format)
-	case rewrite.ItemNewXID:
+	case sqlpostgres.ItemNewXID:
 		n, ok = readNumber(v, format, 4)
 		place.NewXID = uint32(n)
-	case rewrite.ItemLSN:
+	case sqlpostgres.ItemLSN:
 		place.LSN, ok = readLSN(v, format)
-	case rewrite.ItemOldKeyChanged:
+	case sqlpostgres.ItemOldKeyChanged:
 		seen.moved, ok = readBool(v, format)
-	case rewrite.ItemInserted:
+	case sqlpostgres.ItemInserted:
 		var inserted bool
 		if inserted, ok = readBool(v, format); ok && !inserted {
 			seen.op = history.UpdateRow
 		}
-	case rewrite.ItemImage:
+	case sqlpostgres.ItemImage:
 		seen.image, ok = string(v), true
-	case rewrite.ItemAction:
+	case sqlpostgres.ItemAction:
 		ok = seen.act(string(v))
-	case rewrite.ItemTag:
+	case sqlpostgres.ItemTag:
 		place.Tagged = true
 		place.XID, place.CTID, ok = readTag(v)
-	case rewrite.ItemNewTags:
+	case sqlpostgres.ItemNewTags:
 		ok = seen.tags(v)
 	}
 	return ok
@@ -242,11 +242,11 @@ func (seen *sighting) act(action string) bool {
 }
 
 // appendKey adds a value of a key to b, as a row's id has it (history.Row).
-func appendKey(b []byte, item rewrite.Item, v []byte, format byte) []byte {
+func appendKey(b []byte, item sqlpostgres.Item, v []byte, format byte) []byte {
 	switch {
-	case item == rewrite.ItemKeyInt && format == formatBinary:
+	case item == sqlpostgres.ItemKeyInt && format == formatBinary:
 		return appendInt(b, v)
-	case item == rewrite.ItemKeyUUID && format == formatBinary:
+	case item == sqlpostgres.ItemKeyUUID && format == formatBinary:
 		return appendUUID(b, v)
 	}
 	for _, c := range v {

@@ -108,7 +108,7 @@ func (s *Session) mustLook(m message) bool {
 // unfolded reports whether a form's rows may have columns of isotap's that the client does not see.
 func (s *Session) unfolded(f *form) bool {
 	plan := f.plan(0)
-	if !s.exposes(f) || plan == nil || plan.Observation != history.Opaque && !plan.Open {
+	if !s.exposes(f) || plan == nil || plan.Observation != history.Opaque && !plan.Schema.Open {
 		return false
 	}
 	switch plan.Kind {

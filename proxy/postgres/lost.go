@@ -37,7 +37,7 @@ func (s *Session) mayEnd(f *form, at int) bool {
 		return true
 	}
 	for ; f.plan(at) != nil; at++ {
-		if f.plan(at).EndsTxn {
+		if f.plan(at).Txn.Ends {
 			return true
 		}
 	}

@@ -57,13 +57,13 @@ func layoutOf(description []byte, hidden int) layout {
 }
 
 // guards reports whether a result has been given columns by isotap: what a form reads under its plan.
-func guards(f *form, plan *rewrite.Plan, hidden int) bool {
-	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Reply != rewrite.Unchanged
+func guards(f *form, plan *sqlpostgres.Plan, hidden int) bool {
+	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Result.Reply != rewrite.Unchanged
 }
 
 // defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is
 // wrong.
-func (s *Session) defend(f *form, plan *rewrite.Plan, description []byte, hidden int) layout {
+func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
 	if !guards(f, plan, hidden) {
 		return layout{hidden: hidden}
 	}
@@ -73,7 +73,7 @@ func (s *Session) defend(f *form, plan *rewrite.Plan, description []byte, hidden
 		return l
 	}
 	s.events = append(s.events, session.Event{Misplanned: true})
-	if plan != nil && s.planner != nil && s.planner.Misplanned(plan) {
+	if plan != nil && s.planner != nil && s.planner.Misplanned(plan.Shape) {
 		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", plan.Shape)
 	}
 	return l
@@ -96,7 +96,7 @@ func (s *Session) isCleared(f *form) bool {
 	if f == nil || !f.rewritten {
 		return true
 	}
-	if plan := f.plan(0); plan == nil || plan.Reply != rewrite.Trimmed {
+	if plan := f.plan(0); plan == nil || plan.Result.Reply != rewrite.Trimmed {
 		return true
 	}
 	_, ok := s.cleared[weak.Make(f.upstream().Model())]
@@ -104,12 +104,12 @@ func (s *Session) isCleared(f *form) bool {
 }
 
 // isMisplanned reports whether one of a text's statements has a shape that was once planned wrong.
-func (s *Session) isMisplanned(plans []*rewrite.Plan) bool {
-	return slices.ContainsFunc(plans, s.planner.IsMisplanned)
+func (s *Session) isMisplanned(plans []*sqlpostgres.Plan) bool {
+	return slices.ContainsFunc(plans, func(p *sqlpostgres.Plan) bool { return s.planner.IsMisplanned(p.Shape) })
 }
 
 // laidOut returns the layout of the rows that a Describe is about, and keeps it for them.
-func (s *Session) laidOut(x *owed, f *form, plan *rewrite.Plan, description []byte, hidden int) layout {
+func (s *Session) laidOut(x *owed, f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
 	shown, by := s.shows(f, plan)
 	l := s.defend(shown, by, description, hidden)
 	if !l.known {
@@ -129,8 +129,8 @@ func (s *Session) laidOut(x *owed, f *form, plan *rewrite.Plan, description []by
 
 // shows returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which it
 // reads, or itself.
-func (s *Session) shows(f *form, plan *rewrite.Plan) (*form, *rewrite.Plan) {
-	if c := s.names.real.read(plan); c != nil && plan.Cursor.Verb == rewrite.FetchCursor {
+func (s *Session) shows(f *form, plan *sqlpostgres.Plan) (*form, *sqlpostgres.Plan) {
+	if c := s.names.real.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
 		return &c.form, c.form.plan(0)
 	}
 	return f, plan
@@ -139,7 +139,7 @@ func (s *Session) shows(f *form, plan *rewrite.Plan) (*form, *rewrite.Plan) {
 // sentBy returns the form whose rows a portal will show once all that was sent is done.
 func (s *Session) sentBy(p *portal) *form {
 	plan := p.form.plan(0)
-	if c := s.names.sent.read(plan); c != nil && plan.Cursor.Verb == rewrite.FetchCursor {
+	if c := s.names.sent.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
 		return &c.form
 	}
 	return &p.form

@@ -34,9 +34,9 @@ func (w *wrongPlanner) Plan(text []byte, env sqlpostgres.Session) *sqlpostgres.S
 	if w.wrong[script] == nil {
 		sent := string(script.Append(nil))
 		made := *script
-		made.Pieces = []rewrite.Piece{{Text: strings.Replace(sent, "'x'", wrongColumns, 1)}}
+		made.Pieces = []string{strings.Replace(sent, "'x'", wrongColumns, 1)}
 		if from := strings.Index(sent, "SELECT id"); w.shuffled && from >= 0 {
-			made.Pieces = []rewrite.Piece{{Text: sent[:from] + "SELECT isotap_1, isotap_2, isotap_3, id, x, n FROM (" + sent[from:] + ") q"}}
+			made.Pieces = []string{sent[:from] + "SELECT isotap_1, isotap_2, isotap_3, id, x, n FROM (" + sent[from:] + ") q"}
 		}
 		w.wrong[script] = &made
 	}
@@ -94,7 +94,7 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 	}
 	r.recorded()
 	converse(t, r.proxied, r.database, queries("SELECT id, 'x' AS x, n FROM t WHERE id < 7 ORDER BY id"))
-	known := r.planner.IsMisplanned(r.planner.Plan([]byte(misplannedRows), w.wrongEnv()).Statements[0])
+	known := r.planner.IsMisplanned(r.planner.Plan([]byte(misplannedRows), w.wrongEnv()).Statements[0].Shape)
 	for _, txn := range r.recorded() {
 		for _, st := range txn.Stmts {
 			if known && (st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -31,14 +30,14 @@ type statement struct {
 
 // A portal is a statement that was bound to its parameters, or a cursor that SQL declared.
 type portal struct {
-	form   form          // that runs
-	of     *statement    // that was bound; nil: SQL declared it
-	on     string        // the name of what was bound on the server
-	plan   *rewrite.Plan // by which its rows are understood; nil: by none
-	format byte          // of the hidden columns: 0 text, 1 binary
-	layout layout        // of its rows, as they were described
-	asked  bool          // the client has asked for a description
-	wider  int           // how many format codes its Bind got for columns that are cut
+	form   form              // that runs
+	of     *statement        // that was bound; nil: SQL declared it
+	on     string            // the name of what was bound on the server
+	plan   *sqlpostgres.Plan // by which its rows are understood; nil: by none
+	format byte              // of the hidden columns: 0 text, 1 binary
+	layout layout            // of its rows, as they were described
+	asked  bool              // the client has asked for a description
+	wider  int               // how many format codes its Bind got for columns that are cut
 	args   []string
 	kept   []byte // the body of its Bind, where it may have to be bound anew
 	// literals are the parameters as SQL reads them, for a form with predicates; empty where they cannot be read.
@@ -189,7 +188,7 @@ func (n *names) deallocated(tag, shape string) {
 }
 
 // hidden is the number of columns that the form adds to a statement's result, under its plan.
-func (f *form) hidden(plan *rewrite.Plan) int {
+func (f *form) hidden(plan *sqlpostgres.Plan) int {
 	if !f.rewritten || plan == nil {
 		return 0
 	}
@@ -197,7 +196,7 @@ func (f *form) hidden(plan *rewrite.Plan) int {
 }
 
 // plan is the plan of the statement at that place in the text; nil where there is none.
-func (f *form) plan(at int) *rewrite.Plan {
+func (f *form) plan(at int) *sqlpostgres.Plan {
 	if f.script == nil || at >= len(f.script.Statements) {
 		return nil
 	}
@@ -205,7 +204,7 @@ func (f *form) plan(at int) *rewrite.Plan {
 }
 
 // statements are the plans of the text's statements.
-func (f *form) statements() []*rewrite.Plan {
+func (f *form) statements() []*sqlpostgres.Plan {
 	if f.script == nil {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A portal's rows may be fetched in pieces, by several Executes with a row limit. What they show is one statement's:
@@ -48,15 +48,16 @@ func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
 
 // shownInPart reports whether the rows that a statement has shown tell all that it has read for them, as if it had a
 // LIMIT. The rows of a write are all written, and groups tell of more than was shown.
-func shownInPart(p *rewrite.Plan) bool {
-	return p != nil && p.Kind == history.Select && !slices.ContainsFunc(p.Sources, func(s rewrite.Source) bool {
-		return s.Array || writes(&s)
-	})
+func shownInPart(p *sqlpostgres.Plan) bool {
+	return p != nil && p.Kind == history.Select &&
+		!slices.ContainsFunc(p.Result.Sources, func(s sqlpostgres.Source) bool {
+			return s.Array || writes(&s)
+		})
 }
 
 // piece puts what an Execute has shown into the record of its portal, and says whether it did: the first one's is the
 // record. The last one tells that there are no more rows.
-func (s *Session) piece(g *pieces, plan *rewrite.Plan, st *history.Stmt, last bool) bool {
+func (s *Session) piece(g *pieces, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
 	switch {
 	case g == nil, g.txn != nil && g.txn != s.txn:
 		return false
@@ -114,9 +115,10 @@ func appendAccesses(to, from *history.Stmt) {
 }
 
 // tear takes a statement that has run for what it may have fetched from portals, by their names.
-func (s *Session) tear(p *rewrite.Plan) {
-	if p != nil && !p.Calls && !p.ChangesSession && (p.Cursor == nil || p.Cursor.Verb == rewrite.DeclareCursor ||
-		p.Cursor.Verb == rewrite.CloseCursor) {
+func (s *Session) tear(p *sqlpostgres.Plan) {
+	if p != nil && !p.Session.Calls && !p.Session.Changes &&
+		(p.Session.Cursor == nil || p.Session.Cursor.Verb == sqlpostgres.DeclareCursor ||
+			p.Session.Cursor.Verb == sqlpostgres.CloseCursor) {
 		return
 	}
 	for _, portal := range s.names.real.portals {

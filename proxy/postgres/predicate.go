@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // closed returns the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
 // A predicate of a parameter whose value cannot be read is left out.
-func (s *Session) closed(p *rewrite.Plan, portal *portal) []history.Predicate {
+func (s *Session) closed(p *sqlpostgres.Plan, portal *portal) []history.Predicate {
 	var out []history.Predicate
 	var literals []string
 	if portal != nil {

@@ -9,7 +9,6 @@ import (
 	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -76,29 +75,30 @@ func (n *names) forgetAll() {
 }
 
 // preparedBySQL takes a statement that has succeeded for what it prepared.
-func (s *Session) preparedBySQL(p *rewrite.Plan, tag string) {
-	if tag != "PREPARE" || p.Prepared == nil || p.Prepared.Text == "" || len(s.names.bySQL) >= maxPreparations ||
+func (s *Session) preparedBySQL(p *sqlpostgres.Plan, tag string) {
+	if tag != "PREPARE" || p.Session.Prepared == nil || p.Session.Prepared.Text == "" ||
+		len(s.names.bySQL) >= maxPreparations ||
 		s.planner == nil {
 		return
 	}
-	bytes := bytesOf([]byte(p.Prepared.Text))
+	bytes := bytesOf([]byte(p.Session.Prepared.Text))
 	for _, other := range s.names.bySQL {
 		bytes += bytesOf(other.text)
 	}
 	if bytes > maxNames {
 		return
 	}
-	made := &preparation{text: []byte(p.Prepared.Text), types: p.Prepared.Types, env: s.env,
+	made := &preparation{text: []byte(p.Session.Prepared.Text), types: p.Session.Prepared.Types, env: s.env,
 		executions: make(map[execution]*sqlpostgres.Script)}
 	script, _ := s.planSafely(made.text, s.planEnv(true))
 	if script == nil || len(script.Statements) != 1 {
 		return
 	}
-	made.calls = script.Statements[0].Calls
+	made.calls = script.Statements[0].Session.Calls
 	if s.names.bySQL == nil {
 		s.names.bySQL = make(map[string]*preparation)
 	}
-	s.names.bySQL[p.Prepared.Name] = made
+	s.names.bySQL[p.Session.Prepared.Name] = made
 	s.wish(made, script)
 }
 
@@ -177,11 +177,11 @@ func (s *Session) tookWish(a *answer) {
 
 // executesKnown reports whether a statement runs one that the client prepared by SQL, which runs no functions of the
 // database's own.
-func (s *Session) executesKnown(p *rewrite.Plan) bool {
-	if p.Prepared == nil {
+func (s *Session) executesKnown(p *sqlpostgres.Plan) bool {
+	if p.Session.Prepared == nil {
 		return false
 	}
-	known := s.names.bySQL[p.Prepared.Name]
+	known := s.names.bySQL[p.Session.Prepared.Name]
 	return known != nil && !known.calls
 }
 
@@ -189,13 +189,13 @@ func (s *Session) executesKnown(p *rewrite.Plan) bool {
 // statement, where its text still means what it meant then.
 func (s *Session) executing(f form, text []byte) form {
 	plan := f.plan(0)
-	if plan == nil || plan.Prepared == nil || plan.Prepared.Text != "" || len(f.statements()) != 1 {
+	if plan == nil || plan.Session.Prepared == nil || plan.Session.Prepared.Text != "" || len(f.statements()) != 1 {
 		return f
 	}
-	if plan.Prepared.Within {
+	if plan.Session.Prepared.Within {
 		return s.executingWithin(f, text)
 	}
-	p := s.names.bySQL[plan.Prepared.Name]
+	p := s.names.bySQL[plan.Session.Prepared.Name]
 	switch {
 	case p == nil, len(s.queue) > 0, len(text) > maxExecution, s.status == txnFailed, s.stale, !s.known:
 		return f
@@ -229,7 +229,7 @@ func (s *Session) executing(f form, text []byte) form {
 // statement that the client prepared by the protocol, the client's own text runs, which stands beside what isotap made
 // of it.
 func (s *Session) executingWithin(f form, text []byte) form {
-	of := f.plan(0).Prepared
+	of := f.plan(0).Session.Prepared
 	st := s.names.real.statements[of.Name]
 	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 ||
 		s.status == txnFailed || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
@@ -246,7 +246,7 @@ func (s *Session) executingWithin(f form, text []byte) form {
 
 // execution returns the form of an EXECUTE that runs a statement of isotap's own, understood by a script.
 func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, own, text string) form {
-	of := f.plan(0).Prepared
+	of := f.plan(0).Session.Prepared
 	key := execution{text, own, script}
 	made := p.executions[key]
 	if made == nil {

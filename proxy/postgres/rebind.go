@@ -7,14 +7,14 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Some forms of a text show what it reads only if all of its rows are fetched at once ([rewrite.Plan].AtOnce), and
+// Some forms of a text show what it reads only if all of its rows are fetched at once ([sqlpostgres.Plan].AtOnce), and
 // whether they are a client says as late as with Execute. So the Bind of such a form is kept, and is done once more
 // with the client's own text where the client turns out to fetch in pieces. No other statement runs in between: at
 // SERIALIZABLE both see the same rows.
 
 // mayRebind keeps the Bind of a portal that may have to be bound anew.
 func (s *Session) mayRebind(name string, p *portal, bind []byte) {
-	if !p.form.rewritten || p.plan == nil || !p.plan.AtOnce {
+	if !p.form.rewritten || p.plan == nil || !p.plan.Result.AtOnce {
 		return
 	}
 	p.kept = bytes.Clone(bind)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // Which messages of the server may be long and are passed on as they come: rows that stay as they are.
@@ -19,7 +20,7 @@ type current struct {
 	form    *form
 	portal  *portal // nil for a statement of a Query
 	cursor  *portal // that the statement reads; nil: none
-	plan    *rewrite.Plan
+	plan    *sqlpostgres.Plan
 	hidden  int   // columns at the end that the client does not see
 	swallow bool  // the client gets no rows at all
 	cut     []int // columns before the hidden ones that are isotap's, and that the client does not see either
@@ -172,7 +173,7 @@ func (s *Session) acknowledged(x *owed, m message) error {
 
 // description takes the reply to a Describe. Where the client's statement gives no rows it says so.
 func (s *Session) description(x *owed, m message) error {
-	var plan *rewrite.Plan
+	var plan *sqlpostgres.Plan
 	f := s.formOf(x)
 	if f != nil {
 		plan = f.plan(0)
@@ -189,10 +190,10 @@ func (s *Session) description(x *owed, m message) error {
 			f, plan = e, e.plan(0)
 		}
 		hidden := f.hiddenOrNone(plan)
-		if hidden == 0 || plan.Cursor != nil {
+		if hidden == 0 || plan.Session.Cursor != nil {
 			hidden = s.leaked(plan, m.body)
 		}
-		if hidden > 0 && plan != nil && plan.Reply == rewrite.Returning {
+		if hidden > 0 && plan != nil && plan.Result.Reply == rewrite.Returning {
 			s.forward(x, message{raw: noData})
 			break
 		}
@@ -210,7 +211,7 @@ func (s *Session) description(x *owed, m message) error {
 	return nil
 }
 
-func (f *form) hiddenOrNone(plan *rewrite.Plan) int {
+func (f *form) hiddenOrNone(plan *sqlpostgres.Plan) int {
 	if f == nil {
 		return 0
 	}
@@ -238,12 +239,12 @@ func (s *Session) begin(x *owed) {
 		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()
 		if f := s.executed(c.form.plan(0)); f != nil { // its rows come without a description
 			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
-			c.swallow = c.hidden > 0 && f.plan(0).Reply == rewrite.Returning
+			c.swallow = c.hidden > 0 && f.plan(0).Result.Reply == rewrite.Returning
 			return
 		}
 		c.lay(c.portal.layoutOf())
 	}
-	c.swallow = c.hidden > 0 && c.form.plan(x.at).Reply == rewrite.Returning
+	c.swallow = c.hidden > 0 && c.form.plan(x.at).Result.Reply == rewrite.Returning
 	s.fetches(x, c)
 }
 
@@ -351,7 +352,7 @@ func (s *Session) ready(x *owed, m message) error {
 		if s.block {
 			s.ahead.level = s.blockLevel
 		} else {
-			s.env.Unsettled, s.env.AllUnsettled, s.env.Created, s.env.Shadowed = "", false, "", s.temporaries.kept
+			s.env.Unsettled, s.env.AllUnsettled, s.env.Created, s.env.TempTables = "", false, "", s.temporaries.kept
 		}
 	}
 	s.told = nil

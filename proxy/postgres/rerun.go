@@ -36,7 +36,7 @@ func (s *Session) rerun(name string, p *portal) {
 // sent. A portal that the end of a transaction may have closed has not.
 func (s *Session) hasRun(name string, p *portal) bool {
 	plan := p.form.plan(0)
-	if !p.sent || s.status == txnFailed || !p.form.rewritten || plan == nil || plan.Reply != rewrite.Returning {
+	if !p.sent || s.status == txnFailed || !p.form.rewritten || plan == nil || plan.Result.Reply != rewrite.Returning {
 		return false
 	}
 	runs := p.done

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // fieldBytes is how long a field of a RowDescription is behind its name.
@@ -75,11 +76,12 @@ func (s *Session) trimRow(x *owed, m message) error {
 
 // leaked says how many of the last fields of a description are hidden columns of a statement that the client
 // prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
-func (s *Session) leaked(p *rewrite.Plan, description []byte) int {
+func (s *Session) leaked(p *sqlpostgres.Plan, description []byte) int {
 	switch {
-	case p != nil && p.Prepared == nil && p.Cursor == nil && p.Reason != history.ReasonExecute:
+	case p != nil && p.Session.Prepared == nil && p.Session.Cursor == nil && p.Reason != history.ReasonExecute:
 		return 0
-	case p != nil && p.Prepared != nil && s.names.bySQL[p.Prepared.Name] != nil: // the client's own text
+	case p != nil && p.Session.Prepared != nil &&
+		s.names.bySQL[p.Session.Prepared.Name] != nil: // the client's own text
 		return 0
 	case len(s.names.real.statements) == 0 && len(s.names.real.portals) == 0:
 		return 0
@@ -117,7 +119,7 @@ func (s *Session) findLeaked(c *current, description []byte) {
 
 // executed returns the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
 // where the plan is none of that.
-func (s *Session) executed(p *rewrite.Plan) *form {
+func (s *Session) executed(p *sqlpostgres.Plan) *form {
 	if p == nil || p.Reason != history.ReasonExecute || len(p.Shape) < len("EXECUTE ") {
 		return nil
 	}
@@ -138,23 +140,23 @@ func (s *Session) executed(p *rewrite.Plan) *form {
 }
 
 // withoutSources returns the plan by which nothing is understood of a statement's rows.
-func withoutSources(p *rewrite.Plan) *rewrite.Plan {
-	if p == nil || len(p.Sources) == 0 {
+func withoutSources(p *sqlpostgres.Plan) *sqlpostgres.Plan {
+	if p == nil || len(p.Result.Sources) == 0 {
 		return p
 	}
 	q := *p
-	q.Sources = nil
+	q.Result.Sources = nil
 	return &q
 }
 
 // writes reports whether a source of a plan is the table that the statement writes: only writes know where they
 // stand in the write-ahead log.
-func writes(source *rewrite.Source) bool {
+func writes(source *sqlpostgres.Source) bool {
 	if source.Physical == nil {
 		return false
 	}
 	for _, item := range source.Physical.Items {
-		if item == rewrite.ItemLSN {
+		if item == sqlpostgres.ItemLSN {
 			return true
 		}
 	}

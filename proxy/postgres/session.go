@@ -35,7 +35,6 @@ import (
 
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -45,12 +44,12 @@ type Planner interface {
 	Plan(text []byte, s sqlpostgres.Session) *sqlpostgres.Script
 	// TooLarge takes note that a statement of the plan's kind reads too many rows to collect their identities
 	// in its reply, and IsTooLarge asks for that.
-	TooLarge(*rewrite.Plan)
-	IsTooLarge(*rewrite.Plan) bool
+	TooLarge(shape string)
+	IsTooLarge(shape string) bool
 	// Misplanned takes note that a statement of the plan's shape has shown columns of isotap's that the plan does not
 	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
-	Misplanned(*rewrite.Plan) bool
-	IsMisplanned(*rewrite.Plan) bool
+	Misplanned(shape string) bool
+	IsMisplanned(shape string) bool
 	// CursorsAreRead reports whether the server itself may read cursors by their names, ReadCursors notes that a client
 	// has it do so.
 	CursorsAreRead() bool

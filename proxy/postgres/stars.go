@@ -30,7 +30,7 @@ func (s *Session) keepStars(st *statement) {
 // columns, before the statement is bound: its error is the client's.
 func (s *Session) tryStars(m message, b *bound, st *statement) {
 	at := slices.IndexFunc(st.beside, func(b beside) bool { return b.form.bare })
-	if at < 0 || m.more > 0 || s.planner == nil || s.status == txnFailed || s.env.Shadowed != "" {
+	if at < 0 || m.more > 0 || s.planner == nil || s.status == txnFailed || s.env.TempTables != "" {
 		return // a temporary table does not have isotap's columns, and may have all others
 	}
 	script, _ := s.planSafely(st.text, s.planEnv(true))

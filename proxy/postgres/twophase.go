@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // Prepared are the transactions that sessions prepared (PREPARE TRANSACTION): they have left their session,
@@ -47,24 +47,24 @@ func (p *Prepared) Rest() []*history.Txn {
 }
 
 // prepare takes the session's transaction out of it. One whose name cannot be told is indeterminate.
-func (s *Session) prepare(plan *rewrite.Plan) {
+func (s *Session) prepare(plan *sqlpostgres.Plan) {
 	s.block = false
-	if plan == nil || plan.Global == "" || s.cfg.Prepared == nil {
+	if plan == nil || plan.Txn.Global == "" || s.cfg.Prepared == nil {
 		s.endOpen(history.Indeterminate)
 		return
 	}
 	if t := s.takeOpen(history.Indeterminate); t != nil {
-		s.cfg.Prepared.put(plan.Global, t)
+		s.cfg.Prepared.put(plan.Txn.Global, t)
 	}
 	s.definitionsEnd(history.Committed)
 }
 
 // endPrepared ends a transaction that some session prepared.
-func (s *Session) endPrepared(plan *rewrite.Plan, tag string) {
+func (s *Session) endPrepared(plan *sqlpostgres.Plan, tag string) {
 	if plan == nil || s.cfg.Prepared == nil {
 		return
 	}
-	t := s.cfg.Prepared.take(plan.Global)
+	t := s.cfg.Prepared.take(plan.Txn.Global)
 	if t == nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // transactions is what a session knows of its transaction, as the server's replies tell. Boundaries are
@@ -127,15 +128,15 @@ func lower(st *history.Stmt, to history.Observation, reason history.Reason) {
 }
 
 // settle puts a statement that succeeded into its transaction, and ends or begins the transaction.
-func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
+func (s *Session) settle(p *sqlpostgres.Plan, tag string, st history.Stmt) {
 	switch tag {
 	case "BEGIN", "START TRANSACTION":
 		s.beginBlock(p, st)
 		return
 	case "COMMIT", "ROLLBACK":
-		if p != nil && p.Kind == history.Rollback && p.Savepoint != "" {
+		if p != nil && p.Kind == history.Rollback && p.Txn.Savepoint != "" {
 			s.record(st)
-			s.rollbackTo(p.Savepoint)
+			s.rollbackTo(p.Txn.Savepoint)
 			return
 		}
 		s.endBlock(p, tag, st)
@@ -158,28 +159,28 @@ func (s *Session) settle(p *rewrite.Plan, tag string, st history.Stmt) {
 	}
 	switch {
 	case p.Kind == history.Savepoint:
-		s.setSavepoint(p.Savepoint)
-	case p.Savepoint != "":
-		s.savepoints.Release(p.Savepoint)
-	case p.TxnLevel != history.LevelUnknown:
-		s.setLevel(runsAt(p.TxnLevel))
+		s.setSavepoint(p.Txn.Savepoint)
+	case p.Txn.Savepoint != "":
+		s.savepoints.Release(p.Txn.Savepoint)
+	case p.Txn.Level != history.LevelUnknown:
+		s.setLevel(runsAt(p.Txn.Level))
 	}
 	if !s.block && (p.Kind == history.Call || p.Kind == history.DDL) {
 		s.beyond = true
 	}
 	s.record(st)
 	s.temporaries.take(p, tag, s.savepoints.Open())
-	if p.ChangesSchema {
-		s.defines(p.Change)
+	if p.Schema.Changes {
+		s.defines(p.Schema.Change)
 	}
 }
 
 // beginBlock opens a transaction block. What an implicit transaction did before becomes part of it.
-func (s *Session) beginBlock(p *rewrite.Plan, st history.Stmt) {
+func (s *Session) beginBlock(p *sqlpostgres.Plan, st history.Stmt) {
 	if !s.block {
 		s.block, s.blockLevel, s.snapshot = true, s.defaultLevel(), s.txn != nil
-		if p != nil && p.TxnLevel != history.LevelUnknown {
-			s.blockLevel = runsAt(p.TxnLevel)
+		if p != nil && p.Txn.Level != history.LevelUnknown {
+			s.blockLevel = runsAt(p.Txn.Level)
 		}
 		if s.txn == nil {
 			s.txn = s.newTxn(st.Start)
@@ -190,7 +191,7 @@ func (s *Session) beginBlock(p *rewrite.Plan, st history.Stmt) {
 }
 
 // endBlock ends a transaction by COMMIT or ROLLBACK. The COMMIT of a failed one is answered by ROLLBACK.
-func (s *Session) endBlock(p *rewrite.Plan, tag string, st history.Stmt) {
+func (s *Session) endBlock(p *sqlpostgres.Plan, tag string, st history.Stmt) {
 	s.record(st)
 	level := s.blockLevel
 	s.block, s.erred = false, false
@@ -199,7 +200,7 @@ func (s *Session) endBlock(p *rewrite.Plan, tag string, st history.Stmt) {
 	} else {
 		s.endOpen(history.Aborted)
 	}
-	if p != nil && p.Chains {
+	if p != nil && p.Txn.Chains {
 		s.block, s.blockLevel, s.snapshot = true, level, false
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
@@ -14,8 +14,8 @@ import (
 const selectTag = "SELECT "
 
 // wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
-func (s *Session) wraps() *rewrite.Plan {
-	if p := s.current.plan; p != nil && p.Tag != "" && s.current.hidden > 0 {
+func (s *Session) wraps() *sqlpostgres.Plan {
+	if p := s.current.plan; p != nil && p.Result.Tag != "" && s.current.hidden > 0 {
 		return p
 	}
 	return nil
@@ -32,7 +32,7 @@ func (s *Session) retagged(m message) message {
 	if tag := string(bytes.TrimSuffix(m.body, []byte{0})); !s.seen.absent {
 		rows = rowsOf(tag)
 	}
-	body := append([]byte(p.Tag+strconv.FormatUint(rows, 10)), 0)
+	body := append([]byte(p.Result.Tag+strconv.FormatUint(rows, 10)), 0)
 	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
 }
 
@@ -44,10 +44,10 @@ func (s *Session) named(x *owed, m message, e *serverError) message {
 		return m
 	}
 	p := f.plan(x.at)
-	if p == nil || f.hidden(p) == 0 || p.Tag == "" {
+	if p == nil || f.hidden(p) == 0 || p.Result.Tag == "" {
 		return m
 	}
-	verb, _, _ := strings.Cut(p.Tag, " ")
+	verb, _, _ := strings.Cut(p.Result.Tag, " ")
 	text := strings.Replace(e.message, "SELECT", verb, 1)
 	return withText(m, e, text)
 }

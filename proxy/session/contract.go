@@ -57,7 +57,7 @@ type Schema struct {
 	// Ends says that the session has ended whose beginning was told.
 	Ends bool
 	// Tables are those that changed; nil: perhaps any. On PostgreSQL Changes tell of them. References are those to
-	// which they may have foreign keys from now on. See rewrite.Plan.
+	// which they may have foreign keys from now on. See SchemaEffect in rewrite/mysql.
 	Tables, References []rewrite.TableName
 	// Triggers says what became of those of Tables.
 	Triggers rewrite.TriggerFate

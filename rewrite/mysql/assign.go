@@ -24,12 +24,12 @@ const (
 // A rowCapture is how a list of assignments to columns of one table is captured, in the form of
 // ADR 7: the old stored values are saved before the client's assignments and compared after them.
 type rowCapture struct {
-	of         string          // the qualifier of the table's columns, with its dot; empty: they stand alone
-	key        string          // an expression over the assigned columns, which differs whenever what is stored in them does
-	same       []rewrite.Piece // a condition that holds where nothing is to change, in the place of key; nil: key decides
-	part       string          // an expression for the entries' fourth part; empty: there is none
-	again      bool            // the statement may come back to a row that it wrote itself: its tag is there already
-	image      []rewrite.Piece // an expression that collects an image of the row as it is left; nil: there is none
+	of         string  // the qualifier of the table's columns, with its dot; empty: they stand alone
+	key        string  // an expression over the assigned columns, which differs whenever what is stored in them does
+	same       []Piece // a condition that holds where nothing is to change, in the place of key; nil: key decides
+	part       string  // an expression for the entries' fourth part; empty: there is none
+	again      bool    // the statement may come back to a row that it wrote itself: its tag is there already
+	image      []Piece // an expression that collects an image of the row as it is left; nil: there is none
 	wlistBytes int
 	limit      int // bytes of collected entries
 }
@@ -76,8 +76,8 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 	pos, _ := pl.after(keyword)
 	pl.insertAt(pos, text(" "+c.save()))
 	pos, gap := pl.after(end - 1)
-	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", ")}, c.tag(), []rewrite.Piece{text(gap)})...)
-	pl.plan.Capture = true
+	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tag(), []Piece{text(gap)})...)
+	pl.plan.Writes.Captured = true
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (c *rowCapture) save() string {
 // tag returns the assignment that tags a row whose stored values differ from the saved ones, and
 // collects its entry. A row that stays as it was is collected too, marked by a ~ behind the tag: the
 // statement met that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
-func (c *rowCapture) tag() []rewrite.Piece {
+func (c *rowCapture) tag() []Piece {
 	wlist := c.of + rewrite.WListColumn
 	list := "IFNULL(" + wlist + ", _binary'0')"
 	if c.wlistBytes > 0 {
@@ -145,9 +145,9 @@ func (c *rowCapture) tag() []rewrite.Piece {
 	}
 	same := c.same
 	if same == nil {
-		same = []rewrite.Piece{text("@isotap_o = " + c.key)}
+		same = []Piece{text("@isotap_o = " + c.key)}
 	}
-	pieces := append([]rewrite.Piece{text(wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
+	pieces := append([]Piece{text(wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
 	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
 	rowID, entryList := identityEntry(c.of, c.wlistBytes)
 	pieces = append(pieces, collect(rowID, entryList, c.limit, ", @isotap_s"+part)...)
@@ -175,7 +175,7 @@ func identityEntry(of string, wlistBytes int) (rowID, list string) {
 // collect returns an expression that collects the entry of a row and is an empty string itself, as long as
 // no more than limit bytes are collected. rest is what stands in the entry behind the tag, as further
 // arguments of CONCAT.
-func collect(rowID, list string, limit int, rest string) []rewrite.Piece {
+func collect(rowID, list string, limit int, rest string) []Piece {
 	return entryBuffer.collect(limit, text("IFNULL("+rowID+", _binary''), _binary'=', IFNULL("+list+
 		", _binary''), _binary'=', "), tagPiece, text(rest))
 }
@@ -189,8 +189,8 @@ type buffer struct {
 var entryBuffer = buffer{"@isotap", "@isotap_b", "@isotap_l", "(@isotap_n := CAST(@isotap_n + 1 AS BINARY))"}
 
 // collect returns an expression that collects a text, the arguments of a CONCAT, and is an empty string itself.
-func (b buffer) collect(limit int, item ...rewrite.Piece) []rewrite.Piece {
-	pieces := append([]rewrite.Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" +
+func (b buffer) collect(limit int, item ...Piece) []Piece {
+	pieces := append([]Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" +
 		b.first + " := CONCAT(" + b.first + ", ")}, item...)
 	return append(pieces, text(", _binary';')) < "+strconv.Itoa(firstLevel)+", _binary'', "+
 		"CONCAT(LEFT(("+b.second+" := CONCAT("+b.second+", "+b.first+")), 0), "+

@@ -24,7 +24,7 @@ type block struct {
 // An identity is what a source shows of the rows of one base table: two columns, or one with an array.
 type identity struct {
 	rowID, wList string // the columns' names; an array has one
-	source       rewrite.Source
+	source       Source
 	outer        bool // it may be NULL
 }
 
@@ -178,7 +178,7 @@ func (b *block) show(s *source, i identity) shownIdentity {
 	switch {
 	case b.grouped:
 		out.expressions = []string{array(rowID, wList, b.limit, out.outer)}
-		out.source = rewrite.Source{Table: i.source.Table, Array: true, Limit: b.limit}
+		out.source = Source{Table: i.source.Table, Array: true, Limit: b.limit}
 	case i.source.Array:
 		out.expressions = []string{rowID}
 	default:

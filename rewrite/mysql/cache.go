@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/plancache"
 )
 
@@ -12,14 +11,14 @@ import (
 // settings, and templates for statements that differ from them in their literals only. It is safe for
 // concurrent use.
 type Cache struct {
-	*plancache.Cache[Session, *rewrite.Plan, *template]
+	*plancache.Cache[Session, *Plan, *template]
 	rewriter atomic.Pointer[Rewriter]
 }
 
 // NewCache returns a cache of the rewriter's plans that holds at most so many plans and about so many
 // bytes. A statement larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
-	c := &Cache{Cache: plancache.New[Session, *rewrite.Plan, *template](maxEntries, maxBytes)}
+	c := &Cache{Cache: plancache.New[Session, *Plan, *template](maxEntries, maxBytes)}
 	c.rewriter.Store(r)
 	return c
 }
@@ -38,7 +37,7 @@ func (c *Cache) SetStrictPlans(on bool) {
 
 // Plan returns the plan of a statement, and does not keep text. A statement that is found costs no
 // allocation.
-func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
+func (c *Cache) Plan(text []byte, s Session) *Plan {
 	p, epoch, ok := c.Get(text, s)
 	if !ok {
 		p = c.make(string(text), s, epoch)
@@ -48,7 +47,7 @@ func (c *Cache) Plan(text []byte, s Session) *rewrite.Plan {
 
 // make makes and keeps the plan of a statement: from the template of its like, or by the rewriter, which then
 // leaves a template for those that follow.
-func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *rewrite.Plan {
+func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Plan {
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
 	var room [1 << 10]byte
 	var likes []byte
@@ -71,7 +70,7 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *rewrite.Pla
 
 // planSize estimates the memory of a plan. Pieces of the client's share memory with the key; counting
 // them again makes up for what the maps take.
-func planSize(p *rewrite.Plan) int {
+func planSize(p *Plan) int {
 	n := int(unsafe.Sizeof(*p)) + len(p.Shape)
 	if p.Companion != nil {
 		n += planSize(p.Companion)
@@ -79,8 +78,8 @@ func planSize(p *rewrite.Plan) int {
 	for _, a := range p.Args {
 		n += len(a) + int(unsafe.Sizeof(a))
 	}
-	for i := range p.Pieces {
-		n += len(p.Pieces[i].Text) + int(unsafe.Sizeof(p.Pieces[i]))
+	for i := range p.Upstream.Pieces {
+		n += len(p.Upstream.Pieces[i].Text) + int(unsafe.Sizeof(p.Upstream.Pieces[i]))
 	}
-	return n + len(p.Hidden)*int(unsafe.Sizeof(rewrite.Hidden{})) + len(p.Sources)*int(unsafe.Sizeof(rewrite.Source{}))
+	return n + len(p.Upstream.Hidden)*int(unsafe.Sizeof(Hidden{})) + len(p.Result.Sources)*int(unsafe.Sizeof(Source{}))
 }

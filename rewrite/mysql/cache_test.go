@@ -84,7 +84,7 @@ func TestCacheServesSessionsAtOnce(t *testing.T) {
 			for i := range 500 {
 				n := (g + i) % 16
 				p := c.Plan(fmt.Appendf(nil, "UPDATE item SET stock = %d", n), testSession())
-				if len(p.Args) != 1 || p.Args[0] != fmt.Sprint(n) || !p.Capture {
+				if len(p.Args) != 1 || p.Args[0] != fmt.Sprint(n) || !p.Writes.Captured {
 					t.Errorf("statement %d got the plan of %v", n, p.Args)
 				}
 				if i%100 == 0 {

@@ -47,7 +47,7 @@ type CaptureEntry struct {
 	// Instead is the id of the row that would have been inserted, had ON DUPLICATE KEY UPDATE not met this
 	// one. Otherwise empty.
 	Instead string
-	// Source is the row's table: an index of [rewrite.Plan].Sources.
+	// Source is the row's table: an index of [Result].Sources.
 	Source int
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// changes sets what a definition may have changed: ChangesSchema, Changed, References and Triggers. The object that it
+// changes sets what a definition may have changed: the plan's [SchemaEffect]. The object that it
 // is about is the token at the given place, counted from the verb.
 func (v verb) changes(object int) {
 	object = v.behindDefiner(object)
@@ -22,7 +22,7 @@ func (v verb) changes(object int) {
 		v.togglesKeys(object):
 		return
 	}
-	v.p.ChangesSchema = true
+	v.p.Schema.Changes = true
 	changed, ok := v.changedTables(object)
 	if !ok || v.st.long {
 		return
@@ -31,7 +31,8 @@ func (v verb) changes(object int) {
 	if !ok {
 		return
 	}
-	v.p.Changed, v.p.References, v.p.Triggers = changed, references, v.triggerFate(object, len(changed))
+	v.p.Schema.Changed, v.p.Schema.References, v.p.Schema.Triggers = changed, references,
+		v.triggerFate(object, len(changed))
 }
 
 // togglesKeys reports whether the definition only has indexes kept up to date or not, as those of a dump do.
@@ -254,33 +255,35 @@ func (v verb) references(of []rewrite.TableName) (parents []rewrite.TableName, o
 
 // joinChanges adds to p what another statement of the same text may have changed. Where one of them chooses the default
 // schema, the names of the others mean tables that are not known.
-func joinChanges(p, other *rewrite.Plan, uses bool) {
-	certain := func(p *rewrite.Plan) bool { return !p.ChangesSchema || len(p.Changed) > 0 }
+func joinChanges(p, other *Plan, uses bool) {
+	certain := func(p *Plan) bool { return !p.Schema.Changes || len(p.Schema.Changed) > 0 }
 	switch {
-	case !p.ChangesSchema:
-		p.Triggers = other.Triggers
-	case other.ChangesSchema && other.Triggers != p.Triggers:
-		p.Triggers = rewrite.TriggersDiffer
+	case !p.Schema.Changes:
+		p.Schema.Triggers = other.Schema.Triggers
+	case other.Schema.Changes && other.Schema.Triggers != p.Schema.Triggers:
+		p.Schema.Triggers = rewrite.TriggersDiffer
 	}
 	if uses || !certain(p) || !certain(other) {
-		p.Changed, p.References = nil, nil
+		p.Schema.Changed, p.Schema.References = nil, nil
 	} else {
-		p.Changed, p.References = slices.Concat(p.Changed, other.Changed), slices.Concat(p.References, other.References)
+		p.Schema.Changed, p.Schema.References = slices.Concat(p.Schema.Changed, other.Schema.Changed),
+			slices.Concat(p.Schema.References, other.Schema.References)
 	}
-	p.ChangesSchema = p.ChangesSchema || other.ChangesSchema
+	p.Schema.Changes = p.Schema.Changes || other.Schema.Changes
 }
 
 // hiddenChanges sets what a text may have changed whose executable comments stand where the verb is read: what its
 // statements change when the comments run, where every server runs them.
-func (st *statement) hiddenChanges(p *rewrite.Plan, s *Session) {
-	p.ChangesSchema, p.Changed, p.References, p.Triggers = true, nil, nil, rewrite.TriggersDiffer
+func (st *statement) hiddenChanges(p *Plan, s *Session) {
+	p.Schema.Changes, p.Schema.Changed, p.Schema.References, p.Schema.Triggers = true, nil, nil, rewrite.TriggersDiffer
 	plain := st.uncommented(s)
 	if plain == nil {
 		return
 	}
-	var run rewrite.Plan
+	var run Plan
 	plain.classify(&run, s)
-	p.ChangesSchema, p.Changed, p.References, p.Triggers = run.ChangesSchema, run.Changed, run.References, run.Triggers
+	p.Schema.Changes, p.Schema.Changed, p.Schema.References, p.Schema.Triggers = run.Schema.Changes, run.Schema.Changed,
+		run.Schema.References, run.Schema.Triggers
 }
 
 // everywhere is the version up to which all servers that isotap works with run the code in a comment: MariaDB leaves

@@ -72,19 +72,19 @@ func TestChangedTablesAreNamedWhereTheyAreCertain(t *testing.T) {
 		"/*!40000 DROP TABLE t /* , u */":      "[]",
 	} {
 		p := r.Plan(sql, Session{Schema: "d", Charset: "utf8mb4"})
-		got := fmt.Sprint(p.Changed)
-		if len(p.References) > 0 {
-			got += " -> " + fmt.Sprint(p.References)
+		got := fmt.Sprint(p.Schema.Changed)
+		if len(p.Schema.References) > 0 {
+			got += " -> " + fmt.Sprint(p.Schema.References)
 		}
-		if !p.ChangesSchema {
+		if !p.Schema.Changes {
 			got = "unchanged"
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", sql, got, want)
 		}
 	}
-	if p := r.Plan("DROP TABLE t", Session{Charset: "utf8mb4"}); !p.ChangesSchema || p.Changed != nil {
-		t.Errorf("without a default schema: %v", p.Changed)
+	if p := r.Plan("DROP TABLE t", Session{Charset: "utf8mb4"}); !p.Schema.Changes || p.Schema.Changed != nil {
+		t.Errorf("without a default schema: %v", p.Schema.Changed)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestFateOfTriggersIsThatOfTheirTables(t *testing.T) {
 		"/*!50003 CREATE TABLE t (id INT) */":                                    rewrite.TriggersStay,
 		"/*!50003 CREATE*/ /*!50003 TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = 1 */": rewrite.TriggersDiffer,
 	} {
-		if got := r.Plan(sql, Session{Schema: "d", Charset: "utf8mb4"}).Triggers; got != want {
+		if got := r.Plan(sql, Session{Schema: "d", Charset: "utf8mb4"}).Schema.Triggers; got != want {
 			t.Errorf("%s: %d, want %d", sql, got, want)
 		}
 	}

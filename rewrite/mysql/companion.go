@@ -27,7 +27,8 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 		return
 	}
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st,
-		plan: &rewrite.Plan{Kind: history.Select, Observation: history.Exact, Params: pl.plan.Params}}
+		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact,
+			Params: pl.plan.Params}}}
 	for _, e := range pl.edits {
 		if e.plain {
 			c.edits = append(c.edits, e)
@@ -42,7 +43,7 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 	for _, i := range operators {
 		c.unionAll(i)
 	}
-	if err := c.armRows(arms); err != nil || len(c.plan.Sources) == 0 || c.plan.Observation != history.Exact {
+	if err := c.armRows(arms); err != nil || len(c.plan.Result.Sources) == 0 || c.plan.Observation != history.Exact {
 		return
 	}
 	if pl.st.find(0, len(pl.st.toks), -1, "LIMIT", "FETCH", "OFFSET") >= 0 {
@@ -66,7 +67,7 @@ func (pl *planner) keepDuplicates(a *arm) bool {
 		return false
 	}
 	pl.edits = append(pl.edits, edit{start: st.toks[at].start, end: st.toks[at].end,
-		pieces: []rewrite.Piece{text("ALL")}})
+		pieces: []Piece{text("ALL")}})
 	node := *a.node
 	node.Distinct = false
 	a.node = &node
@@ -80,7 +81,7 @@ func (pl *planner) unionAll(i int) {
 	if st.is(i+1, "ALL", "DISTINCT") {
 		end = st.toks[i+1].end
 	}
-	pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: end, pieces: []rewrite.Piece{text("UNION ALL")}})
+	pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: end, pieces: []Piece{text("UNION ALL")}})
 }
 
 // repeatable reports whether a statement run twice in one snapshot does the same twice, and has no other

@@ -34,7 +34,7 @@ func (pl *planner) conceal(reason history.Reason) {
 		tree.Accept(c)
 	}
 	c.naturalJoins()
-	pl.plan.ListsColumns = len(pl.edits) > 0
+	pl.plan.Upstream.ListsColumns = len(pl.edits) > 0
 }
 
 // mayExpose reports whether the statement holds anything that depends on which columns a table has.
@@ -58,7 +58,7 @@ type concealer struct {
 }
 
 func (c *concealer) edit(start, end int, insert string) {
-	c.pl.edits = append(c.pl.edits, edit{start: start, end: end, pieces: []rewrite.Piece{text(insert)}, plain: true})
+	c.pl.edits = append(c.pl.edits, edit{start: start, end: end, pieces: []Piece{text(insert)}, plain: true})
 }
 
 // Enter implements ast.Visitor.
@@ -114,7 +114,7 @@ func (c *concealer) exposed(n *ast.TableName) *rewrite.Table {
 		return nil
 	}
 	schema := c.schema(n)
-	if c.pl.session.shadows(schema, n.Name.O) {
+	if c.pl.session.hasTempTable(schema, n.Name.O) {
 		return nil
 	}
 	if t := c.pl.rewriter.schema.Table(schema, n.Name.O); t != nil && t.Exposed {
@@ -193,7 +193,7 @@ func (pl *planner) extendList(pos int) bool {
 		return false
 	}
 	pl.edits = slices.Insert(pl.edits, i+1, edit{start: pos, end: pos,
-		pieces: []rewrite.Piece{text(", " + rewrite.RowIDColumn + ", " + rewrite.WListColumn)}})
+		pieces: []Piece{text(", " + rewrite.RowIDColumn + ", " + rewrite.WListColumn)}})
 	return true
 }
 
@@ -225,10 +225,11 @@ func (c *concealer) prepared(n *ast.PrepareStmt) {
 	}
 	from, to := st.toks[last].start+1, st.toks[last].end-1
 	inner := c.pl.rewriter.Plan(st.text[from:to], *c.pl.session)
-	if inner.Plain == "" || strings.Contains(inner.Plain, st.text[from-1:from]) || strings.Contains(inner.Plain, `\`) {
+	if inner.Upstream.Plain == "" || strings.Contains(inner.Upstream.Plain, st.text[from-1:from]) ||
+		strings.Contains(inner.Upstream.Plain, `\`) {
 		return
 	}
-	c.edit(from, to, inner.Plain)
+	c.edit(from, to, inner.Upstream.Plain)
 }
 
 // quotedList returns names between backticks, with commas.

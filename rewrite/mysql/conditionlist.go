@@ -11,7 +11,7 @@ type ConditionList struct {
 	Skip, Take uint64
 }
 
-// ReadConditionList reads a text whose plan says [rewrite.ListsConditions].
+// ReadConditionList reads a text whose plan says [ListsConditions].
 func ReadConditionList(text string, s *Session) ConditionList {
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
 	list := ConditionList{Errors: st.is(1, "ERRORS"), Take: math.MaxUint64}

@@ -46,7 +46,7 @@ func (pl *planner) createTable() error {
 	rowID, wList := RowIDDefinition, WListDefinition(DefaultWListBytes)
 	if pl.session.Dialect == TiDB {
 		rowID, wList = TiDBRowIDDefinition, TiDBWListDefinition(DefaultWListBytes)
-		pl.plan.Created = pl.created()
+		pl.plan.Schema.Created = pl.created()
 	}
 	pl.insertAt(st.toks[closing].start, text(", "+rowID+", "+wList))
 	return nil
@@ -54,7 +54,7 @@ func (pl *planner) createTable() error {
 
 // created returns the table that a CREATE TABLE makes and its columns; nil when they cannot be told.
 func (pl *planner) created() []string {
-	if len(pl.plan.Changed) != 1 {
+	if len(pl.plan.Schema.Changed) != 1 {
 		return nil
 	}
 	tree, err := pl.parse()
@@ -65,7 +65,7 @@ func (pl *planner) created() []string {
 	if !ok {
 		return nil
 	}
-	names := []string{pl.plan.Changed[0].Table}
+	names := []string{pl.plan.Schema.Changed[0].Table}
 	for _, c := range n.Cols {
 		names = append(names, c.Name.Name.O)
 	}

@@ -44,12 +44,12 @@ func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 		return pl.collectDeleted(n, t)
 	case pl.beyond.returning.empty():
 		pl.insertAt(pos, text(" RETURNING "+identity+gap))
-		pl.plan.Reply = rewrite.Returning
+		pl.plan.Result.Reply = rewrite.Returning
 	default:
 		pl.insertAt(pos, text(", "+identity+gap))
-		pl.plan.Reply = rewrite.Trimmed
+		pl.plan.Result.Reply = rewrite.Trimmed
 	}
-	pl.plan.Sources = []rewrite.Source{{Table: t.Name}}
+	pl.plan.Result.Sources = []Source{{Table: t.Name}}
 	return nil
 }
 
@@ -63,14 +63,14 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 	if err := pl.collectable(t); err != nil {
 		return err
 	}
-	pl.plan.Capture = true
+	pl.plan.Writes.Captured = true
 	return pl.addCondition(n.Where != nil, pl.collecting(t))
 }
 
 // collecting returns a condition that is always true, and collects the row of t as one that goes.
-func (pl *planner) collecting(t *rewrite.Table) []rewrite.Piece {
+func (pl *planner) collecting(t *rewrite.Table) []Piece {
 	rowID, list := identityEntry("", t.WListBytes)
-	pieces := append([]rewrite.Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4,
+	pieces := append([]Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4,
 		", _binary'-'")...)
 	return append(pieces, text(")) > 0"))
 }

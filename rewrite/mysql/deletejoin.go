@@ -27,7 +27,7 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 	if err := pl.resolveBase(srcs); err != nil {
 		return err
 	}
-	condition := []rewrite.Piece{text("LENGTH(CONCAT(_binary'x'")}
+	condition := []Piece{text("LENGTH(CONCAT(_binary'x'")}
 	for i, name := range n.Tables.Tables {
 		s := srcs.named(name.Name.O)
 		if s == nil || s.table == nil {
@@ -42,7 +42,7 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 		rowID, list := identityEntry(quoted(s.name)+".", s.table.WListBytes)
 		condition = append(append(condition, text(", ")),
 			collect(rowID, list, pl.session.maxPacket()/4, ", _binary'-="+strconv.Itoa(i)+"'")...)
-		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: s.table.Name})
 		pl.lowerDeleted(s.table)
 	}
 	if len(srcs) > len(n.Tables.Tables) {
@@ -52,7 +52,7 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 		pl.lower(history.ReasonDeleteIgnore)
 	}
 	pl.lowerBy(use)
-	pl.plan.Capture = true
+	pl.plan.Writes.Captured = true
 	return pl.addCondition(n.Where != nil, append(condition, text(")) > 0")))
 }
 
@@ -68,7 +68,7 @@ func (pl *planner) lowerDeleted(t *rewrite.Table) {
 
 // addCondition adds a condition to the statement's WHERE clause, behind which there may be ORDER BY and
 // LIMIT; where says whether it has one.
-func (pl *planner) addCondition(where bool, condition []rewrite.Piece) error {
+func (pl *planner) addCondition(where bool, condition []Piece) error {
 	if pl.session.Dialect == TiDB {
 		condition = asFunctions(condition)
 	}
@@ -87,6 +87,6 @@ func (pl *planner) addCondition(where bool, condition []rewrite.Piece) error {
 		end = clause
 	}
 	pos, gap := pl.after(end - 1)
-	pl.insertAt(pos, append(append([]rewrite.Piece{text(open)}, condition...), text(gap))...)
+	pl.insertAt(pos, append(append([]Piece{text(open)}, condition...), text(gap))...)
 	return nil
 }

@@ -40,12 +40,12 @@ func FuzzPlan(f *testing.F) {
 		checkHidden(t, p)
 		checkParts(t, in, p)
 		if c := p.Companion; c != nil {
-			if p.Pieces != nil || p.Observation != history.Opaque || c.Params != p.Params || len(c.Hidden) > 0 || c.HiddenColumns() == 0 {
+			if p.Upstream.Pieces != nil || p.Observation != history.Opaque || c.Params != p.Params || len(c.Upstream.Hidden) > 0 || c.HiddenColumns() == 0 {
 				t.Fatalf("a companion of other parameters or columns: %+v of %+v", c, p)
 			}
 			checkParses(t, c, s)
 		}
-		if p.Pieces != nil && p.Kind != history.DDL && !p.Substitutes {
+		if p.Upstream.Pieces != nil && p.Kind != history.DDL && !p.Upstream.Substitutes {
 			checkParses(t, p, s)
 		}
 		if (p.Observation == history.Opaque || p.Observation == history.Inexact) != (!p.Reason.IsZero()) {
@@ -63,46 +63,46 @@ func FuzzPlan(f *testing.F) {
 }
 
 // checkParts demands that the parts end where the lexer sees a semicolon, and the last with the text.
-func checkParts(t *testing.T, in string, p *rewrite.Plan) {
+func checkParts(t *testing.T, in string, p *Plan) {
 	t.Helper()
-	for i, end := range p.Parts {
+	for i, end := range p.Upstream.Parts {
 		switch {
-		case i > 0 && end <= p.Parts[i-1], i == len(p.Parts)-1 && end != len(in), i < len(p.Parts)-1 && in[end] != ';', len(p.Parts) == 1:
-			t.Fatalf("parts %v of %d bytes", p.Parts, len(in))
+		case i > 0 && end <= p.Upstream.Parts[i-1], i == len(p.Upstream.Parts)-1 && end != len(in), i < len(p.Upstream.Parts)-1 && in[end] != ';', len(p.Upstream.Parts) == 1:
+			t.Fatalf("parts %v of %d bytes", p.Upstream.Parts, len(in))
 		}
 	}
 }
 
 // checkHidden replaces the holes by placeholders, as for a prepared statement, and demands that the
 // lexer finds the hidden parameters where the plan has them.
-func checkHidden(t *testing.T, p *rewrite.Plan) {
+func checkHidden(t *testing.T, p *Plan) {
 	t.Helper()
-	if p.Substitutes {
+	if p.Upstream.Substitutes {
 		return
 	}
 	index, next := 0, 0
-	for _, piece := range p.Pieces {
-		if piece.Hole != rewrite.TagHole && piece.Hole != rewrite.RowIDHole && piece.Hole != rewrite.CopyHole {
+	for _, piece := range p.Upstream.Pieces {
+		if piece.Hole != TagHole && piece.Hole != RowIDHole && piece.Hole != CopyHole {
 			continue
 		}
-		if next >= len(p.Hidden) || p.Hidden[next].Hole != piece.Hole || p.Hidden[next].Ordinal != piece.Ordinal {
-			t.Fatalf("hole %d is not among the hidden parameters %v", next, p.Hidden)
+		if next >= len(p.Upstream.Hidden) || p.Upstream.Hidden[next].Hole != piece.Hole || p.Upstream.Hidden[next].Ordinal != piece.Ordinal {
+			t.Fatalf("hole %d is not among the hidden parameters %v", next, p.Upstream.Hidden)
 		}
-		if p.Hidden[next].Index < index {
-			t.Fatalf("hidden parameters %v are not in order", p.Hidden)
+		if p.Upstream.Hidden[next].Index < index {
+			t.Fatalf("hidden parameters %v are not in order", p.Upstream.Hidden)
 		}
-		index = p.Hidden[next].Index + 1
+		index = p.Upstream.Hidden[next].Index + 1
 		next++
 	}
-	if next != len(p.Hidden) || index > p.Params+len(p.Hidden) {
-		t.Fatalf("%d holes, %d parameters, hidden %v", next, p.Params, p.Hidden)
+	if next != len(p.Upstream.Hidden) || index > p.Params+len(p.Upstream.Hidden) {
+		t.Fatalf("%d holes, %d parameters, hidden %v", next, p.Params, p.Upstream.Hidden)
 	}
 }
 
 // checkParses lets TiDB's parser read what goes upstream.
-func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
+func checkParses(t *testing.T, p *Plan, s Session) {
 	t.Helper()
-	sql := string(p.Append(nil, func(b []byte, h rewrite.Hole, n int) []byte {
+	sql := string(p.Append(nil, func(b []byte, h Hole, n int) []byte {
 		return AppendHole(b, h, n, &Values{Tag: history.Tag{Txn: history.MakeTxnID(1, 1), Stmt: 1}})
 	}))
 	st := scan(sql, s.ANSIQuotes, s.NoBackslashEscapes)
@@ -110,7 +110,7 @@ func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
 		return // the parser knows less of it than isotap
 	}
 	cut := st.beyondParser(&s)
-	if p.Reply == rewrite.Returning && cut.returning.empty() {
+	if p.Result.Reply == rewrite.Returning && cut.returning.empty() {
 		t.Fatalf("%s does not end with RETURNING", sql)
 	}
 	body := st.without(st.parserText(), cut.rowAlias, cut.returning)
@@ -130,12 +130,12 @@ func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
 		checkIdentities(t, n, p)
 	case *ast.InsertStmt:
 		if len(n.Columns) < 2 || n.Columns[len(n.Columns)-1].Name.L != rewrite.WListColumn ||
-			p.Inserts != rewrite.Numbered && len(n.Lists) != p.Inserts {
+			p.Writes.Inserts != Numbered && len(n.Lists) != p.Writes.Inserts {
 			t.Fatalf("%s does not end its columns with %s", sql, rewrite.WListColumn)
 		}
 	case *ast.UpdateStmt:
 		first, last := n.List[0].Column.Name.L, n.List[len(n.List)-1].Column.Name.L
-		joined := len(p.Sources) > 0 // decides before the client's assignments
+		joined := len(p.Result.Sources) > 0 // decides before the client's assignments
 		if first != rewrite.WListColumn || !joined && (last != rewrite.WListColumn || len(n.List) < 3) {
 			t.Fatalf("%s does not begin, and end, with %s", sql, rewrite.WListColumn)
 		}
@@ -145,13 +145,13 @@ func checkParses(t *testing.T, p *rewrite.Plan, s Session) {
 // arrayLimit is what MariaDB knows and the parser does not.
 var arrayLimit = regexp.MustCompile(`(USING latin1\)) LIMIT \d+\)`)
 
-func checkIdentities(t *testing.T, n *ast.SelectStmt, p *rewrite.Plan) {
+func checkIdentities(t *testing.T, n *ast.SelectStmt, p *Plan) {
 	t.Helper()
-	last := n.Fields.Fields[max(0, len(n.Fields.Fields)-p.HiddenColumns()-p.Variables):]
-	for _, s := range p.Sources {
+	last := n.Fields.Fields[max(0, len(n.Fields.Fields)-p.HiddenColumns()-p.Result.Variables):]
+	for _, s := range p.Result.Sources {
 		if s.Array {
 			if cast, ok := last[0].Expr.(*ast.FuncCastExpr); !ok || cast.FunctionType != ast.CastFunction {
-				t.Fatalf("the last items are not the identities of %v", p.Sources)
+				t.Fatalf("the last items are not the identities of %v", p.Result.Sources)
 			}
 			last = last[1:]
 			continue
@@ -159,7 +159,7 @@ func checkIdentities(t *testing.T, n *ast.SelectStmt, p *rewrite.Plan) {
 		a, aok := last[0].Expr.(*ast.ColumnNameExpr)
 		b, bok := last[1].Expr.(*ast.ColumnNameExpr)
 		if !aok || !bok || !named(a, rewrite.RowIDColumn) || !named(b, rewrite.WListColumn) || a.Name.Table.L != b.Name.Table.L {
-			t.Fatalf("the last items are not the identities of %v", p.Sources)
+			t.Fatalf("the last items are not the identities of %v", p.Result.Sources)
 		}
 		last = last[2:]
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // Values fill the holes of a plan.
@@ -25,19 +24,19 @@ const holeSize = 48
 // AppendHole appends the literal that stands for a hole in a text statement. Tags and row ids are
 // binary strings; the two counts are expressions of the same type, length and flags as the functions
 // that they stand for (as an operand of + or the like, they make the result one digit wider).
-func AppendHole(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
+func AppendHole(b []byte, h Hole, ordinal int, v *Values) []byte {
 	switch {
-	case h == rewrite.CopyHole:
+	case h == CopyHole:
 		return append(b, '?')
-	case h == rewrite.RowCountHole && !v.RowCountGone:
+	case h == RowCountHole && !v.RowCountGone:
 		return append(b, "ROW_COUNT()"...)
-	case h == rewrite.FoundRowsHole && !v.FoundRowsGone:
+	case h == FoundRowsHole && !v.FoundRowsGone:
 		return append(b, "FOUND_ROWS()"...)
-	case h == rewrite.RowCountHole:
+	case h == RowCountHole:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.RowCount)
-	case h == rewrite.FoundRowsHole && v.Deprecates:
+	case h == FoundRowsHole && v.Deprecates:
 		return fmt.Appendf(b, "IF(1,%d,FOUND_ROWS())", v.FoundRows)
-	case h == rewrite.FoundRowsHole:
+	case h == FoundRowsHole:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.FoundRows)
 	}
 	b = append(b, "_binary'"...)
@@ -47,8 +46,8 @@ func AppendHole(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
 
 // AppendPlaceholder appends what stands for a hole in the text of a prepared statement: a ? for a hidden
 // parameter, and the two counts' own names, since the server says which they are only when it runs.
-func AppendPlaceholder(b []byte, h rewrite.Hole, _ int) []byte {
-	if h == rewrite.RowCountHole || h == rewrite.FoundRowsHole {
+func AppendPlaceholder(b []byte, h Hole, _ int) []byte {
+	if h == RowCountHole || h == FoundRowsHole {
 		return AppendHole(b, h, 0, &Values{})
 	}
 	return append(b, '?')
@@ -56,8 +55,8 @@ func AppendPlaceholder(b []byte, h rewrite.Hole, _ int) []byte {
 
 // AppendParam appends the bytes of the hidden parameter that a TagHole or a RowIDHole becomes in a
 // prepared statement, where the hole itself is a ?. The parameter's type is a string.
-func AppendParam(b []byte, h rewrite.Hole, ordinal int, v *Values) []byte {
-	if h == rewrite.RowIDHole {
+func AppendParam(b []byte, h Hole, ordinal int, v *Values) []byte {
+	if h == RowIDHole {
 		return AppendRowID(b, v.Tag, ordinal)
 	}
 	return v.Tag.Append(b)

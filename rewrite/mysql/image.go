@@ -34,7 +34,7 @@ type ImageEntry struct {
 	RowID    string
 	Tag      history.Tag // of the statement
 	Inserted bool        // by INSERT; otherwise by an update
-	Values   string      // as SQL spells them, separated by commas: those of the columns in [rewrite.Picture]
+	Values   string      // as SQL spells them, separated by commas: those of the columns in [ImageSpec]
 }
 
 // ParseImages reads the value that [ImageRead] gives, in the order of the writes. With an error come the entries before
@@ -132,8 +132,8 @@ func imageValue(c *rewrite.Column, of string) (value string, variable bool) {
 
 // collect returns an expression that collects the image of a row and is an empty string itself. tag is empty where
 // the row id tells it.
-func (i image) collect(of string, limit int, tag ...rewrite.Piece) []rewrite.Piece {
-	entry := append([]rewrite.Piece{text("IFNULL(" + of + rewrite.RowIDColumn + ", _binary''), _binary'=', ")}, tag...)
+func (i image) collect(of string, limit int, tag ...Piece) []Piece {
+	entry := append([]Piece{text("IFNULL(" + of + rewrite.RowIDColumn + ", _binary''), _binary'=', ")}, tag...)
 	if len(tag) > 0 {
 		entry = append(entry, text(", "))
 	}
@@ -141,7 +141,7 @@ func (i image) collect(of string, limit int, tag ...rewrite.Piece) []rewrite.Pie
 	if i.large == "" {
 		return pieces
 	}
-	pieces = append([]rewrite.Piece{text("IF(" + i.large + " > " + strconv.Itoa(maxImage) + ", _binary'', ")},
+	pieces = append([]Piece{text("IF(" + i.large + " > " + strconv.Itoa(maxImage) + ", _binary'', ")},
 		pieces...)
 	return append(pieces, text(")"))
 }
@@ -164,26 +164,26 @@ func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewri
 		return
 	}
 	c.image = i.collect(c.of, c.limit, tagPiece)
-	pl.plan.Picture.Updated = i.columns
+	pl.plan.Writes.Images.Updated = i.columns
 }
 
 // pictureInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where
 // the statement knows what they hold.
-func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []rewrite.Piece {
+func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []Piece {
 	if !pl.pictured(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
-		return []rewrite.Piece{tagPiece}
+		return []Piece{tagPiece}
 	}
 	i, ok := pl.image(t, "", func(c *rewrite.Column) bool { return !c.Filled || given(n, t, c) })
 	if !ok {
-		return []rewrite.Piece{tagPiece}
+		return []Piece{tagPiece}
 	}
-	p := &pl.plan.Picture
+	p := &pl.plan.Writes.Images
 	p.Inserted = i.columns
 	for c := range numberedFirst(t) {
 		p.Counted = p.Counted || c.Numbered
 	}
 	p.Consecutive = len(n.Lists) == 1 || !n.IsReplace && !n.IgnoreErr && len(n.OnDuplicate) == 0
-	pieces := append([]rewrite.Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
+	pieces := append([]Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
 	return append(pieces, text(", "), tagPiece, text(")"))
 }
 

@@ -88,9 +88,9 @@ func (pl *planner) insertSet(n *ast.InsertStmt, t *rewrite.Table) error {
 		return refusal(history.ReasonUnparsable)
 	}
 	pos, gap := pl.after(end - 1)
-	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: rewrite.RowIDHole},
-		text(", " + rewrite.WListColumn + " = ")}, pl.pictureInsert(n, t), []rewrite.Piece{text(gap)})...)
-	pl.plan.Inserts = 1
+	pl.insertAt(pos, slices.Concat([]Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: RowIDHole},
+		text(", " + rewrite.WListColumn + " = ")}, pl.pictureInsert(n, t), []Piece{text(gap)})...)
+	pl.plan.Writes.Inserts = 1
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
 			return refusal(history.ReasonColumnCount)
 		}
 	}
-	pl.plan.ListsColumns = pl.plan.ListsColumns || len(columns) > 0
+	pl.plan.Upstream.ListsColumns = pl.plan.Upstream.ListsColumns || len(columns) > 0
 	if !pl.extendList(at.columns) {
 		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	}
@@ -191,7 +191,7 @@ func (pl *planner) insertLayout() insertLayout {
 
 // insertRows appends the values of the two columns to each row behind the token VALUES. first are the pieces of its
 // first version, the tag.
-func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite.Piece) error {
+func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []Piece) error {
 	st := pl.st
 	i := values + 1
 	for ordinal, row := range rows {
@@ -203,7 +203,7 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite
 		if len(row) == 0 {
 			comma = ""
 		}
-		pl.insertAt(st.toks[end].start, append([]rewrite.Piece{text(comma), {Hole: rewrite.RowIDHole, Ordinal: ordinal},
+		pl.insertAt(st.toks[end].start, append([]Piece{text(comma), {Hole: RowIDHole, Ordinal: ordinal},
 			text(", ")}, first...)...)
 		if i = end + 1; ordinal < len(rows)-1 && !st.mark(i, ",") {
 			return refusal(history.ReasonUnparsable)
@@ -213,6 +213,6 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []rewrite
 	if i-1 != pl.rowsEnd() {
 		return refusal(history.ReasonUnparsable)
 	}
-	pl.plan.Inserts = len(rows)
+	pl.plan.Writes.Inserts = len(rows)
 	return nil
 }

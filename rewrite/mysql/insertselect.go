@@ -48,11 +48,11 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 	if err != nil {
 		return err
 	}
-	pl.plan.ListsColumns = len(columns) > 0
-	pl.plan.Inserts = rewrite.Numbered
+	pl.plan.Upstream.ListsColumns = len(columns) > 0
+	pl.plan.Writes.Inserts = Numbered
 	pl.insertAt(at.columns, text(columnList(columns, max(len(n.Columns), len(columns)), at.list)))
 	pos, gap := pl.after(list[len(list)-1].last)
-	pieces := append([]rewrite.Piece{text(", ")}, numberedRowID(reads)...)
+	pieces := append([]Piece{text(", ")}, numberedRowID(reads)...)
 	pl.insertAt(pos, append(pieces, text(", "), tagPiece, text(gap))...)
 	return nil
 }
@@ -60,7 +60,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 // sourceEntries returns expressions that collect the rows of the SELECT's tables, one entry for each table
 // and row, and in any case one for each row. Where an index might cover the SELECT, its tables are left
 // alone: reading more of them would lock more, and could change the order of the rows.
-func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewrite.Table) ([]rewrite.Piece, error) {
+func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewrite.Table) ([]Piece, error) {
 	if sel.From == nil {
 		if len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() {
 			return nil, refusal(history.ReasonUnparsable) // where the select list ends is not certain
@@ -93,9 +93,9 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewr
 	if covered {
 		pl.lower(history.ReasonPlan)
 	}
-	pl.plan.Capture = true
+	pl.plan.Writes.Captured = true
 	limit := pl.session.maxPacket() / 4
-	var pieces []rewrite.Piece
+	var pieces []Piece
 	for _, s := range srcs {
 		if !s.reason.IsZero() {
 			pl.lower(s.reason)
@@ -108,11 +108,11 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewr
 		}
 		rowID, list := identityEntry(quoted(s.name)+".", s.table.WListBytes)
 		pieces = append(append(pieces, text(", ")),
-			collect(rowID, list, limit, ", _binary'<="+strconv.Itoa(len(pl.plan.Sources))+"'")...)
-		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
+			collect(rowID, list, limit, ", _binary'<="+strconv.Itoa(len(pl.plan.Result.Sources))+"'")...)
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: s.table.Name})
 	}
 	if pieces == nil {
-		pieces = append([]rewrite.Piece{text(", ")}, collect("_binary''", "_binary''", limit, ", _binary'<'")...)
+		pieces = append([]Piece{text(", ")}, collect("_binary''", "_binary''", limit, ", _binary'<'")...)
 	}
 	return pieces, nil
 }
@@ -140,9 +140,9 @@ func (pl *planner) resolveBase(srcs sources) error {
 
 // numberedRowID returns an expression for the id of a row that is the same as RowIDHole's: tag, colon and a
 // number that counts the evaluations. more are further arguments of CONCAT.
-func numberedRowID(more []rewrite.Piece) []rewrite.Piece {
+func numberedRowID(more []Piece) []Piece {
 	last := func(part string) string { return "SUBSTRING_INDEX(@isotap_c, _binary':', " + part + ")" }
-	pieces := []rewrite.Piece{
+	pieces := []Piece{
 		text("CONCAT("), tagPiece, text(", _binary':', CONVERT(LOWER(CONV(SUBSTRING_INDEX((@isotap_c := CONCAT("),
 		tagPiece,
 		text(", _binary':', IF(" + last("1") + " = "), tagPiece,

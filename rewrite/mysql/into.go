@@ -33,15 +33,15 @@ func (st *statement) intoVariables(s *Session) span {
 // into variables behind the client's. They are the session's own until the next such statement.
 func (pl *planner) keepInVariables() error {
 	p := pl.plan
-	if pl.into.empty() || p.Reply != rewrite.Trimmed {
+	if pl.into.empty() || p.Result.Reply != rewrite.Trimmed {
 		return nil
 	}
-	if p.Carried > 0 {
+	if p.Result.Carried > 0 {
 		return refusal(history.ReasonInto)
 	}
-	p.Variables, p.Reply = p.HiddenColumns(), rewrite.Unchanged
+	p.Result.Variables, p.Result.Reply = p.HiddenColumns(), rewrite.Unchanged
 	var names strings.Builder
-	for i := range p.Variables {
+	for i := range p.Result.Variables {
 		names.WriteString(", " + intoPrefix + strconv.Itoa(i+1))
 	}
 	pos, gap := pl.after(pl.into.to - 1)

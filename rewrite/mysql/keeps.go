@@ -31,7 +31,7 @@ type place struct {
 
 // staysSame returns for each source the condition under which the assignments, the tokens [from, to), leave
 // a row of it as it is; nil where they assign nothing to it.
-func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]rewrite.Piece, error) {
+func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]Piece, error) {
 	st := j.st
 	places, err := j.places(list)
 	if err != nil {
@@ -40,7 +40,7 @@ func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]rewrite.Pie
 	if j.session.Dialect != TiDB {
 		j.assigned = places
 	}
-	same := make([][]rewrite.Piece, len(j.sources))
+	same := make([][]Piece, len(j.sources))
 	for _, p := range places {
 		end := from
 		for end < to && !(st.toks[end].depth == st.toks[from].depth && st.mark(end, ",")) {
@@ -126,15 +126,15 @@ func (ss sources) qualifier(s *source) string {
 }
 
 // keeps returns the condition under which the value, the tokens [from, to), is what the column holds.
-func (j *judge) keeps(from, to int) ([]rewrite.Piece, error) {
+func (j *judge) keeps(from, to int) ([]Piece, error) {
 	c := j.own.column
 	name := j.sources.qualifier(j.own.source) + quoted(c.Name)
 	value := j.copied(from, to)
 	switch {
 	case to == from+1 && j.st.is(from, "NULL"):
-		return []rewrite.Piece{text(name + " IS NULL")}, nil
+		return []Piece{text(name + " IS NULL")}, nil
 	case integerType(c.Type) && j.exact(0, from, to), c.Type == "decimal" && j.exact(scale(c), from, to):
-		return slices.Concat([]rewrite.Piece{text(name + " <=> (")}, value, []rewrite.Piece{text(")")}), nil
+		return slices.Concat([]Piece{text(name + " <=> (")}, value, []Piece{text(")")}), nil
 	case unicode(c) && (to == from+1 && j.isString(from) || j.isText(from, to)):
 		return j.sameString(name, value)
 	}
@@ -142,15 +142,15 @@ func (j *judge) keeps(from, to int) ([]rewrite.Piece, error) {
 }
 
 // copied returns the text of the tokens [from, to), in which parameters are copies of the client's.
-func (pl *planner) copied(from, to int) []rewrite.Piece {
+func (pl *planner) copied(from, to int) []Piece {
 	st, param := pl.st, pl.param(from)
-	var pieces []rewrite.Piece
+	var pieces []Piece
 	pos := st.toks[from].start
 	for i := from; i < to; i++ {
 		pl.literal = pl.literal || st.toks[i].kind == number || st.toks[i].kind == str
 		if st.toks[i].kind == placeholder {
 			pieces = append(pieces, text(strings.Clone(st.text[pos:st.toks[i].start])),
-				rewrite.Piece{Hole: rewrite.CopyHole, Ordinal: param})
+				Piece{Hole: CopyHole, Ordinal: param})
 			param++
 			pos = st.toks[i].end
 		}
@@ -163,7 +163,7 @@ func (pl *planner) copied(from, to int) []rewrite.Piece {
 func (j *judge) exact(digits, from, to int) bool {
 	st := j.st
 	operand := true // is due
-	var copies []rewrite.Copy
+	var copies []Copy
 	for i := from; i < to; i++ {
 		sign := st.mark(i, "-") || st.mark(i, "+")
 		if !operand {
@@ -181,13 +181,13 @@ func (j *judge) exact(digits, from, to int) bool {
 			return false
 		}
 		if st.toks[i].kind == placeholder {
-			copies = append(copies, rewrite.Copy{Param: j.param(i), Integer: true})
+			copies = append(copies, Copy{Param: j.param(i), Integer: true})
 		}
 		operand = false
 		i += n - 1
 	}
 	if !operand {
-		j.plan.Copies = append(j.plan.Copies, copies...)
+		j.plan.Upstream.Copies = append(j.plan.Upstream.Copies, copies...)
 	}
 	return !operand
 }
@@ -252,7 +252,7 @@ func (pl *planner) isString(i int) bool {
 	case str:
 		return st.tok(i)[0] == '\'' || st.tok(i)[0] == '"'
 	case placeholder:
-		pl.plan.Copies = append(pl.plan.Copies, rewrite.Copy{Param: pl.param(i)})
+		pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, Copy{Param: pl.param(i)})
 		return true
 	}
 	return false
@@ -272,7 +272,7 @@ func unicode(c *rewrite.Column) bool { return strings.HasPrefix(c.Collation, "ut
 
 // sameString returns the condition for texts. Blanks that do not fit a column are cut off, and those at the
 // end of a CHAR are not stored; anything else that does not fit is an error.
-func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece, error) {
+func (j *judge) sameString(name string, value []Piece) ([]Piece, error) {
 	open, end := "CAST(", " AS BINARY)"
 	if j.session.Dialect != TiDB {
 		open, end = "CAST(CONVERT(", " USING utf8mb4) AS BINARY)" // literals are of character_set_connection
@@ -292,8 +292,8 @@ func (j *judge) sameString(name string, value []rewrite.Piece) ([]rewrite.Piece,
 	default:
 		return nil, refusal(history.ReasonAssignment)
 	}
-	return slices.Concat([]rewrite.Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value,
-		[]rewrite.Piece{text(end)}), nil
+	return slices.Concat([]Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value,
+		[]Piece{text(end)}), nil
 }
 
 func integerType(kind string) bool {

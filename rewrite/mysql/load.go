@@ -34,10 +34,10 @@ func (pl *planner) loadData() error {
 			keyword = ", "
 		}
 	}
-	pieces := append([]rewrite.Piece{text(keyword + rewrite.RowIDColumn + " = ")}, numberedRowID(nil)...)
+	pieces := append([]Piece{text(keyword + rewrite.RowIDColumn + " = ")}, numberedRowID(nil)...)
 	pos, gap := pl.after(st.last())
 	pl.insertAt(pos, append(pieces, text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))...)
-	pl.plan.Inserts = rewrite.Numbered
+	pl.plan.Writes.Inserts = Numbered
 	if t.InsertTrigger {
 		pl.lower(history.ReasonTrigger)
 	}

@@ -1,6 +1,6 @@
 // Package mysql rewrites statements of the MySQL protocol family, so that each reveals
 // the row versions it read and wrote. It is pure: SQL text, the session's settings and a
-// [rewrite.Schema] go in, a [rewrite.Plan] comes out.
+// [rewrite.Schema] go in, a [Plan] comes out.
 //
 // A statement passes two readers. A tolerant lexer of MariaDB's own rules cuts it into tokens; from
 // these come the verb, what the statement means for the session (does it end the transaction? does
@@ -98,27 +98,27 @@ func New(schema rewrite.Schema, o Options) *Rewriter {
 
 // Plan says how a statement is observed. It never fails: what cannot be rewritten is opaque, with
 // the reason. The plan shares memory with text.
-func (r *Rewriter) Plan(text string, s Session) *rewrite.Plan {
+func (r *Rewriter) Plan(text string, s Session) *Plan {
 	return r.decide(scan(text, s.ANSIQuotes, s.NoBackslashEscapes), &s).finish()
 }
 
 // decide makes everything of a statement's plan but for the pieces.
 func (r *Rewriter) decide(st *statement, s *Session) *planner {
-	p := &rewrite.Plan{}
+	p := &Plan{}
 	pl := &planner{rewriter: r, session: s, st: st, plan: p}
 	p.Params = st.placeholders
 	p.Shape, p.Args = st.shape()
 	p.Origin = st.origin()
 	st.classify(p, s)
-	if p.Reply != rewrite.Unchanged && len(st.split()) == 1 {
-		defer pl.keepReply(p.Reply)
+	if p.Result.Reply != rewrite.Unchanged && len(st.split()) == 1 {
+		defer pl.keepReply(p.Result.Reply)
 	}
 	reason := st.refusal(s)
 	pl.conceal(reason)
 	if !reason.IsZero() {
 		opaque(p, reason)
 		if reason == history.ReasonSeveralStatements {
-			p.Parts = st.parts(s)
+			p.Upstream.Parts = st.parts(s)
 		}
 		return pl
 	}
@@ -142,18 +142,18 @@ func (pl *planner) dropEdits() {
 // keepReply says how the reply is disguised to the client, unless the statement was rewritten: it is so
 // too where the statement cannot be observed.
 func (pl *planner) keepReply(r rewrite.Reply) {
-	if pl.plan.Reply == rewrite.Unchanged {
-		pl.plan.Reply = r
+	if pl.plan.Result.Reply == rewrite.Unchanged {
+		pl.plan.Result.Reply = r
 	}
 }
 
 // opaque makes p the plan of a statement that goes as it is and is not observed.
-func opaque(p *rewrite.Plan, reason history.Reason) {
+func opaque(p *Plan, reason history.Reason) {
 	p.Observation, p.Reason = history.Opaque, reason
-	p.Pieces, p.Hidden, p.Copies, p.Sources = nil, nil, nil, nil
-	p.Carried, p.Deprecated, p.Variables = 0, 0, 0
-	p.Predicates, p.Picture = nil, rewrite.Picture{}
-	p.Reply, p.Inserts, p.ListsColumns, p.Capture, p.MayHideLocks, p.Substitutes = rewrite.Unchanged, 0, false, false,
+	p.Upstream.Pieces, p.Upstream.Hidden, p.Upstream.Copies, p.Result.Sources = nil, nil, nil, nil
+	p.Result.Carried, p.Upstream.Deprecated, p.Result.Variables = 0, 0, 0
+	p.Predicates, p.Writes.Images = nil, ImageSpec{}
+	p.Result.Reply, p.Writes.Inserts, p.Upstream.ListsColumns, p.Writes.Captured, p.Upstream.MayHideLocks, p.Upstream.Substitutes = rewrite.Unchanged, 0, false, false,
 		false, false
 }
 
@@ -162,7 +162,7 @@ type planner struct {
 	rewriter *Rewriter
 	session  *Session
 	st       *statement
-	plan     *rewrite.Plan
+	plan     *Plan
 	beyond   beyond
 	into     span // SELECT ... INTO @a, @b
 	edits    []edit
@@ -177,7 +177,7 @@ type planner struct {
 	companion *planner
 }
 
-// A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
+// A refusal is the reason why a statement is opaque, in the few words of [Plan].Reason.
 type refusal history.Reason
 
 func (r refusal) Error() string { return history.Reason(r).String() }
@@ -291,7 +291,7 @@ func (pl *planner) table(name *ast.TableName) (*rewrite.Table, history.Reason) {
 	if schema == "" {
 		schema = pl.session.Schema
 	}
-	if pl.session.shadows(schema, name.Name.O) {
+	if pl.session.hasTempTable(schema, name.Name.O) {
 		return nil, history.ReasonTemporaryTable
 	}
 	t := pl.rewriter.schema.Table(schema, name.Name.O)

@@ -40,7 +40,7 @@ func TestTextsAreCutOnlyWhereTheMeaningStays(t *testing.T) {
 		}
 		var got []string
 		from := 0
-		for _, end := range New(testSchema(), Options{}).Plan(c.text, s).Parts {
+		for _, end := range New(testSchema(), Options{}).Plan(c.text, s).Upstream.Parts {
 			got = append(got, c.text[from:end])
 			from = end + 1
 		}
@@ -62,8 +62,8 @@ func TestLongTextsAreNotParsed(t *testing.T) {
 		{text: insert + ",(1,';')"},
 	} {
 		p := New(testSchema(), Options{}).Plan(c.text, testSession())
-		if p.Observation != history.Opaque || p.Reason != history.ReasonSize || p.Kind == history.Insert == c.ends || p.EndsTxn != c.ends || p.ChangesSchema != c.ends || p.Pieces != nil {
-			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason, p.EndsTxn)
+		if p.Observation != history.Opaque || p.Reason != history.ReasonSize || p.Kind == history.Insert == c.ends || p.Txn.Ends != c.ends || p.Schema.Changes != c.ends || p.Upstream.Pieces != nil {
+			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason, p.Txn.Ends)
 		}
 	}
 	if p := New(testSchema(), Options{}).Plan(insert+",(?,?)", testSession()); p.Params != 2 {

@@ -80,9 +80,9 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			s.Charset = value
 		case "schema":
 			s.Schema = value
-		case "shadowed":
+		case "temp-tables":
 			schema, table, _ := strings.Cut(value, ".")
-			s.Shadowed = Shadow("", []rewrite.TableName{{Schema: schema, Table: table}})
+			s.TempTables = AddTempTables("", []rewrite.TableName{{Schema: schema, Table: table}})
 		case "packet":
 			n, err := strconv.Atoi(value)
 			if err != nil {
@@ -128,7 +128,7 @@ func TestPlanGolden(t *testing.T) {
 }
 
 // render prints a plan, what is zero left out.
-func render(p *rewrite.Plan, full bool) string {
+func render(p *Plan, full bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", p.Kind)
 	for _, s := range []string{p.Locking.String(), p.Observation.String()} {
@@ -140,7 +140,7 @@ func render(p *rewrite.Plan, full bool) string {
 		fmt.Fprintf(&b, ": %s", p.Reason)
 	}
 	b.WriteString(flags(p))
-	if p.Pieces != nil {
+	if p.Upstream.Pieces != nil {
 		sql := string(p.Append(nil, marker))
 		if !full {
 			sql = abbreviate(sql)
@@ -150,7 +150,7 @@ func render(p *rewrite.Plan, full bool) string {
 	if p.Target != "" {
 		fmt.Fprintf(&b, "\ntarget: %s", p.Target)
 	}
-	for _, s := range p.Sources {
+	for _, s := range p.Result.Sources {
 		fmt.Fprintf(&b, "\nsource: %s", s.Table)
 		if s.Array {
 			fmt.Fprintf(&b, " array")
@@ -159,14 +159,14 @@ func render(p *rewrite.Plan, full bool) string {
 			fmt.Fprintf(&b, " of %d", s.Limit)
 		}
 	}
-	for _, h := range p.Hidden {
+	for _, h := range p.Upstream.Hidden {
 		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))
 	}
-	if p.Created != nil {
-		fmt.Fprintf(&b, "\ncreated: %q", p.Created)
+	if p.Schema.Created != nil {
+		fmt.Fprintf(&b, "\ncreated: %q", p.Schema.Created)
 	}
 	from := 0
-	for _, end := range p.Parts {
+	for _, end := range p.Upstream.Parts {
 		fmt.Fprintf(&b, "\npart: %d-%d", from, end)
 		from = end + 1
 	}
@@ -176,12 +176,12 @@ func render(p *rewrite.Plan, full bool) string {
 			fmt.Fprintf(&b, ": %s", c.Reason)
 		}
 		fmt.Fprintf(&b, "\n  sql: %s", c.Append(nil, marker))
-		for _, s := range c.Sources {
+		for _, s := range c.Result.Sources {
 			fmt.Fprintf(&b, "\n  source: %s", s.Table)
 		}
 	}
-	if !p.Picture.Empty() {
-		fmt.Fprintf(&b, "\npicture: %+v", p.Picture)
+	if !p.Writes.Images.Empty() {
+		fmt.Fprintf(&b, "\npicture: %+v", p.Writes.Images)
 	}
 	for _, c := range p.Predicates {
 		fmt.Fprintf(&b, "\npredicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
@@ -193,56 +193,56 @@ func render(p *rewrite.Plan, full bool) string {
 	return b.String() + "\n"
 }
 
-func flags(p *rewrite.Plan) string {
+func flags(p *Plan) string {
 	var b strings.Builder
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning},
-		{"capture", p.Capture}, {"ends-txn", p.EndsTxn}, {"may-hide-locks", p.MayHideLocks},
-		{"reads-diagnostics", p.ReadsDiagnostics}, {"changes-session", p.ChangesSession},
-		{"changes-schema", p.ChangesSchema}, {"substitutes", p.Substitutes},
-		{"commits", p.Commits}, {"may-restart", p.MayRestart},
+		{"trimmed", p.Result.Reply == rewrite.Trimmed}, {"returning", p.Result.Reply == rewrite.Returning},
+		{"capture", p.Writes.Captured}, {"ends-txn", p.Txn.Ends}, {"may-hide-locks", p.Upstream.MayHideLocks},
+		{"reads-diagnostics", p.Session.ReadsDiagnostics}, {"changes-session", p.Session.Changes},
+		{"changes-schema", p.Schema.Changes}, {"substitutes", p.Upstream.Substitutes},
+		{"commits", p.Txn.Commits}, {"may-restart", p.Txn.MayRestart},
 	} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}
 	}
-	if p.Inserts != 0 {
-		fmt.Fprintf(&b, " inserts=%d", p.Inserts)
+	if p.Writes.Inserts != 0 {
+		fmt.Fprintf(&b, " inserts=%d", p.Writes.Inserts)
 	}
-	if p.Variables > 0 {
-		fmt.Fprintf(&b, " variables=%d", p.Variables)
+	if p.Result.Variables > 0 {
+		fmt.Fprintf(&b, " variables=%d", p.Result.Variables)
 	}
 	if p.Params > 0 {
 		fmt.Fprintf(&b, " params=%d", p.Params)
 	}
-	if p.NextLevel != history.LevelUnknown {
-		fmt.Fprintf(&b, " next=%q", p.NextLevel)
+	if p.Txn.NextLevel != history.LevelUnknown {
+		fmt.Fprintf(&b, " next=%q", p.Txn.NextLevel)
 	}
-	if p.Savepoint != "" {
-		fmt.Fprintf(&b, " savepoint=%q", p.Savepoint)
+	if p.Txn.Savepoint != "" {
+		fmt.Fprintf(&b, " savepoint=%q", p.Txn.Savepoint)
 	}
-	if p.Shadows != nil {
-		fmt.Fprintf(&b, " shadows=%q", p.Shadows)
+	if p.Schema.CreatesTemp != nil {
+		fmt.Fprintf(&b, " creates-temp=%q", p.Schema.CreatesTemp)
 	}
-	if p.Reveals != nil {
-		fmt.Fprintf(&b, " reveals=%q", p.Reveals)
+	if p.Schema.DropsTemp != nil {
+		fmt.Fprintf(&b, " drops-temp=%q", p.Schema.DropsTemp)
 	}
 	return strings.Replace(b.String(), " ", " | ", 1)
 }
 
 // marker shows a hole.
-func marker(b []byte, h rewrite.Hole, ordinal int) []byte {
+func marker(b []byte, h Hole, ordinal int) []byte {
 	switch h {
-	case rewrite.TagHole:
+	case TagHole:
 		return append(b, "{TAG}"...)
-	case rewrite.RowIDHole:
+	case RowIDHole:
 		return fmt.Appendf(b, "{ROWID %d}", ordinal)
-	case rewrite.RowCountHole:
+	case RowCountHole:
 		return append(b, "{ROW_COUNT}"...)
-	case rewrite.CopyHole:
+	case CopyHole:
 		return fmt.Appendf(b, "{COPY %d}", ordinal)
 	}
 	return append(b, "{FOUND_ROWS}"...)
@@ -265,14 +265,14 @@ func abbreviate(sql string) string {
 
 // checkPieces fails the test unless the pieces that are the client's, put together, give the client's
 // text back, less the calls that a substituting plan replaces.
-func checkPieces(t testing.TB, in string, p *rewrite.Plan) {
+func checkPieces(t testing.TB, in string, p *Plan) {
 	t.Helper()
-	if p.Pieces == nil {
+	if p.Upstream.Pieces == nil {
 		return
 	}
 	var client strings.Builder
-	for _, piece := range p.Pieces {
-		if piece.Hole == rewrite.RowCountHole || piece.Hole == rewrite.FoundRowsHole {
+	for _, piece := range p.Upstream.Pieces {
+		if piece.Hole == RowCountHole || piece.Hole == FoundRowsHole {
 			// The call that it replaces is the client's text up to the closing parenthesis.
 			rest := in[client.Len():]
 			client.WriteString(rest[:strings.IndexByte(rest, ')')+1])

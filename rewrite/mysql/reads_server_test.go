@@ -139,7 +139,7 @@ func (s *readServer) see(query string, hidden int, prepared bool) sight {
 }
 
 // seen returns the identities in the hidden values, each once, in order.
-func (p sight) seen(t *testing.T, sources []rewrite.Source) string {
+func (p sight) seen(t *testing.T, sources []Source) string {
 	t.Helper()
 	var ids []string
 	for _, row := range p.hidden {
@@ -182,7 +182,7 @@ func (s *readServer) compare(query, want string) {
 func (s *readServer) same(query string) (seen []string) {
 	s.t.Helper()
 	p := s.rewriter.Plan(query, s.session)
-	if p.Pieces == nil {
+	if p.Upstream.Pieces == nil {
 		s.t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
 		return nil
 	}
@@ -201,7 +201,7 @@ func (s *readServer) same(query string) (seen []string) {
 				original.warnings, strings.Join(original.rows, "\n"))
 			continue
 		}
-		seen = append(seen, strings.TrimSuffix(proxied.seen(s.t, p.Sources), "=0"))
+		seen = append(seen, strings.TrimSuffix(proxied.seen(s.t, p.Result.Sources), "=0"))
 	}
 	return seen
 }
@@ -260,7 +260,7 @@ func TestWindowsOverGroupsAreLeftAlone(t *testing.T) {
 	s := newReadServer(t)
 	const query = "SELECT dep, SUM(COUNT(*)) OVER () FROM e GROUP BY dep ORDER BY dep"
 	if p := s.rewriter.Plan(query, s.session); s.session.Dialect == MariaDB {
-		if p.Pieces != nil || p.Reason != history.ReasonWindowFunction {
+		if p.Upstream.Pieces != nil || p.Reason != history.ReasonWindowFunction {
 			t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
 		}
 		return
@@ -312,7 +312,7 @@ func TestRollupIsObservedOnMariaDBOnly(t *testing.T) {
 	const query = "SELECT dep, SUM(pay) FROM e GROUP BY dep WITH ROLLUP"
 	if s.session.Dialect == MariaDB {
 		s.compare(query, everyE)
-	} else if p := s.rewriter.Plan(query, s.session); p.Pieces != nil || p.Reason != history.ReasonAggregate {
+	} else if p := s.rewriter.Plan(query, s.session); p.Upstream.Pieces != nil || p.Reason != history.ReasonAggregate {
 		t.Errorf("%s is %v: %s", query, p.Observation, p.Reason)
 	}
 }

@@ -18,8 +18,8 @@ func TestStrictPlansLeaveAloneWhatAnIndexMightCover(t *testing.T) {
 		"SELECT id, name FROM item WHERE price > 2 LIMIT 3": history.Exact,
 	} {
 		p := r.Plan(query, testSession())
-		if p.Observation != want || want == history.Opaque && (p.Reason != history.ReasonPlan || p.Pieces != nil || p.MayHideLocks) {
-			t.Errorf("%s: %v (%s), pieces %v, want %v", query, p.Observation, p.Reason, p.Pieces, want)
+		if p.Observation != want || want == history.Opaque && (p.Reason != history.ReasonPlan || p.Upstream.Pieces != nil || p.Upstream.MayHideLocks) {
+			t.Errorf("%s: %v (%s), pieces %v, want %v", query, p.Observation, p.Reason, p.Upstream.Pieces, want)
 		}
 	}
 }
@@ -45,8 +45,8 @@ func TestDeepStatementsAreNotParsed(t *testing.T) {
 func TestLargeStatementsAreRewritten(t *testing.T) {
 	r := New(testSchema(), Options{})
 	p := r.Plan("INSERT INTO item (id, name) VALUES (1, NULL)"+strings.Repeat(", (2, 'x')", 30000), testSession())
-	if p.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" || len(p.Args) != shape.MaxArgs {
-		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason, p.Inserts, p.Shape, len(p.Args))
+	if p.Writes.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" || len(p.Args) != shape.MaxArgs {
+		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason, p.Writes.Inserts, p.Shape, len(p.Args))
 	}
 	p = r.Plan("SELECT name FROM item WHERE id = 1"+strings.Repeat(" OR id = 2", 20000), testSession())
 	if p.Observation != history.Exact {
@@ -59,11 +59,11 @@ func TestTooManyParametersAreNotAdded(t *testing.T) {
 	query := func(rows int) string {
 		return "INSERT INTO item (id) VALUES " + strings.TrimPrefix(strings.Repeat(", (?)", rows), ", ")
 	}
-	if p := r.Plan(query(maxParams/3), testSession()); p.Observation != history.Exact || p.Params+len(p.Hidden) != maxParams {
-		t.Errorf("%v (%s) with %d and %d parameters", p.Observation, p.Reason, p.Params, len(p.Hidden))
+	if p := r.Plan(query(maxParams/3), testSession()); p.Observation != history.Exact || p.Params+len(p.Upstream.Hidden) != maxParams {
+		t.Errorf("%v (%s) with %d and %d parameters", p.Observation, p.Reason, p.Params, len(p.Upstream.Hidden))
 	}
-	if p := r.Plan(query(maxParams/3+1), testSession()); p.Reason != history.ReasonParameters || p.Hidden != nil || p.Inserts != 0 {
-		t.Errorf("%v (%s) with %d hidden parameters", p.Observation, p.Reason, len(p.Hidden))
+	if p := r.Plan(query(maxParams/3+1), testSession()); p.Reason != history.ReasonParameters || p.Upstream.Hidden != nil || p.Writes.Inserts != 0 {
+		t.Errorf("%v (%s) with %d hidden parameters", p.Observation, p.Reason, len(p.Upstream.Hidden))
 	}
 }
 

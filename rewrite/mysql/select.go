@@ -32,8 +32,8 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 		return err
 	}
 	pl.chooseRead(n)
-	pl.plan.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
-	if pl.rewriter.options.StrictPlans && (pl.plan.MayHideLocks || n.GroupBy != nil) {
+	pl.plan.Upstream.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
+	if pl.rewriter.options.StrictPlans && (pl.plan.Upstream.MayHideLocks || n.GroupBy != nil) {
 		return refusal(history.ReasonPlan)
 	}
 	return nil
@@ -81,7 +81,7 @@ func (pl *planner) selectNothing(n *ast.SelectStmt, u *usage) error {
 		return refusal(history.ReasonFunction)
 	}
 	pl.plan.Observation = history.Nothing
-	if !pl.plan.ReadsDiagnostics {
+	if !pl.plan.Session.ReadsDiagnostics {
 		return nil
 	}
 	if list, err := pl.selectList(n); err == nil {
@@ -131,7 +131,7 @@ func (pl *planner) show(b *block) error {
 	}
 	var items strings.Builder
 	for _, s := range shown {
-		pl.plan.Sources = append(pl.plan.Sources, s.source)
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, s.source)
 		for _, e := range s.expressions {
 			if s.source.Array {
 				e = binaryArray(e)
@@ -139,11 +139,11 @@ func (pl *planner) show(b *block) error {
 			items.WriteString(", " + e)
 		}
 		if s.from.table == nil {
-			pl.plan.Carried += b.stars(s.from) * s.source.Columns()
+			pl.plan.Result.Carried += b.stars(s.from) * s.source.Columns()
 		}
 	}
 	pl.appendToList(b, items.String())
-	pl.plan.Reply = rewrite.Trimmed
+	pl.plan.Result.Reply = rewrite.Trimmed
 	pl.observed(b.n)
 	return pl.changeCommon(b.n)
 }
@@ -223,7 +223,7 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 		pos, gap := pl.after(it.last)
 		pl.insertAt(pos, text(" AS "+quoted(spelled)+gap))
 	}
-	pl.plan.Substitutes = slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain })
+	pl.plan.Upstream.Substitutes = slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain })
 }
 
 // countsToHoles puts holes in the place of ROW_COUNT() and FOUND_ROWS() among the tokens [from, to), and
@@ -231,15 +231,15 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 func (pl *planner) countsToHoles(from, to int) bool {
 	st, found := pl.st, false
 	for i := from; i+2 < to; i++ {
-		hole := rewrite.RowCountHole
+		hole := RowCountHole
 		if st.is(i, "FOUND_ROWS") {
-			hole = rewrite.FoundRowsHole
+			hole = FoundRowsHole
 		} else if !st.is(i, "ROW_COUNT") {
 			continue
 		}
 		if st.mark(i+1, "(") && st.mark(i+2, ")") {
 			pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: st.toks[i+2].end,
-				pieces: []rewrite.Piece{{Hole: hole}}})
+				pieces: []Piece{{Hole: hole}}})
 			found = true
 		}
 	}
@@ -252,12 +252,12 @@ func (pl *planner) substituteCounts() {
 	st, p := pl.st, pl.plan
 	silent := st.is(0, "SET", "DO", "CALL", "INSERT", "REPLACE", "UPDATE", "DELETE") ||
 		st.is(0, "SELECT") && st.find(0, len(st.toks), 0, "INTO") >= 0
-	if !p.ReadsDiagnostics || p.Substitutes || !silent {
+	if !p.Session.ReadsDiagnostics || p.Upstream.Substitutes || !silent {
 		return
 	}
 	alone := len(pl.edits) == 0
 	if pl.countsToHoles(0, len(st.toks)) && alone {
-		p.Substitutes = true
+		p.Upstream.Substitutes = true
 	}
 }
 

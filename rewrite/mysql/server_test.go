@@ -121,7 +121,7 @@ func (tw *twins) create(statements ...string) {
 	tw.rewriter = New(tables{tw.session.Schema + ".t": tw.describe(255)}, Options{})
 }
 
-func noHoles(b []byte, _ rewrite.Hole, _ int) []byte { return b }
+func noHoles(b []byte, _ Hole, _ int) []byte { return b }
 
 // describe reads the table t from the catalog.
 func (tw *twins) describe(wlist int) *rewrite.Table {
@@ -143,28 +143,28 @@ func (tw *twins) nextTag() history.Tag {
 }
 
 // plan plans a statement for the instrumented database and fails unless it is rewritten.
-func (tw *twins) plan(query string) *rewrite.Plan {
+func (tw *twins) plan(query string) *Plan {
 	tw.t.Helper()
 	p := tw.rewriter.Plan(query, tw.session)
-	if p.Pieces == nil {
+	if p.Upstream.Pieces == nil {
 		tw.t.Fatalf("%s is %v: %s", query, p.Observation, p.Reason)
 	}
 	return p
 }
 
 // literal returns the text that goes upstream.
-func literal(p *rewrite.Plan, v Values) string {
-	return string(p.Append(nil, func(b []byte, h rewrite.Hole, n int) []byte { return AppendHole(b, h, n, &v) }))
+func literal(p *Plan, v Values) string {
+	return string(p.Append(nil, func(b []byte, h Hole, n int) []byte { return AppendHole(b, h, n, &v) }))
 }
 
 // prepared returns the text and the parameters of a prepared statement that goes upstream.
-func prepared(p *rewrite.Plan, v Values, client []any) (string, []any) {
-	query := p.Append(nil, func(b []byte, _ rewrite.Hole, _ int) []byte { return append(b, '?') })
+func prepared(p *Plan, v Values, client []any) (string, []any) {
+	query := p.Append(nil, func(b []byte, _ Hole, _ int) []byte { return append(b, '?') })
 	if client == nil {
 		return string(query), nil
 	}
 	args := slices.Clone(client)
-	for _, h := range p.Hidden {
+	for _, h := range p.Upstream.Hidden {
 		args = slices.Insert(args, h.Index, any(AppendParam(nil, h.Hole, h.Ordinal, &v)))
 	}
 	return string(query), args

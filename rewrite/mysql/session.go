@@ -31,9 +31,9 @@ type Session struct {
 	MaxPacket int
 	// GroupConcatMax is group_concat_max_len in bytes. 0: not known, MariaDB's default is assumed.
 	GroupConcatMax int
-	// Shadowed names the session's temporary tables, which hide base tables: the keys of
-	// [rewrite.Plan].Shadows of each CREATE TEMPORARY TABLE. See [Session.Shadow].
-	Shadowed rewrite.List
+	// TempTables names the session's temporary tables, which hide base tables: the keys of
+	// [SchemaEffect].CreatesTemp of each CREATE TEMPORARY TABLE. See [AddTempTables].
+	TempTables rewrite.List
 
 	// The parts of sql_mode that change what a text means; see [Session.SetSQLMode].
 	ANSIQuotes             bool
@@ -69,37 +69,37 @@ func (s *Session) maxPacket() int {
 	return assumedPacket
 }
 
-// maxShadowed bounds Session.Shadowed, in bytes: all tables of a session with more temporary ones are hidden.
-const maxShadowed = 16 << 10
+// maxTempTables bounds Session.TempTables, in bytes: all tables of a session with more temporary ones are hidden.
+const maxTempTables = 16 << 10
 
-// Shadow returns Session.Shadowed with some more temporary tables, within its bound.
-func Shadow(shadowed rewrite.List, tables []rewrite.TableName) rewrite.List {
+// AddTempTables returns Session.TempTables with some more temporary tables, within its bound.
+func AddTempTables(tempTables rewrite.List, tables []rewrite.TableName) rewrite.List {
 	for _, t := range tables {
-		if t.Table != "" && len(shadowed) < maxShadowed {
-			shadowed = shadowed.Add(t.Key())
+		if t.Table != "" && len(tempTables) < maxTempTables {
+			tempTables = tempTables.Add(t.Key())
 		}
 	}
-	return shadowed
+	return tempTables
 }
 
-// Reveal returns Session.Shadowed without tables that were dropped. One that has reached its bound stays as it is.
-func Reveal(shadowed rewrite.List, tables []rewrite.TableName) rewrite.List {
+// DropTempTables returns Session.TempTables without tables that were dropped. One that has reached its bound stays as it is.
+func DropTempTables(tempTables rewrite.List, tables []rewrite.TableName) rewrite.List {
 	for _, t := range tables {
-		if len(shadowed) < maxShadowed {
-			shadowed = shadowed.Without(t.Key())
+		if len(tempTables) < maxTempTables {
+			tempTables = tempTables.Without(t.Key())
 		}
 	}
-	return shadowed
+	return tempTables
 }
 
-// shadows reports whether a temporary table of the session hides the table.
-func (s *Session) shadows(schema, table string) bool {
-	return s.Shadowed != "" && (len(s.Shadowed) >= maxShadowed || s.Shadowed.Has(shadowName(schema, table).Key()))
+// hasTempTable reports whether a temporary table of the session hides the table.
+func (s *Session) hasTempTable(schema, table string) bool {
+	return s.TempTables != "" && (len(s.TempTables) >= maxTempTables || s.TempTables.Has(tempTableName(schema, table).Key()))
 }
 
-// shadowName returns a table's name as Session.Shadowed lists it. It folds case: to hide too much only
+// tempTableName returns a table's name as Session.TempTables lists it. It folds case: to hide too much only
 // costs an observation.
-func shadowName(schema, table string) rewrite.TableName {
+func tempTableName(schema, table string) rewrite.TableName {
 	return rewrite.TableName{Schema: strings.ToLower(schema), Table: strings.ToLower(table)}
 }
 

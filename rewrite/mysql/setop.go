@@ -42,11 +42,11 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 	if err := pl.armRows(arms); err != nil {
 		return err
 	}
-	if len(pl.plan.Sources) == 0 {
+	if len(pl.plan.Result.Sources) == 0 {
 		pl.plan.Observation = history.Nothing
 		return nil
 	}
-	if pl.rewriter.options.StrictPlans && pl.plan.MayHideLocks {
+	if pl.rewriter.options.StrictPlans && pl.plan.Upstream.MayHideLocks {
 		return refusal(history.ReasonPlan)
 	}
 	return nil
@@ -116,15 +116,15 @@ func (pl *planner) armRows(arms []arm) error {
 	planned, total := make([]*planner, len(arms)), 0
 	for i, a := range arms {
 		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to),
-			plan: &rewrite.Plan{Observation: history.Exact}}
+			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
 		if err := p.selectRows(a.node); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(p.plan.Sources, func(s rewrite.Source) bool { return s.Array }) {
+		if slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Array }) {
 			return refusal(history.ReasonAggregate)
 		}
 		planned[i], total = p, total+p.plan.HiddenColumns()
-		pl.plan.MayHideLocks = pl.plan.MayHideLocks || p.plan.MayHideLocks
+		pl.plan.Upstream.MayHideLocks = pl.plan.Upstream.MayHideLocks || p.plan.Upstream.MayHideLocks
 		if p.plan.Observation == history.Inexact {
 			pl.lower(p.plan.Reason)
 		}
@@ -148,9 +148,9 @@ func (pl *planner) armRows(arms []arm) error {
 			pl.insertAt(pos, text(strings.Repeat(", NULL", behind)+gap))
 		}
 		before += own
-		pl.plan.Sources = append(pl.plan.Sources, p.plan.Sources...)
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, p.plan.Result.Sources...)
 	}
-	pl.plan.Reply = rewrite.Trimmed
+	pl.plan.Result.Reply = rewrite.Trimmed
 	return nil
 }
 

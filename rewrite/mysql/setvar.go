@@ -2,18 +2,16 @@ package mysql
 
 import (
 	"strings"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // asFunctions returns pieces of isotap's in which variables are read and assigned by the functions that
 // TiDB itself makes of them: GETVAR('x') for @x and SETVAR('x', y) for @x := y. As variables they would
 // keep the plan of a prepared statement out of TiDB's cache, which it says in a warning to the client.
-func asFunctions(pieces []rewrite.Piece) []rewrite.Piece {
+func asFunctions(pieces []Piece) []Piece {
 	var w variableWriter
-	out := make([]rewrite.Piece, len(pieces))
+	out := make([]Piece, len(pieces))
 	for i, p := range pieces {
-		if out[i] = p; p.Hole == rewrite.NoHole {
+		if out[i] = p; p.Hole == NoHole {
 			out[i].Text = w.write(p.Text)
 		}
 	}

@@ -140,7 +140,7 @@ func (pl *planner) resolveName(s *source, base *ast.TableName) error {
 	default:
 		if s.table, s.reason = pl.table(base); s.table != nil {
 			s.shows = []identity{{rowID: rewrite.RowIDColumn, wList: rewrite.WListColumn,
-				source: rewrite.Source{Table: s.table.Name}}}
+				source: Source{Table: s.table.Name}}}
 		}
 	}
 	return nil

@@ -5,24 +5,23 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // An edit puts pieces in the place of text[start:end]; most edits replace nothing.
 type edit struct {
 	start, end int
-	pieces     []rewrite.Piece
+	pieces     []Piece
 	plain      bool // it belongs to Plan.Plain too
 }
 
 // insertAt puts pieces into the text.
-func (pl *planner) insertAt(pos int, pieces ...rewrite.Piece) {
+func (pl *planner) insertAt(pos int, pieces ...Piece) {
 	pl.edits = append(pl.edits, edit{start: pos, end: pos, pieces: pieces})
 }
 
-func text(s string) rewrite.Piece { return rewrite.Piece{Text: s} }
+func text(s string) Piece { return Piece{Text: s} }
 
-var tagPiece = rewrite.Piece{Hole: rewrite.TagHole}
+var tagPiece = Piece{Hole: TagHole}
 
 // after returns the place right behind token i. Pieces put there need a blank at their end when glued
 // tells whether the next byte would run into them.
@@ -35,11 +34,11 @@ func (pl *planner) after(i int) (pos int, gap string) {
 }
 
 // finish returns the plan with its pieces.
-func (pl *planner) finish() *rewrite.Plan {
+func (pl *planner) finish() *Plan {
 	pl.plan.Predicates = pl.predicates()
 	pl.assemble()
 	if pl.companion != nil {
-		if c := pl.companion.finish(); c.Pieces != nil {
+		if c := pl.companion.finish(); c.Upstream.Pieces != nil {
 			pl.plan.Companion = c
 		}
 	}
@@ -60,27 +59,27 @@ func (pl *planner) assemble() {
 	pos, size := 0, len(src)
 	for _, e := range pl.edits {
 		if pos < e.start {
-			p.Pieces = append(p.Pieces, text(src[pos:e.start]))
+			p.Upstream.Pieces = append(p.Upstream.Pieces, text(src[pos:e.start]))
 		}
-		p.Deprecated -= strings.Count(src[e.start:e.end], ":=")
+		p.Upstream.Deprecated -= strings.Count(src[e.start:e.end], ":=")
 		for _, piece := range e.pieces {
-			p.Deprecated += strings.Count(piece.Text, ":=")
-			p.Pieces = append(p.Pieces, piece)
+			p.Upstream.Deprecated += strings.Count(piece.Text, ":=")
+			p.Upstream.Pieces = append(p.Upstream.Pieces, piece)
 			size += len(piece.Text)
-			if piece.Hole != rewrite.NoHole {
+			if piece.Hole != NoHole {
 				size += holeSize
 			}
 		}
 		pos = e.end
 	}
 	if pos < len(src) {
-		p.Pieces = append(p.Pieces, text(src[pos:]))
+		p.Upstream.Pieces = append(p.Upstream.Pieces, text(src[pos:]))
 	}
 	pl.hide()
 	switch {
-	case p.Params+len(p.Hidden) > maxParams:
+	case p.Params+len(p.Upstream.Hidden) > maxParams:
 		opaque(p, history.ReasonParameters)
-	case size >= pl.session.maxPacket() && !p.Substitutes:
+	case size >= pl.session.maxPacket() && !p.Upstream.Substitutes:
 		opaque(p, history.ReasonMaxPacket)
 	}
 }
@@ -101,13 +100,13 @@ func (pl *planner) assemblePlain() {
 	}
 	if b.Len() > 0 && b.Len()+len(pl.st.text)-pos < pl.session.maxPacket() {
 		b.WriteString(pl.st.text[pos:])
-		pl.plan.Plain = b.String()
+		pl.plan.Upstream.Plain = b.String()
 	}
 }
 
 // hide numbers the parameters that the holes become in a prepared statement.
 func (pl *planner) hide() {
-	if pl.plan.Substitutes {
+	if pl.plan.Upstream.Substitutes {
 		return
 	}
 	tok, before, hidden := 0, 0, 0
@@ -118,9 +117,9 @@ func (pl *planner) hide() {
 			}
 		}
 		for _, piece := range e.pieces {
-			if piece.Hole == rewrite.TagHole || piece.Hole == rewrite.RowIDHole || piece.Hole == rewrite.CopyHole {
-				pl.plan.Hidden = append(pl.plan.Hidden,
-					rewrite.Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
+			if piece.Hole == TagHole || piece.Hole == RowIDHole || piece.Hole == CopyHole {
+				pl.plan.Upstream.Hidden = append(pl.plan.Upstream.Hidden,
+					Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
 				hidden++
 			}
 		}

@@ -264,7 +264,7 @@ func (c *concealer) names(r *relation) ([]string, bool) {
 	}
 	schema := c.schema(r.base)
 	t := c.pl.rewriter.schema.Table(schema, r.base.Name.O)
-	if t == nil || c.pl.session.shadows(schema, r.base.Name.O) {
+	if t == nil || c.pl.session.hasTempTable(schema, r.base.Name.O) {
 		return nil, false
 	}
 	return visibleColumns(t), true

@@ -8,7 +8,6 @@ import (
 	"github.com/go-mysql-org/go-mysql/client"
 
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // TestSelectReturnsTheSamePlusIdentities runs rewritten queries and demands that, without their last
@@ -41,7 +40,7 @@ func TestSelectReturnsTheSamePlusIdentities(t *testing.T) {
 		p := tw.plan(query)
 		wantColumns, want := rows(t, tw.original, query)
 		gotColumns, got := rows(t, tw.proxied, literal(p, Values{}))
-		hidden := 2 * len(p.Sources)
+		hidden := 2 * len(p.Result.Sources)
 		if !slices.Equal(gotColumns[:len(gotColumns)-hidden], wantColumns) {
 			t.Errorf("%s: columns %q, want %q", query, gotColumns, wantColumns)
 		}
@@ -102,14 +101,14 @@ func TestInsertIsTransparentAndNamesItsRows(t *testing.T) {
 			continue
 		}
 		_, wlists := tw.versions()
-		for i := range p.Inserts {
+		for i := range p.Writes.Inserts {
 			id := string(AppendRowID(nil, tag, i))
 			if wlists[id] != tag.String() {
 				t.Errorf("%s: row %s has the list %q", tc.query, id, wlists[id])
 			}
 		}
-		if len(wlists) != 1+p.Inserts {
-			t.Errorf("%s: %d rows, want %d", tc.query, len(wlists), 1+p.Inserts)
+		if len(wlists) != 1+p.Writes.Inserts {
+			t.Errorf("%s: %d rows, want %d", tc.query, len(wlists), 1+p.Writes.Inserts)
 		}
 	}
 }
@@ -218,7 +217,7 @@ func TestCreatedTablesLookTheSameToTheClient(t *testing.T) {
 	}
 }
 
-func (tw *twins) planDDL(query string) *rewrite.Plan {
+func (tw *twins) planDDL(query string) *Plan {
 	tw.rewriter = New(tables{}, Options{})
 	return tw.plan(query)
 }

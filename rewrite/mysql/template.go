@@ -4,7 +4,6 @@ import (
 	"sort"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
@@ -12,8 +11,8 @@ import (
 // their plain literals only. What such a statement needs is to be cut into tokens again; the parser
 // need not read it. A template is immutable.
 type template struct {
-	plan  rewrite.Plan // without what depends on the text: Args, Pieces, Hidden
-	args  int          // how many of these there are
+	plan  Plan // without what depends on the text: Args, Pieces, Hidden
+	args  int  // how many of these there are
 	edits []anchored
 	// chosen is the planner's: tokens have the same places in all statements.
 	chosen *choice
@@ -24,7 +23,7 @@ type template struct {
 // An anchored edit is one whose places are told from tokens.
 type anchored struct {
 	start, end anchor
-	pieces     []rewrite.Piece
+	pieces     []Piece
 	plain      bool
 }
 
@@ -50,7 +49,7 @@ func newTemplate(pl *planner) *template {
 }
 
 // fill makes the plan of a statement with the template's skeleton.
-func (t *template) fill(st *statement, s *Session) *rewrite.Plan {
+func (t *template) fill(st *statement, s *Session) *Plan {
 	pl := t.planner(st, s)
 	pl.plan.Args = st.args(t.args)
 	pl.plan.Origin = st.origin()
@@ -129,5 +128,6 @@ func (st *statement) repeats(s *Session) bool {
 // the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
 func (pl *planner) holdsForAll() bool {
 	p := pl.plan
-	return !p.Substitutes && !pl.literal && (p.Observation != history.Opaque || p.Reason != history.ReasonUnparsable)
+	return !p.Upstream.Substitutes && !pl.literal &&
+		(p.Observation != history.Opaque || p.Reason != history.ReasonUnparsable)
 }

@@ -33,8 +33,8 @@ func TestTiDBGolden(t *testing.T) {
 			s.Dialect, s.Version, s.Strict = TiDB, 80400, !d.HasArg("mode")
 			p := r.Plan(d.Input, s)
 			out := render(p, d.HasArg("full"))
-			if p.Plain != "" {
-				out = "plain: " + p.Plain + "\n" + out
+			if p.Upstream.Plain != "" {
+				out = "plain: " + p.Upstream.Plain + "\n" + out
 			}
 			return out
 		})
@@ -59,12 +59,12 @@ func FuzzTiDB(f *testing.F) {
 		s.Dialect, s.Version, s.Strict = TiDB, 80400, true
 		p := r.Plan(in, s)
 		checkHidden(t, p)
-		if p.Plain != "" {
-			if _, err := r.trees(scan(p.Plain, false, false).parserText(), &s, true); err != nil {
-				t.Errorf("the plain form %q: %v", p.Plain, err)
+		if p.Upstream.Plain != "" {
+			if _, err := r.trees(scan(p.Upstream.Plain, false, false).parserText(), &s, true); err != nil {
+				t.Errorf("the plain form %q: %v", p.Upstream.Plain, err)
 			}
 		}
-		if p.Pieces != nil && p.Kind != history.DDL && !p.Substitutes {
+		if p.Upstream.Pieces != nil && p.Kind != history.DDL && !p.Upstream.Substitutes {
 			text := string(p.Append(nil, AppendPlaceholder))
 			if _, err := r.trees(scan(text, false, false).parserText(), &s, true); err != nil {
 				t.Errorf("the observed form %q: %v", text, err)

@@ -6,7 +6,6 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // updateTiDB makes a single-table UPDATE on TiDB collect and tag the rows that it really changes. TiDB
@@ -47,17 +46,17 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	}
 	c := rowCapture{wlistBytes: t.WListBytes, limit: pl.session.maxPacket() / 4}
 	pos, gap := pl.after(end - 1)
-	pl.insertAt(pos, slices.Concat([]rewrite.Piece{text(", ")}, c.tagUnless(same[0]), []rewrite.Piece{text(gap)})...)
-	pl.plan.Capture = true
+	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
+	pl.plan.Writes.Captured = true
 	pl.cascades(n.List, t)
 	pl.lowerBy(inspectWrite(n))
 	return nil
 }
 
 // tagUnless returns the assignment that tags a row unless the condition holds for it.
-func (c *rowCapture) tagUnless(same []rewrite.Piece) []rewrite.Piece {
-	condition := rewrite.Piece{Hole: rewrite.CopyHole} // stands in for it: it holds the client's own text
-	c.same = []rewrite.Piece{condition}
+func (c *rowCapture) tagUnless(same []Piece) []Piece {
+	condition := Piece{Hole: CopyHole} // stands in for it: it holds the client's own text
+	c.same = []Piece{condition}
 	pieces := asFunctions(c.tag())
 	at := slices.Index(pieces, condition)
 	return slices.Replace(pieces, at, at+1, same...)

@@ -13,23 +13,23 @@ func (v verb) transaction() {
 	case v.is(0, "BEGIN") && v.is(1, "NOT"):
 		v.unknown(history.ReasonCompound)
 	case v.is(0, "BEGIN"), v.is(0, "START") && v.is(1, "TRANSACTION"):
-		p.Kind, p.EndsTxn = history.Begin, true
+		p.Kind, p.Txn.Ends = history.Begin, true
 	case v.is(0, "START"):
-		p.EndsTxn = true
+		p.Txn.Ends = true
 	case v.is(0, "COMMIT"):
 		p.Kind = history.Commit
-		p.EndsTxn = true
+		p.Txn.Ends = true
 	case v.is(0, "ROLLBACK"):
 		p.Kind = history.Rollback
 		if i := v.st.find(v.from, v.to, 0, "TO"); i >= 0 {
-			p.Savepoint = v.savepoint()
+			p.Txn.Savepoint = v.savepoint()
 			return
 		}
-		p.EndsTxn = true
+		p.Txn.Ends = true
 	case v.is(0, "SAVEPOINT"):
-		p.Kind, p.Savepoint = history.Savepoint, v.savepoint()
+		p.Kind, p.Txn.Savepoint = history.Savepoint, v.savepoint()
 	case v.is(0, "RELEASE"):
-		p.Savepoint = v.savepoint()
+		p.Txn.Savepoint = v.savepoint()
 	default:
 		v.xa()
 	}
@@ -43,13 +43,13 @@ func (v verb) savepoint() string { return strings.ToLower(unquoted(v.st.tok(v.to
 func (v verb) xa() {
 	switch {
 	case v.is(1, "START", "BEGIN"):
-		v.p.Kind, v.p.EndsTxn = history.Begin, true
+		v.p.Kind, v.p.Txn.Ends = history.Begin, true
 	case v.is(1, "COMMIT"):
-		v.p.Kind, v.p.EndsTxn = history.Commit, true
+		v.p.Kind, v.p.Txn.Ends = history.Commit, true
 	case v.is(1, "ROLLBACK"):
-		v.p.Kind, v.p.EndsTxn = history.Rollback, true
+		v.p.Kind, v.p.Txn.Ends = history.Rollback, true
 	case v.is(1, "END", "PREPARE"):
-		v.p.EndsTxn = true
+		v.p.Txn.Ends = true
 	}
 }
 
@@ -63,24 +63,24 @@ func (v verb) set() {
 		v.unknown(history.ReasonSetStatement)
 		return
 	case v.is(1, "PASSWORD"), v.is(1, "DEFAULT") && v.is(2, "ROLE"):
-		p.EndsTxn = true // implicit commit
+		p.Txn.Ends = true // implicit commit
 		return
 	case v.is(1, "TRANSACTION"):
-		p.NextLevel = v.level()
-		p.SetsNext = p.NextLevel == history.LevelUnknown && v.has("LEVEL")
+		p.Txn.NextLevel = v.level()
+		p.Txn.SetsNext = p.Txn.NextLevel == history.LevelUnknown && v.has("LEVEL")
 	}
-	p.ChangesSession = !v.onlyUserVariables()
+	p.Session.Changes = !v.onlyUserVariables()
 	for i := v.from + 1; i < v.to; i++ {
 		s := strings.ToLower(v.st.tok(i))
 		s = s[strings.LastIndexByte(s, '.')+1:]
 		switch strings.Trim(s, "@`") {
 		case "autocommit":
-			p.EndsTxn = true
+			p.Txn.Ends = true
 		case "tx_isolation", "transaction_isolation":
 			// Without a scope, @@name sets the level of the next transaction only; name sets the session's.
 			if strings.HasPrefix(v.st.tok(i), "@@") && !strings.Contains(v.st.tok(i), ".") {
-				p.NextLevel = v.assignedLevel(i)
-				p.SetsNext = p.NextLevel == history.LevelUnknown
+				p.Txn.NextLevel = v.assignedLevel(i)
+				p.Txn.SetsNext = p.Txn.NextLevel == history.LevelUnknown
 			}
 		}
 	}

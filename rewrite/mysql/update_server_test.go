@@ -105,7 +105,7 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 			tag := tw.nextTag()
 			want := tw.outcome(tw.original, tc.query)
 			p := tw.plan(tc.query)
-			got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag})).without(p.Deprecated)
+			got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag})).without(p.Upstream.Deprecated)
 			if got != want {
 				t.Errorf("rewritten %+v\noriginal  %+v", got, want)
 			}

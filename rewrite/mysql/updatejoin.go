@@ -142,20 +142,20 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 	if err := pl.separate(targets, j.assigned, set, end); err != nil {
 		return err
 	}
-	var pieces []rewrite.Piece
+	var pieces []Piece
 	for i, s := range srcs {
 		if same[i] == nil {
 			continue
 		}
 		c := rowCapture{of: srcs.qualifier(s), same: same[i], wlistBytes: s.table.WListBytes,
 			limit: pl.session.maxPacket() / 4}
-		c.part = "_binary'" + strconv.Itoa(len(pl.plan.Sources)) + "'"
-		pieces = slices.Concat(pieces, []rewrite.Piece{text(" ")}, c.tag(), []rewrite.Piece{text(",")})
-		pl.plan.Sources = append(pl.plan.Sources, rewrite.Source{Table: s.table.Name})
+		c.part = "_binary'" + strconv.Itoa(len(pl.plan.Result.Sources)) + "'"
+		pieces = slices.Concat(pieces, []Piece{text(" ")}, c.tag(), []Piece{text(",")})
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: s.table.Name})
 	}
 	pos, gap := pl.after(set)
 	pl.insertAt(pos, append(pieces, text(gap))...)
-	pl.plan.Capture = true
+	pl.plan.Writes.Captured = true
 	if len(srcs) == 1 {
 		pl.plan.Target = srcs[0].table.Name
 	} else if len(targets) < len(srcs) {

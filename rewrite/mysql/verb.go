@@ -129,11 +129,11 @@ func (st *statement) semicolonEnds(i int) bool {
 // classify sets what the verb says: kind, boundaries, what changes. A statement whose Observation is
 // Exact afterwards needs a closer look; Nothing and Opaque are final. For a text of several
 // statements, or one that cannot be read for sure, it assumes the worst of all readings.
-func (st *statement) classify(p *rewrite.Plan, s *Session) {
+func (st *statement) classify(p *Plan, s *Session) {
 	ranges := st.split()
 	uses := false
 	for i, r := range ranges {
-		one := rewrite.Plan{Observation: history.Nothing}
+		one := Plan{Statement: rewrite.Statement{Observation: history.Nothing}}
 		v := verb{st, s, &one, r[0], r[1]}
 		v.classify()
 		v.diagnostics()
@@ -143,25 +143,26 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 			*p = one
 			continue
 		}
-		p.Kind, p.Savepoint, p.Reveals = history.Other, "", nil
-		p.SetsNext = p.SetsNext || one.SetsNext || p.NextLevel != history.LevelUnknown ||
-			one.NextLevel != history.LevelUnknown
-		p.Commits, p.NextLevel = false, history.LevelUnknown
-		p.Shadows = append(p.Shadows, one.Shadows...)
-		p.EndsTxn = p.EndsTxn || one.EndsTxn
-		p.MayRestart = p.EndsTxn
-		p.ChangesSession = true
+		p.Kind, p.Txn.Savepoint, p.Schema.DropsTemp = history.Other, "", nil
+		p.Txn.SetsNext = p.Txn.SetsNext || one.Txn.SetsNext || p.Txn.NextLevel != history.LevelUnknown ||
+			one.Txn.NextLevel != history.LevelUnknown
+		p.Txn.Commits, p.Txn.NextLevel = false, history.LevelUnknown
+		p.Schema.CreatesTemp = append(p.Schema.CreatesTemp, one.Schema.CreatesTemp...)
+		p.Txn.Ends = p.Txn.Ends || one.Txn.Ends
+		p.Txn.MayRestart = p.Txn.Ends
+		p.Session.Changes = true
 		joinChanges(p, &one, uses)
-		p.ReadsDiagnostics = p.ReadsDiagnostics || one.ReadsDiagnostics
-		if p.Conditions != rewrite.NoConditions || one.Conditions != rewrite.NoConditions {
-			p.Conditions = rewrite.CountsConditions
+		p.Session.ReadsDiagnostics = p.Session.ReadsDiagnostics || one.Session.ReadsDiagnostics
+		if p.Session.Conditions != NoConditions || one.Session.Conditions != NoConditions {
+			p.Session.Conditions = CountsConditions
 		}
 	}
 	hidden := st.goesOn || st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
 	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
 	if hidden || misread {
-		p.Kind, p.SetsNext = history.Other, true
-		p.EndsTxn, p.ChangesSession, p.ChangesSchema, p.Changed, p.References = true, true, true, nil, nil
+		p.Kind, p.Txn.SetsNext = history.Other, true
+		p.Txn.Ends, p.Session.Changes, p.Schema.Changes, p.Schema.Changed, p.Schema.References = true, true, true, nil,
+			nil
 		if !misread && s.lexable(st.text) {
 			st.hiddenChanges(p, s)
 		}
@@ -172,7 +173,7 @@ func (st *statement) classify(p *rewrite.Plan, s *Session) {
 type verb struct {
 	st       *statement
 	session  *Session
-	p        *rewrite.Plan
+	p        *Plan
 	from, to int
 }
 
@@ -188,7 +189,7 @@ func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = hist
 // unknown is what a statement gets of which nothing is known.
 func (v verb) unknown(reason history.Reason) {
 	v.opaque(reason)
-	v.p.EndsTxn, v.p.ChangesSession, v.p.ChangesSchema = true, true, true
+	v.p.Txn.Ends, v.p.Session.Changes, v.p.Schema.Changes = true, true, true
 }
 
 // classify is one long table of verbs. "Implicit commit" refers to MariaDB's list, "SQL statements
@@ -207,13 +208,13 @@ func (v verb) classify() {
 	case v.is(0, "CALL"):
 		// The procedure's own statements do not pass here. Its DDL leaves the schema cache stale, which
 		// costs observations only: a rewritten statement that fails is followed by the original.
-		p.Kind, p.EndsTxn, p.ChangesSession = history.Call, true, true
+		p.Kind, p.Txn.Ends, p.Session.Changes = history.Call, true, true
 		v.opaque(history.ReasonCall)
 	case v.is(0, "EXECUTE"):
-		p.EndsTxn, p.ChangesSession = true, true
+		p.Txn.Ends, p.Session.Changes = true, true
 		v.opaque(history.ReasonExecute)
 	case v.is(0, "USE"):
-		p.ChangesSession = true
+		p.Session.Changes = true
 	case v.is(0, "DO"):
 		v.expressions()
 	case v.is(0, "LOAD") && v.is(1, "DATA"):
@@ -231,7 +232,7 @@ func (v verb) classify() {
 	case v.is(0, "LOCK", "UNLOCK", "LOAD", "FLUSH", "RESET", "ANALYZE", "OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM",
 		"CACHE",
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
-		p.EndsTxn, p.Commits = true, true // implicit commit
+		p.Txn.Ends, p.Txn.Commits = true, true // implicit commit
 	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC"):
 		v.show()
 	case v.is(0, "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
@@ -249,9 +250,9 @@ func (v verb) show() {
 	}
 	switch {
 	case !v.is(0, "SHOW"), v.is(at, "COLUMNS", "FIELDS"):
-		v.p.Reply = rewrite.Listing
+		v.p.Result.Reply = rewrite.Listing
 	case v.is(1, "CREATE") && v.is(2, "TABLE"):
-		v.p.Reply = rewrite.Definition
+		v.p.Result.Reply = rewrite.Definition
 	}
 }
 
@@ -290,7 +291,7 @@ func (v verb) dml() {
 		return
 	}
 	if v.p.Kind == history.Select && v.listsColumns() {
-		v.p.Reply = rewrite.Listing
+		v.p.Result.Reply = rewrite.Listing
 	}
 	v.p.Observation = history.Exact
 	if !reason.IsZero() {
@@ -336,18 +337,18 @@ func (v verb) ddl() {
 	}
 	p.Kind = history.DDL
 	if v.is(0, "DROP") {
-		p.Reveals = v.droppedNames()
+		p.Schema.DropsTemp = v.droppedNames()
 	}
 	if v.is(object, "TEMPORARY") {
 		if v.is(0, "CREATE") {
-			p.Shadows = []rewrite.TableName{v.temporaryName(object + 1)}
+			p.Schema.CreatesTemp = []rewrite.TableName{v.temporaryName(object + 1)}
 			v.opaque(history.ReasonTemporaryTable) // it may read tables
 		}
 		return
 	}
-	p.EndsTxn = true
+	p.Txn.Ends = true
 	v.changes(object)
-	p.ChangesSession = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
+	p.Session.Changes = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
 	switch {
 	case v.is(0, "TRUNCATE"):
 		v.opaque(history.ReasonTruncate)
@@ -358,7 +359,7 @@ func (v verb) ddl() {
 	}
 }
 
-// droppedNames returns the names behind DROP [TEMPORARY] TABLE, as Plan.Reveals lists them.
+// droppedNames returns the names behind DROP [TEMPORARY] TABLE, as [SchemaEffect].DropsTemp lists them.
 func (v verb) droppedNames() []rewrite.TableName {
 	i := 1
 	if v.is(i, "TEMPORARY") {
@@ -376,7 +377,7 @@ func (v verb) droppedNames() []rewrite.TableName {
 	return names
 }
 
-// temporaryName returns the name behind [TABLE] [IF NOT EXISTS], as Session.Shadowed lists it.
+// temporaryName returns the name behind [TABLE] [IF NOT EXISTS], as Session.TempTables lists it.
 func (v verb) temporaryName(i int) rewrite.TableName {
 	for v.is(i, "TABLE", "SEQUENCE", "IF", "NOT", "EXISTS") {
 		i++
@@ -386,9 +387,9 @@ func (v verb) temporaryName(i int) rewrite.TableName {
 	case i >= v.to:
 		return rewrite.TableName{}
 	case v.st.mark(i+1, ".") && i+2 < v.to:
-		return shadowName(unquoted(v.st.tok(i)), unquoted(v.st.tok(i+2)))
+		return tempTableName(unquoted(v.st.tok(i)), unquoted(v.st.tok(i+2)))
 	}
-	return shadowName(v.session.Schema, unquoted(v.st.tok(i)))
+	return tempTableName(v.session.Schema, unquoted(v.st.tok(i)))
 }
 
 // expressions classifies a statement that only evaluates expressions.
@@ -421,19 +422,20 @@ func (v verb) nativeCall(i int) bool {
 func (v verb) diagnostics() {
 	switch {
 	case v.is(0, "GET"), v.is(0, "SHOW") && v.is(1, "COUNT"):
-		v.p.ReadsDiagnostics, v.p.Conditions = true, rewrite.KeepsConditions
+		v.p.Session.ReadsDiagnostics, v.p.Session.Conditions = true, KeepsConditions
 	case v.is(0, "SHOW") && v.is(1, "WARNINGS", "ERRORS"):
-		v.p.ReadsDiagnostics, v.p.Conditions = true, rewrite.ListsConditions
+		v.p.Session.ReadsDiagnostics, v.p.Session.Conditions = true, ListsConditions
 	}
 	for i := v.from; i < v.to; i++ {
 		if v.st.is(i, "ROW_COUNT", "FOUND_ROWS") && v.st.mark(i+1, "(") {
-			v.p.ReadsDiagnostics = true
+			v.p.Session.ReadsDiagnostics = true
 		}
 		if v.st.toks[i].kind == variable {
 			s := strings.ToLower(strings.ReplaceAll(v.st.tok(i), "`", ""))
 			if strings.HasPrefix(s, "@@") && (strings.HasSuffix(s, "warning_count") ||
 				strings.HasSuffix(s, "error_count")) {
-				v.p.ReadsDiagnostics, v.p.Conditions = true, max(v.p.Conditions, rewrite.CountsConditions)
+				v.p.Session.ReadsDiagnostics, v.p.Session.Conditions = true,
+					max(v.p.Session.Conditions, CountsConditions)
 			}
 		}
 	}

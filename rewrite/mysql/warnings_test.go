@@ -28,7 +28,7 @@ func TestGroupsThatMayWarnAreLeftAlone(t *testing.T) {
 		"SELECT stock, SUM(name + 1) FROM item WHERE name + 0 GROUP BY stock ORDER BY 2 + 1": false,
 	} {
 		p := r.Plan(query, testSession())
-		if got := p.Reason == history.ReasonWarnings; got != noisy || !noisy && p.Pieces == nil {
+		if got := p.Reason == history.ReasonWarnings; got != noisy || !noisy && p.Upstream.Pieces == nil {
 			t.Errorf("%s: %v (%s)", query, p.Observation, p.Reason)
 		}
 		if strings.Contains(query, "HAVING") && !noisy && p.Reason != history.ReasonGroupsLeftOut {

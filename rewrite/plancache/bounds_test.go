@@ -19,19 +19,19 @@ func TestCacheOfManyTextsIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 8<<10)
 	for _, test := range []struct {
 		name string
-		put  func(c *Cache[int, *rewrite.Plan, *rewrite.Plan], text string)
+		put  func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string)
 	}{
-		{"plans", func(c *Cache[int, *rewrite.Plan, *rewrite.Plan], text string) {
+		{"plans", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
 			_, epoch, _ := c.Get([]byte(text), 0)
-			c.Put(text, 0, &rewrite.Plan{Shape: text}, 2*len(text), epoch)
+			c.Put(text, 0, &rewrite.Statement{Shape: text}, 2*len(text), epoch)
 		}},
-		{"templates", func(c *Cache[int, *rewrite.Plan, *rewrite.Plan], text string) {
+		{"templates", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
 			_, epoch, _ := c.Get([]byte(text), 0)
-			c.PutTemplate(text[:4000], 0, &rewrite.Plan{}, epoch)
+			c.PutTemplate(text[:4000], 0, &rewrite.Statement{}, epoch)
 		}},
-		{"shapes that read too much", func(c *Cache[int, *rewrite.Plan, *rewrite.Plan], text string) { c.TooLarge(&rewrite.Plan{Shape: text}) }},
-		{"shapes that are misplanned", func(c *Cache[int, *rewrite.Plan, *rewrite.Plan], text string) {
-			c.Misplanned(&rewrite.Plan{Shape: text})
+		{"shapes that read too much", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) { c.TooLarge(text) }},
+		{"shapes that are misplanned", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
+			c.Misplanned(text)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestCacheOfManyTextsIsBounded(t *testing.T) {
 				return int(m.HeapAlloc)
 			}
 			before := heap()
-			c := New[int, *rewrite.Plan, *rewrite.Plan](100_000, most)
+			c := New[int, *rewrite.Statement, *rewrite.Statement](100_000, most)
 			for i := range times {
 				test.put(c, fmt.Sprint(i, long))
 			}

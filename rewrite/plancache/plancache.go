@@ -9,8 +9,6 @@ import (
 	"hash/maphash"
 	"sync"
 	"unsafe"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A Cache keeps plans P and templates T by texts and sessions S. It is safe for concurrent use. What is put
@@ -158,40 +156,40 @@ func (c *Cache[S, P, T]) Invalidate() {
 	c.recent.Init()
 }
 
-func (c *Cache[S, P, T]) hash(p *rewrite.Plan) uint64 { return maphash.String(c.met.seed, p.Shape) }
+func (c *Cache[S, P, T]) hash(shape string) uint64 { return maphash.String(c.met.seed, shape) }
 
 // maxLarge is how many shapes the cache remembers as too large.
 const maxLarge = 10_000
 
-// TooLarge takes note that a statement of the plan's shape reads too many rows to collect their identities in
+// TooLarge takes note that a statement of a shape reads too many rows to collect their identities in
 // its reply. It holds until the schema changes.
-func (c *Cache[S, P, T]) TooLarge(p *rewrite.Plan) {
+func (c *Cache[S, P, T]) TooLarge(shape string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.large == nil || len(c.large) >= maxLarge {
 		c.large = make(map[uint64]struct{})
 	}
-	c.large[c.hash(p)] = struct{}{}
+	c.large[c.hash(shape)] = struct{}{}
 }
 
-// IsTooLarge reports whether TooLarge was told of a plan of the same shape.
-func (c *Cache[S, P, T]) IsTooLarge(p *rewrite.Plan) bool {
+// IsTooLarge reports whether TooLarge was told of the shape.
+func (c *Cache[S, P, T]) IsTooLarge(shape string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, large := c.large[c.hash(p)]
+	_, large := c.large[c.hash(shape)]
 	return large
 }
 
 // maxMisplanned is how many shapes the cache remembers as misplanned.
 const maxMisplanned = 10_000
 
-// Misplanned takes note that a statement of the plan's shape, as it was rewritten, has shown columns of isotap's where
+// Misplanned takes note that a statement of a shape, as it was rewritten, has shown columns of isotap's where
 // none were expected. It holds as long as the cache does. It reports whether this is the first that is told of the
 // shape.
-func (c *Cache[S, P, T]) Misplanned(p *rewrite.Plan) (first bool) {
+func (c *Cache[S, P, T]) Misplanned(shape string) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.misplanned[c.hash(p)]; known {
+	if _, known := c.misplanned[c.hash(shape)]; known {
 		return false
 	}
 	if c.misplanned == nil {
@@ -200,18 +198,18 @@ func (c *Cache[S, P, T]) Misplanned(p *rewrite.Plan) (first bool) {
 	if len(c.misplanned) >= maxMisplanned {
 		clear(c.misplanned)
 	}
-	c.misplanned[c.hash(p)] = struct{}{}
+	c.misplanned[c.hash(shape)] = struct{}{}
 	return true
 }
 
-// IsMisplanned reports whether Misplanned was told of a plan of the same shape.
-func (c *Cache[S, P, T]) IsMisplanned(p *rewrite.Plan) bool {
+// IsMisplanned reports whether Misplanned was told of the shape.
+func (c *Cache[S, P, T]) IsMisplanned(shape string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.misplanned) == 0 {
 		return false
 	}
-	_, misplanned := c.misplanned[c.hash(p)]
+	_, misplanned := c.misplanned[c.hash(shape)]
 	return misplanned
 }
 

@@ -7,21 +7,21 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-type testCache = Cache[int, *rewrite.Plan, string]
+type testCache = Cache[int, *rewrite.Statement, string]
 
 func put(c *testCache, text string, session, size int) (found bool) {
 	_, epoch, found := c.Get([]byte(text), session)
 	if !found {
-		c.Put(text, session, &rewrite.Plan{Shape: text}, size, epoch)
+		c.Put(text, session, &rewrite.Statement{Shape: text}, size, epoch)
 	}
 	return found
 }
 
 func TestLeastRecentlyUsedAreDropped(t *testing.T) {
-	one := New[int, *rewrite.Plan, string](10, 1<<20)
+	one := New[int, *rewrite.Statement, string](10, 1<<20)
 	put(one, "0", 1, 1000)
 	_, _, size := one.Held()
-	for _, c := range []*testCache{New[int, *rewrite.Plan, string](20, 1<<30), New[int, *rewrite.Plan, string](1<<30, 20*size+size/2)} {
+	for _, c := range []*testCache{New[int, *rewrite.Statement, string](20, 1<<30), New[int, *rewrite.Statement, string](1<<30, 20*size+size/2)} {
 		for i := range 100 {
 			put(c, fmt.Sprint(i), 1, 1000)
 			put(c, "0", 1, 1000)
@@ -38,7 +38,7 @@ func TestLeastRecentlyUsedAreDropped(t *testing.T) {
 }
 
 func TestHugePlansAreNotKept(t *testing.T) {
-	c := New[int, *rewrite.Plan, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](10, 1<<16)
 	put(c, "a", 1, 1<<14)
 	if plans, _, bytes := c.Held(); plans != 0 || bytes != 0 {
 		t.Errorf("a plan of a quarter of the cache was kept: %d bytes", bytes)
@@ -46,7 +46,7 @@ func TestHugePlansAreNotKept(t *testing.T) {
 }
 
 func TestPlansAreOfTheirSession(t *testing.T) {
-	c := New[int, *rewrite.Plan, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](10, 1<<16)
 	put(c, "a", 1, 1)
 	if put(c, "a", 2, 1) || !put(c, "a", 1, 1) {
 		t.Error("a plan was found under another session, or not under its own")
@@ -57,31 +57,31 @@ func TestPlansAreOfTheirSession(t *testing.T) {
 }
 
 func TestWhatIsMadeInAnEarlierEpochIsNotKept(t *testing.T) {
-	c := New[int, *rewrite.Plan, string](10, 1<<16)
-	plan := &rewrite.Plan{Shape: "a"}
+	c := New[int, *rewrite.Statement, string](10, 1<<16)
+	plan := &rewrite.Statement{Shape: "a"}
 	_, epoch, _ := c.Get([]byte("a"), 1)
-	c.TooLarge(plan)
+	c.TooLarge(plan.Shape)
 	c.Invalidate()
 	c.Put("a", 1, plan, 1, epoch)
 	c.PutTemplate("a", 1, "template", epoch)
-	if plans, templates, _ := c.Held(); plans != 0 || templates != 0 || c.IsTooLarge(plan) {
+	if plans, templates, _ := c.Held(); plans != 0 || templates != 0 || c.IsTooLarge(plan.Shape) {
 		t.Errorf("%d plans and %d templates outlived their epoch", plans, templates)
 	}
 }
 
 func TestRepeatedTextsAreKeptFromTheSecondTime(t *testing.T) {
-	c := New[int, *rewrite.Plan, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](10, 1<<16)
 	for i := range 3 {
 		_, epoch, found := c.Get([]byte("a"), 1)
 		if found != (i == 2) {
 			t.Errorf("found the %d. time: %v", i+1, found)
 		}
-		c.PutRepeated("a", 1, &rewrite.Plan{}, 1, epoch)
+		c.PutRepeated("a", 1, &rewrite.Statement{}, 1, epoch)
 	}
 }
 
 func TestHitsDoNotAllocate(t *testing.T) {
-	c := New[int, *rewrite.Plan, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](10, 1<<16)
 	put(c, "a text", 1, 1)
 	text := []byte("a text")
 	if n := testing.AllocsPerRun(100, func() { c.Get(text, 1) }); n != 0 {

@@ -48,7 +48,7 @@ func (r *reading) collect(b *block) {
 			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + r.elapsed(">", end*9/10) +
 				") THEN " + lacking + " END)"
 		}
-		out = append(out, &sight{source: rewrite.Source{Table: s.source.Table, Array: true, Whole: s.source.Whole,
+		out = append(out, &sight{source: Source{Table: s.source.Table, Array: true, Whole: s.source.Whole,
 			Physical: s.source.Physical},
 			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})
 	}

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/plancache"
 )
 
@@ -120,12 +119,12 @@ func scriptSize(s *Script) int {
 		for _, a := range p.Args {
 			n += len(a) + int(unsafe.Sizeof(a))
 		}
-		for i := range p.Sources {
-			n += int(unsafe.Sizeof(p.Sources[i]) + unsafe.Sizeof(rewrite.Physical{}))
+		for i := range p.Result.Sources {
+			n += int(unsafe.Sizeof(p.Result.Sources[i]) + unsafe.Sizeof(Physical{}))
 		}
 	}
 	for i := range s.Pieces {
-		n += len(s.Pieces[i].Text) + int(unsafe.Sizeof(s.Pieces[i]))
+		n += len(s.Pieces[i]) + int(unsafe.Sizeof(s.Pieces[i]))
 	}
 	return n
 }

@@ -92,7 +92,7 @@ func TestCacheServesSessionsAtOnce(t *testing.T) {
 				n := (g + i) % 16
 				s := c.Plan(fmt.Appendf(nil, "UPDATE item SET stock = %d", n), testSession())
 				p := s.Statements[0]
-				if len(p.Args) != 1 || p.Args[0] != fmt.Sprint(n) || p.Reply != rewrite.Returning {
+				if len(p.Args) != 1 || p.Args[0] != fmt.Sprint(n) || p.Result.Reply != rewrite.Returning {
 					t.Errorf("statement %d got the plan of %v", n, p.Args)
 				}
 				if i%100 == 0 {
@@ -107,14 +107,14 @@ func TestCacheServesSessionsAtOnce(t *testing.T) {
 func TestTooLargeHoldsForTheShape(t *testing.T) {
 	c := newCache(8, 1<<20)
 	p := c.Plan([]byte("SELECT name FROM item WHERE id = 1"), testSession()).Statements[0]
-	c.TooLarge(p)
-	if !c.IsTooLarge(c.Plan([]byte("SELECT name FROM item WHERE id = 2"), testSession()).Statements[0]) {
+	c.TooLarge(p.Shape)
+	if !c.IsTooLarge(c.Plan([]byte("SELECT name FROM item WHERE id = 2"), testSession()).Statements[0].Shape) {
 		t.Error("another literal made another shape")
 	}
-	if c.IsTooLarge(c.Plan([]byte("SELECT name FROM item"), testSession()).Statements[0]) {
+	if c.IsTooLarge(c.Plan([]byte("SELECT name FROM item"), testSession()).Statements[0].Shape) {
 		t.Error("another statement is too large")
 	}
-	if c.Invalidate(); c.IsTooLarge(p) {
+	if c.Invalidate(); c.IsTooLarge(p.Shape) {
 		t.Error("it outlived the schema")
 	}
 }

@@ -199,7 +199,7 @@ func (c *concealment) created(n *ast.CreateStmt) {
 	at := c.st.toks[closing].start
 	c.edits = append(c.edits, edit{start: at, end: at, text: text})
 	if told {
-		c.plan.Created = names
+		c.plan.Schema.Created = names
 	}
 	c.changes = append(c.changes, func() {
 		if n.TableElts == nil {

@@ -53,7 +53,7 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 	}
 	start, end := pl.st.span()
 	slices.SortStableFunc(c.edits, func(a, b edit) int { return a.start - b.start })
-	text := string(rewrite.AppendPieces(nil, pieces(pl.st.text, start, end, c.edits)))
+	text := spliced(pl.st.text, start, end, c.edits)
 	tree, err := parse(pl.readable(text))
 	if err != nil || !pl.session.utf8() && !ascii(text) {
 		return nil, nil, true
@@ -143,7 +143,7 @@ func (c *concealment) marks() string {
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b edit) int { return a.start - b.start })
-	return string(rewrite.AppendPieces(nil, pieces(st.text, start, end, marks)))
+	return spliced(st.text, start, end, marks)
 }
 
 // isStar reports whether token i is a star that stands for columns.

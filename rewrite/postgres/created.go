@@ -12,12 +12,12 @@ import (
 // columns the session keeps what the client gave them, so that they stay hidden.
 
 // Create takes what a statement that was sent creates or changes.
-func (s *Session) Create(p *rewrite.Plan) {
-	if s.Created != "" && p.ChangesSchema {
-		s.Created = s.without(p.Changed)
+func (s *Session) Create(p *Plan) {
+	if s.Created != "" && p.Schema.Changes {
+		s.Created = s.without(p.Schema.Changed)
 	}
-	if len(p.Created) > 0 && len(s.Created) <= maxNames {
-		s.Created = s.Created.Append(string(rewrite.ListOf(p.Created...)))
+	if len(p.Schema.Created) > 0 && len(s.Created) <= maxNames {
+		s.Created = s.Created.Append(string(rewrite.ListOf(p.Schema.Created...)))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // cursor classifies what declares, reads and closes cursors. Which rows a FETCH gives only the session can tell:
@@ -19,20 +18,20 @@ func (v verb) cursor() {
 		return
 	}
 	last := len(v.toks) - 1
-	c := &rewrite.Cursor{Verb: rewrite.CloseCursor}
+	c := &Cursor{Verb: CloseCursor}
 	switch {
 	case v.is(0, "FETCH"):
-		c.Verb, v.p.Kind = rewrite.FetchCursor, history.Select
+		c.Verb, v.p.Kind = FetchCursor, history.Select
 		v.opaque(history.ReasonCursor)
 	case v.is(0, "MOVE"):
-		c.Verb = rewrite.MoveCursor
+		c.Verb = MoveCursor
 		v.opaque(history.ReasonCursor)
 	case v.is(last, "ALL"):
-		v.p.Cursor = c
+		v.p.Session.Cursor = c
 		return
 	}
 	if name, ok := v.ident(last); ok && last > 0 {
-		c.Name, v.p.Cursor = name, c
+		c.Name, v.p.Session.Cursor = name, c
 		c.Forward, c.All = v.forward()
 	}
 }
@@ -59,9 +58,9 @@ func (v verb) forward() (forward, all bool) {
 // declare classifies DECLARE.
 func (v verb) declare() {
 	p := v.p
-	p.Kind, p.Locking, p.ChangesSession = history.Select, v.locking(), v.callsSettings()
+	p.Kind, p.Locking, p.Session.Changes = history.Select, v.locking(), v.callsSettings()
 	if c, query := v.declaration(); query >= 0 {
-		p.Cursor, p.Observation = c, history.Exact
+		p.Session.Cursor, p.Observation = c, history.Exact
 	} else {
 		v.opaque(history.ReasonCursor)
 	}
@@ -69,9 +68,9 @@ func (v verb) declare() {
 
 // declaration reads DECLARE up to its query, and gives the token at which that begins; -1 where it is not
 // understood.
-func (st *statement) declaration() (*rewrite.Cursor, int) {
+func (st *statement) declaration() (*Cursor, int) {
 	name, ok := st.ident(1)
-	c := &rewrite.Cursor{Verb: rewrite.DeclareCursor, Name: name}
+	c := &Cursor{Verb: DeclareCursor, Name: name}
 	i := 2
 	for ; st.is(i, "BINARY", "ASENSITIVE", "INSENSITIVE", "SCROLL", "NO"); i++ {
 		c.Binary = c.Binary || st.is(i, "BINARY")
@@ -100,12 +99,12 @@ func (pl *planner) declare(n *ast.SelectStmt) error {
 	if err := pl.selectRows(n); err != nil {
 		return err
 	}
-	if pl.plan.Locking != history.NoLock && !(alone && len(pl.plan.Sources) == 1) {
+	if pl.plan.Locking != history.NoLock && !(alone && len(pl.plan.Result.Sources) == 1) {
 		// A locked row is read when it is fetched, the others of a join are older.
 		return refusal(history.ReasonCursor)
 	}
-	for i := range pl.plan.Sources {
-		if pl.plan.Sources[i].Array {
+	for i := range pl.plan.Result.Sources {
+		if pl.plan.Result.Sources[i].Array {
 			return refusal(history.ReasonCursor)
 		}
 	}

@@ -33,13 +33,13 @@ func (v verb) ddl() {
 	for v.is(object, "TEMP", "TEMPORARY", "RECURSIVE") {
 		object++
 	}
-	p.ChangesSchema = !v.is(object, "PROCEDURE", "OPERATOR", "CAST", "COLLATION", "CONVERSION",
+	p.Schema.Changes = !v.is(object, "PROCEDURE", "OPERATOR", "CAST", "COLLATION", "CONVERSION",
 		"SEQUENCE", "STATISTICS", "PUBLICATION", "SUBSCRIPTION", "TABLESPACE", "TEXT", "LANGUAGE", "SERVER", "LARGE",
 		"DATABASE")
 	v.definition(object, temporary)
-	if p.ChangesSchema {
-		p.Changed = v.changed(object)
-		p.Change = v.change(object, temporary)
+	if p.Schema.Changes {
+		p.Schema.Changed = v.changed(object)
+		p.Schema.Change = v.change(object, temporary)
 	}
 }
 
@@ -49,7 +49,7 @@ func (v verb) definition(object int, temporary bool) {
 	switch {
 	case create && v.is(object, "TABLE", "VIEW", "SEQUENCE"):
 		if temporary {
-			p.Shadows, p.ChangesSession = []rewrite.TableName{{Table: v.nameBehind(object).Table}},
+			p.Schema.CreatesTemp, p.Session.Changes = []rewrite.TableName{{Table: v.nameBehind(object).Table}},
 				true // pg_temp comes into the search path
 		}
 		if v.is(object, "TABLE") && v.find(object, "AS") >= 0 &&
@@ -58,13 +58,13 @@ func (v verb) definition(object int, temporary bool) {
 			v.within()
 		}
 	case v.is(0, "DROP") && v.is(object, "TABLE", "VIEW"):
-		p.Reveals = v.dropped(object)
+		p.Schema.DropsTemp = v.dropped(object)
 	case create && v.is(object, "SCHEMA"), v.is(0, "DROP") && v.is(object, "SCHEMA"), alter && v.is(object, "SCHEMA"):
-		p.ChangesSession = true // of the search path, those schemas count that exist
+		p.Session.Changes = true // of the search path, those schemas count that exist
 	case alter && v.is(object, "ROLE", "USER", "SYSTEM"):
-		p.ChangesSession = true
+		p.Session.Changes = true
 	case v.is(0, "DROP") && v.is(object, "OWNED"), v.is(0, "REASSIGN"):
-		p.ChangesSession = true
+		p.Session.Changes = true
 	}
 }
 
@@ -224,7 +224,7 @@ func (v verb) names(i int, skip ...string) []rewrite.TableName {
 	}
 }
 
-// dropped returns the tables and views of a DROP that may be temporary ones, as [rewrite.Plan].Reveals has them.
+// dropped returns the tables and views of a DROP that may be temporary ones, as [SchemaEffect].DropsTemp has them.
 func (v verb) dropped(object int) []rewrite.TableName {
 	var names []rewrite.TableName
 	for _, n := range v.names(object, "TABLE", "VIEW", "IF", "EXISTS") {

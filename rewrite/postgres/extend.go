@@ -29,12 +29,12 @@ func (r *reading) joint(b *block) error {
 	if len(b.sights) > 1 {
 		var elements []string
 		for _, s := range b.sights {
-			elements = append(elements, "pg_catalog.array_to_string("+s.exprs[0]+", '"+rewrite.ElementSeparator+"')")
+			elements = append(elements, "pg_catalog.array_to_string("+s.exprs[0]+", '"+ElementSeparator+"')")
 		}
 		item = "ARRAY[" + strings.Join(elements, ", ") + "]"
 	}
 	for _, s := range b.sights {
-		r.plan.Sources = append(r.plan.Sources, s.source)
+		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 	}
 	return r.addItems(b, item)
 }
@@ -47,7 +47,7 @@ func (r *reading) append(blocks []*block, shown []*sight) error {
 	var added []*sight
 	for _, s := range carriedFirst(shown) {
 		if s.carried {
-			r.plan.Sources = append(r.plan.Sources, s.source)
+			r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 		} else {
 			added = append(added, s)
 		}
@@ -59,9 +59,9 @@ func (r *reading) append(blocks []*block, shown []*sight) error {
 			count++
 			s.names = append(s.names, rewrite.NamePrefix+strconv.Itoa(count))
 		}
-		r.plan.Sources = append(r.plan.Sources, s.source)
+		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 	}
-	r.plan.Reply = rewrite.Trimmed
+	r.plan.Result.Reply = rewrite.Trimmed
 	return r.extend(blocks, added)
 }
 

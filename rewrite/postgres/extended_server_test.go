@@ -15,9 +15,9 @@ import (
 )
 
 // sizes are the numbers of bytes that values of items have in binary; 0: any.
-var sizes = map[rewrite.Item][]int{
-	rewrite.ItemTable: {4}, rewrite.ItemPlace: {6}, rewrite.ItemNewPlace: {6}, rewrite.ItemXID: {4}, rewrite.ItemNewXID: {4},
-	rewrite.ItemKeyInt: {2, 4, 8}, rewrite.ItemKeyUUID: {16}, rewrite.ItemLSN: {8}, rewrite.ItemInserted: {1}, rewrite.ItemOldKeyChanged: {1},
+var sizes = map[Item][]int{
+	ItemTable: {4}, ItemTID: {6}, ItemNewTID: {6}, ItemXID: {4}, ItemNewXID: {4},
+	ItemKeyInt: {2, 4, 8}, ItemKeyUUID: {16}, ItemLSN: {8}, ItemInserted: {1}, ItemOldKeyChanged: {1},
 }
 
 func TestPreparedStatementsLookTheSame(t *testing.T) {
@@ -50,8 +50,8 @@ func TestPreparedStatementsLookTheSame(t *testing.T) {
 		if p.Params != len(want.ParamOIDs) {
 			t.Errorf("%s: the plan has %d parameters, the statement %d", c.text, p.Params, len(want.ParamOIDs))
 		}
-		if p.Reply == rewrite.Unchanged || len(got.Fields) != len(want.Fields)+p.HiddenColumns() {
-			t.Errorf("%s: %d columns beside %d are not those of %v", c.text, len(got.Fields), len(want.Fields), p.Sources)
+		if p.Result.Reply == rewrite.Unchanged || len(got.Fields) != len(want.Fields)+p.HiddenColumns() {
+			t.Errorf("%s: %d columns beside %d are not those of %v", c.text, len(got.Fields), len(want.Fields), p.Result.Sources)
 			continue
 		}
 		if len(gotRows) == 0 || len(want.Fields) > 0 && len(gotRows) != len(wantRows) {
@@ -84,9 +84,9 @@ func prepared(t *testing.T, c *pgconn.PgConn, text string, args []string) (*pgco
 }
 
 // checkSizes fails the test unless hidden values are of the types that their items say.
-func checkSizes(t *testing.T, text string, p *rewrite.Plan, values [][]byte) {
+func checkSizes(t *testing.T, text string, p *Plan, values [][]byte) {
 	t.Helper()
-	for _, s := range p.Sources {
+	for _, s := range p.Result.Sources {
 		for _, item := range s.Physical.Items {
 			if size := sizes[item]; values[0] != nil && size != nil && !slices.Contains(size, len(values[0])) {
 				t.Errorf("%s: %s of %d bytes", text, names[item], len(values[0]))

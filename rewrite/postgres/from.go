@@ -160,17 +160,17 @@ func sightOf(s *source) (*sight, error) {
 	for _, item := range id.items {
 		t := "pg_catalog.text"
 		switch item {
-		case rewrite.ItemTable:
+		case ItemTable:
 			t = "pg_catalog.oid"
-		case rewrite.ItemPlace:
+		case ItemTID:
 			t = "pg_catalog.tid"
-		case rewrite.ItemXID:
+		case ItemXID:
 			t = "pg_catalog.xid"
-		case rewrite.ItemTag:
-		case rewrite.ItemKeyUUID:
+		case ItemTag:
+		case ItemKeyUUID:
 			t = "pg_catalog.uuid"
 			key++
-		case rewrite.ItemKeyHex:
+		case ItemKeyHex:
 			key++
 		default:
 			t = "pg_catalog." + s.table.Column(s.table.Key[key]).Type
@@ -182,12 +182,12 @@ func sightOf(s *source) (*sight, error) {
 }
 
 // textOf joins the values of items to one text, as an array's element has it.
-func textOf(items []rewrite.Item, exprs []string) string {
+func textOf(items []Item, exprs []string) string {
 	var b strings.Builder
 	b.WriteString("pg_catalog.concat_ws(';'")
 	for i, e := range exprs {
 		b.WriteString(", ")
-		if items[i] != rewrite.ItemKeyText {
+		if items[i] != ItemKeyText {
 			b.WriteString(e)
 			continue
 		}

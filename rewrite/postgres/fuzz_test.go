@@ -26,11 +26,8 @@ func FuzzPlan(f *testing.F) {
 		script := r.Plan(text, s)
 		checkPieces(t, text, script)
 		for _, p := range script.Statements {
-			if p.Pieces != nil {
-				t.Errorf("a statement of %q has pieces of its own", text)
-			}
-			if n := p.HiddenColumns(); (n > 0) != (len(p.Sources) > 0) {
-				t.Errorf("%q: %d hidden columns of %d sources", text, n, len(p.Sources))
+			if n := p.HiddenColumns(); (n > 0) != (len(p.Result.Sources) > 0) {
+				t.Errorf("%q: %d hidden columns of %d sources", text, n, len(p.Result.Sources))
 			}
 		}
 	})
@@ -92,18 +89,18 @@ func checkOrigins(t *testing.T, text string, s *Script, multibyte bool) {
 	}
 	at, up := 0, 1
 	for _, p := range s.Pieces {
-		if !within(text, p.Text) {
-			up += count(p.Text, multibyte)
+		if !within(text, p) {
+			up += count(p, multibyte)
 			continue
 		}
-		at += strings.Index(text[at:], p.Text)
-		for i := range count(p.Text, multibyte) {
+		at += strings.Index(text[at:], p)
+		for i := range count(p, multibyte) {
 			if got, want := s.Position(up+i, multibyte), count(text[:at], multibyte)+i+1; got != want {
 				t.Fatalf("%q: character %d comes from %d, not %d", text, up+i, want, got)
 			}
 		}
-		up += count(p.Text, multibyte)
-		at += len(p.Text)
+		up += count(p, multibyte)
+		at += len(p)
 	}
 }
 

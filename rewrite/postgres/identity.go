@@ -4,26 +4,25 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // An identity is what a statement is made to tell of the rows of one table: expressions, and the items that
 // these are the values of, one for one.
 type identity struct {
 	exprs []string
-	items []rewrite.Item
+	items []Item
 	types []string // of the key's columns that are passed on as they are
 }
 
-func (id *identity) add(item rewrite.Item, expr string) {
+func (id *identity) add(item Item, expr string) {
 	id.items = append(id.items, item)
 	id.exprs = append(id.exprs, expr)
 }
 
 // source is what the plan says about the identity. A row of a partition is one of the partitioned table at the
 // top, for it may move to another partition; one of a table that inherits stays there.
-func (id *identity) source(s *source) rewrite.Source {
-	p := &rewrite.Physical{Items: id.items, Types: id.types}
+func (id *identity) source(s *source) Source {
+	p := &Physical{Items: id.items, Types: id.types}
 	table := s.table.Name
 	switch {
 	case s.table.Root != "":
@@ -31,7 +30,7 @@ func (id *identity) source(s *source) rewrite.Source {
 	case s.inherited() && !s.table.Partitioned:
 		p.Leaves = s.table.Leaves
 	}
-	return rewrite.Source{Table: table, Physical: p}
+	return Source{Table: table, Physical: p}
 }
 
 // inherited reports whether the rows may be in other tables than the one that is named.
@@ -46,7 +45,7 @@ func (s *source) system(name string) string { return quoted(s.ref) + "." + name 
 // table adds the table that holds the version where others may than the one that the plan names.
 func (id *identity) table(s *source) {
 	if s.inherited() || s.table.Root != "" {
-		id.add(rewrite.ItemTable, s.system("tableoid"))
+		id.add(ItemTable, s.system("tableoid"))
 	}
 }
 
@@ -57,8 +56,8 @@ func readIdentity(s *source) (*identity, error) {
 	}
 	id := &identity{}
 	id.table(s)
-	id.add(rewrite.ItemPlace, s.system("ctid"))
-	id.add(rewrite.ItemXID, s.system("xmin"))
+	id.add(ItemTID, s.system("ctid"))
+	id.add(ItemXID, s.system("xmin"))
 	return id, id.key(s)
 }
 
@@ -82,7 +81,7 @@ func (id *identity) key(s *source) error {
 			id.types = append(id.types, c.Full+" "+c.Collation)
 			continue
 		}
-		id.add(rewrite.ItemKeyHex, "pg_catalog.encode("+binary(c.Type, s.columnOf(here))+", 'hex')")
+		id.add(ItemKeyHex, "pg_catalog.encode("+binary(c.Type, s.columnOf(here))+", 'hex')")
 	}
 	return nil
 }
@@ -127,9 +126,9 @@ func Tells(typ string) bool {
 }
 
 // keyItems are the types, by their names in pg_type, whose values tell themselves in text and binary.
-var keyItems = map[string]rewrite.Item{"int2": rewrite.ItemKeyInt, "int4": rewrite.ItemKeyInt,
-	"int8": rewrite.ItemKeyInt,
-	"text": rewrite.ItemKeyText, "varchar": rewrite.ItemKeyText, "uuid": rewrite.ItemKeyUUID}
+var keyItems = map[string]Item{"int2": ItemKeyInt, "int4": ItemKeyInt,
+	"int8": ItemKeyInt,
+	"text": ItemKeyText, "varchar": ItemKeyText, "uuid": ItemKeyUUID}
 
 // sendFunctions give the binary form of other types.
 var sendFunctions = map[string]string{

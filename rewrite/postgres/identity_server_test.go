@@ -11,18 +11,18 @@ import (
 
 // identities returns the values of the items that one source adds, by item and in the order of rows; keys are
 // joined by commas.
-func identities(p *rewrite.Plan, hidden [][]string, source int) (rows []map[rewrite.Item]string) {
+func identities(p *Plan, hidden [][]string, source int) (rows []map[Item]string) {
 	from := 0
-	for _, s := range p.Sources[:source] {
+	for _, s := range p.Result.Sources[:source] {
 		from += s.Columns()
 	}
 	for _, h := range hidden {
-		row := make(map[rewrite.Item]string)
-		for i, item := range p.Sources[source].Physical.Items {
+		row := make(map[Item]string)
+		for i, item := range p.Result.Sources[source].Physical.Items {
 			value := strings.TrimPrefix(h[from+i], "=")
 			switch item {
-			case rewrite.ItemKeyText, rewrite.ItemKeyUUID, rewrite.ItemKeyHex:
-				item = rewrite.ItemKeyInt
+			case ItemKeyText, ItemKeyUUID, ItemKeyHex:
+				item = ItemKeyInt
 			}
 			if old, there := row[item]; there {
 				value = old + "," + value
@@ -35,10 +35,10 @@ func identities(p *rewrite.Plan, hidden [][]string, source int) (rows []map[rewr
 }
 
 // one runs a text of one statement on both sides and gives the identities of its first source.
-func (tw *twins) one(text string) []map[rewrite.Item]string {
+func (tw *twins) one(text string) []map[Item]string {
 	tw.t.Helper()
 	plans, hidden := tw.both(text)
-	if plans[0].Reply == rewrite.Unchanged {
+	if plans[0].Result.Reply == rewrite.Unchanged {
 		tw.t.Fatalf("%s: %v: %s", text, plans[0].Observation, plans[0].Reason)
 	}
 	return identities(plans[0], hidden[0], 0)
@@ -60,7 +60,7 @@ func (tw *twins) ask(query string) []string {
 }
 
 // tell joins items of rows as ask does.
-func tell(rows []map[rewrite.Item]string, items ...rewrite.Item) []string {
+func tell(rows []map[Item]string, items ...Item) []string {
 	var out []string
 	for _, r := range rows {
 		var values []string
@@ -85,11 +85,11 @@ func TestReadsTellTheVersionsThatTheyRead(t *testing.T) {
 	for table, key := range map[string]string{"item": "id", "kv": "k", "line": "order_id || ',' || no", "part": "id", "parent": "id",
 		"strange": "encode(id::text::bytea, 'hex')", "event": "encode(timestamptz_send(at), 'hex')", `"Odd"`: `"Id"`} {
 		rows := tw.one("SELECT * FROM " + table)
-		tw.equal(table, tell(rows, rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemKeyInt),
+		tw.equal(table, tell(rows, ItemTID, ItemXID, ItemKeyInt),
 			tw.ask("SELECT ctid, xmin, "+key+" FROM "+table))
 	}
 	for _, table := range []string{"part", "parent"} {
-		tw.equal(table, tell(tw.one("SELECT * FROM "+table), rewrite.ItemTable, rewrite.ItemPlace), tw.ask("SELECT tableoid, ctid FROM "+table))
+		tw.equal(table, tell(tw.one("SELECT * FROM "+table), ItemTable, ItemTID), tw.ask("SELECT tableoid, ctid FROM "+table))
 	}
 }
 
@@ -112,15 +112,15 @@ func TestWritesTellTheVersionsThatTheyLeave(t *testing.T) {
 			tw.both("BEGIN")
 			before := tw.ask("SELECT pg_current_wal_insert_lsn()")
 			rows := tw.one(c.text)
-			tw.equal("places", tell(rows, rewrite.ItemNewPlace, rewrite.ItemKeyInt), tw.ask("SELECT ctid, id FROM "+c.table+" WHERE "+c.where))
-			if _, told := rows[0][rewrite.ItemNewXID]; told {
-				tw.equal("writers", tell(rows, rewrite.ItemNewXID), tw.ask("SELECT xmin FROM "+c.table+" WHERE "+c.where))
+			tw.equal("places", tell(rows, ItemNewTID, ItemKeyInt), tw.ask("SELECT ctid, id FROM "+c.table+" WHERE "+c.where))
+			if _, told := rows[0][ItemNewXID]; told {
+				tw.equal("writers", tell(rows, ItemNewXID), tw.ask("SELECT xmin FROM "+c.table+" WHERE "+c.where))
 			}
-			if _, told := rows[0][rewrite.ItemTable]; told {
-				tw.equal("tables", tell(rows, rewrite.ItemTable), tw.ask("SELECT tableoid FROM "+c.table+" WHERE "+c.where))
+			if _, told := rows[0][ItemTable]; told {
+				tw.equal("tables", tell(rows, ItemTable), tw.ask("SELECT tableoid FROM "+c.table+" WHERE "+c.where))
 			}
 			for _, r := range rows {
-				later := tw.ask(fmt.Sprintf("SELECT '%s'::pg_lsn > '%s'::pg_lsn", r[rewrite.ItemLSN], before[0]))
+				later := tw.ask(fmt.Sprintf("SELECT '%s'::pg_lsn > '%s'::pg_lsn", r[ItemLSN], before[0]))
 				tw.equal("log position", later, []string{"t"})
 			}
 		})
@@ -147,7 +147,7 @@ func TestWritesTellTheVersionsThatTheyReplace(t *testing.T) {
 				return // the server does not tell
 			}
 			want := tw.ask("SELECT ctid, xmin, id FROM " + c.table + " WHERE " + c.where)
-			tw.equal("versions", tell(tw.one(c.text), rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemKeyInt), want)
+			tw.equal("versions", tell(tw.one(c.text), ItemTID, ItemXID, ItemKeyInt), want)
 		})
 	}
 }
@@ -156,7 +156,7 @@ func TestConflictsTellInsertedFromUpdated(t *testing.T) {
 	tw := newTwins(t)
 	const text = "INSERT INTO kv VALUES ('a', 'x'), ('new', 'y') ON CONFLICT (k) DO UPDATE SET v = excluded.v"
 	want := []string{"a f", "new t"}
-	tw.equal("first", tell(tw.one(text), rewrite.ItemKeyInt, rewrite.ItemInserted), want)
+	tw.equal("first", tell(tw.one(text), ItemKeyInt, ItemInserted), want)
 	// A row that the transaction itself has just inserted, one that it has locked, and one that another
 	// (sub)transaction has.
 	tw.both("BEGIN")
@@ -164,19 +164,19 @@ func TestConflictsTellInsertedFromUpdated(t *testing.T) {
 	tw.both("SELECT * FROM kv FOR KEY SHARE")
 	tw.both("SAVEPOINT s")
 	tw.equal("again", tell(tw.one("INSERT INTO kv VALUES ('n2', 'n'), ('n3', 'z') ON CONFLICT (k) DO UPDATE SET v = excluded.v"),
-		rewrite.ItemKeyInt, rewrite.ItemInserted), []string{"n2 f", "n3 t"})
+		ItemKeyInt, ItemInserted), []string{"n2 f", "n3 t"})
 	tw.both("COMMIT")
 	if tw.session.Version < 18 {
 		return // a partitioned table's rows do not tell
 	}
 	tw.equal("partitioned", tell(tw.one("INSERT INTO part VALUES (1, 7), (120, 1) ON CONFLICT (id) DO UPDATE SET a = 3"),
-		rewrite.ItemKeyInt, rewrite.ItemInserted), []string{"1 f", "120 t"})
+		ItemKeyInt, ItemInserted), []string{"1 f", "120 t"})
 }
 
 func TestWritesTellWhatTheyReadBeside(t *testing.T) {
 	tw := newTwins(t)
 	plans, hidden := tw.both("UPDATE item i SET stock = o.qty FROM orders o LEFT JOIN line l ON l.order_id = o.id WHERE o.item_id = i.id AND o.id = 3")
-	tw.equal("orders", tell(identities(plans[0], hidden[0], 1), rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemKeyInt),
+	tw.equal("orders", tell(identities(plans[0], hidden[0], 1), ItemTID, ItemXID, ItemKeyInt),
 		tw.ask("SELECT ctid, xmin, id FROM orders WHERE id = 3"))
-	tw.equal("line", tell(identities(plans[0], hidden[0], 2), rewrite.ItemPlace, rewrite.ItemKeyInt), []string{"NULL NULL,NULL"})
+	tw.equal("line", tell(identities(plans[0], hidden[0], 2), ItemTID, ItemKeyInt), []string{"NULL NULL,NULL"})
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // insert makes an INSERT return the versions that it stored.
@@ -43,16 +42,16 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 		return w.append("CONFLICT", nodes(n.TargetList))
 	case w.session.Version >= 18 && w.target.table.Partitioned && !w.versions.hide(w.target.ref):
 		w.left()
-		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
+		w.id.add(ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
 	case w.target.table.Partitioned:
 		return refusal(history.ReasonOnConflict) // there is no xmax to tell by
 	case w.both:
 		w.replaced()
-		w.id.add(rewrite.ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
+		w.id.add(ItemInserted, "("+quoted(w.versions.old)+".ctid IS NULL)")
 	default:
 		w.left()
 		// A row that was just inserted is locked by nobody, an updated one by its updater.
-		w.id.add(rewrite.ItemInserted, "("+w.target.system("xmax")+" OPERATOR(pg_catalog.=) '0')")
+		w.id.add(ItemInserted, "("+w.target.system("xmax")+" OPERATOR(pg_catalog.=) '0')")
 	}
 	w.keyed(w.assigns(nodes(n.TargetList)))
 	return nil

@@ -94,19 +94,20 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 	text := head + w.st.text[begin:end]
 	toks, _ := scan(nil, text, w.session.Backslashes)
 	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
-		plan: &rewrite.Plan{Kind: history.Select, Observation: history.Exact}, of: q, ctes: w.ctes, silent: w.silent}
+		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
+		ctes: w.ctes, silent: w.silent}
 	tree, err := parse(pl.readable(text))
 	if err != nil {
 		return false
 	}
 	n, ok := tree.(*ast.SelectStmt)
-	if !ok || pl.selectRows(n) != nil || len(pl.plan.Sources) == 0 {
+	if !ok || pl.selectRows(n) != nil || len(pl.plan.Result.Sources) == 0 {
 		return false
 	}
 	if pl.plan.Observation != history.Exact {
 		w.lower(pl.plan.Reason)
 	}
-	c := column{sources: pl.plan.Sources}
+	c := column{sources: pl.plan.Result.Sources}
 	for i := range c.sources {
 		c.sources[i].Joint, c.sources[i].Whole = -1, false
 	}
@@ -180,7 +181,7 @@ func (w *write) holdsUnlogged() bool {
 type column struct {
 	edits   []edit
 	text    string
-	sources []rewrite.Source
+	sources []Source
 }
 
 // add appends to the column.

@@ -17,8 +17,8 @@ func (tw *twins) sources(text string) (history.Observation, string, map[string][
 	}
 	p := plans[0]
 	seen := map[string][]string{}
-	for i := 1; i < len(p.Sources); i++ {
-		name := strings.TrimPrefix(p.Sources[i].Table, "public.")
+	for i := 1; i < len(p.Result.Sources); i++ {
+		name := strings.TrimPrefix(p.Result.Sources[i].Table, "public.")
 		seen[name] = append(seen[name], told(p, hidden[0], i)...)
 		slices.Sort(seen[name])
 		seen[name] = slices.Compact(seen[name])

@@ -4,7 +4,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // merge makes a MERGE return the versions that it stored and ended. It can from PostgreSQL 17 on.
@@ -34,7 +33,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 	if err := w.settle(parts...); err != nil {
 		return err
 	}
-	w.id.add(rewrite.ItemAction, "merge_action()")
+	w.id.add(ItemAction, "merge_action()")
 	if w.target.tagged {
 		if err := w.mergedTags(n); err != nil {
 			return err
@@ -76,13 +75,13 @@ func (w *write) mergedVersions() {
 	}
 	w.id.table(&w.target)
 	ref := quoted(w.target.ref)
-	w.id.add(rewrite.ItemPlace, whenMerged("=", ref+".ctid"))
-	w.id.add(rewrite.ItemNewPlace, whenMerged("<>", ref+".ctid"))
+	w.id.add(ItemTID, whenMerged("=", ref+".ctid"))
+	w.id.add(ItemNewTID, whenMerged("<>", ref+".ctid"))
 	if !w.target.table.Partitioned {
-		w.id.add(rewrite.ItemXID, whenMerged("=", ref+".xmin"))
-		w.id.add(rewrite.ItemNewXID, whenMerged("<>", ref+".xmin"))
+		w.id.add(ItemXID, whenMerged("=", ref+".xmin"))
+		w.id.add(ItemNewXID, whenMerged("<>", ref+".xmin"))
 	} else if !w.session.Nested {
-		w.id.add(rewrite.ItemNewXID, whenMerged("<>", w.session.transactionID()))
+		w.id.add(ItemNewXID, whenMerged("<>", w.session.transactionID()))
 	}
 }
 

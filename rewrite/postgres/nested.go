@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // Queries in a FROM clause that group pass arrays outwards, one with each row. A query around them may show an array
@@ -17,7 +15,7 @@ import (
 const maxRepeated = 4096
 
 // lacking is an array of the mark that identities are missing.
-const lacking = "ARRAY['" + rewrite.Lacking + "']::pg_catalog.text[]"
+const lacking = "ARRAY['" + Lacking + "']::pg_catalog.text[]"
 
 // again makes an array that a query passes outwards one that this block can show and collect.
 func (s *sight) again(joined bool) {
@@ -28,7 +26,7 @@ func (s *sight) again(joined bool) {
 			" THEN " + lacking + " ELSE " + array + " END"
 		s.exprs = []string{array}
 	}
-	s.text = "pg_catalog.array_to_string(" + array + ", '" + rewrite.ElementSeparator + "')"
+	s.text = "pg_catalog.array_to_string(" + array + ", '" + ElementSeparator + "')"
 }
 
 // collected is the sight's text as the argument of an aggregate. What a join repeats is collected once: sorting may

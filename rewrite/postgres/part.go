@@ -25,7 +25,7 @@ type part struct {
 	query   ast.Stmt
 	calls   bool
 	edits   []edit
-	sources []rewrite.Source
+	sources []Source
 }
 
 // The names of a part that what names it sees otherwise, and of its columns.
@@ -57,7 +57,7 @@ func (p *part) observe(pl *planner, visible withNames) error {
 	}
 	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, concealed: pl.concealed,
 		ctes: visible.reading, silent: visible.silent,
-		plan: &rewrite.Plan{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}, part: p}
+		plan: &Plan{Statement: rewrite.Statement{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}}, part: p}
 	if own.session.Version >= 18 {
 		own.versions = from.versionNames()
 	}
@@ -65,14 +65,15 @@ func (p *part) observe(pl *planner, visible withNames) error {
 		return err
 	}
 	start, end := from.span()
-	query, err := parse(own.readable(string(rewrite.AppendPieces(nil, pieces(from.text, start, end, own.sorted())))))
+	query, err := parse(own.readable(spliced(from.text, start, end, own.sorted())))
 	if err != nil {
 		return err
 	}
 	if own.plan.Observation != history.Exact {
 		pl.lower(own.plan.Reason)
 	}
-	p.query, p.calls, p.edits, p.sources, p.observed = query, own.plan.Calls, own.edits, own.plan.Sources, true
+	p.query, p.calls, p.edits, p.sources, p.observed = query, own.plan.Session.Calls, own.edits,
+		own.plan.Result.Sources, true
 	for i := range p.sources {
 		p.sources[i].Array, p.sources[i].Joint, p.sources[i].Kind = true, -1, own.plan.Kind
 	}
@@ -84,16 +85,16 @@ func (w *write) within(p *part) error {
 	if err := w.id.key(&w.target); err != nil {
 		return err
 	}
-	w.id.add(rewrite.ItemLSN, logPosition)
+	w.id.add(ItemLSN, logPosition)
 	texts := []string{textOf(w.id.items, w.id.definite())}
-	w.plan.Sources = append(w.plan.Sources, w.id.source(&w.target))
+	w.plan.Result.Sources = append(w.plan.Result.Sources, w.id.source(&w.target))
 	for i := range w.read {
 		id, err := readIdentity(&w.read[i])
 		if err != nil {
 			return err
 		}
 		texts = append(texts, "CASE WHEN "+id.exprs[0]+" IS NOT NULL THEN "+textOf(id.items, id.exprs)+" END")
-		w.plan.Sources = append(w.plan.Sources, id.source(&w.read[i]))
+		w.plan.Result.Sources = append(w.plan.Result.Sources, id.source(&w.read[i]))
 	}
 	if len(w.columns) > 0 {
 		w.lower(history.ReasonInsertSelect)
@@ -120,8 +121,8 @@ func (id *identity) definite() []string {
 	out := slices.Clone(id.exprs)
 	for i, item := range id.items {
 		switch item {
-		case rewrite.ItemPlace, rewrite.ItemXID, rewrite.ItemNewPlace, rewrite.ItemNewXID, rewrite.ItemTag,
-			rewrite.ItemNewTags:
+		case ItemTID, ItemXID, ItemNewTID, ItemNewXID, ItemTag,
+			ItemNewTags:
 			out[i] = "COALESCE((" + out[i] + ")::pg_catalog.text, '')"
 		}
 	}
@@ -181,12 +182,12 @@ const maxPart = 16 << 20
 func (p *part) all() string {
 	var texts []string
 	for i := range p.sources {
-		text := "pg_catalog.string_agg(" + partWritten + "[" + strconv.Itoa(i+1) + "], '" + rewrite.ElementSeparator +
+		text := "pg_catalog.string_agg(" + partWritten + "[" + strconv.Itoa(i+1) + "], '" + ElementSeparator +
 			"') FILTER (WHERE bytes OPERATOR(pg_catalog.<=) " + strconv.Itoa(maxPart) + ")"
 		if i == 0 {
-			text = "pg_catalog.concat_ws('" + rewrite.ElementSeparator + "', " + text +
+			text = "pg_catalog.concat_ws('" + ElementSeparator + "', " + text +
 				", CASE WHEN pg_catalog.max(bytes) OPERATOR(pg_catalog.>) " + strconv.Itoa(maxPart) + " THEN '" +
-				rewrite.Lacking + "' END)"
+				Lacking + "' END)"
 		}
 		texts = append(texts, text)
 	}

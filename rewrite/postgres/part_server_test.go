@@ -7,7 +7,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // partTexts have parts that write; what comes of some of them hangs on the order in which these run.
@@ -132,12 +131,12 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 				want = ask(c.after)
 			}
 			p := plans[0]
-			if p.Observation != c.want || p.Sources[c.source].Table != "public."+c.table {
-				t.Fatalf("%v: %s, %v", p.Observation, p.Reason, p.Sources)
+			if p.Observation != c.want || p.Result.Sources[c.source].Table != "public."+c.table {
+				t.Fatalf("%v: %s, %v", p.Observation, p.Reason, p.Result.Sources)
 			}
 			var got []string
 			for _, row := range told(p, hidden[0], c.source) {
-				if slices.Contains(p.Sources[c.source].Physical.Items, rewrite.ItemLSN) {
+				if slices.Contains(p.Result.Sources[c.source].Physical.Items, ItemLSN) {
 					row = row[:strings.LastIndexByte(row, ';')]
 				}
 				if c.after != "" && tw.session.Version >= 18 && strings.HasPrefix(c.text, "WITH u") { // it tells the version before, too
@@ -155,10 +154,10 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 }
 
 // withoutOld leaves out of an identity what it says of the version that was replaced.
-func withoutOld(p *rewrite.Plan, source int, row string) string {
+func withoutOld(p *Plan, source int, row string) string {
 	values := strings.Split(row, ";")
-	for i, item := range p.Sources[source].Physical.Items {
-		if item == rewrite.ItemPlace && p.Sources[source].Physical.Items[i+1] == rewrite.ItemXID && slices.Contains(p.Sources[source].Physical.Items, rewrite.ItemNewPlace) {
+	for i, item := range p.Result.Sources[source].Physical.Items {
+		if item == ItemTID && p.Result.Sources[source].Physical.Items[i+1] == ItemXID && slices.Contains(p.Result.Sources[source].Physical.Items, ItemNewTID) {
 			return strings.Join(slices.Delete(values, i, i+2), ";")
 		}
 	}
@@ -175,7 +174,7 @@ func TestMergingPartsLookTheSame(t *testing.T) {
 		"WITH m AS (MERGE INTO kv USING loose ON kv.k = loose.b WHEN NOT MATCHED BY SOURCE THEN DELETE) SELECT count(*) FROM kv",
 		"WITH d AS (DELETE FROM loose RETURNING *) MERGE INTO kv USING d ON k = b WHEN NOT MATCHED THEN INSERT VALUES (b || a, b) WHEN MATCHED THEN DELETE",
 	} {
-		if plans, _ := tw.both(text); plans[0].Tag == "" {
+		if plans, _ := tw.both(text); plans[0].Result.Tag == "" {
 			t.Errorf("%s: %s", text, plans[0].Reason)
 		}
 	}

@@ -222,7 +222,7 @@ func render(s *Script) string {
 	return b.String()
 }
 
-func renderPlan(b *strings.Builder, p *rewrite.Plan) {
+func renderPlan(b *strings.Builder, p *Plan) {
 	fmt.Fprintf(b, "%v", p.Kind)
 	for _, s := range []string{p.Locking.String(), p.Observation.String()} {
 		if s != "" {
@@ -236,7 +236,7 @@ func renderPlan(b *strings.Builder, p *rewrite.Plan) {
 	if p.Target != "" {
 		fmt.Fprintf(b, "\n  target: %s", p.Target)
 	}
-	for _, s := range p.Sources {
+	for _, s := range p.Result.Sources {
 		fmt.Fprintf(b, "\n  source: %s", s.Table)
 		if s.Array {
 			b.WriteString(" array")
@@ -257,12 +257,12 @@ func renderPlan(b *strings.Builder, p *rewrite.Plan) {
 	}
 }
 
-var names = map[rewrite.Item]string{rewrite.ItemTable: "table", rewrite.ItemPlace: "place", rewrite.ItemXID: "xid",
-	rewrite.ItemNewPlace: "new place", rewrite.ItemNewXID: "new xid", rewrite.ItemKeyInt: "int", rewrite.ItemKeyText: "text",
-	rewrite.ItemKeyUUID: "uuid", rewrite.ItemKeyHex: "hex", rewrite.ItemOldKeyChanged: "key changed",
-	rewrite.ItemInserted: "inserted", rewrite.ItemAction: "action", rewrite.ItemLSN: "lsn", rewrite.ItemTag: "tag", rewrite.ItemNewTags: "new tags", rewrite.ItemImage: "image"}
+var names = map[Item]string{ItemTable: "table", ItemTID: "place", ItemXID: "xid",
+	ItemNewTID: "new place", ItemNewXID: "new xid", ItemKeyInt: "int", ItemKeyText: "text",
+	ItemKeyUUID: "uuid", ItemKeyHex: "hex", ItemOldKeyChanged: "key changed",
+	ItemInserted: "inserted", ItemAction: "action", ItemLSN: "lsn", ItemTag: "tag", ItemNewTags: "new tags", ItemImage: "image"}
 
-func itemNames(items []rewrite.Item) string {
+func itemNames(items []Item) string {
 	var out []string
 	for _, i := range items {
 		out = append(out, names[i])
@@ -270,15 +270,15 @@ func itemNames(items []rewrite.Item) string {
 	return "(" + strings.Join(out, ", ") + ")"
 }
 
-func flags(p *rewrite.Plan) string {
+func flags(p *Plan) string {
 	var b strings.Builder
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"trimmed", p.Reply == rewrite.Trimmed}, {"returning", p.Reply == rewrite.Returning}, {"ends-txn", p.EndsTxn},
-		{"chains", p.Chains}, {"may-restart", p.MayRestart}, {"changes-session", p.ChangesSession},
-		{"changes-schema", p.ChangesSchema}, {"calls", p.Calls}, {"at-once", p.AtOnce},
+		{"trimmed", p.Result.Reply == rewrite.Trimmed}, {"returning", p.Result.Reply == rewrite.Returning}, {"ends-txn", p.Txn.Ends},
+		{"chains", p.Txn.Chains}, {"may-restart", p.Txn.MayRestart}, {"changes-session", p.Session.Changes},
+		{"changes-schema", p.Schema.Changes}, {"calls", p.Session.Calls}, {"at-once", p.Result.AtOnce},
 	} {
 		if f.set {
 			b.WriteString(" | " + f.name)
@@ -287,18 +287,18 @@ func flags(p *rewrite.Plan) string {
 	if p.Params > 0 {
 		fmt.Fprintf(&b, " | params=%d", p.Params)
 	}
-	if p.TxnLevel != history.LevelUnknown {
-		fmt.Fprintf(&b, " | level=%q", p.TxnLevel)
+	if p.Txn.Level != history.LevelUnknown {
+		fmt.Fprintf(&b, " | level=%q", p.Txn.Level)
 	}
-	for _, t := range p.Shadows {
-		fmt.Fprintf(&b, " | shadows=%q", t.Table)
+	for _, t := range p.Schema.CreatesTemp {
+		fmt.Fprintf(&b, " | creates-temp=%q", t.Table)
 	}
-	for _, s := range []struct{ name, value string }{{"savepoint", p.Savepoint}, {"global", p.Global}} {
+	for _, s := range []struct{ name, value string }{{"savepoint", p.Txn.Savepoint}, {"global", p.Txn.Global}} {
 		if s.value != "" {
 			fmt.Fprintf(&b, " | %s=%q", s.name, s.value)
 		}
 	}
-	if c := p.Cursor; c != nil {
+	if c := p.Session.Cursor; c != nil {
 		fmt.Fprintf(&b, " | cursor=%q", c.Name)
 		for _, f := range []struct {
 			name string
@@ -309,8 +309,8 @@ func flags(p *rewrite.Plan) string {
 			}
 		}
 	}
-	if len(p.Changed) > 0 {
-		fmt.Fprintf(&b, " | changed=%v", p.Changed)
+	if len(p.Schema.Changed) > 0 {
+		fmt.Fprintf(&b, " | changed=%v", p.Schema.Changed)
 	}
 	return b.String()
 }
@@ -327,8 +327,8 @@ func checkPieces(t testing.TB, in string, s *Script) {
 	}
 	var client, want strings.Builder
 	for _, piece := range s.Pieces {
-		if within(in, piece.Text) {
-			client.WriteString(piece.Text)
+		if within(in, piece) {
+			client.WriteString(piece)
 		}
 	}
 	at, grown := 0, 0

@@ -45,12 +45,12 @@ type Session struct {
 	// Encoding is client_encoding as the server spells it; empty stands for UTF8.
 	Encoding string
 	// Unsettled names tables that the session may see otherwise than the [Schema] has them, because its open
-	// transaction created or changed them: folded names without a schema ([rewrite.Plan].Shadows and Changed).
+	// transaction created or changed them: folded names without a schema ([SchemaEffect].CreatesTemp and Changed).
 	Unsettled rewrite.List
 	// AllUnsettled says that it may see any table otherwise.
 	AllUnsettled bool
-	// Shadowed names, like Unsettled, what the session made temporary tables of, which hide tables of other schemas.
-	Shadowed rewrite.List
+	// TempTables names, like Unsettled, what the session made temporary tables of, which hide tables of other schemas.
+	TempTables rewrite.List
 	// Created tells of tables among these that carry isotap's columns, and which columns the client gave them
 	// ([Session.Create]): of each table the list of its name and theirs.
 	Created rewrite.List
@@ -99,9 +99,9 @@ const (
 // A Script is the plan of one text. Scripts are shared and must not be changed.
 type Script struct {
 	// Statements are the plans of the text's statements in the order of their replies. Their Pieces are nil.
-	Statements []*rewrite.Plan
+	Statements []*Plan
 	// Pieces of the text that goes upstream. Nil: it goes byte for byte as the client wrote it.
-	Pieces []rewrite.Piece
+	Pieces []string
 	// Splices tell where Pieces depart from the client's text, in order.
 	Splices []Splice
 
@@ -139,5 +139,8 @@ func (s *Script) Append(b []byte) []byte {
 	if s.Pieces == nil {
 		return append(b, s.text...)
 	}
-	return rewrite.AppendPieces(b, s.Pieces)
+	for _, piece := range s.Pieces {
+		b = append(b, piece...)
+	}
+	return b
 }

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"github.com/isotap/isotap/rewrite"
-
 	"github.com/isotap/isotap/history"
 )
 
@@ -21,7 +19,7 @@ func (v verb) prepares() {
 		return
 	}
 	_, end := v.span()
-	v.p.Prepared = &rewrite.Prepared{Name: name, Text: v.text[v.toks[as+1].start:end], Types: types,
+	v.p.Session.Prepared = &Prepared{Name: name, Text: v.text[v.toks[as+1].start:end], Types: types,
 		From: v.toks[1].start, To: v.toks[1].end}
 }
 
@@ -29,7 +27,7 @@ func (v verb) prepares() {
 func (v verb) executes() {
 	v.opaque(history.ReasonExecute)
 	if name, ok := v.ident(1); ok && (len(v.toks) == 2 || v.mark(2, "(")) {
-		v.p.Prepared = &rewrite.Prepared{Name: name, From: v.toks[1].start, To: v.toks[1].end}
+		v.p.Session.Prepared = &Prepared{Name: name, From: v.toks[1].start, To: v.toks[1].end}
 	}
 }
 
@@ -40,7 +38,7 @@ func (v verb) within() {
 			continue
 		}
 		if name, ok := v.ident(i + 1); ok {
-			v.p.Prepared = &rewrite.Prepared{Name: name, From: v.toks[i+1].start, To: v.toks[i+1].end, Within: true}
+			v.p.Session.Prepared = &Prepared{Name: name, From: v.toks[i+1].start, To: v.toks[i+1].end, Within: true}
 		}
 		return
 	}
@@ -48,10 +46,10 @@ func (v verb) within() {
 
 // Execution is the script of an EXECUTE that runs a statement of another name than the one that stands there: the one
 // that was prepared from the text of a script, by which its result is understood.
-func Execution(text string, of *rewrite.Prepared, name string, script *Script) *Script {
+func Execution(text string, of *Prepared, name string, script *Script) *Script {
 	plan := *script.Statements[0]
 	plan.Predicates = nil // their parameters are expressions
-	s := &Script{Statements: []*rewrite.Plan{&plan}, text: text}
+	s := &Script{Statements: []*Plan{&plan}, text: text}
 	s.splice([]edit{{start: of.From, end: of.To, text: name}})
 	return s
 }

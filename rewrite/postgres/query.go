@@ -6,13 +6,12 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A sight is what can be seen of the rows of one base table: expressions of a block, or in the place of its
 // columns one array.
 type sight struct {
-	source rewrite.Source
+	source Source
 	exprs  []string
 	types  []string // of the expressions, as CAST spells them
 	// text is the identity as an array's element; empty where there are arrays already.
@@ -243,13 +242,13 @@ func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 		return history.ReasonOrderByPosition, nil
 	case wide > maxTargets:
 		return history.ReasonColumns, nil
-	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Cursor != nil),
+	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Session.Cursor != nil),
 		b.n.LockingClause == nil && slices.ContainsFunc(b.rels, func(rel *relation) bool {
 			return rel.base != nil &&
 				r.byDistance(b, rel.base, u)
 		}):
 		return history.ReasonPlan, nil
-	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Cursor != nil:
+	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Session.Cursor != nil:
 		if reason, err := r.otherPlan(b, u); !reason.IsZero() || err != nil {
 			return reason, err
 		}

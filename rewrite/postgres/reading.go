@@ -9,7 +9,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A reading is one attempt to have a SELECT tell which versions its rows are made of.
@@ -101,7 +100,7 @@ func (r *reading) statement() error {
 	if err := r.append(blocks, shown); err != nil {
 		return err
 	}
-	r.plan.AtOnce = r.atOnce
+	r.plan.Result.AtOnce = r.atOnce
 	if !r.unseen.IsZero() {
 		r.lower(r.unseen)
 	} else {
@@ -233,7 +232,7 @@ func (r *reading) prove() error {
 		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
 	}
 	start, end := r.st.span()
-	tree, err := parse(r.readable(string(rewrite.AppendPieces(nil, pieces(r.st.text, start, end, r.sorted())))))
+	tree, err := parse(r.readable(spliced(r.st.text, start, end, r.sorted())))
 	if err != nil {
 		return err
 	}

@@ -7,33 +7,32 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // told returns the identities of a source's rows, each once: its items' values between semicolons, as in an array.
-func told(p *rewrite.Plan, hidden [][]string, source int) []string {
+func told(p *Plan, hidden [][]string, source int) []string {
 	from, head := 0, source
-	for p.Sources[head].Joint < 0 {
+	for p.Result.Sources[head].Joint < 0 {
 		head--
 	}
-	for _, s := range p.Sources[:head] {
+	for _, s := range p.Result.Sources[:head] {
 		from += s.Columns()
 	}
 	var out []string
 	for _, row := range hidden {
-		values := row[from : from+p.Sources[head].Columns()]
-		if !p.Sources[source].Array {
+		values := row[from : from+p.Result.Sources[head].Columns()]
+		if !p.Result.Sources[source].Array {
 			if values[0] != "NULL" {
 				out = append(out, strings.ReplaceAll(strings.Join(values, ";"), "=", ""))
 			}
 			continue
 		}
 		all := elements(values[0])
-		if p.Sources[head].Joint > 1 {
+		if p.Result.Sources[head].Joint > 1 {
 			all = all[min(source-head, len(all)):min(source-head+1, len(all))]
 		}
 		for _, e := range all {
-			out = append(out, strings.Split(e, rewrite.ElementSeparator)...)
+			out = append(out, strings.Split(e, ElementSeparator)...)
 		}
 	}
 	out = slices.DeleteFunc(out, func(e string) bool { return e == "" || e == "NULL" })
@@ -143,7 +142,7 @@ func TestReadsOfEveryFormTellTheRowsThatTheyAreMadeOf(t *testing.T) {
 			t.Errorf("%s: %v: %s", c.text, p.Observation, p.Reason)
 		}
 		seen := map[string][]string{}
-		for i, s := range p.Sources {
+		for i, s := range p.Result.Sources {
 			name := strings.TrimPrefix(s.Table, "public.")
 			seen[name] = append(seen[name], told(p, hidden[0], i)...)
 		}
@@ -176,12 +175,12 @@ func TestAnArrayThatMayLackIdentitiesSaysSo(t *testing.T) {
 		"SELECT DISTINCT item_id FROM orders ORDER BY 1", "SELECT id FROM item UNION SELECT id FROM item ORDER BY 1"} {
 		plans, hidden := tw.both(text)
 		for _, row := range hidden[0] {
-			if row[0] != "={"+rewrite.Lacking+"}" {
-				t.Errorf("%s: %v in arrays of %v", text, row, plans[0].Sources)
+			if row[0] != "={"+Lacking+"}" {
+				t.Errorf("%s: %v in arrays of %v", text, row, plans[0].Result.Sources)
 			}
 		}
 	}
 	if plans, hidden := tw.both("SELECT count(*) FROM item WHERE false"); hidden[0][0][0] != "NULL" {
-		t.Errorf("%v of no row at all: %v", hidden, plans[0].Sources)
+		t.Errorf("%v of no row at all: %v", hidden, plans[0].Result.Sources)
 	}
 }

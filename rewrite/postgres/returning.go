@@ -101,7 +101,7 @@ func (w *write) settle(parts ...ast.Node) error {
 }
 
 // place adds what tells where a version is: of is a qualifier, and empty for the table's own name.
-func (w *write) place(of string, place, xid rewrite.Item) {
+func (w *write) place(of string, place, xid Item) {
 	if of == "" {
 		of = quoted(w.target.ref)
 	}
@@ -109,7 +109,7 @@ func (w *write) place(of string, place, xid rewrite.Item) {
 	switch {
 	case !w.target.table.Partitioned:
 		w.id.add(xid, of+".xmin")
-	case xid == rewrite.ItemNewXID && !w.session.Nested:
+	case xid == ItemNewXID && !w.session.Nested:
 		w.id.add(xid, w.session.transactionID())
 	}
 }
@@ -130,7 +130,7 @@ func (w *write) left() {
 		return
 	}
 	w.id.table(&w.target)
-	w.place("", rewrite.ItemNewPlace, rewrite.ItemNewXID)
+	w.place("", ItemNewTID, ItemNewXID)
 }
 
 // replaced adds the version that a write replaces and the one that it leaves; before PostgreSQL 18 the latter
@@ -141,8 +141,8 @@ func (w *write) replaced() {
 		return
 	}
 	w.id.table(&w.target)
-	w.place(quoted(w.versions.old), rewrite.ItemPlace, rewrite.ItemXID)
-	w.place(quoted(w.versions.new), rewrite.ItemNewPlace, rewrite.ItemNewXID)
+	w.place(quoted(w.versions.old), ItemTID, ItemXID)
+	w.place(quoted(w.versions.new), ItemNewTID, ItemNewXID)
 }
 
 // keyed says what becomes of the row's key, when it may change: an UPDATE without it, or of a table that has none,
@@ -159,7 +159,7 @@ func (w *write) keyed(assigned bool) {
 			old = append(old, quoted(w.versions.old)+"."+quoted(k))
 			changed = append(changed, quoted(w.versions.new)+"."+quoted(k))
 		}
-		w.id.add(rewrite.ItemOldKeyChanged, "(ROW("+strings.Join(old, ", ")+") IS DISTINCT FROM ROW("+
+		w.id.add(ItemOldKeyChanged, "(ROW("+strings.Join(old, ", ")+") IS DISTINCT FROM ROW("+
 			strings.Join(changed, ", ")+"))")
 	}
 }
@@ -194,7 +194,7 @@ func (w *write) inserts() {
 // triggers lowers the plan for what triggers may do.
 func (w *write) triggers() {
 	w.lower(history.ReasonTrigger)
-	w.plan.Calls = !w.plan.ChangesSession
+	w.plan.Session.Calls = !w.plan.Session.Changes
 }
 
 // assigns reports whether one of the assignments is to a column of the target's key.
@@ -222,12 +222,12 @@ func (w *write) returning() error {
 	if err := w.id.key(&w.target); err != nil {
 		return err
 	}
-	w.id.add(rewrite.ItemLSN, logPosition)
+	w.id.add(ItemLSN, logPosition)
 	if w.pictured(w.target.table) && w.plan.Kind != history.Delete {
-		w.id.add(rewrite.ItemImage, w.image())
+		w.id.add(ItemImage, w.image())
 	}
 	exprs, width := w.id.exprs, len(w.client)+len(w.target.names)
-	w.plan.Sources = append(w.plan.Sources, w.id.source(&w.target))
+	w.plan.Result.Sources = append(w.plan.Result.Sources, w.id.source(&w.target))
 	for i := range w.read {
 		s := &w.read[i]
 		id, err := readIdentity(s)
@@ -236,19 +236,19 @@ func (w *write) returning() error {
 		}
 		exprs = append(exprs, id.exprs...)
 		width += len(s.names)
-		w.plan.Sources = append(w.plan.Sources, id.source(s))
+		w.plan.Result.Sources = append(w.plan.Result.Sources, id.source(s))
 	}
 	if width+len(exprs)+len(w.columns) > maxTargets {
 		return refusal(history.ReasonColumns)
 	}
 	lead, name := " RETURNING ", func(int) string { return "" }
-	w.plan.Reply = rewrite.Returning
+	w.plan.Result.Reply = rewrite.Returning
 	if len(w.client) > 0 { // the client gets some of the columns: isotap's are known by their names
 		if err := w.st.reserved(); err != nil {
 			return err
 		}
 		lead, name = ", ", func(i int) string { return " AS " + rewrite.NamePrefix + strconv.Itoa(i+1) }
-		w.plan.Reply = rewrite.Trimmed
+		w.plan.Result.Reply = rewrite.Trimmed
 	}
 	named := make([]string, len(exprs))
 	for i, e := range exprs {
@@ -264,7 +264,7 @@ func (w *write) returning() error {
 			e.start, e.end = at, at
 			w.edits = append(w.edits, e)
 		}
-		w.plan.Sources = append(w.plan.Sources, c.sources...)
+		w.plan.Result.Sources = append(w.plan.Result.Sources, c.sources...)
 	}
 	return w.proven(w.client, added, returningList)
 }

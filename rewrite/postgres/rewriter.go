@@ -58,7 +58,7 @@ type draft struct {
 	toks       []token
 	statements []statement
 	unreadable history.Reason // why the text cannot be looked at more closely
-	plans      []*rewrite.Plan
+	plans      []*Plan
 	// plain are the edits that hide isotap's columns, edits all of them; observes says that there are others.
 	plain, edits []edit
 	observes     bool
@@ -83,7 +83,7 @@ func (d *draft) read(text string, s *Session) {
 func (r *Rewriter) decide(d *draft, s Session) *draft {
 	reason := d.unreadable
 	for i := range d.statements {
-		pl := &planner{rewriter: r, session: s, st: &d.statements[i], plan: &rewrite.Plan{}}
+		pl := &planner{rewriter: r, session: s, st: &d.statements[i], plan: &Plan{}}
 		d.take(pl, reason)
 		if reason.IsZero() {
 			reason = s.follow(pl.plan)
@@ -118,17 +118,17 @@ func (d *draft) take(pl *planner, reason history.Reason) {
 
 // follow changes the session to what it is after a statement of the text, for those behind it. It gives the
 // reason why these cannot be looked at; empty when they can.
-func (s *Session) follow(p *rewrite.Plan) history.Reason {
+func (s *Session) follow(p *Plan) history.Reason {
 	s.Create(p)
 	s.Unsettle(p)
 	switch {
-	case p.ChangesSession, p.ChangesSchema && len(p.Changed) == 0:
+	case p.Session.Changes, p.Schema.Changes && len(p.Schema.Changed) == 0:
 		return history.ReasonSeveralStatements
 	case p.Kind == history.Savepoint:
 		s.Nested = true
-	case p.TxnLevel != history.LevelUnknown:
-		s.Serializable = p.TxnLevel == history.Serializable
-	case p.Kind == history.Begin, p.EndsTxn:
+	case p.Txn.Level != history.LevelUnknown:
+		s.Serializable = p.Txn.Level == history.Serializable
+	case p.Kind == history.Begin, p.Txn.Ends:
 		s.Serializable = true // the session's default level is not known here
 	}
 	return history.Reason{}
@@ -177,7 +177,7 @@ type planner struct {
 	rewriter *Rewriter
 	session  Session
 	st       *statement
-	plan     *rewrite.Plan
+	plan     *Plan
 	edits    []edit
 	ctes     []string // names that WITH gives to queries
 	silent   []string // those of them whose rows are no rows of tables: they were just written, or made
@@ -197,7 +197,7 @@ type planner struct {
 	whole history.Reason
 }
 
-// A refusal is the reason why a statement is opaque, in the few words of [rewrite.Plan].Reason.
+// A refusal is the reason why a statement is opaque, in the few words of [Plan].Reason.
 type refusal history.Reason
 
 func (r refusal) Error() string { return history.Reason(r).String() }
@@ -221,8 +221,8 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 	p.Origin = written.origin()
 	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()
-	p.Calls = !p.ChangesSession && pl.st.calls()
-	p.ReadsCursors = pl.st.readsCursors()
+	p.Session.Calls = !p.Session.Changes && pl.st.calls()
+	p.Session.ReadsCursors = pl.st.readsCursors()
 	switch {
 	case p.Observation == history.Opaque:
 	case !reason.IsZero() && (p.Observation == history.Exact || reason != history.ReasonSeveralStatements):
@@ -242,9 +242,9 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 }
 
 // opaque makes p the plan of a statement that goes as it is and is not observed.
-func opaque(p *rewrite.Plan, reason history.Reason) {
+func opaque(p *Plan, reason history.Reason) {
 	p.Observation, p.Reason = history.Opaque, reason
-	p.Reply, p.Sources, p.Companion = rewrite.Unchanged, nil, nil
+	p.Result.Reply, p.Result.Sources = rewrite.Unchanged, nil
 }
 
 // lower makes the plan inexact; the first reason stays.

@@ -14,7 +14,7 @@ const maxTargets = 1664 - 2
 // other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).
 func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {
 	plan := history.ReasonPlan
-	if !r.rewriter.options.StrictPlans && r.plan.Cursor == nil {
+	if !r.rewriter.options.StrictPlans && r.plan.Session.Cursor == nil {
 		return r.otherLocks(b, u)
 	}
 	switch {

@@ -146,7 +146,7 @@ func run(t *testing.T, c *pgconn.PgConn, text string) (replies []reply, failure 
 
 // both runs a text on the original and rewritten on its twin, fails the test unless a client would see the same,
 // and gives the plans with the identities that the client does not see.
-func (tw *twins) both(text string) (plans []*rewrite.Plan, hidden [][][]string) {
+func (tw *twins) both(text string) (plans []*Plan, hidden [][][]string) {
 	tw.t.Helper()
 	script := tw.rewriter.Plan(text, tw.session)
 	want, wantErr := run(tw.t, tw.original, text)
@@ -168,9 +168,9 @@ func (tw *twins) both(text string) (plans []*rewrite.Plan, hidden [][][]string) 
 const hiddenPrefix = "isotap_"
 
 // trim takes what the plan added off a reply.
-func trim(r *reply, p *rewrite.Plan) (hidden [][]string) {
+func trim(r *reply, p *Plan) (hidden [][]string) {
 	n := len(r.Columns) - p.HiddenColumns()
-	if p.Cursor != nil { // a FETCH gives what its DECLARE added
+	if p.Session.Cursor != nil { // a FETCH gives what its DECLARE added
 		n = slices.IndexFunc(append(r.Columns, hiddenPrefix), func(name string) bool { return strings.HasPrefix(name, hiddenPrefix) })
 	}
 	if n < 0 || len(r.Columns) == 0 {
@@ -181,10 +181,10 @@ func trim(r *reply, p *rewrite.Plan) (hidden [][]string) {
 		r.Rows[i] = row[:n]
 	}
 	count := len(r.Rows)
-	if r.Columns = r.Columns[:n]; p.Reply == rewrite.Returning {
+	if r.Columns = r.Columns[:n]; p.Result.Reply == rewrite.Returning {
 		r.Columns, r.Rows = nil, nil
 	}
-	if p.Tag != "" {
+	if p.Result.Tag != "" {
 		r.unwrap(p, hidden, count)
 	}
 	if len(r.Columns) == 0 {
@@ -194,15 +194,15 @@ func trim(r *reply, p *rewrite.Plan) (hidden [][]string) {
 }
 
 // unwrap makes a reply that of the client's statement, which another one holds.
-func (r *reply) unwrap(p *rewrite.Plan, hidden [][]string, rows int) {
+func (r *reply) unwrap(p *Plan, hidden [][]string, rows int) {
 	at := 0
-	for _, s := range p.Sources[:slices.IndexFunc(p.Sources, func(s rewrite.Source) bool { return s.Present })] {
+	for _, s := range p.Result.Sources[:slices.IndexFunc(p.Result.Sources, func(s Source) bool { return s.Present })] {
 		at += s.Columns()
 	}
 	if len(hidden) == 1 && hidden[0][at] == "NULL" {
 		rows, r.Rows, r.Columns = 0, nil, nil // pgconn gives no columns without a row
 	}
-	r.Tag = p.Tag + strconv.Itoa(rows)
+	r.Tag = p.Result.Tag + strconv.Itoa(rows)
 }
 
 func (tw *twins) sameError(text string, script *Script, got, want *pgconn.PgError) {
@@ -260,7 +260,7 @@ func TestObservedStatementsAreRewritten(t *testing.T) {
 				if p.Kind == history.Select || p.Kind == history.Insert || p.Kind == history.Update || p.Kind == history.Delete {
 					all++
 				}
-				if p.Reply != rewrite.Unchanged {
+				if p.Result.Reply != rewrite.Unchanged {
 					changed++
 				}
 			}

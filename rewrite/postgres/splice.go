@@ -3,8 +3,6 @@ package postgres
 import (
 	"slices"
 	"strings"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // An edit puts text in the place of the client's bytes from start to end; most edits replace nothing.
@@ -37,21 +35,26 @@ func (pl *planner) insertAfter(i int, s string) {
 }
 
 // pieces returns text[from:to] with its edits.
-func pieces(text string, from, to int, edits []edit) []rewrite.Piece {
-	out := make([]rewrite.Piece, 0, 2*len(edits)+1)
+func pieces(text string, from, to int, edits []edit) []string {
+	out := make([]string, 0, 2*len(edits)+1)
 	for _, e := range edits {
 		if from < e.start {
-			out = append(out, rewrite.Piece{Text: text[from:e.start]})
+			out = append(out, text[from:e.start])
 		}
 		if added := e.added(text); added != "" {
-			out = append(out, rewrite.Piece{Text: added})
+			out = append(out, added)
 		}
 		from = e.end
 	}
 	if from < to {
-		out = append(out, rewrite.Piece{Text: text[from:to]})
+		out = append(out, text[from:to])
 	}
 	return out
+}
+
+// spliced returns text[from:to] with its edits, as one text.
+func spliced(text string, from, to int, edits []edit) string {
+	return strings.Join(pieces(text, from, to, edits), "")
 }
 
 // sorted returns the planner's edits in the order of their places.

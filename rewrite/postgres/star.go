@@ -276,13 +276,13 @@ func (c *concealment) expansion(names []string) (string, bool) {
 	if len(names) > 0 {
 		it := c.qualified(names)
 		if it == nil || !it.exposed() {
-			c.plan.Open = c.plan.Open || it == nil || it.unknown()
+			c.plan.Schema.Open = c.plan.Schema.Open || it == nil || it.unknown()
 			return "", false
 		}
 		return spelled(it.outputs, &c.visible)
 	}
 	s := c.scopes[len(c.scopes)-1]
-	c.plan.Open = c.plan.Open || slices.ContainsFunc(s.items, func(it item) bool { return it.unknown() })
+	c.plan.Schema.Open = c.plan.Schema.Open || slices.ContainsFunc(s.items, func(it item) bool { return it.unknown() })
 	if !slices.ContainsFunc(s.items, func(it item) bool { return it.exposed() }) {
 		return "", false
 	}

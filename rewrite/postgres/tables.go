@@ -63,9 +63,9 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 		}
 		return nil, history.ReasonUnknownTable
 	}
-	shadowed := pl.session.shadows(n.RelName)
+	tempTables := pl.session.hasTempTable(n.RelName)
 	for schema := range pl.session.Path.All() {
-		if shadowed && !strings.HasPrefix(schema, "pg_temp_") {
+		if tempTables && !strings.HasPrefix(schema, "pg_temp_") {
 			continue
 		}
 		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil && t.Unread {
@@ -75,7 +75,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 		}
 	}
 	switch {
-	case shadowed: // the schema does not have it yet
+	case tempTables: // the schema does not have it yet
 		return nil, history.ReasonTemporaryTable
 	case strings.HasPrefix(n.RelName, "pg_"):
 		return nil, history.Reason{}
@@ -103,12 +103,12 @@ func (s *Session) unsettled(table string) bool {
 const maxNames = 16 << 10
 
 // Unsettle adds what a statement that is sent creates or changes to the tables that are not as the schema has them.
-func (s *Session) Unsettle(p *rewrite.Plan) {
-	s.AllUnsettled = s.AllUnsettled || p.ChangesSchema && len(p.Changed) == 0 || s.manyNames()
+func (s *Session) Unsettle(p *Plan) {
+	s.AllUnsettled = s.AllUnsettled || p.Schema.Changes && len(p.Schema.Changed) == 0 || s.manyNames()
 	if s.manyNames() {
 		return
 	}
-	for _, tables := range [][]rewrite.TableName{p.Shadows, p.Changed} {
+	for _, tables := range [][]rewrite.TableName{p.Schema.CreatesTemp, p.Schema.Changed} {
 		for _, t := range tables {
 			if t.Table != "" {
 				s.Unsettled = s.Unsettled.Add(t.Table)
@@ -120,20 +120,20 @@ func (s *Session) Unsettle(p *rewrite.Plan) {
 // manyNames reports whether a list has reached its bound.
 func (s *Session) manyNames() bool { return max(len(s.Unsettled), len(s.Created)) > maxNames }
 
-// Shadow adds the temporary tables that a statement creates to those of the session, or to a list like
-// Session.Shadowed.
-func Shadow(shadowed rewrite.List, p *rewrite.Plan) rewrite.List {
-	for _, t := range p.Shadows {
-		if t.Table != "" && len(shadowed) <= maxNames {
-			shadowed = shadowed.Add(t.Table)
+// AddTempTables adds the temporary tables that a statement creates to those of the session, or to a list like
+// Session.TempTables.
+func AddTempTables(tempTables rewrite.List, p *Plan) rewrite.List {
+	for _, t := range p.Schema.CreatesTemp {
+		if t.Table != "" && len(tempTables) <= maxNames {
+			tempTables = tempTables.Add(t.Table)
 		}
 	}
-	return shadowed
+	return tempTables
 }
 
-// shadows reports whether the session made a temporary table of that name.
-func (s *Session) shadows(table string) bool {
-	return s.Shadowed != "" && (len(s.Shadowed) > maxNames || s.Shadowed.Has(table))
+// hasTempTable reports whether the session made a temporary table of that name.
+func (s *Session) hasTempTable(table string) bool {
+	return s.TempTables != "" && (len(s.TempTables) > maxNames || s.TempTables.Has(table))
 }
 
 // written finds the table that a statement writes, which is never one that WITH defines. Catalogs and what has

@@ -85,20 +85,20 @@ func (pl *planner) sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
 func tagIdentity(s *source) *identity {
 	id := &identity{}
 	id.table(s)
-	id.add(rewrite.ItemTag, s.lastTags(1))
-	id.add(rewrite.ItemXID, s.system("xmin"))
+	id.add(ItemTag, s.lastTags(1))
+	id.add(ItemXID, s.system("xmin"))
 	id.rowID(s)
 	return id
 }
 
-func (id *identity) rowID(s *source) { id.add(rewrite.ItemKeyUUID, s.columnOf(rewrite.RowIDColumn)) }
+func (id *identity) rowID(s *source) { id.add(ItemKeyUUID, s.columnOf(rewrite.RowIDColumn)) }
 
 // leftTags adds the version that a write of a tagged row left, and the one that it replaced.
 func (w *write) leftTags() {
 	w.id.table(&w.target)
-	w.id.add(rewrite.ItemNewTags, w.target.lastTags(2))
+	w.id.add(ItemNewTags, w.target.lastTags(2))
 	if !w.target.table.Partitioned {
-		w.id.add(rewrite.ItemNewXID, w.target.system("xmin"))
+		w.id.add(ItemNewXID, w.target.system("xmin"))
 	}
 }
 
@@ -170,11 +170,11 @@ func assignmentsOf(tree ast.Node) (lists [][]ast.Node) {
 func (w *write) mergedTags(n *ast.MergeStmt) error {
 	w.id.table(&w.target)
 	xmin := w.target.system("xmin")
-	w.id.add(rewrite.ItemTag, whenMerged("=", w.target.lastTags(1)))
-	w.id.add(rewrite.ItemNewTags, whenMerged("<>", w.target.lastTags(2)))
+	w.id.add(ItemTag, whenMerged("=", w.target.lastTags(1)))
+	w.id.add(ItemNewTags, whenMerged("<>", w.target.lastTags(2)))
 	if !w.target.table.Partitioned {
-		w.id.add(rewrite.ItemXID, whenMerged("=", xmin))
-		w.id.add(rewrite.ItemNewXID, whenMerged("<>", xmin))
+		w.id.add(ItemXID, whenMerged("=", xmin))
+		w.id.add(ItemNewXID, whenMerged("<>", xmin))
 	}
 	return w.append("WHEN", assignmentsOf(n)...)
 }

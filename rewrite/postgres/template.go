@@ -4,7 +4,6 @@ import (
 	"sort"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
@@ -12,9 +11,9 @@ import (
 // literals only. Such a text needs to be cut into tokens again; the grammar need not read it. A template is
 // immutable.
 type template struct {
-	model *Script        // of the text that was planned
-	plans []rewrite.Plan // without what depends on the text: Args
-	args  []int          // how many of these each statement has
+	model *Script // of the text that was planned
+	plans []Plan  // without what depends on the text: Args
+	args  []int   // how many of these each statement has
 	// plain and edits are those of a draft.
 	plain, edits []anchored
 	observes     bool
@@ -37,7 +36,7 @@ type anchor struct {
 
 // newTemplate makes a template of what was decided about a text, and of the script that it became.
 func newTemplate(d *draft, model *Script) *template {
-	t := &template{model: model, plans: make([]rewrite.Plan, len(d.plans)), args: make([]int, len(d.plans)),
+	t := &template{model: model, plans: make([]Plan, len(d.plans)), args: make([]int, len(d.plans)),
 		observes: d.observes,
 		plain:    anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
@@ -68,7 +67,7 @@ func placed(out []edit, toks []token, edits []anchored) []edit {
 // fill makes the script of a text with the template's skeleton, as far as it was read. The script shares no memory
 // with the draft.
 func (t *template) fill(d *draft) *Script {
-	d.plans, d.observes = make([]*rewrite.Plan, len(t.plans)), t.observes
+	d.plans, d.observes = make([]*Plan, len(t.plans)), t.observes
 	d.plain, d.edits = placed(d.plain, d.toks, t.plain), placed(d.edits, d.toks, t.edits)
 	for i := range t.plans {
 		p, st := t.plans[i], &d.statements[i]
@@ -140,7 +139,7 @@ func (st *statement) literalMark(i int) shape.Mark {
 // come from a literal.
 func (d *draft) holdsForAll() bool {
 	for _, p := range d.plans {
-		if p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.ChangesSession &&
+		if p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.Session.Changes &&
 			p.Kind == history.Select {
 			return false
 		}

@@ -12,26 +12,26 @@ func (v verb) transaction() {
 	p := v.p
 	switch {
 	case v.is(0, "BEGIN"), v.is(0, "START"):
-		p.Kind, p.TxnLevel = history.Begin, v.level(1)
+		p.Kind, p.Txn.Level = history.Begin, v.level(1)
 	case v.is(1, "PREPARED"):
 		p.Kind = history.Commit
 		if v.is(0, "ROLLBACK") {
 			p.Kind = history.Rollback
 		}
-		p.Global, _ = v.value(2)
+		p.Txn.Global, _ = v.value(2)
 	case v.is(0, "PREPARE"):
-		p.EndsTxn = true
-		p.Global, _ = v.value(2)
+		p.Txn.Ends = true
+		p.Txn.Global, _ = v.value(2)
 	case v.is(0, "COMMIT", "END"):
-		p.Kind, p.EndsTxn, p.Chains = history.Commit, true, v.chains()
+		p.Kind, p.Txn.Ends, p.Txn.Chains = history.Commit, true, v.chains()
 	case v.is(0, "ROLLBACK") && v.has(1, "TO"):
-		p.Kind, p.Savepoint = history.Rollback, v.savepoint()
+		p.Kind, p.Txn.Savepoint = history.Rollback, v.savepoint()
 	case v.is(0, "ROLLBACK", "ABORT"):
-		p.Kind, p.EndsTxn, p.Chains = history.Rollback, true, v.chains()
+		p.Kind, p.Txn.Ends, p.Txn.Chains = history.Rollback, true, v.chains()
 	case v.is(0, "SAVEPOINT"):
-		p.Kind, p.Savepoint = history.Savepoint, v.savepoint()
+		p.Kind, p.Txn.Savepoint = history.Savepoint, v.savepoint()
 	case v.is(0, "RELEASE"):
-		p.Savepoint = v.savepoint()
+		p.Txn.Savepoint = v.savepoint()
 	}
 }
 
@@ -78,22 +78,22 @@ func (v verb) set() {
 	case v.is(1, "CONSTRAINTS"):
 		return
 	case v.is(1, "TRANSACTION"), v.is(1, "LOCAL", "SESSION") && v.is(2, "TRANSACTION"):
-		p.TxnLevel = v.level(1)
+		p.Txn.Level = v.level(1)
 		if v.has(1, "SNAPSHOT") {
 			return // its level must have been set before
 		}
 	case v.is(1, "SESSION") && v.is(2, "CHARACTERISTICS"):
-		p.ChangesSession = true
+		p.Session.Changes = true
 	default:
 		if v.is(1, "SESSION", "LOCAL") && !v.is(2, "TO") && !v.sign(2, "=") {
 			i = 2
 		}
-		p.ChangesSession = v.matters(i)
+		p.Session.Changes = v.matters(i)
 		if v.is(i, "TRANSACTION_ISOLATION") {
 			if s, ok := v.value(i + 2); ok {
-				p.TxnLevel = levelNamed(s)
+				p.Txn.Level = levelNamed(s)
 			}
-			p.ChangesSession = p.TxnLevel == history.LevelUnknown
+			p.Session.Changes = p.Txn.Level == history.LevelUnknown
 		}
 	}
 }
@@ -112,12 +112,12 @@ func (v verb) matters(i int) bool {
 func (v verb) reset() {
 	v.p.Kind = history.Set
 	if v.is(0, "RESET") {
-		v.p.ChangesSession = v.matters(1)
+		v.p.Session.Changes = v.matters(1)
 		return
 	}
 	all := v.is(1, "ALL")
-	v.p.ChangesSession = all
-	if v.p.ChangesSchema = all || v.is(1, "TEMP", "TEMPORARY"); v.p.ChangesSchema {
-		v.p.Change = &rewrite.SchemaChange{} // temporary tables are nobody else's
+	v.p.Session.Changes = all
+	if v.p.Schema.Changes = all || v.is(1, "TEMP", "TEMPORARY"); v.p.Schema.Changes {
+		v.p.Schema.Change = &rewrite.SchemaChange{} // temporary tables are nobody else's
 	}
 }

@@ -19,7 +19,7 @@ func (pl *planner) rewrite() error {
 	if pl.session.Version >= 18 {
 		pl.versions = pl.st.versionNames()
 	}
-	declares := pl.plan.Cursor != nil
+	declares := pl.plan.Session.Cursor != nil
 	if declares {
 		_, query := pl.st.declaration()
 		pl.st = &statement{text: pl.st.text, toks: pl.st.toks[query:]}
@@ -143,7 +143,7 @@ func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *as
 	}
 	tail := nodes(wanted.(*ast.SelectStmt).TargetList)
 	start, end := pl.st.span()
-	tree, err := parse(pl.readable(string(rewrite.AppendPieces(nil, pieces(pl.st.text, start, end, pl.edits)))))
+	tree, err := parse(pl.readable(spliced(pl.st.text, start, end, pl.edits)))
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"github.com/multigres/multigres/go/common/parser/ast"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // update makes an UPDATE return the versions that it stored, and from PostgreSQL 18 on those that it replaced.
@@ -49,8 +47,8 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		return w.returning()
 	}
 	w.id.table(&w.target)
-	w.id.add(rewrite.ItemPlace, w.target.system("ctid"))
-	w.id.add(rewrite.ItemXID, w.target.system("xmin"))
+	w.id.add(ItemTID, w.target.system("ctid"))
+	w.id.add(ItemXID, w.target.system("xmin"))
 	w.chooses(n.WhereClause, len(w.read) == 0 && n.UsingClause == nil)
 	return w.returning()
 }

@@ -9,7 +9,7 @@ import (
 type verb struct {
 	*statement
 	session *Session
-	p       *rewrite.Plan
+	p       *Plan
 }
 
 func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = history.Opaque, reason }
@@ -17,7 +17,7 @@ func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = hist
 // anything is what a statement gets that may do anything to the session and its tables.
 func (v verb) anything(reason history.Reason) {
 	v.opaque(reason)
-	v.p.ChangesSession, v.p.ChangesSchema = true, true
+	v.p.Session.Changes, v.p.Schema.Changes = true, true
 }
 
 // classify is one long table of verbs. A statement whose Observation is Exact afterwards needs a closer look;
@@ -38,10 +38,10 @@ func (v verb) classify() {
 		v.ddl()
 	case v.is(0, "CALL"):
 		// A procedure may commit, and begin the next transaction.
-		v.p.Kind, v.p.EndsTxn, v.p.MayRestart = history.Call, true, true
+		v.p.Kind, v.p.Txn.Ends, v.p.Txn.MayRestart = history.Call, true, true
 		v.anything(history.ReasonCall)
 	case v.is(0, "DO"):
-		v.p.Kind, v.p.EndsTxn, v.p.MayRestart = history.Call, true, true
+		v.p.Kind, v.p.Txn.Ends, v.p.Txn.MayRestart = history.Call, true, true
 		v.anything(history.ReasonDoBlock)
 	case v.is(0, "COPY"):
 		v.copy()
@@ -57,7 +57,7 @@ func (v verb) classify() {
 	case v.is(0, "DEALLOCATE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
 		"VACUUM", "ANALYZE", "ANALYSE", "WAIT"):
 		// They read and write no rows. VACUUM moves none either, but for VACUUM FULL.
-		v.p.ChangesSchema = v.is(0, "VACUUM") && v.mentions("FULL")
+		v.p.Schema.Changes = v.is(0, "VACUUM") && v.mentions("FULL")
 	default:
 		v.anything(history.ReasonUnparsable)
 	}
@@ -100,9 +100,9 @@ func (v verb) query() {
 		v.p.Kind = part // whoever reads the recording must not take it for a read
 	}
 	v.p.Observation = history.Exact
-	v.p.ChangesSession = v.callsSettings()
+	v.p.Session.Changes = v.callsSettings()
 	if into := v.find(first, "INTO"); into >= 0 && v.is(first, "SELECT") {
-		v.p.Kind, v.p.ChangesSchema = history.DDL, true
+		v.p.Kind, v.p.Schema.Changes = history.DDL, true
 		v.opaque(history.ReasonSelectInto)
 		v.into(into)
 	}
@@ -127,14 +127,14 @@ func (v verb) writingPart() history.Kind {
 // into classifies the table that SELECT INTO creates.
 func (v verb) into(i int) {
 	for i++; v.is(i, "TEMP", "TEMPORARY", "LOCAL", "GLOBAL", "UNLOGGED", "TABLE"); i++ {
-		v.p.ChangesSession = v.p.ChangesSession || v.is(i, "TEMP", "TEMPORARY")
+		v.p.Session.Changes = v.p.Session.Changes || v.is(i, "TEMP", "TEMPORARY")
 	}
 	n, _ := v.tableName(i)
-	if v.p.ChangesSession {
-		v.p.Shadows = []rewrite.TableName{{Table: n.Table}}
+	if v.p.Session.Changes {
+		v.p.Schema.CreatesTemp = []rewrite.TableName{{Table: n.Table}}
 	}
-	v.p.Changed = []rewrite.TableName{n}
-	v.p.Change = &rewrite.SchemaChange{Made: v.p.Changed}
+	v.p.Schema.Changed = []rewrite.TableName{n}
+	v.p.Schema.Change = &rewrite.SchemaChange{Made: v.p.Schema.Changed}
 }
 
 // locking finds the strongest locking clause.
@@ -193,5 +193,5 @@ func (v verb) explain() {
 // analyze is what EXPLAIN gets that runs its statement.
 func (v verb) analyze() {
 	v.opaque(history.ReasonExplainAnalyze)
-	v.p.ChangesSchema = v.mentions("CREATE")
+	v.p.Schema.Changes = v.mentions("CREATE")
 }

@@ -73,7 +73,7 @@ func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
 	}
 	query := "(SELECT " + row.text + " FROM " + only + quoted(base.Table.Schema) + "." + quoted(base.Table.Table) +
 		" AS " + lookupName + " WHERE " + where + ")"
-	return &sight{source: rewrite.Source{Table: row.source.Table, Array: true, Physical: row.source.Physical},
+	return &sight{source: Source{Table: row.source.Table, Array: true, Physical: row.source.Physical},
 		exprs: []string{"ARRAY" + query}, types: []string{"pg_catalog.text[]"}, text: query, single: true,
 		lookup: true}, nil
 }

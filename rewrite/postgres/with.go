@@ -7,7 +7,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A common is a common table expression. It is looked at when a FROM clause first names it, and changed once
@@ -192,7 +191,7 @@ func (w *walker) recursive(c *common, query *ast.SelectStmt, blocks []*block, sh
 		}
 		element := "CASE WHEN " + s.exprs[0] + " IS NOT NULL THEN " + s.text + ` COLLATE pg_catalog."default" END`
 		s.exprs, s.types, s.text = []string{"ARRAY[" + element + "]"}, []string{"pg_catalog.text[]"}, ""
-		s.source = rewrite.Source{Table: s.source.Table, Array: true, Physical: s.source.Physical}
+		s.source = Source{Table: s.source.Table, Array: true, Physical: s.source.Physical}
 		s.single = true
 	}
 	return nil

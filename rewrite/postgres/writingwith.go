@@ -170,21 +170,21 @@ func (pl *planner) main(tree ast.Stmt, first int, visible withNames) (ast.Stmt, 
 	if pl.session.Version >= 18 {
 		pl.versions = pl.st.versionNames()
 	}
-	if pl.plan.Tag, err = tagOf(own); err != nil {
+	if pl.plan.Result.Tag, err = tagOf(own); err != nil {
 		return nil, err
 	}
 	if err := pl.write(own); err != nil {
 		return nil, err
 	}
-	return parse(pl.readable(string(rewrite.AppendPieces(nil, pieces(pl.st.text, start, end, pl.sorted())))))
+	return parse(pl.readable(spliced(pl.st.text, start, end, pl.sorted())))
 }
 
 // mainRead has a SELECT tell what it reads.
 func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
-	pl.plan.Tag = "SELECT "
+	pl.plan.Result.Tag = "SELECT "
 	parts := *pl.plan
 	if err := pl.selectRows(n); err != nil {
-		pl.edits, pl.plan.Sources = nil, nil
+		pl.edits, pl.plan.Result.Sources = nil, nil
 		pl.lower(reasonOf(err))
 		again, err := parse(pl.readable(pl.st.source()))
 		if err != nil {
@@ -195,7 +195,7 @@ func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
 	if pl.plan.Observation == history.Nothing {
 		pl.plan.Observation, pl.plan.Reason = parts.Observation, parts.Reason
 	}
-	pl.plan.Reply = rewrite.Trimmed
+	pl.plan.Result.Reply = rewrite.Trimmed
 	main := *n
 	main.WithClause = nil
 	return &main, nil
@@ -241,7 +241,7 @@ func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error 
 	if !pl.session.utf8() && slices.ContainsFunc(pl.edits, func(e edit) bool { return !ascii(e.text) }) {
 		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
 	}
-	tree, err := parse(pl.readable(string(rewrite.AppendPieces(nil, pieces(pl.st.text, start, end, pl.sorted())))))
+	tree, err := parse(pl.readable(spliced(pl.st.text, start, end, pl.sorted())))
 	if err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error 
 // told returns the expression for what all parts tell, the last one first, and adds it to the plan. It is computed with
 // the first row, when the window functions have seen the last.
 func (pl *planner) told() string {
-	sources := []rewrite.Source{{Present: true}}
+	sources := []Source{{Present: true}}
 	array := ""
 	for _, p := range slices.Backward(pl.parts) {
 		switch {
@@ -265,10 +265,10 @@ func (pl *planner) told() string {
 			array = "pg_catalog.array_cat(" + array + ", " + p.all() + ")"
 		}
 		sources = append(sources, p.sources...)
-		pl.plan.Calls = pl.plan.Calls || p.calls
+		pl.plan.Session.Calls = pl.plan.Session.Calls || p.calls
 	}
 	sources[1].Joint, sources[1].Whole = len(sources)-1, true
-	pl.plan.Sources = append(pl.plan.Sources, sources...)
+	pl.plan.Result.Sources = append(pl.plan.Result.Sources, sources...)
 	return "CASE WHEN pg_catalog.count(*) OVER () OPERATOR(pg_catalog.>) 0 AND pg_catalog.row_number() OVER () OPERATOR(pg_catalog.=) 1 THEN " + array + " END"
 }
 

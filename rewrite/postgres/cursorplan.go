@@ -1,4 +1,4 @@
-package rewrite
+package postgres
 
 // A Cursor is what a statement does with a cursor of SQL. A cursor's rows carry the identities that the plan of
 // the statement tells that declared it.

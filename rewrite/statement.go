@@ -1,0 +1,76 @@
+package rewrite
+
+import (
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// A Statement is what the plans of both families say of their statement: what it is, and how exactly it is observed.
+type Statement struct {
+	Kind    history.Kind
+	Locking history.Locking
+	// Observation is what the plan promises (Nothing, Exact, Inexact, Opaque) and Reason why it is not Exact. The
+	// session downgrades it when the reply contradicts the plan.
+	Observation history.Observation
+	Reason      history.Reason
+	// Shape is the statement with its literals replaced by ?, and Args are the literals that Shape leaves out, cut to a
+	// few bytes each; on PostgreSQL its parameters, too, as $1.
+	Shape  string
+	Args   []string
+	Origin string // see [Origin]
+	// Params is the number of placeholders in the client's own text.
+	Params int
+	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
+	Target string
+	// Predicates are the conditions by which the statement chooses the rows of a table that it tells, all of them, in
+	// mode predicates.
+	Predicates []Predicate
+}
+
+// A Predicate is a [history.Predicate] whose parameters are open: parameter Params[i], counted from 0, stands
+// between Where[i] and Where[i+1].
+type Predicate struct {
+	Table, Of, As string
+	Where         []string
+	Params        []int
+}
+
+// Close returns the condition with literals in the places of its parameters; false where one of them is empty or not
+// there: its value is not known.
+func (p *Predicate) Close(literals []string) (string, bool) {
+	if len(p.Params) == 0 {
+		return p.Where[0], true
+	}
+	var b strings.Builder
+	for i, n := range p.Params {
+		if n < 0 || n >= len(literals) || literals[n] == "" {
+			return "", false
+		}
+		b.WriteString(p.Where[i])
+		b.WriteString(literals[n])
+	}
+	b.WriteString(p.Where[len(p.Params)])
+	return b.String(), true
+}
+
+// Reply says how the reply to the rewritten statement becomes the reply the client expects.
+type Reply uint8
+
+const (
+	// Unchanged: the reply goes to the client as it is.
+	Unchanged Reply = iota
+	// Trimmed: the result set's last columns are the identities, as many as the plan's HiddenColumns; the client does
+	// not see them.
+	Trimmed
+	// Returning: the result set holds only identities; the client gets what it would without RETURNING: the number of
+	// rows.
+	Returning
+	// Listing: each row describes a column of a table (SHOW COLUMNS, information_schema.COLUMNS). The client does not
+	// see those in which a value is the name of a column of isotap's. The statement itself stays as it is. MySQL's
+	// family only.
+	Listing
+	// Definition: the second value of the row is a CREATE TABLE statement (SHOW CREATE TABLE), out of which isotap's
+	// columns are cut. The statement itself stays as it is. MySQL's family only.
+	Definition
+)
