@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/dbms"
-	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A Cache holds what the rewriter must know of the server's tables and views. It is safe for concurrent use.
@@ -42,7 +42,7 @@ type Cache struct {
 	untold     bool   // somebody was told that there is no table where it could not be read
 }
 
-var _ rewrite.Schema = (*Cache)(nil)
+var _ sqlmysql.Schema = (*Cache)(nil)
 
 // CacheOptions are what a [Cache] does for those that rest on it.
 type CacheOptions struct {
@@ -72,14 +72,14 @@ type schema struct {
 type entry struct {
 	since   uint64 // when it was changed, or read
 	known   bool
-	table   *rewrite.Table // nil: there is none of that name. Without what foreign keys of others do
-	keys    []foreignKey   // its own
-	learned *rewrite.Table // what a definition told of it, until it is known
-	fires   *triggers      // what it has, while the rest is not known; nil: not known either
-	reading chan struct{}  // closed when the reading that is under way ends
-	retry   time.Time      // it is not read before
+	table   *sqlmysql.Table // nil: there is none of that name. Without what foreign keys of others do
+	keys    []foreignKey    // its own
+	learned *sqlmysql.Table // what a definition told of it, until it is known
+	fires   *triggers       // what it has, while the rest is not known; nil: not known either
+	reading chan struct{}   // closed when the reading that is under way ends
+	retry   time.Time       // it is not read before
 
-	full atomic.Pointer[rewrite.Table] // table with what foreign keys of others do; nil: to be worked out
+	full atomic.Pointer[sqlmysql.Table] // table with what foreign keys of others do; nil: to be worked out
 }
 
 // Load reads the whole catalog of the server, apart from its own schemas. The caller closes the Cache, and keeps the
@@ -130,8 +130,8 @@ func (c *Cache) outdate() {
 }
 
 // Table finds a table or view; nil when there is none, or it cannot be read. It asks the server when the table was
-// changed since it was read last. It is [rewrite.Schema]'s.
-func (c *Cache) Table(schema, table string) *rewrite.Table {
+// changed since it was read last. It is [sqlmysql.Schema]'s.
+func (c *Cache) Table(schema, table string) *sqlmysql.Table {
 	n := c.name(schema, table)
 	if n.schema == "" || systemSchema(strings.ToLower(n.schema)) {
 		return nil
@@ -150,7 +150,7 @@ var everything name
 
 // find looks a table up. What has to be read first it returns as unread. It needs c.mu, for reading, as entry and
 // partial do.
-func (c *Cache) find(n name) (t *rewrite.Table, unread name, known bool) {
+func (c *Cache) find(n name) (t *sqlmysql.Table, unread name, known bool) {
 	if c.unknown > c.whole {
 		return nil, everything, false
 	}
@@ -195,7 +195,7 @@ func (c *Cache) partial(name string) bool {
 
 // withCascades returns a table with what foreign keys to it, which are among the given ones, do to others when it is
 // written.
-func withCascades(n name, table *rewrite.Table, keys []foreignKey) *rewrite.Table {
+func withCascades(n name, table *sqlmysql.Table, keys []foreignKey) *sqlmysql.Table {
 	full := *table
 	for _, k := range keys {
 		if k.parent != n {
@@ -212,7 +212,7 @@ func withCascades(n name, table *rewrite.Table, keys []foreignKey) *rewrite.Tabl
 }
 
 // await has read what is missing of a table, as long as patience lasts.
-func (c *Cache) await(n name) *rewrite.Table {
+func (c *Cache) await(n name) *sqlmysql.Table {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Patience)
 	defer cancel()
 	for {
@@ -301,7 +301,7 @@ func (c *Cache) take(n name, e *entry, r *reading) {
 }
 
 // told returns what a definition told of a table that cannot be read; nil: nothing.
-func (c *Cache) told(n name) *rewrite.Table {
+func (c *Cache) told(n name) *sqlmysql.Table {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.untold = true

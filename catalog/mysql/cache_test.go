@@ -10,7 +10,7 @@ import (
 
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 func load(t *testing.T, c *Conn) *Cache {
@@ -34,9 +34,9 @@ func TestCacheKnowsWhatTablesLookLike(t *testing.T) {
 CREATE TABLE plain (id INT UNSIGNED, s VARCHAR(10), f FLOAT, e ENUM('a','b'),
   PRIMARY KEY (s, id), UNIQUE u (f), KEY part (s(3), f), KEY two (e, f));
 CREATE TABLE hidden (a INT, b INT AS (a + 1) VIRTUAL, c INT AS (a + 2) STORED, d INT INVISIBLE,
-  `+rewritemysql.RowIDDefinition+`, `+rewritemysql.WListDefinition(77)+`);
-CREATE TABLE unbounded (a INT, `+rewritemysql.RowIDDefinition+`, `+rewritemysql.WListDefinition(0)+`);
-CREATE TABLE unfinished (a INT, isotap_rowid VARBINARY(64) INVISIBLE, `+rewritemysql.WListDefinition(255)+`);
+  `+sqlmysql.RowIDDefinition+`, `+sqlmysql.WListDefinition(77)+`);
+CREATE TABLE unbounded (a INT, `+sqlmysql.RowIDDefinition+`, `+sqlmysql.WListDefinition(0)+`);
+CREATE TABLE unfinished (a INT, isotap_rowid VARBINARY(64) INVISIBLE, `+sqlmysql.WListDefinition(255)+`);
 CREATE VIEW view_of_plain AS SELECT s FROM plain;
 CREATE TABLE triggered (id INT);
 CREATE TRIGGER i AFTER INSERT ON triggered FOR EACH ROW SET @x = 1;
@@ -50,28 +50,28 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 `)
 	cache := load(t, connect(t))
 	name := func(table string) string { return schema + "." + table }
-	for _, want := range []rewrite.Table{
+	for _, want := range []sqlmysql.Table{
 		{Name: name("plain"),
-			Columns: []rewrite.Column{{Name: "id", Type: "int", NotNull: true}, {Name: "s", Type: "varchar", NotNull: true}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
-			Indexes: []rewrite.Index{
+			Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}, {Name: "s", Type: "varchar", NotNull: true}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
+			Indexes: []sqlmysql.Index{
 				{Name: "part", Columns: []string{"", "f"}},
 				{Name: "PRIMARY", Columns: []string{"s", "id"}, Primary: true, Unique: true},
 				{Name: "two", Columns: []string{"e", "f"}},
 				{Name: "u", Columns: []string{"f"}, Unique: true},
 			}},
 		{Name: name("hidden"), Instrumented: true, WListBytes: 77,
-			Columns: []rewrite.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int", Generated: true},
+			Columns: []sqlmysql.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int", Generated: true},
 				{Name: "c", Type: "int", Generated: true}, {Name: "d", Type: "int", Invisible: true}}},
-		{Name: name("unbounded"), Instrumented: true, Columns: []rewrite.Column{{Name: "a", Type: "int"}}},
-		{Name: name("unfinished"), WListBytes: 255, Columns: []rewrite.Column{{Name: "a", Type: "int"}}},
-		{Name: name("view_of_plain"), View: true, Columns: []rewrite.Column{{Name: "s", Type: "varchar", NotNull: true}}},
-		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true, Columns: []rewrite.Column{{Name: "id", Type: "int"}}},
-		{Name: name("parent"), CascadesDelete: true, Columns: []rewrite.Column{{Name: "id", Type: "int", NotNull: true}},
-			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
-		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []rewrite.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
-			Indexes: []rewrite.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
-		{Name: name("strict_parent"), Columns: []rewrite.Column{{Name: "id", Type: "int", NotNull: true}},
-			Indexes: []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
+		{Name: name("unbounded"), Instrumented: true, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}}},
+		{Name: name("unfinished"), WListBytes: 255, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}}},
+		{Name: name("view_of_plain"), View: true, Columns: []sqlmysql.Column{{Name: "s", Type: "varchar", NotNull: true}}},
+		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true, Columns: []sqlmysql.Column{{Name: "id", Type: "int"}}},
+		{Name: name("parent"), CascadesDelete: true, Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
+			Indexes: []sqlmysql.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
+		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
+			Indexes: []sqlmysql.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
+		{Name: name("strict_parent"), Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
+			Indexes: []sqlmysql.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
 	} {
 		got := withoutSpelling(cache.Table(schema, want.Name[len(schema)+1:]))
 		if got == nil || !reflect.DeepEqual(*got, want) {
@@ -172,7 +172,7 @@ func TestLookupsDoNotWaitForChanges(t *testing.T) {
 }
 
 // withoutSpelling returns a table without the parts that are spelled differently from server to server.
-func withoutSpelling(t *rewrite.Table) *rewrite.Table {
+func withoutSpelling(t *sqlmysql.Table) *sqlmysql.Table {
 	if t == nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin, e ENUM('A') COLLATE utf8mb4_bin)")
 	cache := load(t, connect(t))
-	want := []rewrite.Column{{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
+	want := []sqlmysql.Column{{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
 		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"}, {Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"}}
 	if got := cache.Table(schema, "t").Columns; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -237,7 +237,7 @@ func TestNobodyWaitsForATableOfOthers(t *testing.T) {
 	for _, table := range []string{"free", "held"} {
 		cache.Changed(Change{Tables: []rewrite.TableName{{Schema: schema, Table: table}}})
 	}
-	waited := make(chan *rewrite.Table, 1)
+	waited := make(chan *sqlmysql.Table, 1)
 	go func() { waited <- cache.Table(schema, "held") }()
 	began := time.Now()
 	if cache.Table(schema, "free") == nil || time.Since(began) > 250*time.Millisecond {

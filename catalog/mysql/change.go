@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A Change is what somebody may have changed.
@@ -72,10 +73,10 @@ func (c *Cache) Changed(change Change) {
 
 // learned describes a table by what its definition told of it. It is one that shows isotap's columns, and no statement
 // on it is observed before it is read.
-func learned(table rewrite.TableName, columns []string) *rewrite.Table {
-	t := &rewrite.Table{Name: table.Schema + "." + table.Table, Exposed: true}
+func learned(table rewrite.TableName, columns []string) *sqlmysql.Table {
+	t := &sqlmysql.Table{Name: table.Schema + "." + table.Table, Exposed: true}
 	for _, name := range columns {
-		t.Columns = append(t.Columns, rewrite.Column{Name: name})
+		t.Columns = append(t.Columns, sqlmysql.Column{Name: name})
 	}
 	return t
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // columns says what isotap's columns are like on a server.
@@ -17,9 +17,9 @@ type columns struct {
 // columns returns those for the server, with lists of up to wListBytes bytes.
 func (s Server) columns(wListBytes int) columns {
 	if s.tidb() {
-		return columns{rowID: rewritemysql.TiDBRowIDDefinition, wList: rewritemysql.TiDBWListDefinition(wListBytes)}
+		return columns{rowID: sqlmysql.TiDBRowIDDefinition, wList: sqlmysql.TiDBWListDefinition(wListBytes)}
 	}
-	return columns{rowID: rewritemysql.RowIDDefinition, wList: rewritemysql.WListDefinition(wListBytes),
+	return columns{rowID: sqlmysql.RowIDDefinition, wList: sqlmysql.WListDefinition(wListBytes),
 		invisible: true, rebuild: []string{"FORCE"}}
 }
 

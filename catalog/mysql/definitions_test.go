@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 var (
@@ -44,7 +43,7 @@ func (d definer) statement() string {
 	t, u := d.name(), d.name()
 	switch d.IntN(26) {
 	case 0, 1, 2:
-		return "CREATE TABLE " + d.oneOf("", "IF NOT EXISTS ") + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, " + rewritemysql.RowIDDefinition + ")" + d.oneOf("", " ENGINE = MyISAM")
+		return "CREATE TABLE " + d.oneOf("", "IF NOT EXISTS ") + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, " + sqlmysql.RowIDDefinition + ")" + d.oneOf("", " ENGINE = MyISAM")
 	case 3, 4:
 		return "CREATE TABLE " + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, FOREIGN KEY (y) REFERENCES " + u + " (" + d.oneOf("id", "x") + ") " + d.action() + ")"
 	case 5:
@@ -106,7 +105,7 @@ func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
 			run(t, db, "SET foreign_key_checks = 0")
 			conn := connect(t)
 			cache := load(t, conn)
-			r := rewritemysql.New(cache, rewritemysql.Options{})
+			r := sqlmysql.New(cache, sqlmysql.Options{})
 			succeeded := 0
 			for range *definitionsCount {
 				text := d.statement()
@@ -132,9 +131,9 @@ func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
 }
 
 // define runs a definition and tells the Cache of it. It returns how many succeeded.
-func (d definer) define(t *testing.T, db *sql.DB, cache *Cache, r *rewritemysql.Rewriter, text string) int {
+func (d definer) define(t *testing.T, db *sql.DB, cache *Cache, r *sqlmysql.Rewriter, text string) int {
 	t.Helper()
-	plan := r.Plan(text, rewritemysql.Session{Schema: d.schemas[0], Charset: "utf8mb4"})
+	plan := r.Plan(text, sqlmysql.Session{Schema: d.schemas[0], Charset: "utf8mb4"})
 	_, err := db.Exec(text)
 	if plan.Schema.Changes {
 		if len(plan.Schema.Changed) == 0 {
@@ -163,9 +162,9 @@ func (d definer) compare(t *testing.T, cache, fresh *Cache, text string) {
 // withoutColumnsOfView returns a view without its columns and what foreign keys do: information_schema gives the
 // columns of a view only while there are the tables that it reads, and the server lets nobody drop a table that keys
 // refer to but where they are not checked.
-func withoutColumnsOfView(t *rewrite.Table) *rewrite.Table {
+func withoutColumnsOfView(t *sqlmysql.Table) *sqlmysql.Table {
 	if t == nil || !t.View {
 		return t
 	}
-	return &rewrite.Table{Name: t.Name, View: true}
+	return &sqlmysql.Table{Name: t.Name, View: true}
 }

@@ -3,7 +3,7 @@ package mysql
 import (
 	"slices"
 
-	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A reference names a foreign key by its table and its own name.
@@ -44,8 +44,8 @@ func acts(rule string) bool {
 }
 
 // reactsTo returns the columns of the parent, nil if that is not known, updates of which the foreign key reacts to, as
-// [rewrite.Table].CascadesUpdate has them.
-func (k *foreignKey) reactsTo(parent *rewrite.Table) []string {
+// [sqlmysql.Table].CascadesUpdate has them.
+func (k *foreignKey) reactsTo(parent *sqlmysql.Table) []string {
 	computed := func(column string) bool {
 		c := parent.Column(column)
 		return c == nil || c.Generated

@@ -12,7 +12,7 @@ import (
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // zoo holds one table for each property that adding columns could disturb.
@@ -162,7 +162,7 @@ func TestInstrumentAndStripLeaveEveryKindOfTableAsItWas(t *testing.T) {
 			shape, rows := definitions(t, db, tables), contents(t, db, tables)
 			reasons := unfit(backFill)
 
-			o := catalog.Options{Schemas: []string{schema}, WListBytes: rewritemysql.DefaultWListBytes, BackFill: backFill, Batch: 2}
+			o := catalog.Options{Schemas: []string{schema}, WListBytes: sqlmysql.DefaultWListBytes, BackFill: backFill, Batch: 2}
 			result, err := Instrument(t.Context(), connect(t), o)
 			if err != nil {
 				t.Fatal(err)
@@ -246,7 +246,7 @@ func TestInstrumentedAndCreatedTablesLookTheSame(t *testing.T) {
 			}
 			got := dump(t, db, "SHOW CREATE TABLE t")
 			run(t, db, "DROP TABLE t;\nCREATE TABLE t (id INT PRIMARY KEY, "+
-				rewritemysql.RowIDDefinition+", "+rewritemysql.WListDefinition(bytes)+");\n")
+				sqlmysql.RowIDDefinition+", "+sqlmysql.WListDefinition(bytes)+");\n")
 			if want := dump(t, db, "SHOW CREATE TABLE t"); got != want {
 				t.Errorf("bytes %d, back-fill %v:\ninstrumented %s\ncreated      %s", bytes, backFill, got, want)
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // TestLyingServerEndsNothing has each answer to everything that this package asks be each lie in turn: what is asked
@@ -70,24 +70,24 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			return err
 		}),
 		"matching": func(ctx context.Context, target dsn.Target) (err error) {
-			schema := oneTable{&rewrite.Table{Name: database + ".parent", Columns: []rewrite.Column{{Name: "id", Full: "int(11)", Type: "int"}}}}
+			schema := oneTable{&sqlmysql.Table{Name: database + ".parent", Columns: []sqlmysql.Column{{Name: "id", Full: "int(11)", Type: "int"}}}}
 			m, err := NewMatching(ctx, target, schema)
 			if err != nil {
 				return err
 			}
 			of := quote(database) + ".`parent`"
 			p := history.Predicate{Table: database + ".parent", Of: of, As: "parent", Where: "id > 1", Settings: history.LiteralSettings{TimeZone: "SYSTEM", Collation: "utf8mb4_general_ci"}}
-			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + rewritemysql.ImageValues + "1)", ",`id`)" + rewritemysql.ImageValues + "2)"})
+			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + sqlmysql.ImageValues + "1)", ",`id`)" + sqlmysql.ImageValues + "2)"})
 			return errors.Join(err, m.Close())
 		},
 	}
 }
 
 // A oneTable is a schema of one table.
-type oneTable struct{ table *rewrite.Table }
+type oneTable struct{ table *sqlmysql.Table }
 
-func (o oneTable) Table(string, string) *rewrite.Table { return o.table }
-func (o oneTable) Epoch() uint64                       { return 0 }
+func (o oneTable) Table(string, string) *sqlmysql.Table { return o.table }
+func (o oneTable) Epoch() uint64                        { return 0 }
 
 // lieAt does something with a server that lies in its at-th answer, and reports whether there was one. A lie is plain
 // if it answers no query of ours: then the error names the query.

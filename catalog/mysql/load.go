@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A reading is what information_schema says, of all tables or of one.
 type reading struct {
 	cache       *Cache
 	only        *name // nil: all tables outside the system schemas
-	tables      map[name]*rewrite.Table
+	tables      map[name]*sqlmysql.Table
 	foreignKeys []foreignKey
 	references  map[reference][]string // the columns of its parent that a foreign key references
 	lasting     map[name]bool          // tables of an engine that cannot roll back
@@ -46,7 +47,7 @@ type part struct {
 
 // newReading returns one that is to be of all tables, or of one.
 func (c *Cache) newReading(only *name) *reading {
-	return &reading{cache: c, only: only, tables: map[name]*rewrite.Table{}, references: map[reference][]string{},
+	return &reading{cache: c, only: only, tables: map[name]*sqlmysql.Table{}, references: map[reference][]string{},
 		lasting: map[name]bool{}}
 }
 
@@ -90,7 +91,7 @@ func (r *reading) done() {
 	}
 	slices.SortFunc(r.foreignKeys, func(a, b foreignKey) int { return strings.Compare(a.constraint, b.constraint) })
 	for _, t := range r.tables {
-		slices.SortStableFunc(t.Indexes, func(a, b rewrite.Index) int {
+		slices.SortStableFunc(t.Indexes, func(a, b sqlmysql.Index) int {
 			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 		})
 	}
@@ -155,7 +156,7 @@ func (r *reading) addTable(n name, row row) {
 		return
 	}
 	r.lasting[n] = !strings.EqualFold(row[3], "InnoDB")
-	r.tables[n] = &rewrite.Table{
+	r.tables[n] = &sqlmysql.Table{
 		Name:      row[0] + "." + row[1],
 		View:      row[2] == "VIEW",
 		Temporary: row[2] == "TEMPORARY",
@@ -182,7 +183,7 @@ func (r *reading) addColumn(n name, row row) {
 			t.WListBytes, _ = strconv.Atoi(bytes) // the server's number
 		}
 	default:
-		t.Columns = append(t.Columns, rewrite.Column{
+		t.Columns = append(t.Columns, sqlmysql.Column{
 			Name:      column,
 			Type:      kind,
 			Full:      row[7],
@@ -225,7 +226,7 @@ func (r *reading) addIndexPart(n name, row row) {
 	}
 	index, nonUnique, prefix, column := row[2], row[3], row[4], row[5]
 	if last := len(t.Indexes) - 1; last < 0 || t.Indexes[last].Name != index {
-		t.Indexes = append(t.Indexes, rewrite.Index{Name: index, Primary: index == "PRIMARY", Unique: nonUnique == "0"})
+		t.Indexes = append(t.Indexes, sqlmysql.Index{Name: index, Primary: index == "PRIMARY", Unique: nonUnique == "0"})
 	}
 	if prefix != "" {
 		column = ""

@@ -13,8 +13,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
-	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A Matching says which rows match conditions over their tables: over the rows as they are given, in a temporary table
@@ -22,11 +21,11 @@ import (
 // It is for one goroutine.
 type Matching struct {
 	conn   *Conn
-	schema rewrite.Schema
+	schema sqlmysql.Schema
 }
 
 // NewMatching connects to the server; the caller closes it. The schema tells the types of the columns.
-func NewMatching(ctx context.Context, t dsn.Target, schema rewrite.Schema) (*Matching, error) {
+func NewMatching(ctx context.Context, t dsn.Target, schema sqlmysql.Schema) (*Matching, error) {
 	conn, err := Connect(ctx, t)
 	if err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ type group struct {
 func groupImages(images []string) (groups []*group) {
 	known := make(map[string]*group)
 	for i, image := range images {
-		columns, values, _ := strings.Cut(image, rewritemysql.ImageValues)
+		columns, values, _ := strings.Cut(image, sqlmysql.ImageValues)
 		g := known[columns]
 		if g == nil {
 			g = &group{columns: columns}
@@ -193,7 +192,7 @@ func (m *Matching) read(ctx context.Context, s history.LiteralSettings) error {
 }
 
 // fill makes the temporary table, of the columns that the group's images have.
-func (m *Matching) fill(ctx context.Context, rows string, t *rewrite.Table, g *group) error {
+func (m *Matching) fill(ctx context.Context, rows string, t *sqlmysql.Table, g *group) error {
 	if t == nil {
 		return errors.New("there is no such table")
 	}
@@ -231,7 +230,7 @@ func (m *Matching) fill(ctx context.Context, rows string, t *rewrite.Table, g *g
 }
 
 // definition returns a column that compares as another does.
-func definition(c *rewrite.Column) string {
+func definition(c *sqlmysql.Column) string {
 	d := quote(c.Name) + " " + c.Full
 	if c.Collation != "" {
 		d += " COLLATE " + c.Collation

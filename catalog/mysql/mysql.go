@@ -3,7 +3,7 @@
 //
 // It speaks to the server over a connection of isotap's own ([Conn]), never over a client's:
 //
-//   - [Cache] holds what the rewriter must know of every table ([rewrite.Schema]), read from
+//   - [Cache] holds what the rewriter must know of every table ([sqlmysql.Schema]), read from
 //     information_schema: all of it once, then what changed, by name, when it is asked for.
 //   - [ServerFacts] asks the server who it is and which of its settings matter to isotap.
 //   - [Instrument] adds the invisible columns isotap_rowid and isotap_wlist to the tables, gives

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/isotap/isotap/internal/testdb"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // shownTables are definitions of a table t. Those that asks marks are such that information_schema has to be asked.
@@ -22,8 +22,8 @@ var shownTables = []struct {
 	{"generated", "(a INT, g INT GENERATED ALWAYS AS (a + 1) VIRTUAL INVISIBLE, s INT AS (a * 2) STORED, CHECK (a > 1), i INT INVISIBLE DEFAULT 3 CHECK (i < 9))", false},
 	{"types of plugins", "(u UUID DEFAULT uuid(), i INET6, p POINT NOT NULL, SPATIAL KEY s (p))", false},
 	{"indexes", "(a VARCHAR(20), b INT, c TEXT, UNIQUE KEY u (a(3)), KEY k (b DESC, a), UNIQUE KEY lx (c), FULLTEXT KEY ft (c), KEY B (a) COMMENT 'x)', KEY i (b, a(2)) IGNORED, PRIMARY KEY (b, a))", false},
-	{"isotap's columns", "(id INT, " + rewritemysql.RowIDDefinition + ", " + rewritemysql.WListDefinition(100) + ")", false},
-	{"isotap's long list", "(id INT, " + rewritemysql.RowIDDefinition + ", " + rewritemysql.WListDefinition(60000) + ")", false},
+	{"isotap's columns", "(id INT, " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(100) + ")", false},
+	{"isotap's long list", "(id INT, " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(60000) + ")", false},
 	{"foreign keys", "(id INT PRIMARY KEY, p INT, q INT, CONSTRAINT f FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE ON UPDATE SET NULL, FOREIGN KEY (q) REFERENCES t (id))", false},
 	{"options", "(id INT) ENGINE = MyISAM ROW_FORMAT = DYNAMIC CHARSET latin1 COLLATE latin1_bin AVG_ROW_LENGTH = 10 PACK_KEYS = 1", false},
 	{"partitions", "(id INT PRIMARY KEY, v VARCHAR(3)) PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN MAXVALUE)", false},

@@ -1,12 +1,15 @@
 package mysql
 
-import "github.com/isotap/isotap/rewrite"
+import (
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
 
 // triggers are the events that a table has triggers for.
 type triggers struct{ insert, update, delete bool }
 
 // of has a table fire them.
-func (t triggers) of(table *rewrite.Table) {
+func (t triggers) of(table *sqlmysql.Table) {
 	table.InsertTrigger, table.UpdateTrigger, table.DeleteTrigger = t.insert, t.update, t.delete
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
-	rewritemysql "github.com/isotap/isotap/rewrite/mysql"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // What a reading costs a client depends on the machine; how often isotap asks, and what, does not.
@@ -29,7 +29,7 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 	}
 	defer conn.Close()
 	cache := load(t, conn)
-	r := rewritemysql.New(cache, rewritemysql.Options{})
+	r := sqlmysql.New(cache, sqlmysql.Options{})
 	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: database, Table: "a"}}})
 	cache.Table(database, "a") // opens the connection
 	for _, of := range []struct {
@@ -51,7 +51,7 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 	} {
 		turns.Since()
 		for _, s := range of.statements {
-			plan := r.Plan(s, rewritemysql.Session{Schema: database, Charset: "utf8mb4"})
+			plan := r.Plan(s, sqlmysql.Session{Schema: database, Charset: "utf8mb4"})
 			run(t, db, s)
 			if plan.Schema.Changes {
 				cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References, Triggers: plan.Schema.Triggers})

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A builder makes the rewriter's tables of a reading, each with what others make of it: where its rows are, what a
@@ -28,16 +28,16 @@ func (r *reading) children() map[uint32][]uint32 {
 }
 
 // tables returns the reading's tables by name.
-func (r *reading) tables() map[name]*rewrite.Table {
+func (r *reading) tables() map[name]*sqlpostgres.Table {
 	b := newBuilder(r)
-	tables := make(map[name]*rewrite.Table)
+	tables := make(map[name]*sqlpostgres.Table)
 	for oid, relation := range r.relations.all() {
 		tables[relation.name] = b.table(oid, relation)
 	}
 	return tables
 }
 
-func (b *builder) table(oid uint32, r *relation) *rewrite.Table {
+func (b *builder) table(oid uint32, r *relation) *sqlpostgres.Table {
 	t := r.table
 	on, acts := r.onStatement, actions{}
 	family := b.family(oid)

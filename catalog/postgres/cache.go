@@ -55,7 +55,7 @@ type snapshot struct {
 	epoch   uint64
 	read    *reading
 	graph   *graph // of read
-	tables  layers[name, *rewrite.Table]
+	tables  layers[name, *sqlpostgres.Table]
 	rights  map[string]*rights // by role
 	exposed int                // tables that have columns of isotap's
 	since   difference         // from the snapshot before
@@ -92,11 +92,11 @@ func (c *Cache) tell() {
 }
 
 // unread is what a table is that could not be read since it was touched.
-var unread = &rewrite.Table{Unread: true}
+var unread = &sqlpostgres.Table{Unread: true}
 
 // Table finds a table or view by the names that the catalog has; nil when there is none. It is
-// [rewrite.Schema]'s.
-func (c *Cache) Table(schema, table string) *rewrite.Table {
+// [sqlpostgres.Schema]'s.
+func (c *Cache) Table(schema, table string) *sqlpostgres.Table {
 	n := name{schema, table}
 	if c.settle(func(p *pending) bool { return p.touches(n) }) != nil {
 		return unread
@@ -284,7 +284,7 @@ func (d *difference) among(p *pending) bool {
 
 // followedBy returns the snapshot of a reading of everything.
 func (s *snapshot) followedBy(read *reading) *snapshot {
-	next := &snapshot{read: read, graph: newGraph(read), tables: layers[name, *rewrite.Table]{base: read.tables()},
+	next := &snapshot{read: read, graph: newGraph(read), tables: layers[name, *sqlpostgres.Table]{base: read.tables()},
 		rights: read.rights}
 	for _, t := range next.tables.base {
 		next.count(t, 1)
@@ -359,7 +359,7 @@ func (s *snapshot) rebuild(old *snapshot) {
 }
 
 // count counts a table, which may be none, where it has columns of isotap's.
-func (s *snapshot) count(t *rewrite.Table, n int) {
+func (s *snapshot) count(t *sqlpostgres.Table, n int) {
 	if t != nil && t.Exposed {
 		s.exposed += n
 	}
@@ -429,7 +429,7 @@ func (m moving) compare(old, next *snapshot, p *pending) {
 }
 
 // note adds a table.
-func (m moving) note(t *rewrite.Table) {
+func (m moving) note(t *sqlpostgres.Table) {
 	if t.Root != "" {
 		m[t.Root] = true
 	}

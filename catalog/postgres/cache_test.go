@@ -12,6 +12,7 @@ import (
 
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // shapes are statements that change what the cache is to know, each with the tables that it names.
@@ -81,7 +82,7 @@ func TestReloadAndRefreshSeeEachChangeOfTheSchema(t *testing.T) {
 	}
 }
 
-func shown(tables map[name]*rewrite.Table) string {
+func shown(tables map[name]*sqlpostgres.Table) string {
 	var b strings.Builder
 	for _, t := range tables {
 		fmt.Fprintf(&b, "%+v ", *t)

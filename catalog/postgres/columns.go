@@ -5,13 +5,14 @@ import (
 	"strconv"
 
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // isotapsTypes are the types of isotap's columns: others of these names are not isotap's.
 var isotapsTypes = map[string]string{rewrite.RowIDColumn: "uuid", rewrite.WListColumn: "bytea"}
 
 // isotaps says of a table what it has of isotap's columns. The rows of a family are all known by them, or none is.
-func (b *builder) isotaps(t *rewrite.Table, r *relation, family []uint32) {
+func (b *builder) isotaps(t *sqlpostgres.Table, r *relation, family []uint32) {
 	if len(r.ours) == 0 {
 		return
 	}

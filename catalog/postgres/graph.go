@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A graph relates the relations of a snapshot to those whose tables look different when they do. What is of all
@@ -217,7 +218,7 @@ func (g *graph) uses(ch *rewrite.SchemaChange) (oids []uint32) {
 	g.prepare()
 	for _, oid := range g.typed {
 		names := func(t rewrite.TableName) bool {
-			of := func(c rewrite.Column) bool { return strings.Contains(c.Full, cmp.Or(t.Table, t.Schema)) }
+			of := func(c sqlpostgres.Column) bool { return strings.Contains(c.Full, cmp.Or(t.Table, t.Schema)) }
 			return slices.ContainsFunc(g.read.relations.get(oid).table.Columns, of)
 		}
 		if slices.ContainsFunc(ch.Made, names) || slices.ContainsFunc(ch.Named, names) {

@@ -3,7 +3,7 @@ package postgres
 import (
 	"slices"
 
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A unique is an index that no two rows have the same values in, at no moment: not one that is checked when a
@@ -37,7 +37,7 @@ func (r *relation) key() []string {
 
 // isVague reports whether a column may be NULL, is an expression, or has equal values that look different.
 func (r *relation) isVague(column string) bool {
-	at := slices.IndexFunc(r.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
+	at := slices.IndexFunc(r.table.Columns, func(c sqlpostgres.Column) bool { return c.Name == column })
 	return at < 0 || !r.table.Columns[at].NotNull || !r.tells[at]
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // TestLyingServerEndsNothing has each answer to everything that this package asks be each lie in turn.
@@ -60,7 +61,7 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 			if err != nil {
 				return err
 			}
-			cache.Reads("postgres", &rewrite.Table{OID: 1})
+			cache.Reads("postgres", &sqlpostgres.Table{OID: 1})
 			changes++
 			err = errors.Join(cache.Reload(ctx), change(changes), cache.Reload(ctx))
 			cache.Touch([]rewrite.SchemaChange{{Made: []rewrite.TableName{{Schema: "public", Table: "child"}}}})

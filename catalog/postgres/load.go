@@ -13,15 +13,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A relation is what the catalog says of one table or view by itself.
 type relation struct {
 	name  name
-	kind  string        // pg_class.relkind
-	table rewrite.Table // without what other relations make of it
+	kind  string            // pg_class.relkind
+	table sqlpostgres.Table // without what other relations make of it
 	// onRow and onStatement are the events that triggers fire on.
 	onRow, onStatement events
 	numbers            []int  // pg_attribute.attnum of table.Columns
@@ -242,7 +241,7 @@ func total(prints map[uint32]print) print {
 func (r *reading) addRelation(row row) {
 	n := name{row[1], row[2]}
 	rows, _ := strconv.ParseInt(row[6], 10, 64) // the server's number
-	r.relations.base[row.oid(0)] = &relation{name: n, kind: row[3], table: rewrite.Table{
+	r.relations.base[row.oid(0)] = &relation{name: n, kind: row[3], table: sqlpostgres.Table{
 		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
 		Spelled: pgx.Identifier{n.schema, n.table}.Sanitize(),
 		View:    row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
@@ -286,7 +285,7 @@ func addColumn(r *relation, row row) {
 	r.numbers = append(r.numbers, number)
 	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")
 	r.typed = r.typed || row[11] == "t"
-	r.table.Columns = append(r.table.Columns, rewrite.Column{
+	r.table.Columns = append(r.table.Columns, sqlpostgres.Column{
 		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t",
 		Custom: row[11] == "t"})
 }
@@ -294,7 +293,7 @@ func addColumn(r *relation, row row) {
 func addIndexPart(r *relation, row row) {
 	index, primary, column := row[1], row[2] == "t", row[5]
 	if last := len(r.table.Indexes) - 1; last < 0 || r.table.Indexes[last].Name != index {
-		r.table.Indexes = append(r.table.Indexes, rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t",
+		r.table.Indexes = append(r.table.Indexes, sqlpostgres.Index{Name: index, Primary: primary, Unique: row[3] == "t",
 			Orders: operators(row[7])})
 	}
 	i := &r.table.Indexes[len(r.table.Indexes)-1]

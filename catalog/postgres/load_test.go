@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-func columns(names ...string) []rewrite.Column {
-	var c []rewrite.Column
+func columns(names ...string) []sqlpostgres.Column {
+	var c []sqlpostgres.Column
 	for _, n := range names {
-		c = append(c, rewrite.Column{Name: n, Type: "int4", Full: "integer"})
+		c = append(c, sqlpostgres.Column{Name: n, Type: "int4", Full: "integer"})
 	}
 	return c
 }
@@ -47,8 +47,8 @@ CREATE TABLE empty ();
 CREATE TEMPORARY TABLE passing (a int)
 `)
 	c := load(t, name)
-	for _, want := range []rewrite.Table{
-		{Name: "public.plain", Key: []string{"s", "id"}, Columns: []rewrite.Column{
+	for _, want := range []sqlpostgres.Table{
+		{Name: "public.plain", Key: []string{"s", "id"}, Columns: []sqlpostgres.Column{
 			{Name: "id", Type: "int4", Full: "integer", NotNull: true},
 			{Name: "s", Type: "varchar", Full: "character varying(10)", Collation: "C", NotNull: true},
 			{Name: "n", Type: "numeric", Full: "numeric(5,2)"},
@@ -57,7 +57,7 @@ CREATE TEMPORARY TABLE passing (a int)
 			{Name: "a", Type: "_int4", Full: "integer[]"},
 			{Name: "g", Type: "int4", Full: "integer", Generated: true},
 			{Name: "i", Type: "int8", Full: "bigint", NotNull: true},
-		}, Indexes: []rewrite.Index{
+		}, Indexes: []sqlpostgres.Index{
 			{Name: "expression", Columns: []string{"", "d"}},
 			{Name: "plain_pkey", Columns: []string{"s", "id"}, Primary: true, Unique: true},
 			{Name: "some_of", Columns: []string{"n"}},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
@@ -75,7 +75,7 @@ func reload(t testing.TB, c *Cache) {
 }
 
 // table returns a table of schema public, which must be there.
-func table(t testing.TB, c *Cache, name string) *rewrite.Table {
+func table(t testing.TB, c *Cache, name string) *sqlpostgres.Table {
 	t.Helper()
 	found := c.Table("public", name)
 	if found == nil {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // rights are what a role may do with tables, by oid. Nil: the server was not to be asked.
@@ -73,18 +73,18 @@ const maxRoles = 1000
 // Reads reports whether a role may read every column of the table, without row security coming between. The
 // first question about a role asks the server, and waits for it; where that fails, the answer is no until the
 // server has answered.
-func (c *Cache) Reads(role string, t *rewrite.Table) bool {
+func (c *Cache) Reads(role string, t *sqlpostgres.Table) bool {
 	reads, _ := c.may(role, t)
 	return reads
 }
 
 // Tags reports whether a role may write isotap_wlist of a table that it reads. It asks as Reads does.
-func (c *Cache) Tags(role string, t *rewrite.Table) bool {
+func (c *Cache) Tags(role string, t *sqlpostgres.Table) bool {
 	_, tags := c.may(role, t)
 	return tags
 }
 
-func (c *Cache) may(role string, t *rewrite.Table) (reads, tags bool) {
+func (c *Cache) may(role string, t *sqlpostgres.Table) (reads, tags bool) {
 	if t == nil || t.OID == 0 {
 		return false, false
 	}

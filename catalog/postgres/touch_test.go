@@ -98,7 +98,7 @@ func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
 			run(t, db, "CREATE ROLE "+some)
 			t.Cleanup(func() { run(t, testdb.OpenPostgreSQL(t, database), "DROP OWNED BY "+some+" CASCADE;\nDROP ROLE "+some) })
 			c := load(t, database)
-			c.Reads(some, &rewrite.Table{OID: 1})
+			c.Reads(some, &sqlpostgres.Table{OID: 1})
 			planner := sqlpostgres.New(c, sqlpostgres.Options{})
 			r := chooser{rand.New(rand.NewPCG(seed, 0)), some}
 			var since []string
@@ -131,7 +131,7 @@ func compared(t *testing.T, c *Cache, database, role string, r chooser) string {
 		t.Fatal(err)
 	}
 	defer fresh.Close()
-	fresh.Reads(role, &rewrite.Table{OID: 1})
+	fresh.Reads(role, &sqlpostgres.Table{OID: 1})
 	var names []name
 	for _, schema := range []string{"public", "aside", "beside", "moved"} {
 		for _, table := range []string{"a", "b", "c", "d", "e", "v"} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A stored query is what is known of how a view's rows are made.
@@ -291,7 +292,7 @@ func (r *queryReader) use(entry int, shown map[column][]int) (u use, ok bool) {
 const firstUserOID = 16384
 
 // bases says of a view which rows its own are made of.
-func (b *builder) bases(t *rewrite.Table, r *relation) {
+func (b *builder) bases(t *sqlpostgres.Table, r *relation) {
 	if r.query == nil {
 		return
 	}
@@ -312,7 +313,7 @@ const maxViews = 20
 
 // basesOf adds the tables that a query reads to a view's. The columns of the query have names among the view's, or
 // none.
-func (b *builder) basesOf(t *rewrite.Table, q *stored, name func(number int) string, depth int) {
+func (b *builder) basesOf(t *sqlpostgres.Table, q *stored, name func(number int) string, depth int) {
 	for _, u := range q.uses {
 		inner := func(number int) string {
 			for _, n := range u.columns[number] {
@@ -338,15 +339,15 @@ func (b *builder) basesOf(t *rewrite.Table, q *stored, name func(number int) str
 }
 
 // base adds one table, if it has a key and the view all of it.
-func (b *builder) base(t *rewrite.Table, r *relation, u *use, name func(number int) string) bool {
+func (b *builder) base(t *sqlpostgres.Table, r *relation, u *use, name func(number int) string) bool {
 	family := b.family(u.table)
 	key := b.key(u.table, family)
 	if r.kind != "r" && r.kind != "p" || len(key) == 0 {
 		return false
 	}
-	base := rewrite.Base{Table: rewrite.TableName{Schema: r.name.schema, Table: r.name.table}, Only: u.only}
+	base := sqlpostgres.Base{Table: rewrite.TableName{Schema: r.name.schema, Table: r.name.table}, Only: u.only}
 	for _, column := range key {
-		at := slices.IndexFunc(r.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
+		at := slices.IndexFunc(r.table.Columns, func(c sqlpostgres.Column) bool { return c.Name == column })
 		if at < 0 || name(r.numbers[at]) == "" {
 			return false
 		}

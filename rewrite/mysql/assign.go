@@ -35,7 +35,7 @@ type rowCapture struct {
 }
 
 // capture makes the capture of assignments to t, or says why there cannot be one.
-func (pl *planner) capture(list []*ast.Assignment, t *rewrite.Table, of string) (*rowCapture, error) {
+func (pl *planner) capture(list []*ast.Assignment, t *Table, of string) (*rowCapture, error) {
 	s := pl.session
 	switch {
 	case t.UpdateTrigger:
@@ -54,7 +54,7 @@ func (pl *planner) capture(list []*ast.Assignment, t *rewrite.Table, of string) 
 }
 
 // collectable says why no entries can be collected of rows of t.
-func (pl *planner) collectable(t *rewrite.Table) error {
+func (pl *planner) collectable(t *Table) error {
 	s := pl.session
 	switch {
 	case s.EmptyStringIsNull:
@@ -83,7 +83,7 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 
 // storedValues returns an expression over the assigned columns whose value differs whenever what the
 // table stores in them differs.
-func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of string) (string, error) {
+func (pl *planner) storedValues(list []*ast.Assignment, t *Table, of string) (string, error) {
 	var seen, parts []string
 	for _, a := range list {
 		c := column(t, a.Column.Name.O)
@@ -107,7 +107,7 @@ func (pl *planner) storedValues(list []*ast.Assignment, t *rewrite.Table, of str
 
 // storedValue returns an expression that tells the stored values of a column apart. Most types print
 // exactly; the others are why it takes a type.
-func storedValue(c *rewrite.Column, of string) string {
+func storedValue(c *Column, of string) string {
 	name := of + quoted(c.Name)
 	switch c.Type {
 	case "float":

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 const pointSelect = "SELECT name FROM item WHERE id=4988"
@@ -53,7 +51,7 @@ type slowSchema struct {
 	during func()
 }
 
-func (s *slowSchema) Table(schema, name string) *rewrite.Table {
+func (s *slowSchema) Table(schema, name string) *Table {
 	s.during()
 	return s.tables.Table(schema, name)
 }

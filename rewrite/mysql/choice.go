@@ -114,7 +114,7 @@ func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []i
 // A settling looks at a condition for what hangs on more than the row: other rows, the time, variables and settings of
 // the session, functions that may be stored ones.
 type settling struct {
-	table     *rewrite.Table
+	table     *Table
 	unsettled bool
 	// A time of day takes the current date where it is compared with a moment: with clock there is one in the
 	// condition, with temporal what may be a moment.

@@ -109,7 +109,7 @@ func (c *concealer) leaveScope() {
 
 // exposed finds the table that a name means, if the server shows isotap's columns of it. A common table
 // expression or a temporary table may have its name.
-func (c *concealer) exposed(n *ast.TableName) *rewrite.Table {
+func (c *concealer) exposed(n *ast.TableName) *Table {
 	if c.cte(n) != nil {
 		return nil
 	}

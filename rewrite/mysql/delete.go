@@ -36,7 +36,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 
 // identifyDeleted puts the identities into RETURNING, the client's own if there is one. MySQL and TiDB have no such
 // clause: there the condition collects the rows for which the client's holds.
-func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
+func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *Table) error {
 	const identity = rewrite.RowIDColumn + ", " + rewrite.WListColumn
 	pos, gap := pl.after(pl.st.last())
 	switch {
@@ -56,7 +56,7 @@ func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 // collectDeleted adds to the condition what collects a row and is always true. The server evaluates it
 // last, and only for rows for which the client's condition holds. With LIMIT not all of these are deleted
 // if the server sorts them first: their count then differs from the server's.
-func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
+func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *Table) error {
 	if pl.session.Dialect == TiDB && (n.Order != nil || n.Limit != nil) {
 		return refusal(history.ReasonOrderByOrLimit)
 	}
@@ -68,7 +68,7 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *rewrite.Table) error {
 }
 
 // collecting returns a condition that is always true, and collects the row of t as one that goes.
-func (pl *planner) collecting(t *rewrite.Table) []Piece {
+func (pl *planner) collecting(t *Table) []Piece {
 	rowID, list := identityEntry("", t.WListBytes)
 	pieces := append([]Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4,
 		", _binary'-'")...)

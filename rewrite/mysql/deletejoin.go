@@ -57,7 +57,7 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 }
 
 // lowerDeleted lowers the plan for what the server does when it deletes rows of t.
-func (pl *planner) lowerDeleted(t *rewrite.Table) {
+func (pl *planner) lowerDeleted(t *Table) {
 	if t.DeleteTrigger {
 		pl.lower(history.ReasonTrigger)
 	}

@@ -15,7 +15,7 @@ const rowAliasVersion = 80019
 
 // duplicates makes ON DUPLICATE KEY UPDATE collect and tag the rows that it meets in the place of an
 // insert. Each entry names the row that was not inserted, whether the update changes anything or not.
-func (pl *planner) duplicates(n *ast.InsertStmt, t *rewrite.Table) error {
+func (pl *planner) duplicates(n *ast.InsertStmt, t *Table) error {
 	spelled, err := onlyTable(n.Table, history.ReasonUnparsable)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (pl *planner) duplicates(n *ast.InsertStmt, t *rewrite.Table) error {
 }
 
 // candidate returns the expression that stands in the update list for the id of the row to be inserted.
-func (pl *planner) candidate(n *ast.InsertStmt, t *rewrite.Table, on int) string {
+func (pl *planner) candidate(n *ast.InsertStmt, t *Table, on int) string {
 	if a := pl.beyond.rowAlias; !a.empty() {
 		return pl.st.tok(a.from+1) + "." + rewrite.RowIDColumn
 	}

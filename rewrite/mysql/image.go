@@ -60,7 +60,7 @@ func ParseImages(b []byte) (entries []ImageEntry, err error) {
 }
 
 // pictured reports whether writes of a table collect images.
-func (pl *planner) pictured(t *rewrite.Table) bool {
+func (pl *planner) pictured(t *Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.Dialect != TiDB && pl.collectable(t) == nil
 }
 
@@ -72,7 +72,7 @@ type image struct {
 }
 
 // image returns the image of a row of t by those columns that are known.
-func (pl *planner) image(t *rewrite.Table, of string, known func(*rewrite.Column) bool) (i image, ok bool) {
+func (pl *planner) image(t *Table, of string, known func(*Column) bool) (i image, ok bool) {
 	var names, values, sizes []string
 	for c := range numberedFirst(t) {
 		value, variable := imageValue(c, of)
@@ -89,8 +89,8 @@ func (pl *planner) image(t *rewrite.Table, of string, known func(*rewrite.Column
 }
 
 // numberedFirst returns the columns of a table, the one that the server numbers before the others.
-func numberedFirst(t *rewrite.Table) func(yield func(*rewrite.Column) bool) {
-	return func(yield func(*rewrite.Column) bool) {
+func numberedFirst(t *Table) func(yield func(*Column) bool) {
+	return func(yield func(*Column) bool) {
 		for _, numbered := range []bool{true, false} {
 			for i := range t.Columns {
 				if t.Columns[i].Numbered == numbered && !yield(&t.Columns[i]) {
@@ -103,7 +103,7 @@ func numberedFirst(t *rewrite.Table) func(yield func(*rewrite.Column) bool) {
 
 // imageValue returns an expression for the value of a column as a literal, or an expression of literals, that stores
 // the same value again; empty for types of which there is none. Variable says that the value may be long.
-func imageValue(c *rewrite.Column, of string) (value string, variable bool) {
+func imageValue(c *Column, of string) (value string, variable bool) {
 	name := of + quoted(c.Name)
 	between := func(before, inner, after string) string {
 		return "CONCAT(_binary'" + before + "', " + inner + ", _binary'" + after + "')"
@@ -147,11 +147,11 @@ func (i image) collect(of string, limit int, tag ...Piece) []Piece {
 }
 
 // pictureUpdate has the assignments of a capture collect images of the rows that they leave. of qualifies the columns.
-func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewrite.Table) {
+func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *Table) {
 	if !pl.pictured(t) {
 		return
 	}
-	assigned := func(c *rewrite.Column) bool {
+	assigned := func(c *Column) bool {
 		for _, a := range list {
 			if strings.EqualFold(a.Column.Name.O, c.Name) {
 				return true
@@ -159,7 +159,7 @@ func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewri
 		}
 		return false
 	}
-	i, ok := pl.image(t, c.of, func(column *rewrite.Column) bool { return !column.Refreshed || assigned(column) })
+	i, ok := pl.image(t, c.of, func(column *Column) bool { return !column.Refreshed || assigned(column) })
 	if !ok {
 		return
 	}
@@ -169,11 +169,11 @@ func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *rewri
 
 // pictureInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where
 // the statement knows what they hold.
-func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []Piece {
+func (pl *planner) pictureInsert(n *ast.InsertStmt, t *Table) []Piece {
 	if !pl.pictured(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
 		return []Piece{tagPiece}
 	}
-	i, ok := pl.image(t, "", func(c *rewrite.Column) bool { return !c.Filled || given(n, t, c) })
+	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled || given(n, t, c) })
 	if !ok {
 		return []Piece{tagPiece}
 	}
@@ -188,7 +188,7 @@ func (pl *planner) pictureInsert(n *ast.InsertStmt, t *rewrite.Table) []Piece {
 }
 
 // given reports whether every row of an INSERT has a value of its own for a column.
-func given(n *ast.InsertStmt, t *rewrite.Table, c *rewrite.Column) bool {
+func given(n *ast.InsertStmt, t *Table, c *Column) bool {
 	at := -1
 	if len(n.Columns) == 0 {
 		for i, name := range visibleColumns(t) {

@@ -45,7 +45,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	return nil
 }
 
-func (pl *planner) lowerInsert(n *ast.InsertStmt, t *rewrite.Table) {
+func (pl *planner) lowerInsert(n *ast.InsertStmt, t *Table) {
 	if n.IgnoreErr {
 		pl.lower(history.ReasonInsertIgnore)
 	}
@@ -82,7 +82,7 @@ func (pl *planner) rowsEnd() int {
 	return end
 }
 
-func (pl *planner) insertSet(n *ast.InsertStmt, t *rewrite.Table) error {
+func (pl *planner) insertSet(n *ast.InsertStmt, t *Table) error {
 	st, end := pl.st, pl.rowsEnd()
 	if st.find(0, end, 0, "SET") < 0 || len(n.Lists) != 1 {
 		return refusal(history.ReasonUnparsable)
@@ -96,7 +96,7 @@ func (pl *planner) insertSet(n *ast.InsertStmt, t *rewrite.Table) error {
 
 // insertValues appends the two columns to the column list, or makes one of all visible columns, and
 // the two values to every row.
-func (pl *planner) insertValues(n *ast.InsertStmt, t *rewrite.Table) error {
+func (pl *planner) insertValues(n *ast.InsertStmt, t *Table) error {
 	at := pl.insertLayout()
 	if !pl.st.is(at.rows, "VALUES", "VALUE") {
 		return refusal(history.ReasonUnparsable)
@@ -144,7 +144,7 @@ func columnList(columns []string, values int, inList bool) string {
 	return b.String()
 }
 
-func visibleColumns(t *rewrite.Table) []string {
+func visibleColumns(t *Table) []string {
 	var names []string
 	for _, c := range t.Columns {
 		if !c.Invisible {

@@ -6,13 +6,12 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // insertSelect makes INSERT ... SELECT number its rows as it evaluates the select list, and collect for
 // each of them the rows that it was made from. With LIMIT the server may evaluate the list before it sorts
 // and cuts: the numbers are then not those of the inserted rows, which the session finds by counting.
-func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
+func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 	sel, ok := n.Select.(*ast.SelectStmt)
 	if !ok {
 		return refusal(fromSelect(n))
@@ -60,7 +59,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *rewrite.Table) error {
 // sourceEntries returns expressions that collect the rows of the SELECT's tables, one entry for each table
 // and row, and in any case one for each row. Where an index might cover the SELECT, its tables are left
 // alone: reading more of them would lock more, and could change the order of the rows.
-func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *rewrite.Table) ([]Piece, error) {
+func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) ([]Piece, error) {
 	if sel.From == nil {
 		if len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() {
 			return nil, refusal(history.ReasonUnparsable) // where the select list ends is not certain

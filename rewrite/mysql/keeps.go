@@ -8,7 +8,6 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A judge says when assignments leave a row as it is, from the assignments alone, for servers that
@@ -26,7 +25,7 @@ type judge struct {
 // A place is a column of one of a statement's tables.
 type place struct {
 	source *source
-	column *rewrite.Column
+	column *Column
 }
 
 // staysSame returns for each source the condition under which the assignments, the tokens [from, to), leave
@@ -218,7 +217,7 @@ func (j *judge) exactOperand(digits, i, to int) int {
 
 // columnAt finds the column that is named by n tokens at i, before to. It finds none whose value may be
 // another by the time that the server evaluates it.
-func (j *judge) columnAt(i, to int) (c *rewrite.Column, n int) {
+func (j *judge) columnAt(i, to int) (c *Column, n int) {
 	st, qualifier := j.st, ""
 	n = 1
 	if i+2 < to && st.mark(i+1, ".") {
@@ -268,7 +267,7 @@ func (j *judge) isText(from, to int) bool {
 }
 
 // unicode reports whether a column holds text that is stored as UTF-8, of whatever length.
-func unicode(c *rewrite.Column) bool { return strings.HasPrefix(c.Collation, "utf8mb4_") }
+func unicode(c *Column) bool { return strings.HasPrefix(c.Collation, "utf8mb4_") }
 
 // sameString returns the condition for texts. Blanks that do not fit a column are cut off, and those at the
 // end of a CHAR are not stored; anything else that does not fit is an error.
@@ -305,7 +304,7 @@ func integerType(kind string) bool {
 }
 
 // scale returns the digits behind the point of a DECIMAL column; 0 where they are not known.
-func scale(c *rewrite.Column) int {
+func scale(c *Column) int {
 	size, _ := parenthesized(c.Full)
 	_, digits, _ := strings.Cut(size, ",")
 	n, err := strconv.Atoi(digits)

@@ -1,6 +1,6 @@
 // Package mysql rewrites statements of the MySQL protocol family, so that each reveals
 // the row versions it read and wrote. It is pure: SQL text, the session's settings and a
-// [rewrite.Schema] go in, a [Plan] comes out.
+// [Schema] go in, a [Plan] comes out.
 //
 // A statement passes two readers. A tolerant lexer of MariaDB's own rules cuts it into tokens; from
 // these come the verb, what the statement means for the session (does it end the transaction? does
@@ -84,13 +84,13 @@ type Options struct {
 
 // A Rewriter plans statements. It is safe for concurrent use.
 type Rewriter struct {
-	schema  rewrite.Schema
+	schema  Schema
 	options Options
 	parsers sync.Pool // of *parser.Parser, which is not safe for concurrent use
 }
 
 // New returns a rewriter for the tables of schema.
-func New(schema rewrite.Schema, o Options) *Rewriter {
+func New(schema Schema, o Options) *Rewriter {
 	r := &Rewriter{schema: schema, options: o}
 	r.parsers.New = func() any { return parser.New() }
 	return r
@@ -286,7 +286,7 @@ func (pl *planner) lower(reason history.Reason) {
 }
 
 // table finds the table that a name means in this session, or says why isotap cannot observe it.
-func (pl *planner) table(name *ast.TableName) (*rewrite.Table, history.Reason) {
+func (pl *planner) table(name *ast.TableName) (*Table, history.Reason) {
 	schema := name.Schema.O
 	if schema == "" {
 		schema = pl.session.Schema
@@ -326,7 +326,7 @@ func onlyTable(refs *ast.TableRefsClause, several history.Reason) (*ast.TableNam
 }
 
 // target finds the instrumented table that a statement writes.
-func (pl *planner) target(refs *ast.TableRefsClause, several history.Reason) (*rewrite.Table, error) {
+func (pl *planner) target(refs *ast.TableRefsClause, several history.Reason) (*Table, error) {
 	name, err := onlyTable(refs, several)
 	if err != nil {
 		return nil, err
@@ -335,7 +335,7 @@ func (pl *planner) target(refs *ast.TableRefsClause, several history.Reason) (*r
 }
 
 // named finds the instrumented table of that name, which the statement writes.
-func (pl *planner) named(name *ast.TableName) (*rewrite.Table, error) {
+func (pl *planner) named(name *ast.TableName) (*Table, error) {
 	t, reason := pl.table(name)
 	if t == nil {
 		return nil, refusal(reason)

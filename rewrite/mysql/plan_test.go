@@ -15,27 +15,27 @@ import (
 )
 
 // tables is a schema for tests; its keys are "schema.table".
-type tables map[string]*rewrite.Table
+type tables map[string]*Table
 
-func (ts tables) Table(schema, name string) *rewrite.Table { return ts[schema+"."+name] }
+func (ts tables) Table(schema, name string) *Table { return ts[schema+"."+name] }
 
 // table describes a table for tests: its columns as "name type [flags], ...", then its indexes as
 // "primary(a)", "name(a,b)".
-func table(name, columns string, indexes ...string) *rewrite.Table {
-	t := &rewrite.Table{Name: name, Instrumented: true, WListBytes: 255}
+func table(name, columns string, indexes ...string) *Table {
+	t := &Table{Name: name, Instrumented: true, WListBytes: 255}
 	for c := range strings.SplitSeq(columns, ",") {
 		f := strings.Fields(c)
-		t.Columns = append(t.Columns, rewrite.Column{Name: f[0], Type: f[1],
+		t.Columns = append(t.Columns, Column{Name: f[0], Type: f[1],
 			Invisible: strings.Contains(c, " invisible"), Generated: strings.Contains(c, " generated")})
 	}
 	for _, x := range indexes {
 		name, parts, _ := strings.Cut(strings.TrimSuffix(x, ")"), "(")
-		t.Indexes = append(t.Indexes, rewrite.Index{Name: name, Primary: name == "primary", Columns: strings.Split(parts, ",")})
+		t.Indexes = append(t.Indexes, Index{Name: name, Primary: name == "primary", Columns: strings.Split(parts, ",")})
 	}
 	return t
 }
 
-func with(t *rewrite.Table, change func(*rewrite.Table)) *rewrite.Table {
+func with(t *Table, change func(*Table)) *Table {
 	change(t)
 	return t
 }
@@ -50,15 +50,15 @@ func testSchema() tables {
 		"shop.shy":    table("shop.shy", "id int, secret int invisible, a int"),
 		"shop.o`dd":   table("shop.o`dd", "id int, `c int"),
 		"shop.größe":  table("shop.größe", "id int, maß int"),
-		"shop.plain":  with(table("shop.plain", "id int, a int"), func(t *rewrite.Table) { t.Instrumented = false }),
-		"shop.v":      with(table("shop.v", "id int"), func(t *rewrite.Table) { t.View = true }),
-		"shop.tmp":    with(table("shop.tmp", "id int"), func(t *rewrite.Table) { t.Temporary = true }),
-		"shop.trig": with(table("shop.trig", "id int, a int"), func(t *rewrite.Table) {
+		"shop.plain":  with(table("shop.plain", "id int, a int"), func(t *Table) { t.Instrumented = false }),
+		"shop.v":      with(table("shop.v", "id int"), func(t *Table) { t.View = true }),
+		"shop.tmp":    with(table("shop.tmp", "id int"), func(t *Table) { t.Temporary = true }),
+		"shop.trig": with(table("shop.trig", "id int, a int"), func(t *Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
-		"shop.parent": with(table("shop.parent", "id int, a int"), func(t *rewrite.Table) { t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true }),
-		"shop.long":   with(table("shop.long", "id int, a int"), func(t *rewrite.Table) { t.WListBytes = 0 }),
-		"shop.short":  with(table("shop.short", "id int, a int"), func(t *rewrite.Table) { t.WListBytes = 20 }),
+		"shop.parent": with(table("shop.parent", "id int, a int"), func(t *Table) { t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true }),
+		"shop.long":   with(table("shop.long", "id int, a int"), func(t *Table) { t.WListBytes = 0 }),
+		"shop.short":  with(table("shop.short", "id int, a int"), func(t *Table) { t.WListBytes = 20 }),
 		"bank.item":   table("bank.item@2", "id int, name varchar"),
 		"bank.acct":   table("bank.acct", "id int, bal int", "primary(id)"),
 	}

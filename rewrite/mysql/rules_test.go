@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
@@ -109,7 +108,7 @@ func TestArgumentsAreCutAtCharacters(t *testing.T) {
 // statements without tables.
 type panickingSchema struct{}
 
-func (panickingSchema) Table(schema, name string) *rewrite.Table {
+func (panickingSchema) Table(schema, name string) *Table {
 	panic(fmt.Sprintf("asked for %s.%s", schema, name))
 }
 

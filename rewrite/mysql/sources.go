@@ -16,7 +16,7 @@ type source struct {
 	name string // by which the statement refers to it
 	// table is the instrumented base table; nil when the source cannot be observed, for the reason, or
 	// need not be: the server's own tables have no reason.
-	table  *rewrite.Table
+	table  *Table
 	reason history.Reason
 	outer  bool // rows of it may be missing: the inner side of an outer join
 	// shows is what the source has of identities: those of its own rows, or what a query in its place
@@ -180,7 +180,7 @@ func mayHideLocks(n *ast.SelectStmt, ss sources) bool {
 
 // indexed reports whether the table's secondary indexes hold all the columns. Several of them count
 // together, because the server may intersect them.
-func indexed(t *rewrite.Table, columns map[string]bool) bool {
+func indexed(t *Table, columns map[string]bool) bool {
 	held, secondary := make(map[string]bool), false
 	for _, x := range t.Indexes {
 		secondary = secondary || !x.Primary
@@ -296,7 +296,7 @@ func (c *columnCollector) column(n *ast.ColumnName) {
 }
 
 // column finds a column of a table; names of columns do not know case.
-func column(t *rewrite.Table, name string) *rewrite.Column {
+func column(t *Table, name string) *Column {
 	for i := range t.Columns {
 		if strings.EqualFold(t.Columns[i].Name, name) {
 			return &t.Columns[i]

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A relation is one source of a FROM clause, as stars see it.
@@ -14,7 +12,7 @@ type relation struct {
 	schema, name string // by which a qualified star finds it
 	qualifier    string // quoted, for columns
 	base         *ast.TableName
-	table        *rewrite.Table    // that exposes isotap's columns; nil for all others
+	table        *Table            // that exposes isotap's columns; nil for all others
 	query        ast.ResultSetNode // of a derived table or a common table expression; nil for all others
 	columns      []ast.CIStr       // the names that the expression's clause gives them, if it does
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // exposedSchema is the test schema on a server that has no invisible columns.
@@ -19,7 +18,7 @@ func exposedSchema() tables {
 		ts["shop.sure"].Column(i).Full, ts["shop.sure"].Column(i).Collation = c[0], c[1]
 	}
 	for name, t := range ts {
-		ts[name] = with(t, func(t *rewrite.Table) { t.Exposed = t.Instrumented && !t.View && !t.Temporary })
+		ts[name] = with(t, func(t *Table) { t.Exposed = t.Instrumented && !t.View && !t.Temporary })
 	}
 	return ts
 }

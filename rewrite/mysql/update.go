@@ -6,7 +6,6 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // update makes an UPDATE collect and tag the rows that it really changes, in the form of ADR 7: the
@@ -51,7 +50,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 }
 
 // cascades lowers the plan if an update of the table's rows by these assignments changes rows of others.
-func (pl *planner) cascades(list []*ast.Assignment, t *rewrite.Table) {
+func (pl *planner) cascades(list []*ast.Assignment, t *Table) {
 	if slices.ContainsFunc(list, func(a *ast.Assignment) bool { return t.CascadesFrom(a.Column.Name.O) }) {
 		pl.lower(history.ReasonCascade)
 	}

@@ -53,7 +53,7 @@ func (pl *planner) readsTarget(n *ast.UpdateStmt) bool {
 // targetReads looks for a table in subqueries. One that is not known, such as a view, may be or read that table.
 type targetReads struct {
 	*planner
-	target *rewrite.Table
+	target *Table
 	depth  int // of subqueries
 	found  bool
 }

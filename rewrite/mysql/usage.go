@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // usage is what a statement holds beside its own table accesses.
@@ -23,8 +21,8 @@ type usage struct {
 	scopes []int    // for each query in them, where its names begin
 	// known are the tables behind these names, nil where the schema does not tell their columns; table
 	// finds them.
-	known  []*rewrite.Table
-	table  func(*ast.TableName) *rewrite.Table
+	known  []*Table
+	table  func(*ast.TableName) *Table
 	list   bool // in the select list
 	filter bool // in WHERE or ON, where no aggregate can belong to the statement itself
 }
@@ -128,13 +126,13 @@ func (u *usage) enterQuery(n *ast.SelectStmt) {
 
 // holds reports whether an unqualified column is surely one of the innermost query's own tables.
 func (u *usage) holds(name string) bool {
-	return len(u.scopes) > 0 && slices.ContainsFunc(u.known[u.scopes[len(u.scopes)-1]:], func(t *rewrite.Table) bool {
+	return len(u.scopes) > 0 && slices.ContainsFunc(u.known[u.scopes[len(u.scopes)-1]:], func(t *Table) bool {
 		return t != nil && column(t, name) != nil
 	})
 }
 
 // baseTable returns the table that a name means, where that is certain.
-func (pl *planner) baseTable(name *ast.TableName) *rewrite.Table {
+func (pl *planner) baseTable(name *ast.TableName) *Table {
 	if c, uncertain := pl.nesting.with.find(name.Name.O); name.Schema.L == "" && (c != nil || uncertain) {
 		return nil
 	}

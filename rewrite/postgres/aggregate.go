@@ -8,7 +8,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // MaxArray is how many identities isotap collects from an aggregate at most: one with more is remembered as
@@ -93,11 +92,11 @@ func (s *source) leads(u *usage) bool {
 			all := fields(ref)
 			name = all[len(all)-1]
 		}
-		if !slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool {
+		if !slices.ContainsFunc(s.table.Indexes, func(x Index) bool {
 			if len(x.Columns) == 0 {
 				return false
 			}
-			i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == x.Columns[0] })
+			i := slices.IndexFunc(s.table.Columns, func(c Column) bool { return c.Name == x.Columns[0] })
 			return x.Columns[0] == name || i >= 0 && s.names[i] == name
 		}) {
 			return false

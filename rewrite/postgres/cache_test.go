@@ -60,7 +60,7 @@ type slowSchema struct {
 	during func()
 }
 
-func (s *slowSchema) Table(schema, name string) *rewrite.Table {
+func (s *slowSchema) Table(schema, name string) *Table {
 	s.during()
 	return s.tables.Table(schema, name)
 }

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // statement sees to the columns that a statement as a whole takes without naming them.
@@ -48,7 +46,7 @@ func (c *concealment) inserted(n *ast.InsertStmt) {
 }
 
 // clientColumns are a table's columns without isotap's.
-func clientColumns(t *rewrite.Table) []string {
+func clientColumns(t *Table) []string {
 	names := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
 		names[i] = column.Name

@@ -35,16 +35,16 @@ func (s *Session) without(changed []rewrite.TableName) rewrite.List {
 }
 
 // created returns a table that the transaction has created; nil where it is not known.
-func (s *Session) created(n *ast.RangeVar) *rewrite.Table {
+func (s *Session) created(n *ast.RangeVar) *Table {
 	for entry := range s.Created.All() {
 		names := rewrite.List(entry).Texts()
 		if names[0] != n.RelName || n.CatalogName != "" || n.SchemaName != "" {
 			continue
 		}
-		t := &rewrite.Table{Name: names[0], Exposed: true, Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn,
+		t := &Table{Name: names[0], Exposed: true, Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn,
 			rewrite.WListColumn)}
 		for _, column := range names[1:] {
-			t.Columns = append(t.Columns, rewrite.Column{Name: column})
+			t.Columns = append(t.Columns, Column{Name: column})
 		}
 		return t
 	}

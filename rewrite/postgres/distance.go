@@ -3,8 +3,6 @@ package postgres
 import (
 	"slices"
 	"strings"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // An index that gives rows by their distance may have to compute it anew from the row. Where the index alone would
@@ -14,13 +12,13 @@ import (
 // byDistance reports whether an index alone might answer for a source in the order of an operator that the statement
 // has. Of a query within others it is not known which columns are asked of it.
 func (r *reading) byDistance(b *block, s *source, u *usage) bool {
-	return slices.ContainsFunc(r.indexesOf(s.table), func(x rewrite.Index) bool {
+	return slices.ContainsFunc(r.indexesOf(s.table), func(x Index) bool {
 		return r.orders(x) && (b.n != r.tree || !u.columns[s.ref] && s.within(x, u))
 	})
 }
 
 // indexesOf returns the indexes of a table and of those that belong to it.
-func (pl *planner) indexesOf(t *rewrite.Table) []rewrite.Index {
+func (pl *planner) indexesOf(t *Table) []Index {
 	all := t.Indexes
 	for _, leaf := range t.Leaves {
 		schema, name, _ := strings.Cut(leaf, ".")
@@ -33,7 +31,7 @@ func (pl *planner) indexesOf(t *rewrite.Table) []rewrite.Index {
 
 // orders reports whether the statement has an operator by which an index gives rows in order. One may be in a function
 // of the database's own, which the server reads as if it stood there.
-func (pl *planner) orders(x rewrite.Index) bool {
+func (pl *planner) orders(x Index) bool {
 	if len(x.Orders) == 0 {
 		return false
 	}

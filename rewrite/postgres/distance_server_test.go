@@ -15,7 +15,7 @@ func TestErrorsOfIndexesComeAsTheyWould(t *testing.T) {
 	dots := table("public.dots", "p point, c circle, id int4", "by_both(p,c)")
 	dots.Indexes[0].Orders = []string{"<->"}
 	schema["public.dots"] = dots
-	schema["public.shown"] = view(table("public.shown", "p point, id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "dots"}, Key: []string{"id"}})
+	schema["public.shown"] = view(table("public.shown", "p point, id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "dots"}, Key: []string{"id"}})
 	tw.both(`CREATE TABLE dots (p point, c circle, id int); INSERT INTO dots SELECT point(g / 10, g % 10), circle(point(g, g), g), g FROM generate_series(1, 100) g;
 		CREATE INDEX by_both ON dots USING gist (p, c); CREATE INDEX by_circle ON dots USING gist (p, circle(p, 1)); ANALYZE dots;
 		CREATE VIEW shown AS SELECT p, id FROM dots; CREATE FUNCTION far(circle) RETURNS float IMMUTABLE LANGUAGE sql AS 'SELECT $1 <-> point(0, 0)';

@@ -16,15 +16,15 @@ import (
 
 // tables is a schema for tests; its keys are "schema.table". Everybody may read everything but what is called
 // hidden.
-type tables map[string]*rewrite.Table
+type tables map[string]*Table
 
-func (ts tables) Table(schema, name string) *rewrite.Table { return ts[schema+"."+name] }
+func (ts tables) Table(schema, name string) *Table { return ts[schema+"."+name] }
 
-func (ts tables) Reads(_ string, t *rewrite.Table) bool {
+func (ts tables) Reads(_ string, t *Table) bool {
 	return !t.RowSecurity && !strings.HasSuffix(t.Name, "hidden")
 }
 
-func (ts tables) Tags(_ string, t *rewrite.Table) bool { return !strings.HasSuffix(t.Name, "readonly") }
+func (ts tables) Tags(_ string, t *Table) bool { return !strings.HasSuffix(t.Name, "readonly") }
 
 func (ts tables) Exposes() bool {
 	for _, t := range ts {
@@ -45,16 +45,16 @@ func (ts tables) Functions(name string) FunctionKind {
 
 // table describes a table for tests: its columns as "name type, ...", then its indexes as "primary(a)",
 // "name(a,b)".
-func table(name, columns string, indexes ...string) *rewrite.Table {
-	t := &rewrite.Table{Name: name}
+func table(name, columns string, indexes ...string) *Table {
+	t := &Table{Name: name}
 	for c := range strings.SplitSeq(columns, ",") {
 		f := strings.Fields(c)
-		t.Columns = append(t.Columns, rewrite.Column{Name: f[0], Type: f[1]})
+		t.Columns = append(t.Columns, Column{Name: f[0], Type: f[1]})
 	}
 	for _, x := range indexes {
 		name, parts, _ := strings.Cut(strings.TrimSuffix(x, ")"), "(")
 		columns := strings.Split(parts, ",")
-		t.Indexes = append(t.Indexes, rewrite.Index{Name: name, Primary: name == "primary", Columns: columns})
+		t.Indexes = append(t.Indexes, Index{Name: name, Primary: name == "primary", Columns: columns})
 		if name == "primary" {
 			t.Key = columns
 		}
@@ -62,13 +62,13 @@ func table(name, columns string, indexes ...string) *rewrite.Table {
 	return t
 }
 
-func with(t *rewrite.Table, change func(*rewrite.Table)) *rewrite.Table {
+func with(t *Table, change func(*Table)) *Table {
 	change(t)
 	return t
 }
 
 // view makes a table a view of others.
-func view(t *rewrite.Table, beside history.Reason, bases ...rewrite.Base) *rewrite.Table {
+func view(t *Table, beside history.Reason, bases ...Base) *Table {
 	t.View, t.Beside, t.Bases = true, beside, bases
 	return t
 }
@@ -80,39 +80,39 @@ func testSchema() tables {
 		"public.line":    table("public.line", "order_id int8, no int2, sku varchar, at timestamptz", "primary(order_id,no)"),
 		"public.kv":      table("public.kv", "k text, v text", "primary(k)"),
 		"public.event":   table("public.event", "at timestamptz, body jsonb", "primary(at)"),
-		"public.huge":    with(table("public.huge", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) { t.Rows = 1_000_000 }),
+		"public.huge":    with(table("public.huge", "id int4, a int4", "primary(id)"), func(t *Table) { t.Rows = 1_000_000 }),
 		"public.loose":   table("public.loose", "a int4, b text"),
 		"public.Odd":     table("public.Odd", `Id uuid, a"b int4`, "primary(Id)"),
 		"public.größe":   table("public.größe", "id int4, maß int4", "primary(id)"),
-		"public.strange": with(table("public.strange", "id whatever, a int4", "primary(id)"), func(*rewrite.Table) {}),
-		"public.part": with(table("public.part", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+		"public.strange": with(table("public.strange", "id whatever, a int4", "primary(id)"), func(*Table) {}),
+		"public.part": with(table("public.part", "id int4, a int4", "primary(id)"), func(t *Table) {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.part_1", 8: "public.part_2"}
 		}),
-		"public.parent": with(table("public.parent", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+		"public.parent": with(table("public.parent", "id int4, a int4", "primary(id)"), func(t *Table) {
 			t.Leaves = map[uint32]string{7: "public.parent", 8: "public.child"}
 		}),
-		"public.part_1": with(table("public.part_1", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) { t.Root = "public.part" }),
-		"public.mixed": with(table("public.mixed", "id int4"), func(t *rewrite.Table) {
+		"public.part_1": with(table("public.part_1", "id int4, a int4", "primary(id)"), func(t *Table) { t.Root = "public.part" }),
+		"public.mixed": with(table("public.mixed", "id int4"), func(t *Table) {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
 		}),
-		"public.v":     with(table("public.v", "id int4"), func(t *rewrite.Table) { t.View, t.Beside = true, history.ReasonView }),
-		"public.items": view(table("public.items", "id int4, name text"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
-		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
-			rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"item"}}),
-		"public.lines":       view(table("public.lines", "o int8, n int2, s int8"), history.ReasonView, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
-		"public.only_parent": view(table("public.only_parent", "id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
-		"public.huges":       with(view(table("public.huges", "id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "huge"}, Key: []string{"id"}}), func(t *rewrite.Table) { t.Rows = 1_000_000 }),
-		"public.veiled":      view(table("public.veiled", "id int4"), history.Reason{}, rewrite.Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
+		"public.v":     with(table("public.v", "id int4"), func(t *Table) { t.View, t.Beside = true, history.ReasonView }),
+		"public.items": view(table("public.items", "id int4, name text"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
+		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
+			Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"item"}}),
+		"public.lines":       view(table("public.lines", "o int8, n int2, s int8"), history.ReasonView, Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
+		"public.only_parent": view(table("public.only_parent", "id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
+		"public.huges":       with(view(table("public.huges", "id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "huge"}, Key: []string{"id"}}), func(t *Table) { t.Rows = 1_000_000 }),
+		"public.veiled":      view(table("public.veiled", "id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
 		"public.one":         view(table("public.one", "n int4"), history.Reason{}),
-		"public.mv":          with(table("public.mv", "id int4"), func(t *rewrite.Table) { t.View, t.Materialized = true, true }),
-		"public.far":         with(table("public.far", "id int4"), func(t *rewrite.Table) { t.Foreign = true }),
-		"public.ruled":       with(table("public.ruled", "id int4", "primary(id)"), func(t *rewrite.Table) { t.Rules = true }),
-		"public.secured":     with(table("public.secured", "id int4", "primary(id)"), func(t *rewrite.Table) { t.RowSecurity = true }),
+		"public.mv":          with(table("public.mv", "id int4"), func(t *Table) { t.View, t.Materialized = true, true }),
+		"public.far":         with(table("public.far", "id int4"), func(t *Table) { t.Foreign = true }),
+		"public.ruled":       with(table("public.ruled", "id int4", "primary(id)"), func(t *Table) { t.Rules = true }),
+		"public.secured":     with(table("public.secured", "id int4", "primary(id)"), func(t *Table) { t.RowSecurity = true }),
 		"public.hidden":      table("public.hidden", "id int4", "primary(id)"),
-		"public.trig": with(table("public.trig", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+		"public.trig": with(table("public.trig", "id int4, a int4", "primary(id)"), func(t *Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
-		"public.referred": with(table("public.referred", "id int4, a int4", "primary(id)"), func(t *rewrite.Table) {
+		"public.referred": with(table("public.referred", "id int4, a int4", "primary(id)"), func(t *Table) {
 			t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true
 		}),
 		"bank.item": table("bank.item@2", "id int4, name text", "primary(id)"),
@@ -126,7 +126,7 @@ func taggedSchema() tables {
 	schema := testSchema()
 	schema["public.late"] = table("public.late", "a int4, c int4")
 	schema["public.bare"] = table("public.bare", "id int4, b text", "primary(id)")
-	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"), func(t *rewrite.Table) { t.Columns[1].Generated = true })
+	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"), func(t *Table) { t.Columns[1].Generated = true })
 	schema["public.readonly"] = table("public.readonly", "id int4, b text", "primary(id)")
 	schema["public.exposing"] = view(table("public.exposing", "id int4"), history.ReasonView)
 	for name, t := range schema {

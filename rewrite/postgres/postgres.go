@@ -69,12 +69,14 @@ type Session struct {
 // A Schema tells the rewriter what the tables look like. Implementations are safe for concurrent use; the
 // tables they return are never changed afterwards.
 type Schema interface {
-	rewrite.Schema
+	// Table finds a table or view; nil when there is none of that name. An empty schema name finds nothing: the
+	// rewriter goes through the session's search path.
+	Table(schema, name string) *Table
 	// Reads reports whether a role may read every column of the table, system columns included, without row
 	// security coming between: what is added to its statements must not fail, or hide rows.
-	Reads(role string, t *rewrite.Table) bool
+	Reads(role string, t *Table) bool
 	// Tags reports whether a role that reads a table may write isotap_wlist there.
-	Tags(role string, t *rewrite.Table) bool
+	Tags(role string, t *Table) bool
 	// Exposes reports whether any table or view has columns of isotap's.
 	Exposes() bool
 	// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name.

@@ -12,10 +12,10 @@ import (
 
 // pictured reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
 // nothing but the server's own functions: isotap's login may have more rights than the client's.
-func (pl *planner) pictured(t *rewrite.Table) bool {
+func (pl *planner) pictured(t *Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.utf8() && !pl.session.Backslashes && !t.Partitioned &&
 		t.Root == "" && len(t.Leaves) == 0 && !t.View && !t.Foreign && !t.Materialized &&
-		!slices.ContainsFunc(t.Columns, func(c rewrite.Column) bool { return c.Custom || c.Type == "money" })
+		!slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Custom || c.Type == "money" })
 }
 
 // maxImage bounds what the values of a row that is shown may take where they are stored, in bytes.
@@ -73,7 +73,7 @@ func (r *reading) chooses(blocks []*block) {
 func (pl *planner) choose(s *source, where ast.Node, before []string) {
 	t := s.table
 	if !pl.pictured(t) || !slices.EqualFunc(s.names, t.Columns,
-		func(name string, c rewrite.Column) bool { return name == c.Name }) {
+		func(name string, c Column) bool { return name == c.Name }) {
 		return
 	}
 	p := rewrite.Predicate{Table: t.Name, Of: t.Spelled, As: quoted(s.ref), Where: []string{""}}

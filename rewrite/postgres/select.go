@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // maxTargets is how many columns a result may have (MaxTupleAttributeNumber), less two that a SELECT around it adds.
@@ -46,11 +45,11 @@ func covered(s *source, u *usage) bool {
 	if u.columns[s.ref] { // the whole row
 		return false
 	}
-	return slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool { return s.within(x, u) })
+	return slices.ContainsFunc(s.table.Indexes, func(x Index) bool { return s.within(x, u) })
 }
 
 // within reports whether an index holds all columns of the source that the statement uses.
-func (s *source) within(x rewrite.Index, u *usage) bool {
+func (s *source) within(x Index, u *usage) bool {
 	all := u.columns["*"] || u.columns[s.ref+".*"]
 	for i, c := range s.table.Columns {
 		used := all || u.columns[s.names[i]] || u.columns[s.ref+"."+s.names[i]]

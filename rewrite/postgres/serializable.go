@@ -8,7 +8,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // At SERIALIZABLE a read conflicts with the writes to what its plan looked at: rows, pages of indexes, whole tables. A
@@ -73,7 +72,7 @@ func (b *block) readsAll(rel *relation) bool {
 // An index on an expression has no name for it.
 func (b *block) indexed(part *ast.NodeList, first bool) bool {
 	return slices.ContainsFunc(b.rels, func(rel *relation) bool {
-		return rel.base != nil && slices.ContainsFunc(rel.base.table.Indexes, func(x rewrite.Index) bool {
+		return rel.base != nil && slices.ContainsFunc(rel.base.table.Indexes, func(x Index) bool {
 			columns := x.Columns
 			if first {
 				columns = columns[:min(1, len(columns))]
@@ -86,7 +85,7 @@ func (b *block) indexed(part *ast.NodeList, first bool) bool {
 // mayName reports whether a list of expressions may hold a column of a table.
 func (b *block) mayName(part *ast.NodeList, s *source, column string) (may bool) {
 	whole := guard.Whole(func() {
-		i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == column })
+		i := slices.IndexFunc(s.table.Columns, func(c Column) bool { return c.Name == column })
 		for _, item := range nodes(part) {
 			if c, ok := bare(item).(*ast.A_Const); ok { // a position, or a value
 				if position, ok := c.Val.(*ast.Integer); ok && len(nodes(b.n.TargetList)) >= position.IVal &&

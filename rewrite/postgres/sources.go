@@ -6,12 +6,11 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A source is a base table in a FROM clause, or the one that a statement writes.
 type source struct {
-	table *rewrite.Table
+	table *Table
 	ref   string // the name that columns are qualified by
 	names []string
 	only  bool // without those that inherit from it
@@ -54,7 +53,7 @@ func (pl *planner) sourcesOf(n ast.Node) ([]source, error) {
 }
 
 // sourceOf returns a table under the names that a FROM clause gives it and its columns.
-func sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
+func sourceOf(t *Table, n *ast.RangeVar) (source, error) {
 	s := source{table: t, ref: n.RelName, only: !n.Inh}
 	for _, c := range t.Columns {
 		s.names = append(s.names, c.Name)
@@ -88,7 +87,7 @@ func isSystemColumn(name string) bool {
 
 // column returns the name that a column of the table has here.
 func (s *source) column(name string) (string, error) {
-	i := slices.IndexFunc(s.table.Columns, func(c rewrite.Column) bool { return c.Name == name })
+	i := slices.IndexFunc(s.table.Columns, func(c Column) bool { return c.Name == name })
 	if i < 0 {
 		return "", refusal(history.ReasonUnknownTable)
 	}

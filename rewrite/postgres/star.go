@@ -23,10 +23,10 @@ func (o output) String() string {
 // An item is a relation of a FROM clause as stars see it.
 type item struct {
 	ref, schema string
-	table       *rewrite.Table // that is known; nil for all others
-	outputs     []output       // of a table, or of a join that has a name
-	joins       bool           // it is such a join, of tables that carry isotap's columns
-	within      bool           // it is a query of the statement itself
+	table       *Table   // that is known; nil for all others
+	outputs     []output // of a table, or of a join that has a name
+	joins       bool     // it is such a join, of tables that carry isotap's columns
+	within      bool     // it is a query of the statement itself
 }
 
 // scopeOf is what names mean within a query or a statement that writes.

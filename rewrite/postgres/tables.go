@@ -13,9 +13,9 @@ import (
 
 // table finds the table that a name means in this session, or says why isotap cannot observe it. Neither: it
 // is one of the server's own catalogs, whose rows are nobody's.
-func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
+func (pl *planner) table(n *ast.RangeVar) (*Table, history.Reason) {
 	t, reason := pl.lookup(n)
-	if t != nil && slices.ContainsFunc(t.Columns, func(c rewrite.Column) bool { return rewrite.IsColumn(c.Name) }) {
+	if t != nil && slices.ContainsFunc(t.Columns, func(c Column) bool { return rewrite.IsColumn(c.Name) }) {
 		pl.whole = history.ReasonOwnName // a star may show it
 	}
 	if t != nil && t.View && t.TellsText {
@@ -43,7 +43,7 @@ func (pl *planner) table(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 }
 
 // lookup finds what a name means, whatever it is.
-func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
+func (pl *planner) lookup(n *ast.RangeVar) (*Table, history.Reason) {
 	switch {
 	case n.CatalogName != "":
 		return nil, history.ReasonUnknownTable
@@ -84,7 +84,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*rewrite.Table, history.Reason) {
 }
 
 // holdsForeign reports whether some of a table's rows are on other servers.
-func (pl *planner) holdsForeign(t *rewrite.Table) bool {
+func (pl *planner) holdsForeign(t *Table) bool {
 	for _, leaf := range t.Leaves {
 		schema, name, _ := strings.Cut(leaf, ".")
 		if l := pl.rewriter.schema.Table(schema, name); l != nil && (l.Foreign || l.Unread) {
@@ -138,7 +138,7 @@ func (s *Session) hasTempTable(table string) bool {
 
 // written finds the table that a statement writes, which is never one that WITH defines. Catalogs and what has
 // rules are refused.
-func (pl *planner) written(n *ast.RangeVar) (*rewrite.Table, error) {
+func (pl *planner) written(n *ast.RangeVar) (*Table, error) {
 	ctes, silent := pl.ctes, pl.silent
 	pl.ctes, pl.silent = nil, nil
 	t, reason := pl.table(n)

@@ -69,12 +69,12 @@ func (s *source) lastTags(n int) string {
 }
 
 // tagged reports whether the rows of a table are known by isotap's columns.
-func (pl *planner) tagged(t *rewrite.Table) bool {
+func (pl *planner) tagged(t *Table) bool {
 	return pl.rewriter.options.Columns && t.Instrumented
 }
 
 // sourceOf returns a table under the names that a FROM clause gives it and its columns.
-func (pl *planner) sourceOf(t *rewrite.Table, n *ast.RangeVar) (source, error) {
+func (pl *planner) sourceOf(t *Table, n *ast.RangeVar) (source, error) {
 	s, err := sourceOf(t, n)
 	s.tagged = pl.tagged(t)
 	return s, err

@@ -8,7 +8,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A view stays where it stands: what it is, who may read it and with whose rights it reads is the server's to know, at
@@ -42,7 +41,7 @@ func (w *walker) view(rel *relation, n *ast.RangeVar, nullable bool) error {
 }
 
 // lookUp is what is seen of a table's row by looking it up beside a row of a view.
-func (w *walker) lookUp(view *source, base *rewrite.Base) (*sight, error) {
+func (w *walker) lookUp(view *source, base *Base) (*sight, error) {
 	if reason := w.waits(); !reason.IsZero() {
 		return nil, refusal(reason)
 	}

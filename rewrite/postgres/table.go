@@ -1,81 +1,11 @@
-package rewrite
+package postgres
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
-)
-
-// A Schema tells a rewriter what the tables look like. Implementations are safe for concurrent use;
-// the tables they return are never changed afterwards.
-type Schema interface {
-	// Table finds a table or view; nil when there is none of that name. An empty schema name finds
-	// nothing: the rewriter fills in the session's default schema first.
-	Table(schema, name string) *Table
-}
-
-// A TableName names a table or view as a statement spells it.
-type TableName struct{ Schema, Table string }
-
-// Key returns what stands for the name in a [List]. No other name has the same.
-func (n TableName) Key() string { return string(ListOf(n.Schema, n.Table)) }
-
-// A SchemaChange is what a definition may have left otherwise than the [Schema] has it. PostgreSQL only.
-type SchemaChange struct {
-	// Made are the tables, views and functions that have a name since that they may not have had. One without a table's
-	// name stands for all of a schema.
-	Made []TableName
-	// Named are the statement's other names: of these, what is a relation or a function.
-	Named []TableName
-	// Indexes says that names may be those of indexes.
-	Indexes bool
-	// Cascades says that what depends on these may have changed, too.
-	Cascades bool
-	// Rewrites says that the rows may have come into other files; Empties, that this is all.
-	Rewrites, Empties bool
-}
-
-// In returns the change with every schema that a name without one can mean: those given, and those that the statement
-// names beside it. Without any, such a name stays as it is: it may be in any schema.
-func (c *SchemaChange) In(schemas []string) SchemaChange {
-	if len(schemas) > 0 {
-		for _, names := range [][]TableName{c.Made, c.Named} {
-			for _, t := range names {
-				if t.Schema != "" && !slices.Contains(schemas, t.Schema) {
-					schemas = append(slices.Clip(schemas), t.Schema)
-				}
-			}
-		}
-	}
-	located := *c
-	located.Made, located.Named = namesIn(schemas, c.Made), namesIn(schemas, c.Named)
-	return located
-}
-
-func namesIn(schemas []string, names []TableName) (located []TableName) {
-	for _, t := range names {
-		if t.Schema != "" || len(schemas) == 0 {
-			located = append(located, t)
-			continue
-		}
-		for _, schema := range schemas {
-			located = append(located, TableName{Schema: schema, Table: t.Table})
-		}
-	}
-	return located
-}
-
-// A TriggerFate says what became of the triggers of the tables that a definition changed.
-type TriggerFate uint8
-
-const (
-	// TriggersDiffer: each may have others than before.
-	TriggersDiffer TriggerFate = iota
-	// TriggersStay: each has those that it had; a table that was made has none.
-	TriggersStay
-	// TriggersGo: each has those that it had, or none.
-	TriggersGo
+	"github.com/isotap/isotap/rewrite"
 )
 
 // A Table is what the rewriter must know of one table or view.
@@ -93,15 +23,13 @@ type Table struct {
 	// Triggers by the event that they fire on.
 	InsertTrigger, UpdateTrigger, DeleteTrigger bool
 	// TellsText reports whether a trigger, a column's default or a view's query may ask for the text of the statement
-	// that runs (PostgreSQL).
+	// that runs.
 	TellsText bool
 	// CascadesUpdate and CascadesDelete say to what a foreign key of another table reacts with an action
 	// (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names. Of updates it is
 	// those of some columns; an empty name stands for any, where it is not known which, or the server computes it.
 	CascadesUpdate []string
 	CascadesDelete bool
-
-	// What follows is PostgreSQL's.
 
 	// Unread says that nothing is known of the table: it was changed, and could not be read since.
 	Unread bool
@@ -140,7 +68,7 @@ type Table struct {
 
 // A Base is a table that rows of a view are made of.
 type Base struct {
-	Table TableName
+	Table rewrite.TableName
 	Only  bool     // without those that inherit from it
 	Key   []string // the view's columns that hold the values of the table's key, or NULL where there is no row of it
 }
@@ -151,26 +79,20 @@ type Column struct {
 	Type      string // the type's name in lower case, without size: "int", "varchar", "float", ...
 	Full      string // the type as the server spells it: "decimal(10,2) unsigned"
 	Collation string // empty for what is no text
-	Invisible bool
 	Generated bool
 	NotNull   bool
-	// Numbered says that the server numbers the column (AUTO_INCREMENT), Filled that it works out what the column
-	// holds where an INSERT does not say it (CURRENT_TIMESTAMP, an expression), and Refreshed that it does so on each
-	// UPDATE. MySQL's family only.
-	Numbered, Filled, Refreshed bool
 	// Custom says that functions of the database's own may be called when a value is read or written as text: its
-	// type is no enumeration, nor one that the server brings along. PostgreSQL only.
+	// type is no enumeration, nor one that the server brings along.
 	Custom bool
 }
 
-// An Index of a table. The clustered index of InnoDB (its primary key) holds every column; a
-// secondary one holds its own and the primary key's.
+// An Index of a table.
 type Index struct {
 	Name    string
 	Columns []string // a prefix or functional part appears as ""
 	Primary bool
 	Unique  bool
-	// Orders are the operators by whose results the index gives rows in order, as a distance (PostgreSQL).
+	// Orders are the operators by whose results the index gives rows in order, as a distance.
 	Orders []string
 }
 
