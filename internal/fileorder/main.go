@@ -149,7 +149,12 @@ func (g *graph) improve(order []int) (better bool) {
 // move moves the file at one place of an order to another.
 func move(order []int, at, to int) {
 	file := order[at]
-	slices.Insert(slices.Delete(order, at, at+1), to, file)
+	if at < to {
+		copy(order[at:to], order[at+1:to+1])
+	} else {
+		copy(order[to+1:at+1], order[to:at])
+	}
+	order[to] = file
 }
 
 func boolInt(b bool) int {
