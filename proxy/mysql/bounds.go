@@ -85,12 +85,12 @@ func (s *Session) passedLong(parts []byte) *exchange {
 			plan = passedOn
 		}
 		s.beforeStatement(plan)
-		return s.statement(s.observe(plan))
+		return s.statement(s.txn.observe(plan, &s.settings, s.now))
 	case gomysql.COM_STMT_EXECUTE:
 		if s.watches() {
 			return nil
 		}
-		x := s.statement(s.observe(passedOn))
+		x := s.statement(s.txn.observe(passedOn, &s.settings, s.now))
 		x.binary, x.cursor = true, parts[5] != 0
 		return x
 	case gomysql.COM_STMT_PREPARE:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
-	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -79,14 +78,14 @@ func (s *Session) readCaptures() bool {
 	s.sendQuery(&exchange{
 		row: func(payload []byte) error {
 			r := reader{b: payload}
-			before := s.bytesOf(batch)
+			before := s.txn.bytesOf(batch)
 			if err := takeCaptures(batch, &r); err != nil {
 				return err
 			}
 			if s.cfg.Predicates {
 				s.takeImages(batch, &r)
 			}
-			s.unrecorded.Take(s.bytesOf(batch) - before)
+			s.txn.unrecorded.Take(s.txn.bytesOf(batch) - before)
 			return counts(&r)
 		},
 		done: func(s *Session, x *exchange) error {
@@ -100,17 +99,6 @@ func (s *Session) readCaptures() bool {
 	// Until the reply is there, transactions that end now wait for the batch.
 	s.exchanges[len(s.exchanges)-1].reads = batch
 	return true
-}
-
-// bytesOf returns about how much memory those of the statements take that are of the open transaction.
-func (s *Session) bytesOf(batch []*observed) int {
-	n := 0
-	for _, o := range batch {
-		if o.txn == s.txn {
-			n += txnstate.BytesOf(o.recorded())
-		}
-	}
-	return n
 }
 
 // takeCaptures gives the entries of a capture read to their statements. Entries of statements that failed

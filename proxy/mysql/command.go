@@ -112,7 +112,7 @@ func (s *Session) commandDone(x *exchange) error {
 		return nil
 	}
 	s.rowCount, s.rowCountGone = int64(x.ok.affected), false
-	if !s.inTrans {
+	if !s.txn.inTrans {
 		s.endOpen(history.Committed)
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *Session) renew(payload []byte) {
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
 		if x.failed { // an old server does not know the command: the transaction goes on
 			s.askTransaction(nil, func() {
-				if !s.inTrans {
+				if !s.txn.inTrans {
 					s.endOpen(history.Aborted)
 				}
 			})
@@ -226,7 +226,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	}
 	s.beforeStatement(plan)
 	listed := s.listed(plan, payload[1:], false)
-	o := s.observe(plan)
+	o := s.txn.observe(plan, &s.settings, s.now)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.lower(history.Opaque, reason)
@@ -276,10 +276,10 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	switch {
 	case plan.Upstream.Pieces == nil:
 		return history.Reason{}
-	case s.unrecorded.Full():
+	case s.txn.unrecorded.Full():
 		return history.ReasonTxnMemory
 	}
-	if plan.Upstream.MayHideLocks && s.locks(plan) {
+	if plan.Upstream.MayHideLocks && s.txn.readsLock(plan.Locking, s.level) {
 		return history.ReasonPlan
 	}
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan.Shape) {
@@ -289,21 +289,6 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 		return history.ReasonMisplanned
 	}
 	return s.refused[weak.Make(plan)]
-}
-
-// locks reports whether the statement's reads lock: by its own clause, or because every read does at
-// SERIALIZABLE, but for the plain SELECT that is a transaction of its own.
-func (s *Session) locks(plan *sqlmysql.Plan) bool {
-	level := s.level
-	switch {
-	case plan.Locking != history.NoLock:
-		return true
-	case s.txn != nil:
-		level = s.txn.Level
-	default:
-		level = s.next.of(level)
-	}
-	return (level == history.Serializable || level == history.LevelUnknown) && (s.inTrans || !s.autocommit)
 }
 
 // rewritten returns the command that goes upstream for a text statement. It is valid until the next one.
@@ -358,7 +343,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.leaveConditions(x)
 	s.access(o, x)
 	o.doubt(x)
-	s.record(o)
+	s.txn.record(o, s.now)
 	s.await(o, x)
 	s.effects(o, x)
 	s.readVariables(o, x)
@@ -400,7 +385,7 @@ func (s *Session) effects(o *observed, x *exchange) {
 	if plan.Session.Changes {
 		s.stale = true
 	}
-	s.followNext(o, x)
+	s.txn.followNext(o, x.failed)
 	s.tempTables = sqlmysql.AddTempTables(s.tempTables, plan.Schema.CreatesTemp)
 	if !x.failed {
 		s.tempTables = sqlmysql.DropTempTables(s.tempTables, plan.Schema.DropsTemp)

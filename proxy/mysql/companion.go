@@ -45,9 +45,9 @@ func (s *Session) accompany(o *observed, x *exchange) {
 func (s *Session) companion(o *observed, x *exchange) *sqlmysql.Plan {
 	plan := o.plan.Companion
 	switch {
-	case plan == nil, x.failed, s.phase != phaseCommand, s.unrecorded.Full():
+	case plan == nil, x.failed, s.phase != phaseCommand, s.txn.unrecorded.Full():
 		return nil
-	case !s.inTrans, o.txn == nil, o.txn != s.txn, o.txn.Level != history.RepeatableRead:
+	case !s.txn.inTrans, o.txn == nil, o.txn != s.txn.open, o.txn.Level != history.RepeatableRead:
 		return nil // no snapshot that lasts, or reads that lock
 	case x.ok.warnings > 0, x.opens(x.ok), s.selectLimit:
 		return nil
@@ -133,7 +133,7 @@ func (s *Session) takeBeside(o, beside *observed) {
 	s.takeSightings(beside)
 	st, saw := o.recorded(), &beside.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
-	s.unrecorded.Take(txnstate.BytesOf(saw))
+	s.txn.unrecorded.Take(txnstate.BytesOf(saw))
 	st.Observation, st.Reason = saw.Observation, saw.Reason
 }
 
@@ -149,13 +149,10 @@ func (s *Session) companionFailed(x *exchange, e serverError) {
 func (s *Session) clearDiagnostics() {
 	s.foundRowsGone = true
 	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
-		if !x.failed && !s.inTrans && s.txn != nil {
+		if !x.failed && !s.txn.inTrans && s.txn.open != nil {
 			s.note("the transaction ended in a read of isotap's own")
 			s.endOpen(history.Aborted)
 		}
 		return nil
 	}}, "SELECT 1 FROM (SELECT 1) AS isotap LIMIT 1")
 }
-
-// recorded is the statement as it stands in its transaction.
-func (o *observed) recorded() *history.Stmt { return &o.txn.Stmts[o.index] }

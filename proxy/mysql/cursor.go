@@ -34,14 +34,14 @@ func (s *Session) fetch(payload []byte) {
 func (s *Session) fetchDone(x *exchange) error {
 	defer s.seen.forget()
 	opened := x.prepared.cursor.stmt
-	if x.conceal.wrong || s.txn == nil || opened.txn != s.txn {
+	if x.conceal.wrong || s.txn.open == nil || opened.txn != s.txn.open {
 		return nil
 	}
 	s.judgeArrays(x.stmt, x.ok.warnings > 0)
 	s.takeSightings(x.stmt)
-	st := &s.txn.Stmts[opened.index]
+	st := &s.txn.open.Stmts[opened.index]
 	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
-	s.unrecorded.Take(txnstate.BytesOf(&x.stmt.stmt))
+	s.txn.unrecorded.Take(txnstate.BytesOf(&x.stmt.stmt))
 	st.Rows += x.rows
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/proxy/session"
-	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -194,7 +193,7 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 			return err
 		}
 		s.sendClient(payload)
-		s.follow(ok.status)
+		s.txn.follow(ok.status)
 		s.forgetSecrets()
 		s.phase, s.loggedIn = phaseCommand, true
 		s.reset()
@@ -213,8 +212,7 @@ func (s *Session) reset() {
 	s.stmts, s.stmtBytes, s.forgets = make(map[uint32]*prepared), 0, false
 	s.settings = settings{stale: s.watches()}
 	s.captures, s.conditions = captures{}, conditions{}
-	s.savepoints = txnstate.Savepoints{}
-	s.next = nextLevel{}
+	s.txn.reset()
 }
 
 // sendClient sends a packet of the handshake to the client, numbered as that leg counts.

@@ -4,6 +4,10 @@ import (
 	"bytes"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // A client whose server goes away sees its connection end, as it would without isotap: clients tell a lost connection
@@ -70,4 +74,68 @@ func (s *Session) LoginOverdue(now int64) {
 		return
 	}
 	s.turnAway(gomysql.ER_NET_READ_INTERRUPTED, sqlstateCommunicationLink, "Got timeout reading communication packets")
+}
+
+// settle has the transaction take a finished statement's end, and does what follows.
+func (s *Session) settle(o *observed, x *exchange) {
+	if !s.watches() {
+		return
+	}
+	f := finish{failed: x.failed, code: x.err.code, leftTxn: x.leftTxn}
+	ended, then := s.txn.settle(o, f, s.now)
+	s.handOver(ended)
+	switch then {
+	case askServer:
+		s.askTransaction(o.plan, func() { s.handOver(s.txn.settleError(o, f, s.now)) })
+	case giveUpCaptures:
+		s.loseCaptures(history.ReasonLostSavepoint)
+	}
+}
+
+// askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
+// the statement whose error is the reason to ask; nil when there is none.
+func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
+	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
+		s.rowCountGone = true
+		then()
+		return nil
+	}}, []byte{gomysql.COM_PING})
+}
+
+// endOpen ends the session's transaction, if there is one.
+func (s *Session) endOpen(status history.Status) { s.handOver(s.txn.end(status, s.now)) }
+
+// handOver has a transaction recorded that has ended, once the entries of its statements are read. Nil is none.
+func (s *Session) handOver(t *history.Txn) {
+	switch {
+	case t == nil:
+	case s.awaitsCaptures(t):
+		s.ended = append(s.ended, t)
+	default:
+		s.events = append(s.events, session.Event{Txn: t})
+	}
+}
+
+// lostServer settles what was open when the server went away: what waited for an answer may have
+// been done, everything else was rolled back.
+func (s *Session) lostServer() {
+	status := history.Aborted
+	for _, x := range s.exchanges {
+		lowerAll(x.reads, history.ReasonServerLost)
+		if x.settles != nil && x.settles.Txn.Ends {
+			status = history.Indeterminate // the error may have come after the commit
+		}
+		if o := x.stmt; o != nil && o.txn != nil {
+			if o.plan.Txn.Ends || !o.was && s.txn.autocommit {
+				status = history.Indeterminate
+			}
+			o.doubtful = true
+			o.lower(history.Inexact, history.ReasonServerLost)
+			s.takeSightings(o)
+			s.txn.record(o, s.now)
+		}
+	}
+	s.exchanges, s.chain = nil, nil
+	s.loseCaptures(history.ReasonServerLost)
+	s.endOpen(status)
 }

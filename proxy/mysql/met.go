@@ -242,7 +242,7 @@ func (s *Session) inserted(o *observed) {
 	case o.made < 0, o.made > maxSeen:
 		o.made = 0
 		o.lower(history.Inexact, history.ReasonTooManyRows)
-	case !s.unrecorded.Admits(txnstate.AccessBytes * o.made):
+	case !s.txn.unrecorded.Admits(txnstate.AccessBytes * o.made):
 		o.made = 0
 		o.lower(history.Inexact, history.ReasonTxnMemory)
 	}

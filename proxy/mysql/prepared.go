@@ -89,7 +89,7 @@ func (s *Session) executeUnknown(id uint32, payload []byte) {
 		payload[5] = 0                                 // no cursor, whose rows could not be told from others
 	}
 	s.beforeStatement(plan)
-	x := s.statement(s.observe(plan))
+	x := s.statement(s.txn.observe(plan, &s.settings, s.now))
 	x.binary = true
 	x.added = s.conditions.added // where it fails it adds its error to what is listed already
 	s.sendFor(x, payload, asked)
@@ -306,7 +306,7 @@ func (s *Session) execute(payload []byte) error {
 			return nil
 		}
 		s.beforeStatement(p.plan)
-		o = s.observe(p.plan)
+		o = s.txn.observe(p.plan, &s.settings, s.now)
 	}
 	o.rewritten = p.rewritten && reason.IsZero()
 	if !reason.IsZero() {

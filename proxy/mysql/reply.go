@@ -50,10 +50,10 @@ func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, erro
 		x.err, err = parseErr(payload)
 	case markOK:
 		x.ok, err = parseOK(payload, s.caps)
-		s.follow(x.ok.status)
+		s.txn.follow(x.ok.status)
 	case markEOF:
 		x.ok, err = s.parseEnd(payload)
-		s.follow(x.ok.status)
+		s.txn.follow(x.ok.status)
 	}
 	return true, err
 }
@@ -260,10 +260,10 @@ func (s *Session) forwardCount(x *exchange, end okPacket) {
 func (s *Session) resultEnd(x *exchange, ok okPacket) bool {
 	x.ok = ok
 	if ok.status&gomysql.SERVER_MORE_RESULTS_EXISTS == 0 {
-		s.follow(ok.status)
+		s.txn.follow(ok.status)
 		return true
 	}
-	if s.inTrans && ok.status&gomysql.SERVER_STATUS_IN_TRANS == 0 {
+	if s.txn.inTrans && ok.status&gomysql.SERVER_STATUS_IN_TRANS == 0 {
 		x.leftTxn = true
 	}
 	x.state = stateFirst

@@ -135,7 +135,7 @@ type Session struct {
 	exchanges []*exchange // in flight, oldest first
 
 	settings
-	transactions
+	txn transaction
 	captures
 	conditions   conditions
 	chain        *chain // nil but for a text of several statements
@@ -159,9 +159,8 @@ type Session struct {
 // NewSession returns a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
-		client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
-	s.unrecorded = txnstate.NewUnrecorded(cfg.TxnMemory)
-	s.seen.of = &s.unrecorded
+		txn: newTransaction(cfg.Options), client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
+	s.seen.of = &s.txn.unrecorded
 	return s
 }
 
@@ -360,7 +359,7 @@ func (s *Session) ServerClosed(now int64) {
 func (s *Session) Done() bool { return s.phase == phaseClosed }
 
 // InTransaction reports whether the server has a transaction open for the client, or a reply is due.
-func (s *Session) InTransaction() bool { return s.inTrans || len(s.exchanges) > 0 }
+func (s *Session) InTransaction() bool { return s.txn.inTrans || len(s.exchanges) > 0 }
 
 // Unread reports whether entries of ended transactions wait to be read: call [Session.Idle] when the
 // client stays quiet.

@@ -98,10 +98,8 @@ func (s *Session) takeConflicts(r *reader) {
 			s.conflicts = history.ConflictsAtCommit
 		}
 	}
-	// MariaDB goes by the setting of each statement: the weaker one counts for the whole transaction.
-	if s.txn != nil && s.txn.Conflicts != s.conflicts {
-		s.txn.Conflicts = history.ConflictsAccepted
-	}
+	// MariaDB goes by the setting of each statement: see weaken.
+	s.txn.weaken(s.conflicts)
 }
 
 // noSelectLimit is the value of sql_select_limit that means none.

@@ -11,84 +11,87 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// transactions is what a session knows of its transaction. Boundaries come from the status flags of
-// the server's replies.
-type transactions struct {
+// A transaction is the one that a session's statements are recorded in, as far as it is known. Boundaries come from the
+// status flags of the server's replies.
+//
+// While nothing has been recorded since the last end, open is nil, whatever the server has open. The savepoints, what is
+// unrecorded and outlives are of the transaction under way: end makes them ready for the next.
+type transaction struct {
+	session session.Options // whose transactions these are
+
 	inTrans    bool // SERVER_STATUS_IN_TRANS, as the last reply had it
 	autocommit bool
-	// txn is the transaction that statements are recorded in; nil between transactions, and in one
-	// of which nothing has been recorded yet.
-	txn        *history.Txn
+	// open is the transaction that statements are recorded in.
+	open       *history.Txn
 	usual      txnstate.Usual
 	next       nextLevel
 	savepoints txnstate.Savepoints
 	unrecorded txnstate.Unrecorded
-	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit and
+	// outlives says that what the transaction wrote may outlive its rollback: a procedure can commit and
 	// begin anew, and a branch that is prepared (XA) outlives its session.
-	beyond bool
+	outlives bool
 }
 
-// An observed is a statement on its way: the plan it was sent by and what its reply has shown so far.
-type observed struct {
-	plan      *sqlmysql.Plan
-	rewritten bool
-	txn       *history.Txn
-	// begins is the transaction that a BEGIN opens when it succeeds.
-	begins *history.Txn
-	stmt   history.Stmt
-	index  int  // where stmt stands in its transaction, once it is recorded
-	was    bool // the server had a transaction open when the statement was sent
-	// tookNext: its transaction is the one that SET TRANSACTION was for.
-	tookNext bool
-
-	// capturing says that entries of the statement wait to be read.
-	capturing bool
-	// insertID is what the server numbered the first row of an INSERT with, and increment the step to the next, in
-	// mode predicates.
-	insertID, increment uint64
-
-	rowCounts
-	made     int  // the rows of an INSERT, whether or not they went in
-	doubtful bool // the captured rows are not certain to be those that changed
+// A finish is what a statement's reply says of the statement's end.
+type finish struct {
+	failed bool
+	code   uint16 // of the error
+	// leftTxn says that the transaction was over before the last result of several.
+	leftTxn bool
 }
 
-// lower makes the statement's observation no better than o.
-func (o *observed) lower(to history.Observation, reason history.Reason) {
-	if o.stmt.Observation < to && o.stmt.Observation != history.Nothing {
-		o.stmt.Observation, o.stmt.Reason = to, reason
-	}
+// A sequel is what a session has to do once a statement has settled.
+type sequel uint8
+
+const (
+	noSequel sequel = iota
+	// askServer: the error does not say what became of the transaction. Ask whether it is still open, and then call
+	// settleError.
+	askServer
+	// giveUpCaptures: which entries a rollback to a savepoint undid is not known.
+	giveUpCaptures
+)
+
+// newTransaction returns one for a session with these options.
+func newTransaction(of session.Options) transaction {
+	return transaction{session: of, unrecorded: txnstate.NewUnrecorded(of.TxnMemory)}
 }
 
 // follow takes the status flags of a reply.
-func (s *Session) follow(status uint16) {
-	s.inTrans = status&gomysql.SERVER_STATUS_IN_TRANS != 0
-	s.autocommit = status&gomysql.SERVER_STATUS_AUTOCOMMIT != 0
+func (t *transaction) follow(status uint16) {
+	t.inTrans = status&gomysql.SERVER_STATUS_IN_TRANS != 0
+	t.autocommit = status&gomysql.SERVER_STATUS_AUTOCOMMIT != 0
 }
 
-// observe begins the record of a statement. One that leaves no trace in a history, such as SET NAMES,
-// has no transaction.
-func (s *Session) observe(plan *sqlmysql.Plan) *observed {
-	o := &observed{plan: plan, was: s.inTrans}
-	taken := s.next.set()
-	defer func() { o.tookNext = taken && !s.next.set() }()
+// reset forgets what RESET CONNECTION and CHANGE USER undo.
+func (t *transaction) reset() {
+	t.savepoints, t.next = txnstate.Savepoints{}, nextLevel{}
+}
+
+// observe begins the record of a statement that is sent at now, in a session with those settings. One that leaves no
+// trace in a history, such as SET NAMES, has no transaction.
+func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *observed {
+	o := &observed{plan: plan, was: t.inTrans}
+	taken := t.next.set()
+	defer func() { o.tookNext = taken && !t.next.set() }()
 	switch {
 	case plan.Kind == history.Begin:
-		o.begins = s.newTxn()
+		o.begins = t.begin(in, now)
 		o.txn = o.begins
 	case plan.Observation == history.Nothing:
-		if s.txn == nil || !recorded(plan.Kind) {
+		if t.open == nil || !recorded(plan.Kind) {
 			return o
 		}
-		o.txn = s.txn
+		o.txn = t.open
 	default:
-		if s.txn == nil {
-			s.txn = s.newTxn()
+		if t.open == nil {
+			t.open = t.begin(in, now)
 		}
-		o.txn = s.txn
+		o.txn = t.open
 	}
 	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.Kind, Locking: plan.Locking,
-		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Origin: plan.Origin, Start: s.now}
-	if s.cfg.Args {
+		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Origin: plan.Origin, Start: now}
+	if t.session.Args {
 		o.stmt.Args = plan.Args
 	}
 	return o
@@ -103,100 +106,82 @@ func recorded(k history.Kind) bool {
 	return false
 }
 
-func (s *Session) newTxn() *history.Txn {
-	t := &history.Txn{ID: s.cfg.NextTxn(), Session: s.cfg.ID, Level: s.level, Conflicts: s.conflicts, Start: s.now,
-		Stmts: s.usual.Room()}
-	if s.next.set() {
-		t.Level, s.next = s.next.of(s.level), nextLevel{}
+// begin returns a new transaction. It takes the level that SET TRANSACTION gave to the next one.
+func (t *transaction) begin(in *settings, now int64) *history.Txn {
+	txn := &history.Txn{ID: t.session.NextTxn(), Session: t.session.ID, Level: in.level, Conflicts: in.conflicts,
+		Start: now, Stmts: t.usual.Room()}
+	if t.next.set() {
+		txn.Level, t.next = t.next.of(in.level), nextLevel{}
 	}
-	return t
+	return txn
 }
 
-// tag is the tag of the statement's writes.
-func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o.stmt.Num} }
-
 // record puts a finished statement into its transaction.
-func (s *Session) record(o *observed) {
+func (t *transaction) record(o *observed, now int64) {
 	if o.txn == nil {
 		return
 	}
-	o.stmt.End = s.now
-	if o.txn == s.txn {
-		o.index = s.unrecorded.Add(o.txn, &o.stmt, o.rewritten)
+	o.stmt.End = now
+	if o.txn == t.open {
+		o.index = t.unrecorded.Add(o.txn, &o.stmt, o.rewritten)
 		return
 	}
 	o.index = len(o.txn.Stmts) // a BEGIN: of the transaction that it opens
 	o.txn.Stmts = append(o.txn.Stmts, o.stmt)
 }
 
-// settle decides what a finished statement did to the transaction: it goes on, it ended, or the next
-// one began.
-func (s *Session) settle(o *observed, x *exchange) {
-	if !s.watches() {
-		return
-	}
+// settle decides what a finished statement did to the transaction: it goes on, it ended, or the next one began. It
+// returns the transaction that ended, if that is to be recorded, and what there is to do beside.
+func (t *transaction) settle(o *observed, f finish, now int64) (ended *history.Txn, then sequel) {
 	kind := o.plan.Kind
 	if o.was && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
-		s.beyond = true
+		t.outlives = true
 	}
 	switch {
-	case x.failed:
-		s.settleError(o, x)
-		return
+	case f.failed && !o.was && t.autocommit:
+		return t.end(history.Aborted, now), noSequel
+	case f.failed:
+		return nil, askServer
 	case kind == history.Begin:
-		s.endOpen(history.Committed)
-		if s.inTrans {
-			s.txn = o.begins
+		ended = t.end(history.Committed, now)
+		if t.inTrans {
+			t.open = o.begins
 		}
-		return
+		return ended, noSequel
 	case o.plan.Txn.MayRestart && o.was:
-		s.endOpen(history.Indeterminate)
+		return t.end(history.Indeterminate, now), noSequel
 	case kind == history.Rollback && o.plan.Txn.Savepoint != "":
-		s.rollbackTo(o.plan.Txn.Savepoint)
+		return nil, t.rollbackTo(o.plan.Txn.Savepoint)
 	case kind == history.Savepoint:
-		s.setSavepoint(o.plan.Txn.Savepoint)
+		t.setSavepoint(o.plan.Txn.Savepoint)
 	case o.plan.Txn.Savepoint != "":
-		s.savepoints.Release(o.plan.Txn.Savepoint)
-	case kind == history.Commit, kind == history.Rollback, x.leftTxn, !s.inTrans:
+		t.savepoints.Release(o.plan.Txn.Savepoint)
+	case kind == history.Commit, kind == history.Rollback, f.leftTxn, !t.inTrans:
 		// Under AND CHAIN, or completion_type, the next one has begun already.
-		s.endOpen(outcome(o, x))
+		return t.end(outcome(o, f), now), noSequel
 	}
+	return nil, noSequel
+}
+
+// settleError decides what an error did to the transaction, once the server has told whether one is open. It returns the
+// transaction that ended, if that is to be recorded.
+func (t *transaction) settleError(o *observed, f finish, now int64) (ended *history.Txn) {
+	if !t.inTrans || f.leftTxn || o.plan.Txn.MayRestart && o.was {
+		return t.end(outcomeOfError(o, f.code), now)
+	}
+	return nil
 }
 
 // outcome is how the transaction ended that a successful statement ended.
-func outcome(o *observed, x *exchange) history.Status {
+func outcome(o *observed, f finish) history.Status {
 	switch {
 	case o.plan.Kind == history.Rollback:
 		return history.Aborted
-	case x.leftTxn, o.was && !o.plan.Txn.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
+	case f.leftTxn, o.was && !o.plan.Txn.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
 		// A procedure, or several statements in one text: it may have been either.
 		return history.Indeterminate
 	}
 	return history.Committed
-}
-
-// settleError finds out what an error did to the transaction. Errors carry no status: inside a
-// transaction the server is asked for it, by a ping.
-func (s *Session) settleError(o *observed, x *exchange) {
-	if !o.was && s.autocommit {
-		s.endOpen(history.Aborted)
-		return
-	}
-	s.askTransaction(o.plan, func() {
-		if !s.inTrans || x.leftTxn || o.plan.Txn.MayRestart && o.was {
-			s.endOpen(outcomeOfError(o, x.err.code))
-		}
-	})
-}
-
-// askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
-// the statement whose error is the reason to ask; nil when there is none.
-func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
-	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
-		s.rowCountGone = true
-		then()
-		return nil
-	}}, []byte{gomysql.COM_PING})
 }
 
 // outcomeOfError is how a transaction ended whose statement failed. Statements that commit implicitly
@@ -246,78 +231,121 @@ func rollsBack(code uint16) bool {
 	return false
 }
 
-func (s *Session) setSavepoint(name string) {
-	s.savepoints.Forget(name)
-	if s.txn != nil {
-		s.savepoints.Set(name, len(s.txn.Stmts))
+func (t *transaction) setSavepoint(name string) {
+	t.savepoints.Forget(name)
+	if t.open != nil {
+		t.savepoints.Set(name, len(t.open.Stmts))
 	}
 }
 
 // rollbackTo voids what was written since the savepoint.
-func (s *Session) rollbackTo(name string) {
-	at, sure := s.savepoints.RollBackTo(name)
+func (t *transaction) rollbackTo(name string) sequel {
+	at, sure := t.savepoints.RollBackTo(name)
 	switch {
-	case s.txn == nil:
-		return
+	case t.open == nil:
+		return noSequel
 	case !sure:
-		s.loseCaptures(history.ReasonLostSavepoint)
-		txnstate.Doubt(s.txn, at)
-		return
+		txnstate.Doubt(t.open, at)
+		return giveUpCaptures
 	}
-	for i := at; i < len(s.txn.Stmts); i++ {
-		switch s.txn.Stmts[i].Kind {
+	for i := at; i < len(t.open.Stmts); i++ {
+		switch t.open.Stmts[i].Kind {
 		case history.Insert, history.Update, history.Delete, history.Replace:
-			s.txn.Stmts[i].Void = true
+			t.open.Stmts[i].Void = true
 		}
 	}
+	return noSequel
 }
 
-// endOpen ends the session's transaction, if there is one.
-func (s *Session) endOpen(status history.Status) {
-	if s.beyond && status == history.Aborted {
+// end ends the open transaction, if there is one, and returns it if it is to be recorded.
+func (t *transaction) end(status history.Status, now int64) *history.Txn {
+	if t.outlives && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	s.savepoints, s.beyond = txnstate.Savepoints{}, false
-	s.unrecorded.End()
-	t := s.txn
-	if t == nil {
-		return
+	t.savepoints, t.outlives = txnstate.Savepoints{}, false
+	t.unrecorded.End()
+	txn := t.open
+	if txn == nil {
+		return nil
 	}
-	s.txn = nil
-	s.usual.Took(len(t.Stmts))
-	t.Status, t.End = status, s.now
-	t.Implicit = !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) &&
-		len(t.Stmts) == 1
-	if !slices.ContainsFunc(t.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
-		return
+	t.open = nil
+	t.usual.Took(len(txn.Stmts))
+	txn.Status, txn.End = status, now
+	txn.Implicit = !slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) &&
+		len(txn.Stmts) == 1
+	if !slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+		return nil
 	}
-	if s.awaitsCaptures(t) {
-		s.ended = append(s.ended, t)
-		return
-	}
-	s.events = append(s.events, session.Event{Txn: t})
+	return txn
 }
 
-// lostServer settles what was open when the server went away: what waited for an answer may have
-// been done, everything else was rolled back.
-func (s *Session) lostServer() {
-	status := history.Aborted
-	for _, x := range s.exchanges {
-		lowerAll(x.reads, history.ReasonServerLost)
-		if x.settles != nil && x.settles.Txn.Ends {
-			status = history.Indeterminate // the error may have come after the commit
-		}
-		if o := x.stmt; o != nil && o.txn != nil {
-			if o.plan.Txn.Ends || !o.was && s.autocommit {
-				status = history.Indeterminate
-			}
-			o.doubtful = true
-			o.lower(history.Inexact, history.ReasonServerLost)
-			s.takeSightings(o)
-			s.record(o)
+// readsLock reports whether the reads of a statement lock, which has that clause: every read does at SERIALIZABLE, but
+// for the plain SELECT that is a transaction of its own. usual is the session's level.
+func (t *transaction) readsLock(clause history.Locking, usual history.Level) bool {
+	level := t.next.of(usual)
+	if t.open != nil {
+		level = t.open.Level
+	}
+	return clause != history.NoLock ||
+		(level == history.Serializable || level == history.LevelUnknown) && (t.inTrans || !t.autocommit)
+}
+
+// weaken takes note that conflicts were treated in another way from some statement on. The weaker way counts for the
+// whole transaction.
+func (t *transaction) weaken(now history.Conflicts) {
+	if t.open != nil && t.open.Conflicts != now {
+		t.open.Conflicts = history.ConflictsAccepted
+	}
+}
+
+// bytesOf returns about how much memory those of the statements take that are of the open transaction.
+func (t *transaction) bytesOf(batch []*observed) int {
+	n := 0
+	for _, o := range batch {
+		if o.txn == t.open {
+			n += txnstate.BytesOf(o.recorded())
 		}
 	}
-	s.exchanges, s.chain = nil, nil
-	s.loseCaptures(history.ReasonServerLost)
-	s.endOpen(status)
+	return n
+}
+
+// nextLevel is what SET TRANSACTION ISOLATION LEVEL said of the next transaction only. The server cannot
+// be asked for it, so what may have set it or used it up without a trace leaves the next transaction's
+// level unknown.
+type nextLevel struct {
+	level  history.Level // history.LevelUnknown: the session's
+	unsure bool
+}
+
+// set reports whether the next transaction may have a level of its own.
+func (n nextLevel) set() bool { return n.unsure || n.level != history.LevelUnknown }
+
+// of returns the next transaction's level, where the session's is known.
+func (n nextLevel) of(session history.Level) history.Level {
+	switch {
+	case n.unsure:
+		return history.LevelUnknown
+	case n.level != history.LevelUnknown:
+		return n.level
+	}
+	return session
+}
+
+// followNext finds out what a finished statement made of the next transaction's level.
+func (t *transaction) followNext(o *observed, failed bool) {
+	plan, next := o.plan, &t.next
+	opaque := plan.Observation == history.Opaque
+	switch {
+	case plan.Txn.NextLevel != history.LevelUnknown && !opaque:
+		if !failed {
+			*next = nextLevel{level: plan.Txn.NextLevel}
+		}
+	case plan.Txn.SetsNext, opaque && plan.Session.Changes:
+		next.unsure = true
+	case o.tookNext:
+		// One that failed may have begun no transaction, nor need one that nobody has looked into.
+		next.unsure = next.unsure || failed || opaque
+	case next.set() && plan.Kind != history.Set:
+		next.unsure = true // COMMIT uses it up; SHOW does on MySQL
+	}
 }

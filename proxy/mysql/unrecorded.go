@@ -21,7 +21,7 @@ type finalPacket struct {
 // halted returns why a statement is refused: it would begin a transaction that could not be recorded. What touches no
 // row is not refused, so that clients can connect and look around.
 func (s *Session) halted(plan *sqlmysql.Plan) error {
-	if s.cfg.Halted == nil || s.inTrans || s.txn != nil || !s.watches() || plan.Kind != history.Begin &&
+	if s.cfg.Halted == nil || s.txn.inTrans || s.txn.open != nil || !s.watches() || plan.Kind != history.Begin &&
 		plan.Observation == history.Nothing {
 		return nil
 	}
