@@ -16,7 +16,7 @@ func (s *Session) prepareOriginal(p *prepared) {
 	hidden := &prepared{text: p.text, plan: now}
 	s.closeHidden(p, p.original)
 	p.plain = now.Upstream.Plain
-	s.rowCountGone = true
+	s.counts.rowCountGone = true
 	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
 		p.original, p.refusal = hidden.id, nil
 		if x.failed {
@@ -31,7 +31,8 @@ func (s *Session) prepareOriginal(p *prepared) {
 func (s *Session) prepareFilled(p *prepared) {
 	s.closeHidden(p, p.filled)
 	var values sqlmysql.Values
-	s.fillCounts(&values)
+	s.counts.fill(&values)
+	values.Deprecates = s.conditions.cleared
 	hidden := &prepared{plan: p.plan}
 	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
 		p.fresh, p.filled = true, hidden.id

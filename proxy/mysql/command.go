@@ -107,11 +107,11 @@ func (s *Session) passCommand(payload []byte) {
 
 // commandDone takes what a command that is no statement left behind. Some of them commit.
 func (s *Session) commandDone(x *exchange) error {
-	s.leaveConditions(x)
+	s.conditions.take(&x.reply, nil, x.added)
 	if x.failed {
 		return nil
 	}
-	s.rowCount, s.rowCountGone = int64(x.ok.affected), false
+	s.counts.rowCount, s.counts.rowCountGone = int64(x.ok.affected), false
 	if !s.txn.inTrans {
 		s.endOpen(history.Committed)
 	}
@@ -159,7 +159,7 @@ func (s *Session) renew(payload []byte) {
 
 func (s *Session) initDB(payload []byte) {
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
-		s.leaveConditions(x)
+		s.conditions.take(&x.reply, nil, x.added)
 		s.stale = s.watches() && (s.stale || !x.failed)
 		return nil
 	}}, payload)
@@ -225,12 +225,12 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 		return
 	}
 	s.beforeStatement(plan)
-	listed := s.listed(plan, payload[1:], false)
+	listed := s.conditions.listed(plan, payload[1:], &s.env, false)
 	o := s.txn.observe(plan, &s.settings, s.now)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.lower(history.Opaque, reason)
-	} else if plan.Upstream.Pieces != nil && (s.rowCountGone || s.foundRowsGone || !plan.Upstream.Substitutes) {
+	} else if plan.Upstream.Pieces != nil && (s.counts.rowCountGone || s.counts.foundRowsGone || !plan.Upstream.Substitutes) {
 		if plan.Upstream.Plain == "" {
 			s.original = append(s.original[:0], payload...)
 		}
@@ -239,7 +239,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	}
 	o.stmt.Predicates = s.predicates(o, nil)
 	x := s.statement(o)
-	x.added = s.addedWarnings(plan, o.rewritten)
+	x.added = s.conditions.addedBy(plan, o.rewritten)
 	x.show(listed)
 	s.sendFor(x, payload, asked)
 }
@@ -262,7 +262,7 @@ func (s *Session) statement(o *observed) *exchange {
 
 // beforeStatement sends what must run before a statement. It need not wait for the replies.
 func (s *Session) beforeStatement(plan *sqlmysql.Plan) {
-	if !plan.Session.ReadsDiagnostics && s.capturesDue(plan) {
+	if !plan.Session.ReadsDiagnostics && s.captures.due(plan, s.now, s.env.MaxPacket, s.cfg.Durable) {
 		s.readCaptures()
 	}
 	if plan.Writes.Captured || !plan.Writes.Images.Empty() {
@@ -304,7 +304,8 @@ func (s *Session) rewritten(o *observed) []byte {
 // values is what fills the holes of a statement's plan.
 func (s *Session) values(o *observed) sqlmysql.Values {
 	var v sqlmysql.Values
-	s.fillCounts(&v)
+	s.counts.fill(&v)
+	v.Deprecates = s.conditions.cleared
 	if o.txn != nil {
 		v.Tag = o.tag()
 	}
@@ -339,19 +340,19 @@ func (s *Session) statementDone(x *exchange) error {
 		}
 		o.stmt.Void = true
 	}
-	s.countReply(x)
-	s.leaveConditions(x)
+	s.counts.take(&x.reply, x.swallow)
+	s.conditions.take(&x.reply, o.plan, x.added)
 	s.access(o, x)
 	o.doubt(x)
 	s.txn.record(o, s.now)
-	s.await(o, x)
+	s.captures.await(o, x.failed, x.ok.lastInsertID, s.literals.increment)
 	s.effects(o, x)
 	s.readVariables(o, x)
 	s.settle(o, x)
 	s.accompany(o, x)
-	if s.cfg.Durable && len(s.ended) > 0 {
+	if s.cfg.Durable && len(s.captures.ended) > 0 {
 		s.holding = true
-		if len(s.unread) > 0 {
+		if len(s.captures.unread) > 0 {
 			s.keepConditions()
 		}
 		s.readCaptures()

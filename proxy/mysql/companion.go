@@ -27,7 +27,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 	c := &exchange{read: (*Session).queryReply, done: (*Session).companionDone, hidden: plan.HiddenColumns(), beside: o,
 		stmt: &observed{plan: plan, rewritten: true, stmt: history.Stmt{Observation: plan.Observation,
 			Reason: plan.Reason}}}
-	s.foundRowsGone = true
+	s.counts.foundRowsGone = true
 	if x.prepared == nil {
 		s.send(c, plan.Append([]byte{gomysql.COM_QUERY}, sqlmysql.AppendPlaceholder))
 		return
@@ -69,7 +69,7 @@ func (s *Session) companion(o *observed, x *exchange) *sqlmysql.Plan {
 
 // askFoundRows asks for FOUND_ROWS() while it is still that of the client's statement.
 func (s *Session) askFoundRows() {
-	counts := s.asksCounts()
+	counts := s.counts.ask()
 	s.sendQuery(&exchange{row: func(payload []byte) error {
 		r := reader{b: payload}
 		r.lenencBytes()
@@ -88,7 +88,7 @@ func (s *Session) prepareCompanion(c *exchange) {
 	hidden := &prepared{plan: plan}
 	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
 		if x.failed {
-			s.rowCountGone = true
+			s.counts.rowCountGone = true
 			s.refuse(c.stmt, x.err)
 			s.companionFailed(c, x.err)
 			return nil
@@ -147,7 +147,7 @@ func (s *Session) companionFailed(x *exchange, e serverError) {
 // statement with a table in it does, and this one needs no right. Its status tells whether the
 // transaction lives on.
 func (s *Session) clearDiagnostics() {
-	s.foundRowsGone = true
+	s.counts.foundRowsGone = true
 	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
 		if !x.failed && !s.txn.inTrans && s.txn.open != nil {
 			s.note("the transaction ended in a read of isotap's own")

@@ -15,7 +15,13 @@ import (
 // fetched before it is lost, and a client that asks for it is answered by the server as far as the same
 // conditions can be raised there again, and from here beyond that. MariaDB keeps its list through what
 // isotap runs.
+//
+// Where cleared is false nothing is kept, since nothing gets lost. Otherwise the list is on the server until gone, with
+// added warnings of isotap's before the client's, and from the answer to SHOW WARNINGS on in kept.
 type conditions struct {
+	// cleared says that the server is one where isotap's statements clear the list.
+	cleared bool
+
 	raised int // how many; -1 after an error, which does not say
 	added  int // how many of isotap's stand before them on the server
 	state  string
@@ -39,74 +45,63 @@ type condition struct{ level, code, message []byte }
 // warningOfAssignment is the number of MySQL's warning about assignments in expressions.
 const warningOfAssignment = "1287"
 
-// losesConditions reports whether the server is one whose conditions isotap has to mind.
-func (s *Session) losesConditions() bool { return s.dialect == sqlmysql.MySQL }
+// newConditions returns those of a session with such a server.
+func newConditions(server sqlmysql.Dialect) conditions {
+	return conditions{cleared: server == sqlmysql.MySQL}
+}
 
-// addedWarnings is how many warnings of isotap's the server counts when it reads the text of a plan.
-func (s *Session) addedWarnings(plan *sqlmysql.Plan, rewritten bool) int {
-	if !rewritten || !s.losesConditions() {
+// addedBy is how many warnings of isotap's the server counts when it reads the text of a plan.
+func (c *conditions) addedBy(plan *sqlmysql.Plan, rewritten bool) int {
+	if !rewritten || !c.cleared {
 		return 0
 	}
 	return plan.Upstream.Deprecated
 }
 
-// leaveConditions takes note of what a client's statement raised.
-func (s *Session) leaveConditions(x *exchange) {
+// take takes note of what a client's statement raised, or a command that has no plan. The server counts added warnings
+// of isotap's among it.
+func (c *conditions) take(r *reply, plan *sqlmysql.Plan, added int) {
 	switch {
-	case x.failed:
-		s.conditions = conditions{raised: -1, added: x.added, state: x.err.state}
-	case x.stmt == nil || x.stmt.plan.Session.Conditions < sqlmysql.KeepsConditions:
-		s.conditions = conditions{raised: int(x.ok.warnings), added: x.added}
+	case r.failed:
+		*c = conditions{cleared: c.cleared, raised: -1, added: added, state: r.err.state}
+	case plan == nil || plan.Session.Conditions < sqlmysql.KeepsConditions:
+		*c = conditions{cleared: c.cleared, raised: int(r.ok.warnings), added: added}
 	}
 }
 
-// keepConditions fetches what is about to be lost, when the client can still ask for it.
-func (s *Session) keepConditions() {
-	c := &s.conditions
-	if !s.losesConditions() || c.gone {
-		return
+// lose says that a statement of isotap's is about to clear the list. It reports whether the list has to be fetched
+// before: the rows of SHOW WARNINGS then go to keep.
+func (c *conditions) lose() (fetch bool) {
+	if !c.cleared || c.gone {
+		return false
 	}
 	c.gone = true
-	if c.raised == 0 {
-		return
-	}
-	s.rowCountGone, s.foundRowsGone = true, true
-	s.sendQuery(&exchange{row: func(payload []byte) error {
-		r := reader{b: payload}
-		row := condition{bytes.Clone(r.lenencBytes()), bytes.Clone(r.lenencBytes()), bytes.Clone(r.lenencBytes())}
-		if r.err != nil {
-			return fmt.Errorf("parse a row of SHOW WARNINGS: %w", r.err)
-		}
-		if c.added > 0 && string(row.code) == warningOfAssignment {
-			c.added--
-			return nil
-		}
-		if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions ||
-			c.bytes > maxConditionBytes {
-			return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed, maxConditions,
-				maxConditionBytes)
-		}
-		c.kept = append(c.kept, row)
-		return nil
-	}}, "SHOW WARNINGS")
+	return c.raised != 0
 }
 
-// restoreConditions raises on the server what the client's last statement raised there, before a statement
-// that asks for it. It says whether the statement has to wait until isotap knows what that is.
-func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
-	c := &s.conditions
-	switch {
-	case !s.losesConditions() || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added == 0:
-		return false
-	case !c.gone:
-		s.keepConditions()
-		if len(s.exchanges) > 0 {
-			return true
-		}
+// keep takes a row of SHOW WARNINGS.
+func (c *conditions) keep(payload []byte) error {
+	r := reader{b: payload}
+	row := condition{bytes.Clone(r.lenencBytes()), bytes.Clone(r.lenencBytes()), bytes.Clone(r.lenencBytes())}
+	if r.err != nil {
+		return fmt.Errorf("parse a row of SHOW WARNINGS: %w", r.err)
 	}
-	s.rowCountGone, s.foundRowsGone = true, true
-	s.sendQuery(&exchange{}, c.raising())
-	return false
+	if c.added > 0 && string(row.code) == warningOfAssignment {
+		c.added--
+		return nil
+	}
+	if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions ||
+		c.bytes > maxConditionBytes {
+		return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed, maxConditions,
+			maxConditionBytes)
+	}
+	c.kept = append(c.kept, row)
+	return nil
+}
+
+// right reports whether the server has the conditions that a statement asks for, if it does.
+func (c *conditions) right(plan *sqlmysql.Plan) bool {
+	return !c.cleared || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added == 0
 }
 
 // maxRaised bounds the statement that raises as many conditions as there were.
@@ -144,32 +139,24 @@ func (c *conditions) raising() string {
 }
 
 // listed returns the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
-// server's own are right.
-func (s *Session) listed(plan *sqlmysql.Plan, text []byte, binary bool) [][]byte {
-	if plan.Session.Conditions != sqlmysql.ListsConditions || !s.losesConditions() || !s.conditions.gone ||
-		len(s.conditions.kept) == 0 {
+// server's own are right. The statement's text is in a session of env.
+func (c *conditions) listed(plan *sqlmysql.Plan, text []byte, env *sqlmysql.Session, binary bool) [][]byte {
+	if plan.Session.Conditions != sqlmysql.ListsConditions || !c.cleared || !c.gone || len(c.kept) == 0 {
 		return nil
 	}
-	list := sqlmysql.ReadConditionList(string(text), &s.env)
+	list := sqlmysql.ReadConditionList(string(text), env)
 	rows := [][]byte{}
-	for _, c := range s.conditions.kept {
+	for _, kept := range c.kept {
 		switch {
-		case list.Errors && string(c.level) != "Error":
+		case list.Errors && string(kept.level) != "Error":
 		case list.Skip > 0:
 			list.Skip--
 		case list.Take > 0:
 			list.Take--
-			rows = append(rows, c.row(binary))
+			rows = append(rows, kept.row(binary))
 		}
 	}
 	return rows
-}
-
-// show makes rows the exchange's answer; nil leaves the server's.
-func (x *exchange) show(rows [][]byte) {
-	if rows != nil {
-		x.instead, x.renumber = rows, true
-	}
 }
 
 // row returns the condition as a row of SHOW WARNINGS.
@@ -190,13 +177,13 @@ func (c *condition) row(inBinary bool) []byte {
 
 // endWithoutAdded returns the EOF packet behind a prepared statement's definitions without the warnings that
 // isotap's part of the statement caused.
-func (x *exchange) endWithoutAdded(payload []byte) []byte {
-	if x.added == 0 || len(payload) < 3 {
+func endWithoutAdded(payload []byte, added int) []byte {
+	if added == 0 || len(payload) < 3 {
 		return payload
 	}
 	b := bytes.Clone(payload)
 	warnings := binary.LittleEndian.Uint16(b[1:])
-	binary.LittleEndian.PutUint16(b[1:], warnings-min(uint16(x.added), warnings))
+	binary.LittleEndian.PutUint16(b[1:], warnings-min(uint16(added), warnings))
 	return b
 }
 

@@ -21,52 +21,52 @@ type counts struct {
 // character_set_results, bytes do not, and LIMIT overrides sql_select_limit.
 const askCounts = ", CAST(ROW_COUNT() AS BINARY), CAST(FOUND_ROWS() AS BINARY) LIMIT 1"
 
-// asksCounts is called when a query that ends with askCounts is sent. It gives what reads the answer:
+// ask is called when a query that ends with askCounts is sent. It gives what reads the answer:
 // the two last values of the row.
-func (s *Session) asksCounts() func(r *reader) error {
-	rows, found := !s.rowCountGone, !s.foundRowsGone
-	s.rowCountGone, s.foundRowsGone = true, true
+func (c *counts) ask() func(r *reader) error {
+	rows, found := !c.rowCountGone, !c.foundRowsGone
+	c.rowCountGone, c.foundRowsGone = true, true
 	return func(r *reader) error {
 		n, err := strconv.ParseInt(string(r.lenencBytes()), 10, 64)
 		if err != nil {
 			return fmt.Errorf("parse ROW_COUNT(): %w", err)
 		}
 		if rows {
-			s.rowCount = n
+			c.rowCount = n
 		}
 		m, err := strconv.ParseUint(string(r.lenencBytes()), 10, 64)
 		if err != nil {
 			return fmt.Errorf("parse FOUND_ROWS(): %w", err)
 		}
 		if found {
-			s.foundRows = m
+			c.foundRows = m
 		}
 		return nil
 	}
 }
 
-// countReply keeps what a client's statement left in ROW_COUNT() and FOUND_ROWS().
-func (s *Session) countReply(x *exchange) {
-	s.rowCountGone = x.swallow
+// take keeps what a client's statement left in ROW_COUNT() and FOUND_ROWS(). replaced says that its rows were not the
+// client's, which got an OK packet in their place.
+func (c *counts) take(r *reply, replaced bool) {
+	c.rowCountGone = replaced
 	switch {
-	case x.failed, x.fields > 0 && !x.swallow:
-		s.rowCount = -1
-	case x.swallow:
-		s.rowCount = int64(x.rows)
+	case r.failed, r.fields > 0 && !replaced:
+		c.rowCount = -1
+	case replaced:
+		c.rowCount = int64(r.rows)
 	default:
-		s.rowCount = int64(x.ok.affected)
+		c.rowCount = int64(r.ok.affected)
 	}
 	switch {
-	case x.swallow:
-		s.foundRowsGone = true
-	case x.fields > 0 && !x.failed:
-		s.foundRows, s.foundRowsGone = x.rows, false
+	case replaced:
+		c.foundRowsGone = true
+	case r.fields > 0 && !r.failed:
+		c.foundRows, c.foundRowsGone = r.rows, false
 	}
 }
 
-// fillCounts says how the holes of a plan that stand for the two functions are filled.
-func (s *Session) fillCounts(v *sqlmysql.Values) {
-	v.RowCount, v.RowCountGone = s.rowCount, s.rowCountGone
-	v.FoundRows, v.FoundRowsGone = s.foundRows, s.foundRowsGone
-	v.Deprecates = s.losesConditions()
+// fill says how the holes of a plan that stand for the two functions are filled.
+func (c *counts) fill(v *sqlmysql.Values) {
+	v.RowCount, v.RowCountGone = c.rowCount, c.rowCountGone
+	v.FoundRows, v.FoundRowsGone = c.foundRows, c.foundRowsGone
 }

@@ -16,7 +16,7 @@ type cursor struct {
 
 // fetch reads on from a cursor: rows until EOF, trimmed like those of the statement.
 func (s *Session) fetch(payload []byte) {
-	x := &exchange{visible: true, read: (*Session).queryReply, state: stateRows, binary: true}
+	x := &exchange{visible: true, read: (*Session).queryReply, reply: reply{state: stateRows, binary: true}}
 	if _, p := s.statementID(payload); p != nil {
 		payload = s.readdressed(payload, p)
 		if c := p.cursor; c != nil {

@@ -24,10 +24,8 @@ type exchange struct {
 	// stmt is the client's statement that the exchange runs; nil for everything else.
 	stmt *observed
 
-	state   replyState
-	fields  int // how many definitions of the current kind there are in all
-	left    int // and how many are still to come
-	columns int // COM_STMT_PREPARE: how many column definitions follow those of the parameters
+	reply
+
 	hidden  int // columns at the end that the client does not see
 	carries int // columns before these that the client does not see either, known by their names
 	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
@@ -35,12 +33,7 @@ type exchange struct {
 	conceal  concealment
 	exposed  int    // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
 	swallow  bool   // the client gets an OK packet in place of the result set
-	binary   bool   // rows are binary
 	types    []byte // column types, where rows are trimmed
-	rows     uint64
-	ok       okPacket // the latest OK or EOF
-	err      serverError
-	failed   bool
 	// renumber says that the client gets the reply under other packet numbers than the server sent it;
 	// seq is then the number of the client's next one.
 	renumber bool
@@ -58,33 +51,15 @@ type exchange struct {
 	retry bool
 	// begun says that something of the reply has gone to the client.
 	begun bool
-	// leftTxn says that the transaction was over before the last result of several.
-	leftTxn bool
 	// beside is the client's statement that the exchange is the companion of.
 	beside *observed
 	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
 	settles *sqlmysql.Plan
-	// reads are the statements whose captured entries the exchange fetches.
-	reads []*observed
 	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
 	long bool
-	// cursor says that the client asks for a cursor, so that the rows may come by COM_STMT_FETCH.
-	cursor bool
 	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
 	prepared *prepared
 }
-
-// replyState is where a reply with columns and rows stands.
-type replyState uint8
-
-const (
-	stateFirst replyState = iota
-	stateFields
-	stateFieldsEnd
-	stateParams
-	stateParamsEnd
-	stateRows
-)
 
 // send queues an exchange whose command is payload.
 func (s *Session) send(x *exchange, payload []byte) {
@@ -181,4 +156,11 @@ func (s *Session) forward(x *exchange, seq byte, payload []byte) {
 		return
 	}
 	s.toClient, _ = appendPacket(s.toClient, seq, payload)
+}
+
+// show makes rows the exchange's answer; nil leaves the server's.
+func (x *exchange) show(rows [][]byte) {
+	if rows != nil {
+		x.instead, x.renumber = rows, true
+	}
 }

@@ -55,7 +55,7 @@ func (s *Session) passRows(p []byte) int {
 	n := 0
 	for len(p)-n > headerBytes && !s.longRow {
 		size := payloadLen(p[n:])
-		if s.endsRows(p[n+headerBytes], size) {
+		if endsRows(p[n+headerBytes], size, s.caps) {
 			break
 		}
 		x.rows++

@@ -13,9 +13,9 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 	}
 	s.keepConditions()
 	// The query changes ROW_COUNT(), and FOUND_ROWS() to what it is already.
-	s.rowCountGone = true
-	s.foundRows, s.foundRowsGone = 1, false
-	s.sendQuery(&exchange{hidden: o.plan.Result.Variables, reads: []*observed{o},
+	s.counts.rowCountGone = true
+	s.counts.foundRows, s.counts.foundRowsGone = 1, false
+	s.sendQuery(&exchange{hidden: o.plan.Result.Variables,
 		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
 			Reason: o.stmt.Reason}},
 		done: func(s *Session, x *exchange) error {
@@ -25,8 +25,9 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 			} else {
 				s.takeBeside(o, x.stmt)
 			}
-			s.release()
+			s.release(s.captures.answered(s.events))
 			return nil
 		},
 	}, sqlmysql.IntoRead(o.plan.Result.Variables))
+	s.captures.wait([]*observed{o})
 }

@@ -211,7 +211,8 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 func (s *Session) reset() {
 	s.stmts, s.stmtBytes, s.forgets = make(map[uint32]*prepared), 0, false
 	s.settings = settings{stale: s.watches()}
-	s.captures, s.conditions = captures{}, conditions{}
+	s.captures.reset()
+	s.counts, s.conditions = counts{}, newConditions(s.dialect)
 	s.txn.reset()
 }
 

@@ -21,7 +21,8 @@ func TestLongRowsPassHoweverTheyArrive(t *testing.T) {
 			cuts = append(cuts, i, second-headerBytes+i, behind-headerBytes+i)
 		}
 		for _, cut := range cuts {
-			x := &exchange{visible: true, read: (*Session).queryReply, state: stateRows}
+			x := &exchange{visible: true, read: (*Session).queryReply}
+			x.state = stateRows
 			s := &Session{phase: phaseCommand, exchanges: []*exchange{x}}
 			for _, piece := range [][]byte{reply[:cut], reply[cut:]} {
 				if err := s.FromServer(0, piece); err != nil {

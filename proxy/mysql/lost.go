@@ -6,7 +6,6 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/session"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -81,12 +80,11 @@ func (s *Session) settle(o *observed, x *exchange) {
 	if !s.watches() {
 		return
 	}
-	f := finish{failed: x.failed, code: x.err.code, leftTxn: x.leftTxn}
-	ended, then := s.txn.settle(o, f, s.now)
+	ended, then := s.txn.settle(o, &x.reply, s.now)
 	s.handOver(ended)
 	switch then {
 	case askServer:
-		s.askTransaction(o.plan, func() { s.handOver(s.txn.settleError(o, f, s.now)) })
+		s.askTransaction(o.plan, func() { s.handOver(s.txn.settleError(o, &x.reply, s.now)) })
 	case giveUpCaptures:
 		s.loseCaptures(history.ReasonLostSavepoint)
 	}
@@ -96,7 +94,7 @@ func (s *Session) settle(o *observed, x *exchange) {
 // the statement whose error is the reason to ask; nil when there is none.
 func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
 	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
-		s.rowCountGone = true
+		s.counts.rowCountGone = true
 		then()
 		return nil
 	}}, []byte{gomysql.COM_PING})
@@ -107,12 +105,8 @@ func (s *Session) endOpen(status history.Status) { s.handOver(s.txn.end(status, 
 
 // handOver has a transaction recorded that has ended, once the entries of its statements are read. Nil is none.
 func (s *Session) handOver(t *history.Txn) {
-	switch {
-	case t == nil:
-	case s.awaitsCaptures(t):
-		s.ended = append(s.ended, t)
-	default:
-		s.events = append(s.events, session.Event{Txn: t})
+	if t != nil {
+		s.events = s.captures.handOver(t, s.events)
 	}
 }
 
@@ -121,7 +115,6 @@ func (s *Session) handOver(t *history.Txn) {
 func (s *Session) lostServer() {
 	status := history.Aborted
 	for _, x := range s.exchanges {
-		lowerAll(x.reads, history.ReasonServerLost)
 		if x.settles != nil && x.settles.Txn.Ends {
 			status = history.Indeterminate // the error may have come after the commit
 		}
@@ -136,6 +129,6 @@ func (s *Session) lostServer() {
 		}
 	}
 	s.exchanges, s.chain = nil, nil
-	s.loseCaptures(history.ReasonServerLost)
+	s.release(s.captures.giveUpAll(history.ReasonServerLost, s.events))
 	s.endOpen(status)
 }

@@ -114,12 +114,10 @@ func (o *observed) pictures() bool {
 	return o.rewritten && !o.plan.Writes.Images.Empty() && (o.returned || max(o.affected, o.changed) > 0)
 }
 
-// takeImages gives the images that a read found to the statements.
-func (s *Session) takeImages(batch []*observed, r *reader) {
-	entries, err := sqlmysql.ParseImages(r.lenencBytes())
-	if err != nil {
-		s.note("%v", err)
-	}
+// takeImages gives the images that a read found to the statements of its batch. With an error it gives those before the
+// bad one.
+func takeImages(batch []*observed, collected []byte) error {
+	entries, err := sqlmysql.ParseImages(collected)
 	byTag := make(map[history.Tag][]sqlmysql.ImageEntry, len(batch))
 	for _, e := range entries {
 		byTag[e.Tag] = append(byTag[e.Tag], e)
@@ -129,6 +127,7 @@ func (s *Session) takeImages(batch []*observed, r *reader) {
 			o.picture(found)
 		}
 	}
+	return err
 }
 
 // picture gives a recorded statement its images. Of several of a row the last one is what the statement left.

@@ -136,7 +136,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		return false, nil
 	case stateParamsEnd:
 		if x.prepared.params > 0 {
-			s.forward(x, 0, x.endWithoutAdded(payload))
+			s.forward(x, 0, endWithoutAdded(payload, x.added))
 		}
 		return x.columnsNext(), nil
 	case stateFields:
@@ -151,7 +151,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		return deprecated, nil
 	default:
 		if x.fields > x.hidden+x.exposed {
-			s.forward(x, 0, x.endWithoutAdded(payload))
+			s.forward(x, 0, endWithoutAdded(payload, x.added))
 		}
 		return true, nil
 	}
@@ -221,7 +221,7 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	p.long = make([]bool, p.params)
 	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
-	x.added = s.addedWarnings(p.plan, p.rewritten)
+	x.added = s.conditions.addedBy(p.plan, p.rewritten)
 	x.ok.warnings = binary.LittleEndian.Uint16(b[10:])
 	x.ok.warnings -= min(uint16(x.added), x.ok.warnings)
 	binary.LittleEndian.PutUint16(b[10:], x.ok.warnings)
@@ -246,7 +246,7 @@ func (s *Session) prepareDone(x *exchange) error {
 		s.sendPrepare(p)
 	case x.failed:
 		s.lastPrepared = 0
-		s.leaveConditions(x)
+		s.conditions.take(&x.reply, nil, x.added)
 	default:
 		s.lastPrepared = p.id
 		if s.unprepared(p.id); s.stmtBytes+p.bytes() <= maxPrepared {
@@ -254,9 +254,9 @@ func (s *Session) prepareDone(x *exchange) error {
 		} else {
 			s.forgets = true
 		}
-		s.leaveConditions(x)
+		s.conditions.take(&x.reply, nil, x.added)
 	}
-	s.rowCountGone = true
+	s.counts.rowCountGone = true
 	return nil
 }
 
@@ -279,7 +279,7 @@ func (s *Session) execute(payload []byte) error {
 		s.executeUnknown(id, payload)
 		return nil
 	}
-	if p.plan.Upstream.Substitutes && p.params == 0 && (s.rowCountGone || s.foundRowsGone) && !p.fresh {
+	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) && !p.fresh {
 		s.wait(payload)
 		s.prepareFilled(p)
 		return nil
@@ -347,7 +347,7 @@ func (s *Session) execute(payload []byte) error {
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
-	x.show(s.listed(p.plan, p.text, true))
+	x.show(s.conditions.listed(p.plan, p.text, &s.env, true))
 	s.sendFor(x, command, len(payload))
 	return nil
 }

@@ -8,73 +8,74 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
+// A reply is what is known of a command's reply, as far as that has come. While state is at definitions, left of fields
+// are still to come; ok, err and failed hold once the reply is over, and of several results for the last one.
+type reply struct {
+	state   replyState
+	fields  int  // how many definitions of the current kind there are in all
+	left    int  // and how many are still to come
+	columns int  // COM_STMT_PREPARE: how many column definitions follow those of the parameters
+	binary  bool // rows are binary
+	// cursor says that the client asks for a cursor, so that the rows may come by COM_STMT_FETCH.
+	cursor bool
+	rows   uint64
+	ok     okPacket // the latest OK or EOF
+	err    serverError
+	failed bool
+	// leftTxn says that the transaction was over before the last result of several.
+	leftTxn bool
+}
+
+// replyState is where a reply with columns and rows stands.
+type replyState uint8
+
+const (
+	stateFirst replyState = iota
+	stateFields
+	stateFieldsEnd
+	stateParams
+	stateParamsEnd
+	stateRows
+)
+
+// opens reports whether a result is over where its rows would begin, since the client is to fetch them.
+// The status alone does not tell: while a cursor of a procedure's own is open, the procedure's results
+// have it too, and rows; they never are the last result.
+func (r *reply) opens(end okPacket) bool {
+	const both = gomysql.SERVER_STATUS_CURSOR_EXISTS | gomysql.SERVER_MORE_RESULTS_EXISTS
+	return r.cursor && end.status&both == gomysql.SERVER_STATUS_CURSOR_EXISTS
+}
+
 // endsRows reports whether a packet that begins with first ends a result set's rows. A row can begin
 // with 0xfe too, when its first value is 16 MiB long or longer; it is then longer than any end.
-func (s *Session) endsRows(first byte, size int) bool {
+func endsRows(first byte, size int, caps uint32) bool {
 	switch first {
 	case markErr:
 		return true
 	case markEOF:
-		return s.isEnd(size)
+		return isEnd(size, caps)
 	}
 	return false
 }
 
-func (s *Session) isEnd(size int) bool {
-	if s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 {
+func isEnd(size int, caps uint32) bool {
+	if caps&gomysql.CLIENT_DEPRECATE_EOF != 0 {
 		return size < maxPayload
 	}
 	return size < 9
 }
 
 // endsWithOK reports whether the packet at the end of rows is OK, though it begins as EOF does.
-func (s *Session) endsWithOK(payload []byte) bool {
-	return s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 && len(payload) > 5
+func endsWithOK(payload []byte, caps uint32) bool {
+	return caps&gomysql.CLIENT_DEPRECATE_EOF != 0 && len(payload) > 5
 }
 
 // parseEnd reads the packet that ends rows or definitions: OK or EOF, by what was agreed.
-func (s *Session) parseEnd(payload []byte) (okPacket, error) {
-	if s.endsWithOK(payload) {
-		return parseOK(payload, s.caps)
+func parseEnd(payload []byte, caps uint32) (okPacket, error) {
+	if endsWithOK(payload, caps) {
+		return parseOK(payload, caps)
 	}
 	return parseEOF(payload)
-}
-
-// singleReply reads a reply of one packet: OK, EOF or ERR.
-func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, error) {
-	s.forward(x, seq, payload)
-	var err error
-	switch payload[0] {
-	case markErr:
-		x.failed = true
-		x.err, err = parseErr(payload)
-	case markOK:
-		x.ok, err = parseOK(payload, s.caps)
-		s.txn.follow(x.ok.status)
-	case markEOF:
-		x.ok, err = s.parseEnd(payload)
-		s.txn.follow(x.ok.status)
-	}
-	return true, err
-}
-
-// stringReply reads the reply of COM_STATISTICS: a packet that is a text.
-func (s *Session) stringReply(x *exchange, seq byte, payload []byte) (bool, error) {
-	s.forward(x, seq, payload)
-	return true, nil
-}
-
-// fieldListReply reads the reply of COM_FIELD_LIST: definitions until EOF. It lists invisible columns
-// too; isotap's are left out.
-func (s *Session) fieldListReply(x *exchange, seq byte, payload []byte) (bool, error) {
-	if !x.renumber {
-		x.renumber, x.seq = true, seq
-	}
-	last := payload[0] == markErr || payload[0] == markEOF && s.isEnd(len(payload))
-	if last || !s.watches() || !isotapColumn(payload) {
-		s.forward(x, seq, payload)
-	}
-	return last, nil
 }
 
 // isotapColumn reports whether a column definition is that of an auxiliary column.
@@ -85,212 +86,6 @@ func isotapColumn(definition []byte) bool {
 	}
 	name := string(r.lenencBytes())
 	return name == rewrite.RowIDColumn || name == rewrite.WListColumn
-}
-
-// queryReply reads the reply of COM_QUERY and COM_STMT_EXECUTE: OK, ERR, a request for a file, or
-// result sets, one after the other while the status says that more follow.
-func (s *Session) queryReply(x *exchange, seq byte, payload []byte) (bool, error) {
-	switch x.state {
-	case stateFirst:
-		return s.firstPacket(x, seq, payload)
-	case stateFields:
-		return s.fieldPacket(x, seq, payload)
-	case stateFieldsEnd:
-		return s.fieldsEnd(x, seq, payload)
-	default:
-		return s.rowPacket(x, seq, payload)
-	}
-}
-
-func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, error) {
-	switch payload[0] {
-	case markErr:
-		return true, s.replyError(x, seq, payload)
-	case markOK:
-		ok, err := parseOK(payload, s.caps)
-		if err != nil {
-			return false, err
-		}
-		if x.added > 0 {
-			payload = withoutAdded(payload, &ok, x.added)
-		}
-		s.forward(x, seq, x.continued(payload, true))
-		return s.resultEnd(x, ok), nil
-	case markInfile:
-		s.forward(x, seq, payload)
-		switch {
-		case s.phase == phaseClosing: // there is nobody left who has the file
-			s.lostServer()
-			s.phase = phaseClosed
-		case x.visible:
-			s.phase = phaseInfile
-		}
-		return false, nil
-	}
-	r := reader{b: payload}
-	n, _ := r.lenenc()
-	if r.err != nil || n == 0 || n > 1<<16 {
-		return false, fmt.Errorf("parse column count: %w", errMalformed)
-	}
-	if int(n) < x.hidden+x.carries || x.swallow && int(n) != x.hidden {
-		return false, fmt.Errorf("%w: %d columns where isotap alone asked for %d", errUnexpected, n, x.hidden)
-	}
-	x.fields, x.left, x.state, x.types = int(n), int(n), stateFields, x.types[:0]
-	x.conceal = concealment{}
-	if s.conceals(x) {
-		s.holdHead(x)
-	}
-	if !x.swallow {
-		s.forward(x, seq, appendLenenc(nil, n-uint64(x.hidden)))
-	}
-	return false, nil
-}
-
-func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, error) {
-	conceals := s.conceals(x)
-	shown := x.left > x.hidden
-	if conceals {
-		shown = s.look(x, payload)
-	}
-	switch {
-	case !shown:
-		x.renumber = true
-	case !x.swallow:
-		s.forward(x, seq, payload)
-		if !x.renumber {
-			x.seq = seq + 1
-		}
-	}
-	if x.binary && (x.hidden > 0 || conceals || x.disguise == rewrite.Listing) {
-		typ, err := columnType(payload)
-		if err != nil {
-			return false, err
-		}
-		x.types = append(x.types, typ)
-	}
-	if x.left--; x.left > 0 {
-		return false, nil
-	}
-	if conceals {
-		s.releaseHead(x)
-	}
-	x.state = stateFieldsEnd
-	if s.caps&gomysql.CLIENT_DEPRECATE_EOF != 0 {
-		x.state = stateRows
-	}
-	return false, nil
-}
-
-func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error) {
-	end, err := parseEOF(payload)
-	if err != nil {
-		return false, err
-	}
-	if !x.swallow {
-		s.forward(x, seq, x.continued(payload, false))
-	}
-	x.state = stateRows
-	if x.opens(end) {
-		return s.resultEnd(x, end), nil
-	}
-	return false, nil
-}
-
-// opens reports whether a result is over where its rows would begin, since the client is to fetch them.
-// The status alone does not tell: while a cursor of a procedure's own is open, the procedure's results
-// have it too, and rows; they never are the last result.
-func (x *exchange) opens(end okPacket) bool {
-	const both = gomysql.SERVER_STATUS_CURSOR_EXISTS | gomysql.SERVER_MORE_RESULTS_EXISTS
-	return x.cursor && end.status&both == gomysql.SERVER_STATUS_CURSOR_EXISTS
-}
-
-func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error) {
-	switch {
-	case payload[0] == markErr:
-		return true, s.replyError(x, seq, payload)
-	case payload[0] == markEOF && s.isEnd(len(payload)):
-		end, err := s.parseEnd(payload)
-		if err != nil {
-			return false, err
-		}
-		for _, row := range x.instead {
-			s.forward(x, seq, row)
-		}
-		if x.swallow {
-			s.forwardCount(x, end)
-		} else {
-			s.forward(x, seq, x.continued(payload, s.endsWithOK(payload)))
-		}
-		return s.resultEnd(x, end), nil
-	}
-	x.rows++
-	if x.instead != nil {
-		return false, nil
-	}
-	payload, err := x.conceal.cut(x, payload)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case x.row != nil:
-		return false, x.row(payload)
-	case x.hidden > 0:
-		return false, s.trimRow(x, payload)
-	case x.disguise != rewrite.Unchanged:
-		row, err := x.disguised(payload)
-		if row == nil {
-			return false, err
-		}
-		payload = row
-	}
-	s.forward(x, seq, payload)
-	return false, nil
-}
-
-// forwardCount gives the client the OK packet that it expects where the result set was isotap's own.
-// Behind the counts stands what the server wrote at the end of the rows.
-func (s *Session) forwardCount(x *exchange, end okPacket) {
-	b := appendLenenc([]byte{markOK}, x.rows)
-	b = append(b, 0, byte(end.status), byte(end.status>>8), byte(end.warnings), byte(end.warnings>>8))
-	x.renumber, x.seq = true, x.first
-	s.forward(x, 0, x.continued(append(b, end.tail...), true))
-}
-
-// resultEnd takes the status at the end of a result, and says whether the reply is over.
-func (s *Session) resultEnd(x *exchange, ok okPacket) bool {
-	x.ok = ok
-	if ok.status&gomysql.SERVER_MORE_RESULTS_EXISTS == 0 {
-		s.txn.follow(ok.status)
-		return true
-	}
-	if s.txn.inTrans && ok.status&gomysql.SERVER_STATUS_IN_TRANS == 0 {
-		x.leftTxn = true
-	}
-	x.state = stateFirst
-	return false
-}
-
-// replyError takes the error that ends a reply. An error that only the rewriting can have caused does
-// not reach the client: the original statement runs instead.
-func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
-	var err error
-	x.failed = true
-	x.err, err = parseErr(payload)
-	if err != nil {
-		return err
-	}
-	if x.stmt != nil && x.stmt.rewritten && !x.begun && !x.long && refusesRewriting(x.err.code) {
-		x.retry = true
-		return nil
-	}
-	if x.more && !x.begun && x.err.code == gomysql.ER_PARSE_ERROR {
-		return nil // see partDone
-	}
-	if x.swallow && !x.begun {
-		x.renumber, x.seq = true, x.first
-	}
-	s.forward(x, seq, payload)
-	return nil
 }
 
 // columnType reads a column's type out of its definition

@@ -135,8 +135,9 @@ type Session struct {
 	exchanges []*exchange // in flight, oldest first
 
 	settings
-	txn transaction
-	captures
+	txn          transaction
+	captures     captures
+	counts       counts
 	conditions   conditions
 	chain        *chain // nil but for a text of several statements
 	stmts        map[uint32]*prepared
@@ -313,7 +314,7 @@ func (s *Session) note(format string, args ...any) {
 func (s *Session) Idle(now int64) {
 	s.now = now
 	if s.phase == phaseCommand && s.wantsClient() && len(s.clientBuf) == 0 {
-		if len(s.unread) > 0 {
+		if len(s.captures.unread) > 0 {
 			s.keepConditions()
 		}
 		s.readCaptures()
@@ -363,7 +364,7 @@ func (s *Session) InTransaction() bool { return s.txn.inTrans || len(s.exchanges
 
 // Unread reports whether entries of ended transactions wait to be read: call [Session.Idle] when the
 // client stays quiet.
-func (s *Session) Unread() bool { return len(s.ended) > 0 && len(s.exchanges) == 0 }
+func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && len(s.exchanges) == 0 }
 
 // close ends a session whose client is gone: the entries still unread are read first.
 func (s *Session) close() {

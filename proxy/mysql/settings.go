@@ -38,7 +38,7 @@ func (s *Session) askSettings() {
 	s.known, s.level, s.conflicts = false, history.LevelUnknown, history.ConflictsAccepted
 	s.keepConditions()
 	var unread error
-	counts := s.asksCounts()
+	counts := s.counts.ask()
 	s.sendQuery(&exchange{
 		row: func(payload []byte) error {
 			r := reader{b: payload}

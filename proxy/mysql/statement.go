@@ -41,3 +41,16 @@ func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o
 
 // recorded is the statement as it stands in its transaction.
 func (o *observed) recorded() *history.Stmt { return &o.txn.Stmts[o.index] }
+
+// lowerRecorded lowers the observation of a statement that stands in its transaction already: what it
+// wrote is no longer certain.
+func (o *observed) lowerRecorded(reason history.Reason) {
+	o.doubtful = true
+	st := &o.txn.Stmts[o.index]
+	if st.Observation == history.Exact {
+		st.Observation, st.Reason = history.Inexact, reason
+	}
+	for i := range st.Accesses {
+		st.Accesses[i].Inexact = true
+	}
+}

@@ -32,14 +32,6 @@ type transaction struct {
 	outlives bool
 }
 
-// A finish is what a statement's reply says of the statement's end.
-type finish struct {
-	failed bool
-	code   uint16 // of the error
-	// leftTxn says that the transaction was over before the last result of several.
-	leftTxn bool
-}
-
 // A sequel is what a session has to do once a statement has settled.
 type sequel uint8
 
@@ -132,15 +124,15 @@ func (t *transaction) record(o *observed, now int64) {
 
 // settle decides what a finished statement did to the transaction: it goes on, it ended, or the next one began. It
 // returns the transaction that ended, if that is to be recorded, and what there is to do beside.
-func (t *transaction) settle(o *observed, f finish, now int64) (ended *history.Txn, then sequel) {
+func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.Txn, then sequel) {
 	kind := o.plan.Kind
 	if o.was && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
 		t.outlives = true
 	}
 	switch {
-	case f.failed && !o.was && t.autocommit:
+	case r.failed && !o.was && t.autocommit:
 		return t.end(history.Aborted, now), noSequel
-	case f.failed:
+	case r.failed:
 		return nil, askServer
 	case kind == history.Begin:
 		ended = t.end(history.Committed, now)
@@ -156,28 +148,28 @@ func (t *transaction) settle(o *observed, f finish, now int64) (ended *history.T
 		t.setSavepoint(o.plan.Txn.Savepoint)
 	case o.plan.Txn.Savepoint != "":
 		t.savepoints.Release(o.plan.Txn.Savepoint)
-	case kind == history.Commit, kind == history.Rollback, f.leftTxn, !t.inTrans:
+	case kind == history.Commit, kind == history.Rollback, r.leftTxn, !t.inTrans:
 		// Under AND CHAIN, or completion_type, the next one has begun already.
-		return t.end(outcome(o, f), now), noSequel
+		return t.end(outcome(o, r), now), noSequel
 	}
 	return nil, noSequel
 }
 
 // settleError decides what an error did to the transaction, once the server has told whether one is open. It returns the
 // transaction that ended, if that is to be recorded.
-func (t *transaction) settleError(o *observed, f finish, now int64) (ended *history.Txn) {
-	if !t.inTrans || f.leftTxn || o.plan.Txn.MayRestart && o.was {
-		return t.end(outcomeOfError(o, f.code), now)
+func (t *transaction) settleError(o *observed, r *reply, now int64) (ended *history.Txn) {
+	if !t.inTrans || r.leftTxn || o.plan.Txn.MayRestart && o.was {
+		return t.end(outcomeOfError(o, r.err.code), now)
 	}
 	return nil
 }
 
 // outcome is how the transaction ended that a successful statement ended.
-func outcome(o *observed, f finish) history.Status {
+func outcome(o *observed, r *reply) history.Status {
 	switch {
 	case o.plan.Kind == history.Rollback:
 		return history.Aborted
-	case f.leftTxn, o.was && !o.plan.Txn.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
+	case r.leftTxn, o.was && !o.plan.Txn.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
 		// A procedure, or several statements in one text: it may have been either.
 		return history.Indeterminate
 	}

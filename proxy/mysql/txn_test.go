@@ -58,17 +58,17 @@ func run(t *testing.T, steps ...step) (*transaction, []*history.Txn) {
 	for i, st := range steps {
 		now := int64(i)
 		o := txn.observe(plansOf[st.plan], in, now)
-		f := finish{failed: st.code != 0, code: st.code}
-		if !f.failed {
+		r := &reply{failed: st.code != 0, err: serverError{code: st.code}}
+		if !r.failed {
 			txn.follow(st.status)
 		}
-		o.stmt.Void = f.failed
+		o.stmt.Void = r.failed
 		txn.record(o, now)
-		txn.followNext(o, f.failed)
-		ended, then := txn.settle(o, f, now)
+		txn.followNext(o, r.failed)
+		ended, then := txn.settle(o, r, now)
 		if then == askServer {
 			txn.follow(st.status)
-			ended = txn.settleError(o, f, now)
+			ended = txn.settleError(o, r, now)
 		}
 		if ended != nil {
 			all = append(all, ended)
@@ -168,7 +168,7 @@ func TestReadsLockByClauseAndAtSerializable(t *testing.T) {
 		because string
 	}{
 		{history.NoLock, history.RepeatableRead, inside, false, "a plain read"},
-		{history.ForUpdate, history.RepeatableRead, inside, true, "its clause"},
+		{history.LockUpdate, history.RepeatableRead, inside, true, "its clause"},
 		{history.NoLock, history.Serializable, inside, true, "the level"},
 		{history.NoLock, history.Serializable, outside, false, "alone in its transaction"},
 		{history.NoLock, history.LevelUnknown, inside, true, "an unknown level"},

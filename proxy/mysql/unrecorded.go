@@ -35,7 +35,7 @@ func (s *Session) refuseTxn(seq byte, why error) {
 	if errors.Is(why, syscall.ENOSPC) {
 		e.code = gomysql.ER_DISK_FULL
 	}
-	s.rowCount, s.rowCountGone = -1, true
+	s.counts.rowCount, s.counts.rowCountGone = -1, true
 	s.toClient, _ = appendPacket(s.toClient, seq, appendErr(nil, e))
 }
 

@@ -1,0 +1,138 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// updateIn returns an UPDATE of one row that stands in a transaction and has been answered.
+func updateIn(txn *history.Txn) *observed {
+	plan := &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact, Target: "d.t"},
+		Writes: sqlmysql.Writes{Captured: true}}
+	o := &observed{plan: plan, rewritten: true, txn: txn, index: len(txn.Stmts),
+		rowCounts: rowCounts{affected: 1, matched: 1, changed: 1, counted: true}}
+	o.stmt = history.Stmt{Num: uint32(o.index + 1), Kind: history.Update, Observation: history.Exact}
+	txn.Stmts = append(txn.Stmts, o.stmt)
+	return o
+}
+
+func TestTransactionWaitsForEntriesOfItsStatements(t *testing.T) {
+	var c captures
+	first, second := &history.Txn{ID: 1}, &history.Txn{ID: 2}
+	c.await(updateIn(first), false, 0, 0)
+	if events := c.handOver(first, nil); len(events) > 0 {
+		t.Fatal("a transaction was handed over whose entries nobody has asked for")
+	}
+	c.wait(c.read())
+	c.await(updateIn(second), false, 0, 0)
+	if events := c.handOver(second, nil); len(events) > 0 {
+		t.Fatal("a transaction was handed over whose entries came after the query")
+	}
+	if events := c.answered(nil); len(events) != 1 || events[0].Txn != first {
+		t.Errorf("the answer releases %v, not the first transaction alone", events)
+	}
+	c.wait(c.read())
+	if events := c.answered(nil); len(events) != 1 || events[0].Txn != second {
+		t.Errorf("the second answer releases %v", events)
+	}
+	if events := c.handOver(&history.Txn{ID: 3}, nil); len(events) != 1 {
+		t.Error("a transaction waits that wrote nothing")
+	}
+	if batch := c.read(); batch != nil {
+		t.Errorf("%d statements are still unread", len(batch))
+	}
+}
+
+func TestStatementsWithoutEntriesAreNotAwaited(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*observed)
+		failed bool
+		want   bool
+	}{
+		"one row changed":       {want: true},
+		"failed":                {failed: true},
+		"no row found":          {change: func(o *observed) { o.matched, o.affected = 0, 0 }},
+		"sent as it was":        {change: func(o *observed) { o.rewritten = false }},
+		"nothing is collected":  {change: func(o *observed) { o.plan.Writes.Captured = false }},
+		"only found, unchanged": {change: func(o *observed) { o.affected, o.changed = 0, 0 }, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c captures
+			o := updateIn(&history.Txn{})
+			if test.change != nil {
+				test.change(o)
+			}
+			if c.await(o, test.failed, 0, 0); len(c.read()) > 0 != test.want {
+				t.Errorf("awaited: %t", !test.want)
+			}
+		})
+	}
+}
+
+func TestCapturesAreDueInTime(t *testing.T) {
+	const packet = 1 << 20
+	plain, commit := &sqlmysql.Plan{}, &sqlmysql.Plan{Txn: sqlmysql.TxnEffect{Ends: true}}
+	waiting := []*history.Txn{{End: 1000}}
+	for name, test := range map[string]struct {
+		captures captures
+		plan     *sqlmysql.Plan
+		now      int64
+		durable  bool
+		want     bool
+	}{
+		"nothing waits":                {plan: commit, now: readWithin},
+		"just ended":                   {captures: captures{ended: waiting}, plan: plain, now: readWithin},
+		"ended long ago":               {captures: captures{ended: waiting}, plan: plain, now: 1000 + readWithin, want: true},
+		"many statements":              {captures: captures{unread: make([]*observed, maxUnread)}, plan: plain, want: true},
+		"many rows":                    {captures: captures{unreadRows: packet / 8 / entryBytes}, plan: plain, want: true},
+		"before a durable commit":      {plan: commit, durable: true, want: true},
+		"within a durable transaction": {plan: plain, durable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.captures.due(test.plan, test.now, packet, test.durable); got != test.want {
+				t.Errorf("due: %t", got)
+			}
+		})
+	}
+}
+
+func TestEntriesThatAreGivenUpLeaveWritesInexact(t *testing.T) {
+	for name, giveUp := range map[string]func(*captures, history.Reason, []session.Event) []session.Event{
+		"those not asked for": (*captures).giveUp, "all": (*captures).giveUpAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c captures
+			asked, unread := &history.Txn{ID: 1}, &history.Txn{ID: 2}
+			c.await(updateIn(asked), false, 0, 0)
+			c.wait(c.read())
+			c.await(updateIn(unread), false, 0, 0)
+			c.handOver(unread, c.handOver(asked, nil))
+			events := giveUp(&c, history.ReasonServerLost, nil)
+			if got := unread.Stmts[0].Reason; got != history.ReasonServerLost || events[len(events)-1].Txn != unread {
+				t.Errorf("the unread statement's reason is %v, events %v", got, events)
+			}
+			lost := name == "all"
+			if got := asked.Stmts[0].Reason; (got == history.ReasonServerLost) != lost || len(events) == 2 != lost {
+				t.Errorf("the statement that was asked for has the reason %v, %d events", got, len(events))
+			}
+		})
+	}
+}
+
+func TestEntriesGoToTheStatementsOfTheirTags(t *testing.T) {
+	txn := &history.Txn{ID: history.MakeTxnID(1, 1)}
+	first, second := updateIn(txn), updateIn(txn)
+	first.capturing, second.capturing = true, true
+	tag := second.tag().String()
+	takeEntries([]*observed{first, second}, []byte("0|7=0="+tag+";"))
+	if st := txn.Stmts[1]; st.Observation != history.Exact || len(st.Accesses) != 1 || st.Accesses[0].Row.ID != "7" {
+		t.Errorf("the second statement is %v with %v", st.Observation, st.Accesses)
+	}
+	if st := txn.Stmts[0]; st.Observation != history.Inexact || len(st.Accesses) != 0 {
+		t.Errorf("the first statement is %v with %v, though its entry is missing", st.Observation, st.Accesses)
+	}
+}

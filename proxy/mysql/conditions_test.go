@@ -1,0 +1,120 @@
+package mysql
+
+import (
+	"strings"
+	"testing"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// conditionRow is a row of SHOW WARNINGS.
+func conditionRow(level, code, message string) []byte {
+	return appendString(appendString(appendString(nil, level), code), message)
+}
+
+func TestConditionsAreKeptWhereTheServerLosesThem(t *testing.T) {
+	raised := &reply{ok: okPacket{warnings: 2}}
+	for name, test := range map[string]struct {
+		server sqlmysql.Dialect
+		reply  *reply
+		fetch  bool
+	}{
+		"MySQL, warnings":   {sqlmysql.MySQL, raised, true},
+		"MySQL, an error":   {sqlmysql.MySQL, &reply{failed: true}, true},
+		"MySQL, nothing":    {sqlmysql.MySQL, &reply{}, false},
+		"MariaDB, warnings": {sqlmysql.MariaDB, raised, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newConditions(test.server)
+			c.take(test.reply, nil, 0)
+			if got := c.lose(); got != test.fetch {
+				t.Errorf("to be fetched: %t", got)
+			}
+			if c.lose() {
+				t.Error("they are to be fetched twice")
+			}
+		})
+	}
+}
+
+func TestListsOfConditionsLeaveIsotapsOwnOut(t *testing.T) {
+	c := newConditions(sqlmysql.MySQL)
+	c.take(&reply{ok: okPacket{warnings: 3}}, nil, 1)
+	lists := &sqlmysql.Plan{Session: sqlmysql.SessionEffect{Conditions: sqlmysql.ListsConditions}}
+	if c.right(lists) {
+		t.Error("the server's list is taken for right with isotap's warning in it")
+	}
+	if c.lose(); c.right(lists) {
+		t.Error("the server's list is taken for right though it is gone")
+	}
+	for _, row := range [][]byte{conditionRow("Warning", warningOfAssignment, "isotap's"),
+		conditionRow("Warning", warningOfAssignment, "the client's"), conditionRow("Error", "1048", "null")} {
+		if err := c.keep(row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := &sqlmysql.Session{Dialect: sqlmysql.MySQL}
+	for sql, want := range map[string][]string{
+		"SHOW WARNINGS":         {"the client's", "null"},
+		"SHOW ERRORS":           {"null"},
+		"SHOW WARNINGS LIMIT 1": {"the client's"},
+	} {
+		rows := c.listed(lists, []byte(sql), env, false)
+		if len(rows) != len(want) {
+			t.Errorf("%s: %d rows, want %d", sql, len(rows), len(want))
+			continue
+		}
+		for i, row := range rows {
+			if !strings.HasSuffix(string(row), want[i]) {
+				t.Errorf("%s: row %d is %q", sql, i+1, row)
+			}
+		}
+	}
+	if err := c.keep([]byte{200}); err == nil {
+		t.Error("a row is taken that is cut short")
+	}
+}
+
+func TestConditionsAreRaisedAgain(t *testing.T) {
+	warning := condition{[]byte("Warning"), []byte("1265"), []byte("cut")}
+	failure := condition{[]byte("Error"), []byte("1048"), []byte("null")}
+	for name, test := range map[string]struct {
+		conditions conditions
+		want       string
+	}{
+		"none":         {conditions{}, "DO 0"},
+		"one warning":  {conditions{kept: []condition{warning}}, "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1265"},
+		"two warnings": {conditions{kept: []condition{warning, warning}}, "DO CAST('' AS SIGNED),CAST('' AS SIGNED)"},
+		"an error behind a warning": {conditions{kept: []condition{warning, failure}, state: "23000"},
+			"SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1048"},
+	} {
+		if got := test.conditions.raising(); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestCountsOfWarningsLeaveIsotapsOwnOut(t *testing.T) {
+	c := newConditions(sqlmysql.MySQL)
+	plan := &sqlmysql.Plan{Upstream: sqlmysql.Upstream{Deprecated: 2}}
+	if c.addedBy(plan, true) != 2 || c.addedBy(plan, false) != 0 {
+		t.Errorf("%d warnings of isotap's, %d of the client's own text", c.addedBy(plan, true), c.addedBy(plan, false))
+	}
+	info := "Rows matched: 1  Changed: 1  Warnings: 3"
+	payload := appendString([]byte{markOK, 1, 0, 2, 0, 3, 0}, info)
+	ok, err := parseOK(payload, gomysql.CLIENT_SESSION_TRACK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	corrected := withoutAdded(payload, &ok, 2)
+	again, err := parseOK(corrected, gomysql.CLIENT_SESSION_TRACK)
+	if err != nil || again.warnings != 1 || ok.warnings != 1 || !strings.HasSuffix(string(again.info), "Warnings: 1") {
+		t.Errorf("%d warnings, %q, %v", again.warnings, again.info, err)
+	}
+	end := endWithoutAdded([]byte{markEOF, 3, 0, 2, 0}, 2)
+	if end[1] != 1 {
+		t.Errorf("%d warnings behind definitions", end[1])
+	}
+}
