@@ -312,9 +312,9 @@ func (s *Session) values(o *observed) sqlmysql.Values {
 	return v
 }
 
-// statementDone records a statement whose reply is complete.
+// statementDone takes the end of a statement's reply, stage by stage. Each stage needs what those before it have left.
 func (s *Session) statementDone(x *exchange) error {
-	defer s.seen.forget()
+	defer s.seen.forget() // its rows are the statement's by then
 	o := x.stmt
 	if x.retry {
 		s.refuse(o, x.err)
@@ -323,6 +323,34 @@ func (s *Session) statementDone(x *exchange) error {
 	if s.partDone(x) {
 		return nil
 	}
+
+	// What the reply says of the statement. The plan is judged last: where it is wrong, nothing of that holds.
+	s.takeResult(o, x)
+	s.access(o, x)
+	o.doubt(x)
+
+	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
+	s.counts.take(&x.reply, x.swallow)
+	s.conditions.take(&x.reply, o.plan, x.added)
+
+	// The statement goes into its transaction. What comes later of it is added to it there.
+	s.txn.record(o, s.now)
+	s.captures.await(o, x.failed, x.ok.lastInsertID, s.literals.increment)
+	s.effects(o, x)
+
+	// The transaction may end with the statement. It must know by then which answers it has to wait for.
+	s.readVariables(o, x)
+	s.settle(o, x)
+
+	// Queries of isotap's own: a companion runs only where the transaction goes on, captures are read only once it
+	// has ended.
+	s.accompany(o, x)
+	s.holdForRecording()
+	return nil
+}
+
+// takeResult takes how many rows the statement had, and its error.
+func (s *Session) takeResult(o *observed, x *exchange) {
 	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
 	if x.swallow {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
@@ -340,24 +368,19 @@ func (s *Session) statementDone(x *exchange) error {
 		}
 		o.stmt.Void = true
 	}
-	s.counts.take(&x.reply, x.swallow)
-	s.conditions.take(&x.reply, o.plan, x.added)
-	s.access(o, x)
-	o.doubt(x)
-	s.txn.record(o, s.now)
-	s.captures.await(o, x.failed, x.ok.lastInsertID, s.literals.increment)
-	s.effects(o, x)
-	s.readVariables(o, x)
-	s.settle(o, x)
-	s.accompany(o, x)
-	if s.cfg.Durable && len(s.captures.ended) > 0 {
-		s.holding = true
-		if len(s.captures.unread) > 0 {
-			s.keepConditions()
-		}
-		s.readCaptures()
+}
+
+// holdForRecording keeps the reply back that ends a transaction, where all that the transaction wrote is to be stored
+// before the client hears of it.
+func (s *Session) holdForRecording() {
+	if !s.cfg.Durable || len(s.captures.ended) == 0 {
+		return
 	}
-	return nil
+	s.holding = true
+	if len(s.captures.unread) > 0 {
+		s.keepConditions()
+	}
+	s.readCaptures()
 }
 
 // access derives from a reply what the statement read or wrote.

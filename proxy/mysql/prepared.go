@@ -272,67 +272,117 @@ func (s *Session) statementID(payload []byte) (uint32, *prepared) {
 	return id, s.stmts[id]
 }
 
-// execute sends COM_STMT_EXECUTE, with isotap's parameters put in where the statement was rewritten.
+// execute sends COM_STMT_EXECUTE, stage by stage.
 func (s *Session) execute(payload []byte) error {
 	id, p := s.statementID(payload)
 	if p == nil {
 		s.executeUnknown(id, payload)
 		return nil
 	}
-	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) && !p.fresh {
-		s.wait(payload)
-		s.prepareFilled(p)
-		return nil
-	}
-	if s.resumed == nil && s.restoreConditions(p.plan) {
+
+	// What must be on the server first. The command waits for it, and then comes here again.
+	if s.preparesAnswers(p) {
 		s.wait(payload)
 		return nil
 	}
-	reason := s.leavesPrepared(p)
-	if reason.IsZero() && p.rewritten && !p.fits(payload) {
-		reason = history.ReasonParameterType
-	}
-	if p.rewritten && !reason.IsZero() && p.original == 0 || (!p.rewritten || !reason.IsZero()) && s.outlived(p) {
+	reason := s.leavesExecution(p, payload)
+	if s.lacksOriginal(p, reason) {
 		s.wait(payload)
 		s.prepareOriginal(p)
 		return nil
 	}
-	o := s.resumed
-	s.resumed = nil
-	if o == nil {
-		if why := s.halted(p.plan); why != nil {
-			s.refuseTxn(packets(len(payload)), why)
-			p.executed = nil
-			return nil
-		}
-		s.beforeStatement(p.plan)
-		o = s.txn.observe(p.plan, &s.settings, s.now)
+
+	// The record begins once nothing can make the command wait any more, and before the parameters are bound: among
+	// them is the statement's tag.
+	o, why := s.recordExecution(p)
+	if why != nil {
+		s.refuseTxn(packets(len(payload)), why)
+		p.executed = nil
+		return nil
 	}
 	o.rewritten = p.rewritten && reason.IsZero()
 	if !reason.IsZero() {
 		o.lower(history.Opaque, reason)
 	}
-	long := slices.Contains(p.long, true)
 	if !o.rewritten && p.refusal != nil {
 		s.answer(o, *p.refusal)
 		p.original, p.refusal = 0, nil
 		return nil
 	}
+
+	// Binding takes the long data, and leaves what the companion is executed with.
+	x := s.statement(o)
+	x.binary, x.prepared, x.long = true, p, slices.Contains(p.long, true)
+	x.cursor = len(payload) >= executeHead && payload[5] != 0
 	p.executed = nil
 	command, err := s.bind(o, p, payload)
-	switch {
-	case err != nil && o.rewritten:
+	if err != nil && o.rewritten {
 		// What the server makes of it is between the client and the server.
 		p.malformed, s.resumed = true, o
 		return s.execute(payload)
-	case err != nil:
+	}
+	p.malformed = false
+
+	// The form of the statement that runs is the address of all commands that follow for it.
+	command = s.addressed(o, p, payload, command, err != nil)
+	if o.rewritten {
+		s.original = append(s.original[:0], payload...)
+	}
+	x.show(s.conditions.listed(p.plan, p.text, &s.env, true))
+	s.sendFor(x, command, len(payload))
+	return nil
+}
+
+// preparesAnswers puts what a statement asks about the one before it on the server, where isotap's own have changed it.
+// It says whether the statement has to wait for that.
+func (s *Session) preparesAnswers(p *prepared) (wait bool) {
+	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) && !p.fresh {
+		s.prepareFilled(p)
+		return true
+	}
+	return s.resumed == nil && s.restoreConditions(p.plan)
+}
+
+// leavesExecution says why an execution runs the client's own text although the plan would change it; empty when it
+// does not.
+func (s *Session) leavesExecution(p *prepared, payload []byte) history.Reason {
+	reason := s.leavesPrepared(p)
+	if reason.IsZero() && p.rewritten && !p.fits(payload) {
+		return history.ReasonParameterType
+	}
+	return reason
+}
+
+// lacksOriginal reports whether the client's own text is to run, for that reason or because it has no other form, and is
+// not prepared, or not as it would be today.
+func (s *Session) lacksOriginal(p *prepared, reason history.Reason) bool {
+	if p.rewritten && reason.IsZero() {
+		return false
+	}
+	return p.rewritten && p.original == 0 || s.outlived(p)
+}
+
+// recordExecution begins the record of an execution, or goes on with that of one whose first form was refused. An error
+// is why it is not to run.
+func (s *Session) recordExecution(p *prepared) (*observed, error) {
+	if o := s.resumed; o != nil {
+		s.resumed = nil
+		return o, nil
+	}
+	if why := s.halted(p.plan); why != nil {
+		return nil, why
+	}
+	s.beforeStatement(p.plan)
+	return s.txn.observe(p.plan, &s.settings, s.now), nil
+}
+
+// addressed returns an execution's command under the id of the form that runs, and takes note of that. command is what
+// bind made of payload, unless that is malformed.
+func (s *Session) addressed(o *observed, p *prepared, payload, command []byte, malformed bool) []byte {
+	if malformed {
 		p.runs = p.original
 		command = s.readdressed(payload, p)
 	}
-	p.malformed = false
-	x := s.statement(o)
-	x.binary, x.prepared, x.long = true, p, long
-	x.cursor = len(payload) >= executeHead && payload[5] != 0
 	p.cursor, p.runs = nil, p.id
 	switch {
 	case p.rewritten && !o.rewritten:
@@ -344,12 +394,7 @@ func (s *Session) execute(payload []byte) error {
 		p.fresh, p.runs = false, p.filled
 		command = s.readdressed(payload, p)
 	}
-	if o.rewritten {
-		s.original = append(s.original[:0], payload...)
-	}
-	x.show(s.conditions.listed(p.plan, p.text, &s.env, true))
-	s.sendFor(x, command, len(payload))
-	return nil
+	return command
 }
 
 // sendLongData passes a piece of a parameter on, to the statement that will be executed and under the
