@@ -79,22 +79,22 @@ func eachText(array []byte, f func(text []byte)) (n int, ok bool) {
 	}
 }
 
-// judgeArrays lowers a statement some of whose arrays did not tell everything, and has those of its
-// kind left alone that read too much for an array. warned says that the server warned of something: it
-// does so when it gives up on an array, whose value then is NULL.
-func (s *Session) judgeArrays(o *observed, warned bool) {
+// judgeArrays lowers a statement some of whose arrays did not tell everything, and reports whether those of its kind
+// read too much for an array. warned says that the server warned of something: it does so when it gives up on an array,
+// whose value then is NULL.
+func (s *sightings) judgeArrays(o *observed, warned bool) (tooLarge bool) {
 	if !hasArrays(o.plan) {
-		return
+		return false
 	}
-	switch a := &s.seen.arrayed; {
+	switch a := &s.arrayed; {
 	case a.unreadable:
 		o.lower(history.Inexact, history.ReasonUnreadableIdentity)
 	case a.full, a.missing && warned:
 		o.lower(history.Inexact, history.ReasonLargeAggregate)
 	case a.elements <= sqlmysql.MaxArray:
-		return
+		return false
 	}
-	s.cfg.Planner.TooLarge(o.plan.Shape)
+	return true
 }
 
 func hasArrays(p *sqlmysql.Plan) bool {

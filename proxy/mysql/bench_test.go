@@ -23,7 +23,7 @@ func BenchmarkSession(b *testing.B) {
 	}{{"point", "s WHERE id=5013", 1}, {"range", "s WHERE id BETWEEN 5013 AND 5112", 100}, {"insert", "i VALUES (5013)", 0}} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := loggedIn(b, gomysql.CLIENT_PROTOCOL_41)
-			s.stale, s.known, s.txn.inTrans, s.txn.autocommit = false, true, true, true
+			s.settings.stale, s.settings.known, s.txn.inTrans, s.txn.autocommit = false, true, true, true
 			query, _ := appendPacket(nil, 0, append([]byte{gomysql.COM_QUERY}, bench.query...))
 			reply := selectReply(bench.rows, row)
 			if bench.rows == 0 {

@@ -84,7 +84,7 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 // stillMeans reports whether the statement would be rewritten today as it was when it was prepared: since
 // then a temporary table may have taken a table's name, or the table another column.
 func (s *Session) stillMeans(p *prepared) bool {
-	if p.env == s.env && !p.plan.Upstream.ListsColumns {
+	if p.env == s.settings.env && !p.plan.Upstream.ListsColumns {
 		return true
 	}
 	now := s.plan(p.text)
@@ -93,7 +93,7 @@ func (s *Session) stillMeans(p *prepared) bool {
 		!slices.Equal(now.Result.Sources, p.plan.Result.Sources)) {
 		return false
 	}
-	p.env, p.plan = s.env, now
+	p.env, p.plan = s.settings.env, now
 	return true
 }
 

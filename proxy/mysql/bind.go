@@ -46,7 +46,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 		return payload, nil
 	}
 	if len(o.plan.Predicates) > 0 {
-		o.stmt.Predicates = s.predicates(o, p.literals(values, nulls, s.env.NoBackslashEscapes))
+		o.stmt.Predicates = s.settings.predicates(o, p.literals(values, nulls, s.settings.env.NoBackslashEscapes))
 	}
 	id, hidden := p.id, p.plan.Upstream.Hidden
 	if !o.rewritten {

@@ -55,8 +55,8 @@ func (s *Session) clientLimit() int {
 	}
 	switch s.clientPayload[0] {
 	case gomysql.COM_STMT_EXECUTE, gomysql.COM_STMT_PREPARE, gomysql.COM_STMT_SEND_LONG_DATA: // isotap may change them
-		if s.known && s.env.MaxPacket > 0 {
-			return s.env.MaxPacket
+		if s.settings.known && s.settings.env.MaxPacket > 0 {
+			return s.settings.env.MaxPacket
 		}
 		return assumedPacket
 	}

@@ -11,7 +11,8 @@ import (
 
 // updateIn returns an UPDATE of one row that stands in a transaction and has been answered.
 func updateIn(txn *history.Txn) *observed {
-	plan := &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact, Target: "d.t"},
+	plan := &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact,
+		Target: "d.t"},
 		Writes: sqlmysql.Writes{Captured: true}}
 	o := &observed{plan: plan, rewritten: true, txn: txn, index: len(txn.Stmts),
 		rowCounts: rowCounts{affected: 1, matched: 1, changed: 1, counted: true}}
@@ -84,11 +85,14 @@ func TestCapturesAreDueInTime(t *testing.T) {
 		durable  bool
 		want     bool
 	}{
-		"nothing waits":                {plan: commit, now: readWithin},
-		"just ended":                   {captures: captures{ended: waiting}, plan: plain, now: readWithin},
-		"ended long ago":               {captures: captures{ended: waiting}, plan: plain, now: 1000 + readWithin, want: true},
-		"many statements":              {captures: captures{unread: make([]*observed, maxUnread)}, plan: plain, want: true},
-		"many rows":                    {captures: captures{unreadRows: packet / 8 / entryBytes}, plan: plain, want: true},
+		"nothing waits": {plan: commit, now: readWithin},
+		"just ended":    {captures: captures{ended: waiting}, plan: plain, now: readWithin},
+		"ended long ago": {captures: captures{ended: waiting}, plan: plain, now: 1000 + readWithin,
+			want: true},
+		"many statements": {captures: captures{unread: make([]*observed, maxUnread)}, plan: plain,
+			want: true},
+		"many rows": {captures: captures{unreadRows: packet / 8 / entryBytes}, plan: plain,
+			want: true},
 		"before a durable commit":      {plan: commit, durable: true, want: true},
 		"within a durable transaction": {plan: plain, durable: true},
 	} {

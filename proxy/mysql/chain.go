@@ -23,7 +23,8 @@ func (s *Session) begin(command []byte, ends []int) bool {
 	if len(ends) < 2 || s.caps&gomysql.CLIENT_MULTI_STATEMENTS == 0 {
 		return false
 	}
-	s.chain = &chain{text: append([]byte(nil), command[1:]...), ends: ends, seq: packets(len(command)), env: s.env}
+	s.chain = &chain{text: append([]byte(nil), command[1:]...), ends: ends, seq: packets(len(command)),
+		env: s.settings.env}
 	s.sendPart()
 	return true
 }
@@ -67,13 +68,13 @@ func (s *Session) partDone(x *exchange) (again bool) {
 // nextPart goes on with the chain. What a statement changed may change what the rest means.
 func (s *Session) nextPart() {
 	c := s.chain
-	if s.stale {
+	if s.settings.stale {
 		s.askSettings()
 		return
 	}
-	c.env.TempTables = s.env.TempTables
-	if !s.known || s.env != c.env {
-		c.text, c.from, c.env = c.text[c.from:], 0, s.env
+	c.env.TempTables = s.settings.env.TempTables
+	if !s.settings.known || s.settings.env != c.env {
+		c.text, c.from, c.env = c.text[c.from:], 0, s.settings.env
 		if c.ends = s.plan(c.text).Upstream.Parts; c.ends == nil {
 			c.ends = []int{len(c.text)}
 		}

@@ -29,7 +29,7 @@ func (s *Session) clientCommand(seq byte, payload []byte) error {
 // dispatch sends a command to the server, or what must go before it; the command then waits.
 func (s *Session) dispatch(payload []byte) error {
 	command := payload[0]
-	if s.stale && (command == gomysql.COM_QUERY || command == gomysql.COM_STMT_PREPARE ||
+	if s.settings.stale && (command == gomysql.COM_QUERY || command == gomysql.COM_STMT_PREPARE ||
 		command == gomysql.COM_STMT_EXECUTE) {
 		s.wait(payload)
 		s.askSettings()
@@ -160,7 +160,7 @@ func (s *Session) renew(payload []byte) {
 func (s *Session) initDB(payload []byte) {
 	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
 		s.conditions.take(&x.reply, nil, x.added)
-		s.stale = s.watches() && (s.stale || !x.failed)
+		s.settings.stale = s.watches() && (s.settings.stale || !x.failed)
 		return nil
 	}}, payload)
 }
@@ -177,7 +177,7 @@ func (s *Session) plan(text []byte) *sqlmysql.Plan {
 	if !s.watches() {
 		return passedOn
 	}
-	if !s.known {
+	if !s.settings.known {
 		return unknownSettings
 	}
 	return s.planSafely(text)
@@ -197,7 +197,7 @@ func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 			p = faulty
 		}
 	}()
-	return s.cfg.Planner.Plan(text, s.env)
+	return s.cfg.Planner.Plan(text, s.settings.env)
 }
 
 // query sends a statement of the text protocol.
@@ -225,19 +225,20 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 		return
 	}
 	s.beforeStatement(plan)
-	listed := s.conditions.listed(plan, payload[1:], &s.env, false)
+	listed := s.conditions.listed(plan, payload[1:], &s.settings.env, false)
 	o := s.txn.observe(plan, &s.settings, s.now)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.lower(history.Opaque, reason)
-	} else if plan.Upstream.Pieces != nil && (s.counts.rowCountGone || s.counts.foundRowsGone || !plan.Upstream.Substitutes) {
+	} else if plan.Upstream.Pieces != nil && (s.counts.rowCountGone || s.counts.foundRowsGone ||
+		!plan.Upstream.Substitutes) {
 		if plan.Upstream.Plain == "" {
 			s.original = append(s.original[:0], payload...)
 		}
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}
-	o.stmt.Predicates = s.predicates(o, nil)
+	o.stmt.Predicates = s.settings.predicates(o, nil)
 	x := s.statement(o)
 	x.added = s.conditions.addedBy(plan, o.rewritten)
 	x.show(listed)
@@ -262,7 +263,7 @@ func (s *Session) statement(o *observed) *exchange {
 
 // beforeStatement sends what must run before a statement. It need not wait for the replies.
 func (s *Session) beforeStatement(plan *sqlmysql.Plan) {
-	if !plan.Session.ReadsDiagnostics && s.captures.due(plan, s.now, s.env.MaxPacket, s.cfg.Durable) {
+	if !plan.Session.ReadsDiagnostics && s.captures.due(plan, s.now, s.settings.env.MaxPacket, s.cfg.Durable) {
 		s.readCaptures()
 	}
 	if plan.Writes.Captured || !plan.Writes.Images.Empty() {
@@ -279,7 +280,7 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	case s.txn.unrecorded.Full():
 		return history.ReasonTxnMemory
 	}
-	if plan.Upstream.MayHideLocks && s.txn.readsLock(plan.Locking, s.level) {
+	if plan.Upstream.MayHideLocks && s.txn.readsLock(plan.Locking, s.settings.level) {
 		return history.ReasonPlan
 	}
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan.Shape) {
@@ -335,7 +336,7 @@ func (s *Session) statementDone(x *exchange) error {
 
 	// The statement goes into its transaction. What comes later of it is added to it there.
 	s.txn.record(o, s.now)
-	s.captures.await(o, x.failed, x.ok.lastInsertID, s.literals.increment)
+	s.captures.await(o, x.failed, x.ok.lastInsertID, s.settings.literals.increment)
 	s.effects(o, x)
 
 	// The transaction may end with the statement. It must know by then which answers it has to wait for.
@@ -391,30 +392,38 @@ func (s *Session) access(o *observed, x *exchange) {
 	if o.plan.Result.Reply != rewrite.Unchanged {
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
 		if o.plan.Kind != history.Delete || !x.failed {
-			s.judgeArrays(o, x.ok.warnings > 0)
-			s.takeSightings(o)
+			s.takeSeen(o, x.ok.warnings > 0)
 		}
 		return
 	}
 	if x.failed {
 		return
 	}
-	s.takeCounts(o, x)
-	s.inserted(o)
+	o.takeCounts(&x.reply, s.caps&gomysql.CLIENT_FOUND_ROWS != 0)
+	o.inserted(&s.txn.unrecorded)
+}
+
+// takeSeen gives a statement the rows whose identities came out of its reply. Those of its kind that read too much for
+// an array are left alone from then on.
+func (s *Session) takeSeen(o *observed, warned bool) {
+	if s.seen.judgeArrays(o, warned) {
+		s.cfg.Planner.TooLarge(o.plan.Shape)
+	}
+	s.seen.take(o)
 }
 
 // effects takes what a statement changed for those after it.
 func (s *Session) effects(o *observed, x *exchange) {
 	plan := o.plan
 	if plan.Session.Changes {
-		s.stale = true
+		s.settings.stale = true
 	}
 	s.txn.followNext(o, x.failed)
-	s.tempTables = sqlmysql.AddTempTables(s.tempTables, plan.Schema.CreatesTemp)
+	s.settings.tempTables = sqlmysql.AddTempTables(s.settings.tempTables, plan.Schema.CreatesTemp)
 	if !x.failed {
-		s.tempTables = sqlmysql.DropTempTables(s.tempTables, plan.Schema.DropsTemp)
+		s.settings.tempTables = sqlmysql.DropTempTables(s.settings.tempTables, plan.Schema.DropsTemp)
 	}
-	s.env.TempTables = s.tempTables
+	s.settings.env.TempTables = s.settings.tempTables
 	if plan.Schema.Changes {
 		changed := &session.Schema{Tables: plan.Schema.Changed, References: plan.Schema.References,
 			Triggers: plan.Schema.Triggers}

@@ -49,7 +49,7 @@ func (s *Session) companion(o *observed, x *exchange) *sqlmysql.Plan {
 		return nil
 	case !s.txn.inTrans, o.txn == nil, o.txn != s.txn.open, o.txn.Level != history.RepeatableRead:
 		return nil // no snapshot that lasts, or reads that lock
-	case x.ok.warnings > 0, x.opens(x.ok), s.selectLimit:
+	case x.ok.warnings > 0, x.opens(x.ok), s.settings.selectLimit:
 		return nil
 	}
 	if x.prepared != nil {
@@ -129,8 +129,7 @@ func (s *Session) companionDone(x *exchange) error {
 
 // takeBeside gives a recorded statement what a query of isotap's beside it saw, and how well.
 func (s *Session) takeBeside(o, beside *observed) {
-	s.judgeArrays(beside, false)
-	s.takeSightings(beside)
+	s.takeSeen(beside, false)
 	st, saw := o.recorded(), &beside.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
 	s.txn.unrecorded.Take(txnstate.BytesOf(saw))

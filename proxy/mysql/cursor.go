@@ -37,8 +37,7 @@ func (s *Session) fetchDone(x *exchange) error {
 	if x.conceal.wrong || s.txn.open == nil || opened.txn != s.txn.open {
 		return nil
 	}
-	s.judgeArrays(x.stmt, x.ok.warnings > 0)
-	s.takeSightings(x.stmt)
+	s.takeSeen(x.stmt, x.ok.warnings > 0)
 	st := &s.txn.open.Stmts[opened.index]
 	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
 	s.txn.unrecorded.Take(txnstate.BytesOf(&x.stmt.stmt))

@@ -24,7 +24,7 @@ func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {
 	var faults []*session.Fault
 	var stmts []history.Stmt
 	for range 2 {
-		s.stale, s.known = false, true
+		s.settings.stale, s.settings.known = false, true
 		s.Output()
 		query, _ := appendPacket(nil, 0, append([]byte{gomysql.COM_QUERY}, "SELECT 'secret'"...))
 		reply, _ := appendPacket(nil, 1, []byte{markOK, 0, 0, 2, 0, 0, 0})

@@ -210,7 +210,7 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 // reset forgets what belonged to the session before RESET CONNECTION or CHANGE USER.
 func (s *Session) reset() {
 	s.stmts, s.stmtBytes, s.forgets = make(map[uint32]*prepared), 0, false
-	s.settings = settings{stale: s.watches()}
+	s.settings.reset(s.watches())
 	s.captures.reset()
 	s.counts, s.conditions = counts{}, newConditions(s.dialect)
 	s.txn.reset()

@@ -8,7 +8,8 @@ import (
 // TestLongRowsPassHoweverTheyArrive cuts a reply with a row of several packets in two, at every byte
 // around the packets' headers.
 func TestLongRowsPassHoweverTheyArrive(t *testing.T) {
-	for name, size := range map[string]int{"of two packets": maxPayload + 300, "that ends with an empty packet": maxPayload} {
+	for name, size := range map[string]int{"of two packets": maxPayload + 300,
+		"that ends with an empty packet": maxPayload} {
 		row := bytes.Repeat([]byte{markErr}, size) // each packet after the first looks like an error
 		row[0] = 0
 		reply, seq := appendPacket(nil, 4, row)

@@ -124,7 +124,7 @@ func (s *Session) lostServer() {
 			}
 			o.doubtful = true
 			o.lower(history.Inexact, history.ReasonServerLost)
-			s.takeSightings(o)
+			s.seen.take(o)
 			s.txn.record(o, s.now)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -24,14 +22,14 @@ type rowCounts struct {
 	foundRows  bool   // CLIENT_FOUND_ROWS: rows that stay as they are count as affected
 }
 
-// takeCounts takes the counts of a reply.
-func (s *Session) takeCounts(o *observed, x *exchange) {
-	o.affected = x.ok.affected
-	o.matched, o.changed, o.counted = matchedRows(x.ok.info)
-	o.records, _, o.hasRecords = numberBehind(x.ok.info, "Records: ")
-	o.foundRows = s.caps&gomysql.CLIENT_FOUND_ROWS != 0
-	if o.returned = x.fields > 0; o.returned {
-		o.affected = x.rows
+// takeCounts takes the counts of a reply. foundRows says that the client has set CLIENT_FOUND_ROWS.
+func (o *observed) takeCounts(r *reply, foundRows bool) {
+	o.affected = r.ok.affected
+	o.matched, o.changed, o.counted = matchedRows(r.ok.info)
+	o.records, _, o.hasRecords = numberBehind(r.ok.info, "Records: ")
+	o.foundRows = foundRows
+	if o.returned = r.fields > 0; o.returned {
+		o.affected = r.rows
 	}
 }
 
@@ -225,7 +223,8 @@ func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 
 // inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
 // that all of them went in, each is only a candidate; entries may tell more later.
-func (s *Session) inserted(o *observed) {
+// Where they are more than there is room for, none is kept.
+func (o *observed) inserted(room *txnstate.Unrecorded) {
 	o.made = o.plan.Writes.Inserts
 	switch {
 	case o.made == 0, o.made == sqlmysql.Numbered && o.plan.Writes.Captured:
@@ -242,7 +241,7 @@ func (s *Session) inserted(o *observed) {
 	case o.made < 0, o.made > maxSeen:
 		o.made = 0
 		o.lower(history.Inexact, history.ReasonTooManyRows)
-	case !s.txn.unrecorded.Admits(txnstate.AccessBytes * o.made):
+	case !room.Admits(txnstate.AccessBytes * o.made):
 		o.made = 0
 		o.lower(history.Inexact, history.ReasonTxnMemory)
 	}

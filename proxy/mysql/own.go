@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
 	"fmt"
 
 	"github.com/isotap/isotap/history"
@@ -108,4 +110,40 @@ func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 	s.counts.rowCountGone, s.counts.foundRowsGone = true, true
 	s.sendQuery(&exchange{}, s.conditions.raising())
 	return false
+}
+
+// askSettings asks the server for the session's settings.
+func (s *Session) askSettings() {
+	query := settingsQuery{dialect: s.dialect, version: s.version, conflicts: s.cfg.AsksConflicts,
+		literals: s.cfg.Predicates}
+	s.settings.ask()
+	s.keepConditions()
+	var unread error
+	counts := s.counts.ask()
+	s.sendQuery(&exchange{
+		row: func(payload []byte) error {
+			r := reader{b: payload}
+			unread = s.settings.take(&r, query)
+			if query.conflicts { // MariaDB goes by the setting of each statement
+				s.txn.weaken(s.settings.conflicts)
+			}
+			if unread == nil {
+				unread = counts(&r)
+			}
+			return nil
+		},
+		done: func(s *Session, x *exchange) error {
+			switch {
+			case x.failed && x.err.code == gomysql.ER_UNKNOWN_SYSTEM_VARIABLE && s.cfg.AsksConflicts:
+				// Another server answers than the one that was asked what it has.
+				s.cfg.AsksConflicts, s.settings.stale = false, true
+			case x.failed:
+				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code,
+					x.err.message)
+			case unread != nil:
+				s.note("cannot read the session's settings (%v): its statements go unobserved", unread)
+			}
+			return nil
+		},
+	}, query.sql()+askCounts)
 }

@@ -19,29 +19,11 @@ type literalSettings struct {
 	increment uint64 // of AUTO_INCREMENT; 0: not known
 }
 
-// asksLiterals returns the columns that takeLiterals reads.
-func (s *Session) asksLiterals() string {
-	if !s.cfg.Predicates {
-		return ""
-	}
-	return ", CAST(@@time_zone AS BINARY), CAST(@@collation_connection AS BINARY), CAST(@@auto_increment_increment AS BINARY)"
-}
-
-func (s *Session) takeLiterals(r *reader, mode string) {
-	s.literals = literalSettings{}
-	if !s.cfg.Predicates {
-		return
-	}
-	s.literals.TimeZone, s.literals.SQLMode, s.literals.Collation = string(r.lenencBytes()), mode,
-		string(r.lenencBytes())
-	s.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
-}
-
 // predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there
 // are none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by
 // what locks the rows.
-func (s *Session) predicates(o *observed, literals []string) []history.Predicate {
-	if len(o.plan.Predicates) == 0 || !o.rewritten || s.selectLimit || o.txn == nil ||
+func (in *settings) predicates(o *observed, literals []string) []history.Predicate {
+	if len(o.plan.Predicates) == 0 || !o.rewritten || in.selectLimit || o.txn == nil ||
 		o.txn.Level == history.LevelUnknown {
 		return nil
 	}
@@ -51,9 +33,9 @@ func (s *Session) predicates(o *observed, literals []string) []history.Predicate
 	var out []history.Predicate
 	for i := range o.plan.Predicates {
 		open := &o.plan.Predicates[i]
-		if where, ok := open.Close(literals); ok && s.env.SameInUTF8(where) {
+		if where, ok := open.Close(literals); ok && in.env.SameInUTF8(where) {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
-				Settings: s.literals.LiteralSettings})
+				Settings: in.literals.LiteralSettings})
 		}
 	}
 	return out

@@ -54,7 +54,7 @@ type prepared struct {
 // prepare sends COM_STMT_PREPARE, of the rewritten text where the plan has one.
 func (s *Session) prepare(payload []byte) {
 	plan := s.plan(payload[1:])
-	p := &prepared{text: append([]byte(nil), payload[1:]...), plan: plan, env: s.env}
+	p := &prepared{text: append([]byte(nil), payload[1:]...), plan: plan, env: s.settings.env}
 	p.rewritten = splices(plan) && s.leavesAlone(plan).IsZero()
 	s.sendPrepare(p)
 }
@@ -328,7 +328,7 @@ func (s *Session) execute(payload []byte) error {
 	if o.rewritten {
 		s.original = append(s.original[:0], payload...)
 	}
-	x.show(s.conditions.listed(p.plan, p.text, &s.env, true))
+	x.show(s.conditions.listed(p.plan, p.text, &s.settings.env, true))
 	s.sendFor(x, command, len(payload))
 	return nil
 }
@@ -353,8 +353,8 @@ func (s *Session) leavesExecution(p *prepared, payload []byte) history.Reason {
 	return reason
 }
 
-// lacksOriginal reports whether the client's own text is to run, for that reason or because it has no other form, and is
-// not prepared, or not as it would be today.
+// lacksOriginal reports whether the client's own text is to run, for that reason or because it has no other form, and
+// is not prepared, or not as it would be today.
 func (s *Session) lacksOriginal(p *prepared, reason history.Reason) bool {
 	if p.rewritten && reason.IsZero() {
 		return false

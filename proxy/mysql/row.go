@@ -155,21 +155,21 @@ func (s *sightings) forget() {
 
 // takeSightings turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
 // All strings of a statement share one allocation, all its tags another.
-func (s *Session) takeSightings(o *observed) {
-	if len(s.seen.list) == 0 {
+func (s *sightings) take(o *observed) {
+	if len(s.list) == 0 {
 		return
 	}
-	if !s.seen.more.IsZero() {
-		o.lower(history.Inexact, s.seen.more)
+	if !s.more.IsZero() {
+		o.lower(history.Inexact, s.more)
 	}
-	text := string(s.seen.arena)
-	tags := make([]history.Tag, 0, len(s.seen.list)+strings.Count(text, ","))
-	accesses := slices.Grow(o.stmt.Accesses, len(s.seen.list))
+	text := string(s.arena)
+	tags := make([]history.Tag, 0, len(s.list)+strings.Count(text, ","))
+	accesses := slices.Grow(o.stmt.Accesses, len(s.list))
 	op, start := history.Read, 0
 	if o.plan.Kind == history.Delete {
 		op = history.DeleteRow
 	}
-	for _, seen := range s.seen.list {
+	for _, seen := range s.list {
 		rowID, wList := text[start:seen.rowID], text[seen.rowID:seen.wList]
 		start = seen.wList
 		table := o.plan.Target

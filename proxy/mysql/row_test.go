@@ -16,7 +16,7 @@ func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
 		}
 		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "shop.item"}}}}}
 		o.stmt.Observation = history.Exact
-		s.takeSightings(o)
+		s.seen.take(o)
 		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxSeen || exact != (rows == maxSeen) {
 			t.Errorf("%d rows: %d reads, %v", rows, len(o.stmt.Accesses), o.stmt.Observation)
 		}

@@ -22,15 +22,15 @@
 //     client's commands and decides with the plan what is sent, chain.go takes texts of several
 //     statements apart. prepared.go has the prepared statements, bind.go and value.go their parameters,
 //     beside.go what is prepared beside them without the client's knowledge, cursor.go what they leave open.
-//   - Replies: exchange.go and reply.go read them, row.go takes the identities out of rows, array.go
-//     out of the arrays of aggregates, into.go out of variables; disguise.go takes isotap's columns out
-//     of descriptions, conceal.go out of results where the server has no invisible columns, and misplanned.go where a
-//     plan is wrong.
-//   - After the reply: met.go compares the server's counts with the rows that were seen, capture.go
-//     reads what writes collected, predicate.go what they left and by what rows were chosen, companion.go runs a second statement for what the first could not
-//     show. counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
-//   - txn.go keeps the transaction that all of it belongs to, nextlevel.go the level that SET TRANSACTION
-//     gave it, and lost.go ends it when the server is gone.
+//   - Replies: exchange.go has what is under way, relay.go passes its reply on and reply.go reads it, row.go takes the
+//     identities out of rows, array.go out of the arrays of aggregates, into.go out of variables; disguise.go takes
+//     isotap's columns out of descriptions, conceal.go out of results where the server has no invisible columns, and
+//     misplanned.go where a plan is wrong.
+//   - After the reply: statement.go has what is known of the statement, met.go compares the server's counts with the
+//     rows that were seen, captures.go has who waits for what writes collected, predicate.go what they left and by what
+//     rows were chosen, companion.go runs a second statement for what the first could not show. counts.go answers for
+//     ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS. own.go has isotap's own queries.
+//   - txn.go keeps the transaction that all of it belongs to, and lost.go ends it when the server is gone.
 //
 // Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen
 // documentation and in MariaDB's Knowledge Base ("Client/Server Protocol").
@@ -134,7 +134,7 @@ type Session struct {
 	command   []byte      // the client's command that waits for exchanges before it
 	exchanges []*exchange // in flight, oldest first
 
-	settings
+	settings     settings
 	txn          transaction
 	captures     captures
 	counts       counts
@@ -160,7 +160,8 @@ type Session struct {
 // NewSession returns a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
-		txn: newTransaction(cfg.Options), client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}
+		txn: newTransaction(cfg.Options), client: leg{seq: 0xff, local: cfg.ClientLocal},
+		server: leg{local: cfg.ServerLocal}}
 	s.seen.of = &s.txn.unrecorded
 	return s
 }

@@ -5,15 +5,16 @@ import (
 	"strconv"
 	"strings"
 
-	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// settings is what the session's statements are read under. The server is asked for it at the start
-// and after every statement that may have changed it.
+// settings is what the session's statements are read under. The server is asked for it at the start and after every
+// statement that may have changed it.
+//
+// Until known, env is of the last answer, or empty, and may not be planned by; the level is unknown. TempTables of env
+// are always tempTables.
 type settings struct {
 	stale bool // ask before the next statement
 	known bool
@@ -28,93 +29,103 @@ type settings struct {
 	tempTables rewrite.List
 }
 
-// askSettings asks the server for the session's settings.
-func (s *Session) askSettings() {
-	s.stale = false
-	level := "@@transaction_isolation"
-	if s.dialect == sqlmysql.MariaDB {
-		level = "@@tx_isolation"
-	}
-	s.known, s.level, s.conflicts = false, history.LevelUnknown, history.ConflictsAccepted
-	s.keepConditions()
-	var unread error
-	counts := s.counts.ask()
-	s.sendQuery(&exchange{
-		row: func(payload []byte) error {
-			r := reader{b: payload}
-			if unread = s.takeSettings(&r); unread == nil {
-				unread = counts(&r)
-			}
-			return nil
-		},
-		done: func(s *Session, x *exchange) error {
-			switch {
-			case x.failed && x.err.code == gomysql.ER_UNKNOWN_SYSTEM_VARIABLE && s.cfg.AsksConflicts:
-				// Another server answers than the one that was asked what it has.
-				s.cfg.AsksConflicts, s.stale = false, true
-			case x.failed:
-				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code,
-					x.err.message)
-			case unread != nil:
-				s.note("cannot read the session's settings (%v): its statements go unobserved", unread)
-			}
-			return nil
-		},
-	}, "SELECT CAST("+level+" AS BINARY), CAST(@@sql_mode AS BINARY), CAST(@@character_set_client AS BINARY), "+
-		"CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), CAST(@@group_concat_max_len AS BINARY), "+
-		"CAST(@@sql_select_limit AS BINARY)"+s.asksConflicts()+s.asksLiterals()+askCounts)
+// A settingsQuery asks for the settings of a session with a server of that kind.
+type settingsQuery struct {
+	dialect sqlmysql.Dialect
+	version uint32
+	// conflicts says that the server has the settings that history.Conflicts rests on, literals that those are asked
+	// for which literals are read under.
+	conflicts, literals bool
 }
 
-// asksConflicts returns the columns that takeConflicts reads.
-func (s *Session) asksConflicts() string {
+// reset forgets what RESET CONNECTION and CHANGE USER undo. Where statements are looked at, all is asked for anew.
+func (in *settings) reset(watched bool) { *in = settings{stale: watched} }
+
+// ask is called when the server is asked for the settings: until take nothing is known of them.
+func (in *settings) ask() {
+	in.stale, in.known = false, false
+	in.level, in.conflicts = history.LevelUnknown, history.ConflictsAccepted
+}
+
+// sql returns the query, but for its end.
+func (q settingsQuery) sql() string {
+	level := "@@transaction_isolation"
+	if q.dialect == sqlmysql.MariaDB {
+		level = "@@tx_isolation"
+	}
+	return "SELECT CAST(" + level + " AS BINARY), CAST(@@sql_mode AS BINARY), " +
+		"CAST(@@character_set_client AS BINARY), CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), " +
+		"CAST(@@group_concat_max_len AS BINARY), CAST(@@sql_select_limit AS BINARY)" + q.conflictColumns() + q.literalColumns()
+}
+
+// conflictColumns returns the columns that takeConflicts reads.
+func (q settingsQuery) conflictColumns() string {
 	switch {
-	case !s.cfg.AsksConflicts:
+	case !q.conflicts:
 		return ""
-	case s.dialect == sqlmysql.MariaDB:
+	case q.dialect == sqlmysql.MariaDB:
 		return ", CAST(@@innodb_snapshot_isolation AS BINARY)"
-	case s.dialect == sqlmysql.TiDB:
+	case q.dialect == sqlmysql.TiDB:
 		return ", CAST(@@tidb_txn_mode AS BINARY), CAST(@@tidb_disable_txn_auto_retry AS BINARY)"
 	}
 	return ""
 }
 
-func (s *Session) takeConflicts(r *reader) {
-	s.conflicts = history.ConflictsUnknown
-	if !s.cfg.AsksConflicts {
+func (in *settings) takeConflicts(r *reader, q settingsQuery) {
+	in.conflicts = history.ConflictsUnknown
+	if !q.conflicts {
 		return
 	}
 	on := func() bool { b := string(r.lenencBytes()); return b == "1" || strings.EqualFold(b, "ON") }
-	switch s.dialect {
+	switch q.dialect {
 	case sqlmysql.MariaDB:
-		s.conflicts = history.ConflictsAccepted
+		in.conflicts = history.ConflictsAccepted
 		if on() {
-			s.conflicts = history.ConflictsRefused
+			in.conflicts = history.ConflictsRefused
 		}
 	case sqlmysql.TiDB:
 		pessimistic := strings.EqualFold(string(r.lenencBytes()), "pessimistic")
-		s.conflicts = history.ConflictsAccepted
+		in.conflicts = history.ConflictsAccepted
 		// A transaction that the server repeats by itself writes what it read before.
 		if once := on(); once && !pessimistic {
-			s.conflicts = history.ConflictsAtCommit
+			in.conflicts = history.ConflictsAtCommit
 		}
 	}
-	// MariaDB goes by the setting of each statement: see weaken.
-	s.txn.weaken(s.conflicts)
+}
+
+// literalColumns returns the columns that takeLiterals reads.
+func (q settingsQuery) literalColumns() string {
+	if !q.literals {
+		return ""
+	}
+	return ", CAST(@@time_zone AS BINARY), CAST(@@collation_connection AS BINARY), " +
+		"CAST(@@auto_increment_increment AS BINARY)"
+}
+
+func (in *settings) takeLiterals(r *reader, q settingsQuery, mode string) {
+	in.literals = literalSettings{}
+	if !q.literals {
+		return
+	}
+	in.literals.TimeZone, in.literals.SQLMode, in.literals.Collation = string(r.lenencBytes()), mode,
+		string(r.lenencBytes())
+	in.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
 }
 
 // noSelectLimit is the value of sql_select_limit that means none.
 const noSelectLimit = "18446744073709551615"
 
-func (s *Session) takeSettings(r *reader) error {
+// take takes the row that answers the query, up to the columns behind its own.
+func (in *settings) take(r *reader, q settingsQuery) error {
 	level := string(r.lenencBytes())
 	mode := string(r.lenencBytes())
 	charset := string(r.lenencBytes())
 	schema := string(r.lenencBytes())
 	packet := string(r.lenencBytes())
 	concat := string(r.lenencBytes())
-	s.selectLimit = string(r.lenencBytes()) != noSelectLimit
-	s.takeConflicts(r)
-	s.takeLiterals(r, mode)
+	in.selectLimit = string(r.lenencBytes()) != noSelectLimit
+	in.takeConflicts(r, q)
+	in.takeLiterals(r, q, mode)
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}
@@ -126,14 +137,14 @@ func (s *Session) takeSettings(r *reader) error {
 	if err != nil {
 		return fmt.Errorf("parse group_concat_max_len %q: %w", concat, err)
 	}
-	if s.level, err = history.ParseLevel(level); err != nil {
+	if in.level, err = history.ParseLevel(level); err != nil {
 		return err
 	}
-	s.env = sqlmysql.Session{Dialect: s.dialect, Version: s.version, Schema: schema, Charset: charset,
+	in.env = sqlmysql.Session{Dialect: q.dialect, Version: q.version, Schema: schema, Charset: charset,
 		MaxPacket:      maxPacket,
-		GroupConcatMax: int(min(concatMax, maxConcat)), TempTables: s.tempTables}
-	s.env.SetSQLMode(mode)
-	s.known = true
+		GroupConcatMax: int(min(concatMax, maxConcat)), TempTables: in.tempTables}
+	in.env.SetSQLMode(mode)
+	in.known = true
 	return nil
 }
 

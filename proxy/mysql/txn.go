@@ -14,8 +14,8 @@ import (
 // A transaction is the one that a session's statements are recorded in, as far as it is known. Boundaries come from the
 // status flags of the server's replies.
 //
-// While nothing has been recorded since the last end, open is nil, whatever the server has open. The savepoints, what is
-// unrecorded and outlives are of the transaction under way: end makes them ready for the next.
+// While nothing has been recorded since the last end, open is nil, whatever the server has open. The savepoints, what
+// is unrecorded and outlives are of the transaction under way: end makes them ready for the next.
 type transaction struct {
 	session session.Options // whose transactions these are
 
@@ -155,8 +155,8 @@ func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.T
 	return nil, noSequel
 }
 
-// settleError decides what an error did to the transaction, once the server has told whether one is open. It returns the
-// transaction that ended, if that is to be recorded.
+// settleError decides what an error did to the transaction, once the server has told whether one is open. It returns
+// the transaction that ended, if that is to be recorded.
 func (t *transaction) settleError(o *observed, r *reply, now int64) (ended *history.Txn) {
 	if !t.inTrans || r.leftTxn || o.plan.Txn.MayRestart && o.was {
 		return t.end(outcomeOfError(o, r.err.code), now)

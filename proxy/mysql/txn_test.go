@@ -102,7 +102,8 @@ func TestTransactionsEndAsRepliesSay(t *testing.T) {
 		"a procedure outlives the rollback": {steps: []step{{plan: "begin", status: inside},
 			{plan: "call", status: inside}, {plan: "rollback", status: outside}},
 			want: []history.Status{history.Indeterminate}},
-		"several statements in one text": {steps: []step{{plan: "begin", status: inside}, {plan: "update", status: inside},
+		"several statements in one text": {steps: []step{{plan: "begin", status: inside},
+			{plan: "update", status: inside},
 			{plan: "several", status: inside}}, want: []history.Status{history.Indeterminate}},
 		"without a row": {steps: []step{{plan: "begin", status: inside}, {plan: "commit", status: outside}}},
 	} {
