@@ -9,7 +9,7 @@ import (
 
 // takeSightings turns what a statement's rows showed into accesses and places. All ids of a statement share
 // one allocation. A write that failed wrote nothing, whatever it had returned by then.
-func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
+func (s *Session) takeSightings(c *resultInProgress, st *history.Stmt, failed bool) {
 	defer s.seen.forget()
 	if c.plan == nil || c.hidden == 0 {
 		return
@@ -34,15 +34,15 @@ func (s *Session) takeSightings(c *current, st *history.Stmt, failed bool) {
 			row.Table, place.Leaf = leaves[place.Leaf], 0
 		}
 		if row.Table == "" {
-			lower(st, history.Inexact, history.ReasonUnknownRow)
+			downgrade(st, history.Inexact, history.ReasonUnknownRow)
 			continue
 		}
 		if seen.moved {
-			lower(st, history.Inexact, history.ReasonKeyChanged)
+			downgrade(st, history.Inexact, history.ReasonKeyChanged)
 		}
 		accesses = append(accesses, history.Access{Row: row, Op: seen.op, Inexact: seen.moved})
 		places = append(places, place)
-		if seen.image != "" && unambiguous(s.literals) {
+		if seen.image != "" && unambiguous(s.settings.literals) {
 			if st.Images == nil {
 				st.Images = make([]string, len(st.Accesses)+len(s.seen.list))
 			}
@@ -103,14 +103,14 @@ func (s *Session) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool) {
 	}
 	switch {
 	case s.seen.unread:
-		lower(st, history.Inexact, history.ReasonUnreadableIdentity)
+		downgrade(st, history.Inexact, history.ReasonUnreadableIdentity)
 	case !s.seen.more.IsZero():
-		lower(st, history.Inexact, s.seen.more)
+		downgrade(st, history.Inexact, s.seen.more)
 	case s.seen.partial:
-		lower(st, history.Inexact, history.ReasonLargeAggregate)
+		downgrade(st, history.Inexact, history.ReasonLargeAggregate)
 	case s.seen.lack(p.Result.Sources):
-		lower(st, history.Inexact, leftOut(p))
+		downgrade(st, history.Inexact, leftOut(p))
 	case !failed && counts(p) && st.Affected != s.seen.rows:
-		lower(st, history.Inexact, history.ReasonCount)
+		downgrade(st, history.Inexact, history.ReasonCount)
 	}
 }

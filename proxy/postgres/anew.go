@@ -14,8 +14,8 @@ import (
 // declared anew, as the client wrote it, before that text is sent: where that is certain to give the same rows (ADR
 // 48).
 
-// anew is what a cursor can be declared anew by.
-type anew struct {
+// redeclaration is what a cursor can be declared anew by.
+type redeclaration struct {
 	script *sqlpostgres.Script // of the text that declared it alone; nil: there is none
 	// settled says that nothing has happened since the DECLARE that a new one could see, and that position is how many
 	// rows the cursor has gone forward, ended that it has gone behind the last one.
@@ -27,20 +27,20 @@ type anew struct {
 // maxPassed bounds how many rows are passed again.
 const maxPassed = 10_000
 
-func newAnew(f *form) anew {
+func redeclarationOf(f *form) redeclaration {
 	if plan := f.plan(0); len(f.statements()) != 1 || !f.rewritten || plan.Params > 0 || plan.Session.Calls ||
 		plan.Session.Changes {
-		return anew{}
+		return redeclaration{}
 	}
-	return anew{script: f.script, settled: true}
+	return redeclaration{script: f.script, settled: true}
 }
 
 // moved takes a statement that has succeeded for what it did to the session's cursors.
-func (s *Session) moved(x *owed, c *current, tag string) {
+func (s *Session) moved(x *pendingReply, c *resultInProgress, tag string) {
 	p := c.form.plan(x.at)
 	quiet := still(p)
 	if c.cursor != nil {
-		c.cursor.cursor.anew.moved(p, tag)
+		c.cursor.cursor.redeclaration.moved(p, tag)
 		quiet = quiet && still(c.cursor.plan)
 	}
 	if !quiet {
@@ -66,15 +66,15 @@ func (s *Session) unsettleCursors() {
 	if !s.names.declares {
 		return
 	}
-	for _, p := range s.names.real.portals {
+	for _, p := range s.names.confirmed.portals {
 		if p.cursor != nil {
-			p.cursor.anew.settled = false
+			p.cursor.redeclaration.settled = false
 		}
 	}
 }
 
 // moved takes a FETCH or MOVE that has succeeded, or an Execute of the cursor itself.
-func (a *anew) moved(p *sqlpostgres.Plan, tag string) {
+func (a *redeclaration) moved(p *sqlpostgres.Plan, tag string) {
 	if p == nil || p.Session.Cursor == nil || !p.Session.Cursor.Forward {
 		a.settled = false
 		return
@@ -92,34 +92,34 @@ func (a *anew) moved(p *sqlpostgres.Plan, tag string) {
 	a.ended = a.ended || p.Session.Cursor.All || n < asked
 }
 
-// mustDeclareAnew reports whether a message of the client has to wait until cursors are declared anew, or it is known
+// mustRedeclare reports whether a message of the client has to wait until cursors are declared anew, or it is known
 // that they cannot be.
-func (s *Session) mustDeclareAnew(m message) bool {
-	if s.status != txnOpen || s.planner == nil || s.segment.open || !begins(m.kind) || s.skipping || s.copyingIn() {
+func (s *Session) mustRedeclare(m message) bool {
+	if s.txn.status != txnOpen || s.planner == nil || s.retry.open || !begins(m.kind) || s.pipeline.skipping || s.pipeline.copyIn.active() {
 		return false
 	}
 	// The cheap questions come first: most sessions declare no cursor, and to know whether a text reads one it is
 	// planned.
-	if !s.names.declares || !s.names.sent.hasWide() || !s.planner.CursorsAreRead() && !s.readsCursors(m) {
+	if !s.names.declares || !s.names.speculative.hasRedeclarable() || !s.planner.CursorsAreRead() && !s.readsCursors(m) {
 		return false
 	}
-	return len(s.queue) > 0 || s.askAnew()
+	return !s.pipeline.idle() || s.beginsRedeclaring()
 }
 
-// hasWide reports whether there is a cursor with hidden columns that may be declared anew.
-func (n namespace) hasWide() bool {
+// hasRedeclarable reports whether there is a cursor with hidden columns that may be declared anew.
+func (n namespace) hasRedeclarable() bool {
 	for _, p := range n.portals {
-		if p.wide() {
+		if p.redeclarable() {
 			return true
 		}
 	}
 	return false
 }
 
-// wide reports whether a portal is a cursor with hidden columns that may be declared anew.
-func (p *portal) wide() bool {
-	return p.cursor != nil && p.cursor.anew.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold &&
-		p.cursor.anew.position <= maxPassed
+// redeclarable reports whether a portal is a cursor with hidden columns that may be declared anew.
+func (p *portal) redeclarable() bool {
+	return p.cursor != nil && p.cursor.redeclaration.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold &&
+		p.cursor.redeclaration.position <= maxPassed
 }
 
 // readsCursors reports whether a message has a text by which the server may read cursors by their names.
@@ -147,30 +147,30 @@ func (s *Session) readsCursors(m message) bool {
 const sameSnapshot = "SELECT (SELECT a.backend_xmin::pg_catalog.text::pg_catalog.int8 FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) AS a) " +
 	"OPERATOR(pg_catalog.=) (pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()) OPERATOR(pg_catalog.%) 4294967296)"
 
-// askAnew begins to declare cursors anew, if there are any. The server owes nothing.
-func (s *Session) askAnew() bool {
-	a := &answer{anew: make(map[string]*portal)}
-	for name, p := range s.names.real.portals {
-		if p.wide() {
-			a.anew[name] = p
+// beginsRedeclaring begins to declare cursors anew, if there are any. The server owes nothing.
+func (s *Session) beginsRedeclaring() bool {
+	a := &answer{redeclare: make(map[string]*portal)}
+	for name, p := range s.names.confirmed.portals {
+		if p.redeclarable() {
+			a.redeclare[name] = p
 		}
 	}
 	switch {
-	case len(a.anew) == 0:
+	case len(a.redeclare) == 0:
 		return false
-	case s.blockLevel == history.RepeatableRead || s.blockLevel == history.Serializable:
-		s.declareAnew(a)
+	case s.txn.level == history.RepeatableRead || s.txn.level == history.Serializable:
+		s.redeclareCursors(a)
 	default:
 		s.send(a, []byte(sameSnapshot))
 	}
 	return true
 }
 
-// declareAnew sends what closes cursors and declares them as the client did, where they stood.
-func (s *Session) declareAnew(a *answer) {
+// redeclareCursors sends what closes cursors and declares them as the client did, where they stood.
+func (s *Session) redeclareCursors(a *answer) {
 	var b []byte
-	for name, p := range a.anew {
-		quoted, from := `"`+strings.ReplaceAll(name, `"`, `""`)+`"`, &p.cursor.anew
+	for name, p := range a.redeclare {
+		quoted, from := `"`+strings.ReplaceAll(name, `"`, `""`)+`"`, &p.cursor.redeclaration
 		b = append(append(b, "CLOSE "...), quoted...)
 		b = append(from.script.AppendWritten(append(b, "; "...)), "\n; "...)
 		switch {
@@ -181,21 +181,21 @@ func (s *Session) declareAnew(a *answer) {
 			b = append(append(append(b, " IN "...), quoted...), "; "...)
 		}
 	}
-	s.send(&answer{anew: a.anew, declared: true}, b)
+	s.send(&answer{redeclare: a.redeclare, declared: true}, b)
 }
 
-// tookAnew takes the answer to the question, or that to the text that declares cursors anew.
-func (s *Session) tookAnew(a *answer) {
+// redeclared takes the answer to the question, or that to the text that declares cursors anew.
+func (s *Session) redeclared(a *answer) {
 	switch {
 	case a.failed != nil:
 		s.note("cannot declare a cursor anew that the server is to read (SQLSTATE %s: %s)", a.failed.code,
 			a.failed.message)
 	case !a.declared && len(a.values) == 1 && string(a.values[0]) == "t":
-		s.declareAnew(a)
+		s.redeclareCursors(a)
 		return
 	}
-	for _, p := range a.anew {
-		p.cursor.anew.settled = false
+	for _, p := range a.redeclare {
+		p.cursor.redeclaration.settled = false
 		if a.declared && a.failed == nil {
 			p.form.rewritten, p.reason, p.layout = false, history.ReasonReadOnServer, layout{}
 		}

@@ -10,18 +10,18 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// A beside is another form of a client's statement.
-type beside struct {
+// A variant is another form of a client's statement.
+type variant struct {
 	name string
 	form form
 }
 
-// forget takes a form away that does not stand on the server.
-func (st *statement) forget(name string) {
-	st.beside = slices.DeleteFunc(st.beside, func(b beside) bool { return b.name == name })
+// dropVariant takes a form away that does not stand on the server.
+func (st *statement) dropVariant(name string) {
+	st.variants = slices.DeleteFunc(st.variants, func(b variant) bool { return b.name == name })
 }
 
-// choose decides in which form a statement runs that is bound, and by which plan its rows are understood. It
+// chooseVariant decides in which form a statement runs that is bound, and by which plan its rows are understood. It
 // gives the name that the form has on the server, where it may have to be prepared first.
 //
 // The server reads a prepared text anew under the settings of the moment, and refuses it when its columns have
@@ -29,10 +29,10 @@ func (st *statement) forget(name string) {
 // the same time: it runs once the tables are others than then, or where the role may not read what is hidden, or
 // the message is too long to have anything added at its end. For another level of the transaction, or another role,
 // another form is made.
-func (s *Session) choose(name string, st *statement, p *portal, long bool) string {
+func (s *Session) chooseVariant(name string, st *statement, p *portal, long bool) string {
 	p.plan = p.form.plan(0)
 	script, env := st.form.script, s.planEnv(true)
-	if s.planner != nil && s.known && !s.stale {
+	if s.planner != nil && s.settings.known && !s.settings.stale {
 		script, _ = s.planSafely(st.text, env)
 	}
 	p.reason = s.obstacle(st, script, long)
@@ -42,13 +42,13 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 			p.reason = st.form.reason
 		}
 		return name
-	case p.reason.IsZero() && s.status != txnFailed && !long && s.adapts(st, env):
+	case p.reason.IsZero() && s.txn.status != txnFailed && !long && s.adapts(st, env):
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
-		return s.formBeside(st, p.form)
+		return s.variantNamed(st, p.form)
 	}
 	p.reason = cmp.Or(p.reason, history.ReasonPreparedBefore)
-	if s.status == txnFailed || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
+	if s.txn.status == txnFailed || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
 		return name
 	}
 	p.form = form{script: st.form.script, reason: p.reason}
@@ -59,7 +59,7 @@ func (s *Session) choose(name string, st *statement, p *portal, long bool) strin
 // where there is none.
 func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool) history.Reason {
 	switch {
-	case script == nil, s.stale, !s.known: // the role may be another one, which may read less
+	case script == nil, s.settings.stale, !s.settings.known: // the role may be another one, which may read less
 		return history.ReasonSettingsNotKnown
 	case long && st.form.hidden(st.form.plan(0)) > 0: // what stands behind its parameters would have to change
 		return history.ReasonSize
@@ -70,7 +70,7 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 	case st.form.rewritten && s.tooLarge(script.Statements):
 		return history.ReasonLargeAggregate
 	}
-	return cmp.Or(s.refused[weak.Make(st.form.script.Model())], s.refused[weak.Make(script.Model())])
+	return cmp.Or(s.scripts.refused[weak.Make(st.form.script.Model())], s.scripts.refused[weak.Make(script.Model())])
 }
 
 // adapts reports whether a statement gets another form for its transaction's level, or its role: its tables are what
@@ -104,13 +104,13 @@ func sameTypes(a, b *sqlpostgres.Plan) bool {
 
 // original returns the name under which the client's own text of a statement stands on the server.
 func (s *Session) original(st *statement) string {
-	return s.formBeside(st, form{script: st.form.script})
+	return s.variantNamed(st, form{script: st.form.script})
 }
 
-// formBeside returns the name under which that form of a statement stands on the server. It is prepared, unseen
+// variantNamed returns the name under which that form of a statement stands on the server. It is prepared, unseen
 // by the client, when it does not.
-func (s *Session) formBeside(st *statement, f form) string {
-	for _, other := range st.beside {
+func (s *Session) variantNamed(st *statement, f form) string {
+	for _, other := range st.variants {
 		if other.form.rewritten == f.rewritten && other.form.bare == f.bare &&
 			(!f.rewritten || sameForm(other.form.script, f.script)) {
 			return other.name
@@ -118,30 +118,30 @@ func (s *Session) formBeside(st *statement, f form) string {
 	}
 	s.names.made++
 	name := "isotap_" + strconv.Itoa(s.names.made)
-	st.beside = append(st.beside, beside{name, f})
-	s.owe(owed{kind: owesParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
+	st.variants = append(st.variants, variant{name, f})
+	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
 	s.sendParse(name, st, &f)
 	return name
 }
 
 // hasOriginal reports whether the client's own text stands on the server beside what was made of it.
 func (st *statement) hasOriginal() bool {
-	return slices.ContainsFunc(st.beside, func(b beside) bool { return !b.form.rewritten && !b.form.bare })
+	return slices.ContainsFunc(st.variants, func(b variant) bool { return !b.form.rewritten && !b.form.bare })
 }
 
-// closeBeside closes what isotap prepared beside a statement; nil is none.
-func (s *Session) closeBeside(st *statement) {
+// closeVariants closes what isotap prepared beside a statement; nil is none.
+func (s *Session) closeVariants(st *statement) {
 	if st == nil {
 		return
 	}
-	for _, other := range st.beside {
+	for _, other := range st.variants {
 		s.closeOwn(other.name)
 	}
 }
 
 // closeOwn closes a statement, unseen by the client.
 func (s *Session) closeOwn(name string) {
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofStatement, name: name})
+	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofStatement, name: name})
 	s.toServer = appendNamed(s.toServer, msgClose, ofStatement, name)
 }
 

@@ -30,27 +30,24 @@ func (c *calls) answered(unchanged bool) {
 func (s *Session) ranOne(p *sqlpostgres.Plan) {
 	switch {
 	case p.Session.Changes:
-		s.changedSettings()
+		s.settings.changed()
 		if p.Kind == history.Call || p.Schema.Changes {
 			s.names.forgetAll()
 		}
 	case p.Kind == history.DDL:
-		clear(s.calls.harmless) // a function may be another one now
+		clear(s.settings.calls.harmless) // a function may be another one now
 	case p.Session.Calls:
 		shape := p.Shape
-		if s.block {
+		if s.txn.block {
 			shape = "in a block: " + shape // what a transaction alone is given ends with it
 		}
-		if _, ok := s.calls.harmless[shape]; !ok {
-			s.calls.ran = append(s.calls.ran, shape)
-			s.changedSettings()
-			s.stale = true
+		if _, ok := s.settings.calls.harmless[shape]; !ok {
+			s.settings.calls.ran = append(s.settings.calls.ran, shape)
+			s.settings.changed()
+			s.settings.stale = true
 			if !s.executesKnown(p) {
 				s.names.forgetAll() // a function may do as DEALLOCATE and PREPARE do
 			}
 		}
 	}
 }
-
-// changedSettings notes that the settings may have changed, in a way that a rollback takes back.
-func (s *Session) changedSettings() { s.resets, s.unsure = true, true }

@@ -39,7 +39,7 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 		return len(p), nil
 	case m.raw == nil:
 		return used, nil
-	case s.mustWait(m.kind), s.mustLook(m), s.mustDeclareAnew(m):
+	case s.mustWait(m.kind), s.mustDescribe(m), s.mustRedeclare(m):
 		m.raw = bytes.Clone(m.raw)
 		m.body = m.raw[headBytes:]
 		s.held = m
@@ -52,22 +52,22 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 // was sent before. It may ask the server itself.
 func (s *Session) mustWait(kind byte) bool {
 	switch {
-	case s.asking || s.replay.on:
+	case s.asking || s.resending.on:
 		return true
-	case s.copyingIn(), s.skipping:
+	case s.pipeline.copyIn.active(), s.pipeline.skipping:
 		return false
-	case len(s.queue) >= maxOwed:
-		return s.due > 0
-	case !s.segment.open && (kind == msgSync || kind == msgTerminate) && s.segment.trial():
-		return len(s.queue) > 0 // it is to come behind what may be sent again
-	case s.segment.open || !begins(kind):
+	case s.pipeline.full():
+		return s.pipeline.due > 0
+	case !s.retry.open && (kind == msgSync || kind == msgTerminate) && s.retry.trial():
+		return !s.pipeline.idle() // it is to come behind what may be sent again
+	case s.retry.open || !begins(kind):
 		return false
-	case len(s.queue) > 0:
+	case !s.pipeline.idle():
 		// One that is sent as rewritten for the first time may have to be sent again as it was.
-		return s.stale || s.segment.trial()
+		return s.settings.stale || s.retry.trial()
 	}
 	s.names.agree()
-	return s.stale && s.askSettings() || s.prepares()
+	return s.settings.stale && s.askSettings() || s.prepares()
 }
 
 // begins reports whether a message may begin a segment: what the server answers up to a ReadyForQuery.
@@ -81,7 +81,7 @@ func begins(kind byte) bool {
 
 // goOn takes the message that waited, when it need not wait any longer.
 func (s *Session) goOn() error {
-	if s.held.raw == nil || s.mustWait(s.held.kind) || s.mustLook(s.held) || s.mustDeclareAnew(s.held) {
+	if s.held.raw == nil || s.mustWait(s.held.kind) || s.mustDescribe(s.held) || s.mustRedeclare(s.held) {
 		return nil
 	}
 	m := s.held
@@ -92,7 +92,7 @@ func (s *Session) goOn() error {
 // clientMessage takes a message of the client.
 func (s *Session) clientMessage(m message) error {
 	s.client.passing = m.more
-	if s.skipping && m.kind != msgSync && m.kind != msgTerminate || s.copyingIn() &&
+	if s.pipeline.skipping && m.kind != msgSync && m.kind != msgTerminate || s.pipeline.copyIn.active() &&
 		(m.kind == msgSync || m.kind == msgFlush) {
 		s.toServer = append(s.toServer, m.raw...) // the server takes no notice
 		return nil
@@ -122,17 +122,17 @@ func (s *Session) clientMessage(m message) error {
 	case msgClose:
 		s.closeName(m)
 	case msgFunctionCall:
-		s.owe(owed{kind: owesCall})
-		s.stale = true // any function may change settings
-		s.segment.open = false
+		s.expect(pendingReply{kind: pendingCall})
+		s.settings.stale = true // any function may change settings
+		s.retry.open = false
 		s.toServer = append(s.toServer, m.raw...)
 	case msgSync:
 		s.sync(m)
 	case msgFlush:
-		s.due = len(s.queue)
+		s.pipeline.flush()
 		s.toServer = append(s.toServer, m.raw...)
 	case msgCopyDone, msgCopyFail:
-		s.copiesSent++
+		s.pipeline.copyIn.sent++
 		s.toServer = append(s.toServer, m.raw...)
 	default: // CopyData, Terminate, and what only the server knows what to say of
 		s.toServer = append(s.toServer, m.raw...)
@@ -142,21 +142,21 @@ func (s *Session) clientMessage(m message) error {
 
 // sync takes the Sync that ends a segment.
 func (s *Session) sync(m message) {
-	s.skipping = false
-	s.segment.open = false
-	s.owe(owed{kind: owesSync})
+	s.pipeline.skipping = false
+	s.retry.open = false
+	s.expect(pendingReply{kind: pendingSync})
 	s.toServer = append(s.toServer, m.raw...)
-	if !s.ahead.block { // portals end with the implicit transaction
+	if !s.speculative.block { // portals end with the implicit transaction
 		s.names.rebindable = s.names.rebindable[:0]
 	}
-	s.aheadEnds()
+	s.implicitTxnEnds()
 }
 
 // query takes a text of statements. A long one is passed on as it comes.
 func (s *Session) query(m message) {
-	x := owed{kind: owesQuery, form: &form{}}
-	s.segment.open = false
-	defer s.aheadEnds()
+	x := pendingReply{kind: pendingQuery, form: &form{}}
+	s.retry.open = false
+	defer s.implicitTxnEnds()
 	switch end := len(m.body) - 1; {
 	case m.more > 0:
 		x.form.reason = history.ReasonSize
@@ -166,11 +166,11 @@ func (s *Session) query(m message) {
 	}
 	if x.halted = s.halted(x.form); x.halted != nil {
 		x.form = &form{}
-		s.owe(x)
+		s.expect(x)
 		s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(noSuchPortal), 0)...)
 		return
 	}
-	s.owe(x)
+	s.expect(x)
 	if sent := x.form.upstream(); sent == nil {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
@@ -179,7 +179,7 @@ func (s *Session) query(m message) {
 	}
 	for at := 0; x.form.plan(at) != nil; at++ {
 		s.follow(x.form.plan(at))
-		if s.names.sent.follow(x.form, x.form.plan(at), x.form.plan(at)) != nil {
+		if s.names.speculative.follow(x.form, x.form.plan(at), x.form.plan(at)) != nil {
 			s.names.declares = true
 		}
 	}
@@ -202,10 +202,10 @@ func (s *Session) plan(text []byte, extended bool) form {
 	}
 	switch {
 	case f.script.Pieces == nil:
-	case s.stale || !s.known:
+	case s.settings.stale || !s.settings.known:
 		f.reason = history.ReasonSettingsNotKnown
-	case !s.refused[weak.Make(f.script.Model())].IsZero():
-		f.reason = s.refused[weak.Make(f.script.Model())]
+	case !s.scripts.refused[weak.Make(f.script.Model())].IsZero():
+		f.reason = s.scripts.refused[weak.Make(f.script.Model())]
 	case s.isMisplanned(f.script.Statements):
 		f.reason = history.ReasonMisplanned
 	case s.mayBeRead(f.script.Statements):
@@ -215,7 +215,7 @@ func (s *Session) plan(text []byte, extended bool) form {
 	default:
 		f.rewritten = true
 	}
-	f.bare = !f.rewritten && !s.refused[weak.Make(f.script.Plain.Model())].IsZero()
+	f.bare = !f.rewritten && !s.scripts.refused[weak.Make(f.script.Plain.Model())].IsZero()
 	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(rewrite.NamePrefix))
 	s.try(f.upstream())
 	return f
@@ -235,14 +235,14 @@ func (s *Session) planSafely(text []byte, env sqlpostgres.Session) (script *sqlp
 
 // planEnv is what a text is read under that is sent next.
 func (s *Session) planEnv(extended bool) sqlpostgres.Session {
-	env := s.env
-	env.Extended, env.Nested = extended, s.ahead.nested
-	env.Serializable = s.ahead.level == history.Serializable || s.ahead.level == history.LevelUnknown
+	env := s.settings.env
+	env.Extended, env.Nested = extended, s.speculative.nested
+	env.Serializable = s.speculative.level == history.Serializable || s.speculative.level == history.LevelUnknown
 	return env
 }
 
-// ahead is what the session is in once everything sent has been done.
-type ahead struct {
+// speculativeTxn is what the session is in once everything sent has been done.
+type speculativeTxn struct {
 	block bool          // a transaction block
 	level history.Level // of the next statement
 	// nested says that a savepoint may be open.
@@ -251,54 +251,46 @@ type ahead struct {
 
 // follow takes what a statement that is sent will change for those after it.
 func (s *Session) follow(p *sqlpostgres.Plan) {
-	if p.Session.Changes || p.Schema.Changes && s.env.Path == noPath { // it may have made the temporary schema
-		s.stale = true
+	if p.Session.Changes || p.Schema.Changes && s.settings.env.Path == noPath { // it may have made the temporary schema
+		s.settings.stale = true
 	}
 	if p.Session.ReadsCursors && s.planner != nil {
 		s.planner.ReadCursors()
 	}
 	if p.Schema.Changes || len(p.Schema.CreatesTemp) > 0 {
-		s.unsettle(p)
+		s.settings.unsettle(p)
 	}
 	switch {
 	case p.Kind == history.Savepoint:
-		s.ahead.nested = true
+		s.speculative.nested = true
 	case p.Kind == history.Begin:
-		if !s.ahead.block {
-			s.ahead = ahead{block: true, level: s.levelOr(p.Txn.Level)}
+		if !s.speculative.block {
+			s.speculative = speculativeTxn{block: true, level: s.levelOr(p.Txn.Level)}
 		}
 	case p.Txn.Ends && p.Kind != history.Call && !p.Txn.Chains:
-		s.ahead = ahead{level: s.level}
+		s.speculative = speculativeTxn{level: s.settings.level}
 	case p.Txn.Level != history.LevelUnknown:
-		s.ahead.level = runsAt(p.Txn.Level)
+		s.speculative.level = runsAt(p.Txn.Level)
 	}
 }
 
-// aheadEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
-func (s *Session) aheadEnds() {
-	if !s.ahead.block {
-		s.ahead.level = s.level
+// implicitTxnEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
+func (s *Session) implicitTxnEnds() {
+	if !s.speculative.block {
+		s.speculative.level = s.settings.level
 	}
 }
 
 // anything is what a text that nobody reads may do to the session.
 func (s *Session) anything() {
-	s.stale = true
-	s.unsettle(&sqlpostgres.Plan{Schema: sqlpostgres.SchemaEffect{Changes: true}})
+	s.settings.stale = true
+	s.settings.unsettle(&sqlpostgres.Plan{Schema: sqlpostgres.SchemaEffect{Changes: true}})
 }
 
 // levelOr is the level of a transaction that asks for l: the session's default where it does not.
 func (s *Session) levelOr(l history.Level) history.Level {
 	if l == history.LevelUnknown {
-		return s.level
+		return s.settings.level
 	}
 	return runsAt(l)
-}
-
-// runsAt is the level that PostgreSQL runs a level as.
-func runsAt(l history.Level) history.Level {
-	if l == history.ReadUncommitted {
-		return history.ReadCommitted
-	}
-	return l
 }

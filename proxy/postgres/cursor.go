@@ -12,13 +12,13 @@ import (
 // A declaration is what makes a portal out of SQL's DECLARE. What is fetched from it is of the snapshot that the
 // DECLARE took, and belongs to its record, but for rows that are locked: these are read as they are fetched.
 type declaration struct {
-	binary bool
-	txn    *history.Txn // that declared it; nil once that has ended
-	at     int          // the DECLARE among its statements, if its observation is recorded
-	begun  int          // how many statements it had then
-	hold   bool         // it outlives the transaction
-	anew   anew         // whether it can be declared anew
-	kept   bool         // it has
+	binary        bool
+	txn           *history.Txn  // that declared it; nil once that has ended
+	at            int           // the DECLARE among its statements, if its observation is recorded
+	begun         int           // how many statements it had then
+	hold          bool          // it outlives the transaction
+	redeclaration redeclaration // whether it can be declared anew
+	kept          bool          // it has
 }
 
 // newCursor returns the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
@@ -26,8 +26,8 @@ func newCursor(f *form, sent, plan *sqlpostgres.Plan) *portal {
 	own := form{script: &sqlpostgres.Script{Statements: []*sqlpostgres.Plan{sent}}, rewritten: f.rewritten,
 		reason: f.reason}
 	return &portal{form: own, plan: plan, cursor: &declaration{binary: plan.Session.Cursor.Binary,
-		hold: plan.Session.Cursor.Hold,
-		anew: newAnew(f)}}
+		hold:          plan.Session.Cursor.Hold,
+		redeclaration: redeclarationOf(f)}}
 }
 
 // follow takes what a statement does to the names of cursors: sent in that form, and understood by that plan. It
@@ -86,7 +86,7 @@ func (s *Session) mayBeRead(plans []*sqlpostgres.Plan) bool {
 	}) {
 		return false
 	}
-	return len(s.names.sent.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() ||
+	return len(s.names.speculative.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() ||
 		slices.ContainsFunc(plans, func(p *sqlpostgres.Plan) bool { return p.Session.ReadsCursors })
 }
 
@@ -96,29 +96,29 @@ func (n namespace) end() {
 }
 
 // fetches has the result that begins understood as that of the cursor that is read.
-func (s *Session) fetches(x *owed, c *current) {
+func (s *Session) fetches(x *pendingReply, c *resultInProgress) {
 	if c.portal != nil && c.portal.cursor != nil {
 		c.cursor = c.portal // Execute of the cursor itself
 		return
 	}
-	if c.cursor = s.names.real.read(c.plan); c.cursor == nil || c.plan.Session.Cursor.Verb == sqlpostgres.MoveCursor {
+	if c.cursor = s.names.confirmed.read(c.plan); c.cursor == nil || c.plan.Session.Cursor.Verb == sqlpostgres.MoveCursor {
 		return
 	}
 	p := c.cursor
 	c.plan, c.hidden = p.plan, p.form.hidden(p.form.plan(0))
-	c.lay(p.layout)
-	if x.kind == owesQuery && p.cursor.binary {
+	c.applyLayout(p.layout)
+	if x.kind == pendingQuery && p.cursor.binary {
 		c.format = 1
 	}
 }
 
 // compare reports whether a description has the hidden columns of the cursor that is read. A function may have
 // opened another one under its name.
-func (s *Session) compare(c *current, description []byte) {
+func (s *Session) compare(c *resultInProgress, description []byte) {
 	if c.hidden == 0 { // a column so named is the client's own
 		return
 	}
-	if n := s.leaked(c.plan, description); n != c.hidden {
+	if n := s.hiddenFields(c.plan, description); n != c.hidden {
 		c.hidden, c.cursor, c.plan = n, nil,
 			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
 				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
@@ -126,12 +126,12 @@ func (s *Session) compare(c *current, description []byte) {
 }
 
 // declared takes a DECLARE that was recorded as st.
-func (s *Session) declared(c *current, sent *sqlpostgres.Plan, st *history.Stmt) {
+func (s *Session) declared(c *resultInProgress, sent *sqlpostgres.Plan, st *history.Stmt) {
 	if c.plan == nil || c.plan.Session.Cursor == nil || c.cursor != nil {
 		return
 	}
 	s.names.unsure = true
-	p := s.names.real.follow(c.form, sent, c.plan)
+	p := s.names.confirmed.follow(c.form, sent, c.plan)
 	if p == nil {
 		return
 	}
@@ -141,79 +141,80 @@ func (s *Session) declared(c *current, sent *sqlpostgres.Plan, st *history.Stmt)
 	if st.Observation == history.Opaque {
 		p.reason = st.Reason
 	}
-	if s.txn != nil && len(s.txn.Stmts) > 0 && !s.unrecorded.Full() {
-		p.cursor.txn, p.cursor.begun = s.txn, len(s.txn.Stmts)
+	if s.txn.open != nil && len(s.txn.open.Stmts) > 0 && !s.txn.unrecorded.Full() {
+		p.cursor.txn, p.cursor.begun = s.txn.open, len(s.txn.open.Stmts)
 		p.cursor.at = p.cursor.begun - 1
 	}
 }
 
 // holdCursors takes the end of a transaction for the cursors that are to outlive it: the server reads the rest of their
 // rows then, and shows them to later statements, which did not read them.
-func (s *Session) holdCursors(status history.Status) {
-	if status == history.Aborted || s.txn == nil {
+func (n *names) holdCursors(t *history.Txn, status history.Status) {
+	if status == history.Aborted || t == nil {
 		return
 	}
-	for _, p := range s.names.real.portals {
-		if d := p.cursor; d != nil && d.hold && d.txn == s.txn && p.plan.Observation != history.Nothing {
-			lower(&d.txn.Stmts[d.at], history.Inexact, history.ReasonHeldCursor)
+	for _, p := range n.confirmed.portals {
+		if d := p.cursor; d != nil && d.hold && d.txn == t && p.plan.Observation != history.Nothing {
+			downgrade(&d.txn.Stmts[d.at], history.Inexact, history.ReasonHeldCursor)
 		}
 	}
 }
 
 // fetched takes what a statement read from a cursor, and puts it where it belongs. A statement all of whose
 // reads are told by the DECLARE leaves no record of its own.
-func (s *Session) fetched(c *current, st *history.Stmt) {
+func (s *Session) fetched(c *resultInProgress, st *history.Stmt) {
 	if c.cursor == nil {
 		return
 	}
 	plan, d := c.cursor.plan, c.cursor.cursor
 	if plan.Session.Changes || plan.Session.Calls { // what its query calls is called now, not by the DECLARE
-		s.changedSettings()
-		s.stale = true
+		s.settings.changed()
+		s.settings.stale = true
 	}
 	switch {
 	case plan.Observation == history.Nothing:
 		st.Observation, st.Reason = history.Nothing, history.Reason{}
 	case plan.Locking != history.NoLock:
-	case d.txn == nil || d.txn != s.txn:
-		lower(st, history.Opaque, history.ReasonHeldCursor)
+	case d.txn == nil || d.txn != s.txn.open:
+		downgrade(st, history.Opaque, history.ReasonHeldCursor)
 		st.Accesses, st.Places = nil, nil
 	default:
-		s.credit(&d.txn.Stmts[d.at], st, plan.Observation == history.Exact && c.plan != plan)
+		credit(&s.txn, &d.txn.Stmts[d.at], st, plan.Observation == history.Exact && c.plan != plan)
 	}
 }
 
 // credit moves what a statement read to the record of the DECLARE. A MOVE shows no rows.
-func (s *Session) credit(declare, st *history.Stmt, moved bool) {
-	s.append(declare, st, declare)
+func credit(t *transaction, declare, st *history.Stmt, moved bool) {
+	t.append(declare, st, declare)
 	declare.Rows += st.Rows
 	st.Accesses, st.Places = nil, nil
 	if st.Observation == history.Inexact {
-		lower(declare, history.Inexact, st.Reason)
+		downgrade(declare, history.Inexact, st.Reason)
 	}
 	if !st.Void && (moved || st.Observation == history.Exact) {
 		st.Observation, st.Reason = history.Nothing, history.Reason{}
 	}
 }
 
-// rollBackCursors forgets the cursors that were declared since the savepoint before the statement of that index.
-func (s *Session) rollBackCursors(at int) {
-	maps.DeleteFunc(s.names.real.portals, func(_ string, p *portal) bool {
-		return p.cursor != nil && p.cursor.txn != nil && p.cursor.txn == s.txn && p.cursor.begun > at
+// rollBackCursors forgets the cursors that a transaction has declared since the savepoint before the statement of that
+// index.
+func (n *names) rollBackCursors(t *history.Txn, at int) {
+	maps.DeleteFunc(n.confirmed.portals, func(_ string, p *portal) bool {
+		return p.cursor != nil && p.cursor.txn != nil && p.cursor.txn == t && p.cursor.begun > at
 	})
-	s.names.unsure = true
+	n.unsure = true
 }
 
 // endCursors takes the end of a transaction: of its cursors those stay that are to outlive it.
-func (s *Session) endCursors(status history.Status) {
-	for name, p := range s.names.real.portals {
+func (n *names) endCursors(status history.Status) {
+	for name, p := range n.confirmed.portals {
 		switch d := p.cursor; {
 		case d == nil || d.kept:
 		case d.hold && status != history.Aborted:
 			d.kept, d.txn = true, nil
 		default:
-			delete(s.names.real.portals, name)
+			delete(n.confirmed.portals, name)
 		}
-		s.names.unsure = s.names.unsure || p.cursor != nil
+		n.unsure = n.unsure || p.cursor != nil
 	}
 }

@@ -2,42 +2,44 @@ package postgres
 
 import (
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// defines notes that something was defined anew; nil: perhaps anything.
-func (s *Session) defines(c *rewrite.SchemaChange) {
-	switch {
-	case c == nil, len(s.changed) >= maxChanged:
-		s.any, s.changed = true, nil
-	case len(c.Made)+len(c.Named) > 0:
-		s.changed = append(s.changed, s.located(c))
-	}
+// schemaChanges is what a session's transaction has changed of the tables. Between transactions there is no change, and
+// the temporary tables are those that the last transaction left.
+type schemaChanges struct {
+	changed     []rewrite.SchemaChange // empty where any is set
+	any         bool                   // any table may have changed
+	temporaries temporaries
 }
 
 // maxChanged is how many definitions of a transaction are kept: after more, any table may have changed.
 const maxChanged = 1000
 
-// definitionsEnd has the schema read again, if the transaction changed it, and the settings, if a rollback
-// took back what it had set.
-func (s *Session) definitionsEnd(status history.Status) {
-	s.temporaries.end(status)
-	if s.resets {
-		s.stale, s.unsure, s.resets = true, true, false
+// add notes a definition; nil: perhaps any. path gives the schemas that its names can mean, or nil where these may be
+// any.
+func (d *schemaChanges) add(c *rewrite.SchemaChange, path func() []string) {
+	switch {
+	case c == nil, len(d.changed) >= maxChanged:
+		d.mayBeAny()
+	case len(c.Made)+len(c.Named) > 0:
+		d.changed = append(d.changed, c.In(path()))
 	}
-	if !s.any && len(s.changed) == 0 {
-		return
+}
+
+// mayBeAny notes that any table may be another one now.
+func (d *schemaChanges) mayBeAny() { d.any, d.changed = true, nil }
+
+// end ends the transaction. It says whether the schema is to be read again, and for which changes; nil: for any.
+func (d *schemaChanges) end(status history.Status) (changes []rewrite.SchemaChange, changed bool) {
+	d.temporaries.end(status)
+	changed = (d.any || len(d.changed) > 0) && status != history.Aborted
+	if changed && !d.any {
+		changes = d.changed
 	}
-	changed := session.Schema{Database: s.database}
-	if !s.any {
-		changed.Changes = s.changed
-	}
-	s.any, s.changed = false, nil
-	if status != history.Aborted {
-		s.events = append(s.events, session.Event{Schema: &changed})
-	}
+	d.any, d.changed = false, nil
+	return changes, changed
 }
 
 // A temporaries is what a session knows of its temporary tables: lists like sqlpostgres.Session.TempTables.
@@ -67,22 +69,4 @@ func (t *temporaries) end(status history.Status) {
 		t.names = t.kept
 	}
 	t.kept = t.names
-}
-
-// located returns a change with the schemas that its names can mean. Where the search path is not known, these may be
-// any.
-func (s *Session) located(c *rewrite.SchemaChange) rewrite.SchemaChange {
-	if !s.known || s.unsure {
-		return c.In(nil)
-	}
-	path := s.env.Path.Without(noSchemas).Texts()
-	return c.In(path)
-}
-
-// unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
-// catalog says.
-func (s *Session) unsettle(p *sqlpostgres.Plan) {
-	s.env.Create(p)
-	s.env.TempTables = sqlpostgres.AddTempTables(s.env.TempTables, p)
-	s.env.Unsettle(p)
 }

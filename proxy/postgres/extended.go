@@ -21,7 +21,7 @@ func (s *Session) parse(m message) {
 		st.types = slices.Clone(r.b[min(r.pos, len(r.b)):])
 	}
 	if name == "" { // takes the place of another
-		s.closeBeside(s.names.sent.statements[name])
+		s.closeVariants(s.names.speculative.statements[name])
 	}
 	if st.forgotten = !s.admits(bytesOf(st.text)); st.forgotten {
 		*st = statement{form: form{reason: history.ReasonTooManyNames}, forgotten: true}
@@ -33,12 +33,12 @@ func (s *Session) parse(m message) {
 		st.form = s.plan(st.text, true)
 		s.sendParse(name, st, &st.form)
 	}
-	s.owe(owed{kind: owesParse, name: name, statement: st})
+	s.expect(pendingReply{kind: pendingParse, name: name, statement: st})
 	if st.forgotten {
-		delete(s.names.sent.statements, name)
+		delete(s.names.speculative.statements, name)
 		return
 	}
-	s.names.sent.statements[name] = st
+	s.names.speculative.statements[name] = st
 	if st.form.rewritten && name != "" {
 		s.original(st)
 	}
@@ -97,8 +97,8 @@ func readBind(body []byte, params bool) (bound, error) {
 // hidden columns there are more of them.
 func (s *Session) bind(m message) {
 	b, err := readBind(m.body, s.cfg.Args)
-	st := s.names.sent.statements[b.statement]
-	x := owed{kind: owesBind, name: b.portal, from: b.statement, statement: st,
+	st := s.names.speculative.statements[b.statement]
+	x := pendingReply{kind: pendingBind, name: b.portal, from: b.statement, statement: st,
 		portal: &portal{of: st, on: b.statement}}
 	p := x.portal
 	if p.bytes = bytesOf(nil) + 2*len(m.body); !s.admits(p.bytes) {
@@ -107,13 +107,13 @@ func (s *Session) bind(m message) {
 	}
 	if st == nil || err != nil && m.more == 0 {
 		x.portal.reason = history.ReasonUnknownStatement
-		s.owe(x)
+		s.expect(x)
 		s.toServer = append(s.toServer, m.raw...)
 		return
 	}
 	p.bound = s.ran + 1
 	if p.form = st.form; p.form.script != nil {
-		p.on = s.choose(b.statement, st, p, m.more > 0)
+		p.on = s.chooseVariant(b.statement, st, p, m.more > 0)
 		s.tryStars(m, &b, st)
 	}
 	if s.cfg.Args && m.more == 0 {
@@ -132,7 +132,7 @@ func (s *Session) bind(m message) {
 		if e := s.executed(f.plan(0)); e != nil {
 			f = e
 		}
-		plan, hidden := s.names.sent.resultOf(f)
+		plan, hidden := s.names.speculative.resultOf(f)
 		codes = widened(b.codes, p.cutOf())
 		p.wider = (len(codes) - len(b.codes)) / 2
 		codes = resultCodes(codes, plan, hidden)
@@ -140,21 +140,21 @@ func (s *Session) bind(m message) {
 	if len(codes) > 0 {
 		p.format = codes[len(codes)-1]
 	}
-	s.owe(x)
-	s.names.sent.portals[b.portal] = p
+	s.expect(x)
+	s.names.speculative.portals[b.portal] = p
 	s.mayRebind(b.portal, p, m.body)
 	s.sendBind(m, &b, p.on, codes)
 }
 
 // bindForgotten takes a Bind message of which nothing is remembered: it binds what the client wrote.
-func (s *Session) bindForgotten(m message, b *bound, x owed) {
+func (s *Session) bindForgotten(m message, b *bound, x pendingReply) {
 	on := b.statement
-	if x.statement != nil && x.statement.form.rewritten && s.status != txnFailed {
+	if x.statement != nil && x.statement.form.rewritten && s.txn.status != txnFailed {
 		on = s.original(x.statement)
 	}
 	x.portal = &portal{reason: history.ReasonTooManyNames, forgotten: true}
-	s.owe(x)
-	delete(s.names.sent.portals, b.portal)
+	s.expect(x)
+	delete(s.names.speculative.portals, b.portal)
 	s.sendBind(m, b, on, b.codes)
 }
 
@@ -202,9 +202,9 @@ func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
 // describe takes a Describe message.
 func (s *Session) describe(m message) {
 	r := reader{b: m.body}
-	x := owed{kind: owesPortal}
+	x := pendingReply{kind: pendingDescribePortal}
 	if objectKind(r.uint8()) == ofStatement {
-		x.kind = owesStatement
+		x.kind = pendingDescribeStatement
 	}
 	x.name = string(r.cString())
 	if s.describesNothing(&x) {
@@ -213,17 +213,17 @@ func (s *Session) describe(m message) {
 	if st := s.describes(&x); st != nil {
 		st.asked = true
 	}
-	if p := s.names.sent.portals[x.name]; x.kind == owesPortal && p != nil {
+	if p := s.names.speculative.portals[x.name]; x.kind == pendingDescribePortal && p != nil {
 		p.asked = true
 	}
 	on := x.name
-	if st := s.names.sent.statements[x.name]; x.kind == owesStatement && st != nil && st.form.rewritten {
+	if st := s.names.speculative.statements[x.name]; x.kind == pendingDescribeStatement && st != nil && st.form.rewritten {
 		p := portal{form: st.form}
-		if on = s.choose(x.name, st, &p, false); on != x.name {
+		if on = s.chooseVariant(x.name, st, &p, false); on != x.name {
 			x.form = &p.form
 		}
 	}
-	s.owe(x)
+	s.expect(x)
 	if on == x.name {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
@@ -235,13 +235,13 @@ func (s *Session) describe(m message) {
 // does without that.
 func (s *Session) execute(m message) {
 	r := reader{b: m.body}
-	x := owed{kind: owesExecute, name: string(r.cString())}
+	x := pendingReply{kind: pendingExecute, name: string(r.cString())}
 	rows := r.uint32()
 	s.runs(x.name)
-	p := s.names.sent.portals[x.name]
+	p := s.names.speculative.portals[x.name]
 	if p != nil {
 		if x.halted = s.halted(&p.form); x.halted != nil {
-			s.owe(x)
+			s.expect(x)
 			s.toServer = appendMessage(s.toServer, msgExecute, append([]byte(noSuchPortal), 0, 0, 0, 0, 0)...)
 			return
 		}
@@ -249,11 +249,11 @@ func (s *Session) execute(m message) {
 			p = s.rebind(x.name, history.ReasonRowLimit)
 		}
 		s.rerun(x.name, p)
-		s.looks(x.name, p)
+		s.describePortalFirst(x.name, p)
 		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.ran
 		p.sent, p.kept = true, nil
 	}
-	s.owe(x)
+	s.expect(x)
 	from := len(s.toServer)
 	s.toServer = append(s.toServer, m.raw...)
 	if p == nil || r.err != nil {
@@ -270,7 +270,7 @@ func (s *Session) execute(m message) {
 	}
 	s.follow(plan)
 	if p.cursor == nil {
-		if s.names.sent.follow(&p.form, plan, plan) != nil {
+		if s.names.speculative.follow(&p.form, plan, plan) != nil {
 			s.names.declares = true
 		}
 	}
@@ -279,15 +279,15 @@ func (s *Session) execute(m message) {
 // closeName takes a Close message, and closes what isotap prepared beside the statement.
 func (s *Session) closeName(m message) {
 	r := reader{b: m.body}
-	x := owed{kind: owesClose, closes: objectKind(r.uint8())}
+	x := pendingReply{kind: pendingClose, closes: objectKind(r.uint8())}
 	x.name = string(r.cString())
-	s.owe(x)
+	s.expect(x)
 	s.toServer = append(s.toServer, m.raw...)
 	if x.closes == ofPortal {
-		delete(s.names.sent.portals, x.name)
+		delete(s.names.speculative.portals, x.name)
 		return
 	}
-	s.closeBeside(s.names.sent.statements[x.name])
-	delete(s.names.sent.statements, x.name)
+	s.closeVariants(s.names.speculative.statements[x.name])
+	delete(s.names.speculative.statements, x.name)
 	s.names.forget(x.name)
 }

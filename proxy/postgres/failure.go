@@ -61,10 +61,12 @@ func appendMapped(b []byte, m message, e *serverError, script *sqlpostgres.Scrip
 	return endMessage(append(b, m.body[e.to:]...), start)
 }
 
-func (s *Session) utf8() bool { return s.env.Encoding == "" || s.env.Encoding == "UTF8" }
+func (s *Session) utf8() bool {
+	return s.settings.env.Encoding == "" || s.settings.env.Encoding == "UTF8"
+}
 
 // forwardMapped sends an error or a notice to the client as it would read for the client's own text.
-func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
+func (s *Session) forwardMapped(x *pendingReply, m message, e *serverError) {
 	if f := s.formOf(x); f != nil && e.position > 0 {
 		if sent := f.upstream(); sent != nil {
 			s.toClient = appendMapped(s.toClient, m, e, sent, s.utf8())
@@ -77,7 +79,7 @@ func (s *Session) forwardMapped(x *owed, m message, e *serverError) {
 // asBound returns the error about a Bind (in any language) as it would read for the client's own statement: with the
 // name that the client gave it ("bind message supplies 0 parameters, but prepared statement \"s\" requires 1"), and
 // without the hidden columns in its numbers ("bind message has 3 result formats but query has 2 columns").
-func (s *Session) asBound(x *owed, m message, e *serverError) message {
+func (s *Session) asBound(x *pendingReply, m message, e *serverError) message {
 	text := e.message
 	if x.portal.on != x.from {
 		text = strings.Replace(text, x.portal.on, x.from, 1)
@@ -106,8 +108,8 @@ func appendField(b []byte, field byte, value string) []byte {
 const resultFormats = "PortalSetResultFormat"
 
 // uncounted returns the text of an error about a Bind with the wrong number of format codes without the hidden columns.
-func (s *Session) uncounted(x *owed, text string) string {
-	_, hidden := s.names.real.resultOf(&x.portal.form)
+func (s *Session) uncounted(x *pendingReply, text string) string {
+	_, hidden := s.names.confirmed.resultOf(&x.portal.form)
 	if f := s.executed(x.portal.form.plan(0)); f != nil {
 		hidden = f.hidden(f.plan(0))
 	}
@@ -139,7 +141,7 @@ func cutNumber(text string) (n int, rest around, ok bool) {
 
 // notice takes a NoticeResponse. Those of isotap's own questions are not for the client. The server gives some as it
 // reads a text, before it refuses it: when the text is sent again, the client has had these.
-func (s *Session) notice(x *owed, m message) {
+func (s *Session) notice(x *pendingReply, m message) {
 	if x == nil {
 		s.toClient = append(s.toClient, m.raw...)
 		return
@@ -153,12 +155,12 @@ func (s *Session) notice(x *owed, m message) {
 		from := len(s.toClient)
 		s.forwardMapped(x, m, &e)
 		switch told := maphash.Bytes(noticeSeed, s.toClient[from:]); {
-		case len(s.told) > 0 && s.told[0] == told:
-			s.toClient, s.told = s.toClient[:from], s.told[1:]
-		case len(s.segment.notices) == maxNotices:
-			s.segment.keeping = false
-		case s.segment.trial():
-			s.segment.notices = append(s.segment.notices, told)
+		case len(s.noticesShown) > 0 && s.noticesShown[0] == told:
+			s.toClient, s.noticesShown = s.toClient[:from], s.noticesShown[1:]
+		case len(s.retry.notices) == maxNotices:
+			s.retry.keeping = false
+		case s.retry.trial():
+			s.retry.notices = append(s.retry.notices, told)
 		}
 	}
 }
@@ -170,7 +172,7 @@ const maxNotices = 10_000
 var noticeSeed = maphash.MakeSeed()
 
 // failure takes an ErrorResponse.
-func (s *Session) failure(x *owed, m message) error {
+func (s *Session) failure(x *pendingReply, m message) error {
 	m = s.withoutTags(m)
 	e, err := readError(m.body)
 	switch {
@@ -185,7 +187,7 @@ func (s *Session) failure(x *owed, m message) error {
 	}
 	if x.halted != nil {
 		m = haltedError(x.halted)
-		s.erred = true
+		s.txn.erred = true
 		s.toClient = append(s.toClient, m.raw...)
 		s.endOfFailure(x)
 		return nil
@@ -193,12 +195,12 @@ func (s *Session) failure(x *owed, m message) error {
 	if s.refuse(x, &e) {
 		return nil
 	}
-	s.copyEnds()
+	s.pipeline.copyIn.ended()
 	s.failed(x, &e)
 	switch {
-	case x.kind == owesBind && e.code == sqlstateProtocolViolation && e.position == 0:
+	case x.kind == pendingBind && e.code == sqlstateProtocolViolation && e.position == 0:
 		m = s.asBound(x, m, &e)
-	case x.kind == owesQuery && x.form.instead != "":
+	case x.kind == pendingQuery && x.form.instead != "":
 		m, e = asExecuted(x.form, m, e)
 	}
 	s.forwardMapped(x, s.named(x, m, &e), &e)
@@ -207,10 +209,10 @@ func (s *Session) failure(x *owed, m message) error {
 }
 
 // endOfFailure takes what the server does after an error.
-func (s *Session) endOfFailure(x *owed) {
+func (s *Session) endOfFailure(x *pendingReply) {
 	switch x.kind {
-	case owesQuery, owesCall, owesSync: // ReadyForQuery follows
-		s.current = current{}
+	case pendingQuery, pendingCall, pendingSync: // ReadyForQuery follows
+		s.result = resultInProgress{}
 	default:
 		s.skip()
 	}

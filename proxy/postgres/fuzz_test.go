@@ -203,7 +203,7 @@ func FuzzError(f *testing.F) {
 		}
 		appendMapped(nil, message{kind: msgErrorResponse, body: body}, &e, plans{}.Plan([]byte("text"), sqlpostgres.Session{}), true)
 		s := newTestSession(nil)
-		s.asBound(&owed{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: msgErrorResponse, body: body}, &e)
+		s.asBound(&pendingReply{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: msgErrorResponse, body: body}, &e)
 	})
 }
 
@@ -216,18 +216,18 @@ func FuzzRow(f *testing.F) {
 		s := newTestSession(nil)
 		s.planner = plans{}
 		plan := planOf(text)
-		s.current = current{set: true, plan: plan, hidden: plan.HiddenColumns()}
+		s.result = resultInProgress{set: true, plan: plan, hidden: plan.HiddenColumns()}
 		if binary {
-			s.current.format = 1
+			s.result.format = 1
 		}
-		if err := s.trimRow(&owed{}, message{kind: msgDataRow, body: body}); err != nil {
+		if err := s.trimRow(&pendingReply{}, message{kind: msgDataRow, body: body}); err != nil {
 			return
 		}
 		if len(s.toClient) > len(body)+headBytes {
 			t.Fatalf("a row of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 		st := history.Stmt{Observation: history.Exact}
-		s.takeSightings(&s.current, &st, false)
+		s.takeSightings(&s.result, &st, false)
 		if len(st.Accesses) != len(st.Places) {
 			t.Fatalf("%d accesses at %d places", len(st.Accesses), len(st.Places))
 		}
@@ -239,8 +239,8 @@ func FuzzDescription(f *testing.F) {
 	f.Add([]byte("\x00\x02id\x00"+strings.Repeat("\x00", fieldBytes)+"isotap_1\x00"+strings.Repeat("\x00", fieldBytes)), 1)
 	f.Fuzz(func(t *testing.T, body []byte, hidden int) {
 		s := newTestSession(nil)
-		s.names.real.statements["s"] = &statement{}
-		if n := s.leaked(nil, body); n < 0 {
+		s.names.confirmed.statements["s"] = &statement{}
+		if n := s.hiddenFields(nil, body); n < 0 {
 			t.Fatal(n)
 		}
 		if hidden < 0 {
@@ -250,7 +250,7 @@ func FuzzDescription(f *testing.F) {
 		if l.hidden > hidden || len(l.cut) > len(body) || l.wrong != (len(l.cut) > 0) {
 			t.Fatalf("%+v of %d", l, hidden)
 		}
-		if err := s.trimDescription(&owed{}, message{kind: msgRowDescription, body: body}, hidden, l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
+		if err := s.trimDescription(&pendingReply{}, message{kind: msgRowDescription, body: body}, hidden, l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
 			t.Fatalf("a description of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 	})

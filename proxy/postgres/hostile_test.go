@@ -64,7 +64,7 @@ func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := loggedIn(t)
-			s.unrecorded = txnstate.NewUnrecorded(16 << 20)
+			s.txn.unrecorded = txnstate.NewUnrecorded(16 << 20)
 			say := func(what said) bool {
 				if _, err := s.FromClient(0, []byte(what.client)); err != nil {
 					t.Logf("%v", err)
@@ -105,7 +105,7 @@ const silent = "silent"
 // answersTo is what a server answers in a transaction to the messages of the extended protocol.
 func answersTo(t *testing.T, said []byte) string {
 	var b strings.Builder
-	var in inlet
+	var in frameReader
 	for len(said) > 0 {
 		m, used, err := in.next(said, serverLimit, never)
 		if err != nil {

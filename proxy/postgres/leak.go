@@ -37,7 +37,7 @@ func exposed(description []byte, visible int) (places []int) {
 }
 
 // forwardWithout passes on what a message says of its first columns but for some; skip passes over a column.
-func (s *Session) forwardWithout(x *owed, m message, columns int, cut []int, skip func(*reader)) {
+func (s *Session) forwardWithout(x *pendingReply, m message, columns int, cut []int, skip func(*reader)) {
 	if x.silent {
 		return
 	}
@@ -80,28 +80,28 @@ func widened(codes []byte, cut []int) []byte {
 	return codes
 }
 
-// mustLook reports whether a Bind must wait for a description of its statement: it has a format code for each column,
+// mustDescribe reports whether a Bind must wait for a description of its statement: it has a format code for each column,
 // and its rows may have columns of isotap's between them.
-func (s *Session) mustLook(m message) bool {
-	if m.kind != msgBind || m.more > 0 || s.skipping || s.status == txnFailed || s.planner == nil ||
+func (s *Session) mustDescribe(m message) bool {
+	if m.kind != msgBind || m.more > 0 || s.pipeline.skipping || s.txn.status == txnFailed || s.planner == nil ||
 		!s.planner.Exposes() {
-		s.looking = false
+		s.describing = false
 		return false
 	}
 	b, err := readBind(m.body, false)
-	st := s.names.sent.statements[b.statement]
+	st := s.names.speculative.statements[b.statement]
 	switch {
 	case err != nil, len(b.codes) <= 2, st == nil, st.shown, !s.unfolded(&st.form):
-	case s.looking && len(s.queue) > 0:
+	case s.describing && !s.pipeline.idle():
 		return true
-	case !st.looked:
-		st.looked, s.looking = true, true
-		s.owe(owed{kind: owesStatement, own: true, silent: true, name: b.statement})
+	case !st.described:
+		st.described, s.describing = true, true
+		s.expect(pendingReply{kind: pendingDescribeStatement, own: true, silent: true, name: b.statement})
 		s.toServer = appendMessage(appendNamed(s.toServer, msgDescribe, ofStatement, b.statement), msgFlush)
-		s.due = len(s.queue)
+		s.pipeline.flush()
 		return true
 	}
-	s.looking = false
+	s.describing = false
 	return false
 }
 
@@ -118,13 +118,13 @@ func (s *Session) unfolded(f *form) bool {
 	return false
 }
 
-// looks has the server describe a portal that may show isotap's columns, or whose plan no description has borne out
+// describePortalFirst has the server describe a portal that may show isotap's columns, or whose plan no description has borne out
 // yet, and that the client has not asked about, before its rows come.
-func (s *Session) looks(name string, p *portal) {
+func (s *Session) describePortalFirst(name string, p *portal) {
 	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
-	if unseen := s.status != txnFailed && !p.describesRows() && !s.isCleared(s.sentBy(p)); !p.sent &&
+	if unseen := s.txn.status != txnFailed && !p.describesRows() && !s.isCleared(s.speculativeForm(p)); !p.sent &&
 		(exposes || unseen) {
-		s.owe(owed{kind: owesPortal, own: true, silent: true, name: name})
+		s.expect(pendingReply{kind: pendingDescribePortal, own: true, silent: true, name: name})
 		s.toServer = appendNamed(s.toServer, msgDescribe, ofPortal, name)
 	}
 }
@@ -143,11 +143,11 @@ func (s *Session) withoutTags(m message) message {
 }
 
 // describes returns the statement whose rows a Describe is about; nil where none is known.
-func (s *Session) describes(x *owed) *statement {
-	if x.kind == owesStatement {
-		return s.names.sent.statements[x.name]
+func (s *Session) describes(x *pendingReply) *statement {
+	if x.kind == pendingDescribeStatement {
+		return s.names.speculative.statements[x.name]
 	}
-	if p := s.names.sent.portals[x.name]; p != nil {
+	if p := s.names.speculative.portals[x.name]; p != nil {
 		return p.of
 	}
 	return nil
@@ -155,15 +155,15 @@ func (s *Session) describes(x *owed) *statement {
 
 // describedCut returns the columns to be taken out of a description, and out of the rows of the statement that it is
 // of.
-func (s *Session) describedCut(x *owed, description []byte, hidden int) []int {
+func (s *Session) describedCut(x *pendingReply, description []byte, hidden int) []int {
 	f := s.formOf(x)
 	if !s.exposes(f) || len(description) < 2 {
 		return nil
 	}
 	cut := exposed(description, int(binary.BigEndian.Uint16(description))-hidden)
-	st := s.names.real.statements[x.name]
-	if x.kind == owesPortal {
-		if p := s.names.real.portals[x.name]; p != nil {
+	st := s.names.confirmed.statements[x.name]
+	if x.kind == pendingDescribePortal {
+		if p := s.names.confirmed.portals[x.name]; p != nil {
 			st = p.of
 		}
 	}

@@ -190,7 +190,7 @@ func (s *Session) authenticated(m message) error {
 		s.copyOn()
 		return nil
 	}
-	s.status = txnIdle
+	s.txn.status = txnIdle
 	s.phase = phaseAsk
 	s.ask(&answer{login: true})
 	return nil

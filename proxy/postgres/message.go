@@ -36,8 +36,8 @@ type message struct {
 	more int    // bytes that follow raw and belong to the message
 }
 
-// An inlet cuts the bytes of one side into messages.
-type inlet struct {
+// An frameReader cuts the bytes of one side into messages.
+type frameReader struct {
 	buf []byte // an incomplete message
 	// taken says that buf was handed out as a message, and holds nothing any more.
 	taken bool
@@ -47,7 +47,7 @@ type inlet struct {
 
 // next returns the next message of p, and how many bytes of p it took. Of a long one whose kind streams says
 // yes to it gives the beginning; the rest is to be passed on.
-func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m message, used int, err error) {
+func (in *frameReader) next(p []byte, limit limiter, streams func(kind byte) bool) (m message, used int, err error) {
 	if in.taken {
 		in.taken, in.buf = false, txnstate.Reusable(in.buf)
 	}
@@ -88,21 +88,21 @@ func (in *inlet) next(p []byte, limit limiter, streams func(kind byte) bool) (m 
 // grow makes room for n more bytes of a message of size bytes. It doubles the room: to grow by less leaves several
 // times a long message as garbage, and to take size at once would be to believe a length that the sender may only
 // claim.
-func (in *inlet) grow(n, size int) {
+func (in *frameReader) grow(n, size int) {
 	if room := cap(in.buf); len(in.buf)+n > room {
 		in.buf = slices.Grow(in.buf, min(size, max(2*room, len(in.buf)+n))-len(in.buf))
 	}
 }
 
 // pass returns what of p belongs to a message whose beginning was handed out.
-func (in *inlet) pass(p []byte) []byte {
+func (in *frameReader) pass(p []byte) []byte {
 	n := min(in.passing, len(p))
 	in.passing -= n
 	return p[:n]
 }
 
 // rest returns the bytes of an incomplete message, and forgets them.
-func (in *inlet) rest() []byte {
+func (in *frameReader) rest() []byte {
 	if in.taken {
 		return nil
 	}

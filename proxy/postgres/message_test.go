@@ -14,7 +14,7 @@ func TestRoomForLongMessagesFollowsWhatCame(t *testing.T) {
 	head := binary.BigEndian.AppendUint32([]byte{msgDataRow}, size-1)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	var in inlet
+	var in frameReader
 	if _, _, err := in.next(head, upTo(maxMessage), never); err != nil {
 		t.Fatal(err)
 	}

@@ -84,10 +84,10 @@ func (s *Session) clear(f *form) {
 	if f == nil || f.upstream() == nil {
 		return
 	}
-	if s.cleared == nil || len(s.cleared) >= maxScripts {
-		s.cleared = make(map[weak.Pointer[sqlpostgres.Script]]struct{})
+	if s.scripts.cleared == nil || len(s.scripts.cleared) >= maxScripts {
+		s.scripts.cleared = make(map[weak.Pointer[sqlpostgres.Script]]struct{})
 	}
-	s.cleared[weak.Make(f.upstream().Model())] = struct{}{}
+	s.scripts.cleared[weak.Make(f.upstream().Model())] = struct{}{}
 }
 
 // isCleared reports whether rows of the form can be told from isotap's columns by its plan: it gives none of these, or
@@ -99,7 +99,7 @@ func (s *Session) isCleared(f *form) bool {
 	if plan := f.plan(0); plan == nil || plan.Result.Reply != rewrite.Trimmed {
 		return true
 	}
-	_, ok := s.cleared[weak.Make(f.upstream().Model())]
+	_, ok := s.scripts.cleared[weak.Make(f.upstream().Model())]
 	return ok
 }
 
@@ -109,37 +109,37 @@ func (s *Session) isMisplanned(plans []*sqlpostgres.Plan) bool {
 }
 
 // laidOut returns the layout of the rows that a Describe is about, and keeps it for them.
-func (s *Session) laidOut(x *owed, f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
-	shown, by := s.shows(f, plan)
+func (s *Session) laidOut(x *pendingReply, f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
+	shown, by := s.shownForm(f, plan)
 	l := s.defend(shown, by, description, hidden)
 	if !l.known {
 		return l
 	}
-	if st := s.names.real.statements[x.name]; x.kind == owesStatement && st != nil && x.form == nil {
+	if st := s.names.confirmed.statements[x.name]; x.kind == pendingDescribeStatement && st != nil && x.form == nil {
 		st.layout = l
 	}
-	if p := s.names.real.portals[x.name]; x.kind == owesPortal && p != nil {
+	if p := s.names.confirmed.portals[x.name]; x.kind == pendingDescribePortal && p != nil {
 		p.layout = l
 	}
-	if c := s.names.real.read(plan); c != nil {
+	if c := s.names.confirmed.read(plan); c != nil {
 		c.layout = l
 	}
 	return l
 }
 
-// shows returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which it
+// shownForm returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which it
 // reads, or itself.
-func (s *Session) shows(f *form, plan *sqlpostgres.Plan) (*form, *sqlpostgres.Plan) {
-	if c := s.names.real.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
+func (s *Session) shownForm(f *form, plan *sqlpostgres.Plan) (*form, *sqlpostgres.Plan) {
+	if c := s.names.confirmed.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
 		return &c.form, c.form.plan(0)
 	}
 	return f, plan
 }
 
-// sentBy returns the form whose rows a portal will show once all that was sent is done.
-func (s *Session) sentBy(p *portal) *form {
+// speculativeForm returns the form whose rows a portal will show once all that was sent is done.
+func (s *Session) speculativeForm(p *portal) *form {
 	plan := p.form.plan(0)
-	if c := s.names.sent.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
+	if c := s.names.speculative.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
 		return &c.form
 	}
 	return &p.form
@@ -158,8 +158,8 @@ func (p *portal) describesRows() bool {
 	return p.asked || p.of != nil && p.of.asked && p.form.script == p.of.form.script
 }
 
-// lay has the rows of the statement whose result comes in read by a layout.
-func (c *current) lay(l layout) {
+// applyLayout has the rows of the statement whose result comes in read by a layout.
+func (c *resultInProgress) applyLayout(l layout) {
 	if !l.known {
 		return
 	}
@@ -175,9 +175,9 @@ func (c *current) lay(l layout) {
 }
 
 // doubt takes away what a statement has shown whose plan is wrong.
-func (c *current) doubt(st *history.Stmt) {
+func (c *resultInProgress) doubt(st *history.Stmt) {
 	if c.wrong {
-		lower(st, history.Opaque, history.ReasonMisplanned)
+		downgrade(st, history.Opaque, history.ReasonMisplanned)
 		st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
 	}
 }

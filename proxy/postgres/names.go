@@ -20,12 +20,34 @@ type statement struct {
 	cut    []int
 	layout layout // of the rows of what stands under its name
 	asked  bool   // the client has asked for a description
-	// looked says that isotap has asked for one, shown that it, or the client, has had it.
-	looked, shown bool
-	// beside are other forms of the text that stand on the server under names of isotap's own.
-	beside []beside
+	// described says that isotap has asked for one, shown that it, or the client, has had it.
+	described, shown bool
+	// variants are other forms of the text that stand on the server under names of isotap's own.
+	variants []variant
 	// forgotten: there are too many names, and nothing is known of this one.
 	forgotten bool
+}
+
+// A form is a text as it went upstream.
+type form struct {
+	script    *sqlpostgres.Script // nil: nothing is known of the text
+	rewritten bool                // the script's pieces went upstream, not the client's text
+	reason    history.Reason      // why they did not, where they would have been there
+	namesOurs bool                // the text may name a column of isotap's
+	bare      bool                // the client's text went, for the server has refused the plain one
+	// runs is the prepared statement of isotap's own that an EXECUTE runs, and instead the one that the client named.
+	runs, instead string
+}
+
+// upstream is the script whose pieces went upstream; nil where the client's own text did.
+func (f *form) upstream() *sqlpostgres.Script {
+	switch {
+	case f.script == nil, f.bare:
+		return nil
+	case f.rewritten:
+		return f.script
+	}
+	return f.script.Plain
 }
 
 // A portal is a statement that was bound to its parameters, or a cursor that SQL declared.
@@ -72,8 +94,8 @@ func (n namespace) clone() namespace {
 // names is what the client's names mean. They are given when a message is sent, and true once the server has
 // said so: an error in between leaves the rest of a segment out.
 type names struct {
-	sent namespace // once everything sent has been done
-	real namespace // as the server's replies tell
+	speculative namespace // once everything sent has been done
+	confirmed   namespace // as the server's replies tell
 	// unsure says that some of what was sent was not done: sent is to become real when nothing is owed.
 	unsure bool
 	// cursorsListed says that the client may look at pg_cursors.
@@ -109,7 +131,7 @@ func (s *Session) admits(bytes int) bool {
 	n := &s.names
 	if n.bytes+bytes > maxNames && n.forgotten >= n.counted { // to count takes time for each
 		n.bytes, n.forgotten = s.bytesOfNames(), 0
-		n.counted = len(n.sent.statements) + len(n.real.statements) + len(n.sent.portals) + len(n.real.portals) + len(s.queue)
+		n.counted = len(n.speculative.statements) + len(n.confirmed.statements) + len(n.speculative.portals) + len(n.confirmed.portals) + len(s.pipeline.pending)
 	}
 	if n.bytes+bytes > maxNames {
 		n.forgotten++
@@ -121,7 +143,7 @@ func (s *Session) admits(bytes int) bool {
 
 // bytesOfNames counts what is remembered of names.
 func (s *Session) bytesOfNames() int {
-	sent, real, total := s.names.sent, s.names.real, 0
+	sent, real, total := s.names.speculative, s.names.confirmed, 0
 	for _, st := range sent.statements {
 		total += bytesOf(st.text)
 	}
@@ -138,22 +160,13 @@ func (s *Session) bytesOfNames() int {
 			total += p.bytes
 		}
 	}
-	for i := range s.queue {
-		x := &s.queue[i]
-		if x.kind == owesParse && !x.own && sent.statements[x.name] != x.statement {
-			total += bytesOf(x.statement.text)
-		}
-		if x.kind == owesBind && sent.portals[x.name] != x.portal {
-			total += x.portal.bytes
-		}
-	}
-	return total
+	return total + s.pipeline.bytesBeyond(sent)
 }
 
 // agree has the names that were sent mean what the server says, once it owes nothing.
 func (n *names) agree() {
 	if n.unsure {
-		n.sent, n.unsure = n.real.clone(), false
+		n.speculative, n.unsure = n.confirmed.clone(), false
 	}
 }
 
@@ -161,10 +174,10 @@ func (n *names) agree() {
 func (n *names) deallocated(tag, shape string) {
 	switch tag {
 	case "DEALLOCATE ALL", "DISCARD ALL":
-		clear(n.real.statements)
+		clear(n.confirmed.statements)
 		n.preparations = preparations{listed: n.listed}
 		if tag == "DISCARD ALL" {
-			clear(n.real.portals)
+			clear(n.confirmed.portals)
 		}
 	case "DEALLOCATE":
 		words := strings.Fields(shape)
@@ -174,12 +187,12 @@ func (n *names) deallocated(tag, shape string) {
 		} else {
 			name = strings.ToLower(name)
 		}
-		if st := n.real.statements[name]; st != nil {
-			for _, other := range st.beside {
+		if st := n.confirmed.statements[name]; st != nil {
+			for _, other := range st.variants {
 				n.orphans = append(n.orphans, other.name)
 			}
 		}
-		delete(n.real.statements, name)
+		delete(n.confirmed.statements, name)
 		n.forget(name)
 	default:
 		return

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/txnstate"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -26,7 +25,7 @@ type pieces struct {
 
 // piecesOf returns the pieces that the result which comes in is one of; nil where each is a statement of its own: what
 // is fetched from SQL's cursors is put elsewhere, and rows that are locked are read as they are fetched.
-func piecesOf(c *current) *pieces {
+func piecesOf(c *resultInProgress) *pieces {
 	if c.portal == nil || c.portal.cursor != nil || c.plan != nil && c.plan.Locking != history.NoLock {
 		return nil
 	}
@@ -34,7 +33,7 @@ func piecesOf(c *current) *pieces {
 }
 
 // before counts what earlier pieces have shown among what this one has, before it is judged.
-func (g *pieces) before(s *sightings, c *current, st *history.Stmt) {
+func (g *pieces) before(s *sightings, c *resultInProgress, st *history.Stmt) {
 	if g == nil {
 		return
 	}
@@ -55,26 +54,26 @@ func shownInPart(p *sqlpostgres.Plan) bool {
 		})
 }
 
-// piece puts what an Execute has shown into the record of its portal, and says whether it did: the first one's is the
+// record puts what an Execute has shown into the record of its portal in a transaction, and says whether it did: the first one's is the
 // record. The last one tells that there are no more rows.
-func (s *Session) piece(g *pieces, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
+func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
 	switch {
-	case g == nil, g.txn != nil && g.txn != s.txn:
+	case g == nil, g.txn != nil && g.txn != t.open:
 		return false
 	case g.txn == nil && last: // all rows came at once
 		return true
 	case g.txn == nil:
 		g.observation, g.reason = st.Observation, st.Reason
 		if st.Predicates = nil; !shownInPart(plan) { // rows that match may come
-			lower(st, history.Inexact, history.ReasonRowLimit)
+			downgrade(st, history.Inexact, history.ReasonRowLimit)
 		}
-		if s.record(*st); s.txn != nil && st.Observation != history.Nothing && !s.unrecorded.Full() {
-			g.txn, g.at = s.txn, len(s.txn.Stmts)-1
+		if t.record(st, level); t.open != nil && st.Observation != history.Nothing && !t.unrecorded.Full() {
+			g.txn, g.at = t.open, len(t.open.Stmts)-1
 		}
 		return true
 	}
 	record := &g.txn.Stmts[g.at]
-	s.append(record, st, st)
+	t.append(record, st, st)
 	if g.observation < st.Observation {
 		g.observation, g.reason = st.Observation, st.Reason
 	}
@@ -83,24 +82,11 @@ func (s *Session) piece(g *pieces, plan *sqlpostgres.Plan, st *history.Stmt, las
 	if whole := last && !g.torn; whole {
 		record.Predicates = st.Predicates
 	} else if !shownInPart(plan) {
-		lower(record, history.Inexact, history.ReasonRowLimit)
+		downgrade(record, history.Inexact, history.ReasonRowLimit)
 	}
 	st.Observation, st.Reason = history.Nothing, history.Reason{}
 	st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
 	return true
-}
-
-// append puts what one statement has read and written behind what another has, and lowers one where that is too much.
-func (s *Session) append(to, from, lowered *history.Stmt) {
-	switch {
-	case len(to.Accesses)+len(from.Accesses) > maxSeen:
-		lower(lowered, history.Inexact, history.ReasonTooManyRows)
-	case s.unrecorded.Full():
-		lower(lowered, history.Inexact, history.ReasonTxnMemory)
-	default:
-		s.unrecorded.Take(txnstate.BytesOf(from))
-		appendAccesses(to, from)
-	}
 }
 
 // appendAccesses puts what one statement has read and written behind what another has.
@@ -121,7 +107,7 @@ func (s *Session) tear(p *sqlpostgres.Plan) {
 			p.Session.Cursor.Verb == sqlpostgres.CloseCursor) {
 		return
 	}
-	for _, portal := range s.names.real.portals {
+	for _, portal := range s.names.confirmed.portals {
 		portal.pieces.torn = true
 	}
 }

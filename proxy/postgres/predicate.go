@@ -20,7 +20,7 @@ func (s *Session) closed(p *sqlpostgres.Plan, portal *portal) []history.Predicat
 		open := &p.Predicates[i]
 		if where, ok := open.Close(literals); ok {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
-				Settings: s.literals})
+				Settings: s.settings.literals})
 		}
 	}
 	return out

@@ -23,7 +23,7 @@ type preparation struct {
 	env   sqlpostgres.Session
 	calls bool // it may run functions of the database's own
 	// forms are what isotap prepared of it.
-	forms      []beside
+	forms      []variant
 	executions map[execution]*sqlpostgres.Script
 }
 
@@ -33,16 +33,16 @@ type execution struct {
 	script     *sqlpostgres.Script
 }
 
-// A wish is for a preparation to have another form.
-type wish struct {
+// A variantRequest is for a preparation to have another form.
+type variantRequest struct {
 	of   *preparation
-	form beside
+	form variant
 }
 
 // preparations are the statements that the client prepared by SQL, as the server's replies tell.
 type preparations struct {
 	bySQL    map[string]*preparation
-	wishes   []wish
+	requests []variantRequest
 	executed int // how many executions are kept of all
 	// listed says that the client may look at what is prepared: isotap prepares nothing beside SQL's own.
 	listed bool
@@ -62,7 +62,7 @@ func (n *names) forget(name string) {
 		for _, f := range p.forms {
 			n.orphans = append(n.orphans, f.name)
 		}
-		n.wishes = slices.DeleteFunc(n.wishes, func(w wish) bool { return w.of == p })
+		n.requests = slices.DeleteFunc(n.requests, func(w variantRequest) bool { return w.of == p })
 		delete(n.bySQL, name)
 	}
 }
@@ -88,7 +88,7 @@ func (s *Session) preparedBySQL(p *sqlpostgres.Plan, tag string) {
 	if bytes > maxNames {
 		return
 	}
-	made := &preparation{text: []byte(p.Session.Prepared.Text), types: p.Session.Prepared.Types, env: s.env,
+	made := &preparation{text: []byte(p.Session.Prepared.Text), types: p.Session.Prepared.Types, env: s.settings.env,
 		executions: make(map[execution]*sqlpostgres.Script)}
 	script, _ := s.planSafely(made.text, s.planEnv(true))
 	if script == nil || len(script.Statements) != 1 {
@@ -99,19 +99,19 @@ func (s *Session) preparedBySQL(p *sqlpostgres.Plan, tag string) {
 		s.names.bySQL = make(map[string]*preparation)
 	}
 	s.names.bySQL[p.Session.Prepared.Name] = made
-	s.wish(made, script)
+	s.requestVariant(made, script)
 }
 
-// wish has isotap prepare a form when it can.
-func (s *Session) wish(p *preparation, script *sqlpostgres.Script) {
-	pending := func(w wish) bool { return w.of == p && sameForm(w.form.form.script, script) }
+// requestVariant has isotap prepare a form when it can.
+func (s *Session) requestVariant(p *preparation, script *sqlpostgres.Script) {
+	pending := func(w variantRequest) bool { return w.of == p && sameForm(w.form.form.script, script) }
 	if script.Pieces == nil || s.names.listed || len(p.forms) >= maxForms ||
-		slices.ContainsFunc(s.names.wishes, pending) {
+		slices.ContainsFunc(s.names.requests, pending) {
 		return
 	}
 	s.names.made++
-	s.names.wishes = append(s.names.wishes,
-		wish{p, beside{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
+	s.names.requests = append(s.names.requests,
+		variantRequest{p, variant{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
 }
 
 // preparedStatements is the view that lists what a session has prepared.
@@ -124,7 +124,7 @@ func (s *Session) mayList(text []byte) {
 	if s.names.listed || !containsFold(text, preparedStatements) {
 		return
 	}
-	s.names.listed, s.names.wishes = true, nil
+	s.names.listed, s.names.requests = true, nil
 	for _, name := range slices.Sorted(maps.Keys(s.names.bySQL)) {
 		p := s.names.bySQL[name]
 		for _, f := range p.forms {
@@ -149,23 +149,23 @@ func containsFold(text []byte, name string) bool {
 	}
 }
 
-// hurried has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something else
+// prepareInHaste has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something else
 // to do meanwhile.
-const hurried = "SET LOCAL lock_timeout = '10ms'; PREPARE "
+const prepareInHaste = "SET LOCAL lock_timeout = '10ms'; PREPARE "
 
 // prepares prepares a form that is wished for, and says whether it did. The server owes nothing.
 func (s *Session) prepares() bool {
-	if s.status != txnIdle || len(s.names.wishes) == 0 {
+	if s.txn.status != txnIdle || len(s.names.requests) == 0 {
 		return false
 	}
-	w := s.names.wishes[0]
-	s.names.wishes = s.names.wishes[1:]
-	s.send(&answer{prepares: &w}, w.form.form.script.Append([]byte(hurried+w.form.name+w.of.types+" AS ")))
+	w := s.names.requests[0]
+	s.names.requests = s.names.requests[1:]
+	s.send(&answer{prepares: &w}, w.form.form.script.Append([]byte(prepareInHaste+w.form.name+w.of.types+" AS ")))
 	return true
 }
 
-// tookWish takes the answer.
-func (s *Session) tookWish(a *answer) {
+// variantPrepared takes the answer.
+func (s *Session) variantPrepared(a *answer) {
 	w := a.prepares
 	switch {
 	case a.failed == nil:
@@ -197,17 +197,17 @@ func (s *Session) executing(f form, text []byte) form {
 	}
 	p := s.names.bySQL[plan.Session.Prepared.Name]
 	switch {
-	case p == nil, len(s.queue) > 0, len(text) > maxExecution, s.status == txnFailed, s.stale, !s.known:
+	case p == nil, !s.pipeline.idle(), len(text) > maxExecution, s.txn.status == txnFailed, s.settings.stale, !s.settings.known:
 		return f
-	case s.env.Backslashes != p.env.Backslashes, s.env.Encoding != p.env.Encoding:
+	case s.settings.env.Backslashes != p.env.Backslashes, s.settings.env.Encoding != p.env.Encoding:
 		return f // it was read otherwise
 	}
 	script, _ := s.planSafely(p.text, s.planEnv(true))
 	switch {
 	case script == nil, script.Pieces == nil:
 		return f
-	case !s.refused[weak.Make(script.Model())].IsZero():
-		f.reason = s.refused[weak.Make(script.Model())]
+	case !s.scripts.refused[weak.Make(script.Model())].IsZero():
+		f.reason = s.scripts.refused[weak.Make(script.Model())]
 		return f
 	case s.isMisplanned(script.Statements):
 		f.reason = history.ReasonMisplanned
@@ -221,7 +221,7 @@ func (s *Session) executing(f form, text []byte) form {
 			return s.execution(f, p, script, own.name, string(text))
 		}
 	}
-	s.wish(p, script)
+	s.requestVariant(p, script)
 	return f
 }
 
@@ -230,12 +230,12 @@ func (s *Session) executing(f form, text []byte) form {
 // of it.
 func (s *Session) executingWithin(f form, text []byte) form {
 	of := f.plan(0).Session.Prepared
-	st := s.names.real.statements[of.Name]
-	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || len(s.queue) > 0 ||
-		s.status == txnFailed || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
+	st := s.names.confirmed.statements[of.Name]
+	if f.rewritten || f.upstream() != nil || st == nil || !st.form.rewritten || !s.pipeline.idle() ||
+		s.txn.status == txnFailed || of.To > len(text) || !strings.EqualFold(string(text[of.From:of.To]), of.Name) {
 		return f
 	}
-	for _, other := range st.beside {
+	for _, other := range st.variants {
 		if !other.form.rewritten && !other.form.bare {
 			return form{script: sqlpostgres.Execution(string(text), of, other.name, f.script), rewritten: true,
 				runs: other.name, instead: of.Name}
@@ -259,7 +259,7 @@ func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, 
 		made = sqlpostgres.Execution(text, of, own, script)
 		p.executions[key] = made
 	}
-	if f.reason = s.refused[weak.Make(made)]; !f.reason.IsZero() {
+	if f.reason = s.scripts.refused[weak.Make(made)]; !f.reason.IsZero() {
 		return f
 	}
 	s.try(made)

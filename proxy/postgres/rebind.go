@@ -38,15 +38,15 @@ func (s *Session) runs(name string) {
 // runsAlone takes note that a Query or a FunctionCall is sent. What is bound anew before it has a Sync of its own,
 // unless the client owes one: the server leaves out what follows an error.
 func (s *Session) runsAlone() {
-	open, owed := s.segment.open, len(s.queue)
-	if s.runs(""); !open && len(s.queue) > owed {
-		s.oweSync()
+	open, owed := s.retry.open, len(s.pipeline.pending)
+	if s.runs(""); !open && len(s.pipeline.pending) > owed {
+		s.sendSync()
 	}
 }
 
 // rebind binds a portal to the client's own text instead of what was made of it, for a reason, and gives it.
 func (s *Session) rebind(name string, reason history.Reason) *portal {
-	p := s.names.sent.portals[name]
+	p := s.names.speculative.portals[name]
 	if p == nil || p.kept == nil {
 		return p
 	}
@@ -56,21 +56,21 @@ func (s *Session) rebind(name string, reason history.Reason) *portal {
 	}
 	original := *p
 	original.form, original.reason, original.kept = form{script: p.form.script, reason: reason}, reason, nil
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofPortal, name: name})
+	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofPortal, name: name})
 	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
 	st := p.of
-	stands := s.names.sent.stands(st)
+	stands := s.names.speculative.stands(st)
 	if !stands { // neither does what stood beside it
 		st = &statement{text: st.text, types: st.types, form: st.form}
 	}
 	on := s.original(st)
 	original.on = on
-	s.owe(owed{kind: owesBind, own: true, silent: true, name: name, from: b.statement, portal: &original})
+	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: b.statement, portal: &original})
 	s.sendBind(message{body: p.kept}, &b, on, widened(b.codes, p.of.cut))
 	if !stands {
 		s.closeOwn(on)
 	}
-	s.names.sent.portals[name] = &original
+	s.names.speculative.portals[name] = &original
 	return &original
 }
 

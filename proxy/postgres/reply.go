@@ -14,8 +14,8 @@ import (
 func longFromServer(kind byte) bool { return kind == msgDataRow || kind == msgCopyData }
 func longCopied(kind byte) bool     { return kind == msgCopyData }
 
-// current is the statement whose result comes in.
-type current struct {
+// resultInProgress is the statement whose result comes in.
+type resultInProgress struct {
 	set     bool
 	form    *form
 	portal  *portal // nil for a statement of a Query
@@ -31,18 +31,18 @@ type current struct {
 }
 
 // trims reports whether rows of the statement whose result comes in are changed.
-func (s *Session) trims() bool { return s.current.hidden > 0 || len(s.current.cut) > 0 }
+func (s *Session) trims() bool { return s.result.hidden > 0 || len(s.result.cut) > 0 }
 
 // passes returns the part of p that is rows to be passed on as they are.
 func (s *Session) passes(p []byte) int {
-	x := s.head()
+	x := s.pipeline.head()
 	if x == nil || x.answer != nil || x.silent || len(s.server.buf) > 0 && !s.server.taken {
 		return 0
 	}
 	n := 0
 	for len(p)-n >= headBytes {
 		kind := p[n]
-		if kind != msgCopyData && (kind != msgDataRow || !s.current.set || s.trims()) {
+		if kind != msgCopyData && (kind != msgDataRow || !s.result.set || s.trims()) {
 			break
 		}
 		size, err := sizeOf(p[n:], serverLimit)
@@ -50,7 +50,7 @@ func (s *Session) passes(p []byte) int {
 			break
 		}
 		if kind == msgDataRow {
-			s.current.rows++
+			s.result.rows++
 		}
 		if size > len(p)-n {
 			s.server.passing = size - (len(p) - n)
@@ -92,7 +92,7 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 	if err := s.goOn(); err != nil {
 		return used, err
 	}
-	if s.phase == phaseClosing && s.due == 0 && s.held.raw == nil {
+	if s.phase == phaseClosing && s.pipeline.due == 0 && s.held.raw == nil {
 		s.close()
 	}
 	return used, nil
@@ -100,7 +100,7 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 
 // reply takes one message of the server.
 func (s *Session) reply(m message) error {
-	x := s.head()
+	x := s.pipeline.head()
 	switch m.kind {
 	case msgErrorResponse:
 		return s.failure(x, m)
@@ -125,11 +125,11 @@ func (s *Session) reply(m message) error {
 		return s.ready(x, m)
 	}
 	switch x.kind {
-	case owesQuery, owesExecute:
-		return s.result(x, m)
-	case owesStatement, owesPortal:
+	case pendingQuery, pendingExecute:
+		return s.resultMessage(x, m)
+	case pendingDescribeStatement, pendingDescribePortal:
 		return s.description(x, m)
-	case owesCall:
+	case pendingCall:
 		s.forward(x, m)
 		return nil
 	}
@@ -137,17 +137,17 @@ func (s *Session) reply(m message) error {
 }
 
 // acknowledged takes the replies that say no more than that it was done.
-func (s *Session) acknowledged(x *owed, m message) error {
-	real := &s.names.real
+func (s *Session) acknowledged(x *pendingReply, m message) error {
+	real := &s.names.confirmed
 	switch {
-	case x.kind == owesParse && m.kind == msgParseComplete:
+	case x.kind == pendingParse && m.kind == msgParseComplete:
 		if real.statements[x.name] = x.statement; x.statement.forgotten {
 			delete(real.statements, x.name)
 		}
-		if x.name != "" && s.segment.keeping {
-			s.segment.parsed = append(s.segment.parsed, x.name)
+		if x.name != "" && s.retry.keeping {
+			s.retry.parsed = append(s.retry.parsed, x.name)
 		}
-	case x.kind == owesBind && m.kind == msgBindComplete:
+	case x.kind == pendingBind && m.kind == msgBindComplete:
 		if x.portal.forgotten {
 			delete(real.portals, x.name)
 			break
@@ -157,7 +157,7 @@ func (s *Session) acknowledged(x *owed, m message) error {
 				reason: history.ReasonNotFollowed}
 		}
 		real.portals[x.name] = x.portal
-	case x.kind == owesClose && m.kind == msgCloseComplete:
+	case x.kind == pendingClose && m.kind == msgCloseComplete:
 		if x.closes == ofPortal {
 			delete(real.portals, x.name)
 		} else {
@@ -167,12 +167,12 @@ func (s *Session) acknowledged(x *owed, m message) error {
 		return unexpected(m, x)
 	}
 	s.forward(x, m)
-	s.settled()
+	s.replyEnds()
 	return nil
 }
 
 // description takes the reply to a Describe. Where the client's statement gives no rows it says so.
-func (s *Session) description(x *owed, m message) error {
+func (s *Session) description(x *pendingReply, m message) error {
 	var plan *sqlpostgres.Plan
 	f := s.formOf(x)
 	if f != nil {
@@ -191,14 +191,14 @@ func (s *Session) description(x *owed, m message) error {
 		}
 		hidden := f.hiddenOrNone(plan)
 		if hidden == 0 || plan.Session.Cursor != nil {
-			hidden = s.leaked(plan, m.body)
+			hidden = s.hiddenFields(plan, m.body)
 		}
 		if hidden > 0 && plan != nil && plan.Result.Reply == rewrite.Returning {
 			s.forward(x, message{raw: noData})
 			break
 		}
-		c := current{hidden: hidden, cut: s.describedCut(x, m.body, hidden)}
-		c.lay(s.laidOut(x, f, plan, m.body, hidden))
+		c := resultInProgress{hidden: hidden, cut: s.describedCut(x, m.body, hidden)}
+		c.applyLayout(s.laidOut(x, f, plan, m.body, hidden))
 		if c.hidden == 0 && len(c.cut) == 0 {
 			s.forward(x, m)
 		} else if err := s.trimDescription(x, m, c.hidden, c.cut); err != nil {
@@ -207,7 +207,7 @@ func (s *Session) description(x *owed, m message) error {
 	default:
 		return unexpected(m, x)
 	}
-	s.settled()
+	s.replyEnds()
 	return nil
 }
 
@@ -219,19 +219,19 @@ func (f *form) hiddenOrNone(plan *sqlpostgres.Plan) int {
 }
 
 // begin makes the statement whose result the head gives the current one.
-func (s *Session) begin(x *owed) {
-	c := &s.current
+func (s *Session) begin(x *pendingReply) {
+	c := &s.result
 	if c.set {
 		return
 	}
 	// Of what was sent together nobody knows when the server came to it: the reply before it may be read long after.
-	*c = current{set: true, started: x.sent}
+	*c = resultInProgress{set: true, started: x.sent}
 	switch x.kind {
-	case owesQuery:
+	case pendingQuery:
 		c.form, c.plan = x.form, x.form.plan(x.at)
 		c.hidden = c.form.hidden(c.plan)
-	case owesExecute:
-		c.portal = s.names.real.portals[x.name]
+	case pendingExecute:
+		c.portal = s.names.confirmed.portals[x.name]
 		if c.portal == nil { // DECLARE made it, or nobody
 			c.portal = &portal{reason: history.ReasonCursor}
 		}
@@ -242,25 +242,25 @@ func (s *Session) begin(x *owed) {
 			c.swallow = c.hidden > 0 && f.plan(0).Result.Reply == rewrite.Returning
 			return
 		}
-		c.lay(c.portal.layoutOf())
+		c.applyLayout(c.portal.layoutOf())
 	}
 	c.swallow = c.hidden > 0 && c.form.plan(x.at).Result.Reply == rewrite.Returning
 	s.fetches(x, c)
 }
 
-// result takes a message of the result of a statement.
-func (s *Session) result(x *owed, m message) error {
+// resultMessage takes a message of the result of a statement.
+func (s *Session) resultMessage(x *pendingReply, m message) error {
 	s.begin(x)
-	s.segment.ran = true
-	switch c := &s.current; m.kind {
+	s.retry.ran = true
+	switch c := &s.result; m.kind {
 	case msgRowDescription:
-		s.findLeaked(c, m.body)
+		s.findHiddenFields(c, m.body)
 		if s.exposes(c.form) && len(m.body) > 1 {
 			c.cut = exposed(m.body, int(binary.BigEndian.Uint16(m.body))-c.hidden)
 		}
 		if !c.swallow {
-			f, plan := s.shows(c.form, c.form.plan(x.at))
-			c.lay(s.defend(f, plan, m.body, c.hidden))
+			f, plan := s.shownForm(c.form, c.form.plan(x.at))
+			c.applyLayout(s.defend(f, plan, m.body, c.hidden))
 		}
 		switch {
 		case c.swallow:
@@ -278,19 +278,21 @@ func (s *Session) result(x *owed, m message) error {
 	case msgCommandComplete, msgEmptyQueryResponse:
 		return s.resultEnd(x, m)
 	case msgPortalSuspended:
-		if x.kind != owesExecute {
+		if x.kind != pendingExecute {
 			return unexpected(m, x)
 		}
 		return s.resultEnd(x, m)
 	case msgCopyInResponse:
-		s.copyBegins(x)
+		if s.pipeline.copyBegins() {
+			s.retry.open = len(s.pipeline.pending) == 1
+		}
 		s.forward(x, m)
 	case msgCopyOutResponse, msgCopyData, msgCopyDone:
 		s.forward(x, m)
 	case msgCopyBothResponse:
 		s.note("COPY in both directions: the session goes on unobserved")
 		s.forward(x, m)
-		s.endOpen(history.Indeterminate)
+		s.endTxn(history.Indeterminate)
 		s.copyOn()
 	default:
 		return unexpected(m, x)
@@ -299,8 +301,8 @@ func (s *Session) result(x *owed, m message) error {
 }
 
 // resultEnd takes the message that ends a statement's result.
-func (s *Session) resultEnd(x *owed, m message) error {
-	s.copyEnds()
+func (s *Session) resultEnd(x *pendingReply, m message) error {
+	s.pipeline.copyIn.ended()
 	m = s.retagged(m)
 	s.forward(x, m)
 	switch m.kind {
@@ -313,50 +315,52 @@ func (s *Session) resultEnd(x *owed, m message) error {
 	case msgPortalSuspended:
 		s.suspended()
 	}
-	if x.kind == owesQuery {
+	if x.kind == pendingQuery {
 		x.at++
-		s.current = current{}
+		s.result = resultInProgress{}
 		return nil
 	}
-	s.settled()
+	s.replyEnds()
 	return nil
 }
 
 // ready takes a ReadyForQuery.
-func (s *Session) ready(x *owed, m message) error {
+func (s *Session) ready(x *pendingReply, m message) error {
 	switch x.kind {
-	case owesQuery, owesCall, owesSync:
+	case pendingQuery, pendingCall, pendingSync:
 	default:
 		return unexpected(m, x)
 	}
 	if len(m.body) != 1 {
 		return unexpected(m, x)
 	}
-	s.status = txnStatus(m.body[0])
-	if x.kind == owesCall {
+	s.txn.status = txnStatus(m.body[0])
+	if x.kind == pendingCall {
 		s.unsettleCursors()
-		s.changedSettings()
+		s.settings.changed()
 	}
-	s.copyEnds()
-	s.settleSegment(x.kind)
+	s.pipeline.copyIn.ended()
+	if how, ended := s.txn.segmentEnds(); ended {
+		s.endTxn(how)
+	}
 	s.forward(x, m)
-	s.settled()
-	if s.status == txnIdle {
-		s.names.real.end()
-		if len(s.queue) == 0 && !s.segment.open {
-			s.names.sent.end()
+	s.replyEnds()
+	if s.txn.status == txnIdle {
+		s.names.confirmed.end()
+		if s.pipeline.idle() && !s.retry.open {
+			s.names.speculative.end()
 		}
 	}
-	if len(s.queue) == 0 && !s.segment.open {
-		s.ahead = ahead{s.block, s.level, s.savepoints.Open()}
-		if s.block {
-			s.ahead.level = s.blockLevel
+	if s.pipeline.idle() && !s.retry.open {
+		s.speculative = speculativeTxn{s.txn.block, s.settings.level, s.txn.savepoints.Open()}
+		if s.txn.block {
+			s.speculative.level = s.txn.level
 		} else {
-			s.env.Unsettled, s.env.AllUnsettled, s.env.Created, s.env.TempTables = "", false, "", s.temporaries.kept
+			s.settings.settled(s.schema.temporaries.kept)
 		}
 	}
-	s.told = nil
-	if s.replay.on && len(s.queue) == 0 {
+	s.noticesShown = nil
+	if s.resending.on && s.pipeline.idle() {
 		return s.resend()
 	}
 	return nil
@@ -371,17 +375,17 @@ func (s *Session) parameter(body []byte) {
 	}
 	switch name {
 	case "client_encoding":
-		s.env.Encoding = value
+		s.settings.env.Encoding = value
 	case "standard_conforming_strings":
-		s.env.Backslashes = value == "off"
+		s.settings.env.Backslashes = value == "off"
 	case "TimeZone":
-		s.literals.TimeZone = value
+		s.settings.literals.TimeZone = value
 	case "DateStyle":
-		s.literals.DateStyle = value
+		s.settings.literals.DateStyle = value
 	case "IntervalStyle":
-		s.literals.IntervalStyle = value
+		s.settings.literals.IntervalStyle = value
 	case "session_authorization", "is_superuser", "search_path": // a function or a procedure may have set it
-		s.stale = true
+		s.settings.stale = true
 	}
 }
 

@@ -17,36 +17,28 @@ func (s *Session) rerun(name string, p *portal) {
 	own := "isotap_" + strconv.Itoa(s.names.made)
 	idle := &statement{text: []byte("UNLISTEN " + own)}
 	spent := &portal{form: form{script: p.form.script}, plan: p.plan}
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofPortal, name: name})
+	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofPortal, name: name})
 	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
-	s.owe(owed{kind: owesParse, own: true, silent: true, name: own, statement: idle})
+	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: own, statement: idle})
 	s.sendParse(own, &statement{text: idle.text, types: []byte{0, 0}}, &idle.form)
-	s.owe(owed{kind: owesBind, own: true, silent: true, name: name, from: own, statement: idle, portal: spent})
+	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: own, statement: idle, portal: spent})
 	b, start := beginMessage(s.toServer, msgBind)
 	b = append(append(append(b, name...), 0), own...)
 	s.toServer = endMessage(append(b, 0, 0, 0, 0, 0, 0, 0), start)
 	s.closeOwn(own)
-	s.owe(owed{kind: owesExecute, own: true, silent: true, name: name})
+	s.expect(pendingReply{kind: pendingExecute, own: true, silent: true, name: name})
 	b, start = beginMessage(s.toServer, msgExecute)
 	s.toServer = endMessage(append(append(b, name...), 0, 0, 0, 0, 0), start)
-	s.names.sent.portals[name] = spent
+	s.names.speculative.portals[name] = spent
 }
 
 // hasRun reports whether a portal of a write whose rows are isotap's alone has run, or will have with what is
 // sent. A portal that the end of a transaction may have closed has not.
 func (s *Session) hasRun(name string, p *portal) bool {
 	plan := p.form.plan(0)
-	if !p.sent || s.status == txnFailed || !p.form.rewritten || plan == nil || plan.Result.Reply != rewrite.Returning {
+	if !p.sent || s.txn.status == txnFailed || !p.form.rewritten || plan == nil || plan.Result.Reply != rewrite.Returning {
 		return false
 	}
-	runs := p.done
-	for _, x := range s.queue {
-		switch x.kind {
-		case owesSync, owesQuery, owesCall:
-			return false
-		case owesExecute:
-			runs = runs || x.name == name
-		}
-	}
-	return runs
+	runs, sure := s.pipeline.executes(name)
+	return sure && (p.done || runs)
 }

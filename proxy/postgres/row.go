@@ -14,7 +14,7 @@ import (
 const fieldBytes = 4 + 2 + 4 + 2 + 4 + 2
 
 // trimDescription passes a RowDescription on without its last fields, and without those that are cut.
-func (s *Session) trimDescription(x *owed, m message, hidden int, cut []int) error {
+func (s *Session) trimDescription(x *pendingReply, m message, hidden int, cut []int) error {
 	r := reader{b: m.body}
 	visible := r.uint16() - hidden
 	if visible < 0 {
@@ -35,7 +35,7 @@ func (s *Session) trimDescription(x *owed, m message, hidden int, cut []int) err
 }
 
 // forwardCut passes on what a message says of its first columns, which ends at byte end of its body.
-func (s *Session) forwardCut(x *owed, m message, columns, end int) {
+func (s *Session) forwardCut(x *pendingReply, m message, columns, end int) {
 	if x.silent {
 		return
 	}
@@ -45,8 +45,8 @@ func (s *Session) forwardCut(x *owed, m message, columns, end int) {
 }
 
 // trimRow takes the identities out of a row, and passes on the rest of it.
-func (s *Session) trimRow(x *owed, m message) error {
-	c := &s.current
+func (s *Session) trimRow(x *pendingReply, m message) error {
+	c := &s.result
 	r := reader{b: m.body}
 	visible := r.uint16() - c.hidden
 	if visible < 0 {
@@ -74,16 +74,16 @@ func (s *Session) trimRow(x *owed, m message) error {
 	return nil
 }
 
-// leaked says how many of the last fields of a description are hidden columns of a statement that the client
+// hiddenFields says how many of the last fields of a description are hidden columns of a statement that the client
 // prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
-func (s *Session) leaked(p *sqlpostgres.Plan, description []byte) int {
+func (s *Session) hiddenFields(p *sqlpostgres.Plan, description []byte) int {
 	switch {
 	case p != nil && p.Session.Prepared == nil && p.Session.Cursor == nil && p.Reason != history.ReasonExecute:
 		return 0
 	case p != nil && p.Session.Prepared != nil &&
 		s.names.bySQL[p.Session.Prepared.Name] != nil: // the client's own text
 		return 0
-	case len(s.names.real.statements) == 0 && len(s.names.real.portals) == 0:
+	case len(s.names.confirmed.statements) == 0 && len(s.names.confirmed.portals) == 0:
 		return 0
 	}
 	r := reader{b: description}
@@ -97,8 +97,8 @@ func (s *Session) leaked(p *sqlpostgres.Plan, description []byte) int {
 	return n
 }
 
-// findLeaked looks for such columns in the result of a statement that was sent as the client wrote it.
-func (s *Session) findLeaked(c *current, description []byte) {
+// findHiddenFields looks for such columns in the result of a statement that was sent as the client wrote it.
+func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	switch {
 	case c.cursor != nil:
 		s.compare(c, description)
@@ -109,7 +109,7 @@ func (s *Session) findLeaked(c *current, description []byte) {
 	if f := s.executed(c.plan); f != nil {
 		c.hidden = f.hidden(f.plan(0))
 	} else {
-		c.hidden = s.leaked(c.plan, description)
+		c.hidden = s.hiddenFields(c.plan, description)
 	}
 	if c.hidden > 0 {
 		c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))
@@ -133,7 +133,7 @@ func (s *Session) executed(p *sqlpostgres.Plan) *form {
 		}
 		name = strings.ToLower(name)
 	}
-	if st := s.names.real.statements[name]; st != nil {
+	if st := s.names.confirmed.statements[name]; st != nil {
 		return &st.form
 	}
 	return nil

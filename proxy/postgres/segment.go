@@ -10,10 +10,10 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// A segment is what the client sends up to a ReadyForQuery: a Query, or the messages up to a Sync. Outside of
+// A retryBuffer is what the client sends up to a ReadyForQuery: a Query, or the messages up to a Sync. Outside of
 // a transaction block it is a transaction of its own. It is kept as the client sent it while it may have to be
 // sent again: the server may refuse what isotap made of a text, for a reason that the original does not have.
-type segment struct {
+type retryBuffer struct {
 	open bool // messages were sent, and no Sync yet
 	// kept holds the client's messages, as long as keeping.
 	kept    []byte
@@ -31,23 +31,23 @@ type segment struct {
 const maxKept = 256 << 10
 
 // trial reports whether the segment may have to be sent again.
-func (g *segment) trial() bool { return g.keeping && g.tried }
+func (g *retryBuffer) trial() bool { return g.keeping && g.tried }
 
 // beginSegment is called with each message that may begin a segment.
 func (s *Session) beginSegment() {
-	if g := &s.segment; !g.open {
-		if len(s.queue) == 0 {
-			s.copying = copying{}
+	if g := &s.retry; !g.open {
+		if s.pipeline.idle() {
+			s.pipeline.copyIn = copyIn{}
 		}
-		*g = segment{open: true, kept: txnstate.Reusable(g.kept), keeping: len(s.queue) == 0 && s.status == txnIdle &&
-			!s.replay.resending,
+		*g = retryBuffer{open: true, kept: txnstate.Reusable(g.kept), keeping: s.pipeline.idle() && s.txn.status == txnIdle &&
+			!s.resending.resending,
 			parsed: g.parsed[:0]}
 	}
 }
 
 // keep keeps a message of the segment.
 func (s *Session) keep(m message) {
-	switch g := &s.segment; {
+	switch g := &s.retry; {
 	case !g.keeping || m.kind == msgTerminate || m.kind == msgCopyData:
 	case m.more > 0 || len(g.kept)+len(m.raw) > maxKept:
 		g.keeping = false
@@ -64,36 +64,33 @@ func (s *Session) try(script *sqlpostgres.Script) {
 	if script == nil {
 		return
 	}
-	if _, ok := s.proven[weak.Make(script.Model())]; !ok {
-		s.segment.tried = true
+	if _, ok := s.scripts.proven[weak.Make(script.Model())]; !ok {
+		s.retry.tried = true
 	}
 }
 
 // prove notes that the server takes a script as rewritten.
 func (s *Session) prove(f *form) {
 	sent := f.upstream().Model()
-	if _, ok := s.proven[weak.Make(sent)]; ok || sent == nil {
+	if _, ok := s.scripts.proven[weak.Make(sent)]; ok || sent == nil {
 		return
 	}
-	if s.proven == nil || len(s.proven) >= maxScripts {
-		s.proven = make(map[weak.Pointer[sqlpostgres.Script]]struct{})
+	if s.scripts.proven == nil || len(s.scripts.proven) >= maxScripts {
+		s.scripts.proven = make(map[weak.Pointer[sqlpostgres.Script]]struct{})
 	}
-	s.proven[weak.Make(sent)] = struct{}{}
+	s.scripts.proven[weak.Make(sent)] = struct{}{}
 }
 
-// refusals are what a session remembers of the scripts that it sent as rewritten.
-type refusals struct {
+// scriptVerdicts are what a session remembers of the scripts that it sent as rewritten.
+type scriptVerdicts struct {
 	// All by [sqlpostgres.Script.Model]. One that the planner has let go is met no more: it is not kept for these.
 	proven  map[weak.Pointer[sqlpostgres.Script]]struct{}       // the server took them
 	refused map[weak.Pointer[sqlpostgres.Script]]history.Reason // it did not, and why
 	cleared map[weak.Pointer[sqlpostgres.Script]]struct{}       // a description bore them out
-	replay  replay
-	// told are, of a segment that was sent again, the notices to come that the client has had.
-	told []uint64
 }
 
-// A replay sends a segment again.
-type replay struct {
+// A resend sends a segment again.
+type resend struct {
 	on        bool // once the server is ready
 	resending bool
 	shown     int // replies to come that the client has had
@@ -103,7 +100,7 @@ type replay struct {
 
 // refuse takes an error as the answer to what isotap made of a text, if it may be that: the text is not
 // rewritten again. It says whether the segment is sent again as the client wrote it, unseen by the client.
-func (s *Session) refuse(x *owed, e *serverError) bool {
+func (s *Session) refuse(x *pendingReply, e *serverError) bool {
 	f := s.formOf(x)
 	if f == nil || f.upstream() == nil || !doubtful(e.code) && !(e.routine == resultFormats && !s.isCleared(f)) {
 		return false
@@ -113,43 +110,43 @@ func (s *Session) refuse(x *owed, e *serverError) bool {
 		return false
 	}
 	outlived := s.outlived(x, e.code)
-	if _, ok := s.proven[weak.Make(sent)]; ok && !outlived {
+	if _, ok := s.scripts.proven[weak.Make(sent)]; ok && !outlived {
 		return false
 	}
 	if f.rewritten {
 		s.remember(sent, e.code)
 	}
-	if outlived && !s.segment.tried {
-		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.database}})
+	if outlived && !s.retry.tried {
+		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database}})
 	}
-	if !s.segment.keeping || !s.segment.tried && !(outlived && s.alone()) || s.segment.ran || s.status != txnIdle {
+	if !s.retry.keeping || !s.retry.tried && !(outlived && s.pipeline.oneSegment()) || s.retry.ran || s.txn.status != txnIdle {
 		return false
 	}
-	s.replay = replay{on: true, shown: s.segment.shown}
+	s.resending = resend{on: true, shown: s.retry.shown}
 	if plain := f.script.Plain.Model(); plain != nil && outdated(e.code) {
 		s.remember(plain, e.code)
-		s.replay.plain = plain
+		s.resending.plain = plain
 	}
-	if x.kind == owesQuery {
+	if x.kind == pendingQuery {
 		x.silent = true
-		s.current = current{}
+		s.result = resultInProgress{}
 		return true
 	}
 	s.skip()
-	if s.skipping {
-		s.skipping = false
-		s.oweSync()
+	if s.pipeline.skipping {
+		s.pipeline.skipping = false
+		s.sendSync()
 	}
-	s.head().silent = true
+	s.pipeline.head().silent = true
 	return true
 }
 
 // remember takes note of a script that the server has refused.
 func (s *Session) remember(script *sqlpostgres.Script, code string) {
-	if s.refused == nil || len(s.refused) >= maxScripts {
-		s.refused = make(map[weak.Pointer[sqlpostgres.Script]]history.Reason)
+	if s.scripts.refused == nil || len(s.scripts.refused) >= maxScripts {
+		s.scripts.refused = make(map[weak.Pointer[sqlpostgres.Script]]history.Reason)
 	}
-	s.refused[weak.Make(script)] = refusedWith(code)
+	s.scripts.refused[weak.Make(script)] = refusedWith(code)
 }
 
 // outdated reports whether an error may come from a definition that isotap has not read yet: of a name that is not
@@ -160,30 +157,18 @@ func outdated(code string) bool {
 
 // outlived reports whether an error is about a prepared statement that the client's own text stands beside: what isotap
 // added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
-func (s *Session) outlived(x *owed, code string) bool {
+func (s *Session) outlived(x *pendingReply, code string) bool {
 	switch x.kind {
-	case owesExecute:
-		p := s.names.real.portals[x.name]
+	case pendingExecute:
+		p := s.names.confirmed.portals[x.name]
 		return code == sqlstateInsufficientPrivilege && p != nil && p.of != nil && p.of.hasOriginal()
-	case owesBind:
+	case pendingBind:
 		return x.statement != nil && x.statement.hasOriginal()
-	case owesStatement:
-		st := s.names.real.statements[x.name]
+	case pendingDescribeStatement:
+		st := s.names.confirmed.statements[x.name]
 		return st != nil && st.hasOriginal()
 	}
 	return false
-}
-
-// alone reports whether nothing was sent behind the segment that the server is at.
-func (s *Session) alone() bool {
-	ends := 0
-	for _, x := range s.queue {
-		switch x.kind {
-		case owesQuery, owesCall, owesSync:
-			ends++
-		}
-	}
-	return ends <= 1
 }
 
 // refusedWith is the reason why a text goes as the client wrote it that the server has refused once.
@@ -196,23 +181,23 @@ func doubtful(code string) bool {
 }
 
 // formOf is the form of the text that a reply is about; nil when it is about none.
-func (s *Session) formOf(x *owed) *form {
+func (s *Session) formOf(x *pendingReply) *form {
 	switch x.kind {
-	case owesQuery:
+	case pendingQuery:
 		return x.form
-	case owesParse:
+	case pendingParse:
 		return &x.statement.form
-	case owesBind:
+	case pendingBind:
 		return &x.portal.form
-	case owesStatement:
+	case pendingDescribeStatement:
 		if x.form != nil {
 			return x.form
 		}
-		if st := s.names.real.statements[x.name]; st != nil {
+		if st := s.names.confirmed.statements[x.name]; st != nil {
 			return &st.form
 		}
-	case owesPortal, owesExecute:
-		if p := s.names.real.portals[x.name]; p != nil {
+	case pendingDescribePortal, pendingExecute:
+		if p := s.names.confirmed.portals[x.name]; p != nil {
 			return &p.form
 		}
 	}
@@ -222,19 +207,19 @@ func (s *Session) formOf(x *owed) *form {
 // resend sends the segment again. Statements that it prepared stand on the server already: unlike all else
 // they outlive the error.
 func (s *Session) resend() error {
-	kept, shown := s.segment.kept, s.replay.shown
-	s.told = s.segment.notices
-	defer delete(s.refused, weak.Make(s.replay.plain))
-	parsed := s.segment.parsed
-	s.segment = segment{}
-	s.replay = replay{resending: true, shown: shown}
+	kept, shown := s.retry.kept, s.resending.shown
+	s.noticesShown = s.retry.notices
+	defer delete(s.scripts.refused, weak.Make(s.resending.plain))
+	parsed := s.retry.parsed
+	s.retry = retryBuffer{}
+	s.resending = resend{resending: true, shown: shown}
 	s.names.unsure = true
 	s.names.agree()
-	s.ahead = ahead{level: s.level}
+	s.speculative = speculativeTxn{level: s.settings.level}
 	for _, name := range parsed {
 		s.closeOwn(name)
 	}
-	var in inlet
+	var in frameReader
 	for len(kept) > 0 {
 		m, used, err := in.next(kept, serverLimit, never)
 		if err != nil {
@@ -245,6 +230,6 @@ func (s *Session) resend() error {
 			return err
 		}
 	}
-	s.replay = replay{}
+	s.resending = resend{}
 	return nil
 }

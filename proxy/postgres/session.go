@@ -5,7 +5,7 @@
 // with the [session.Event]s to record. The authentication is relayed, so the proxy needs no user list. After the
 // login, and before the client hears of it, isotap asks the server on the same connection what the session's
 // statements are read under. From then on every message of the client that the server answers is noted in a
-// queue, so that each reply is known by what it answers: a protocol whose messages may be sent ahead without
+// pipeline, so that each reply is known by what it answers: a protocol whose messages may be sent ahead without
 // end leaves no other way to tell whose row a row is.
 //
 // The files follow a statement's way.
@@ -17,12 +17,13 @@
 //     the session's statements are read under.
 //   - Messages of the client: command.go takes them and plans texts, extended.go has those of the extended
 //     protocol, beside.go chooses among the forms of a prepared statement, names.go knows what the names of
-//     statements and portals mean, cursor.go those of SQL's cursors (anew.go declares these anew), args.go prints parameters. queue.go
-//     notes what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
+//     statements and portals mean, cursor.go those of SQL's cursors (anew.go declares these anew), args.go prints parameters.
+//     pipeline.go holds what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
 //   - Replies: reply.go reads them, row.go takes hidden columns out of rows, misplanned.go those that a wrong plan shows, identity.go and array.go read the
 //     identities in these, failure.go maps errors back to the client's text.
-//   - After the reply: access.go makes accesses of identities, txn.go keeps the transaction that they belong
-//     to, definitions.go what it changed of the tables; twophase.go has those that have left their session,
+//   - After the reply: completion.go has the stages that a statement goes through which is done. access.go makes
+//     accesses of identities, transaction.go keeps the transaction that they belong to, definitions.go what it changed
+//     of the tables; twophase.go has those that have left their session,
 //     and lost.go ends what is open when the server is gone.
 //
 // Sources: PostgreSQL's documentation, chapters "Message Flow" and "Message Formats", and for what they
@@ -108,39 +109,43 @@ type Session struct {
 	replyAt, ackAt int
 	events         []session.Event
 
-	client, server inlet
+	client, server frameReader
 	// misread says that the client's bytes are no messages any more: they are passed on.
 	misread bool
 	// dropping says that the rest of a long message of the server is not for the client.
-	dropping bool
-	held     message // of the client, that waits for replies before it
-	looking  bool    // what is held waits for a description that isotap has asked for
+	dropping   bool
+	held       message // of the client, that waits for replies before it
+	describing bool    // what is held waits for a description that isotap has asked for
 
 	login
-	settings
+	settings settings
+	planner  Planner
 	planning bool // the planner is to be found before the next message
+	asking   bool // the server is to answer a question of isotap's own before it is sent more
 
-	queue []owed // the replies that the server owes, oldest first
-	room  []owed // where they stand
-	due   int    // how many of them it will send without being asked again
-	ran   uint64 // how many texts and portals the client has sent to be run
-	// skipping says that after an error the server skips what comes, up to the next Sync.
-	skipping bool
-	copying
-	listens bool // the server may have notifications for the client at any time
+	pipeline pipeline
+	ran      uint64 // how many texts and portals the client has sent to be run
+	listens  bool   // the server may have notifications for the client at any time
 
-	ahead   ahead
-	names   names
-	segment segment
-	refusals
-	transactions
+	speculative speculativeTxn
+	names       names
+	retry       retryBuffer
+	resending   resend
+	scripts     scriptVerdicts
+	// noticesShown are, of a segment that was sent again, the notices to come that the client has had.
+	noticesShown []uint64
+	txn          transaction
+	schema       schemaChanges
+
+	result resultInProgress
+	seen   sightings
 }
 
 // NewSession returns a session that waits for the client's startup message.
 func NewSession(cfg Config) *Session {
-	s := &Session{cfg: cfg, names: names{sent: newNamespace(), real: newNamespace()}}
-	s.unrecorded = txnstate.NewUnrecorded(cfg.TxnMemory)
-	s.seen.of = &s.unrecorded
+	s := &Session{cfg: cfg, names: names{speculative: newNamespace(), confirmed: newNamespace()}}
+	s.txn = transaction{session: cfg.ID, nextID: cfg.NextTxn, unrecorded: txnstate.NewUnrecorded(cfg.TxnMemory)}
+	s.seen.of = &s.txn.unrecorded
 	s.clientLeg.local, s.serverLeg.local = cfg.ClientLocal, cfg.ServerLocal
 	return s
 }
@@ -188,9 +193,9 @@ func (s *Session) Turn() session.Turn {
 		return session.ServerTurn
 	case phaseReady:
 		switch {
-		case s.due > 0 && !s.copyingIn() || s.held.raw != nil:
+		case s.pipeline.due > 0 && !s.pipeline.copyIn.active() || s.held.raw != nil:
 			return session.ServerTurn
-		case !s.listens && !s.copyingIn():
+		case !s.listens && !s.pipeline.copyIn.active():
 			return session.ClientTurn
 		}
 		// Notifications come at any time, and so does the error that ends a COPY.
@@ -293,7 +298,7 @@ func (s *Session) LoggedIn() bool { return s.phase > phaseAsk }
 
 // InTransaction reports whether the server has a transaction open for the client, or a reply is due.
 func (s *Session) InTransaction() bool {
-	return s.phase == phaseReady && (s.status != txnIdle || len(s.queue) > 0 || s.held.raw != nil)
+	return s.phase == phaseReady && (s.txn.status != txnIdle || !s.pipeline.idle() || s.held.raw != nil)
 }
 
 // Unread says that Idle has something to do, which is never so: what a statement did is known with its reply.
@@ -322,7 +327,7 @@ func (s *Session) ClientClosed(now int64) {
 	switch {
 	case s.phase >= phaseClosing:
 	case s.phase == phaseCancel: // the server takes note of it, and closes
-	case s.phase == phaseReady && (s.due > 0 || s.held.raw != nil) && !s.copyingIn():
+	case s.phase == phaseReady && (s.pipeline.due > 0 || s.held.raw != nil) && !s.pipeline.copyIn.active():
 		s.phase = phaseClosing
 	default:
 		s.close()

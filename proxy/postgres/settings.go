@@ -14,16 +14,57 @@ import (
 // after every statement that may have changed it, on the client's own connection.
 type settings struct {
 	stale    bool // ask before the next statement
-	asking   bool
 	known    bool
 	database string
-	planner  Planner
 	env      sqlpostgres.Session
 	level    history.Level // that transactions have which ask for none
 	// unsure says that the server was not asked since the settings may have changed.
-	unsure   bool
+	unsure bool
+	// resets says that settings were changed in the transaction, which a rollback takes back.
+	resets   bool
 	calls    calls
 	literals history.LiteralSettings
+}
+
+// txnLevel is the level of a transaction that asks for none; unknown where the server has not been asked since it may
+// have changed.
+func (x *settings) txnLevel() history.Level {
+	if x.unsure {
+		return history.LevelUnknown
+	}
+	return x.level
+}
+
+// changed notes that the settings may have changed, in a way that a rollback takes back.
+func (x *settings) changed() { x.resets, x.unsure = true, true }
+
+// txnEnds notes that the transaction has ended: the settings may be those from before it.
+func (x *settings) txnEnds() {
+	if x.resets {
+		x.stale, x.unsure, x.resets = true, true, false
+	}
+}
+
+// searchPath returns the schemas that an unqualified name can mean; nil where these may be any.
+func (x *settings) searchPath() []string {
+	if !x.known || x.unsure {
+		return nil
+	}
+	return x.env.Path.Without(noSchemas).Texts()
+}
+
+// unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
+// catalog says.
+func (x *settings) unsettle(p *sqlpostgres.Plan) {
+	x.env.Create(p)
+	x.env.TempTables = sqlpostgres.AddTempTables(x.env.TempTables, p)
+	x.env.Unsettle(p)
+}
+
+// settled notes that what was sent has ended its transaction, which left these temporary tables: the tables are what the
+// catalog says, once it has been read again.
+func (x *settings) settled(temporaries rewrite.List) {
+	x.env.Unsettled, x.env.AllUnsettled, x.env.Created, x.env.TempTables = "", false, "", temporaries
 }
 
 // An answer is that to isotap's own question.
@@ -33,10 +74,10 @@ type answer struct {
 	// login says that it is the first one, which the client's login waits for.
 	login bool
 	// prepares is what a PREPARE of isotap's own is for; nil: it was a question about the settings.
-	prepares *wish
-	// anew are cursors that are to be declared anew, declared that this was the text that does so.
-	anew     map[string]*portal
-	declared bool
+	prepares *variantRequest
+	// redeclare are cursors that are to be declared anew, declared that this was the text that does so.
+	redeclare map[string]*portal
+	declared  bool
 }
 
 // question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
@@ -73,8 +114,8 @@ const answers = 8
 // Inside a transaction that has no snapshot yet and keeps its first one the question would take it.
 func (s *Session) askSettings() bool {
 	switch {
-	case s.status == txnIdle:
-	case s.status == txnOpen && (s.snapshot || s.blockLevel == history.ReadCommitted):
+	case s.txn.status == txnIdle:
+	case s.txn.status == txnOpen && (s.txn.snapshot || s.txn.level == history.ReadCommitted):
 	default:
 		return false
 	}
@@ -87,12 +128,12 @@ func (s *Session) ask(a *answer) { s.send(a, []byte(question)) }
 // send sends a text of isotap's own.
 func (s *Session) send(a *answer, text []byte) {
 	s.asking = true
-	s.owe(owed{kind: owesQuery, form: &form{}, own: true, silent: true, answer: a})
+	s.expect(pendingReply{kind: pendingQuery, form: &form{}, own: true, silent: true, answer: a})
 	s.toServer = appendMessage(s.toServer, msgQuery, append(text, 0)...)
 }
 
 // takeAnswer takes a message of the reply to isotap's own question.
-func (s *Session) takeAnswer(x *owed, m message) error {
+func (s *Session) takeAnswer(x *pendingReply, m message) error {
 	a := x.answer
 	switch m.kind {
 	case msgDataRow:
@@ -110,15 +151,15 @@ func (s *Session) takeAnswer(x *owed, m message) error {
 	if len(m.body) != 1 {
 		return unexpected(m, x)
 	}
-	s.status = txnStatus(m.body[0])
-	s.settled()
+	s.txn.status = txnStatus(m.body[0])
+	s.replyEnds()
 	s.asking = false
 	if a.prepares != nil {
-		s.tookWish(a)
+		s.variantPrepared(a)
 		return nil
 	}
-	if a.anew != nil {
-		s.tookAnew(a)
+	if a.redeclare != nil {
+		s.redeclared(a)
 		return nil
 	}
 	s.takeSettings(a)
@@ -131,8 +172,8 @@ func (s *Session) takeAnswer(x *owed, m message) error {
 
 // takeSettings reads the answer. Without it the session's statements are not rewritten.
 func (s *Session) takeSettings(a *answer) {
-	s.stale, s.known, s.unsure = false, false, false
-	env, level := s.env, s.level
+	s.settings.stale, s.settings.known, s.settings.unsure = false, false, false
+	env, level := s.settings.env, s.settings.level
 	switch {
 	case a.failed != nil:
 		s.note("cannot read the session's settings (SQLSTATE %s: %s): its statements go unobserved", a.failed.code,
@@ -153,39 +194,36 @@ func (s *Session) takeSettings(a *answer) {
 	for i, name := range path {
 		names[i] = string(name)
 	}
-	s.env.Version, s.env.Role, s.env.Path = version/10000, string(a.values[1]), rewrite.ListOf(names...)
-	s.env.Backslashes, s.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
-	s.level = levelNamed(string(a.values[3]))
-	if s.status == txnOpen {
-		s.blockLevel = levelNamed(string(a.values[4]))
-		s.ahead.level = s.blockLevel
-		if s.txn != nil {
-			s.txn.Level = s.blockLevel
-		}
+	s.settings.env.Version, s.settings.env.Role, s.settings.env.Path = version/10000, string(a.values[1]), rewrite.ListOf(names...)
+	s.settings.env.Backslashes, s.settings.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
+	s.settings.level = levelNamed(string(a.values[3]))
+	if s.txn.status == txnOpen {
+		s.txn.readLevel(levelNamed(string(a.values[4])))
+		s.speculative.level = s.txn.level
 	} else {
-		s.ahead = ahead{level: s.level}
+		s.speculative = speculativeTxn{level: s.settings.level}
 	}
-	s.calls.answered(env == s.env && level == s.level)
-	s.known = true
-	s.database = string(a.values[0])
+	s.settings.calls.answered(env == s.settings.env && level == s.settings.level)
+	s.settings.known = true
+	s.settings.database = string(a.values[0])
 }
 
 // loggedIn begins the session's statements: with a planner for its database, if there is one.
 func (s *Session) loggedIn() {
 	s.phase = phaseReady
-	if !s.known {
+	if !s.settings.known {
 		s.copyOn()
 		return
 	}
-	s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.database, Begins: true}})
+	s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database, Begins: true}})
 	s.planning = true
 }
 
 // findPlanner finds the planner once the tables have been read that it rests on.
 func (s *Session) findPlanner() {
 	s.planning = false
-	if s.planner = s.cfg.Planners(s.database); s.planner == nil {
-		s.note("the tables of database %q are not known: the session goes on unobserved", s.database)
+	if s.planner = s.cfg.Planners(s.settings.database); s.planner == nil {
+		s.note("the tables of database %q are not known: the session goes on unobserved", s.settings.database)
 		s.copyOn()
 	}
 }

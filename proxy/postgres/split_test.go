@@ -61,7 +61,7 @@ func (c *conversation) say(s step) {
 		if _, err := c.server.Write(toServer); err != nil {
 			c.t.Fatal(err)
 		}
-		if s := c.session; s.phase == phaseReady && len(c.ahead) == 0 && s.held.raw == nil && (s.due == 0 || s.copyingIn()) {
+		if s := c.session; s.phase == phaseReady && len(c.ahead) == 0 && s.held.raw == nil && (s.pipeline.due == 0 || s.pipeline.copyIn.active()) {
 			return
 		}
 		c.server.SetReadDeadline(time.Now().Add(testdb.Patience))

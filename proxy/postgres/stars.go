@@ -23,32 +23,32 @@ func (s *Session) keepStars(st *statement) {
 		anotherQuery.Match(st.text) {
 		return
 	}
-	s.formBeside(st, form{script: st.form.script, bare: true})
+	s.variantNamed(st, form{script: st.form.script, bare: true})
 }
 
 // tryStars has the server look at the client's own text of a statement whose stars may have come to stand for other
 // columns, before the statement is bound: its error is the client's.
 func (s *Session) tryStars(m message, b *bound, st *statement) {
-	at := slices.IndexFunc(st.beside, func(b beside) bool { return b.form.bare })
-	if at < 0 || m.more > 0 || s.planner == nil || s.status == txnFailed || s.env.TempTables != "" {
+	at := slices.IndexFunc(st.variants, func(b variant) bool { return b.form.bare })
+	if at < 0 || m.more > 0 || s.planner == nil || s.txn.status == txnFailed || s.settings.env.TempTables != "" {
 		return // a temporary table does not have isotap's columns, and may have all others
 	}
 	script, _ := s.planSafely(st.text, s.planEnv(true))
 	switch {
 	case script == nil:
 		return
-	case script.Plain == nil && s.env.Unsettled == "" && !s.env.AllUnsettled: // the table has isotap's columns no more
+	case script.Plain == nil && s.settings.env.Unsettled == "" && !s.settings.env.AllUnsettled: // the table has isotap's columns no more
 		return
 	case script.Plain != nil && slices.Equal(script.Plain.Pieces, st.form.script.Plain.Pieces):
 		return
 	}
-	name := st.beside[at].name
-	s.owe(owed{kind: owesBind, own: true, silent: true, name: starsPortal, from: name,
-		portal: &portal{form: st.beside[at].form, on: name}})
+	name := st.variants[at].name
+	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: starsPortal, from: name,
+		portal: &portal{form: st.variants[at].form, on: name}})
 	out, start := beginMessage(s.toServer, msgBind)
 	out = append(append(append(out, starsPortal...), 0), name...)
 	out = append(append(out, 0), m.body[b.head:b.results]...)
 	s.toServer = endMessage(append(out, 0, 0), start)
-	s.owe(owed{kind: owesClose, own: true, silent: true, closes: ofPortal, name: starsPortal})
+	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofPortal, name: starsPortal})
 	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, starsPortal)
 }

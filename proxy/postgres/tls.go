@@ -55,7 +55,7 @@ func (s *Session) Upgraded(now int64, with *tls.ConnectionState, failed error) {
 	case session.ServerDial:
 		s.serverDialed(failed)
 	case session.ServerAgain:
-		s.server = inlet{}
+		s.server = frameReader{}
 		s.serverLeg.tls = false
 		if failed != nil {
 			s.turnAway(sqlstateConnectionFailure, fmt.Sprintf("isotap cannot connect to the server again: %v", failed),

@@ -48,15 +48,15 @@ func (p *Prepared) Rest() []*history.Txn {
 
 // prepare takes the session's transaction out of it. One whose name cannot be told is indeterminate.
 func (s *Session) prepare(plan *sqlpostgres.Plan) {
-	s.block = false
+	s.txn.block = false
 	if plan == nil || plan.Txn.Global == "" || s.cfg.Prepared == nil {
-		s.endOpen(history.Indeterminate)
+		s.endTxn(history.Indeterminate)
 		return
 	}
-	if t := s.takeOpen(history.Indeterminate); t != nil {
+	if t := s.txn.take(history.Indeterminate, s.now); t != nil {
 		s.cfg.Prepared.put(plan.Txn.Global, t)
 	}
-	s.definitionsEnd(history.Committed)
+	s.changesEnd(history.Committed)
 }
 
 // endPrepared ends a transaction that some session prepared.

@@ -18,8 +18,8 @@ const noSuchPortal = "isotap: not recorded"
 // no row is not refused, so that clients can connect and look around. What follows messages whose outcome is not known
 // yet may be in a transaction of theirs.
 func (s *Session) halted(f *form) error {
-	if s.cfg.Halted == nil || s.status != txnIdle || s.block || s.txn != nil || s.ahead.block || !s.watches() ||
-		slices.ContainsFunc(s.queue, runsSomething) {
+	if s.cfg.Halted == nil || s.txn.status != txnIdle || s.txn.block || s.txn.open != nil || s.speculative.block || !s.watches() ||
+		s.pipeline.runs() {
 		return nil
 	}
 	for at := 0; ; at++ {
@@ -31,11 +31,6 @@ func (s *Session) halted(f *form) error {
 			return s.cfg.Halted()
 		}
 	}
-}
-
-// runsSomething reports whether a reply is owed for a statement or function that runs.
-func runsSomething(x owed) bool {
-	return x.kind == owesQuery || x.kind == owesExecute || x.kind == owesCall
 }
 
 // haltedError is the ErrorResponse of a statement that is refused.

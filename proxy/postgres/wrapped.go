@@ -15,7 +15,7 @@ const selectTag = "SELECT "
 
 // wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
 func (s *Session) wraps() *sqlpostgres.Plan {
-	if p := s.current.plan; p != nil && p.Result.Tag != "" && s.current.hidden > 0 {
+	if p := s.result.plan; p != nil && p.Result.Tag != "" && s.result.hidden > 0 {
 		return p
 	}
 	return nil
@@ -38,7 +38,7 @@ func (s *Session) retagged(m message) message {
 
 // named returns an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
 // read-only transaction".
-func (s *Session) named(x *owed, m message, e *serverError) message {
+func (s *Session) named(x *pendingReply, m message, e *serverError) message {
 	f := s.formOf(x)
 	if f == nil || e.code != sqlstateReadOnlyTransaction {
 		return m

@@ -1,0 +1,261 @@
+package postgres
+
+import (
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+)
+
+// completed takes a statement that has succeeded: its stages, of which each may rest on those before it.
+func (s *Session) completed(x *pendingReply, tag string) {
+	s.begin(x)
+	r := &s.result
+	s.accept(x, r)
+	st := s.observe(r)
+	countRows(r, &st, tag)
+	fetched := s.takeRows(r, &st)
+	s.takeCursors(x, r, &st, tag)
+	fetched.record(&s.txn, s.settings.txnLevel(), r.plan, &st, true)
+	s.tear(r.plan)
+	s.settle(r.plan, tag, &st)
+	s.declared(r, r.form.plan(x.at), &st)
+	s.takeNames(r.plan, tag)
+	s.withhold(x)
+}
+
+// accept notes that the server takes what was sent: the text, if all of it has run, and the portal.
+func (s *Session) accept(x *pendingReply, r *resultInProgress) {
+	if x.kind == pendingExecute || x.at == len(r.form.statements())-1 {
+		s.prove(r.form)
+	}
+	if r.portal != nil {
+		r.portal.done = true
+	}
+}
+
+// countRows takes how many rows a statement gave the client, and how many it wrote.
+func countRows(r *resultInProgress, st *history.Stmt, tag string) {
+	st.Rows = r.rows
+	if r.plan != nil && counts(r.plan) {
+		st.Affected = rowsOf(tag)
+	}
+	if r.swallow {
+		st.Rows = 0
+	}
+}
+
+// takeRows takes what the rows of a statement that has succeeded have shown. It returns what its portal has shown
+// altogether; nil where the statement is not fetched in pieces.
+func (s *Session) takeRows(r *resultInProgress, st *history.Stmt) *pieces {
+	part := piecesOf(r)
+	part.before(&s.seen, r, st)
+	s.takeSightings(r, st, false)
+	r.doubt(st)
+	s.txn.snapshot = s.txn.snapshot || st.Observation != history.Nothing
+	return part
+}
+
+// takeCursors takes what a statement did to cursors, and read from one.
+func (s *Session) takeCursors(x *pendingReply, r *resultInProgress, st *history.Stmt, tag string) {
+	s.moved(x, r, tag)
+	s.fetched(r, st)
+	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
+		st.Observation, st.Reason = history.Nothing, history.Reason{} // it reads nothing yet
+	}
+}
+
+// takeNames takes what a statement did to the settings and to what is prepared.
+func (s *Session) takeNames(p *sqlpostgres.Plan, tag string) {
+	if p == nil {
+		s.names.forgetAll()
+		return
+	}
+	s.ranOne(p)
+	s.names.deallocated(tag, p.Shape)
+	s.preparedBySQL(p, tag)
+}
+
+// observe begins the record of the statement whose result is complete.
+func (s *Session) observe(c *resultInProgress) history.Stmt {
+	st := history.Stmt{Start: c.started, End: s.now}
+	p := c.plan
+	if p == nil {
+		st.Observation, st.Reason = history.Opaque, history.ReasonNotPlanned
+		if c.form != nil && !c.form.reason.IsZero() {
+			st.Reason = c.form.reason
+		}
+		return st
+	}
+	st.Kind, st.Locking, st.Observation, st.Reason, st.Shape = p.Kind, p.Locking, p.Observation, p.Reason, p.Shape
+	st.Origin = p.Origin
+	if s.cfg.Args {
+		st.Args = p.Args
+	}
+	downgrade(&st, history.Opaque, c.form.reason)
+	if c.cursor == nil && p.Predicates != nil {
+		st.Predicates = s.closed(p, c.portal)
+	}
+	from := c.portal // whose parameters the plan's arguments name
+	if c.cursor != nil {
+		from = c.cursor
+		downgrade(&st, history.Opaque, c.cursor.reason)
+	}
+	if from != nil && s.cfg.Args {
+		st.Args = fillArgs(p.Args, from.args)
+	}
+	if c.portal != nil {
+		downgrade(&st, history.Opaque, c.portal.reason)
+		if c.portal.opened && c.portal.cursor == nil && p.Locking != history.NoLock {
+			downgrade(&st, history.Inexact, history.ReasonRowLimit)
+		}
+		if c.portal.early {
+			downgrade(&st, history.Inexact, history.ReasonBoundEarly)
+		}
+	}
+	return st
+}
+
+// settle puts a statement that succeeded into its transaction, and ends or begins the transaction.
+func (s *Session) settle(p *sqlpostgres.Plan, tag string, st *history.Stmt) {
+	switch tag {
+	case "BEGIN", "START TRANSACTION":
+		asked := history.LevelUnknown
+		if p != nil {
+			asked = p.Txn.Level
+		}
+		s.txn.beginBlock(st.Start, asked, s.settings.txnLevel())
+		s.record(st)
+		return
+	case "COMMIT", "ROLLBACK":
+		s.record(st)
+		if p != nil && p.Kind == history.Rollback && p.Txn.Savepoint != "" {
+			s.rollBackTo(p.Txn.Savepoint)
+			return
+		}
+		level := s.txn.level
+		s.endTxn(s.txn.endBlock(tag))
+		if p != nil && p.Txn.Chains {
+			s.txn.chain(level)
+		}
+		return
+	case "PREPARE TRANSACTION":
+		s.record(st)
+		s.prepare(p)
+		return
+	case "COMMIT PREPARED", "ROLLBACK PREPARED":
+		s.endPrepared(p, tag)
+		return
+	}
+	if p == nil {
+		if tag == "SAVEPOINT" { // whose name is not known: it stays until the transaction ends
+			s.txn.setSavepoint("")
+		}
+		s.record(st)
+		s.schema.mayBeAny()
+		return
+	}
+	switch {
+	case p.Kind == history.Savepoint:
+		s.txn.setSavepoint(p.Txn.Savepoint)
+	case p.Txn.Savepoint != "":
+		s.txn.savepoints.Release(p.Txn.Savepoint)
+	case p.Txn.Level != history.LevelUnknown:
+		s.txn.setLevel(runsAt(p.Txn.Level))
+	}
+	if !s.txn.block && (p.Kind == history.Call || p.Kind == history.DDL) {
+		s.txn.beyond = true
+	}
+	s.record(st)
+	s.schema.temporaries.take(p, tag, s.txn.savepoints.Open())
+	if p.Schema.Changes {
+		s.schema.add(p.Schema.Change, s.settings.searchPath)
+	}
+}
+
+// record puts a statement into its transaction.
+func (s *Session) record(st *history.Stmt) { s.txn.record(st, s.settings.txnLevel()) }
+
+// rollBackTo takes back what was done since a savepoint.
+func (s *Session) rollBackTo(savepoint string) {
+	if at, sure := s.txn.rollBackTo(savepoint); sure {
+		s.names.rollBackCursors(s.txn.open, at)
+	}
+}
+
+// endTxn ends the session's transaction, if there is one: first its record, then what was its own, and at last what
+// it changed.
+func (s *Session) endTxn(status history.Status) {
+	s.names.holdCursors(s.txn.open, status)
+	if t := s.txn.take(status, s.now); t != nil {
+		s.ended(t)
+	}
+	s.names.endCursors(status)
+	s.changesEnd(status)
+}
+
+// changesEnd has the settings read again, and the schema, where the end of the transaction has changed them.
+func (s *Session) changesEnd(status history.Status) {
+	s.settings.txnEnds()
+	if changes, changed := s.schema.end(status); changed {
+		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database, Changes: changes}})
+	}
+}
+
+// failed takes an error that is the answer to a message.
+func (s *Session) failed(x *pendingReply, e *serverError) {
+	s.txn.erred = true
+	defer s.seen.forget()
+	switch x.kind {
+	case pendingQuery, pendingExecute:
+		s.begin(x)
+	default:
+		return
+	}
+	st := s.observe(&s.result)
+	st.Rows, st.Void = s.result.rows, true
+	st.Error = history.Error{SQLState: e.code}
+	if p := s.result.portal; p != nil && p.opened && p.cursor == nil {
+		downgrade(&st, history.Inexact, history.ReasonRowLimit)
+	}
+	if p := s.result.plan; p != nil && st.Reason == refusedWith(e.code) { // it was not isotap's doing
+		st.Observation, st.Reason = p.Observation, p.Reason
+	}
+	if e.code == syntaxError {
+		st.Observation, st.Reason = history.Nothing, history.Reason{} // nothing ran
+	}
+	if s.cfg.Args { // the server quotes values
+		st.Error.Message = e.message
+	}
+	s.takeSightings(&s.result, &st, true)
+	s.result.doubt(&st)
+	s.fetched(&s.result, &st)
+	s.record(&st)
+}
+
+// syntaxError is what a text fails with that the server cannot parse.
+const syntaxError = "42601"
+
+// suspended takes a portal that has given as many rows as it was asked for.
+func (s *Session) suspended() {
+	r := &s.result
+	st := s.observe(r)
+	st.Rows = r.rows
+	if st.Kind != history.Select {
+		st.Affected = r.rows
+	}
+	fetched := s.takeRows(r, &st)
+	s.txn.snapshot = true
+	if r.cursor != nil {
+		r.cursor.cursor.redeclaration.settled = false // where it stands is not known
+	}
+	s.fetched(r, &st)
+	if !fetched.record(&s.txn, s.settings.txnLevel(), r.plan, &st, false) {
+		st.Predicates = nil // rows that match may come
+		s.record(&st)
+	}
+	r.portal.opened = true
+	if r.plan != nil {
+		s.ranOne(r.plan)
+	}
+	s.tear(r.plan)
+}

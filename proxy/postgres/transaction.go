@@ -1,0 +1,234 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/txnstate"
+)
+
+// A transaction is what a session knows of its transaction, as the server's replies tell. Boundaries are
+// ReadyForQuery's status, and within a segment the tags of commands.
+//
+// open is nil between transactions, and in one of which nothing has been recorded yet. level is known while block is
+// set. savepoints, implicitLevel, snapshot and beyond are those of the transaction at hand: take ends all of them.
+//
+// A method that may begin a transaction is given the level that the session's transactions have which ask for none;
+// unknown where it may have changed.
+type transaction struct {
+	status txnStatus // as the last ReadyForQuery had it
+	block  bool      // a transaction block is open
+	level  history.Level
+	// implicitLevel is what SET TRANSACTION made the level of an implicit transaction; unknown where it did not.
+	implicitLevel history.Level
+	// snapshot says that a statement of the transaction has taken a snapshot.
+	snapshot bool
+	// erred says that an error has ended the segment's statements.
+	erred bool
+	// open is the transaction that statements are recorded in.
+	open       *history.Txn
+	usual      txnstate.Usual
+	savepoints txnstate.Savepoints
+	unrecorded txnstate.Unrecorded
+	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
+	beyond bool
+
+	session history.SessionID
+	nextID  func() history.TxnID
+}
+
+// record puts a statement into its transaction. One that leaves no trace in a history has none.
+func (t *transaction) record(st *history.Stmt, level history.Level) {
+	if st.Observation == history.Nothing && (t.open == nil || !recorded(st.Kind)) {
+		return
+	}
+	if t.open == nil {
+		t.open = t.newTxn(st.Start, level)
+	}
+	st.Num = uint32(len(t.open.Stmts) + 1)
+	t.unrecorded.Add(t.open, st, false)
+}
+
+// recorded reports whether a statement that touches no row is worth a place in the history.
+func recorded(k history.Kind) bool {
+	switch k {
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
+		return true
+	}
+	return false
+}
+
+func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
+	open := &history.Txn{ID: t.nextID(), Session: t.session, Level: t.implicitOr(level), Start: start,
+		Stmts: t.usual.Room()}
+	if t.block {
+		open.Level = t.level
+	}
+	return open
+}
+
+// implicitOr is the level of a transaction that began without a word about it.
+func (t *transaction) implicitOr(level history.Level) history.Level {
+	if t.implicitLevel != history.LevelUnknown {
+		return t.implicitLevel
+	}
+	return level
+}
+
+// append puts what one statement has read and written behind what another has, and downgrades one where that is too
+// much.
+func (t *transaction) append(to, from, downgraded *history.Stmt) {
+	switch {
+	case len(to.Accesses)+len(from.Accesses) > maxSeen:
+		downgrade(downgraded, history.Inexact, history.ReasonTooManyRows)
+	case t.unrecorded.Full():
+		downgrade(downgraded, history.Inexact, history.ReasonTxnMemory)
+	default:
+		t.unrecorded.Take(txnstate.BytesOf(from))
+		appendAccesses(to, from)
+	}
+}
+
+// beginBlock opens a transaction block that asks for a level, or for none, with a statement of start. What an implicit
+// transaction did before becomes part of it.
+func (t *transaction) beginBlock(start int64, asked, level history.Level) {
+	if t.block {
+		return
+	}
+	t.block, t.level, t.snapshot = true, t.implicitOr(level), t.open != nil
+	if asked != history.LevelUnknown {
+		t.level = runsAt(asked)
+	}
+	if t.open == nil {
+		t.open = t.newTxn(start, level)
+	}
+	t.open.Level = t.level
+}
+
+// endBlock takes a COMMIT or ROLLBACK by its tag, and says how the transaction has ended. The COMMIT of a failed one is
+// answered by ROLLBACK.
+func (t *transaction) endBlock(tag string) history.Status {
+	t.block, t.erred = false, false
+	if tag == "COMMIT" {
+		return history.Committed
+	}
+	return history.Aborted
+}
+
+// chain begins a transaction block of that level at the end of another one (AND CHAIN).
+func (t *transaction) chain(level history.Level) { t.block, t.level, t.snapshot = true, level, false }
+
+// setLevel takes what SET TRANSACTION did.
+func (t *transaction) setLevel(l history.Level) {
+	if t.block {
+		t.level = l
+	} else {
+		t.implicitLevel = l
+	}
+	if t.open != nil {
+		t.open.Level = l
+	}
+}
+
+// readLevel takes the level that the server gives for the transaction block at hand.
+func (t *transaction) readLevel(l history.Level) {
+	t.level = l
+	if t.open != nil {
+		t.open.Level = l
+	}
+}
+
+// segmentEnds takes the status of a ReadyForQuery: what is no transaction block has ended. It says whether the
+// transaction has, and how.
+func (t *transaction) segmentEnds() (how history.Status, ended bool) {
+	switch {
+	case t.status != txnIdle:
+		if !t.block { // begun by what isotap could not read
+			t.block, t.level, t.snapshot = true, history.LevelUnknown, true
+			if t.open != nil {
+				t.open.Level = history.LevelUnknown
+			}
+		}
+	case t.block && !t.erred:
+		t.block = false
+		how, ended = history.Indeterminate, true
+	case t.erred:
+		t.block = false
+		how, ended = history.Aborted, true
+	default:
+		how, ended = history.Committed, true
+	}
+	t.erred = t.status == txnFailed
+	return how, ended
+}
+
+// setSavepoint notes a savepoint before the statement that comes next. One of the same name stays below it.
+func (t *transaction) setSavepoint(name string) {
+	at := 0
+	if t.open != nil {
+		at = len(t.open.Stmts)
+	}
+	t.savepoints.Set(name, at)
+}
+
+// rollBackTo voids what was written and locked since the savepoint, which stands before the statement of index at; sure
+// is false where that is not certain.
+func (t *transaction) rollBackTo(name string) (at int, sure bool) {
+	at, sure = t.savepoints.RollBackTo(name)
+	t.erred = false
+	switch {
+	case t.open == nil:
+		return at, sure
+	case !sure:
+		txnstate.Doubt(t.open, at)
+		return at, sure
+	}
+	for i := at; i < len(t.open.Stmts); i++ {
+		if st := &t.open.Stmts[i]; st.Observation != history.Nothing &&
+			(st.Kind != history.Select || st.Locking != history.NoLock || wrote(st)) {
+			st.Void = true
+		}
+	}
+	return at, sure
+}
+
+// wrote reports whether a statement wrote rows, as a SELECT does with an UPDATE in its WITH.
+func wrote(st *history.Stmt) bool {
+	return slices.ContainsFunc(st.Accesses, func(a history.Access) bool { return a.Op != history.Read })
+}
+
+// take takes the transaction out of the session, with its end; nil when there is nothing to record.
+func (t *transaction) take(status history.Status, now int64) *history.Txn {
+	if t.beyond && status == history.Aborted {
+		status = history.Indeterminate
+	}
+	t.savepoints, t.beyond, t.snapshot, t.implicitLevel = txnstate.Savepoints{}, false, false, history.LevelUnknown
+	t.unrecorded.End()
+	open := t.open
+	t.open = nil
+	if open != nil {
+		t.usual.Took(len(open.Stmts))
+	}
+	if open == nil || !slices.ContainsFunc(open.Stmts,
+		func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+		return nil
+	}
+	open.Status, open.End = status, now
+	open.Implicit = len(open.Stmts) == 1 && !recorded(open.Stmts[0].Kind)
+	return open
+}
+
+// downgrade makes a statement's observation no better than to, for a reason; an empty reason is none.
+func downgrade(st *history.Stmt, to history.Observation, reason history.Reason) {
+	if !reason.IsZero() && st.Observation < to && st.Observation != history.Nothing {
+		st.Observation, st.Reason = to, reason
+	}
+}
+
+// runsAt is the level that PostgreSQL runs a level as.
+func runsAt(l history.Level) history.Level {
+	if l == history.ReadUncommitted {
+		return history.ReadCommitted
+	}
+	return l
+}
