@@ -27,7 +27,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo screenshot test test-engines mutants campaign bench lint vuln mariadb postgresql tidb
+.PHONY: help build demo screenshot test check test-engines mutants campaign bench lint vuln mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,12 @@ demo: build ## find a lost update on a throw-away server
 screenshot: build ## take the README's picture of a report anew (needs Chromium)
 	docs/screenshot.sh bin/isotap docs/report.png
 
-test: lint mariadb postgresql ## check everything: format, vet, lint, all tests under the race detector
+test: mariadb postgresql ## the quick tests of everything, on both engines, under the race detector (some minutes)
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
+	RAPID_SEED=$(SEED) $(GO) test $(RACE) -short -timeout 15m ./...
+
+check: lint mariadb postgresql ## check everything: format, vet, lint, all tests under the race detector (half an hour)
+	@$(if $(RACE),:,echo "make check: no C compiler found: the tests run without the race detector" >&2)
 	RAPID_SEED=$(SEED) $(GO) test $(RACE) -timeout 35m ./...
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)

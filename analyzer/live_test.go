@@ -154,6 +154,9 @@ func sameAsBatch(t *testing.T, got, want *Result) {
 }
 
 func TestLiveFindsWhatTheBatchFindsWithinItsWindow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	counts := make(map[Anomaly]int)
 	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
 		info := c.Info()
@@ -243,6 +246,9 @@ func (f *feed) toldAll(r *Result) {
 // Whatever is told is true: its cycle is there in the whole history. Where a transaction was let go that comes in
 // between, an edge stands for a path.
 func TestLiveTellsNothingButTheTruthHoweverLittleItKeeps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	told, missed := 0, 0
 	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
 		f, got := play(t, rng, c.Info(), h, LiveOptions{Limit: 1 + rng.IntN(8)})

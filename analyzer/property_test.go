@@ -263,6 +263,9 @@ func blurAccess(rng *rand.Rand, h []*history.Txn, a *history.Access) {
 }
 
 func TestRaisesNoFalseAlarmHoweverBadlyObserved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	forRandomHistories(t, 1, func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn) {
 		if !bruteforce.SerializableIn(h, bruteforce.ByTime, c.reads...) {
 			return

@@ -15,6 +15,9 @@ var cyclic = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item}
 // Whatever the witness, each of its edges is one of Adya's graph, it is a cycle, and no edge of it
 // could be left for one that makes a stricter name of the same cycle.
 func TestWitnessesAreCyclesOfAdyasGraphUnderTheStrictestName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	checked := make(map[Anomaly]int)
 	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
@@ -173,6 +176,9 @@ func strictest(f *Finding, graph map[bruteforce.Edge]bool) error {
 // The strictest kind of cycle in Adya's graph is found. (At mixed levels a violation is found before
 // a stricter hazard.)
 func TestFindsTheStrictestKindOfCycleThatThereIs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	counts := make(map[Anomaly]int)
 	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		graph, ok := bruteforce.Graph(h, c.reads...)

@@ -187,6 +187,9 @@ func sum(r io.Reader) (string, int64) {
 // TestPipelineLongerThanAllBuffersComesThrough has a client send far ahead of the replies that it reads, to
 // servers that do not read while they write.
 func TestPipelineLongerThanAllBuffersComesThrough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	size := pipelined()
 	want, _ := sum(&counted{size: size})
 	echo := func(c net.Conn) {
@@ -252,6 +255,9 @@ func heapPeak(f func()) uint64 {
 // TestSideThatDoesNotReadStopsTheOther counts what the other side can send into a client connection before it is
 // stopped.
 func TestSideThatDoesNotReadStopsTheOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	// More than every socket's buffers hold together, and less than would show if it were kept.
 	const most = 64 << 20
 	fill := func(c net.Conn) (n int64) {

@@ -135,6 +135,9 @@ func killChild(t *testing.T, dir string, after time.Duration) map[acknowledged]b
 }
 
 func TestKilledWriterLosesNothingThatItAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	dir := t.TempDir()
 	acks := make(map[acknowledged]bool)
 	const kills = 10

@@ -158,6 +158,9 @@ func tryRead(t *testing.T, dir string) (read int, err error) {
 // TestDamageIsFound cuts, deletes and changes every file of a recording. A reader must then either
 // say so or still give all of it; it must not end the process, which Badger does left to itself.
 func TestDamageIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	whole := largeRecording(t, true)
 	entries, err := os.ReadDir(whole)
 	if err != nil {
@@ -221,6 +224,9 @@ func TestDamageIsFound(t *testing.T) {
 // TestCutLogHoldsWholeTransactions cuts what a killed writer left at any place: what is read is whole, and what is
 // missing is told, since the marks are not in the log.
 func TestCutLogHoldsWholeTransactions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	whole := largeRecording(t, false)
 	logs, err := filepath.Glob(filepath.Join(whole, "*.mem"))
 	if err != nil || len(logs) == 0 {
@@ -295,6 +301,9 @@ func hurt(t *testing.T, rng *rand.Rand, dir string) (name, what string) {
 // transaction that a reader gives is the one that was written (tryRead), and those that it does not give it counts, or
 // it refuses.
 func TestRandomDamageIsNeverSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, clean := range []bool{true, false} {
 		t.Run(fmt.Sprintf("closed %v", clean), func(t *testing.T) {
 			whole := largeRecording(t, clean)
@@ -342,6 +351,9 @@ var damages = flag.Int("damages", 20, "how often a recording is damaged")
 // TestOneBitInALogCostsFewTransactions is the case that Badger answers with a shorter recording: it ends a log at the
 // first entry whose checksum does not fit.
 func TestOneBitInALogCostsFewTransactions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	whole := largeRecording(t, false)
 	rng := rand.New(rand.NewPCG(8, 9))
 	for range 12 {
@@ -388,6 +400,9 @@ func put(t *testing.T, dir string, key, value []byte) {
 }
 
 func TestDamagedValuesAreNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	id := func(w *Writer) history.TxnID { return history.MakeTxnID(w.Run(), 50) }
 	tests := []struct {
 		name  string

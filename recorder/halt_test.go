@@ -69,6 +69,9 @@ func (d *smallDisk) clear() {
 const minFree = 40 << 20
 
 func TestRecordingHaltsAndGoesOnWithTheDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, durability := range []Durability{Relaxed, Commit} {
 		for _, whenFull := range []WhenFull{Refuse, Pass} {
 			t.Run(durability.String()+" "+whenFull.String(), func(t *testing.T) {
@@ -158,6 +161,9 @@ func TestDirectoryThatGoesAwayComesBack(t *testing.T) {
 // TestDatabaseThatFailsIsOpenedAnew has the system refuse Badger's next files, as a quota or a failing disk does:
 // Badger cannot go on after that.
 func TestDatabaseThatFailsIsOpenedAnew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	dir := filepath.Join(t.TempDir(), "rec")
 	w := create(t, dir, Options{Durability: Commit})
 	limit := func(bytes uint64) {
@@ -247,6 +253,9 @@ func TestSlowDatabaseIsWaitedFor(t *testing.T) {
 }
 
 func TestRecordingIsPrivateWhateverTheUmask(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	was := syscall.Umask(0)
 	defer syscall.Umask(was)
 	existing := filepath.Join(t.TempDir(), "there")

@@ -130,6 +130,9 @@ func TestRecordingGivesBackRunsSessionsAndTransactions(t *testing.T) {
 }
 
 func TestAnyTransactionsComeBackFromDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
 		if err != nil {
@@ -360,6 +363,9 @@ func TestClosedWriterSaysSo(t *testing.T) {
 }
 
 func TestTransactionsOfAnySizeAreRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	dir := t.TempDir()
 	w := create(t, dir, Options{QueueBytes: 1 << 20})
 	huge := func(seq uint32, n int) *history.Txn {

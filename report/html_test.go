@@ -110,6 +110,9 @@ func TestFindingsOfTheSameProgramsStandTogether(t *testing.T) {
 }
 
 func TestThousandFindingsStayASmallPage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	long := crowd(1000)
 	for _, f := range long.Findings {
 		f.Summary = strings.Repeat("x", 5000)

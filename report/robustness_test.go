@@ -28,6 +28,9 @@ func TestPageOnRobustnessMatchesItsGoldenFile(t *testing.T) {
 }
 
 func TestPageOnManyProgramsStaysSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	auction, err := robust.Auction(100)
 	w, answers := assessed(t, auction, err)
 	var page, text bytes.Buffer

@@ -239,6 +239,9 @@ func random(t *testing.T, stream uint64, test func(t *testing.T, rng *rand.Rand,
 }
 
 func TestPlacesGiveTheFindingsOfTags(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	found := 0
 	random(t, 1, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
 		v := server{rng: rng, tells: c.Engine == histgen.Broken || rng.IntN(2) == 0}

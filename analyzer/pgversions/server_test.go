@@ -83,6 +83,9 @@ func (l *load) expected(a *history.Access, p *history.Place, hist []string) (fun
 }
 
 func TestARealServerKeepsItsPromises(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, level := range []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead, history.Serializable} {
 		found := make(map[analyzer.Anomaly]int)
 		for seed := range seeds() {

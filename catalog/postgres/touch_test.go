@@ -86,6 +86,9 @@ func (r chooser) statement() string {
 
 // What the names in a definition tell, and what is known of the tables, is all that has to be read again.
 func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const rounds, statements = 4, 150
 	for round := range rounds {
 		seed := uint64(time.Now().UnixNano())

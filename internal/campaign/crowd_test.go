@@ -9,6 +9,9 @@ import (
 
 // TestCrowdsComeAndGo is the campaign crowd, small.
 func TestCrowdsComeAndGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	try(t, "-run", "crowd", "-durability", "commit", "-times", "1", "-clients", "200", "-rate", "50")
 }
 

@@ -13,6 +13,9 @@ import (
 // TestDisksComeAndGo is the campaign disk, with a disk that fails while transactions are refused, and one that is full
 // while they are.
 func TestDisksComeAndGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("the campaign mounts a disk, and needs root for that; that a full disk is told and left is covered by the recorder's tests of space")
 	}

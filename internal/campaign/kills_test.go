@@ -8,5 +8,8 @@ import (
 
 // TestKillsLoseNothingAcknowledged is the campaign of that name, a few rounds long.
 func TestKillsLoseNothingAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	try(t, "-run", "kills", "-times", "2", "-slack", "1s")
 }

@@ -6,5 +6,8 @@ import "testing"
 
 // TestHostilePeersHarmNobodyElse is the campaign peers, a few rounds long.
 func TestHostilePeersHarmNobodyElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	try(t, "-run", "peers", "-durability", "commit", "-times", "2", "-seed", "30")
 }

@@ -49,6 +49,9 @@ func loadCorpus(t *testing.T, f dbms.Family) []Case {
 // TestCorpusRunsAsObserved runs every case at every level, as text and prepared, and compares each
 // step with what was measured when the corpus was made.
 func TestCorpusRunsAsObserved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r, server := newRunner(t, dbms.MySQLFamily)
 	plan := Plan(loadCorpus(t, dbms.MySQLFamily))
 	for _, mode := range []struct {
@@ -78,6 +81,9 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 
 // TestPostgreSQLRunsTheCorpusAsObserved likewise; READ UNCOMMITTED is READ COMMITTED there.
 func TestPostgreSQLRunsTheCorpusAsObserved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r, server := newRunner(t, dbms.PostgreSQLFamily)
 	plan := Plan(loadCorpus(t, dbms.PostgreSQLFamily))
 	for _, prepared := range []bool{false, true} {
@@ -108,6 +114,9 @@ func runAsObserved(t *testing.T, r *replay.Runner, server replay.Server, plan []
 }
 
 func TestTwoRunsOfTheCorpusCompareEqual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, f := range []dbms.Family{dbms.MySQLFamily, dbms.PostgreSQLFamily} {
 		t.Run(string(f), func(t *testing.T) {
 			r, server := newRunner(t, f)

@@ -42,6 +42,9 @@ func inLittleMemory(o *proxyserver.Options) { o.TxnMemory = 1500 }
 // TestHealthyServersAreNotAccused runs clients over a hot table at each level, and at all levels at once.
 // What they do to each other are hazards, as far as the level permits them: nothing is the server's fault.
 func TestHealthyServersAreNotAccused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	predicates, little := way{" in mode predicates", inModePredicates}, way{" in little memory", inLittleMemory}
 	both := way{" in mode predicates, in little memory", func(o *proxyserver.Options) { inModePredicates(o); inLittleMemory(o) }}
 	for i, c := range []struct {

@@ -174,6 +174,9 @@ func TestIndexOnlyReadsGoUnchangedWhereReadsLock(t *testing.T) {
 }
 
 func TestRowsOver16MiBPass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newBench(t, nil, "CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB)")
 	admin := testdb.Open(t, "")
 	var before int

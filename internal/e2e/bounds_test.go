@@ -79,6 +79,9 @@ func lastWords(conn net.Conn) string {
 
 // TestFloodOfAMySQLClientIsBounded sends 400 MB where less is due, before and after the login.
 func TestFloodOfAMySQLClientIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10),(2,'bob',20)")
 	address := b.srv.Addr().String()
 	full := append([]byte{0xff, 0xff, 0xff, 1}, bytes.Repeat([]byte{'a'}, gomysql.MaxPayloadLen)...)
@@ -153,6 +156,9 @@ func TestFloodOfAMySQLClientIsBounded(t *testing.T) {
 
 // TestStatementOfManyTokensIsBounded sends texts that a parser's tree would take gigabytes for.
 func TestStatementOfManyTokensIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newBench(t, nil, "CREATE TABLE many (a INT) ENGINE=InnoDB")
 	text := "INSERT INTO many (a) VALUES (1)" + strings.Repeat(",(1)", 2<<20)
 	var err error
@@ -187,6 +193,9 @@ func TestClientThatDoesNotReadIsBounded(t *testing.T) {
 
 // TestFloodOfAPostgreSQLClientIsBounded sends 100 MB in a message of each kind, before and after the login.
 func TestFloodOfAPostgreSQLClientIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newPostgresBench(t)
 	address := b.srv.Addr().String()
 	dial := func(t *testing.T) net.Conn {

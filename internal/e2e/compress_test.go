@@ -14,6 +14,9 @@ import (
 // TestDriverCompressesThroughIsotap has go-sql-driver compress, on values of many sizes, and ask the server whether it
 // does.
 func TestDriverCompressesThroughIsotap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v LONGBLOB)")
 	c := driverConfig(t, b.srv, b.database)
 	if err := c.Apply(mysql.EnableCompression(true)); err != nil {

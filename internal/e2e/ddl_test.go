@@ -89,6 +89,9 @@ type ddlUse struct {
 // sessions, directly and through isotap on databases of their own. Every answer is the same, and what is recorded of
 // the rows is so.
 func TestDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	testdb.Only(t, "it is the family's", "mariadb", "mariadb118", "mysql")
 	for seed := *ddlSeed; seed < *ddlSeed+2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

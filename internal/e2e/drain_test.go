@@ -25,6 +25,9 @@ import (
 // TestDrainIsBoundedBeforeAServerThatHangs stops isotaps before servers that were frozen while clients had transactions
 // open, waited for replies, were connecting, and were idle with something left to be read.
 func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const drain, slack = 2 * time.Second, 5 * time.Second / 2
 	testdb.Only(t, "its own servers are the distribution's, where it ran", "mariadb", "postgresql")
 	maria, target := ownServer(t, nil, "CREATE TABLE d.t (id INT PRIMARY KEY, n INT)", "INSERT INTO d.t VALUES (1, 1)")

@@ -197,6 +197,9 @@ func until(t *testing.T, what string, is func() bool) {
 }
 
 func TestFullDiskRefusesNewTransactionsInWords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, family := range fullFamilies {
 		for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {
 			for _, params := range family.params {
@@ -316,6 +319,9 @@ func analyzed(t *testing.T, disk *smallDisk) *analyzer.Result {
 // TestCommitThatCannotBeRecordedIsNotAcknowledged has no room left when a COMMIT comes, or an autocommitted statement:
 // the server has committed, so the client gets neither success nor a failure, and the connection ends.
 func TestCommitThatCannotBeRecordedIsNotAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, family := range fullFamilies {
 		for _, params := range family.params {
 			t.Run(family.name+" "+params, func(t *testing.T) {
@@ -371,6 +377,9 @@ func TestCommitThatCannotBeRecordedIsNotAcknowledged(t *testing.T) {
 // TestNoFalseFindingAfterAHole takes the disk away in the middle of a workload that no order of can go wrong, and gives
 // it back, again and again: what is missing is counted, and nothing is found because of it.
 func TestNoFalseFindingAfterAHole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, family := range fullFamilies {
 		for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {
 			t.Run(family.name+" "+durability.String(), func(t *testing.T) {

@@ -94,6 +94,9 @@ func init() {
 
 // TestHalfOpenLoginsHoldFewServerConnections connects 2,000 clients that never log in, with others that do.
 func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const clients, each = 2000, 16
 	server, target := ownServer(t, nil)
 	srv := startProxy(t, proxyserver.Options{Upstream: target, LoginTimeout: 6 * time.Second, MaxLogins: 40, MaxLoginsPerAddress: each})
@@ -152,6 +155,9 @@ func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
 
 // TestSilentPostgreSQLClientsHoldNoServerConnection has 2,000 clients that say nothing, or not enough.
 func TestSilentPostgreSQLClientsHoldNoServerConnection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	db := testdb.OpenPostgreSQL(t, "postgres")
 	for _, off := range []bool{false, true} {
 		t.Run(fmt.Sprintf("off %v", off), func(t *testing.T) {
@@ -239,6 +245,9 @@ func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
 // TestManyLoginsAtOnceAllSucceed opens far more connections at once than may log in at once: they wait, and none is
 // refused.
 func TestManyLoginsAtOnceAllSucceed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const clients = 90 // the servers' own limit is 100
 	o := postgresOptions(t)
 	o.MaxLogins, o.MaxLoginsPerAddress = 4, 3

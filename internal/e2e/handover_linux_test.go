@@ -73,6 +73,9 @@ func (v *visitors) end() {
 // TestAProcessTakesOverAnAddressWithoutARefusedConnection has isotaps take over from each other on one address, the
 // older from the newer too.
 func TestAProcessTakesOverAnAddressWithoutARefusedConnection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	o := postgresOptions(t)
 	o.ReusePort, o.Drain = true, testdb.Patience
 	start := func(listen string) *proxyserver.Server {
@@ -136,6 +139,9 @@ func serveSystemd(upstream string) int {
 // TestSystemdsSocketIsTakenOverWithoutARefusedConnection restarts a process three times on a socket that stays open,
 // with one recording.
 func TestSystemdsSocketIsTakenOverWithoutARefusedConnection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -41,6 +41,9 @@ var longTxn = []string{"SELECT id, v FROM hot", "UPDATE hot SET v = v + 1", "SAV
 // TestLongTransactionTakesBoundedMemory reads and writes in one transaction, in each family, until it has long had its
 // bound.
 func TestLongTransactionTakesBoundedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	bounded := func(predicates bool) func(*proxyserver.Options) {
 		return func(o *proxyserver.Options) { o.TxnMemory, o.Predicates = txnMemory, predicates }
 	}

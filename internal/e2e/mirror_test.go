@@ -150,6 +150,9 @@ func sorted(packets [][]byte) [][]byte {
 // tables: every reply is equal byte for byte (rows as a multiset where the statement leaves their order
 // open), and so are the tables in the end.
 func TestRandomStatementsAreAnsweredAsByTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, c := range []struct {
 		name   string
 		caps   uint32

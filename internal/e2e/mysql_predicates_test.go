@@ -86,6 +86,9 @@ func TestARowOfMySQLsThatIsGoneIsFound(t *testing.T) {
 // change and delete rows. What a snapshot lacks shows in another table: each transaction reads it first, and leaves its
 // mark there.
 func TestWhatPredicatesOfMySQLsMissedIsWhatTheirSnapshotsLack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT)", "CREATE TABLE mark (id INT PRIMARY KEY)")
 	for i := range 40 {
 		b.exec(b.direct, fmt.Sprintf("INSERT INTO item (id, a, b) VALUES (%d, %d, 'old')", i+1, i%20))

@@ -85,6 +85,9 @@ func TestIsotapMayBeStoppedTwice(t *testing.T) {
 
 // TestServerThatStopsSaysWhatItSaysDirectly shuts a server down beneath two clients, of whom one is behind isotap.
 func TestServerThatStopsSaysWhatItSaysDirectly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, tt := range []struct {
 		name, statement string
 		off             bool

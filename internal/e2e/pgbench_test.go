@@ -172,6 +172,9 @@ func holdCoverage(t *testing.T, r pgbenchRun) {
 }
 
 func TestPgbenchDoesThroughIsotapWhatItDoesDirectly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, r := range pgbenchRuns(t, history.ReadCommitted, 1, pgbench.SelectOnly, pgbench.SimpleUpdate, pgbench.TPCBLike, reports) {
 		for _, result := range []pgbench.Result{r.direct, r.items} {
 			if result.Transactions != pgbenchClients**pgbenchTransactions {
@@ -190,6 +193,9 @@ func TestPgbenchDoesThroughIsotapWhatItDoesDirectly(t *testing.T) {
 // TestPgbenchAtSerializableIsWithoutFindings also prints how often the server ended a transaction with 40001:
 // what isotap adds to a read must not be what conflicts.
 func TestPgbenchAtSerializableIsWithoutFindings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, r := range pgbenchRuns(t, history.Serializable, 4, pgbench.SelectOnly, pgbench.SimpleUpdate, pgbench.TPCBLike, reports) {
 		holdCoverage(t, r)
 		if n := len(r.analysis.Findings); n > 0 {
@@ -214,6 +220,9 @@ func mayFail(r pgbenchRun) int {
 }
 
 func TestPgbenchLosesUpdatesAndIsotapNamesThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, r := range pgbenchRuns(t, history.ReadCommitted, 1, readModifyWrite) {
 		holdCoverage(t, r)
 		if !slices.ContainsFunc(r.analysis.Findings, func(f *analyzer.Finding) bool {

@@ -139,6 +139,9 @@ var postgresModes = []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.Que
 // that say most beside those who write unseen: they leave the lists of rows that are known by isotap's columns as they
 // are. What clients do to each other are hazards, as far as the level permits them: nothing is the server's fault.
 func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	type load struct {
 		level  string
 		unseen bool

@@ -92,6 +92,9 @@ func resolved(t *testing.T, recording string) (runs []history.Info, txns []*hist
 // (exp-pg-ssi-plain) and the DELETE that a lock beforehand changes (exp-pg-delete-plain) among them. Where rows are
 // known by isotap's columns, the cases' own CREATE TABLE brings them along.
 func TestPostgreSQLCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	eachIdentity(t, func(t *testing.T, columns bool) {
 		c := openPostgresCorpus(t, columns)
 		sameResults(t, c.runner, c.direct, c.through, c.plan, func(replay.Difference) bool { return false })
@@ -117,6 +120,9 @@ func TestPublishedAnomaliesOnPostgreSQLAreNamed(t *testing.T) {
 			golden = "anomalies-postgresql-18.golden"
 		}
 		for _, prepared := range []bool{false, true} {
+			if testing.Short() && (prepared || !columns) {
+				continue
+			}
 			t.Run(fmt.Sprintf("prepared %t", prepared), func(t *testing.T) {
 				checkGolden(t, golden, namedOnPostgreSQL(t, prepared, columns), *update && !prepared && !columns)
 			})

@@ -160,6 +160,9 @@ func TestTablesOfTheOpenTransactionHideIsotapsColumns(t *testing.T) {
 // columns, and take them away again. As many format codes as columns tell whether a star is expanded: the server counts
 // them.
 func TestTemporaryTablesHideTablesAsLongAsTheyAreThere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	const temporary = "CREATE TEMP TABLE t1 (id int, temporary text)"
 	for name, before := range map[string][]string{

@@ -92,6 +92,9 @@ func (w *postgresDDLWriter) use() string {
 // several sessions and their transactions, directly and through isotap on equal databases. Every message is the same,
 // and what is recorded of the rows is what the rows told.
 func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for seed := *postgresDDLSeed; seed < *postgresDDLSeed+2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			names := [2]string{testdb.NewPostgreSQLDatabase(t), testdb.NewPostgreSQLDatabase(t)}

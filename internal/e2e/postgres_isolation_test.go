@@ -36,6 +36,9 @@ var freeRows = []string{"SELECT id FROM t1 ORDER BY id FOR %s SKIP LOCKED", "SEL
 // TestPostgreSQLStatementsTakeTheLocksOfTheOriginals looks from another session at what each form of statement
 // has locked: tables, rows, and what SERIALIZABLE watches.
 func TestPostgreSQLStatementsTakeTheLocksOfTheOriginals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	m := newPostgreSQLMirror(t, tapMode{})
 	r, err := m.reflect()
 	if err != nil {
@@ -105,6 +108,9 @@ var beforeSnapshot = []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN IS
 // TestPostgreSQLSnapshotsAreNoEarlierThanTheOriginals has another session commit between the beginning of a
 // transaction and its first read, after what isotap may want to ask the server about.
 func TestPostgreSQLSnapshotsAreNoEarlierThanTheOriginals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	m := newPostgreSQLMirror(t, tapMode{})
 	for _, begin := range beforeSnapshot {
 		for _, apart := range []bool{false, true} {
@@ -191,6 +197,9 @@ func (m *postgresMirror) contend(schedule []contendedStep) (diff string, failure
 // cause of no serialization failure, and prevents none. A page that only one of the databases has pruned can
 // make them differ once: what isotap does to a schedule it does each time.
 func TestRandomPostgreSQLSchedulesFailAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	m := newPostgreSQLMirror(t, tapMode{})
 	failures := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -103,6 +103,9 @@ func throwAway(t *testing.T) (*testdb.Server, *sql.DB) {
 }
 
 func TestAfterACrashFuzzingGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	first, admin := throwAway(t)
 	before := runtime.NumGoroutine()
 	var crashes sync.WaitGroup
@@ -154,6 +157,9 @@ func noneStays(t *testing.T, before int) {
 }
 
 func TestAHungServerIsNoticedAndItsScheduleSaved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	server, admin := throwAway(t)
 	dir := t.TempDir()
 	tally, text := during(t, server.URL(), admin, Options{Dir: dir, Profile: endless, Patience: 10 * time.Second},
@@ -167,6 +173,9 @@ func TestAHungServerIsNoticedAndItsScheduleSaved(t *testing.T) {
 
 // The other sessions go on, and the run with them.
 func TestALostConnectionIsNoticedAndItsScheduleSaved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	testdb.Only(t, "it is the family's", "mariadb")
 	admin, dir := testdb.Open(t, ""), t.TempDir()
 	lasting := random.Profile{Sessions: 4, Transactions: 1000}

@@ -45,6 +45,9 @@ func openStage(t *testing.T, url string) *runner.Runner {
 
 // What the levels permit is found, and nothing that they forbid.
 func TestRunsFindWhatIsThere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, url := range map[string]func(*testing.T) string{
 		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
@@ -159,6 +162,9 @@ func TestAReplaysFindingIsShownByItsOwnStatements(t *testing.T) {
 
 // A scenario with much that does not matter comes down to the read and the two writes.
 func TestAScenarioIsMadeSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	s := openStage(t, testdb.MariaDB(t).URL())
 	whole := lostUpdate()
 	small, tried, err := Reduce(t.Context(), whole, history.ReadCommitted, "lost update", Shows(s, history.ReadCommitted, Like("lost update", "hazard")))

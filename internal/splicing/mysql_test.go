@@ -51,6 +51,9 @@ var (
 
 // TestMariaDBTexts sends hostile texts to MariaDB, directly and through isotap.
 func TestMariaDBTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	server := testdb.MariaDB(t)
 	f := &family{grammar: mysqlGrammar, relay: newRelay(t, server.Addr())}
 	var dbs [2]*sql.DB

@@ -35,6 +35,9 @@ var (
 
 // TestPostgreSQLTexts sends hostile texts to PostgreSQL, directly and through isotap.
 func TestPostgreSQLTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	server := testdb.PostgreSQL(t)
 	f := &family{grammar: postgresGrammar, relay: newRelay(t, server.Addr())}
 	f.names[0] = testdb.NewPostgreSQLDatabase(t)

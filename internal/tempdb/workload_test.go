@@ -27,6 +27,9 @@ func try(t *testing.T, target dsn.Target, name string, plant bool, level history
 
 // What breaks at READ COMMITTED is found there.
 func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, target dsn.Target) {
 		for _, tt := range []struct {
 			name      string
@@ -59,6 +62,9 @@ func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
 }
 
 func TestSerializableWorkloadsAreRightAndWithoutFindings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, target dsn.Target) {
 		for _, k := range known.Kinds {
 			t.Run(k.Name, func(t *testing.T) { right(t, try(t, target, k.Name, k.Plants, history.Serializable)) })
@@ -68,6 +74,9 @@ func TestSerializableWorkloadsAreRightAndWithoutFindings(t *testing.T) {
 
 // Without a mistake planted. That no invariant is broken does not say that there is no anomaly: TPC-C has read skew.
 func TestWorkloadsMadeForReadCommittedAreRightThere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, target dsn.Target) {
 		for _, k := range known.Kinds {
 			if k.Plants {

@@ -8,6 +8,9 @@ import (
 // TestLongRowsPassHoweverTheyArrive cuts a reply with a row of several packets in two, at every byte
 // around the packets' headers.
 func TestLongRowsPassHoweverTheyArrive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, size := range map[string]int{"of two packets": maxPayload + 300,
 		"that ends with an empty packet": maxPayload} {
 		row := bytes.Repeat([]byte{markErr}, size) // each packet after the first looks like an error

@@ -36,6 +36,9 @@ var outliving = []string{"SELECT v FROM t WHERE v <> $1", "SELECT v FROM t WHERE
 
 // What isotap adds to a prepared statement rests on the key's columns; the client's own does not.
 func TestPreparedStatementsOutliveChangesOfTheKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for change, statement := range changes {
 		for _, w := range []way{{told: true}, {told: true, block: true}, {}} {
 			if change == "the function taken" && w.block {

@@ -175,6 +175,9 @@ const unbindable = "cannot pass on a login that is bound to TLS"
 
 // TestLoginsOverEachPairOfLegs is the table of what can be relayed.
 func TestLoginsOverEachPairOfLegs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	clients := map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect}
 	servers := map[string]roads{
@@ -212,6 +215,9 @@ func TestLoginsOverEachPairOfLegs(t *testing.T) {
 
 // TestServersLegIsAsLibpqWouldMakeIt logs roles in that the server takes with TLS only or without only.
 func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	plain := testdb.PostgreSQL(t)
 	trusted := func(c *proxy.Config) { c.TLS.Server = verifying(t, p.ca) }
@@ -273,6 +279,9 @@ func verifying(t *testing.T, file string) *tls.Config {
 }
 
 func TestLoginsAreBoundWhereTheCertificatesAreOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	own := throughProxy(t, p, roads{client: session.MustTLS, server: session.MustTLS, pair: p.pair})
 	for name, login := range map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect} {
@@ -289,6 +298,9 @@ func TestLoginsAreBoundWhereTheCertificatesAreOne(t *testing.T) {
 }
 
 func TestClientsLegIsAsTheServersOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	optional, required := throughProxy(t, p, roads{client: session.MayTLS}), throughProxy(t, p, roads{client: session.MustTLS})
 	off := throughProxy(t, p, roads{})

@@ -68,6 +68,9 @@ const terminate = "X\x00\x00\x00\x04"
 // TestBeginningsAreAnsweredAsByTheServer says to a server without TLS and to a proxy before it what clients
 // may say first.
 func TestBeginningsAreAnsweredAsByTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	plain := testdb.PostgreSQL(t)
 	proxied := throughProxy(t, p, roads{}, func(c *proxy.Config) { c.Address = plain.Addr() })
@@ -131,6 +134,9 @@ func kinds(answer string) string {
 }
 
 func TestBytesBehindARequestForTLSAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	address := throughProxy(t, secureServer(t), roads{client: session.MayTLS})
 	if got := kinds(said(t, address, sslRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after SSL request") {
 		t.Errorf("answered %s", got)
@@ -286,6 +292,9 @@ func hasState(err error, state string) bool {
 
 // TestEndsOfSessionsAreTheServersOwn compares what an idle client is told when the server ends its session.
 func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	for name, tt := range map[string]struct {
 		statements string

@@ -28,6 +28,9 @@ const mayBeKept = 64 << 20
 // TestHostilePeersMakeASessionKeepLittle repeats what a client says, and a server answers, until a session that keeps
 // all of it would have far more than it may.
 func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	type said struct{ client, server string }
 	long := strings.Repeat("x", 4<<10)
 	for _, test := range []struct {

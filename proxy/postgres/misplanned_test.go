@@ -67,6 +67,9 @@ var misplannedScripts = map[string][]step{
 // TestAWrongPlanShowsNoColumnOfIsotaps has statements sent upstream with columns that their plans do not know of. The
 // client sees what it would see directly, and the statements' shape goes unobserved from then on.
 func TestAWrongPlanShowsNoColumnOfIsotaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, shuffled := range []bool{false, true} {
 		for name, steps := range misplannedScripts {
 			t.Run(fmt.Sprintf("%s/shuffled %v", name, shuffled), func(t *testing.T) { misplan(t, &wrongPlanner{shuffled: shuffled}, steps) })

@@ -126,6 +126,9 @@ func replayTurns(t *testing.T, planner Planner, turns []turn, size int) (toClien
 
 // TestAnswersDoNotDependOnHowBytesArrive replays real conversations in pieces of many sizes.
 func TestAnswersDoNotDependOnHowBytesArrive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r := newRig(t, nil)
 	db := testdb.OpenPostgreSQL(t, r.database)
 	for name, steps := range scripts {

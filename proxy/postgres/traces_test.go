@@ -55,6 +55,9 @@ const fetching = `CREATE FUNCTION fetches(c refcursor) RETURNS text LANGUAGE plp
 
 // TestIsotapLeavesNoTraceThatItsClientsSee has clients ask about their own sessions, directly and through isotap.
 func TestIsotapLeavesNoTraceThatItsClientsSee(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, steps := range traces {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)

@@ -75,6 +75,9 @@ func analyzed(t *testing.T, dir string) string {
 }
 
 func TestRandomHistoriesComeBackAndGiveTheSameAnalysis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		config := histgen.Random(rng)
@@ -205,6 +208,9 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 }
 
 func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const (
 		first = `{"isotap":{"format":1}}`
 		run   = `{"run":{"run":"00000a","started":"2026-01-02T03:04:05Z","isotap":"v","mode":"items","engine":"mariadb","version":"10"}}`

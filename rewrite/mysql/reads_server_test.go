@@ -208,6 +208,9 @@ func (s *readServer) same(query string) (seen []string) {
 
 // TestQueriesInFromPassIdentitiesOutwards reads through derived tables and common table expressions.
 func TestQueriesInFromPassIdentitiesOutwards(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	s := newReadServer(t)
 	for query, want := range map[string]string{
 		"SELECT * FROM (SELECT * FROM e) x":                                                                                   everyE,

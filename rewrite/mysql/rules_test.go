@@ -25,6 +25,9 @@ func TestStrictPlansLeaveAloneWhatAnIndexMightCover(t *testing.T) {
 
 // TestDeepStatementsAreNotParsed would end the process with a stack overflow otherwise.
 func TestDeepStatementsAreNotParsed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r := New(testSchema(), Options{})
 	const n = 1 << 20
 	for _, query := range []string{
@@ -42,6 +45,9 @@ func TestDeepStatementsAreNotParsed(t *testing.T) {
 }
 
 func TestLargeStatementsAreRewritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r := New(testSchema(), Options{})
 	p := r.Plan("INSERT INTO item (id, name) VALUES (1, NULL)"+strings.Repeat(", (2, 'x')", 30000), testSession())
 	if p.Writes.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" || len(p.Args) != shape.MaxArgs {
@@ -54,6 +60,9 @@ func TestLargeStatementsAreRewritten(t *testing.T) {
 }
 
 func TestTooManyParametersAreNotAdded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r := New(testSchema(), Options{})
 	query := func(rows int) string {
 		return "INSERT INTO item (id) VALUES " + strings.TrimPrefix(strings.Repeat(", (?)", rows), ", ")

@@ -25,6 +25,9 @@ const mixedRows = `INSERT INTO t (id, c1, c2, s, f, d, n, ts, dt, e, st, bi, ch,
 // counts, warnings, errors and contents; and that exactly the rows whose contents changed are tagged
 // and captured with the list that they had.
 func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, tc := range []struct {
 		name     string
 		query    string
@@ -270,6 +273,9 @@ func manyRows(t *testing.T, n int) *twins {
 }
 
 func TestHundredThousandRowsAreCaptured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	tw := manyRows(t, 100_000)
 	query := literal(tw.plan("UPDATE t SET v = v + 1"), Values{Tag: tw.nextTag()})
 	start := time.Now()

@@ -12,6 +12,9 @@ import (
 // TestCacheOfManyTextsIsBounded gives a cache texts and shapes that all differ, of which it would have 300 MiB and more
 // if it kept them all.
 func TestCacheOfManyTextsIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const (
 		most  = 16 << 20
 		times = 50_000

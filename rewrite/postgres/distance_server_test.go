@@ -10,6 +10,9 @@ import (
 // TestErrorsOfIndexesComeAsTheyWould has indexes give rows by distances that they know roughly: alone they cannot, and
 // the client is to meet the error.
 func TestErrorsOfIndexesComeAsTheyWould(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	tw := newTwins(t)
 	schema := tw.rewriter.schema.(tables)
 	dots := table("public.dots", "p point, c circle, id int4", "by_both(p,c)")

@@ -27,6 +27,9 @@ func (tw *twins) sources(text string) (history.Observation, string, map[string][
 }
 
 func TestInsertSelectTellsTheRowsThatItReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const all = "true"
 	for _, c := range []struct {
 		text string

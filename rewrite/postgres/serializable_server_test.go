@@ -31,6 +31,9 @@ INSERT INTO loose SELECT a, count(*) FROM part GROUP BY a
 // TestReadsTakeTheSamePredicateLocks compares what SERIALIZABLE locks for the original and the rewritten text, by
 // the plans for small tables, and by those through indexes.
 func TestReadsTakeTheSamePredicateLocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	tw := newTwins(t)
 	tw.session.Serializable = true
 	changed := 0
@@ -98,6 +101,9 @@ func TestPartsTakeTheSamePredicateLocks(t *testing.T) {
 // TestReadsOfWholeTablesConflictWithEveryWrite has two transactions read what the other one writes then: one of them
 // must fail, by whatever plan the first reads, and whether it tells identities or not.
 func TestReadsOfWholeTablesConflictWithEveryWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	tw := newTwins(t)
 	tw.session.Serializable = true
 	other := map[*pgconn.PgConn]*pgconn.PgConn{tw.original: again(t, tw.original), tw.proxied: again(t, tw.proxied)}

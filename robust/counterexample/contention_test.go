@@ -92,6 +92,9 @@ var fills = map[string]string{
 // What is robust against READ COMMITTED has no cycle there, however much its transactions meet; and what is not robust
 // has, under the same load.
 func TestRobustSetsHaveNoCycleUnderContention(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, c := range []struct {
 		benchmark, programs string
 		cycles              bool

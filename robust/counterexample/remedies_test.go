@@ -13,6 +13,9 @@ import (
 // What makes SmallBank's programs serializable holds of the load under which they are not without it (see
 // TestRobustSetsHaveNoCycleUnderContention).
 func TestRemediesOfSmallBankLeaveNoCycleUnderContention(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	setting := robust.Setting{ForeignKeys: true}
 	w, tables, definitions := benchmark(t, "smallbank")
 
