@@ -3,7 +3,6 @@ package mysql
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"weak"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -313,147 +312,122 @@ func (s *Session) values(o *observed) sqlmysql.Values {
 	return v
 }
 
-// statementDone takes the end of a statement's reply, stage by stage. Each stage needs what those before it have left.
-func (s *Session) statementDone(x *exchange) error {
-	defer s.seen.forget() // its rows are the statement's by then
-	o := x.stmt
-	if x.retry {
-		s.refuse(o, x.err)
-		return s.runOriginal(o, x)
-	}
-	if s.partDone(x) {
-		return nil
-	}
-
-	// What the reply says of the statement. The plan is judged last: where it is wrong, nothing of that holds.
-	s.takeResult(o, x)
-	s.access(o, x)
-	o.doubt(x)
-
-	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
-	s.counts.take(&x.reply, x.swallow)
-	s.conditions.take(&x.reply, o.plan, x.added)
-
-	// The statement goes into its transaction. What comes later of it is added to it there.
-	s.txn.record(o, s.now)
-	s.captures.await(o, x.failed, x.ok.lastInsertID, s.settings.literals.increment)
-	s.effects(o, x)
-
-	// The transaction may end with the statement. It must know by then which answers it has to wait for.
-	s.readVariables(o, x)
-	s.settle(o, x)
-
-	// Queries of isotap's own: a companion runs only where the transaction goes on, captures are read only once it
-	// has ended.
-	s.accompany(o, x)
-	s.holdForRecording()
-	return nil
+// A chain is a text of several statements on its way. A server runs them one after the other until one
+// fails; isotap sends them so, each as a command of its own, and makes one reply of their replies. Each
+// is thus planned, tagged and recorded as if it had come alone.
+type chain struct {
+	text []byte // the client's, from some statement on
+	ends []int  // where the statements that are not yet done end
+	from int    // where the statement under way begins
+	seq  byte   // number of the next packet of the reply
+	env  sqlmysql.Session
+	buf  []byte
 }
 
-// takeResult takes how many rows the statement had, and its error.
-func (s *Session) takeResult(o *observed, x *exchange) {
-	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
-	if x.swallow {
-		o.stmt.Rows, o.stmt.Affected = 0, x.rows
+// begin starts a chain, where the plan knows the text's statements and the server would run them.
+func (s *Session) begin(command []byte, ends []int) bool {
+	if len(ends) < 2 || s.caps&gomysql.CLIENT_MULTI_STATEMENTS == 0 {
+		return false
 	}
-	if x.opens(x.ok) {
-		o.lower(history.Inexact, history.ReasonCursor) // the client need not fetch all of it, nor in this transaction
-		if x.hidden+len(x.conceal.columns) > 0 {
-			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.conceal}
-		}
-	}
-	if x.failed {
-		o.stmt.Error = history.Error{Code: x.err.code, SQLState: x.err.state}
-		if s.cfg.Args { // the server quotes values: Duplicate entry 'ann@example.com' for key 'email'
-			o.stmt.Error.Message = x.err.message
-		}
-		o.stmt.Void = true
+	s.chain = &chain{text: append([]byte(nil), command[1:]...), ends: ends, seq: packets(len(command)),
+		env: s.settings.env}
+	s.sendPart()
+	return true
+}
+
+// last reports whether the statement under way is the text's last.
+func (c *chain) last() bool { return len(c.ends) == 1 }
+
+// sendPart sends the statement that is next, or what must be known before it: goOn comes back then.
+func (s *Session) sendPart() {
+	c := s.chain
+	c.buf = append(append(c.buf[:0], gomysql.COM_QUERY), c.text[c.from:c.ends[0]]...)
+	if plan := s.plan(c.buf[1:]); !s.restoreConditions(plan) {
+		s.run(plan, c.buf)
 	}
 }
 
-// holdForRecording keeps the reply back that ends a transaction, where all that the transaction wrote is to be stored
-// before the client hears of it.
-func (s *Session) holdForRecording() {
-	if !s.cfg.Durable || len(s.captures.ended) == 0 {
+// link makes an exchange's reply a link of the chain's.
+func (c *chain) link(x *exchange) {
+	x.part, x.more, x.renumber = true, !c.last(), true
+}
+
+// partDone takes the end of a statement's reply, and says whether the statement is to be sent again, as
+// part of the text that the client wrote: an error in its syntax may come from where it was cut (a
+// compound statement has semicolons of its own), and tells the text behind it.
+func (s *Session) partDone(x *exchange) (again bool) {
+	c := s.chain
+	switch {
+	case c == nil || !x.part:
+	case x.failed && !x.begun:
+		c.ends = []int{len(c.text)}
+		s.sendPart()
+		return true
+	case x.failed || c.last():
+		s.chain = nil
+	default:
+		c.from, c.ends, c.seq = c.ends[0]+1, c.ends[1:], x.seq
+	}
+	return false
+}
+
+// nextPart goes on with the chain. What a statement changed may change what the rest means.
+func (s *Session) nextPart() {
+	c := s.chain
+	if s.settings.stale {
+		s.askSettings()
 		return
 	}
-	s.holding = true
-	if len(s.captures.unread) > 0 {
-		s.keepConditions()
-	}
-	s.readCaptures()
-}
-
-// access derives from a reply what the statement read or wrote.
-func (s *Session) access(o *observed, x *exchange) {
-	if !o.rewritten {
-		return
-	}
-	if o.plan.Result.Reply != rewrite.Unchanged {
-		// A DELETE that failed deleted nothing, whatever it had returned by then.
-		if o.plan.Kind != history.Delete || !x.failed {
-			s.takeSeen(o, x.ok.warnings > 0)
+	c.env.TempTables = s.settings.env.TempTables
+	if !s.settings.known || s.settings.env != c.env {
+		c.text, c.from, c.env = c.text[c.from:], 0, s.settings.env
+		if c.ends = s.plan(c.text).Upstream.Parts; c.ends == nil {
+			c.ends = []int{len(c.text)}
 		}
+	}
+	s.sendPart()
+}
+
+// continued returns the packet at the end of a part's result, or of its column definitions, with the flag
+// that says that more results follow. okFormat says that it is an OK packet, whatever it begins with.
+func (x *exchange) continued(payload []byte, okFormat bool) []byte {
+	if !x.more {
+		return payload
+	}
+	status := 3
+	if okFormat {
+		r := reader{b: payload, pos: 1}
+		r.lenenc()
+		r.lenenc()
+		status = r.pos
+	}
+	if status >= len(payload) {
+		return payload
+	}
+	payload = append([]byte(nil), payload...)
+	payload[status] |= byte(gomysql.SERVER_MORE_RESULTS_EXISTS)
+	return payload
+}
+
+// setOption follows COM_SET_OPTION, which turns texts of several statements on and off.
+func (s *Session) setOption(payload []byte, x *exchange) {
+	if x.failed || len(payload) < 3 {
 		return
 	}
-	if x.failed {
-		return
-	}
-	o.takeCounts(&x.reply, s.caps&gomysql.CLIENT_FOUND_ROWS != 0)
-	o.inserted(&s.txn.unrecorded)
-}
-
-// takeSeen gives a statement the rows whose identities came out of its reply. Those of its kind that read too much for
-// an array are left alone from then on.
-func (s *Session) takeSeen(o *observed, warned bool) {
-	if s.seen.judgeArrays(o, warned) {
-		s.cfg.Planner.TooLarge(o.plan.Shape)
-	}
-	s.seen.take(o)
-}
-
-// effects takes what a statement changed for those after it.
-func (s *Session) effects(o *observed, x *exchange) {
-	plan := o.plan
-	if plan.Session.Changes {
-		s.settings.stale = true
-	}
-	s.txn.followNext(o, x.failed)
-	s.settings.tempTables = sqlmysql.AddTempTables(s.settings.tempTables, plan.Schema.CreatesTemp)
-	if !x.failed {
-		s.settings.tempTables = sqlmysql.DropTempTables(s.settings.tempTables, plan.Schema.DropsTemp)
-	}
-	s.settings.env.TempTables = s.settings.tempTables
-	if plan.Schema.Changes {
-		changed := &session.Schema{Tables: plan.Schema.Changed, References: plan.Schema.References,
-			Triggers: plan.Schema.Triggers}
-		// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
-		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Schema.Created) > 0 {
-			changed.Created = plan.Schema.Created[1:]
-		}
-		s.events = append(s.events, session.Event{Schema: changed})
+	switch payload[1] {
+	case 0:
+		s.caps |= gomysql.CLIENT_MULTI_STATEMENTS
+	case 1:
+		s.caps &^= gomysql.CLIENT_MULTI_STATEMENTS
 	}
 }
 
-const maxRefused = 1000
-
-// refuse remembers that the server does not take the statement as rewritten.
-func (s *Session) refuse(o *observed, e serverError) {
-	if s.refused == nil || len(s.refused) >= maxRefused {
-		s.refused = make(map[weak.Pointer[sqlmysql.Plan]]history.Reason)
+// plain returns a statement's command in the form that stands for the client's own text. It is valid until
+// the next command.
+func (s *Session) plain(plan *sqlmysql.Plan, payload []byte) []byte {
+	if plan.Upstream.Plain == "" {
+		return payload
 	}
-	s.refused[weak.Make(o.plan)] = history.ReasonRefused.With(strconv.Itoa(int(e.code)))
-}
-
-// runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
-func (s *Session) runOriginal(o *observed, x *exchange) error {
-	o.rewritten = false
-	o.lower(history.Opaque, s.refused[weak.Make(o.plan)])
-	if x.prepared != nil {
-		s.command = bytes.Clone(s.original)
-		s.resumed = o
-		return nil
-	}
-	s.sendFor(s.statement(o), s.original, len(s.original))
-	return nil
+	s.original = append(append(s.original[:0], payload[0]), plan.Upstream.Plain...)
+	return s.original
 }

@@ -9,10 +9,8 @@ import (
 	"net"
 	"sync"
 
-	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
 )
 
@@ -28,16 +26,6 @@ const (
 	// minCompressed is the length from which on packets are worth it, as in the servers' sources.
 	minCompressed = 50
 )
-
-// Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the
-// end of the login, or where compression was not agreed on.
-func (s *Session) Compressed(leg session.Leg, c net.Conn) net.Conn {
-	if !s.loggedIn || s.caps&compressionCaps == 0 {
-		return nil
-	}
-	// A client that asks for both gets zlib.
-	return NewCompressed(c, s.caps&gomysql.CLIENT_COMPRESS == 0, leg == session.ServerLeg)
-}
 
 // NewCompressed returns a connection that speaks compressed over c, by zlib or zstd, to a server or a client. What is
 // written must be packets.

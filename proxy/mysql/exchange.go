@@ -137,30 +137,3 @@ func (s *Session) unsolicited(seq byte, payload []byte) error {
 	s.toClient, _ = appendPacket(s.toClient, seq, payload)
 	return nil
 }
-
-// passesRows reports whether the exchange's rows go to the client as they are.
-func (x *exchange) passesRows() bool {
-	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
-}
-
-// forward sends a reply packet on to the client, if the client is to see the reply.
-func (s *Session) forward(x *exchange, seq byte, payload []byte) {
-	if !x.visible {
-		return
-	}
-	x.begun = true
-	s.final = finalPacket{at: len(s.toClient), seq: seq, set: true}
-	if x.renumber {
-		s.final.seq = x.seq
-		s.toClient, x.seq = appendPacket(s.toClient, x.seq, payload)
-		return
-	}
-	s.toClient, _ = appendPacket(s.toClient, seq, payload)
-}
-
-// show makes rows the exchange's answer; nil leaves the server's.
-func (x *exchange) show(rows [][]byte) {
-	if rows != nil {
-		x.instead, x.renumber = rows, true
-	}
-}

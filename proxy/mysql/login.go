@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 
@@ -16,7 +17,7 @@ const protocolVersion = 10
 
 // Capabilities that a session does not offer, because it would have to understand more than it does:
 // query attributes change the shape of commands, optional metadata that of replies. TLS is each leg's own affair
-// (tls.go).
+// (see leg).
 const maskedCaps = gomysql.CLIENT_SSL | gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA
 
 // compressionCaps are taken apart below the session (compress.go). What is agreed on holds for both legs: clients can
@@ -251,4 +252,82 @@ func TooManyPacket() []byte {
 func earlyError(code uint16, message string) []byte {
 	packet, _ := appendPacket(nil, 0, appendErr(nil, serverError{code: code, message: message}))
 	return packet
+}
+
+// erSecureTransportRequired is the servers' own error for a client without TLS.
+const erSecureTransportRequired = 3159
+
+// A leg is what a session knows of one of its connections.
+type leg struct {
+	seq   byte // of the packet that went last while logging in, either way
+	tls   bool // as agreed; it begins with Session.Upgraded
+	local bool // a unix socket
+}
+
+// safe reports whether a password may go over the leg as it is, as clients and servers see it.
+func (l leg) safe() bool { return l.tls || l.local }
+
+// Upgraded tells the session that a leg speaks TLS from now on, or why it cannot.
+func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
+	s.now = now
+	l := s.upgrade
+	s.upgrade = session.NoLeg
+	switch {
+	case failed == nil && l == session.ServerLeg:
+		s.sendServer(s.response)
+		clear(s.response)
+		s.response = nil
+		s.phase = phaseAuth
+	case failed != nil && l == session.ServerLeg:
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral,
+			fmt.Sprintf("isotap cannot use TLS with the server: %v "+
+				"(see --upstream-tls and --upstream-ca)", failed))
+	case failed != nil:
+		s.phase = phaseClosed // there is no way left to tell the client
+	}
+}
+
+// beginClientTLS answers a client that asks for TLS. What stands behind the request in its packet is
+// not looked at.
+func (s *Session) beginClientTLS() {
+	if s.cfg.ClientTLS == session.NoTLS {
+		s.turnAway(erSecureTransportRequired, "",
+			"isotap offers no TLS here: connect with TLS disabled, or start isotap with --tls-cert")
+		return
+	}
+	s.client.tls = true
+	s.upgrade = session.ClientLeg
+}
+
+// beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
+func (s *Session) beginServerTLS(response []byte) {
+	if len(s.serverBuf) > 0 {
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral,
+			"something was sent in the server's name before TLS began")
+		return
+	}
+	s.response = response
+	s.sendServer(response[:loginHead])
+	s.upgrade = session.ServerLeg
+}
+
+// beforeLogin takes what the server says before the client has logged in: why it will not wait.
+func (s *Session) beforeLogin(seq byte, payload []byte) error {
+	if payload[0] != markErr {
+		return fmt.Errorf("%w from the server before the login (it begins with 0x%02x)", errUnexpected, payload[0])
+	}
+	s.server.seq = seq
+	s.sendClient(payload)
+	s.phase = phaseClosed
+	return nil
+}
+
+// LoginOverdue ends a session that took too long to log in.
+func (s *Session) LoginOverdue(now int64) {
+	s.now = now
+	if s.phase == phaseGreeting {
+		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "the server did not greet isotap in time")
+		return
+	}
+	s.turnAway(gomysql.ER_NET_READ_INTERRUPTED, sqlstateCommunicationLink, "Got timeout reading communication packets")
 }

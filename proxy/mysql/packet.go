@@ -258,3 +258,32 @@ func numberBehind(text []byte, label string) (n uint64, rest []byte, ok bool) {
 	}
 	return n, rest, ok
 }
+
+// The SQLSTATEs that a session gives (MySQL's reference manual, "Server Error Message Reference"; ISO/IEC 9075,
+// "SQLSTATE class and subclass codes").
+const (
+	sqlstateWarning            = "01000"
+	sqlstateGeneral            = "HY000" // for errors that have none of their own
+	sqlstateConnectionRejected = "08004"
+	sqlstateCommunicationLink  = "08S01" // the connection is lost, or what comes of it is no protocol
+	// sqlstateTransactionUnknown is that of an end of which the client cannot know what came of it: drivers take all of
+	// its class for a connection that is lost.
+	sqlstateTransactionUnknown = "08007"
+)
+
+// join puts the payloads of packets together that belong to one: whole says that packet was the last.
+func join(parts *[]byte, packet []byte) (payload []byte, whole bool) {
+	payload = packet[headerBytes:]
+	if len(payload) == maxPayload {
+		*parts = append(*parts, payload...)
+		return nil, false
+	}
+	if len(*parts) > 0 {
+		payload = append(*parts, payload...)
+		*parts = nil
+	}
+	return payload, true
+}
+
+// firstSeq is the number of the first packet of a payload whose last packet is given.
+func firstSeq(last, payload []byte) byte { return last[3] - byte(len(payload)/maxPayload) }

@@ -1,11 +1,15 @@
 package mysql
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // singleReply reads a reply of one packet: OK, EOF or ERR.
@@ -241,4 +245,197 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 	}
 	s.forward(x, seq, payload)
 	return nil
+}
+
+// trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
+// sources.
+func (s *Session) trimRow(x *exchange, payload []byte) error {
+	visible := x.fields - x.hidden
+	r := reader{b: payload}
+	var trimmed []byte
+	var tail binaryTail
+	if x.binary {
+		var err error
+		if trimmed, tail, err = trimBinary(s.scratch[:0], &r, x.types, visible); err != nil {
+			return err
+		}
+		s.scratch = trimmed
+	} else {
+		for range visible {
+			r.lenencBytes()
+		}
+		trimmed = payload[:r.pos]
+	}
+	column := visible
+	for i := range x.stmt.plan.Result.Sources {
+		source := &x.stmt.plan.Result.Sources[i]
+		if source.Array {
+			s.seen.addArray(i, source.Limit, tail.value(&r, column))
+		} else {
+			s.seen.add(i, tail.value(&r, column), tail.value(&r, column+1))
+		}
+		column += source.Columns()
+	}
+	if r.err != nil {
+		return fmt.Errorf("parse row: %w", r.err)
+	}
+	if !x.swallow {
+		s.forward(x, 0, trimmed)
+	}
+	return nil
+}
+
+// passesRows reports whether the exchange's rows go to the client as they are.
+func (x *exchange) passesRows() bool {
+	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
+}
+
+// forward sends a reply packet on to the client, if the client is to see the reply.
+func (s *Session) forward(x *exchange, seq byte, payload []byte) {
+	if !x.visible {
+		return
+	}
+	x.begun = true
+	s.final = finalPacket{at: len(s.toClient), seq: seq, set: true}
+	if x.renumber {
+		s.final.seq = x.seq
+		s.toClient, x.seq = appendPacket(s.toClient, x.seq, payload)
+		return
+	}
+	s.toClient, _ = appendPacket(s.toClient, seq, payload)
+}
+
+// show makes rows the exchange's answer; nil leaves the server's.
+func (x *exchange) show(rows [][]byte) {
+	if rows != nil {
+		x.instead, x.renumber = rows, true
+	}
+}
+
+// conceals reports whether isotap's columns can be among those of the exchange's result which the client is to see.
+func (s *Session) conceals(x *exchange) bool {
+	return x.visible && !x.swallow && (s.dialect == sqlmysql.TiDB || x.stmt != nil && x.stmt.rewritten)
+}
+
+// holdHead keeps the output back from here on, until releaseHead or dropHead.
+func (s *Session) holdHead(x *exchange) {
+	x.conceal = concealment{from: len(s.toClient)}
+	s.holdingHead = true
+}
+
+// look takes a column definition into the concealment, and reports whether it goes into the head.
+func (s *Session) look(x *exchange, definition []byte) bool {
+	c := &x.conceal
+	atEnd := x.left <= x.hidden
+	if !atEnd && s.isOwn(x, definition) {
+		c.columns = append(c.columns, x.fields-x.left)
+		c.wrong = c.wrong || len(c.columns) > x.carries && s.dialect != sqlmysql.TiDB
+	}
+	if !atEnd || !c.wrong {
+		return !atEnd
+	}
+	// Where the plan is wrong, its columns need not be those at the end.
+	if s.isOwn(x, definition) {
+		c.columns = append(c.columns, x.fields-x.left)
+	} else {
+		c.shifted = true
+	}
+	return true
+}
+
+// releaseHead lets the head go on once it is complete, less isotap's columns.
+func (s *Session) releaseHead(x *exchange) {
+	s.holdingHead = false
+	c := &x.conceal
+	if c.wrong && !c.shifted { // the columns at the end are where the plan has them
+		c.columns = slices.DeleteFunc(c.columns, func(i int) bool { return i >= x.fields-x.hidden })
+	} else if c.shifted {
+		x.hidden = 0
+	}
+	if len(c.columns) > 0 {
+		s.cutHead(x)
+	}
+	if c.wrong {
+		s.misplanned(x.stmt.plan)
+	}
+}
+
+// cutHead writes the head anew, without the columns that the client does not see.
+func (s *Session) cutHead(x *exchange) {
+	c := &x.conceal
+	head := bytes.Clone(s.toClient[c.from:])
+	s.toClient = s.toClient[:c.from]
+	seq := head[headerBytes-1]
+	for i := -1; len(head) >= headerBytes; i++ {
+		size := headerBytes + payloadLen(head)
+		payload := head[headerBytes:size]
+		head = head[size:]
+		switch {
+		case i < 0:
+			payload = appendLenenc(nil, uint64(x.fields-x.hidden-len(c.columns)))
+		case c.drops(i) || i >= x.fields-x.hidden:
+			continue
+		}
+		s.toClient, seq = appendPacket(s.toClient, seq, payload)
+	}
+	x.renumber, x.seq = true, seq
+	x.fields -= len(c.columns)
+	c.types, x.types = x.types, nil
+	for i, t := range c.types {
+		if !c.drops(i) {
+			x.types = append(x.types, t)
+		}
+	}
+}
+
+// dropHead forgets a head that is not complete, of a session that ends: isotap's columns may stand in it.
+func (s *Session) dropHead() {
+	if s.holdingHead && len(s.exchanges) > 0 {
+		s.toClient = s.toClient[:s.exchanges[0].conceal.from]
+	}
+	s.holdingHead = false
+}
+
+// The last line of defense: whatever a plan says, no column that isotap has named reaches the client. Where a rewritten
+// statement's result has one that the plan does not hide, the plan is wrong. The column is taken out of the definitions
+// and out of the rows, and statements of that shape go as the client wrote them from then on, in all sessions.
+
+// isOwn reports whether a column definition is that of a column that isotap has put into the result. A client may ask
+// for isotap's columns by their names: in the result of a statement in whose text they stand they are the client's own.
+func (s *Session) isOwn(x *exchange, definition []byte) bool {
+	r := reader{b: definition}
+	for range 4 { // catalog, schema, table, original table
+		r.lenencBytes()
+	}
+	name, original := r.lenencBytes(), r.lenencBytes()
+	if bytes.HasPrefix(name, carriedPrefix) {
+		return true
+	}
+	if s.dialect == sqlmysql.TiDB { // original names may be missing: TiDB leaves them out when it reads a row by its key
+		return string(name) == rewrite.RowIDColumn || string(name) == rewrite.WListColumn
+	}
+	// An expression's name is its text.
+	if !holdsColumn(name) && !(len(original) > 0 && holdsColumn(original)) && !bytes.Contains(name, carriedPrefix) {
+		return false
+	}
+	return !holdsColumn(bytes.ToLower(s.clientText(x)))
+}
+
+// clientText is the text of the statement as the client wrote it, whose reply the exchange reads.
+func (s *Session) clientText(x *exchange) []byte {
+	switch {
+	case x.prepared != nil:
+		return x.prepared.text
+	case len(s.original) > 0:
+		return s.original[1:]
+	}
+	return nil
+}
+
+// misplanned takes note of a plan that is wrong.
+func (s *Session) misplanned(p *sqlmysql.Plan) {
+	s.events = append(s.events, session.Event{Misplanned: true})
+	if s.watches() && s.cfg.Planner.Misplanned(p.Shape) {
+		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", p.Shape)
+	}
 }

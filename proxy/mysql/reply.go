@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-
-	"github.com/isotap/isotap/rewrite"
 )
 
 // A reply is what is known of a command's reply, as far as that has come. While state is at definitions, left of fields
@@ -76,16 +74,6 @@ func parseEnd(payload []byte, caps uint32) (okPacket, error) {
 		return parseOK(payload, caps)
 	}
 	return parseEOF(payload)
-}
-
-// isotapColumn reports whether a column definition is that of an auxiliary column.
-func isotapColumn(definition []byte) bool {
-	r := reader{b: definition}
-	for range 5 { // catalog, schema, table, original table, name
-		r.lenencBytes()
-	}
-	name := string(r.lenencBytes())
-	return name == rewrite.RowIDColumn || name == rewrite.WListColumn
 }
 
 // columnType reads a column's type out of its definition

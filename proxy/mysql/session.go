@@ -40,7 +40,10 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"net"
 	"weak"
+
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
@@ -213,36 +216,6 @@ func (s *Session) Turn() session.Turn {
 	return session.EitherTurn
 }
 
-// clientBytes takes one packet out of p, or what there is of it.
-func (s *Session) clientBytes(p []byte) (int, error) {
-	switch {
-	case s.phase == phaseCopy && s.alike():
-		s.toServer = append(s.toServer, p...)
-		return len(p), nil
-	case s.phase == phaseCopy:
-		return s.passCopy(p), nil
-	case s.phase == phaseInfile:
-		return s.passFile(p), nil
-	case s.upload.open:
-		return s.passRest(p), nil
-	}
-	if !s.admits(p) {
-		return len(p), nil
-	}
-	packet, used := s.gather(&s.clientBuf, p)
-	if packet == nil {
-		return used, nil
-	}
-	payload, whole := join(&s.clientPayload, packet)
-	if !whole {
-		if s.phase == phaseCommand && len(s.clientPayload) == longCommand {
-			s.beginLong()
-		}
-		return used, nil
-	}
-	return used, s.clientPacket(firstSeq(packet, payload), payload)
-}
-
 // FromServer takes bytes that the server sent at now. It uses all of them; they may be reused
 // afterwards. An error means that the reply cannot be followed: close both sides.
 func (s *Session) FromServer(now int64, p []byte) error {
@@ -255,36 +228,6 @@ func (s *Session) FromServer(now int64, p []byte) error {
 		p = p[used:]
 	}
 	return nil
-}
-
-func (s *Session) serverBytes(p []byte) (int, error) {
-	if s.phase == phaseCopy {
-		s.toClient = append(s.toClient, p...)
-		return len(p), nil
-	}
-	if s.streaming > 0 {
-		n := min(s.streaming, len(p))
-		s.toClient = append(s.toClient, p[:n]...)
-		s.streaming -= n
-		return n, nil
-	}
-	if s.longRow {
-		return s.passRowOn(p), nil
-	}
-	if len(s.serverBuf) == 0 && len(s.serverPayload) == 0 {
-		if n := s.passRows(p); n > 0 {
-			return n, nil
-		}
-	}
-	packet, used := s.gather(&s.serverBuf, p)
-	if packet == nil {
-		return used, nil
-	}
-	payload, whole := join(&s.serverPayload, packet)
-	if !whole {
-		return used, s.bounded()
-	}
-	return used, s.serverPacket(firstSeq(packet, payload), payload)
 }
 
 // Output returns the bytes to send to each side and forgets them. They are valid until the session is
@@ -367,42 +310,25 @@ func (s *Session) InTransaction() bool { return s.txn.inTrans || len(s.exchanges
 // client stays quiet.
 func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && len(s.exchanges) == 0 }
 
-// close ends a session whose client is gone: the entries still unread are read first.
-func (s *Session) close() {
-	if s.readCaptures() {
-		return
-	}
-	s.endOpen(history.Aborted)
-	s.phase = phaseClosed
-}
-
 var errUnexpected = errors.New("unexpected packet")
 
-func (s *Session) serverPacket(seq byte, payload []byte) error {
-	if len(payload) == 0 && s.phase != phaseAuth {
-		return fmt.Errorf("%w: an empty one", errMalformed)
+// Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the
+// end of the login, or where compression was not agreed on.
+func (s *Session) Compressed(leg session.Leg, c net.Conn) net.Conn {
+	if !s.loggedIn || s.caps&compressionCaps == 0 {
+		return nil
 	}
-	switch s.phase {
-	case phaseGreeting:
-		return s.greeting(seq, payload)
-	case phaseLogin:
-		return s.beforeLogin(seq, payload)
-	case phaseAuth:
-		return s.authFromServer(seq, payload)
-	case phaseCommand, phaseClosing, phaseInfile:
-		return s.replyPacket(seq, payload)
-	}
-	return fmt.Errorf("%w from the server (it begins with 0x%02x)", errUnexpected, payload[0])
+	// A client that asks for both gets zlib.
+	return NewCompressed(c, s.caps&gomysql.CLIENT_COMPRESS == 0, leg == session.ServerLeg)
 }
 
-func (s *Session) clientPacket(seq byte, payload []byte) error {
-	switch s.phase {
-	case phaseLogin:
-		return s.login(seq, payload)
-	case phaseAuth:
-		return s.authFromClient(seq, payload)
-	case phaseCommand:
-		return s.clientCommand(seq, payload)
-	}
-	return fmt.Errorf("%w from the client", errUnexpected)
-}
+// Copying says that the session only passes bytes on from now on: the caller may do so itself, once it
+// has sent the Output.
+func (s *Session) Copying() bool { return s.phase == phaseCopy && s.alike() }
+
+// Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls
+// [Session.Upgraded]. Bytes of the client that the session has not taken by then belong to TLS.
+func (s *Session) Upgrade() session.Leg { return s.upgrade }
+
+// LoggedIn reports whether the client's first login is over.
+func (s *Session) LoggedIn() bool { return s.loggedIn }

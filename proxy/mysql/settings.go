@@ -150,3 +150,31 @@ func (in *settings) take(r *reader, q settingsQuery) error {
 
 // maxConcat is what a larger group_concat_max_len counts as: it may not fit an int.
 const maxConcat = 1 << 30
+
+// literalSettings is what the session's literals are read under, in mode predicates.
+type literalSettings struct {
+	history.LiteralSettings
+	increment uint64 // of AUTO_INCREMENT; 0: not known
+}
+
+// predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there
+// are none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by
+// what locks the rows.
+func (in *settings) predicates(o *observed, literals []string) []history.Predicate {
+	if len(o.plan.Predicates) == 0 || !o.rewritten || in.selectLimit || o.txn == nil ||
+		o.txn.Level == history.LevelUnknown {
+		return nil
+	}
+	if o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select && o.plan.Locking == history.NoLock {
+		return nil
+	}
+	var out []history.Predicate
+	for i := range o.plan.Predicates {
+		open := &o.plan.Predicates[i]
+		if where, ok := open.Close(literals); ok && in.env.SameInUTF8(where) {
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
+				Settings: in.literals.LiteralSettings})
+		}
+	}
+	return out
+}

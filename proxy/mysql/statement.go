@@ -54,3 +54,11 @@ func (o *observed) lowerRecorded(reason history.Reason) {
 		st.Accesses[i].Inexact = true
 	}
 }
+
+// doubt takes away what a statement has shown whose plan is wrong.
+func (o *observed) doubt(x *exchange) {
+	if x.conceal.wrong {
+		o.lower(history.Opaque, history.ReasonMisplanned)
+		o.stmt.Accesses, o.stmt.Predicates = nil, nil
+	}
+}

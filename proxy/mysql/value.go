@@ -2,9 +2,11 @@ package mysql
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 )
@@ -126,4 +128,39 @@ func quote(v []byte) string {
 		b = append(b, "..."...)
 	}
 	return string(append(b, '\''))
+}
+
+// literal returns a parameter's value as a literal of the same type.
+func literal(v []byte, typ byte, unsigned, noBackslash bool) string {
+	r := reader{b: v}
+	switch typ {
+	case gomysql.MYSQL_TYPE_NULL, gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24,
+		gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_LONGLONG:
+		return formatBinary(&r, typ, unsigned)
+	case gomysql.MYSQL_TYPE_FLOAT:
+		return double(float64(math.Float32frombits(binary.LittleEndian.Uint32(v))))
+	case gomysql.MYSQL_TYPE_DOUBLE:
+		return double(math.Float64frombits(binary.LittleEndian.Uint64(v)))
+	case gomysql.MYSQL_TYPE_DATE:
+		return "DATE" + formatBinary(&r, typ, false)
+	case gomysql.MYSQL_TYPE_DATETIME, gomysql.MYSQL_TYPE_TIMESTAMP:
+		return "TIMESTAMP" + formatBinary(&r, typ, false)
+	case gomysql.MYSQL_TYPE_STRING, gomysql.MYSQL_TYPE_VAR_STRING, gomysql.MYSQL_TYPE_VARCHAR:
+		return textLiteral(r.lenencBytes(), noBackslash)
+	case gomysql.MYSQL_TYPE_TINY_BLOB, gomysql.MYSQL_TYPE_BLOB, gomysql.MYSQL_TYPE_MEDIUM_BLOB,
+		gomysql.MYSQL_TYPE_LONG_BLOB:
+		return "X'" + hex.EncodeToString(r.lenencBytes()) + "'"
+	}
+	return ""
+}
+
+// double returns a number that SQL reads as one of type DOUBLE.
+func double(f float64) string { return strconv.FormatFloat(f, 'e', -1, 64) }
+
+func textLiteral(v []byte, noBackslash bool) string {
+	s := strings.ReplaceAll(string(v), "'", "''")
+	if !noBackslash {
+		s = strings.ReplaceAll(s, `\`, `\\`)
+	}
+	return "'" + s + "'"
 }

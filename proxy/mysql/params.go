@@ -13,52 +13,6 @@ import (
 // unsignedType is the flag in the second byte of a bound parameter's type (COM_STMT_EXECUTE).
 const unsignedType = 0x80
 
-// bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
-// bound anew, since the server may have seen none for it, and hidden parameters are put in at their
-// places.
-func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error) {
-	r := reader{b: payload}
-	head := r.bytes(executeHead)
-	nulls := r.bytes((p.params + 7) / 8)
-	bound := p.params == 0
-	if p.params > 0 && r.uint8() != 0 {
-		bound = true
-		p.types = append(p.types[:0], r.bytes(2*p.params)...)
-	}
-	if r.err != nil || len(p.types) != 2*p.params {
-		return nil, fmt.Errorf("parse COM_STMT_EXECUTE: %w", errMalformed)
-	}
-	values, err := p.values(&r, nulls)
-	if err != nil {
-		return nil, err
-	}
-	if s.cfg.Args {
-		o.stmt.Args = p.args(values, nulls)
-	}
-	if !p.rewritten {
-		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
-			p.executed = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
-		}
-		clear(p.long)
-		if bound {
-			payload = p.named(payload)
-		}
-		return payload, nil
-	}
-	if len(o.plan.Predicates) > 0 {
-		o.stmt.Predicates = s.settings.predicates(o, p.literals(values, nulls, s.settings.env.NoBackslashEscapes))
-	}
-	id, hidden := p.id, p.plan.Upstream.Hidden
-	if !o.rewritten {
-		id, hidden = p.original, nil
-	}
-	b := append(s.scratch[:0], head...)
-	binary.LittleEndian.PutUint32(b[1:], id)
-	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o))
-	clear(p.long)
-	return s.scratch, nil
-}
-
 // named returns COM_STMT_EXECUTE under the statement's own id, where the client meant the one prepared
 // last: for the server that may be one beside it. (It refuses such a command without types.)
 func (p *prepared) named(payload []byte) []byte {
@@ -100,6 +54,21 @@ func (p *prepared) args(values [][]byte, nulls []byte) []string {
 		}
 	}
 	return args
+}
+
+// literals returns the parameters of an execution as literals of SQL; empty for those that cannot be written as one.
+func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		switch {
+		case p.long[i]:
+		case nulls[i/8]&(1<<(i%8)) != 0:
+			out[i] = "NULL"
+		default:
+			out[i] = literal(v, p.types[2*i], p.types[2*i+1]&unsignedType != 0, noBackslash)
+		}
+	}
+	return out
 }
 
 // appendParams writes NULL bitmap, types and values of the client's parameters with the hidden ones
@@ -149,4 +118,39 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 		client++
 	}
 	return b
+}
+
+// fits reports whether the parameters are of the types for which the rewritten statement does what the
+// client's would. What cannot be read does not fit either, but is told elsewhere.
+func (p *prepared) fits(payload []byte) bool {
+	if len(p.plan.Upstream.Copies) == 0 {
+		return true
+	}
+	r := reader{b: payload}
+	r.bytes(executeHead)
+	nulls := r.bytes((p.params + 7) / 8)
+	types := p.types
+	if r.uint8() != 0 {
+		types = r.bytes(2 * p.params)
+	}
+	if r.err != nil || len(types) != 2*p.params {
+		return true
+	}
+	return !slices.ContainsFunc(p.plan.Upstream.Copies, func(c sqlmysql.Copy) bool {
+		return nulls[c.Param/8]&(1<<(c.Param%8)) == 0 && !copies(types[2*c.Param], c.Integer)
+	})
+}
+
+// copies reports whether a parameter of that type may be copied as an integer, or as a string.
+func copies(typ byte, integer bool) bool {
+	switch typ {
+	case gomysql.MYSQL_TYPE_NULL:
+		return true
+	case gomysql.MYSQL_TYPE_TINY, gomysql.MYSQL_TYPE_SHORT, gomysql.MYSQL_TYPE_INT24, gomysql.MYSQL_TYPE_LONG,
+		gomysql.MYSQL_TYPE_LONGLONG:
+		return integer
+	case gomysql.MYSQL_TYPE_STRING, gomysql.MYSQL_TYPE_VAR_STRING, gomysql.MYSQL_TYPE_VARCHAR:
+		return !integer
+	}
+	return false
 }

@@ -2,12 +2,58 @@ package mysql
 
 import (
 	"bytes"
+	"errors"
+	"syscall"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
+
+// halted returns why a statement is refused: it would begin a transaction that could not be recorded. What touches no
+// row is not refused, so that clients can connect and look around.
+func (s *Session) halted(plan *sqlmysql.Plan) error {
+	if s.cfg.Halted == nil || s.txn.inTrans || s.txn.open != nil || !s.watches() || plan.Kind != history.Begin &&
+		plan.Observation == history.Nothing {
+		return nil
+	}
+	return s.cfg.Halted()
+}
+
+// refuseTxn answers a statement with an error in the server's place: nothing was sent.
+func (s *Session) refuseTxn(seq byte, why error) {
+	e := serverError{code: gomysql.ER_ERROR_ON_WRITE, state: sqlstateGeneral,
+		message: "isotap begins no transaction that it cannot record: " + why.Error()}
+	if errors.Is(why, syscall.ENOSPC) {
+		e.code = gomysql.ER_DISK_FULL
+	}
+	s.counts.rowCount, s.counts.rowCountGone = -1, true
+	s.toClient, _ = appendPacket(s.toClient, seq, appendErr(nil, e))
+}
+
+// A finalPacket is the packet that was last put into the output to the client: the one that ends a reply, while that
+// waits.
+type finalPacket struct {
+	at  int  // where it begins in the output
+	seq byte // its number
+	set bool // it has not been sent yet
+}
+
+// Unrecorded puts an error in the place of the packet that would acknowledge a transaction which was not stored, and
+// ends the session: the server has committed it, so it is neither told to be done nor to have failed.
+func (s *Session) Unrecorded(now int64, why error) {
+	s.now = now
+	if s.final.set && s.final.at <= len(s.toClient) {
+		e := serverError{gomysql.ER_ERROR_DURING_COMMIT, sqlstateTransactionUnknown,
+			"the server has committed the transaction, but isotap has not recorded it, and ends the connection: " +
+				why.Error()}
+		s.toClient, _ = appendPacket(s.toClient[:s.final.at], s.final.seq, appendErr(nil, e))
+	}
+	s.holding, s.holdingHead = false, false
+	s.lostServer()
+	s.phase = phaseClosed
+}
 
 // A client whose server goes away sees its connection end, as it would without isotap: clients tell a lost connection
 // by that (their error 2013), and some take an error packet for one statement's failure, on a connection that lives.
@@ -62,54 +108,6 @@ func (s *Session) sayFarewell() {
 	s.toClient, _ = appendPacket(s.toClient, seq, s.farewell)
 }
 
-// LoggedIn reports whether the client's first login is over.
-func (s *Session) LoggedIn() bool { return s.loggedIn }
-
-// LoginOverdue ends a session that took too long to log in.
-func (s *Session) LoginOverdue(now int64) {
-	s.now = now
-	if s.phase == phaseGreeting {
-		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "", "the server did not greet isotap in time")
-		return
-	}
-	s.turnAway(gomysql.ER_NET_READ_INTERRUPTED, sqlstateCommunicationLink, "Got timeout reading communication packets")
-}
-
-// settle has the transaction take a finished statement's end, and does what follows.
-func (s *Session) settle(o *observed, x *exchange) {
-	if !s.watches() {
-		return
-	}
-	ended, then := s.txn.settle(o, &x.reply, s.now)
-	s.handOver(ended)
-	switch then {
-	case askServer:
-		s.askTransaction(o.plan, func() { s.handOver(s.txn.settleError(o, &x.reply, s.now)) })
-	case giveUpCaptures:
-		s.loseCaptures(history.ReasonLostSavepoint)
-	}
-}
-
-// askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
-// the statement whose error is the reason to ask; nil when there is none.
-func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
-	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
-		s.counts.rowCountGone = true
-		then()
-		return nil
-	}}, []byte{gomysql.COM_PING})
-}
-
-// endOpen ends the session's transaction, if there is one.
-func (s *Session) endOpen(status history.Status) { s.handOver(s.txn.end(status, s.now)) }
-
-// handOver has a transaction recorded that has ended, once the entries of its statements are read. Nil is none.
-func (s *Session) handOver(t *history.Txn) {
-	if t != nil {
-		s.events = s.captures.handOver(t, s.events)
-	}
-}
-
 // lostServer settles what was open when the server went away: what waited for an answer may have
 // been done, everything else was rolled back.
 func (s *Session) lostServer() {
@@ -131,4 +129,13 @@ func (s *Session) lostServer() {
 	s.exchanges, s.chain = nil, nil
 	s.release(s.captures.giveUpAll(history.ReasonServerLost, s.events))
 	s.endOpen(status)
+}
+
+// close ends a session whose client is gone: the entries still unread are read first.
+func (s *Session) close() {
+	if s.readCaptures() {
+		return
+	}
+	s.endOpen(history.Aborted)
+	s.phase = phaseClosed
 }

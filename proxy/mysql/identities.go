@@ -1,95 +1,14 @@
 package mysql
 
 import (
-	"fmt"
+	"bytes"
 	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
-
-// trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
-// sources.
-func (s *Session) trimRow(x *exchange, payload []byte) error {
-	visible := x.fields - x.hidden
-	r := reader{b: payload}
-	var trimmed []byte
-	var tail binaryTail
-	if x.binary {
-		var err error
-		if trimmed, tail, err = trimBinary(s.scratch[:0], &r, x.types, visible); err != nil {
-			return err
-		}
-		s.scratch = trimmed
-	} else {
-		for range visible {
-			r.lenencBytes()
-		}
-		trimmed = payload[:r.pos]
-	}
-	column := visible
-	for i := range x.stmt.plan.Result.Sources {
-		source := &x.stmt.plan.Result.Sources[i]
-		if source.Array {
-			s.seen.addArray(i, source.Limit, tail.value(&r, column))
-		} else {
-			s.seen.add(i, tail.value(&r, column), tail.value(&r, column+1))
-		}
-		column += source.Columns()
-	}
-	if r.err != nil {
-		return fmt.Errorf("parse row: %w", r.err)
-	}
-	if !x.swallow {
-		s.forward(x, 0, trimmed)
-	}
-	return nil
-}
-
-// binaryTail reads the hidden values of a row whose visible part is behind the reader.
-type binaryTail struct {
-	nulls []byte // the NULL bitmap; nil in a text row
-}
-
-func (t binaryTail) value(r *reader, column int) []byte {
-	if t.nulls != nil && isNull(t.nulls, column) {
-		return nil
-	}
-	return r.lenencBytes()
-}
-
-// isNull reads the NULL bitmap of a binary row, whose first two bits mean nothing.
-func isNull(nulls []byte, column int) bool {
-	return nulls[(column+2)/8]&(1<<((column+2)%8)) != 0
-}
-
-// trimBinary appends the first columns of a binary row to row as a row of their own, with the NULL
-// bitmap that belongs to their number, and leaves r at the value behind them.
-func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binaryTail, error) {
-	r.uint8()
-	nulls := r.bytes((len(types) + 9) / 8)
-	if r.err != nil {
-		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
-	}
-	start := r.pos
-	for i := range columns {
-		if !isNull(nulls, i) {
-			skipBinary(r, types[i])
-		}
-	}
-	if r.err != nil {
-		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
-	}
-	size := (columns + 9) / 8
-	row = append(row, markOK)
-	row = append(row, nulls[:size]...)
-	// Bits of hidden columns can stand in the bitmap's last byte.
-	if used := uint(columns+2) % 8; used != 0 {
-		row[len(row)-1] &= 1<<used - 1
-	}
-	return append(row, r.b[start:r.pos]...), binaryTail{nulls: nulls}, nil
-}
 
 // sightings are the identities that came out of the rows of the statement in flight. A session has one
 // statement in flight, and uses the memory again for the next.
@@ -194,3 +113,114 @@ func (s *sightings) take(o *observed) {
 	}
 	o.stmt.Accesses = accesses
 }
+
+// An arrayed is what the arrays of the statement in flight have shown, beside their identities.
+type arrayed struct {
+	known      map[string]struct{} // identities that are in the list already, behind their source's number
+	elements   int                 // of all arrays
+	full       bool                // an array may lack identities
+	missing    bool                // a row had no array
+	unreadable bool
+}
+
+// addArray keeps the identities that an array carries: every row and version once, since groups overlap
+// under ROLLUP and a join repeats them.
+func (s *sightings) addArray(source, limit int, array []byte) {
+	if array == nil {
+		s.missing = true
+		return
+	}
+	if s.known == nil {
+		s.known = make(map[string]struct{})
+	}
+	n, ok := eachText(array, func(text []byte) {
+		s.key = append(append(s.key[:0], byte(source), byte(source>>8)), text...)
+		if _, there := s.known[string(s.key)]; there {
+			return
+		}
+		if !s.tooMany() {
+			s.known[string(s.key)] = struct{}{}
+		}
+		rowID, wList, _ := bytes.Cut(text, []byte{'='})
+		if len(rowID) == 0 {
+			rowID = []byte{} // NULL is the missing side of an outer join, and not in the array
+		}
+		s.add(source, rowID, wList)
+	})
+	s.elements += n
+	s.full = s.full || limit > 0 && n >= limit
+	s.unreadable = s.unreadable || !ok
+}
+
+// eachText calls f with the texts of a JSON array, leaving NULLs out, and gives the number of its
+// elements. It says whether the array is whole, and of such elements only: no identity needs an escape.
+func eachText(array []byte, f func(text []byte)) (n int, ok bool) {
+	b, ok := bytes.CutPrefix(array, []byte{'['})
+	if !ok {
+		return 0, false
+	}
+	for {
+		b = bytes.TrimLeft(b, " ")
+		switch {
+		case bytes.HasPrefix(b, []byte("null")):
+			b = b[len("null"):]
+		case len(b) > 0 && b[0] == '"':
+			end := bytes.IndexByte(b[1:], '"')
+			if end < 0 || bytes.IndexByte(b[1:1+end], '\\') >= 0 {
+				return n, false
+			}
+			f(b[1 : 1+end])
+			b = b[end+2:]
+		default:
+			return n, n == 0 && string(b) == "]"
+		}
+		n++
+		b = bytes.TrimLeft(b, " ")
+		switch {
+		case string(b) == "]":
+			return n, true
+		case len(b) == 0 || b[0] != ',':
+			return n, false
+		}
+		b = b[1:]
+	}
+}
+
+// judgeArrays lowers a statement some of whose arrays did not tell everything, and reports whether those of its kind
+// read too much for an array. warned says that the server warned of something: it does so when it gives up on an array,
+// whose value then is NULL.
+func (s *sightings) judgeArrays(o *observed, warned bool) (tooLarge bool) {
+	if !hasArrays(o.plan) {
+		return false
+	}
+	switch a := &s.arrayed; {
+	case a.unreadable:
+		o.lower(history.Inexact, history.ReasonUnreadableIdentity)
+	case a.full, a.missing && warned:
+		o.lower(history.Inexact, history.ReasonLargeAggregate)
+	case a.elements <= sqlmysql.MaxArray:
+		return false
+	}
+	return true
+}
+
+func hasArrays(p *sqlmysql.Plan) bool {
+	for i := range p.Result.Sources {
+		if p.Result.Sources[i].Array {
+			return true
+		}
+	}
+	return false
+}
+
+// forget makes the memory ready for the next statement.
+func (a *arrayed) forget() {
+	if len(a.known) > maxKnown {
+		a.known = nil
+	}
+	clear(a.known)
+	*a = arrayed{known: a.known}
+}
+
+// maxKnown is how many identities of arrays a session keeps room for.
+const maxKnown = 1000

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -286,4 +287,81 @@ func (o *observed) insertedRows(left map[string]bool) []history.Access {
 		}
 	}
 	return accesses
+}
+
+// pictures reports whether images of what the statement wrote may have been collected.
+func (o *observed) pictures() bool {
+	return o.rewritten && !o.plan.Writes.Images.Empty() && (o.returned || max(o.affected, o.changed) > 0)
+}
+
+// takeImages gives the images that a read found to the statements of its batch. With an error it gives those before the
+// bad one.
+func takeImages(batch []*observed, collected []byte) error {
+	entries, err := sqlmysql.ParseImages(collected)
+	byTag := make(map[history.Tag][]sqlmysql.ImageEntry, len(batch))
+	for _, e := range entries {
+		byTag[e.Tag] = append(byTag[e.Tag], e)
+	}
+	for _, o := range batch {
+		if found := byTag[o.tag()]; len(found) > 0 {
+			o.picture(found)
+		}
+	}
+	return err
+}
+
+// picture gives a recorded statement its images. Of several of a row the last one is what the statement left.
+func (o *observed) picture(entries []sqlmysql.ImageEntry) {
+	last := make(map[string]*sqlmysql.ImageEntry, len(entries))
+	unnumbered := 0
+	for i := range entries {
+		e := &entries[i]
+		last[e.RowID] = e
+		if e.Inserted && strings.HasPrefix(e.Values, zeroFirst) {
+			unnumbered++
+		}
+	}
+	numbers := o.insertID > 0 && o.plan.Writes.Images.Consecutive && unnumbered == o.made
+	st := o.recorded()
+	images := make([]string, len(st.Accesses))
+	for i := range st.Accesses {
+		a := &st.Accesses[i]
+		if e := last[a.Row.ID]; e != nil && (a.Op == history.InsertRow || a.Op == history.UpdateRow) {
+			images[i] = o.image(e, numbers)
+		}
+	}
+	st.Images = images
+}
+
+// zeroFirst begins the values of a row that the server has not numbered yet.
+const zeroFirst = "0,"
+
+// image returns an image in the form that the server reads again. numbers says that the server numbered every row of
+// the statement.
+func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
+	picture := &o.plan.Writes.Images
+	if !e.Inserted {
+		return picture.Updated + sqlmysql.ImageValues + e.Values + ")"
+	}
+	columns, values := picture.Inserted, e.Values
+	if rest, zero := strings.CutPrefix(values, zeroFirst); picture.Counted && zero {
+		if n := o.numbered(e.RowID); numbers && n > 0 {
+			values = strconv.FormatUint(n, 10) + "," + rest
+		} else { // what the server gave the row is not known
+			_, others, _ := strings.Cut(columns, "`, ")
+			columns, values = "("+others, rest
+		}
+	}
+	return columns + sqlmysql.ImageValues + values + ")"
+}
+
+// numbered returns the number that the server gave an inserted row, where it numbered all of the statement; 0 where
+// that is not known.
+func (o *observed) numbered(rowID string) uint64 {
+	_, text, _ := strings.Cut(rowID, ":")
+	ordinal, err := strconv.ParseUint(text, 36, 32)
+	if err != nil || ordinal > 0 && o.increment == 0 {
+		return 0
+	}
+	return o.insertID + ordinal*o.increment
 }
