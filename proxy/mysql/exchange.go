@@ -31,9 +31,8 @@ type exchange struct {
 	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
 	disguise rewrite.Reply
 	conceal  concealment
-	exposed  int    // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
-	swallow  bool   // the client gets an OK packet in place of the result set
-	types    []byte // column types, where rows are trimmed
+	exposed  int  // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
+	swallow  bool // the client gets an OK packet in place of the result set
 	// renumber says that the client gets the reply under other packet numbers than the server sent it;
 	// seq is then the number of the client's next one.
 	renumber bool

@@ -240,7 +240,7 @@ func (s *Session) readdressed(payload []byte, p *prepared) []byte {
 // executeUnknown executes a statement that the server alone may know.
 func (s *Session) executeUnknown(id uint32, payload []byte) {
 	plan, asked := unknownSettings, len(payload)
-	if s.forgets && asked >= executeHead { // it may be one of too many
+	if s.prepared.incomplete && asked >= executeHead { // it may be one of too many
 		if plan = unknownStatement; !s.watches() {
 			plan = passedOn
 		}
@@ -261,11 +261,7 @@ func (s *Session) statementID(payload []byte) (uint32, *prepared) {
 	if len(payload) < 5 {
 		return 0, nil
 	}
-	id := binary.LittleEndian.Uint32(payload[1:])
-	if id == directExecute && s.dialect == sqlmysql.MariaDB {
-		id = s.lastPrepared
-	}
-	return id, s.stmts[id]
+	return s.prepared.find(binary.LittleEndian.Uint32(payload[1:]), s.dialect == sqlmysql.MariaDB)
 }
 
 // sendLongData passes a piece of a parameter on, to the statement that will be executed and under the

@@ -28,7 +28,9 @@ func (s *Session) statementDone(x *exchange) error {
 	// What the reply says of the statement. The plan is judged last: where it is wrong, nothing of that holds.
 	s.takeResult(o, x)
 	s.access(o, x)
-	o.doubt(x)
+	if x.conceal.wrong {
+		o.misplanned()
+	}
 
 	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
 	s.counts.take(&x.reply, x.swallow)

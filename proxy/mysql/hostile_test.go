@@ -57,9 +57,9 @@ func TestTooManyPreparedStatementsAreForgotten(t *testing.T) {
 		say(fmt.Appendf(nil, "\x16z %d %s", i, long))
 	}
 	grew := heap() - before
-	t.Logf("of %d statements %d are kept, in %d MiB", times, len(s.stmts), grew>>20)
-	if grew > maxPrepared || len(s.stmts) == 0 || len(s.stmts) == times {
-		t.Errorf("of %d statements %d are kept, in %d MiB", times, len(s.stmts), grew>>20)
+	t.Logf("of %d statements %d are kept, in %d MiB", times, len(s.prepared.byID), grew>>20)
+	if grew > maxPrepared || len(s.prepared.byID) == 0 || len(s.prepared.byID) == times {
+		t.Errorf("of %d statements %d are kept, in %d MiB", times, len(s.prepared.byID), grew>>20)
 	}
 	for _, which := range []uint32{1, times} {
 		say(append(binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_EXECUTE}, which), 1, 1, 0, 0, 0))

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,6 +20,40 @@ type sightings struct {
 	of    *txnstate.Unrecorded
 	key   []byte
 	arrayed
+}
+
+// takeRow takes the identities of the sources out of a row, whose last hidden values they are, and returns the rest as a
+// row. A binary one is written to room.
+func (s *sightings) takeRow(row []byte, of *reply, hidden int, sources []sqlmysql.Source, room []byte) ([]byte, error) {
+	visible := of.fields - hidden
+	r := reader{b: row}
+	var trimmed []byte
+	var tail binaryTail
+	if of.binary {
+		var err error
+		if trimmed, tail, err = trimBinary(room[:0], &r, of.types, visible); err != nil {
+			return nil, err
+		}
+	} else {
+		for range visible {
+			r.lenencBytes()
+		}
+		trimmed = row[:r.pos]
+	}
+	column := visible
+	for i := range sources {
+		source := &sources[i]
+		if source.Array {
+			s.addArray(i, source.Limit, tail.value(&r, column))
+		} else {
+			s.add(i, tail.value(&r, column), tail.value(&r, column+1))
+		}
+		column += source.Columns()
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("parse row: %w", r.err)
+	}
+	return trimmed, nil
 }
 
 // A sighting is an identity as it came out of a row: places in the arena.

@@ -210,7 +210,7 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 
 // reset forgets what belonged to the session before RESET CONNECTION or CHANGE USER.
 func (s *Session) reset() {
-	s.stmts, s.stmtBytes, s.forgets = make(map[uint32]*prepared), 0, false
+	s.prepared.reset()
 	s.settings.reset(s.watches())
 	s.captures.reset()
 	s.counts, s.conditions = counts{}, newConditions(s.dialect)
@@ -301,7 +301,7 @@ func (s *Session) beginClientTLS() {
 
 // beginServerTLS asks the server for TLS in the client's stead. Its handshake response waits.
 func (s *Session) beginServerTLS(response []byte) {
-	if len(s.serverBuf) > 0 {
+	if len(s.serverPackets.packet) > 0 {
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral,
 			"something was sent in the server's name before TLS began")
 		return

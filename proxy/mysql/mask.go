@@ -30,16 +30,16 @@ type concealment struct {
 func (c *concealment) drops(column int) bool { return slices.Contains(c.columns, column) }
 
 // cut returns a row without the columns that the client does not see.
-func (c *concealment) cut(x *exchange, row []byte) ([]byte, error) {
+func (c *concealment) cut(row []byte, of *reply) ([]byte, error) {
 	if len(c.columns) == 0 {
 		return row, nil
 	}
 	cut := c.cutText
-	if x.binary {
+	if of.binary {
 		cut = c.cutBinary
 	}
 	r := reader{b: row}
-	out := cut(&r, x.fields+len(c.columns))
+	out := cut(&r, of.fields+len(c.columns))
 	if r.err != nil {
 		return nil, fmt.Errorf("parse row: %w", r.err)
 	}
@@ -148,20 +148,20 @@ func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binar
 	return append(row, r.b[start:r.pos]...), binaryTail{nulls: nulls}, nil
 }
 
-// disguised returns a row of a statement that describes tables as the client is to see it, without
-// isotap's columns; nil for a row that the client does not see.
-func (x *exchange) disguised(row []byte) ([]byte, error) {
-	if x.disguise == rewrite.Listing {
-		named, err := x.namesColumn(row)
+// maskDescription returns a row of a statement that describes tables as the client is to see it, without
+// isotap's columns; nil for a row that the client does not see. kind is what the statement describes.
+func maskDescription(row []byte, kind rewrite.Reply, of *reply) ([]byte, error) {
+	if kind == rewrite.Listing {
+		named, err := namesColumn(row, of)
 		if named {
 			row = nil
 		}
 		return row, err
 	}
-	if x.fields < 2 {
+	if of.fields < 2 {
 		return row, nil
 	}
-	value, from, to, err := secondText(row, x.binary, x.fields)
+	value, from, to, err := secondText(row, of.binary, of.fields)
 	if err != nil {
 		return nil, err
 	}
@@ -176,15 +176,15 @@ func (x *exchange) disguised(row []byte) ([]byte, error) {
 }
 
 // namesColumn reports whether a value of the row is the name of an auxiliary column.
-func (x *exchange) namesColumn(row []byte) (bool, error) {
+func namesColumn(row []byte, of *reply) (bool, error) {
 	r := reader{b: row}
 	var nulls []byte
-	if x.binary {
+	if of.binary {
 		r.uint8()
-		nulls = r.bytes((x.fields + 9) / 8)
+		nulls = r.bytes((of.fields + 9) / 8)
 	}
 	named := false
-	for i := 0; i < x.fields && r.err == nil; i++ {
+	for i := 0; i < of.fields && r.err == nil; i++ {
 		if nulls != nil && isNull(nulls, i) {
 			continue
 		}
@@ -192,7 +192,7 @@ func (x *exchange) namesColumn(row []byte) (bool, error) {
 		if nulls == nil {
 			r.lenencBytes()
 		} else {
-			skipBinary(&r, x.types[i])
+			skipBinary(&r, of.types[i])
 		}
 		if r.pos-start == 1+len(rewrite.RowIDColumn) { // both names are equally long
 			value := string(row[start+1 : r.pos])

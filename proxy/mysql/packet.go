@@ -270,20 +270,3 @@ const (
 	// its class for a connection that is lost.
 	sqlstateTransactionUnknown = "08007"
 )
-
-// join puts the payloads of packets together that belong to one: whole says that packet was the last.
-func join(parts *[]byte, packet []byte) (payload []byte, whole bool) {
-	payload = packet[headerBytes:]
-	if len(payload) == maxPayload {
-		*parts = append(*parts, payload...)
-		return nil, false
-	}
-	if len(*parts) > 0 {
-		payload = append(*parts, payload...)
-		*parts = nil
-	}
-	return payload, true
-}
-
-// firstSeq is the number of the first packet of a payload whose last packet is given.
-func firstSeq(last, payload []byte) byte { return last[3] - byte(len(payload)/maxPayload) }

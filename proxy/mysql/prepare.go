@@ -178,15 +178,10 @@ func (s *Session) prepareDone(x *exchange) error {
 		p.rewritten = false
 		s.sendPrepare(p)
 	case x.failed:
-		s.lastPrepared = 0
+		s.prepared.last = 0
 		s.conditions.take(&x.reply, nil, x.added)
 	default:
-		s.lastPrepared = p.id
-		if s.unprepared(p.id); s.stmtBytes+p.bytes() <= maxPrepared {
-			s.stmts[p.id], s.stmtBytes = p, s.stmtBytes+p.bytes()
-		} else {
-			s.forgets = true
-		}
+		s.prepared.add(p)
 		s.conditions.take(&x.reply, nil, x.added)
 	}
 	s.counts.rowCountGone = true
@@ -245,7 +240,7 @@ func (s *Session) outlived(p *prepared) bool {
 func (s *Session) closeStatement(payload []byte) {
 	id, p := s.statementID(payload)
 	if p != nil {
-		s.unprepared(id)
+		s.prepared.remove(id)
 		s.closeHidden(p, p.original)
 		s.closeHidden(p, p.filled)
 		if p.companion != nil {

@@ -58,11 +58,49 @@ var unknownStatement = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: 
 // known.
 func (p *prepared) bytes() int { return 1<<10 + 4*len(p.text) + 4*p.params }
 
-// unprepared forgets a statement.
-func (s *Session) unprepared(id uint32) {
-	if p := s.stmts[id]; p != nil {
-		s.stmtBytes -= p.bytes()
-		delete(s.stmts, id)
+// preparedStatements are those that the client has prepared and not closed. Together they take at most maxPrepared bytes;
+// once there were more, incomplete is set, and a statement that is not found may be one that the server has.
+type preparedStatements struct {
+	byID       map[uint32]*prepared
+	bytes      int // about how many these take
+	incomplete bool
+	last       uint32 // the id of the one prepared last; 0 where that failed
+}
+
+func newPreparedStatements() preparedStatements {
+	return preparedStatements{byID: make(map[uint32]*prepared)}
+}
+
+// reset forgets all of them, as RESET CONNECTION and CHANGE USER do.
+func (t *preparedStatements) reset() {
+	t.byID, t.bytes, t.incomplete = make(map[uint32]*prepared), 0, false
+}
+
+// find returns the statement that a client means by id, and its own id; nil where nothing is kept of it. direct says
+// that directExecute is no id.
+func (t *preparedStatements) find(id uint32, direct bool) (uint32, *prepared) {
+	if id == directExecute && direct {
+		id = t.last
+	}
+	return id, t.byID[id]
+}
+
+// add adds a statement, which is now the one prepared last. Servers may give an id again.
+func (t *preparedStatements) add(p *prepared) {
+	t.last = p.id
+	t.remove(p.id)
+	if t.bytes+p.bytes() > maxPrepared {
+		t.incomplete = true
+		return
+	}
+	t.byID[p.id], t.bytes = p, t.bytes+p.bytes()
+}
+
+// remove forgets a statement.
+func (t *preparedStatements) remove(id uint32) {
+	if p := t.byID[id]; p != nil {
+		t.bytes -= p.bytes()
+		delete(t.byID, id)
 	}
 }
 

@@ -181,7 +181,7 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 	if x.instead != nil {
 		return false, nil
 	}
-	payload, err := x.conceal.cut(x, payload)
+	payload, err := x.conceal.cut(payload, &x.reply)
 	if err != nil {
 		return false, err
 	}
@@ -189,9 +189,19 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 	case x.row != nil:
 		return false, x.row(payload)
 	case x.hidden > 0:
-		return false, s.trimRow(x, payload)
+		trimmed, err := s.seen.takeRow(payload, &x.reply, x.hidden, x.stmt.plan.Result.Sources, s.scratch)
+		if err != nil {
+			return false, err
+		}
+		if x.binary {
+			s.scratch = trimmed
+		}
+		if x.swallow {
+			return false, nil
+		}
+		payload = trimmed
 	case x.disguise != rewrite.Unchanged:
-		row, err := x.disguised(payload)
+		row, err := maskDescription(payload, x.disguise, &x.reply)
 		if row == nil {
 			return false, err
 		}
@@ -244,44 +254,6 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 		x.renumber, x.seq = true, x.first
 	}
 	s.forward(x, seq, payload)
-	return nil
-}
-
-// trimRow passes a row on without its last x.hidden values, which are the identities of the statement's
-// sources.
-func (s *Session) trimRow(x *exchange, payload []byte) error {
-	visible := x.fields - x.hidden
-	r := reader{b: payload}
-	var trimmed []byte
-	var tail binaryTail
-	if x.binary {
-		var err error
-		if trimmed, tail, err = trimBinary(s.scratch[:0], &r, x.types, visible); err != nil {
-			return err
-		}
-		s.scratch = trimmed
-	} else {
-		for range visible {
-			r.lenencBytes()
-		}
-		trimmed = payload[:r.pos]
-	}
-	column := visible
-	for i := range x.stmt.plan.Result.Sources {
-		source := &x.stmt.plan.Result.Sources[i]
-		if source.Array {
-			s.seen.addArray(i, source.Limit, tail.value(&r, column))
-		} else {
-			s.seen.add(i, tail.value(&r, column), tail.value(&r, column+1))
-		}
-		column += source.Columns()
-	}
-	if r.err != nil {
-		return fmt.Errorf("parse row: %w", r.err)
-	}
-	if !x.swallow {
-		s.forward(x, 0, trimmed)
-	}
 	return nil
 }
 

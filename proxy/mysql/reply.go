@@ -10,10 +10,11 @@ import (
 // are still to come; ok, err and failed hold once the reply is over, and of several results for the last one.
 type reply struct {
 	state   replyState
-	fields  int  // how many definitions of the current kind there are in all
-	left    int  // and how many are still to come
-	columns int  // COM_STMT_PREPARE: how many column definitions follow those of the parameters
-	binary  bool // rows are binary
+	fields  int    // how many definitions of the current kind there are in all
+	left    int    // and how many are still to come
+	columns int    // COM_STMT_PREPARE: how many column definitions follow those of the parameters
+	binary  bool   // rows are binary
+	types   []byte // of the columns, where values of binary rows are looked at
 	// cursor says that the client asks for a cursor, so that the rows may come by COM_STMT_FETCH.
 	cursor bool
 	rows   uint64

@@ -126,27 +126,20 @@ type Session struct {
 
 	loggedIn bool
 
-	upload        upload
-	clientBuf     []byte // an incomplete packet of the client
-	clientPayload []byte // the packets before it of a payload that spans several
-	serverBuf     []byte
-	serverPayload []byte
-	streaming     int  // bytes still to come of a row that is passed on as it arrives
-	longRow       bool // the next packet goes on with the row before it
+	upload                       upload
+	clientPackets, serverPackets packetReader
+	row                          rowStream
 
 	command   []byte      // the client's command that waits for exchanges before it
 	exchanges []*exchange // in flight, oldest first
 
-	settings     settings
-	txn          transaction
-	captures     captures
-	counts       counts
-	conditions   conditions
-	chain        *chain // nil but for a text of several statements
-	stmts        map[uint32]*prepared
-	stmtBytes    int  // about how many these take
-	forgets      bool // there were more than are kept
-	lastPrepared uint32
+	settings   settings
+	txn        transaction
+	captures   captures
+	counts     counts
+	conditions conditions
+	chain      *chain // nil but for a text of several statements
+	prepared   preparedStatements
 	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more:
 	// they are not kept for this.
 	refused map[weak.Pointer[sqlmysql.Plan]]history.Reason
@@ -162,7 +155,7 @@ type Session struct {
 
 // NewSession returns a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
-	s := &Session{cfg: cfg, stmts: make(map[uint32]*prepared),
+	s := &Session{cfg: cfg, prepared: newPreparedStatements(),
 		txn: newTransaction(cfg.Options), client: leg{seq: 0xff, local: cfg.ClientLocal},
 		server: leg{local: cfg.ServerLocal}}
 	s.seen.of = &s.txn.unrecorded
@@ -257,7 +250,7 @@ func (s *Session) note(format string, args ...any) {
 // autocommitted write left behind are read now.
 func (s *Session) Idle(now int64) {
 	s.now = now
-	if s.phase == phaseCommand && s.wantsClient() && len(s.clientBuf) == 0 {
+	if s.phase == phaseCommand && s.wantsClient() && len(s.clientPackets.packet) == 0 {
 		if len(s.captures.unread) > 0 {
 			s.keepConditions()
 		}

@@ -172,7 +172,7 @@ func talk(c *conversation, database string, caps uint32) {
 	query := func(sql string) { c.client(0, append([]byte{gomysql.COM_QUERY}, sql...)) }
 	prepare := func(sql string) { c.client(0, append([]byte{gomysql.COM_STMT_PREPARE}, sql...)) }
 	execute := func(payload ...byte) {
-		id := c.session.lastPrepared
+		id := c.session.prepared.last
 		c.client(0, append([]byte{gomysql.COM_STMT_EXECUTE, byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24), 0, 1, 0, 0, 0}, payload...))
 	}
 	query("SELECT * FROM t ORDER BY id")

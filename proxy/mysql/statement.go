@@ -55,10 +55,8 @@ func (o *observed) lowerRecorded(reason history.Reason) {
 	}
 }
 
-// doubt takes away what a statement has shown whose plan is wrong.
-func (o *observed) doubt(x *exchange) {
-	if x.conceal.wrong {
-		o.lower(history.Opaque, history.ReasonMisplanned)
-		o.stmt.Accesses, o.stmt.Predicates = nil, nil
-	}
+// misplanned takes away what a statement has shown whose plan is wrong.
+func (o *observed) misplanned() {
+	o.lower(history.Opaque, history.ReasonMisplanned)
+	o.stmt.Accesses, o.stmt.Predicates = nil, nil
 }

@@ -26,13 +26,13 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 	if !s.admits(p) {
 		return len(p), nil
 	}
-	packet, used := s.gather(&s.clientBuf, p)
+	packet, used := s.clientPackets.next(p)
 	if packet == nil {
 		return used, nil
 	}
-	payload, whole := join(&s.clientPayload, packet)
+	payload, whole := s.clientPackets.join(packet)
 	if !whole {
-		if s.phase == phaseCommand && len(s.clientPayload) == longCommand {
+		if s.phase == phaseCommand && len(s.clientPackets.payload) == longCommand {
 			s.beginLong()
 		}
 		return used, nil
@@ -45,25 +45,21 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 		s.toClient = append(s.toClient, p...)
 		return len(p), nil
 	}
-	if s.streaming > 0 {
-		n := min(s.streaming, len(p))
-		s.toClient = append(s.toClient, p[:n]...)
-		s.streaming -= n
+	if s.row.open() {
+		var n int
+		s.toClient, n = s.row.pass(p, &s.serverPackets, s.toClient)
 		return n, nil
 	}
-	if s.longRow {
-		return s.passRowOn(p), nil
-	}
-	if len(s.serverBuf) == 0 && len(s.serverPayload) == 0 {
+	if !s.serverPackets.midway() {
 		if n := s.passRows(p); n > 0 {
 			return n, nil
 		}
 	}
-	packet, used := s.gather(&s.serverBuf, p)
+	packet, used := s.serverPackets.next(p)
 	if packet == nil {
 		return used, nil
 	}
-	payload, whole := join(&s.serverPayload, packet)
+	payload, whole := s.serverPackets.join(packet)
 	if !whole {
 		return used, s.bounded()
 	}
@@ -99,34 +95,6 @@ func (s *Session) clientPacket(seq byte, payload []byte) error {
 	return fmt.Errorf("%w from the client", errUnexpected)
 }
 
-// gather returns the next whole packet of p, with its header, and how many bytes of p it took. It keeps
-// an incomplete packet in buf; the packet that it returns is valid until the next call.
-func (s *Session) gather(buf *[]byte, p []byte) (packet []byte, used int) {
-	if len(*buf) == 0 && len(p) >= headerBytes && len(p) >= headerBytes+payloadLen(p) {
-		n := headerBytes + payloadLen(p)
-		return p[:n], n
-	}
-	if missing := headerBytes - len(*buf); missing > 0 {
-		used = min(missing, len(p))
-		*buf = append(*buf, p[:used]...)
-		if len(*buf) < headerBytes {
-			return nil, used
-		}
-	}
-	n := min(headerBytes+payloadLen(*buf)-len(*buf), len(p)-used)
-	*buf = append(*buf, p[used:used+n]...)
-	used += n
-	if len(*buf) < headerBytes+payloadLen(*buf) {
-		return nil, used
-	}
-	packet = *buf
-	*buf = (*buf)[:0]
-	if cap(packet) > 1<<20 {
-		*buf = nil
-	}
-	return packet, used
-}
-
 // passRows passes rows on that need no trimming, as many as p holds and the beginning of the next,
 // and says how many bytes of p they were.
 func (s *Session) passRows(p []byte) int {
@@ -135,16 +103,16 @@ func (s *Session) passRows(p []byte) int {
 	}
 	x := s.exchanges[0]
 	n := 0
-	for len(p)-n > headerBytes && !s.longRow {
+	for len(p)-n > headerBytes && !s.row.long {
 		size := payloadLen(p[n:])
 		if endsRows(p[n+headerBytes], size, s.caps) {
 			break
 		}
 		x.rows++
-		s.longRow = size == maxPayload
+		s.row.long = size == maxPayload
 		whole := headerBytes + size
 		if whole > len(p)-n {
-			s.streaming = whole - (len(p) - n)
+			s.row.left = whole - (len(p) - n)
 			n = len(p)
 			break
 		}
@@ -154,58 +122,11 @@ func (s *Session) passRows(p []byte) int {
 	return n
 }
 
-// passRowOn passes the header of a packet on in which a row of passRows continues, or what p holds of it.
-func (s *Session) passRowOn(p []byte) int {
-	n := min(headerBytes-len(s.serverBuf), len(p))
-	s.serverBuf = append(s.serverBuf, p[:n]...)
-	if len(s.serverBuf) == headerBytes {
-		s.streaming = payloadLen(s.serverBuf)
-		s.longRow = s.streaming == maxPayload
-		s.toClient = append(s.toClient, s.serverBuf...)
-		s.serverBuf = s.serverBuf[:0]
-	}
-	return n
-}
-
-// An upload is a payload of the client that is passed on as it arrives: a piece of a file, or the rest
-// of a long command.
-type upload struct {
-	open bool // a long command is under way
-	left int  // bytes still to come of the packet
-	size int  // of the payload so far
-	long bool // the next packet goes on with the payload
-	seq  byte // of the packet before
-}
-
-// passUp passes on what p holds of the client's next packet, and says whether that was the end of a
-// payload.
-func (s *Session) passUp(p []byte) (n int, ended bool) {
-	u := &s.upload
-	if u.left == 0 {
-		n = min(headerBytes-len(s.clientBuf), len(p))
-		s.clientBuf = append(s.clientBuf, p[:n]...)
-		if len(s.clientBuf) < headerBytes {
-			return n, false
-		}
-		u.left = payloadLen(s.clientBuf)
-		if !u.long {
-			u.size = 0
-		}
-		u.size += u.left
-		u.long = u.left == maxPayload
-		s.toServer = append(s.toServer, s.clientBuf...)
-		s.clientBuf = s.clientBuf[:0]
-		return n, u.left == 0
-	}
-	n = min(u.left, len(p))
-	s.toServer = append(s.toServer, p[:n]...)
-	u.left -= n
-	return n, u.left == 0 && !u.long
-}
-
 // passFile passes a file on that the server asked for. An empty payload ends it.
 func (s *Session) passFile(p []byte) int {
-	n, ended := s.passUp(p)
+	var n int
+	var ended bool
+	s.toServer, n, ended = s.upload.pass(p, &s.clientPackets, s.toServer)
 	if ended && s.upload.size == 0 {
 		s.phase = phaseCommand
 	}
@@ -214,7 +135,9 @@ func (s *Session) passFile(p []byte) int {
 
 // passRest passes the rest of a long command on.
 func (s *Session) passRest(p []byte) int {
-	n, ended := s.passUp(p)
+	var n int
+	var ended bool
+	s.toServer, n, ended = s.upload.pass(p, &s.clientPackets, s.toServer)
 	if ended {
 		s.upload = upload{}
 	}
@@ -229,7 +152,7 @@ var tooLong = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.O
 // beginLong passes on what has come of a command that grows long, if it can go on without being
 // looked at further. What has come is whole packets.
 func (s *Session) beginLong() {
-	parts := s.clientPayload
+	parts := s.clientPackets.payload
 	if parts[0] == gomysql.COM_STMT_SEND_LONG_DATA {
 		if !s.addressLongData(parts) {
 			return
@@ -246,7 +169,7 @@ func (s *Session) beginLong() {
 		s.toServer = append(s.toServer, parts[:maxPayload]...)
 		parts = parts[maxPayload:]
 	}
-	s.clientPayload = nil
+	s.clientPackets.payload = nil
 	s.upload = upload{open: true, long: true}
 }
 
@@ -289,26 +212,26 @@ func (s *Session) passCopy(p []byte) int {
 		return n
 	}
 	need := headerBytes
-	if len(s.clientBuf) >= headerBytes {
+	if len(s.clientPackets.packet) >= headerBytes {
 		need++
 	}
-	n := min(need-len(s.clientBuf), len(p))
-	s.clientBuf = append(s.clientBuf, p[:n]...)
-	if len(s.clientBuf) < headerBytes || len(s.clientBuf) == headerBytes && payloadLen(s.clientBuf) > 0 {
+	n := min(need-len(s.clientPackets.packet), len(p))
+	s.clientPackets.packet = append(s.clientPackets.packet, p[:n]...)
+	if len(s.clientPackets.packet) < headerBytes || len(s.clientPackets.packet) == headerBytes && payloadLen(s.clientPackets.packet) > 0 {
 		return n
 	}
-	begins := s.clientBuf[3] == 0 && u.seq != 0xff // and not a file's or a long command's packet number 256
-	u.seq = s.clientBuf[3]
-	if begins && len(s.clientBuf) > headerBytes && s.clientBuf[headerBytes] == gomysql.COM_CHANGE_USER {
+	begins := s.clientPackets.packet[3] == 0 && u.seq != 0xff // and not a file's or a long command's packet number 256
+	u.seq = s.clientPackets.packet[3]
+	if begins && len(s.clientPackets.packet) > headerBytes && s.clientPackets.packet[headerBytes] == gomysql.COM_CHANGE_USER {
 		s.client.seq = 0
 		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected,
 			"isotap cannot change the user of a session that it does not follow any more "+
 				"where only one of its connections is encrypted: connect anew")
 		return n
 	}
-	u.left = headerBytes + payloadLen(s.clientBuf) - len(s.clientBuf)
-	s.toServer = append(s.toServer, s.clientBuf...)
-	s.clientBuf = s.clientBuf[:0]
+	u.left = headerBytes + payloadLen(s.clientPackets.packet) - len(s.clientPackets.packet)
+	s.toServer = append(s.toServer, s.clientPackets.packet...)
+	s.clientPackets.packet = s.clientPackets.packet[:0]
 	return n
 }
 
@@ -325,12 +248,12 @@ var tooLarge = serverError{gomysql.ER_NET_PACKET_TOO_LARGE, sqlstateCommunicatio
 // not ends the session as it ends on a server: with an error, when it would have been read.
 func (s *Session) admits(p []byte) bool {
 	var header [headerBytes]byte
-	n := copy(header[:], s.clientBuf)
+	n := copy(header[:], s.clientPackets.packet)
 	if n == headerBytes || n+len(p) < headerBytes {
 		return true
 	}
 	copy(header[n:], p)
-	if len(s.clientPayload)+payloadLen(header[:]) < s.clientLimit() {
+	if len(s.clientPackets.payload)+payloadLen(header[:]) < s.clientLimit() {
 		return true
 	}
 	s.client.seq = header[3]
@@ -348,10 +271,10 @@ func (s *Session) clientLimit() int {
 	switch {
 	case s.phase != phaseCommand:
 		return maxLogin
-	case len(s.clientPayload) == 0:
+	case len(s.clientPackets.payload) == 0:
 		return maxPayload + 1
 	}
-	switch s.clientPayload[0] {
+	switch s.clientPackets.payload[0] {
 	case gomysql.COM_STMT_EXECUTE, gomysql.COM_STMT_PREPARE, gomysql.COM_STMT_SEND_LONG_DATA: // isotap may change them
 		if s.settings.known && s.settings.env.MaxPacket > 0 {
 			return s.settings.env.MaxPacket
@@ -367,7 +290,7 @@ func (s *Session) bounded() error {
 	if s.phase < phaseCommand {
 		limit = maxLogin
 	}
-	if len(s.serverPayload) > limit {
+	if len(s.serverPackets.payload) > limit {
 		return fmt.Errorf("%w: a payload of more than %d bytes", errMalformed, limit)
 	}
 	return nil
