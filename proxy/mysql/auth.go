@@ -53,8 +53,9 @@ func (s *Session) forgetSecrets() {
 	clear(s.password)
 	clear(s.response)
 	s.auth = auth{scramble: s.scramble}
-	clear(s.clientPackets.packet[len(s.clientPackets.packet):cap(s.clientPackets.packet)]) // what stands in it is the client's next packet
-	clear(s.toServer[len(s.toServer):cap(s.toServer)])                                     // what has been sent
+	b := s.clientPackets.packet
+	clear(b[len(b):cap(b)])                            // what stands in it is the client's next packet
+	clear(s.toServer[len(s.toServer):cap(s.toServer)]) // what has been sent
 }
 
 // An answer is where the client's first answer to a plug-in stands in a packet.

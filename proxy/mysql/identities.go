@@ -22,8 +22,8 @@ type sightings struct {
 	arrayed
 }
 
-// takeRow takes the identities of the sources out of a row, whose last hidden values they are, and returns the rest as a
-// row. A binary one is written to room.
+// takeRow takes the identities of the sources out of a row, whose last hidden values they are, and returns the rest as
+// a row. A binary one is written to room.
 func (s *sightings) takeRow(row []byte, of *reply, hidden int, sources []sqlmysql.Source, room []byte) ([]byte, error) {
 	visible := of.fields - hidden
 	r := reader{b: row}

@@ -58,8 +58,8 @@ var unknownStatement = &sqlmysql.Plan{Statement: rewrite.Statement{Observation: 
 // known.
 func (p *prepared) bytes() int { return 1<<10 + 4*len(p.text) + 4*p.params }
 
-// preparedStatements are those that the client has prepared and not closed. Together they take at most maxPrepared bytes;
-// once there were more, incomplete is set, and a statement that is not found may be one that the server has.
+// preparedStatements are those that the client has prepared and not closed. Together they take at most maxPrepared
+// bytes; once there were more, incomplete is set, and a statement that is not found may be one that the server has.
 type preparedStatements struct {
 	byID       map[uint32]*prepared
 	bytes      int // about how many these take

@@ -17,7 +17,8 @@ func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
 		for range rows {
 			s.seen.add(0, []byte("r"), []byte("0"))
 		}
-		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "shop.item"}}}}}
+		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed,
+			Sources: []sqlmysql.Source{{Table: "shop.item"}}}}}
 		o.stmt.Observation = history.Exact
 		s.seen.take(o)
 		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxSeen || exact != (rows == maxSeen) {

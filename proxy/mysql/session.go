@@ -1,39 +1,43 @@
-// Package mysql is the MySQL protocol as isotap speaks it between a client and a server of the
-// MySQL family: a state machine for one connection, without a socket, a goroutine or a clock.
+// Package mysql is the MySQL protocol as isotap speaks it between a client and a server of the MySQL family: a state
+// machine for one connection, without a socket, a goroutine or a clock.
 //
-// A [Session] is given the bytes that either side sent and answers with the bytes to send to
-// either side and with the [session.Event]s to record. The server's greeting and the authentication are
-// relayed, so the proxy needs no user list and keeps no password; TLS ends at the session, which says
-// when a leg begins it. Afterwards each command of the client becomes a short queue of exchanges with
-// the server: isotap's own before it (ask for the session's settings, read the captured entries), the
-// statement itself, and isotap's own after it (ask whether an error ended the transaction, read again
-// what the statement did not show). Every exchange knows how to read its reply, and which part of it
-// the client sees. Commands of one client are answered one after the other, as the protocol has it;
-// what a client sends ahead waits.
+// A [Session] is given the bytes that either side sent and answers with the bytes to send to either side and with the
+// [session.Event]s to record. The server's greeting and the authentication are relayed, so the proxy needs no user list
+// and keeps no password; TLS ends at the session, which says when a leg begins it. Afterwards each command of the
+// client becomes a short queue of exchanges with the server: isotap's own before it (ask for the session's settings,
+// read the captured entries), the statement itself, and isotap's own after it (ask whether an error ended the
+// transaction, read again what the statement did not show). Every exchange knows how to read its reply, and which part
+// of it the client sees. Commands of one client are answered one after the other, as the protocol has it; what a client
+// sends ahead waits.
 //
-// The files follow a statement's way.
+// The files follow a statement's way. In the first list are those in which the session acts; it owns the parts in the
+// second, each of which keeps one thing, and knows nothing of the session.
 //
-//   - Bytes: compress.go opens what a client and a server compress, below the session, gather.go cuts them
-//     into packets, packet.go reads and writes what is in these, bounds.go says how much of them is kept,
-//     upload.go and row.go pass on what is large as it comes.
-//   - Login: login.go relays the greeting and the authentication, tls.go has either leg begin TLS,
-//     auth.go takes passwords between legs of which only one is safe.
-//   - Commands: settings.go asks what the session's statements are read under, command.go takes the
-//     client's commands and decides with the plan what is sent, chain.go takes texts of several
-//     statements apart. prepared.go has the prepared statements, bind.go and value.go their parameters,
-//     beside.go what is prepared beside them without the client's knowledge, cursor.go what they leave open.
-//   - Replies: exchange.go has what is under way, relay.go passes its reply on and reply.go reads it, row.go takes the
-//     identities out of rows, array.go out of the arrays of aggregates, into.go out of variables; disguise.go takes
-//     isotap's columns out of descriptions, conceal.go out of results where the server has no invisible columns, and
-//     misplanned.go where a plan is wrong.
-//   - After the reply: statement.go has what is known of the statement, met.go compares the server's counts with the
-//     rows that were seen, captures.go has who waits for what writes collected, predicate.go what they left and by what
-//     rows were chosen, companion.go runs a second statement for what the first could not show. counts.go answers for
-//     ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS. own.go has isotap's own queries.
-//   - txn.go keeps the transaction that all of it belongs to, and lost.go ends it when the server is gone.
+//   - session.go is given bytes and gives them, stream.go has them cut into packets and passes on what is too
+//     large to keep.
+//   - login.go relays the greeting and the authentication, has either leg begin TLS, and auth.go takes passwords between
+//     legs of which only one is safe.
+//   - command.go takes the client's commands and decides with the plan what is sent, statement by statement where one text
+//     has several. prepare.go prepares statements, and variants of them that the client does not see; execute.go executes
+//     them.
+//   - exchange.go has what was sent and waits for its reply, relay.go passes replies on to the client.
+//   - finish.go takes a statement's end stage by stage, own.go has the queries that isotap adds, ending.go what becomes of
+//     all when a side is gone.
 //
-// Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen
-// documentation and in MariaDB's Knowledge Base ("Client/Server Protocol").
+// The parts:
+//
+//   - framing.go cuts bytes into packets, packet.go reads and writes what is in these, value.go the values of rows and
+//     parameters. compress.go opens what a client and a server compress, below the session.
+//   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go their
+//     parameters.
+//   - reply.go reads how far a reply has come, identities.go takes the identities out of its rows, mask.go isotap's
+//     columns.
+//   - statement.go is the record of a statement, txn.go the transaction that it belongs to, writes.go compares what it
+//     collected with what the server counted, captures.go has who waits for what was collected.
+//   - counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
+//
+// Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen documentation and in MariaDB's
+// Knowledge Base ("Client/Server Protocol").
 package mysql
 
 import (

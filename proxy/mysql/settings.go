@@ -55,7 +55,8 @@ func (q settingsQuery) sql() string {
 	}
 	return "SELECT CAST(" + level + " AS BINARY), CAST(@@sql_mode AS BINARY), " +
 		"CAST(@@character_set_client AS BINARY), CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), " +
-		"CAST(@@group_concat_max_len AS BINARY), CAST(@@sql_select_limit AS BINARY)" + q.conflictColumns() + q.literalColumns()
+		"CAST(@@group_concat_max_len AS BINARY), CAST(@@sql_select_limit AS BINARY)" +
+		q.conflictColumns() + q.literalColumns()
 }
 
 // conflictColumns returns the columns that takeConflicts reads.

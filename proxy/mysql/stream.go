@@ -217,12 +217,14 @@ func (s *Session) passCopy(p []byte) int {
 	}
 	n := min(need-len(s.clientPackets.packet), len(p))
 	s.clientPackets.packet = append(s.clientPackets.packet, p[:n]...)
-	if len(s.clientPackets.packet) < headerBytes || len(s.clientPackets.packet) == headerBytes && payloadLen(s.clientPackets.packet) > 0 {
+	if len(s.clientPackets.packet) < headerBytes || len(s.clientPackets.packet) == headerBytes &&
+		payloadLen(s.clientPackets.packet) > 0 {
 		return n
 	}
 	begins := s.clientPackets.packet[3] == 0 && u.seq != 0xff // and not a file's or a long command's packet number 256
 	u.seq = s.clientPackets.packet[3]
-	if begins && len(s.clientPackets.packet) > headerBytes && s.clientPackets.packet[headerBytes] == gomysql.COM_CHANGE_USER {
+	if begins && len(s.clientPackets.packet) > headerBytes &&
+		s.clientPackets.packet[headerBytes] == gomysql.COM_CHANGE_USER {
 		s.client.seq = 0
 		s.turnAway(gomysql.ER_NOT_SUPPORTED_AUTH_MODE, sqlstateConnectionRejected,
 			"isotap cannot change the user of a session that it does not follow any more "+
