@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A span is a run of tokens [from, to); it is empty where a statement has no such part.
@@ -43,7 +44,7 @@ func (st *statement) rowAlias() span {
 		end = on
 	}
 	as := st.find(1, end, 0, "AS")
-	if as < 0 || as+1 >= end || st.toks[as+1].kind != word && st.toks[as+1].kind != name {
+	if as < 0 || as+1 >= end || st.Tokens[as+1].Kind != mysqltoken.Word && st.Tokens[as+1].Kind != mysqltoken.Name {
 		return span{}
 	}
 	if as+2 != end && st.group(as+2) != end-1 {
@@ -55,7 +56,7 @@ func (st *statement) rowAlias() span {
 // onDuplicate returns the token ON of ON DUPLICATE KEY UPDATE; -1 if there is none.
 func (st *statement) onDuplicate() int {
 	for i := 1; i <= st.last(); i++ {
-		if st.toks[i].depth == 0 && st.is(i, "ON") && st.is(i+1, "DUPLICATE") && st.is(i+2, "KEY") &&
+		if st.Tokens[i].Depth == 0 && st.is(i, "ON") && st.is(i+1, "DUPLICATE") && st.is(i+2, "KEY") &&
 			st.is(i+3, "UPDATE") {
 			return i
 		}
@@ -67,7 +68,7 @@ func (st *statement) onDuplicate() int {
 func (st *statement) without(text string, spans ...span) string {
 	for _, s := range spans {
 		if !s.empty() {
-			from, to := st.toks[s.from].start, st.toks[s.to-1].end
+			from, to := st.Tokens[s.from].Start, st.Tokens[s.to-1].End
 			text = text[:from] + strings.Repeat(" ", to-from) + text[to:]
 		}
 	}

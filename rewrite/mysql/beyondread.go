@@ -1,5 +1,7 @@
 package mysql
 
+import "github.com/isotap/isotap/sqltoken/mysqltoken"
+
 // beyondRead is what the parser does not know of a SELECT, and the lexer finds: both are MariaDB's, stand
 // at its end, and say nothing about columns.
 type beyondRead struct {
@@ -19,7 +21,7 @@ func (st *statement) beyondRead(s *Session) beyondRead {
 func (st *statement) lockWait() span {
 	end := st.last() + 1
 	for i := 1; i+3 < end; i++ {
-		if st.toks[i].depth != 0 || !st.is(i, "LOCK") || !st.is(i+1, "IN") || !st.is(i+2, "SHARE") ||
+		if st.Tokens[i].Depth != 0 || !st.is(i, "LOCK") || !st.is(i+1, "IN") || !st.is(i+2, "SHARE") ||
 			!st.is(i+3, "MODE") {
 			continue
 		}
@@ -36,7 +38,7 @@ func (st *statement) lockWait() span {
 func (st *statement) fetch() span {
 	end := st.last() + 1
 	for i := 1; i+2 < end; i++ {
-		if st.toks[i].depth != 0 || st.toks[i].kind != word {
+		if st.Tokens[i].Depth != 0 || st.Tokens[i].Kind != mysqltoken.Word {
 			continue
 		}
 		to := i
@@ -69,10 +71,10 @@ func (b beyondRead) known(st *statement, text string) string {
 		return text
 	}
 	const limit = "LIMIT 1"
-	from := st.toks[b.fetch.from].start
+	from := st.Tokens[b.fetch.from].Start
 	return text[:from] + limit + text[from+len(limit):]
 }
 
 // mayHaveWindows reports whether the statement may hold a window function. Only then is it read with the
 // words of window functions as keywords: some of them (rank, groups, ...) are not reserved in MariaDB.
-func (st *statement) mayHaveWindows() bool { return st.find(0, len(st.toks), -1, "OVER") >= 0 }
+func (st *statement) mayHaveWindows() bool { return st.find(0, len(st.Tokens), -1, "OVER") >= 0 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // changes sets what a definition may have changed: the plan's [SchemaEffect]. The object that it
@@ -24,7 +25,7 @@ func (v verb) changes(object int) {
 	}
 	v.p.Schema.Changes = true
 	changed, ok := v.changedTables(object)
-	if !ok || v.st.long {
+	if !ok || v.st.Long {
 		return
 	}
 	references, ok := v.references(changed)
@@ -61,7 +62,7 @@ func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
 // meetLocked has the schema look at the tables of a LOCK TABLES before they are locked: from then on the server may
 // make others wait for what they ask about them.
 func (pl *planner) meetLocked() {
-	v := verb{st: pl.st, session: pl.session, p: pl.plan, to: len(pl.st.toks)}
+	v := verb{st: pl.st, session: pl.session, p: pl.plan, to: len(pl.st.Tokens)}
 	if !v.is(0, "LOCK") || !v.is(1, "TABLE", "TABLES") {
 		return
 	}
@@ -89,7 +90,7 @@ func (v verb) behindDefiner(i int) int {
 			i++
 		case v.is(i, "DEFINER") && v.st.mark(v.from+i+1, "="):
 			i += 3
-			if at := v.from + i; at < v.to && v.st.toks[at].kind == variable { // @host
+			if at := v.from + i; at < v.to && v.st.Tokens[at].Kind == mysqltoken.Variable { // @host
 				i++
 			} else if v.st.mark(at, "(") && v.st.mark(at+1, ")") { // CURRENT_USER()
 				i += 2
@@ -132,7 +133,7 @@ func (v verb) changedTables(object int) ([]rewrite.TableName, bool) {
 // tableName reads the name of a table at a place, and returns the place behind it.
 func (v verb) tableName(i int) (t rewrite.TableName, end int, ok bool) {
 	isName := func(i int) bool {
-		return v.from+i < v.to && (v.st.toks[v.from+i].kind == word || v.st.toks[v.from+i].kind == name)
+		return v.from+i < v.to && (v.st.Tokens[v.from+i].Kind == mysqltoken.Word || v.st.Tokens[v.from+i].Kind == mysqltoken.Name)
 	}
 	if !isName(i) {
 		return t, i, false
@@ -174,7 +175,7 @@ func (v verb) namedTables(i int, list bool) (names []rewrite.TableName, ok bool)
 
 func (v verb) namedSchema(i int) ([]rewrite.TableName, bool) {
 	i = v.behindExists(i)
-	if at := v.from + i; at < v.to && (v.st.toks[at].kind == word || v.st.toks[at].kind == name) {
+	if at := v.from + i; at < v.to && (v.st.Tokens[at].Kind == mysqltoken.Word || v.st.Tokens[at].Kind == mysqltoken.Name) {
 		return []rewrite.TableName{{Schema: unquoted(v.st.tok(at))}}, true
 	}
 	return nil, false
@@ -203,7 +204,7 @@ func (v verb) altered(i int) ([]rewrite.TableName, bool) {
 	for at := v.from + i; ok && at < v.to; at++ {
 		to := -1
 		switch place := at - v.from; {
-		case v.st.toks[at].depth > 0:
+		case v.st.Tokens[at].Depth > 0:
 		case v.st.is(at, "RENAME") && !v.is(place+1, "COLUMN", "INDEX", "KEY"):
 			if to = place + 1; v.is(to, "TO", "AS") || v.st.mark(v.from+to, "=") {
 				to++
@@ -295,9 +296,9 @@ var executableComment = regexp.MustCompile(`/\*!(\d{5,6})?`)
 // uncommented returns the text without the marks of its executable comments; nil where it is not certain that all
 // servers read it so.
 func (st *statement) uncommented(s *Session) *statement {
-	text := []byte(st.text)
-	for _, at := range st.comments {
-		comment := st.text[at.start:at.end]
+	text := []byte(st.SQL)
+	for _, at := range st.Comments {
+		comment := st.SQL[at.Start:at.End]
 		mark := executableComment.FindString(comment)
 		if mark == "" {
 			return nil
@@ -313,26 +314,20 @@ func (st *statement) uncommented(s *Session) *statement {
 			!s.lexable(content) || unclosed(content, s) {
 			return nil
 		}
-		for _, i := range [][2]int{{at.start, at.start + len(mark)}, {at.end - len("*/"), at.end}} {
+		for _, i := range [][2]int{{at.Start, at.Start + len(mark)}, {at.End - len("*/"), at.End}} {
 			copy(text[i[0]:i[1]], "           ")
 		}
 	}
 	plain := scan(string(text), s.ANSIQuotes, s.NoBackslashEscapes)
-	if plain.broken || plain.long || plain.executable >= 0 {
+	if plain.Broken() || plain.Long || plain.executable() >= 0 {
 		return nil
 	}
 	return plain
 }
 
-// unclosed reports whether a quote is open at the end of the text. Parentheses may be opened or closed elsewhere.
+// unclosed reports whether a quote is open at the end of the text, or what no statement has is in it. Parentheses may be
+// opened or closed elsewhere.
 func unclosed(text string, s *Session) bool {
-	l := lexer{st: &statement{text: text, executable: -1}, ansiQuotes: s.ANSIQuotes, noBackslash: s.NoBackslashEscapes}
-	for l.pos < len(text) {
-		parenthesis := text[l.pos] == ')'
-		l.st.broken = false
-		if l.next(); l.st.broken && !parenthesis {
-			return true
-		}
-	}
-	return false
+	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
+	return st.Open >= 0 || st.Strange
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A choice is the condition by which a statement chooses the rows of one table, all of which it tells. It is told
@@ -19,7 +20,7 @@ type choice struct {
 // predicates returns what the statement chooses rows by, its literals in their places.
 func (pl *planner) predicates() []rewrite.Predicate {
 	c := pl.chosen
-	if c == nil || pl.plan.Observation != history.Exact || !pl.session.SameInUTF8(pl.st.text) {
+	if c == nil || pl.plan.Observation != history.Exact || !pl.session.SameInUTF8(pl.st.SQL) {
 		return nil
 	}
 	p := rewrite.Predicate{Table: c.table, Of: c.of, As: c.as, Where: []string{""}}
@@ -46,7 +47,7 @@ func skips(t ast.SelectLockType) bool {
 // choose takes note of a WHERE clause over one table, if its value hangs on the row alone.
 func (pl *planner) choose(refs *ast.TableRefsClause, where ast.ExprNode) {
 	name, err := onlyTable(refs, history.ReasonUnparsable)
-	if err != nil || !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || pl.st.executable >= 0 ||
+	if err != nil || !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || pl.st.executable() >= 0 ||
 		len(name.PartitionNames) > 0 || name.TableSample != nil || name.AsOf != nil {
 		return
 	}
@@ -97,18 +98,18 @@ func (st *statement) whereClause() (from, to int) {
 func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []int) {
 	before := 0
 	for i := range from {
-		if st.toks[i].kind == placeholder {
+		if st.Tokens[i].Kind == mysqltoken.Placeholder {
 			before++
 		}
 	}
-	start := st.toks[from].start
+	start := st.Tokens[from].Start
 	for i := from; i < to; i++ {
-		if st.toks[i].kind == placeholder {
-			texts, params = append(texts, st.text[start:st.toks[i].start]), append(params, before+len(params))
-			start = st.toks[i].end
+		if st.Tokens[i].Kind == mysqltoken.Placeholder {
+			texts, params = append(texts, st.SQL[start:st.Tokens[i].Start]), append(params, before+len(params))
+			start = st.Tokens[i].End
 		}
 	}
-	return append(texts, st.text[start:st.toks[to-1].end]), params
+	return append(texts, st.SQL[start:st.Tokens[to-1].End]), params
 }
 
 // A settling looks at a condition for what hangs on more than the row: other rows, the time, variables and settings of

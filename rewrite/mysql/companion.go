@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // MaxCompanionRows is how many rows of a companion are read. It asks for one more, which tells that
@@ -46,7 +47,7 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 	if err := c.armRows(arms); err != nil || len(c.plan.Result.Sources) == 0 || c.plan.Observation != history.Exact {
 		return
 	}
-	if pl.st.find(0, len(pl.st.toks), -1, "LIMIT", "FETCH", "OFFSET") >= 0 {
+	if pl.st.find(0, len(pl.st.Tokens), -1, "LIMIT", "FETCH", "OFFSET") >= 0 {
 		c.lower(history.ReasonLimit) // of the rows read, those are missing that gave way to duplicates
 	} else {
 		pos, gap := c.after(pl.st.last())
@@ -58,7 +59,7 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 // keepDuplicates makes an arm a SELECT ALL, in the text and in its tree.
 func (pl *planner) keepDuplicates(a *arm) bool {
 	st, at := pl.st, -1
-	for i := a.from; i < a.to && st.toks[i].start < a.node.Fields.Fields[0].Offset; i++ {
+	for i := a.from; i < a.to && st.Tokens[i].Start < a.node.Fields.Fields[0].Offset; i++ {
 		if st.is(i, "DISTINCT", "DISTINCTROW") {
 			at = i // the last one: those before it are in a WITH
 		}
@@ -66,7 +67,7 @@ func (pl *planner) keepDuplicates(a *arm) bool {
 	if at < 0 {
 		return false
 	}
-	pl.edits = append(pl.edits, edit{start: st.toks[at].start, end: st.toks[at].end,
+	pl.edits = append(pl.edits, edit{start: st.Tokens[at].Start, end: st.Tokens[at].End,
 		pieces: []Piece{text("ALL")}})
 	node := *a.node
 	node.Distinct = false
@@ -77,36 +78,36 @@ func (pl *planner) keepDuplicates(a *arm) bool {
 // unionAll makes the set operator that begins at token i a UNION ALL.
 func (pl *planner) unionAll(i int) {
 	st := pl.st
-	end := st.toks[i].end
+	end := st.Tokens[i].End
 	if st.is(i+1, "ALL", "DISTINCT") {
-		end = st.toks[i+1].end
+		end = st.Tokens[i+1].End
 	}
-	pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: end, pieces: []Piece{text("UNION ALL")}})
+	pl.edits = append(pl.edits, edit{start: st.Tokens[i].Start, end: end, pieces: []Piece{text("UNION ALL")}})
 }
 
 // repeatable reports whether a statement run twice in one snapshot does the same twice, and has no other
 // effect.
 func (pl *planner) repeatable() bool {
 	st := pl.st
-	if strings.Contains(st.text, "/*+") {
+	if strings.Contains(st.SQL, "/*+") {
 		return false // a hint may set a variable for the statement
 	}
-	for i, t := range st.toks {
-		switch t.kind {
-		case variable:
+	for i, t := range st.Tokens {
+		switch t.Kind {
+		case mysqltoken.Variable:
 			if strings.HasPrefix(st.tok(i), "@@") {
 				return false
 			}
-		case punct:
+		case mysqltoken.Mark:
 			if st.mark(i, ":=") {
 				return false
 			}
-		case word:
+		case mysqltoken.Word:
 			s := strings.ToLower(st.tok(i))
 			if changing[s] || st.mark(i+1, "(") && !nativeFunctions[s] && !beforeParenthesis[s] && !beforeQuery[s] {
 				return false
 			}
-		case name:
+		case mysqltoken.Name:
 			if st.mark(i+1, "(") {
 				return false
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // conceal makes the edits by which a statement means what it would mean without isotap's columns, on a
@@ -39,7 +40,7 @@ func (pl *planner) conceal(reason history.Reason) {
 
 // mayExpose reports whether the statement holds anything that depends on which columns a table has.
 func (st *statement) mayExpose() bool {
-	for i := range st.toks {
+	for i := range st.Tokens {
 		if st.mark(i, "*") || st.is(i, "INSERT", "REPLACE", "NATURAL", "TABLE", "LOAD", "PREPARE") {
 			return true
 		}
@@ -146,7 +147,7 @@ func (c *concealer) cte(n *ast.TableName) *ast.CommonTableExpression {
 // insertList gives INSERT and REPLACE the list of columns that the client left out.
 func (c *concealer) insertList(n *ast.InsertStmt) {
 	st := c.pl.st
-	for c.inserts < len(st.toks) && (!st.is(c.inserts, "INSERT", "REPLACE") || st.mark(c.inserts+1, "(")) {
+	for c.inserts < len(st.Tokens) && (!st.is(c.inserts, "INSERT", "REPLACE") || st.mark(c.inserts+1, "(")) {
 		c.inserts++ // the functions of these names are followed by a parenthesis
 	}
 	i := c.inserts + 1
@@ -165,7 +166,7 @@ func (c *concealer) insertList(n *ast.InsertStmt) {
 	if i = c.behindName(i, name); i < 0 || i > st.last() || st.mark(i, "(") && st.mark(i+1, ")") {
 		return
 	}
-	pos := st.toks[i].start
+	pos := st.Tokens[i].Start
 	c.edit(pos, pos, "("+quotedList(visibleColumns(t)))
 	c.edit(pos, pos, ") ")
 }
@@ -177,7 +178,7 @@ func (c *concealer) behindName(i int, n *ast.TableName) int {
 	if st.mark(i+1, ".") {
 		i += 2
 	}
-	if i >= len(st.toks) || unquoted(st.tok(i)) != n.Name.O {
+	if i >= len(st.Tokens) || unquoted(st.tok(i)) != n.Name.O {
 		return -1
 	}
 	if i++; st.is(i, "PARTITION") {
@@ -205,12 +206,12 @@ func (c *concealer) loadList(n *ast.LoadDataStmt) {
 		return
 	}
 	pos, gap := c.pl.after(st.last())
-	if i := st.find(0, len(st.toks), 0, "SET", "WITH"); i >= 0 {
+	if i := st.find(0, len(st.Tokens), 0, "SET", "WITH"); i >= 0 {
 		if st.is(i-1, "CHARACTER", "CHAR") {
-			i = st.find(i+1, len(st.toks), 0, "SET", "WITH")
+			i = st.find(i+1, len(st.Tokens), 0, "SET", "WITH")
 		}
 		if i >= 0 {
-			pos, gap = st.toks[i].start, " "
+			pos, gap = st.Tokens[i].Start, " "
 		}
 	}
 	c.edit(pos, pos, " ("+quotedList(visibleColumns(t))+")"+gap)
@@ -220,12 +221,12 @@ func (c *concealer) loadList(n *ast.LoadDataStmt) {
 func (c *concealer) prepared(n *ast.PrepareStmt) {
 	st := c.pl.st
 	last := st.last()
-	if n.SQLVar != nil || st.toks[last].kind != str || shape.MarkOfString(st.tok(last)) != shape.StringMark {
+	if n.SQLVar != nil || st.Tokens[last].Kind != mysqltoken.String || shape.MarkOfString(st.tok(last)) != shape.StringMark {
 		return
 	}
-	from, to := st.toks[last].start+1, st.toks[last].end-1
-	inner := c.pl.rewriter.Plan(st.text[from:to], *c.pl.session)
-	if inner.Upstream.Plain == "" || strings.Contains(inner.Upstream.Plain, st.text[from-1:from]) ||
+	from, to := st.Tokens[last].Start+1, st.Tokens[last].End-1
+	inner := c.pl.rewriter.Plan(st.SQL[from:to], *c.pl.session)
+	if inner.Upstream.Plain == "" || strings.Contains(inner.Upstream.Plain, st.SQL[from-1:from]) ||
 		strings.Contains(inner.Upstream.Plain, `\`) {
 		return
 	}

@@ -30,7 +30,7 @@ func ReadConditionList(text string, s *Session) ConditionList {
 
 // numberAt reads the token at i; none, where the server would not take it either.
 func numberAt(st *statement, i int) uint64 {
-	if i >= len(st.toks) {
+	if i >= len(st.Tokens) {
 		return 0
 	}
 	n, _ := strconv.ParseUint(st.tok(i), 10, 64)

@@ -48,7 +48,7 @@ func (pl *planner) createTable() error {
 		rowID, wList = TiDBRowIDDefinition, TiDBWListDefinition(DefaultWListBytes)
 		pl.plan.Schema.Created = pl.created()
 	}
-	pl.insertAt(st.toks[closing].start, text(", "+rowID+", "+wList))
+	pl.insertAt(st.Tokens[closing].Start, text(", "+rowID+", "+wList))
 	return nil
 }
 
@@ -92,15 +92,15 @@ func (st *statement) definitionList() int {
 // CREATE TABLE makes, as mysqldump and sysbench write them: /*! ENGINE = InnoDB */, and on TiDB attributes of
 // columns and keys, as it writes them itself: /*T![clustered_index] CLUSTERED */.
 func (st *statement) commentedOptions(d Dialect) bool {
-	if !st.is(0, "CREATE") || st.separated || !st.is(1, "TABLE") && !(st.is(1, "OR") && st.is(3, "TABLE")) {
+	if !st.is(0, "CREATE") || st.Separated || !st.is(1, "TABLE") && !(st.is(1, "OR") && st.is(3, "TABLE")) {
 		return false
 	}
 	open := st.definitionList()
 	closing := st.group(open)
-	if closing < 0 || st.executable < st.toks[closing].end && (d != TiDB || !st.commentedAttributes(open, closing)) {
+	if closing < 0 || st.executable() < st.Tokens[closing].End && (d != TiDB || !st.commentedAttributes(open, closing)) {
 		return false
 	}
-	options := strings.ToLower(st.text[st.toks[closing].end:])
+	options := strings.ToLower(st.SQL[st.Tokens[closing].End:])
 	return !unlikeOptions.MatchString(options) &&
 		len(engineOption.FindAllString(options, -1)) == len(innoDBOption.FindAllString(options, -1))
 }
@@ -108,11 +108,11 @@ func (st *statement) commentedOptions(d Dialect) bool {
 // commentedAttributes reports whether the executable comments up to the end of the definitions are nothing but
 // attributes, within them.
 func (st *statement) commentedAttributes(open, closing int) bool {
-	if st.executable < st.toks[open].start {
+	if st.executable() < st.Tokens[open].Start {
 		return false
 	}
 	for i := open; i < closing; i++ {
-		blank := tidbAttribute.ReplaceAllString(st.text[st.toks[i].end:st.toks[i+1].start], "")
+		blank := tidbAttribute.ReplaceAllString(st.SQL[st.Tokens[i].End:st.Tokens[i+1].Start], "")
 		if strings.Contains(blank, "!") {
 			return false
 		}

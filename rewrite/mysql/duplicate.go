@@ -76,6 +76,6 @@ func (pl *planner) extendRowAlias() error {
 	if a.to-a.from == 4 {
 		return refusal(history.ReasonUnparsable) // no names between the parentheses
 	}
-	pl.insertAt(pl.st.toks[a.to-1].start, text(", "+rewrite.RowIDColumn+", "+rewrite.WListColumn))
+	pl.insertAt(pl.st.Tokens[a.to-1].Start, text(", "+rewrite.RowIDColumn+", "+rewrite.WListColumn))
 	return nil
 }

@@ -180,11 +180,11 @@ func (pl *planner) insertLayout() insertLayout {
 	}
 	var at insertLayout
 	if end := st.group(i); end >= 0 {
-		at.list, at.columns = true, st.toks[end].start
+		at.list, at.columns = true, st.Tokens[end].Start
 		i = end + 1
 	}
-	if at.rows = i; !at.list && i < len(st.toks) {
-		at.columns = st.toks[i].start
+	if at.rows = i; !at.list && i < len(st.Tokens) {
+		at.columns = st.Tokens[i].Start
 	}
 	return at
 }
@@ -203,7 +203,7 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []Piece) 
 		if len(row) == 0 {
 			comma = ""
 		}
-		pl.insertAt(st.toks[end].start, append([]Piece{text(comma), {Hole: RowIDHole, Ordinal: ordinal},
+		pl.insertAt(st.Tokens[end].Start, append([]Piece{text(comma), {Hole: RowIDHole, Ordinal: ordinal},
 			text(", ")}, first...)...)
 		if i = end + 1; ordinal < len(rows)-1 && !st.mark(i, ",") {
 			return refusal(history.ReasonUnparsable)

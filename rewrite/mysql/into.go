@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // intoPrefix begins the names of the variables that hold the identities of a SELECT ... INTO.
@@ -21,7 +22,7 @@ func (st *statement) intoVariables(s *Session) span {
 		return span{}
 	}
 	to := into + 1
-	for ; to <= st.last() && st.toks[to].kind == variable && !strings.HasPrefix(st.tok(to), "@@"); to += 2 {
+	for ; to <= st.last() && st.Tokens[to].Kind == mysqltoken.Variable && !strings.HasPrefix(st.tok(to), "@@"); to += 2 {
 		if !st.mark(to+1, ",") {
 			return span{into, to + 1}
 		}

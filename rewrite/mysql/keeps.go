@@ -8,6 +8,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A judge says when assignments leave a row as it is, from the assignments alone, for servers that
@@ -42,7 +43,7 @@ func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]Piece, erro
 	same := make([][]Piece, len(j.sources))
 	for _, p := range places {
 		end := from
-		for end < to && !(st.toks[end].depth == st.toks[from].depth && st.mark(end, ",")) {
+		for end < to && !(st.Tokens[end].Depth == st.Tokens[from].Depth && st.mark(end, ",")) {
 			end++
 		}
 		equals := from + 1
@@ -144,17 +145,17 @@ func (j *judge) keeps(from, to int) ([]Piece, error) {
 func (pl *planner) copied(from, to int) []Piece {
 	st, param := pl.st, pl.param(from)
 	var pieces []Piece
-	pos := st.toks[from].start
+	pos := st.Tokens[from].Start
 	for i := from; i < to; i++ {
-		pl.literal = pl.literal || st.toks[i].kind == number || st.toks[i].kind == str
-		if st.toks[i].kind == placeholder {
-			pieces = append(pieces, text(strings.Clone(st.text[pos:st.toks[i].start])),
+		pl.literal = pl.literal || st.Tokens[i].Kind == mysqltoken.Number || st.Tokens[i].Kind == mysqltoken.String
+		if st.Tokens[i].Kind == mysqltoken.Placeholder {
+			pieces = append(pieces, text(strings.Clone(st.SQL[pos:st.Tokens[i].Start])),
 				Piece{Hole: CopyHole, Ordinal: param})
 			param++
-			pos = st.toks[i].end
+			pos = st.Tokens[i].End
 		}
 	}
-	return append(pieces, text(strings.Clone(st.text[pos:st.toks[to-1].end])))
+	return append(pieces, text(strings.Clone(st.SQL[pos:st.Tokens[to-1].End])))
 }
 
 // exact reports whether the tokens [from, to) are numbers and columns, added, subtracted and, where digits
@@ -179,7 +180,7 @@ func (j *judge) exact(digits, from, to int) bool {
 		if n == 0 {
 			return false
 		}
-		if st.toks[i].kind == placeholder {
+		if st.Tokens[i].Kind == mysqltoken.Placeholder {
 			copies = append(copies, Copy{Param: j.param(i), Integer: true})
 		}
 		operand = false
@@ -195,15 +196,15 @@ func (j *judge) exact(digits, from, to int) bool {
 // number of so many digits behind the point.
 func (j *judge) exactOperand(digits, i, to int) int {
 	st := j.st
-	switch st.toks[i].kind {
-	case placeholder:
+	switch st.Tokens[i].Kind {
+	case mysqltoken.Placeholder:
 		return 1
-	case number:
+	case mysqltoken.Number:
 		whole, fraction, _ := strings.Cut(st.tok(i), ".")
 		if len(fraction) <= digits && strings.Trim(whole+fraction, "0123456789") == "" {
 			return 1
 		}
-	case word, name:
+	case mysqltoken.Word, mysqltoken.Name:
 		if st.is(i, "TRUE", "FALSE") {
 			return 1
 		}
@@ -234,7 +235,7 @@ func (j *judge) columnAt(i, to int) (c *Column, n int) {
 func (pl *planner) param(i int) int {
 	n := 0
 	for j := range i {
-		if pl.st.toks[j].kind == placeholder {
+		if pl.st.Tokens[j].Kind == mysqltoken.Placeholder {
 			n++
 		}
 	}
@@ -247,10 +248,10 @@ func (pl *planner) isString(i int) bool {
 	if !pl.session.utf8() {
 		return false
 	}
-	switch st.toks[i].kind {
-	case str:
+	switch st.Tokens[i].Kind {
+	case mysqltoken.String:
 		return st.tok(i)[0] == '\'' || st.tok(i)[0] == '"'
-	case placeholder:
+	case mysqltoken.Placeholder:
 		pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, Copy{Param: pl.param(i)})
 		return true
 	}
@@ -259,7 +260,7 @@ func (pl *planner) isString(i int) bool {
 
 // isText reports whether the tokens [from, to) name a column of Unicode text.
 func (j *judge) isText(from, to int) bool {
-	if kind := j.st.toks[from].kind; kind != word && kind != name {
+	if kind := j.st.Tokens[from].Kind; kind != mysqltoken.Word && kind != mysqltoken.Name {
 		return false
 	}
 	c, n := j.columnAt(from, to)

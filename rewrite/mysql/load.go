@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // loadData makes LOAD DATA number its rows and tag them. It rests on the lexer alone.
@@ -30,7 +31,7 @@ func (pl *planner) loadData() error {
 	}
 	keyword := " SET "
 	for i := end; i <= st.last(); i++ {
-		if st.toks[i].depth == 0 && st.is(i, "SET") && !st.is(i-1, "CHARACTER") {
+		if st.Tokens[i].Depth == 0 && st.is(i, "SET") && !st.is(i-1, "CHARACTER") {
 			keyword = ", "
 		}
 	}
@@ -47,7 +48,7 @@ func (pl *planner) loadData() error {
 	v := verb{st: st, session: pl.session}
 	for i := end; i < st.last(); i++ {
 		// The list of columns and variables stands in parentheses, too.
-		if st.mark(i+1, "(") && st.toks[i].kind == word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end &&
+		if st.mark(i+1, "(") && st.Tokens[i].Kind == mysqltoken.Word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end &&
 			!v.nativeCall(i) {
 			pl.lower(history.ReasonFunction)
 		}

@@ -2,7 +2,7 @@
 // the row versions it read and wrote. It is pure: SQL text, the session's settings and a
 // [Schema] go in, a [Plan] comes out.
 //
-// A statement passes two readers. A tolerant lexer of MariaDB's own rules cuts it into tokens; from
+// A statement passes two readers. A tolerant lexer of MariaDB's own rules (mysqltoken) cuts it into tokens; from
 // these come the verb, what the statement means for the session (does it end the transaction? does
 // it ask about the statement before it?), the literal-free shape, and every place where text is
 // put in. TiDB's parser reads SELECT, INSERT, UPDATE and DELETE and says how they are built: which
@@ -32,9 +32,10 @@
 //
 //   - Known already? cache.go finds the plan by text, template.go makes it of one whose literals differ.
 //     Both depend on the session's settings (session.go), its dialect and version (version.go).
-//   - Reading: lexer.go cuts the text into tokens; verb.go tells what the statement is, transaction.go
-//     what it does to the transaction and the session, changed.go which tables DDL changes, shape.go what is left without literals, beyond.go
-//     and beyondread.go which clauses are there that TiDB's parser does not know.
+//   - Reading: package mysqltoken cuts the text into tokens, statement.go asks for these; verb.go tells what the
+//     statement is, transaction.go what it does to the transaction and the session, changed.go which tables DDL
+//     changes, shape.go what is left without literals, beyond.go and beyondread.go which clauses are there that TiDB's
+//     parser does not know.
 //   - mysql.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
 //     identities of queries in it outwards, usage.go and functions.go look for what else the statement
@@ -106,7 +107,7 @@ func (r *Rewriter) Plan(text string, s Session) *Plan {
 func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	p := &Plan{}
 	pl := &planner{rewriter: r, session: s, st: st, plan: p}
-	p.Params = st.placeholders
+	p.Params = st.Placeholders
 	p.Shape, p.Args = st.shape()
 	p.Origin = st.origin()
 	st.classify(p, s)

@@ -47,7 +47,7 @@ func (c *concealer) exposes(n ast.ResultSetNode) bool {
 func (c *concealer) naturalJoins() {
 	st := c.pl.st
 	var at []int
-	for i := range st.toks {
+	for i := range st.Tokens {
 		if st.is(i, "NATURAL") {
 			at = append(at, i)
 		}
@@ -86,25 +86,25 @@ func (c *concealer) naturalJoin(at int, j naturalJoin) {
 		}
 	}
 	pos, gap := c.pl.after(end)
-	c.edit(st.toks[at].start, st.toks[at].end, "")
+	c.edit(st.Tokens[at].Start, st.Tokens[at].End, "")
 	c.edit(pos, pos, condition+gap)
 }
 
 // operandEnd returns the last token of the table that begins at token i of a join; -1 when it has
 // hints, whose words also stand behind it.
 func (st *statement) operandEnd(i int) int {
-	depth := st.toks[i].depth
-	for j := i + 1; j < len(st.toks); j++ {
-		t := st.toks[j]
+	depth := st.Tokens[i].Depth
+	for j := i + 1; j < len(st.Tokens); j++ {
+		t := st.Tokens[j]
 		switch {
-		case t.depth > depth, t.depth == depth && st.mark(j, ")") && j == st.group(i):
-		case t.depth < depth, st.mark(j, ","), st.mark(j, ";"), st.mark(j, ")"), st.is(j, behindTable...):
+		case t.Depth > depth, t.Depth == depth && st.mark(j, ")") && j == st.group(i):
+		case t.Depth < depth, st.mark(j, ","), st.mark(j, ";"), st.mark(j, ")"), st.is(j, behindTable...):
 			return j - 1
 		case st.is(j, "USE", "IGNORE", "FORCE"):
 			return -1
 		}
 	}
-	return len(st.toks) - 1
+	return len(st.Tokens) - 1
 }
 
 var behindTable = slices.Concat(

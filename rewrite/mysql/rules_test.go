@@ -159,7 +159,7 @@ func TestLexerCutsTextAsTheServerDoes(t *testing.T) {
 	} {
 		st := scan(text, false, false)
 		var got []string
-		for i := range st.toks {
+		for i := range st.Tokens {
 			got = append(got, st.tok(i))
 		}
 		if !slices.Equal(got, strings.Split(want, " ")) && strings.Join(got, " ") != want {

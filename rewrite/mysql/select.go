@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // selectRows appends the identity columns of every base table to the select list.
@@ -160,13 +161,13 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 	}
 	first := st.tokenAt(n.Fields.Fields[0].Offset)
 	verb := first - 1
-	for verb >= 0 && st.toks[verb].kind == word && !st.is(verb, "SELECT") {
+	for verb >= 0 && st.Tokens[verb].Kind == mysqltoken.Word && !st.is(verb, "SELECT") {
 		verb-- // ALL, SQL_NO_CACHE, ...
 	}
 	if verb < 0 || !st.is(verb, "SELECT") {
 		return nil, refusal(history.ReasonUnparsable)
 	}
-	depth := st.toks[verb].depth
+	depth := st.Tokens[verb].Depth
 	end := st.find(first, st.last()+1, depth, "FROM")
 	if end < 0 && n.From == nil {
 		if end = st.find(first, st.last()+1, depth, "WHERE", "HAVING", "ORDER", "LIMIT", "FOR", "LOCK"); end < 0 {
@@ -182,9 +183,9 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 	var list []item
 	for i := first; i < end; i++ {
 		switch {
-		case st.toks[i].depth < depth:
+		case st.Tokens[i].Depth < depth:
 			end = i // the parenthesis around the statement
-		case st.toks[i].depth == depth && st.mark(i, ","):
+		case st.Tokens[i].Depth == depth && st.mark(i, ","):
 			list = append(list, item{first, i - 1})
 			first = i + 1
 		}
@@ -199,7 +200,7 @@ func sameItems(st *statement, list []item, fields []*ast.SelectField) error {
 		return refusal(history.ReasonUnparsable)
 	}
 	for i, it := range list {
-		if it.first > it.last || st.toks[it.first].start != fields[i].Offset {
+		if it.first > it.last || st.Tokens[it.first].Start != fields[i].Offset {
 			return refusal(history.ReasonUnparsable)
 		}
 	}
@@ -214,7 +215,7 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 		if !pl.countsToHoles(it.first, it.last+1) || n.Fields.Fields[k].AsName.O != "" {
 			continue
 		}
-		spelled := st.text[st.toks[it.first].start:st.toks[it.last].end]
+		spelled := st.SQL[st.Tokens[it.first].Start:st.Tokens[it.last].End]
 		if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") ||
 			strings.Contains(spelled, "--") {
 			pl.dropEdits()
@@ -238,7 +239,7 @@ func (pl *planner) countsToHoles(from, to int) bool {
 			continue
 		}
 		if st.mark(i+1, "(") && st.mark(i+2, ")") {
-			pl.edits = append(pl.edits, edit{start: st.toks[i].start, end: st.toks[i+2].end,
+			pl.edits = append(pl.edits, edit{start: st.Tokens[i].Start, end: st.Tokens[i+2].End,
 				pieces: []Piece{{Hole: hole}}})
 			found = true
 		}
@@ -251,12 +252,12 @@ func (pl *planner) countsToHoles(from, to int) bool {
 func (pl *planner) substituteCounts() {
 	st, p := pl.st, pl.plan
 	silent := st.is(0, "SET", "DO", "CALL", "INSERT", "REPLACE", "UPDATE", "DELETE") ||
-		st.is(0, "SELECT") && st.find(0, len(st.toks), 0, "INTO") >= 0
+		st.is(0, "SELECT") && st.find(0, len(st.Tokens), 0, "INTO") >= 0
 	if !p.Session.ReadsDiagnostics || p.Upstream.Substitutes || !silent {
 		return
 	}
 	alone := len(pl.edits) == 0
-	if pl.countsToHoles(0, len(st.toks)) && alone {
+	if pl.countsToHoles(0, len(st.Tokens)) && alone {
 		p.Upstream.Substitutes = true
 	}
 }

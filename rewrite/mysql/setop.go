@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // An arm is one of the queries that a set operation combines: the tokens [from, to).
@@ -66,7 +67,7 @@ func (pl *planner) arms(n *ast.SetOprStmt) (arms []arm, operators []int) {
 	st, from := pl.st, 0
 	for i := 0; i <= st.last()+1; i++ {
 		atEnd := i == st.last()+1
-		if !atEnd && (st.toks[i].depth != 0 || !st.is(i, "UNION", "INTERSECT", "EXCEPT")) {
+		if !atEnd && (st.Tokens[i].Depth != 0 || !st.is(i, "UNION", "INTERSECT", "EXCEPT")) {
 			continue
 		}
 		if len(arms) == len(n.SelectList.Selects) {
@@ -156,7 +157,7 @@ func (pl *planner) armRows(arms []arm) error {
 
 // part is a stretch of the statement's tokens as a statement of its own, over the same text.
 func (st *statement) part(from, to int) *statement {
-	return &statement{text: st.text, toks: st.toks[from:to], executable: -1}
+	return &statement{mysqltoken.Text{SQL: st.SQL, Tokens: st.Tokens[from:to], Open: -1}}
 }
 
 // positionAfter reports whether ORDER BY might name the position of a column behind the first columns.

@@ -2,6 +2,8 @@ package mysql
 
 import (
 	"strings"
+
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // asFunctions returns pieces of isotap's in which variables are read and assigned by the functions that
@@ -41,7 +43,7 @@ func (w *variableWriter) write(s string) string {
 			}
 		case '@':
 			end := i + 1
-			for end < len(s) && isWord(s[end]) {
+			for end < len(s) && mysqltoken.IsWord(s[end]) {
 				end++
 			}
 			rest, assigned := strings.CutPrefix(s[end:], " := ")

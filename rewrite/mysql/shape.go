@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // shape returns the statement without its literals, and the literals. White space and comments become
@@ -18,22 +19,22 @@ func (st *statement) shape() (string, []string) {
 		return verbs, nil
 	}
 	s := shaper{st: st, keepArgs: !opened.hidesPassword() && !st.hidesPassword()}
-	s.Grow(len(st.toks))
+	s.Grow(len(st.Tokens))
 	for i := 0; i <= st.last(); {
 		s.addComments(i)
 		i = s.add(i)
 	}
-	s.addComments(len(st.toks))
+	s.addComments(len(st.Tokens))
 	s.Fold("VALUES", "VALUE")
 	return s.String(), s.args
 }
 
 // addComments adds the executable comments before a token that are not added yet.
 func (s *shaper) addComments(token int) {
-	comments := s.st.comments
-	for ; s.commented < len(comments) && comments[s.commented].token <= token; s.commented++ {
+	comments := s.st.Comments
+	for ; s.commented < len(comments) && comments[s.commented].Token <= token; s.commented++ {
 		c := comments[s.commented]
-		s.Add(s.st.commentShape(s.st.text[c.start:c.end]), false)
+		s.Add(s.st.commentShape(s.st.SQL[c.Start:c.End]), false)
 	}
 }
 
@@ -42,8 +43,8 @@ func (s *shaper) addComments(token int) {
 func (st *statement) commentShape(text string) string {
 	content := strings.TrimSuffix(text, "*/")
 	mark := commentMark(content)
-	inner := scan(content[mark:], st.quotes.ansi, st.quotes.noBackslash)
-	if inner.broken || len(inner.comments) > 0 {
+	inner := scan(content[mark:], st.Mode.ANSIQuotes, st.Mode.NoBackslashEscapes)
+	if inner.Broken() || len(inner.Comments) > 0 {
 		return content[:mark] + " ... */"
 	}
 	shape, _ := inner.shape()
@@ -64,25 +65,25 @@ func (st *statement) args(n int) []string {
 
 // opened returns the statement as a server reads it that runs its executable comments.
 func (st *statement) opened() *statement {
-	if len(st.comments) == 0 {
+	if len(st.Comments) == 0 {
 		return st
 	}
-	text := []byte(st.text)
-	for _, c := range st.comments {
-		for i := c.start; i < c.start+commentMark(st.text[c.start:c.end]); i++ {
+	text := []byte(st.SQL)
+	for _, c := range st.Comments {
+		for i := c.Start; i < c.Start+commentMark(st.SQL[c.Start:c.End]); i++ {
 			text[i] = ' '
 		}
-		if strings.HasSuffix(st.text[c.start:c.end], "*/") {
-			text[c.end-2], text[c.end-1] = ' ', ' '
+		if strings.HasSuffix(st.SQL[c.Start:c.End], "*/") {
+			text[c.End-2], text[c.End-1] = ' ', ' '
 		}
 	}
-	return scan(string(text), st.quotes.ansi, st.quotes.noBackslash)
+	return scan(string(text), st.Mode.ANSIQuotes, st.Mode.NoBackslashEscapes)
 }
 
 // commentMark is the length of what begins an executable comment, with the version in it.
 func commentMark(text string) int {
 	n := strings.IndexByte(text, '!') + 1
-	for n < len(text) && isDigit(text[n]) {
+	for n < len(text) && mysqltoken.IsDigit(text[n]) {
 		n++
 	}
 	return n
@@ -91,11 +92,11 @@ func commentMark(text string) int {
 // secret returns the verb phrase of a statement that may carry a password; empty for others.
 func (st *statement) secret() string {
 	query := st.mark(0, "(") || st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH")
-	if len(st.toks) == 0 || query && len(st.split()) == 1 || !st.suspect() {
+	if len(st.Tokens) == 0 || query && len(st.split()) == 1 || !st.suspect() {
 		return ""
 	}
 	verbs := st.tok(0)
-	for i := 1; i < len(st.toks) && i < 5; i++ {
+	for i := 1; i < len(st.Tokens) && i < 5; i++ {
 		if st.is(i, "USER", "SERVER", "TABLE", "MASTER", "PASSWORD", "ROLE") {
 			return verbs + " " + st.tok(i)
 		}
@@ -106,13 +107,13 @@ func (st *statement) secret() string {
 // suspect looks for the places where passwords stand: IDENTIFIED BY, PASSWORD with a value, the
 // connection string of a remote table.
 func (st *statement) suspect() bool {
-	for i := range st.toks {
+	for i := range st.Tokens {
 		switch {
 		case st.is(i, "IDENTIFIED", "MASTER_PASSWORD", "SOURCE_PASSWORD", "OLD_PASSWORD", "CONNECTION"),
 			st.is(i, "SET") && st.is(i+1, "PASSWORD"), st.is(i, "CREATE", "ALTER") && st.is(i+1, "USER"),
 			st.is(i, "CHANGE") && st.is(i+1, "MASTER"):
 			return true
-		case st.is(i, "PASSWORD") && i+1 < len(st.toks) && (st.toks[i+1].kind == str || st.mark(i+1, "=") ||
+		case st.is(i, "PASSWORD") && i+1 < len(st.Tokens) && (st.Tokens[i+1].Kind == mysqltoken.String || st.mark(i+1, "=") ||
 			st.mark(i+1, "(")):
 			return true
 		}
@@ -123,12 +124,12 @@ func (st *statement) suspect() bool {
 // hidesPassword reports whether a literal may be a password on its way into PASSWORD(), or a statement
 // that holds one.
 func (st *statement) hidesPassword() bool {
-	for i := range st.toks {
+	for i := range st.Tokens {
 		if st.is(i, "PASSWORD", "OLD_PASSWORD") && st.mark(i+1, "(") {
 			return true
 		}
 	}
-	return st.is(0, "PREPARE", "EXECUTE") || len(st.comments) == maxComments // of which there may be more
+	return st.is(0, "PREPARE", "EXECUTE") || len(st.Comments) == mysqltoken.MaxComments // of which there may be more
 }
 
 type shaper struct {
@@ -144,22 +145,22 @@ type shaper struct {
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
 func (s *shaper) add(i int) int {
 	first, st := i, s.st
-	if (st.mark(i, "-") || st.mark(i, "+")) && s.signHere(i) && i+1 < len(st.toks) && st.toks[i+1].kind == number {
+	if (st.mark(i, "-") || st.mark(i, "+")) && s.signHere(i) && i+1 < len(st.Tokens) && st.Tokens[i+1].Kind == mysqltoken.Number {
 		i++
 	}
-	if st.toks[i].kind == word && st.tok(i)[0] == '_' && i+1 < len(st.toks) && st.toks[i+1].kind == str {
+	if st.Tokens[i].Kind == mysqltoken.Word && st.tok(i)[0] == '_' && i+1 < len(st.Tokens) && st.Tokens[i+1].Kind == mysqltoken.String {
 		i++ // a character set introducer
 	}
 	if !s.literal(i) {
 		s.part(first, st.tok(first))
 		return first + 1
 	}
-	for st.toks[i].kind == str && i+1 < len(st.toks) && st.toks[i+1].kind == str {
+	for st.Tokens[i].Kind == mysqltoken.String && i+1 < len(st.Tokens) && st.Tokens[i+1].Kind == mysqltoken.String {
 		i++ // 'a' 'b' is one string
 	}
 	s.part(first, "?")
 	if s.keepArgs && len(s.args) < shape.MaxArgs {
-		s.args = append(s.args, shape.Cut(st.text[st.toks[first].start:st.toks[i].end]))
+		s.args = append(s.args, shape.Cut(st.SQL[st.Tokens[first].Start:st.Tokens[i].End]))
 	}
 	return i + 1
 }
@@ -168,17 +169,17 @@ func (s *shaper) part(tok int, text string) {
 	if s.onlyArgs {
 		return
 	}
-	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
+	s.Add(text, tok > 0 && s.st.Tokens[tok-1].End == s.st.Tokens[tok].Start)
 }
 
 // literal reports whether a token is a literal or a placeholder. NULL, TRUE and FALSE are literals where
 // another one could stand in their place: not in IS NULL or NOT NULL.
 func (s *shaper) literal(i int) bool {
-	switch s.st.toks[i].kind {
-	case str, number, placeholder:
+	switch s.st.Tokens[i].Kind {
+	case mysqltoken.String, mysqltoken.Number, mysqltoken.Placeholder:
 		return true
-	case word:
-		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.toks[i-1].kind == punct && !s.st.mark(i-1, ")")
+	case mysqltoken.Word:
+		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.Tokens[i-1].Kind == mysqltoken.Mark && !s.st.mark(i-1, ")")
 	}
 	return false
 }
@@ -188,7 +189,7 @@ func (s *shaper) signHere(i int) bool {
 	if i == 0 {
 		return true
 	}
-	if s.st.toks[i-1].kind == punct {
+	if s.st.Tokens[i-1].Kind == mysqltoken.Mark {
 		return !s.st.mark(i-1, ")") && !s.st.mark(i-1, "-") && !s.st.mark(i-1, "+")
 	}
 	return s.st.is(i-1, "SELECT", "BETWEEN", "AND", "OR", "XOR", "NOT", "WHERE", "HAVING", "ON", "THEN", "ELSE", "WHEN",
@@ -197,8 +198,8 @@ func (s *shaper) signHere(i int) bool {
 
 // origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
-	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) {
-		return st.toks[i].start,
-			st.toks[i].end
+	return rewrite.Origin(st.SQL, len(st.Tokens), func(i int) (start, end int) {
+		return st.Tokens[i].Start,
+			st.Tokens[i].End
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // An edit puts pieces in the place of text[start:end]; most edits replace nothing.
@@ -26,8 +27,8 @@ var tagPiece = Piece{Hole: TagHole}
 // after returns the place right behind token i. Pieces put there need a blank at their end when glued
 // tells whether the next byte would run into them.
 func (pl *planner) after(i int) (pos int, gap string) {
-	pos = pl.st.toks[i].end
-	if pos < len(pl.st.text) && isWord(pl.st.text[pos]) {
+	pos = pl.st.Tokens[i].End
+	if pos < len(pl.st.SQL) && mysqltoken.IsWord(pl.st.SQL[pos]) {
 		gap = " "
 	}
 	return pos, gap
@@ -52,7 +53,7 @@ func (pl *planner) assemble() {
 		return
 	}
 	slices.SortStableFunc(pl.edits, func(a, b edit) int { return a.start - b.start })
-	p, src := pl.plan, pl.st.text
+	p, src := pl.plan, pl.st.SQL
 	if pl.assemblePlain(); !slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain }) {
 		return
 	}
@@ -92,14 +93,14 @@ func (pl *planner) assemblePlain() {
 		if !e.plain {
 			continue
 		}
-		b.WriteString(pl.st.text[pos:e.start])
+		b.WriteString(pl.st.SQL[pos:e.start])
 		for _, piece := range e.pieces {
 			b.WriteString(piece.Text)
 		}
 		pos = e.end
 	}
-	if b.Len() > 0 && b.Len()+len(pl.st.text)-pos < pl.session.maxPacket() {
-		b.WriteString(pl.st.text[pos:])
+	if b.Len() > 0 && b.Len()+len(pl.st.SQL)-pos < pl.session.maxPacket() {
+		b.WriteString(pl.st.SQL[pos:])
 		pl.plan.Upstream.Plain = b.String()
 	}
 }
@@ -111,8 +112,8 @@ func (pl *planner) hide() {
 	}
 	tok, before, hidden := 0, 0, 0
 	for _, e := range pl.edits {
-		for ; tok < len(pl.st.toks) && pl.st.toks[tok].start < e.start; tok++ {
-			if pl.st.toks[tok].kind == placeholder {
+		for ; tok < len(pl.st.Tokens) && pl.st.Tokens[tok].Start < e.start; tok++ {
+			if pl.st.Tokens[tok].Kind == mysqltoken.Placeholder {
 				before++
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A relation is one source of a FROM clause, as stars see it.
@@ -67,14 +69,14 @@ func (c *concealer) stars(n *ast.SelectStmt) {
 			continue
 		}
 		if first, last := st.star(f); first >= 0 {
-			c.edit(st.toks[first].start, st.toks[last].end, list)
+			c.edit(st.Tokens[first].Start, st.Tokens[last].End, list)
 		}
 	}
 }
 
 // star finds the tokens of a star: *, t.* or s.t.*; -1 when they are not where the parser says.
 func (st *statement) star(f *ast.SelectField) (first, last int) {
-	first, ok := slices.BinarySearchFunc(st.toks, f.Offset, func(t token, pos int) int { return t.start - pos })
+	first, ok := slices.BinarySearchFunc(st.Tokens, f.Offset, func(t mysqltoken.Token, pos int) int { return t.Start - pos })
 	if !ok {
 		return -1, -1
 	}
@@ -83,7 +85,7 @@ func (st *statement) star(f *ast.SelectField) (first, last int) {
 		if part == "" {
 			continue
 		}
-		if last >= len(st.toks) || unquoted(st.tok(last)) != part || !st.mark(last+1, ".") {
+		if last >= len(st.Tokens) || unquoted(st.tok(last)) != part || !st.mark(last+1, ".") {
 			return -1, -1
 		}
 		last += 2
@@ -138,7 +140,7 @@ func (r *relation) list() string {
 func (c *concealer) tableStatement(r relation, list string) {
 	st := c.pl.st
 	at := -1
-	for i := range st.toks {
+	for i := range st.Tokens {
 		if st.is(i, "TABLE") && c.behindName(i+1, r.base) >= 0 {
 			if at >= 0 {
 				return // which of them it is does not show
@@ -147,7 +149,7 @@ func (c *concealer) tableStatement(r relation, list string) {
 		}
 	}
 	if at >= 0 {
-		c.edit(st.toks[at].start, st.toks[at].end, "SELECT "+list+" FROM")
+		c.edit(st.Tokens[at].Start, st.Tokens[at].End, "SELECT "+list+" FROM")
 	}
 }
 

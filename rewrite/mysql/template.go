@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A template makes the plans of all statements that differ from one that was planned in the values of
@@ -71,14 +72,14 @@ func (t *template) planner(st *statement, s *Session) *planner {
 
 // anchor finds the last token that begins at or before a place in the text.
 func (st *statement) anchor(pos int) anchor {
-	i := sort.Search(len(st.toks), func(i int) bool { return st.toks[i].start > pos }) - 1
+	i := sort.Search(len(st.Tokens), func(i int) bool { return st.Tokens[i].Start > pos }) - 1
 	switch {
 	case i < 0:
 		return anchor{token: -1, bytes: pos}
-	case pos < st.toks[i].end:
-		return anchor{token: i, inside: true, bytes: pos - st.toks[i].start}
+	case pos < st.Tokens[i].End:
+		return anchor{token: i, inside: true, bytes: pos - st.Tokens[i].Start}
 	}
-	return anchor{token: i, bytes: pos - st.toks[i].end}
+	return anchor{token: i, bytes: pos - st.Tokens[i].End}
 }
 
 // place is where the anchor is in this statement.
@@ -87,33 +88,33 @@ func (st *statement) place(a anchor) int {
 	case a.token < 0:
 		return a.bytes
 	case a.inside:
-		return st.toks[a.token].start + a.bytes
+		return st.Tokens[a.token].Start + a.bytes
 	}
-	return st.toks[a.token].end + a.bytes
+	return st.Tokens[a.token].End + a.bytes
 }
 
 // skeleton returns the key of the statement's skeleton, in the memory of room. Statements with the same
 // skeleton have the same plan but for Args and for the client's text in Pieces.
 func (st *statement) skeleton(room []byte) []byte {
 	k, by := shape.NewSkeleton(room), false
-	for i, t := range st.toks {
+	for i, t := range st.Tokens {
 		by = by || st.is(i, "BY")
 		// The number in ORDER BY 2 is not a value but the name of a column.
 		if by && (st.is(i-1, "BY") || st.mark(i-1, ",")) {
 			continue
 		}
 		if mark := st.literalMark(i); mark != shape.NoMark {
-			k.Leave(st.text, t.start, t.end, mark)
+			k.Leave(st.SQL, t.Start, t.End, mark)
 		}
 	}
-	return k.Key(st.text)
+	return k.Key(st.SQL)
 }
 
 func (st *statement) literalMark(i int) shape.Mark {
-	switch st.toks[i].kind {
-	case number:
+	switch st.Tokens[i].Kind {
+	case mysqltoken.Number:
 		return shape.MarkOfNumber(st.tok(i))
-	case str:
+	case mysqltoken.String:
 		return shape.MarkOfString(st.tok(i))
 	}
 	return shape.NoMark

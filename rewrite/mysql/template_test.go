@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // otherLiterals returns the statement with other values in its literals: mostly plain ones, and some that
@@ -17,16 +19,16 @@ func otherLiterals(t *rapid.T, text string, s Session) string {
 	var b strings.Builder
 	pos := 0
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
-	for _, tok := range st.toks {
-		b.WriteString(text[pos:tok.start])
-		pos = tok.end
-		switch tok.kind {
-		case number:
+	for _, tok := range st.Tokens {
+		b.WriteString(text[pos:tok.Start])
+		pos = tok.End
+		switch tok.Kind {
+		case mysqltoken.Number:
 			b.WriteString(numbers.Draw(t, "number"))
-		case str:
+		case mysqltoken.String:
 			b.WriteString(strs.Draw(t, "string"))
 		default:
-			b.WriteString(text[tok.start:tok.end])
+			b.WriteString(text[tok.Start:tok.End])
 		}
 	}
 	return b.String() + text[pos:]

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // transaction classifies what begins and ends transactions, and what stands in them.
@@ -89,10 +90,10 @@ func (v verb) set() {
 // onlyUserVariables reports whether every assignment outside of parentheses is to a user variable.
 func (v verb) onlyUserVariables() bool {
 	for i := v.from; i < v.to; i++ {
-		if i != v.from && !(v.st.toks[i].depth == 0 && v.st.mark(i, ",")) {
+		if i != v.from && !(v.st.Tokens[i].Depth == 0 && v.st.mark(i, ",")) {
 			continue
 		}
-		if i+1 >= v.to || v.st.toks[i+1].kind != variable || strings.HasPrefix(v.st.tok(i+1), "@@") {
+		if i+1 >= v.to || v.st.Tokens[i+1].Kind != mysqltoken.Variable || strings.HasPrefix(v.st.tok(i+1), "@@") {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // The first servers that make a join of an UPDATE of one table with a subquery in its condition.
@@ -189,8 +190,8 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		return nil
 	}
 	st := pl.st
-	for i := range st.toks {
-		if i > set && i < end || st.toks[i].kind != word && st.toks[i].kind != name {
+	for i := range st.Tokens {
+		if i > set && i < end || st.Tokens[i].Kind != mysqltoken.Word && st.Tokens[i].Kind != mysqltoken.Name {
 			continue
 		}
 		named := unquoted(st.tok(i))

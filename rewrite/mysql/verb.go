@@ -5,18 +5,19 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // refusal returns the reason why the text cannot be looked at more closely; empty when it can.
 func (st *statement) refusal(s *Session) history.Reason {
 	switch {
-	case st.executable >= 0 && !st.commentedOptions(s.Dialect):
+	case st.executable() >= 0 && !st.commentedOptions(s.Dialect):
 		return history.ReasonExecutableComment
-	case !s.lexable(st.text), !st.plainNames(s.utf8()):
+	case !s.lexable(st.SQL), !st.plainNames(s.utf8()):
 		return history.ReasonCharset
-	case st.broken:
+	case st.Broken():
 		return history.ReasonUnparsable
-	case st.long:
+	case st.Long:
 		return history.ReasonSize
 	case s.Oracle:
 		return history.ReasonModeOracle
@@ -34,8 +35,8 @@ func (st *statement) refusal(s *Session) history.Reason {
 func (st *statement) split() [][2]int {
 	var ranges [][2]int
 	from := 0
-	for i := 0; i <= len(st.toks); i++ {
-		if i == len(st.toks) || st.mark(i, ";") {
+	for i := 0; i <= len(st.Tokens); i++ {
+		if i == len(st.Tokens) || st.mark(i, ";") {
 			if from < i {
 				ranges = append(ranges, [2]int{from, i})
 			}
@@ -54,7 +55,7 @@ const maxParts = 1000
 // their errors may be those of syntax, though the statement has been at work. TiDB reads all of a text before it runs
 // any of it.
 func (st *statement) parts(s *Session) []int {
-	if s.Dialect == TiDB || st.placeholders > 0 || st.find(0, len(st.toks), -1, "LOAD", "CALL", "EXECUTE") >= 0 {
+	if s.Dialect == TiDB || st.Placeholders > 0 || st.find(0, len(st.Tokens), -1, "LOAD", "CALL", "EXECUTE") >= 0 {
 		return nil
 	}
 	var ends []int
@@ -66,12 +67,12 @@ func (st *statement) parts(s *Session) []int {
 		if i == 0 || st.mark(i-1, ";") || len(ends) == maxParts {
 			return nil
 		}
-		ends = append(ends, st.toks[i].start)
+		ends = append(ends, st.Tokens[i].Start)
 	}
-	if last+1 < len(st.toks) && strings.Trim(st.text[st.toks[last+1].start:], "; \t\r\n\v\f") != "" {
+	if last+1 < len(st.Tokens) && strings.Trim(st.SQL[st.Tokens[last+1].Start:], "; \t\r\n\v\f") != "" {
 		return nil // a comment behind the last semicolon is an empty statement
 	}
-	ends = append(ends, len(st.text))
+	ends = append(ends, len(st.SQL))
 	tok, from := 0, 0
 	for i, end := range ends {
 		n, same := st.meansTheSame(tok, from, end, s)
@@ -79,7 +80,7 @@ func (st *statement) parts(s *Session) []int {
 		case !same && i == 0:
 			return nil
 		case !same:
-			return append(ends[:i], len(st.text))
+			return append(ends[:i], len(st.SQL))
 		}
 		tok, from = tok+n+1, end+1
 	}
@@ -90,18 +91,18 @@ func (st *statement) parts(s *Session) []int {
 // nothing, means alone what it means here, and how many tokens it has: it is of a kind that a semicolon ends, and is
 // cut into the same tokens. What ends a text is not what a semicolon is: two dashes before it begin a comment.
 func (st *statement) meansTheSame(tok, from, end int, s *Session) (n int, same bool) {
-	alone := scan(st.text[from:end], s.ANSIQuotes, s.NoBackslashEscapes)
-	n = len(alone.toks)
-	if alone.broken || !st.semicolonEnds(tok) || n > len(st.toks)-tok {
+	alone := scan(st.SQL[from:end], s.ANSIQuotes, s.NoBackslashEscapes)
+	n = len(alone.Tokens)
+	if alone.Broken() || !st.semicolonEnds(tok) || n > len(st.Tokens)-tok {
 		return n, false
 	}
-	for i, a := range alone.toks {
-		t := st.toks[tok+i]
-		if a.start+from != t.start || a.end+from != t.end || a.kind != t.kind {
+	for i, a := range alone.Tokens {
+		t := st.Tokens[tok+i]
+		if a.Start+from != t.Start || a.End+from != t.End || a.Kind != t.Kind {
 			return n, false
 		}
 	}
-	return n, end == len(st.text) || tok+n < len(st.toks) && st.toks[tok+n].start == end
+	return n, end == len(st.SQL) || tok+n < len(st.Tokens) && st.Tokens[tok+n].Start == end
 }
 
 // semicolonEnds reports whether the statement that begins at token i is of a kind that ends with the first semicolon:
@@ -117,7 +118,7 @@ func (st *statement) semicolonEnds(i int) bool {
 		"SAVEPOINT", "RELEASE", "TRUNCATE", "LOCK", "UNLOCK"), st.mark(i, "("):
 		return true
 	case st.is(i, "BEGIN"):
-		return next == len(st.toks) || st.mark(next, ";") || st.is(next, "WORK")
+		return next == len(st.Tokens) || st.mark(next, ";") || st.is(next, "WORK")
 	case st.is(i, "SET"):
 		return !st.is(next, "STATEMENT")
 	case st.is(i, "CREATE", "ALTER", "DROP", "RENAME"):
@@ -157,13 +158,13 @@ func (st *statement) classify(p *Plan, s *Session) {
 			p.Session.Conditions = CountsConditions
 		}
 	}
-	hidden := st.goesOn || st.executable >= 0 && (st.separated || len(ranges) == 0 || st.toks[0].start > st.executable)
-	misread := (st.broken || !s.lexable(st.text)) && strings.IndexByte(st.text, ';') >= 0
+	hidden := st.GoesOn || st.executable() >= 0 && (st.Separated || len(ranges) == 0 || st.Tokens[0].Start > st.executable())
+	misread := (st.Broken() || !s.lexable(st.SQL)) && strings.IndexByte(st.SQL, ';') >= 0
 	if hidden || misread {
 		p.Kind, p.Txn.SetsNext = history.Other, true
 		p.Txn.Ends, p.Session.Changes, p.Schema.Changes, p.Schema.Changed, p.Schema.References = true, true, true, nil,
 			nil
-		if !misread && s.lexable(st.text) {
+		if !misread && s.lexable(st.SQL) {
 			st.hiddenChanges(p, s)
 		}
 	}
@@ -408,11 +409,11 @@ func (v verb) expressions() {
 
 // nativeCall reports whether what stands before a parenthesis cannot be a stored function.
 func (v verb) nativeCall(i int) bool {
-	switch v.st.toks[i].kind {
-	case word:
+	switch v.st.Tokens[i].Kind {
+	case mysqltoken.Word:
 		s := strings.ToLower(v.st.tok(i))
 		return nativeFunctions[s] || beforeParenthesis[s]
-	case name:
+	case mysqltoken.Name:
 		return false
 	}
 	return true
@@ -430,7 +431,7 @@ func (v verb) diagnostics() {
 		if v.st.is(i, "ROW_COUNT", "FOUND_ROWS") && v.st.mark(i+1, "(") {
 			v.p.Session.ReadsDiagnostics = true
 		}
-		if v.st.toks[i].kind == variable {
+		if v.st.Tokens[i].Kind == mysqltoken.Variable {
 			s := strings.ToLower(strings.ReplaceAll(v.st.tok(i), "`", ""))
 			if strings.HasPrefix(s, "@@") && (strings.HasSuffix(s, "warning_count") ||
 				strings.HasSuffix(s, "error_count")) {

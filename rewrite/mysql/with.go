@@ -95,7 +95,7 @@ func (pl *planner) nameColumns(c *cte) {
 	st := pl.st
 	first := st.tokenAt(query.Fields.Fields[0].Offset)
 	i := first
-	for i > 0 && (st.toks[i].depth >= st.toks[first].depth || !st.is(i, "AS")) {
+	for i > 0 && (st.Tokens[i].Depth >= st.Tokens[first].Depth || !st.is(i, "AS")) {
 		i--
 	}
 	if i < 1 || !st.mark(i-1, ")") {
@@ -110,7 +110,7 @@ func (pl *planner) nameColumns(c *cte) {
 			}
 		}
 	}
-	pl.insertAt(st.toks[i-1].start, text(names.String()))
+	pl.insertAt(st.Tokens[i-1].Start, text(names.String()))
 }
 
 // baseTables reports whether a SELECT's FROM clause holds tables only, of which stars show no identities.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 const pointSelect = "SELECT name FROM item WHERE id=4988"
@@ -125,17 +126,17 @@ func otherLiterals(t *rapid.T, text string, s Session) string {
 	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`), rapid.SampledFrom([]string{`'it''s'`, `E'\''`, `x'41'`, `$$a$$`, `'a\'`}))
 	var b strings.Builder
 	pos := 0
-	toks, _ := scan(nil, text, s.Backslashes)
+	toks, _ := pgtoken.Scan(nil, text, s.Backslashes)
 	for _, tok := range toks {
-		b.WriteString(text[pos:tok.start])
-		pos = tok.end
-		switch tok.kind {
-		case number:
+		b.WriteString(text[pos:tok.Start])
+		pos = tok.End
+		switch tok.Kind {
+		case pgtoken.Number:
 			b.WriteString(numbers.Draw(t, "number"))
-		case str:
+		case pgtoken.String:
 			b.WriteString(strs.Draw(t, "string"))
 		default:
-			b.WriteString(text[tok.start:tok.end])
+			b.WriteString(text[tok.Start:tok.End])
 		}
 	}
 	return b.String() + text[pos:]

@@ -1,6 +1,10 @@
 package postgres
 
-import "github.com/multigres/multigres/go/common/parser"
+import (
+	"github.com/multigres/multigres/go/common/parser"
+
+	"github.com/isotap/isotap/sqltoken/pgtoken"
+)
 
 // calls reports whether the statement, as it is written, may run a function that is not the server's own. Where it
 // cannot be told it says yes: of what was prepared or declared elsewhere, and of some names before a parenthesis.
@@ -30,7 +34,7 @@ func (st *statement) callsForeign(i int) bool {
 	switch {
 	case st.is(head-1, "INTO", "COPY", "AS"), head == i && st.syntax(i):
 		return false // a table, or the names of columns
-	case st.toks[i].kind != word && st.toks[i].kind != name:
+	case st.toks[i].Kind != pgtoken.Word && st.toks[i].Kind != pgtoken.Name:
 		return false
 	}
 	called, plain := st.ident(i)
@@ -40,7 +44,7 @@ func (st *statement) callsForeign(i int) bool {
 
 // syntax reports whether token i belongs to the grammar where a parenthesis follows it, and names no function.
 func (st *statement) syntax(i int) bool {
-	if st.toks[i].kind != word {
+	if st.toks[i].Kind != pgtoken.Word {
 		return false
 	}
 	if st.is(i, "SET", "SETS", "CONFLICT", "OVER", "FILTER", "BY", "CUBE", "ROLLUP", "MATERIALIZED", "ESCAPE", "ZONE",

@@ -116,7 +116,7 @@ func (c *concealment) insertList(i int, names []string, change func(*ast.NodeLis
 		return
 	}
 	list := form.(*ast.InsertStmt).Cols
-	at := c.st.toks[i].end
+	at := c.st.toks[i].End
 	c.edits = append(c.edits, edit{start: at, end: at, text: text})
 	c.changes = append(c.changes, func() { change(list) })
 }
@@ -194,7 +194,7 @@ func (c *concealment) created(n *ast.CreateStmt) {
 	if closing > opening+1 {
 		text = ", " + text
 	}
-	at := c.st.toks[closing].start
+	at := c.st.toks[closing].Start
 	c.edits = append(c.edits, edit{start: at, end: at, text: text})
 	if told {
 		c.plan.Schema.Created = names

@@ -10,6 +10,7 @@ import (
 
 	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // PostgreSQL has no invisible columns. Where tables carry isotap's, a statement that takes all columns without naming
@@ -64,7 +65,7 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 	if !reflect.DeepEqual(tree, c.tree) {
 		return nil, nil, true
 	}
-	toks, _ := scan(nil, text, pl.session.Backslashes)
+	toks, _ := pgtoken.Scan(nil, text, pl.session.Backslashes)
 	return &statement{text: text, toks: toks}, c.edits, c.visible
 }
 
@@ -124,20 +125,20 @@ func (c *concealment) marks() string {
 	add := func(i, to int, before, after string) {
 		name := markPrefix + strconv.Itoa(i)
 		c.marked[name] = i
-		marks = append(marks, edit{start: st.toks[i].start, end: to, text: before + name + after})
+		marks = append(marks, edit{start: st.toks[i].Start, end: to, text: before + name + after})
 	}
 	for i := range st.toks {
 		switch {
 		case st.isStar(i):
-			add(i, st.toks[i].end, "", "")
+			add(i, st.toks[i].End, "", "")
 		case st.isTable(i):
-			add(i, st.toks[i].end, "SELECT ", " FROM")
+			add(i, st.toks[i].End, "SELECT ", " FROM")
 		case st.is(i, "NATURAL"):
 			if last := st.joined(i); last > 0 {
-				marks = append(marks, edit{start: st.toks[i].start, end: st.toks[i].end})
+				marks = append(marks, edit{start: st.toks[i].Start, end: st.toks[i].End})
 				name := markPrefix + strconv.Itoa(i)
 				c.marked[name] = i
-				marks = append(marks, edit{start: st.toks[last].end, end: st.toks[last].end, text: " USING (" + name +
+				marks = append(marks, edit{start: st.toks[last].End, end: st.toks[last].End, text: " USING (" + name +
 					")"})
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // cursor classifies what declares, reads and closes cursors. Which rows a FETCH gives only the session can tell:
@@ -45,7 +46,7 @@ func (v verb) forward() (forward, all bool) {
 		if i < last && v.is(i, "FORWARD") {
 			i++
 		}
-		if all = i < last && v.is(i, "ALL"); all || i < last && v.toks[i].kind == number {
+		if all = i < last && v.is(i, "ALL"); all || i < last && v.toks[i].Kind == pgtoken.Number {
 			i++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // ddl classifies definitions. They are part of the transaction they stand in.
@@ -175,7 +176,7 @@ func (v verb) namesAll() []rewrite.TableName {
 	for i := range v.toks {
 		n, ok := v.ident(i)
 		switch {
-		case !ok && v.toks[i].kind == name: // U&"..."
+		case !ok && v.toks[i].Kind == pgtoken.Name: // U&"..."
 			return nil
 		case !ok:
 			continue

@@ -9,7 +9,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-
 	"github.com/isotap/isotap/internal/guard"
 )
 
@@ -119,7 +118,7 @@ func (r *reading) groupInstead(b *block) error {
 	if err != nil {
 		return err
 	}
-	r.edits = append(r.edits, edit{start: r.st.toks[distinct].start, end: r.st.toks[distinct].end, text: "ALL"})
+	r.edits = append(r.edits, edit{start: r.st.toks[distinct].Start, end: r.st.toks[distinct].End, text: "ALL"})
 	end := r.places.clause(at.listEnd+1, at.to)
 	for r.st.is(end, "FROM", "WHERE") && end < at.to {
 		end = r.places.clause(end+1, at.to)

@@ -116,7 +116,7 @@ func (r *reading) addItems(b *block, items string) error {
 	switch {
 	case r.st.is(at.from, "TABLE"):
 		t := r.st.toks[at.from]
-		r.edits = append(r.edits, edit{start: t.start, end: t.end, text: "SELECT *, " + items + " FROM"})
+		r.edits = append(r.edits, edit{start: t.Start, end: t.End, text: "SELECT *, " + items + " FROM"})
 	case len(nodes(n.TargetList)) > 0:
 		r.insertAfter(at.listEnd, ", "+items)
 	default:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // INSERT ... SELECT returns what it wrote. What it read a query in its RETURNING clause tells: that has the FROM and
@@ -90,9 +91,9 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 		return false
 	}
 	const head = "SELECT "
-	begin, end := w.st.toks[from].start, w.st.toks[to-1].end
+	begin, end := w.st.toks[from].Start, w.st.toks[to-1].End
 	text := head + w.st.text[begin:end]
-	toks, _ := scan(nil, text, w.session.Backslashes)
+	toks, _ := pgtoken.Scan(nil, text, w.session.Backslashes)
 	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
 		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
 		ctes: w.ctes, silent: w.silent}

@@ -28,7 +28,7 @@ func (st *statement) versionNames() versionNames {
 		switch start, _ := st.span(); {
 		case st.mark(i+4, ","):
 		case st.mark(i+4, ")"):
-			v.from, v.to = st.toks[at+1].start-start, st.toks[i+4].end-start
+			v.from, v.to = st.toks[at+1].Start-start, st.toks[i+4].End-start
 			return v
 		default:
 			return v

@@ -162,8 +162,8 @@ func (p *part) hide(pl *planner) (under *ast.CommonTableExpr, err error) {
 	if pl.st.mark(last+1, "(") {
 		last = pl.st.closing(last + 1)
 	}
-	p.edits = append(p.edits, edit{start: pl.st.toks[p.at.name].start, end: pl.st.toks[last].end, text: head})
-	at := pl.st.toks[p.at.closing].end
+	p.edits = append(p.edits, edit{start: pl.st.toks[p.at.name].Start, end: pl.st.toks[last].End, text: head})
+	at := pl.st.toks[p.at.closing].End
 	p.edits = append(p.edits, edit{start: at, end: at, text: ", " + query})
 	wanted, err := parse("WITH " + head + " AS (SELECT 1), " + query + " SELECT 1")
 	if err != nil {

@@ -14,7 +14,7 @@
 // The files follow a statement's way.
 //
 //   - Known already? cache.go finds the script by its text, template.go makes it of one whose literals differ.
-//   - Reading: lexer.go cuts the text into tokens, statement.go these into statements; verb.go tells what each
+//   - Reading: package pgtoken cuts the text into tokens, statement.go these into statements; verb.go tells what each
 //     is, transaction.go what it does to the transaction and the session's settings, ddl.go which tables a
 //     definition changes; shape.go leaves the literals out. tree.go has the grammar's side.
 //   - rewriter.go decides, and takes a refusal (the reason for being opaque) from wherever it arises;

@@ -8,6 +8,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // pictured reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
@@ -156,26 +157,26 @@ var immutable = map[string]bool{"abs": true, "ceil": true, "floor": true, "round
 // tellsTime reports whether one of the literals among tokens [from, to) may stand for a moment that is another one
 // later.
 func (st *statement) tellsTime(from, to int) bool {
-	return slices.ContainsFunc(st.toks[from:to], func(t token) bool {
-		text := strings.ToLower(st.text[t.start:t.end])
-		return t.kind == str && slices.ContainsFunc([]string{"now", "today", "tomorrow", "yesterday"},
+	return slices.ContainsFunc(st.toks[from:to], func(t pgtoken.Token) bool {
+		text := strings.ToLower(st.text[t.Start:t.End])
+		return t.Kind == pgtoken.String && slices.ContainsFunc([]string{"now", "today", "tomorrow", "yesterday"},
 			func(word string) bool { return strings.Contains(text, word) })
 	})
 }
 
 // cutAtParams returns the text of tokens [from, to), cut where parameters stand, and these, counted from 0.
 func (st *statement) cutAtParams(from, to int) (texts []string, params []int) {
-	start := st.toks[from].start
+	start := st.toks[from].Start
 	for i := from; i < to; i++ {
-		if st.toks[i].kind != param {
+		if st.toks[i].Kind != pgtoken.Param {
 			continue
 		}
 		n, err := strconv.Atoi(st.tok(i)[1:])
 		if err != nil {
 			n = 0
 		}
-		texts, params = append(texts, st.text[start:st.toks[i].start]), append(params, n-1)
-		start = st.toks[i].end
+		texts, params = append(texts, st.text[start:st.toks[i].Start]), append(params, n-1)
+		start = st.toks[i].End
 	}
-	return append(texts, st.text[start:st.toks[to-1].end]), params
+	return append(texts, st.text[start:st.toks[to-1].End]), params
 }

@@ -13,21 +13,21 @@ func (v verb) prepares() {
 		if closing < 0 {
 			return
 		}
-		as, types = closing+1, v.text[v.toks[2].start:v.toks[closing].end]
+		as, types = closing+1, v.text[v.toks[2].Start:v.toks[closing].End]
 	}
 	if !ok || !v.is(as, "AS") || as+1 >= len(v.toks) {
 		return
 	}
 	_, end := v.span()
-	v.p.Session.Prepared = &Prepared{Name: name, Text: v.text[v.toks[as+1].start:end], Types: types,
-		From: v.toks[1].start, To: v.toks[1].end}
+	v.p.Session.Prepared = &Prepared{Name: name, Text: v.text[v.toks[as+1].Start:end], Types: types,
+		From: v.toks[1].Start, To: v.toks[1].End}
 }
 
 // executes classifies EXECUTE. What it runs only the session can tell: it knows what was prepared under the name.
 func (v verb) executes() {
 	v.opaque(history.ReasonExecute)
 	if name, ok := v.ident(1); ok && (len(v.toks) == 2 || v.mark(2, "(")) {
-		v.p.Session.Prepared = &Prepared{Name: name, From: v.toks[1].start, To: v.toks[1].end}
+		v.p.Session.Prepared = &Prepared{Name: name, From: v.toks[1].Start, To: v.toks[1].End}
 	}
 }
 
@@ -38,7 +38,7 @@ func (v verb) within() {
 			continue
 		}
 		if name, ok := v.ident(i + 1); ok {
-			v.p.Session.Prepared = &Prepared{Name: name, From: v.toks[i+1].start, To: v.toks[i+1].end, Within: true}
+			v.p.Session.Prepared = &Prepared{Name: name, From: v.toks[i+1].Start, To: v.toks[i+1].End, Within: true}
 		}
 		return
 	}

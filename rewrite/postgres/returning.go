@@ -256,7 +256,7 @@ func (w *write) returning() error {
 	}
 	added := strings.Join(named, ", ")
 	w.insertAfter(len(w.st.toks)-1, lead+added)
-	at := w.st.toks[len(w.st.toks)-1].end
+	at := w.st.toks[len(w.st.toks)-1].End
 	for i, c := range w.columns {
 		added += ", " + c.text + name(len(exprs)+i)
 		w.edits = append(w.edits, edit{start: at, end: at, text: ", "})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // Options change how statements are rewritten.
@@ -55,7 +56,7 @@ func (r *Rewriter) exposes() bool { return r.options.Columns || r.schema.Exposes
 // A draft is a text on its way to a script.
 type draft struct {
 	text       string
-	toks       []token
+	toks       []pgtoken.Token
 	statements []statement
 	unreadable history.Reason // why the text cannot be looked at more closely
 	plans      []*Plan
@@ -73,9 +74,9 @@ func read(text string, s *Session) *draft {
 
 // read makes it the draft of another text, in the memory that it has.
 func (d *draft) read(text string, s *Session) {
-	toks, whole := scan(d.toks[:0], text, s.Backslashes)
+	toks, open := pgtoken.Scan(d.toks[:0], text, s.Backslashes)
 	*d = draft{text: text, toks: toks, statements: split(d.statements[:0], text, toks),
-		unreadable: s.unreadable(text, toks, whole),
+		unreadable: s.unreadable(text, toks, open < 0),
 		plain:      d.plain[:0], edits: d.edits[:0]}
 }
 
@@ -135,13 +136,13 @@ func (s *Session) follow(p *Plan) history.Reason {
 }
 
 // unreadable returns the reason why a text cannot be looked at more closely; empty when it can.
-func (s *Session) unreadable(text string, toks []token, whole bool) history.Reason {
+func (s *Session) unreadable(text string, toks []pgtoken.Token, whole bool) history.Reason {
 	depth, deepest := 0, 0
 	for _, t := range toks {
-		if t.kind != mark {
+		if t.Kind != pgtoken.Mark {
 			continue
 		}
-		switch text[t.start] {
+		switch text[t.Start] {
 		case '(', '[':
 			depth++
 			deepest = max(deepest, depth)

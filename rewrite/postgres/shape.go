@@ -6,13 +6,14 @@ import (
 
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // params is the number of the highest parameter.
 func (st *statement) params() int {
 	highest := 0
 	for i, t := range st.toks {
-		if t.kind == param {
+		if t.Kind == pgtoken.Param {
 			if n, err := strconv.Atoi(st.tok(i)[1:]); err == nil {
 				highest = max(highest, n)
 			}
@@ -79,19 +80,19 @@ type shaper struct {
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
 func (s *shaper) add(i int) int {
 	first, st := i, s.st
-	if (st.sign(i, "-") || st.sign(i, "+")) && s.signHere(i) && i+1 < len(st.toks) && st.toks[i+1].kind == number {
+	if (st.sign(i, "-") || st.sign(i, "+")) && s.signHere(i) && i+1 < len(st.toks) && st.toks[i+1].Kind == pgtoken.Number {
 		i++
 	}
 	if !s.literal(i) {
 		s.part(first, st.tok(first))
 		return first + 1
 	}
-	for st.toks[i].kind == str && i+1 < len(st.toks) && st.toks[i+1].kind == str {
+	for st.toks[i].Kind == pgtoken.String && i+1 < len(st.toks) && st.toks[i+1].Kind == pgtoken.String {
 		i++ // 'a' 'b' on two lines is one string
 	}
 	s.part(first, "?")
 	if len(s.args) < shape.MaxArgs {
-		s.args = append(s.args, shape.Cut(st.text[st.toks[first].start:st.toks[i].end]))
+		s.args = append(s.args, shape.Cut(st.text[st.toks[first].Start:st.toks[i].End]))
 	}
 	return i + 1
 }
@@ -100,17 +101,17 @@ func (s *shaper) part(tok int, text string) {
 	if s.onlyArgs {
 		return
 	}
-	s.Add(text, tok > 0 && s.st.toks[tok-1].end == s.st.toks[tok].start)
+	s.Add(text, tok > 0 && s.st.toks[tok-1].End == s.st.toks[tok].Start)
 }
 
 // literal reports whether a token is a literal or a parameter. NULL, TRUE and FALSE are literals where another
 // one could stand in their place: not in IS NULL or NOT NULL.
 func (s *shaper) literal(i int) bool {
-	switch s.st.toks[i].kind {
-	case str, number, param:
+	switch s.st.toks[i].Kind {
+	case pgtoken.String, pgtoken.Number, pgtoken.Param:
 		return true
-	case word:
-		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.toks[i-1].kind != word && !s.st.mark(i-1, ")")
+	case pgtoken.Word:
+		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.toks[i-1].Kind != pgtoken.Word && !s.st.mark(i-1, ")")
 	}
 	return false
 }
@@ -120,12 +121,12 @@ func (s *shaper) signHere(i int) bool {
 	if i == 0 {
 		return true
 	}
-	switch s.st.toks[i-1].kind {
-	case mark:
+	switch s.st.toks[i-1].Kind {
+	case pgtoken.Mark:
 		return !s.st.mark(i-1, ")") && !s.st.mark(i-1, "]")
-	case operator:
+	case pgtoken.Operator:
 		return true
-	case word:
+	case pgtoken.Word:
 		return s.st.is(i-1, "SELECT", "BETWEEN", "AND", "OR", "NOT", "WHERE", "HAVING", "ON", "THEN", "ELSE", "WHEN",
 			"CASE", "LIKE",
 			"BY", "IN", "LIMIT", "OFFSET", "RETURNING", "TO")
@@ -136,7 +137,7 @@ func (s *shaper) signHere(i int) bool {
 // origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
 	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) {
-		return st.toks[i].start,
-			st.toks[i].end
+		return st.toks[i].Start,
+			st.toks[i].End
 	})
 }

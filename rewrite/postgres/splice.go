@@ -3,6 +3,8 @@ package postgres
 import (
 	"slices"
 	"strings"
+
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // An edit puts text in the place of the client's bytes from start to end; most edits replace nothing.
@@ -23,10 +25,10 @@ func (e *edit) added(text string) string {
 
 // insertAfter puts text right behind token i, with a blank behind it where it would run into what follows.
 func (pl *planner) insertAfter(i int, s string) {
-	at := pl.st.toks[i].end
+	at := pl.st.toks[i].End
 	if at < len(pl.st.text) {
 		switch c := pl.st.text[at]; {
-		case isSpace(c), c == ';', c == ')', c == ',':
+		case pgtoken.IsSpace(c), c == ';', c == ')', c == ',':
 		default:
 			s += " "
 		}

@@ -257,7 +257,7 @@ func (c *concealment) replaceStar(first, at int, text string) {
 	if c.st.is(at, "TABLE") {
 		text = "SELECT " + text + " FROM"
 	}
-	c.edits = append(c.edits, edit{start: c.st.toks[first].start, end: c.st.toks[at].end, text: text})
+	c.edits = append(c.edits, edit{start: c.st.toks[first].Start, end: c.st.toks[at].End, text: text})
 }
 
 // exchange puts items in the place of one of a list's.
@@ -452,8 +452,8 @@ func (c *concealment) natural(n *ast.JoinExpr) {
 		join := form.(*ast.SelectStmt).FromClause.Items[0].(*ast.JoinExpr)
 		n.UsingClause, n.Quals = join.UsingClause, join.Quals
 	})
-	last := c.st.toks[c.st.joined(at)].end
-	c.edits = append(c.edits, edit{start: c.st.toks[at].start, end: c.st.toks[at].end},
+	last := c.st.toks[c.st.joined(at)].End
+	c.edits = append(c.edits, edit{start: c.st.toks[at].Start, end: c.st.toks[at].End},
 		edit{start: last, end: last, text: condition})
 }
 

@@ -1,16 +1,20 @@
 package postgres
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/isotap/isotap/sqltoken/pgtoken"
+)
 
 // A statement is one statement of a text: the tokens that belong to it, without the semicolon behind it.
 type statement struct {
 	text string // the whole text, which the tokens' places count in
-	toks []token
+	toks []pgtoken.Token
 }
 
 // span is the statement's place in the text: from its first token to the end of its last.
 func (st *statement) span() (start, end int) {
-	return st.toks[0].start, st.toks[len(st.toks)-1].end
+	return st.toks[0].Start, st.toks[len(st.toks)-1].End
 }
 
 // source returns the statement as the client wrote it.
@@ -24,12 +28,12 @@ func (st *statement) tok(i int) string {
 	if i < 0 || i >= len(st.toks) {
 		return ""
 	}
-	return st.text[st.toks[i].start:st.toks[i].end]
+	return st.text[st.toks[i].Start:st.toks[i].End]
 }
 
 // is reports whether token i is one of the keywords, given in upper case. A name in quotes is none.
 func (st *statement) is(i int, keywords ...string) bool {
-	if i < 0 || i >= len(st.toks) || st.toks[i].kind != word {
+	if i < 0 || i >= len(st.toks) || st.toks[i].Kind != pgtoken.Word {
 		return false
 	}
 	t := st.tok(i)
@@ -43,12 +47,12 @@ func (st *statement) is(i int, keywords ...string) bool {
 
 // mark reports whether token i is the given punctuation.
 func (st *statement) mark(i int, s string) bool {
-	return i >= 0 && i < len(st.toks) && st.toks[i].kind == mark && st.tok(i) == s
+	return i >= 0 && i < len(st.toks) && st.toks[i].Kind == pgtoken.Mark && st.tok(i) == s
 }
 
 // sign reports whether token i is the given operator.
 func (st *statement) sign(i int, s string) bool {
-	return i >= 0 && i < len(st.toks) && st.toks[i].kind == operator && st.tok(i) == s
+	return i >= 0 && i < len(st.toks) && st.toks[i].Kind == pgtoken.Operator && st.tok(i) == s
 }
 
 // find returns the first token from i on that is one of the keywords and stands outside of parentheses and
@@ -94,10 +98,10 @@ func (st *statement) ident(i int) (string, bool) {
 	if i < 0 || i >= len(st.toks) {
 		return "", false
 	}
-	switch t := st.tok(i); st.toks[i].kind {
-	case word:
+	switch t := st.tok(i); st.toks[i].Kind {
+	case pgtoken.Word:
 		return truncated(folded(t)), true
-	case name:
+	case pgtoken.Name:
 		if t[0] != '"' || len(t) < 2 {
 			return "", false // U&"..."
 		}
@@ -108,7 +112,7 @@ func (st *statement) ident(i int) (string, bool) {
 
 // value returns what a plain string or word stands for, and whether token i is one.
 func (st *statement) value(i int) (string, bool) {
-	if i >= 0 && i < len(st.toks) && st.toks[i].kind == str {
+	if i >= 0 && i < len(st.toks) && st.toks[i].Kind == pgtoken.String {
 		t := st.tok(i)
 		if t[0] != '\'' || len(t) < 2 || strings.Contains(t, `\`) {
 			return "", false
@@ -153,7 +157,7 @@ func folded(s string) string {
 func quoted(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 // split appends the statements of a text; empty ones are none.
-func split(out []statement, text string, toks []token) []statement {
+func split(out []statement, text string, toks []pgtoken.Token) []statement {
 	from, depth, atomic := 0, 0, 0
 	all := statement{text: text, toks: toks}
 	cut := func(to int) {

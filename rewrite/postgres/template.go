@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // A template makes the scripts of all texts that differ from one that was planned in the values of their plain
@@ -46,7 +47,7 @@ func newTemplate(d *draft, model *Script) *template {
 	return t
 }
 
-func anchoredAll(toks []token, edits []edit) []anchored {
+func anchoredAll(toks []pgtoken.Token, edits []edit) []anchored {
 	out := make([]anchored, len(edits))
 	for i, e := range edits {
 		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text, anchorOf(toks, e.from),
@@ -56,7 +57,7 @@ func anchoredAll(toks []token, edits []edit) []anchored {
 }
 
 // placed appends the edits among the tokens of a text.
-func placed(out []edit, toks []token, edits []anchored) []edit {
+func placed(out []edit, toks []pgtoken.Token, edits []anchored) []edit {
 	for i := range edits {
 		e := &edits[i]
 		out = append(out, edit{e.start.place(toks), e.end.place(toks), e.text, e.from.place(toks), e.to.place(toks)})
@@ -78,26 +79,26 @@ func (t *template) fill(d *draft) *Script {
 }
 
 // anchorOf finds the last token that begins at or before a place in the text.
-func anchorOf(toks []token, pos int) anchor {
-	i := sort.Search(len(toks), func(i int) bool { return toks[i].start > pos }) - 1
+func anchorOf(toks []pgtoken.Token, pos int) anchor {
+	i := sort.Search(len(toks), func(i int) bool { return toks[i].Start > pos }) - 1
 	switch {
 	case i < 0:
 		return anchor{token: -1, bytes: pos}
-	case pos < toks[i].end:
-		return anchor{token: i, inside: true, bytes: pos - toks[i].start}
+	case pos < toks[i].End:
+		return anchor{token: i, inside: true, bytes: pos - toks[i].Start}
 	}
-	return anchor{token: i, bytes: pos - toks[i].end}
+	return anchor{token: i, bytes: pos - toks[i].End}
 }
 
 // place is where the anchor is among these tokens.
-func (a anchor) place(toks []token) int {
+func (a anchor) place(toks []pgtoken.Token) int {
 	switch {
 	case a.token < 0:
 		return a.bytes
 	case a.inside:
-		return toks[a.token].start + a.bytes
+		return toks[a.token].Start + a.bytes
 	}
-	return toks[a.token].end + a.bytes
+	return toks[a.token].End + a.bytes
 }
 
 // skeleton returns the key of a text's skeleton, in the memory of room. Texts with the same skeleton have the same
@@ -117,7 +118,7 @@ func skeleton(room []byte, text string, statements []statement) []byte {
 				continue
 			}
 			if mark := st.literalMark(i); mark != shape.NoMark {
-				k.Leave(text, t.start, t.end, mark)
+				k.Leave(text, t.Start, t.End, mark)
 			}
 		}
 	}
@@ -126,10 +127,10 @@ func skeleton(room []byte, text string, statements []statement) []byte {
 
 // literalMark returns the mark of a plain literal; NoMark for every other token.
 func (st *statement) literalMark(i int) shape.Mark {
-	switch st.toks[i].kind {
-	case number:
+	switch st.toks[i].Kind {
+	case pgtoken.Number:
 		return shape.MarkOfNumber(st.tok(i))
-	case str:
+	case pgtoken.String:
 		return shape.MarkOfString(st.tok(i))
 	}
 	return shape.NoMark

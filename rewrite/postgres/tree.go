@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are refusals.
@@ -60,7 +61,7 @@ func (pl *planner) write(tree ast.Node) error {
 // plainNames reports whether all names are of ASCII.
 func (pl *planner) plainNames() bool {
 	for i, t := range pl.st.toks {
-		if (t.kind == word || t.kind == name) && !ascii(pl.st.tok(i)) {
+		if (t.Kind == pgtoken.Word || t.Kind == pgtoken.Name) && !ascii(pl.st.tok(i)) {
 			return false
 		}
 	}
@@ -83,13 +84,13 @@ func (pl *planner) readable(text string) string {
 	if !pl.session.Backslashes || !strings.Contains(text, `\`) {
 		return text
 	}
-	toks, _ := scan(nil, text, true)
+	toks, _ := pgtoken.Scan(nil, text, true)
 	b := []byte(text)
 	for _, t := range toks {
-		if t.kind != str || text[t.start] != '\'' {
+		if t.Kind != pgtoken.String || text[t.Start] != '\'' {
 			continue
 		}
-		for i := t.start + 1; i < t.end-1; i++ {
+		for i := t.Start + 1; i < t.End-1; i++ {
 			b[i] = 'x'
 		}
 	}

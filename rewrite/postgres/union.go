@@ -300,7 +300,7 @@ func (r *reading) groupUnion(b *block, items string) error {
 		return err
 	}
 	at := r.places.queries[b.n]
-	start := r.st.toks[at.from].start
+	start := r.st.toks[at.from].Start
 	r.edits = append(r.edits, edit{start: start, end: start, text: head})
 	r.unionAll(b.n)
 	r.insertAfter(r.places.lastOperand(at), tail)
@@ -328,7 +328,7 @@ func (r *reading) unionAll(n *ast.SelectStmt) {
 	case r.st.is(operator+1, "ALL"):
 	case r.st.is(operator+1, "DISTINCT"):
 		t := r.st.toks[operator+1]
-		r.edits = append(r.edits, edit{start: t.start, end: t.end, text: "ALL"})
+		r.edits = append(r.edits, edit{start: t.Start, end: t.End, text: "ALL"})
 	default:
 		r.insertAfter(operator, " ALL")
 	}

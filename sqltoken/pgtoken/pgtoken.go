@@ -1,45 +1,67 @@
-package postgres
+// Package pgtoken cuts PostgreSQL's SQL into tokens. Its rules are those of the server's scanner,
+// src/backend/parser/scan.l (in its documentation, the chapter "Lexical Structure"):
+//
+//   - 'x' is a string in which a doubled quote stands for itself; backslashes escape in E'x', and in others where
+//     standard_conforming_strings is off. What follows on another line goes on with the string: here it is a token of
+//     its own.
+//   - $$x$$ and $tag$x$tag$ are strings, $1 is a parameter.
+//   - Comments nest. One that begins within an operator ends it.
+//   - An operator is as long as its characters go, but for a + or - at the end of one that could be SQL's own.
+//   - Letters that run into a number are part of it: scan.l refuses them since version 15.
+//
+// [Scan] holds these promises for every text:
+//
+//   - Tokens are in the order of the text, none is empty, and none overlaps another.
+//   - What stands between two tokens is white space and comments. A byte that begins no token of PostgreSQL's is an
+//     operator, which the server refuses.
+//   - It allocates no more than the tokens, and nothing where there is room for them.
+//
+// The package knows no statements. It imports none of isotap's.
+package pgtoken
 
 import (
 	"slices"
 	"strings"
 )
 
-// A kind of token.
-type kind uint8
+// A Kind is what a token is.
+type Kind uint8
 
+// The kinds.
 const (
-	word     kind = iota // a keyword or a name without quotes
-	name                 // a name in double quotes, U&"..." too
-	str                  // a string constant of any form: '...', E'...', B'...', $$...$$
-	number               // without a sign
-	param                // $1
-	operator             // one or several of + - * / < > = ~ ! @ # % ^ & | ` ?, or := and =>
-	mark                 // one of ( ) [ ] , ; . : or ::
+	Word     Kind = iota // a keyword or a name without quotes
+	Name                 // a name in double quotes, U&"..." too
+	String               // a string constant of any form: '...', E'...', B'...', $$...$$
+	Number               // without a sign
+	Param                // $1
+	Operator             // one or several of + - * / < > = ~ ! @ # % ^ & | ` ?, or :=
+	Mark                 // one of ( ) [ ] , ; . : or ::
 )
 
-// A token is a part of a text that has a meaning: text[start:end].
-type token struct {
-	start, end int
-	kind       kind
+// A Token is the part text[Start:End] of a text.
+type Token struct {
+	Start, End int
+	Kind       Kind
 }
 
-// scan appends the tokens of a text, cut by the rules of PostgreSQL's scanner (chapter "Lexical Structure" of its
-// documentation). It tells whether the text ends where it may: not inside a string or a comment.
-func scan(room []token, text string, backslashes bool) (toks []token, whole bool) {
-	x := lexer{text: text, backslashes: backslashes, toks: slices.Grow(room, len(text)/4+4), whole: true}
+// Scan appends the tokens of a text to room. With backslashes, these escape in plain strings too
+// (standard_conforming_strings is off). It never fails: open is where a string, a quoted name or a comment begins that
+// does not end, -1 if there is none.
+func Scan(room []Token, text string, backslashes bool) (tokens []Token, open int) {
+	x := lexer{text: text, backslashes: backslashes, tokens: slices.Grow(room, len(text)/4+4), open: -1}
 	for x.pos < len(text) {
 		x.next()
 	}
-	return x.toks, x.whole
+	return x.tokens, x.open
 }
 
+// A lexer cuts one text.
 type lexer struct {
 	text        string
-	pos         int
+	pos         int  // of the text: what comes next
 	backslashes bool // escape in '...' too
-	toks        []token
-	whole       bool
+	tokens      []Token
+	open        int
 }
 
 // at returns the byte n places from here; 0 behind the end.
@@ -51,24 +73,24 @@ func (x *lexer) at(n int) byte {
 }
 
 // add makes a token of the next n bytes.
-func (x *lexer) add(k kind, n int) {
-	x.toks = append(x.toks, token{x.pos, x.pos + n, k})
+func (x *lexer) add(k Kind, n int) {
+	x.tokens = append(x.tokens, Token{x.pos, x.pos + n, k})
 	x.pos += n
 }
 
 // next passes white space or a comment, or adds a token.
 func (x *lexer) next() {
 	switch c := x.at(0); {
-	case isSpace(c):
+	case IsSpace(c):
 		x.pos++
 	case c == '-' && x.at(1) == '-':
 		x.lineComment()
 	case c == '/' && x.at(1) == '*':
 		x.comment()
 	case c == '\'':
-		x.quoted(str, 1, x.backslashes)
+		x.quoted(String, 1, x.backslashes)
 	case c == '"':
-		x.quoted(name, 1, false)
+		x.quoted(Name, 1, false)
 	case c == '$':
 		x.dollar()
 	case isDigit(c), c == '.' && isDigit(x.at(1)):
@@ -76,27 +98,29 @@ func (x *lexer) next() {
 	case isWordStart(c):
 		x.word()
 	case strings.IndexByte("()[],;.", c) >= 0:
-		x.add(mark, 1)
+		x.add(Mark, 1)
 	case c == ':':
 		x.colon()
 	case isOperator(c):
 		x.operator()
 	default:
-		x.add(operator, 1) // no token of PostgreSQL's: the server will say so
+		x.add(Operator, 1) // no token of PostgreSQL's: the server will say so
 	}
 }
 
+// colon adds what begins with one.
 func (x *lexer) colon() {
 	switch x.at(1) {
 	case ':':
-		x.add(mark, 2)
+		x.add(Mark, 2)
 	case '=':
-		x.add(operator, 2)
+		x.add(Operator, 2)
 	default:
-		x.add(mark, 1)
+		x.add(Mark, 1)
 	}
 }
 
+// lineComment passes a comment that ends with its line.
 func (x *lexer) lineComment() {
 	n := strings.IndexAny(x.text[x.pos:], "\n\r")
 	if n < 0 {
@@ -107,7 +131,7 @@ func (x *lexer) lineComment() {
 
 // comment passes a comment, which may hold others.
 func (x *lexer) comment() {
-	depth := 0
+	start, depth := x.pos, 0
 	for x.pos < len(x.text) {
 		switch {
 		case x.at(0) == '/' && x.at(1) == '*':
@@ -123,11 +147,11 @@ func (x *lexer) comment() {
 			x.pos++
 		}
 	}
-	x.whole = false
+	x.open = start
 }
 
 // quoted adds what ends with the quote before place from; two of them stand for one.
-func (x *lexer) quoted(k kind, from int, escapes bool) {
+func (x *lexer) quoted(k Kind, from int, escapes bool) {
 	q := x.at(from - 1)
 	for n := from; x.pos+n < len(x.text); n++ {
 		switch c := x.at(n); {
@@ -140,7 +164,7 @@ func (x *lexer) quoted(k kind, from int, escapes bool) {
 			return
 		}
 	}
-	x.whole = false
+	x.open = x.pos
 	x.add(k, len(x.text)-x.pos)
 }
 
@@ -151,7 +175,7 @@ func (x *lexer) dollar() {
 		n++
 	}
 	if n > 1 {
-		x.add(param, n)
+		x.add(Param, n)
 		return
 	}
 	if isWordStart(x.at(n)) {
@@ -160,17 +184,17 @@ func (x *lexer) dollar() {
 		}
 	}
 	if x.at(n) != '$' {
-		x.add(operator, 1)
+		x.add(Operator, 1)
 		return
 	}
 	tag := x.text[x.pos : x.pos+n+1]
 	end := strings.Index(x.text[x.pos+len(tag):], tag)
 	if end < 0 {
-		x.whole = false
-		x.add(str, len(x.text)-x.pos)
+		x.open = x.pos
+		x.add(String, len(x.text)-x.pos)
 		return
 	}
-	x.add(str, end+2*len(tag))
+	x.add(String, end+2*len(tag))
 }
 
 // number adds an integer or a decimal. What runs into it (1a) becomes part of it.
@@ -191,33 +215,33 @@ func (x *lexer) number() {
 			n++
 		}
 	}
-	x.add(number, n)
+	x.add(Number, n)
 }
 
 // word adds a word, or a string or name that a letter introduces.
 func (x *lexer) word() {
 	switch c := x.at(0) | 0x20; {
 	case x.at(1) == '\'' && c == 'e':
-		x.quoted(str, 2, true)
+		x.quoted(String, 2, true)
 		return
 	case x.at(1) == '\'' && (c == 'b' || c == 'x'):
-		x.quoted(str, 2, false)
+		x.quoted(String, 2, false)
 		return
 	case x.at(1) == '\'' && c == 'n':
-		x.quoted(str, 2, x.backslashes)
+		x.quoted(String, 2, x.backslashes)
 		return
 	case c == 'u' && x.at(1) == '&' && x.at(2) == '\'':
-		x.quoted(str, 3, false)
+		x.quoted(String, 3, false)
 		return
 	case c == 'u' && x.at(1) == '&' && x.at(2) == '"':
-		x.quoted(name, 3, false)
+		x.quoted(Name, 3, false)
 		return
 	}
 	n := 1
 	for isWord(x.at(n)) {
 		n++
 	}
-	x.add(word, n)
+	x.add(Word, n)
 }
 
 // operator adds the longest operator that stands here: a comment ends it, and of several bytes it ends with
@@ -230,17 +254,22 @@ func (x *lexer) operator() {
 	for n > 1 && (x.at(n-1) == '+' || x.at(n-1) == '-') && !strings.ContainsAny(x.text[x.pos:x.pos+n-1], "~!@#%^&|`?") {
 		n--
 	}
-	x.add(operator, n)
+	x.add(Operator, n)
 }
 
-func isSpace(c byte) bool {
+// IsSpace reports whether a byte is white space, which separates tokens.
+func IsSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
 }
+
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
 func isWordStart(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80
 }
+
 func isWord(c byte) bool { return isWordStart(c) || isDigit(c) || c == '$' }
+
 func isOperator(c byte) bool {
 	return strings.IndexByte("+-*/<>=~!@#%^&|`?", c) >= 0 && c != 0
 }

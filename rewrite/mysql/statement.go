@@ -1,0 +1,189 @@
+package mysql
+
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
+)
+
+// A statement is a text as the rewriter reads it: the tokens, and what they say. The text may hold several statements,
+// or none.
+type statement struct{ mysqltoken.Text }
+
+// scan cuts a text under the settings of a session.
+func scan(text string, ansiQuotes, noBackslash bool) *statement {
+	return &statement{mysqltoken.Scan(text, mysqltoken.Mode{ANSIQuotes: ansiQuotes, NoBackslashEscapes: noBackslash})}
+}
+
+// executable is where the first executable comment begins (/*!, /*M!, and TiDB's /*T!); -1 if there is none. Whether
+// its content counts depends on who reads it.
+func (st *statement) executable() int {
+	if len(st.Comments) == 0 {
+		return -1
+	}
+	return st.Comments[0].Start
+}
+
+// tok returns the text of token i.
+func (st *statement) tok(i int) string { return st.TokenText(i) }
+
+// is reports whether token i is one of the keywords; false when there is no such token.
+func (st *statement) is(i int, keywords ...string) bool {
+	if i < 0 || i >= len(st.Tokens) || st.Tokens[i].Kind != mysqltoken.Word {
+		return false
+	}
+	for _, k := range keywords {
+		if strings.EqualFold(st.tok(i), k) {
+			return true
+		}
+	}
+	return false
+}
+
+// mark reports whether token i is the operator or mark.
+func (st *statement) mark(i int, mark string) bool {
+	return i >= 0 && i < len(st.Tokens) && st.Tokens[i].Kind == mysqltoken.Mark && st.tok(i) == mark
+}
+
+// find returns the first token of [from, to) that is one of the keywords, at the given depth of
+// parentheses or, when that is negative, at any; -1 if there is none.
+func (st *statement) find(from, to, depth int, keywords ...string) int {
+	for i := from; i < to; i++ {
+		if (depth < 0 || st.Tokens[i].Depth == depth) && st.is(i, keywords...) {
+			return i
+		}
+	}
+	return -1
+}
+
+// group returns the token that closes the parenthesis at token i; -1 if i is none or it is not closed.
+func (st *statement) group(i int) int {
+	if !st.mark(i, "(") {
+		return -1
+	}
+	for j := i + 1; j < len(st.Tokens); j++ {
+		if st.Tokens[j].Depth == st.Tokens[i].Depth && st.mark(j, ")") {
+			return j
+		}
+	}
+	return -1
+}
+
+// last is the statement's last token but for closing semicolons, -1 if it has none.
+func (st *statement) last() int {
+	i := len(st.Tokens) - 1
+	for i >= 0 && st.mark(i, ";") {
+		i--
+	}
+	return i
+}
+
+// mentions reports whether a name occurs, quoted or not.
+func (st *statement) mentions(column string) bool {
+	for i, t := range st.Tokens {
+		if t.Kind != mysqltoken.Word && t.Kind != mysqltoken.Name {
+			continue
+		}
+		if s := st.tok(i); strings.EqualFold(s, column) || strings.EqualFold(strings.Trim(s, "`\""), column) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentionsPrefix reports whether a name occurs that begins so, quoted or not.
+func (st *statement) mentionsPrefix(prefix string) bool {
+	for i, t := range st.Tokens {
+		if t.Kind != mysqltoken.Word && t.Kind != mysqltoken.Name {
+			continue
+		}
+		s := strings.Trim(st.tok(i), "`\"")
+		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// tokenAt returns the token that begins at a place in the text; -1 if none does.
+func (st *statement) tokenAt(pos int) int {
+	i := sort.Search(len(st.Tokens), func(i int) bool { return st.Tokens[i].Start >= pos })
+	if i == len(st.Tokens) || st.Tokens[i].Start != pos {
+		return -1
+	}
+	return i
+}
+
+// mentionsCapture reports whether a session variable of isotap's occurs.
+func (st *statement) mentionsCapture() bool {
+	for i, t := range st.Tokens {
+		if t.Kind != mysqltoken.Variable {
+			continue
+		}
+		s := strings.TrimLeft(st.tok(i), "@'`\"")
+		if len(s) >= len(captureVariables) && strings.EqualFold(s[:len(captureVariables)], captureVariables) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxDepth is how far a statement may nest: the parser's tree is visited recursively, and a stack overflow would
+// end the process. Chains of operators nest as parentheses do; maxTokens bounds them.
+const maxDepth = 2000
+
+// deep reports whether the parser's tree might be too deep to visit.
+func (st *statement) deep() bool {
+	if len(st.Tokens) < maxDepth {
+		return false
+	}
+	return slices.ContainsFunc(st.Tokens, func(t mysqltoken.Token) bool { return t.Depth > maxDepth })
+}
+
+// parserText returns the text for TiDB's parser: of the same length, with the bytes of strings and
+// comments that are not ASCII replaced. The parser would judge them by a character set that need not
+// be the client's, and their value does not matter here.
+func (st *statement) parserText() string {
+	if ascii(st.SQL) {
+		return st.SQL
+	}
+	b := []byte(st.SQL)
+	i := 0
+	for _, t := range st.Tokens {
+		blank(b[i:t.Start])
+		if t.Kind == mysqltoken.String {
+			blank(b[t.Start:t.End])
+		}
+		i = t.End
+	}
+	blank(b[i:])
+	return string(b)
+}
+
+func blank(b []byte) {
+	for i := range b {
+		if b[i] >= 0x80 {
+			b[i] = 'x'
+		}
+	}
+}
+
+// plainNames reports whether all names are of characters whose bytes are known: ASCII, or UTF-8 in a
+// session that speaks it.
+func (st *statement) plainNames(utf8Session bool) bool {
+	if ascii(st.SQL) {
+		return true
+	}
+	for i, t := range st.Tokens {
+		if t.Kind == mysqltoken.String {
+			continue
+		}
+		if s := st.tok(i); !ascii(s) && (!utf8Session || !utf8.ValidString(s)) {
+			return false
+		}
+	}
+	return true
+}
