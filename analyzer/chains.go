@@ -5,20 +5,20 @@ import "slices"
 // chains answers whether one version of a row comes before another, in constant time once the row's
 // chain has been climbed.
 type chains struct {
-	s     *search
-	place map[int32]place    // by version
-	last  map[rowOfTxn]int32 // by transaction and row: its last version
-	known map[int32]bool     // transactions that last knows
+	s       *search
+	heights map[int32]height   // by version
+	last    map[rowOfTxn]int32 // by transaction and row: its last version
+	known   map[int32]bool     // transactions that last knows
 }
 
 type rowOfTxn struct{ txn, row int32 }
 
-// A place of a version is how far it is above the bottom of what is known of its chain. Loose
+// A height of a version is how far it is above the bottom of what is known of its chain. Loose
 // counts the steps up to it that do not oblige the engine.
-type place struct{ bottom, height, loose int32 }
+type height struct{ bottom, height, loose int32 }
 
 func newChains(s *search) chains {
-	return chains{s: s, place: make(map[int32]place), last: make(map[rowOfTxn]int32), known: make(map[int32]bool)}
+	return chains{s: s, heights: make(map[int32]height), last: make(map[rowOfTxn]int32), known: make(map[int32]bool)}
 }
 
 // lastWrite gives a transaction's last version of a row; -1 for none.
@@ -53,28 +53,28 @@ const climbing = -1
 
 // find returns a version's place, and that of all below it. In a circle nothing comes before anything:
 // its versions, and those above, have no bottom.
-func (c *chains) find(v int32) place {
+func (c *chains) find(v int32) height {
 	var climb []int32
-	here, ok := c.place[v]
-	for at := v; !ok; here, ok = c.place[at] {
+	here, ok := c.heights[v]
+	for at := v; !ok; here, ok = c.heights[at] {
 		p := c.below(at)
 		if p < 0 {
-			c.place[at] = place{bottom: at}
+			c.heights[at] = height{bottom: at}
 			continue
 		}
-		c.place[at] = place{height: climbing}
+		c.heights[at] = height{height: climbing}
 		climb = append(climb, at)
 		at = p
 	}
 	if here.height == climbing {
-		here = place{bottom: none}
+		here = height{bottom: none}
 	}
 	for _, w := range slices.Backward(climb) {
 		here.height++
 		if !c.bound(c.below(w), w) {
 			here.loose++
 		}
-		c.place[w] = here
+		c.heights[w] = here
 	}
 	return here
 }

@@ -109,12 +109,12 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 			to, overwrote(e), quote(e.ToStmt))
 	default:
 		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt),
-			to, t.met(e), quote(e.ToStmt))
+			to, t.observed(e), quote(e.ToStmt))
 	}
 }
 
-// met says what the second transaction of a wr did with the version.
-func (t *explainer) met(e *Edge) string {
+// observed says what the second transaction of a wr did with the version.
+func (t *explainer) observed(e *Edge) string {
 	if e.NotFound {
 		return "looked for it in vain"
 	}

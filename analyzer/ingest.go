@@ -49,14 +49,14 @@ func (s *store) add(t *history.Txn) error {
 		if record.snapshot == 0 && takesSnapshot(&t.Stmts[j], s.shapes[j], t.ID, s.runs[r].info.Server.Engine) {
 			record.snapshot = t.Stmts[j].End
 		}
-		if record.cloud == 0 && clouds(&t.Stmts[j], s.shapes[j]) {
-			record.cloud = t.Stmts[j].Num
+		if record.unseenFrom == 0 && mayHaveWritten(&t.Stmts[j], s.shapes[j]) {
+			record.unseenFrom = t.Stmts[j].Num
 		}
 		if record.fixed == math.MaxUint32 && mayFix(&t.Stmts[j], s.shapes[j]) {
 			record.fixed = t.Stmts[j].Num
 		}
 	}
-	s.findInternalReads(tag{seq: record.seq, run: r}, int32(record.access), record.cloud)
+	s.findInternalReads(tag{seq: record.seq, run: r}, int32(record.access), record.unseenFrom)
 	if record.program, err = s.keepShapes(t); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ type internalRead struct {
 
 // findOwnReads looks for them among the accesses in scratch, which the store will have from index at on. What a
 // ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
-// from the transaction's cloud on (0: none) it may have written what nobody saw.
-func (s *store) findInternalReads(id tag, at int32, cloud uint32) {
+// from the transaction's unseenFrom on (0: none) it may have written what nobody saw.
+func (s *store) findInternalReads(id tag, at int32, unseenFrom uint32) {
 	if s.large {
 		clear(s.latest)
 	}
@@ -32,7 +32,7 @@ func (s *store) findInternalReads(id tag, at int32, cloud uint32) {
 			s.ownReads = append(s.ownReads, internalRead{at + int32(i), none})
 		default:
 			w := s.lastInternal(i)
-			if w >= 0 && s.scratch[w].stmt < o.stmt && !(cloud > 0 && cloud <= o.stmt) && o.misses(id, &s.scratch[w]) && !s.besideDeleted(id, i) {
+			if w >= 0 && s.scratch[w].stmt < o.stmt && !(unseenFrom > 0 && unseenFrom <= o.stmt) && o.misses(id, &s.scratch[w]) && !s.replacesDeleted(id, i) {
 				s.ownReads = append(s.ownReads, internalRead{at + int32(i), at + w})
 			}
 		}
@@ -67,9 +67,9 @@ func (a *access) misses(id tag, write *observed) bool {
 	return a.tagStmt == write.stmt && write.op == history.DeleteRow
 }
 
-// besideDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken,
+// replacesDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken,
 // beside the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
-func (s *store) besideDeleted(id tag, i int) bool {
+func (s *store) replacesDeleted(id tag, i int) bool {
 	read := &s.scratch[i]
 	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {
 		return o.row == read.row && o.op == history.InsertRow

@@ -37,7 +37,7 @@ func newJudge(o *order, opts Options) *judge {
 			}
 		}
 	}
-	j.beside = j.findBeside()
+	j.beside = j.findUnseenWriters()
 	return j
 }
 
@@ -49,9 +49,9 @@ func (o *Options) level(ran history.Level) history.Level {
 	return ran
 }
 
-// findBeside looks for signs of writers that are not in the graph and of which it is not known that they
+// findUnseenWriters looks for signs of writers that are not in the graph and of which it is not known that they
 // are serializable: between two transactions that are, they break the account that the server keeps.
-func (j *judge) findBeside() bool {
+func (j *judge) findUnseenWriters() bool {
 	if slices.ContainsFunc(j.o.extra, func(e extraVersion) bool { return j.o.runs[e.tag.run].info.Run == history.Unrecorded }) {
 		return true
 	}
@@ -59,7 +59,7 @@ func (j *judge) findBeside() bool {
 		return true
 	}
 	for t := range j.o.txns {
-		if j.o.txns[t].cloud > 0 && !j.promise(int32(t)).Together {
+		if j.o.txns[t].unseenFrom > 0 && !j.promise(int32(t)).Together {
 			return true
 		}
 	}
@@ -195,8 +195,8 @@ func (j *judge) plain(access int32) bool { return !j.o.accesses[access].is(curre
 // clear says that an access came before whatever of its transaction nobody has seen.
 func (j *judge) clear(access int32) bool {
 	a := &j.o.accesses[access]
-	cloud := j.o.txns[a.txn].cloud
-	return cloud == 0 || a.stmt < cloud
+	unseenFrom := j.o.txns[a.txn].unseenFrom
+	return unseenFrom == 0 || a.stmt < unseenFrom
 }
 
 // class judges a cycle.

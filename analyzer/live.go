@@ -291,7 +291,7 @@ func (l *Live) find(a *Analyzer, p *parts, beside bool) *search {
 
 // letGo forgets the transactions that are settled.
 func (l *Live) letGo(a *Analyzer, p *parts) {
-	l.beside = l.beside || p.foundBeside(a.opts)
+	l.beside = l.beside || p.foundUnseenWriters(a.opts)
 	kept := l.kept[:0]
 	for i, t := range l.kept {
 		if p.at[i] >= p.settled && p.settled != math.MaxInt64 {
@@ -353,7 +353,7 @@ func (n *liveNames) gone(program int32) {
 
 func (l *Live) forgetXIDs(t *history.Txn) {
 	for i := range t.Stmts {
-		for _, p := range t.Stmts[i].Places {
+		for _, p := range t.Stmts[i].TupleIDs {
 			if p.NewXID != 0 {
 				numbers(l.xids, t.ID.Run()).Add(p.NewXID)
 			}

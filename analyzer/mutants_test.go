@@ -40,7 +40,7 @@ var rules = []mutants.Mutant{
 	{"an earlier version of one's own is not the last", "internal.go", "!a.own(id) || a.tagStmt < write.stmt", "!a.own(id)"},
 	{"a row that was made again stands beside the deleted one", "internal.go", " && !s.besideDeleted(id, i)", ""},
 	{"only PostgreSQL shows a deleted row beside one made again", "internal.go", `s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && `, `dbms.PostgreSQL != "" && `},
-	{"what nobody saw may have changed the row again", "internal.go", " && !(cloud > 0 && cloud <= o.stmt)", ""},
+	{"what nobody saw may have changed the row again", "internal.go", " && !(unseenFrom > 0 && unseenFrom <= o.stmt)", ""},
 
 	{"dependencies pass intermediate versions by", "edges.go", "if state&passing != 0 {", "if false {"},
 	{"nobody depends on himself", "edges.go", "if owner == t {", "if false {"},
@@ -86,7 +86,7 @@ var rules = []mutants.Mutant{
 	{"a snapshot is fresh", "judge.go", "return p.Fresh\n", "return false\n"},
 	{"a row that was made again is not the deleted one when it is written once more", "judge.go", "return a.op == history.InsertRow\n", "return false\n"},
 	{"an INSERT over a deleted row locks another one", "judge.go", " && !j.o.madeBefore(in.next)", ""},
-	{"what nobody saw may have been written", "judge.go", "return cloud == 0 || a.stmt < cloud", "return cloud == 0 || true"},
+	{"what nobody saw may have been written", "judge.go", "return unseenFrom == 0 || a.stmt < unseenFrom", "return unseenFrom == 0 || true"},
 	{"unrecorded writers stand beside serializable ones", "judge.go", "j.beside = j.findBeside()", ""},
 	{"an aborted version that a lock shows", "judge.go", "p.forbids(a) || p.RowLocks && (r.write() || r.is(locked))", "p.forbids(a)"},
 

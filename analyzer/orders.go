@@ -216,7 +216,7 @@ func (s *search) backFrom(w *timeWalk, goal int32, rule timeRule) {
 	for head := 0; head < len(w.queue); head++ {
 		at := w.queue[head]
 		for _, e := range s.into(at / states) {
-			if !s.passable(e, rule.kinds) || head > 0 && !s.beside(e, w.via[at]) {
+			if !s.passable(e, rule.kinds) || head > 0 && !s.mayFollow(e, w.via[at]) {
 				continue
 			}
 			state, ok := rule.antis.extend(at%states, s.edges[e].kind)
@@ -238,8 +238,8 @@ func (s *search) passable(e int32, kinds kind) bool {
 	return s.usable(e, kinds)
 }
 
-// beside says whether, in the pass in hand, the edge out may follow the edge in on a path.
-func (s *search) beside(in, out int32) bool {
+// mayFollow says whether, in the pass in hand, the edge out may follow the edge in on a path.
+func (s *search) mayFollow(in, out int32) bool {
 	return s.edges[out].kind != rw || s.class == Hazard || s.judge.bindsAfter(&s.edges[in], &s.edges[out])
 }
 

@@ -165,14 +165,14 @@ func (p *parts) awaited(witness []dep) bool {
 
 func (p *parts) runOf(version int32) history.Run { return p.o.runs[p.o.tagOf(version).run].info.Run }
 
-// foundBeside says what [judge.findBeside] does of the transactions that are settled.
-func (p *parts) foundBeside(opts Options) bool {
+// foundUnseenWriters says what [judge.findUnseenWriters] does of the transactions that are settled.
+func (p *parts) foundUnseenWriters(opts Options) bool {
 	j := newJudge(p.o, opts)
 	for t := range p.o.txns {
 		if p.at[t] >= p.settled && p.settled != math.MaxInt64 {
 			continue
 		}
-		if p.o.txns[t].cloud > 0 && !j.promise(int32(t)).Together {
+		if p.o.txns[t].unseenFrom > 0 && !j.promise(int32(t)).Together {
 			return true
 		}
 		from, to := p.o.accessesOf(int32(t))

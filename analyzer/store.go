@@ -103,9 +103,9 @@ type txn struct {
 	// installed says that its versions count: it committed, or others saw that it did.
 	installed bool
 	conflicts history.Conflicts
-	// cloud is the number of its first statement that may have written rows without a tag; 0 for none.
+	// unseenFrom is the number of its first statement that may have written rows without a tag; 0 for none.
 	// From there on a plain read may see such a row of its own, over a version that its snapshot lacks.
-	cloud uint32
+	unseenFrom uint32
 	// fixed is the number of its first statement that may take a snapshot for the whole transaction, where plain
 	// SELECTs do and locking reads and writes do not; the highest number for none.
 	fixed uint32

@@ -241,9 +241,9 @@ type Stmt struct {
 	Rows     uint64 // rows that the client got
 	Affected uint64 // rows that the server said it changed
 	Accesses []Access
-	// Places stands beside Accesses, one for one, where versions are known by where PostgreSQL keeps them
+	// TupleIDs stands beside Accesses, one for one, where versions are known by where PostgreSQL keeps them
 	// and not yet by their tags (see package analyzer/pgversions); nil otherwise.
-	Places []Place
+	TupleIDs []TupleID
 	// Predicates are the conditions by which the statement chose the rows among Accesses, in mode predicates.
 	Predicates []Predicate
 	// Images stands beside Accesses, one for one, in mode predicates: the values of the row as a write left it,
@@ -326,11 +326,11 @@ type Row struct {
 	ID string
 }
 
-// A Place says where PostgreSQL keeps the version that an access read or replaced, and the one that it
+// A TupleID says where PostgreSQL keeps the version that an access read or replaced, and the one that it
 // left. A version is known by the table that holds it, its place there (ctid) and the transaction that
 // wrote it (xmin), until the table is rewritten. Zeros stand for what is not known: until
 // version 18 an UPDATE does not tell what it replaced.
-type Place struct {
+type TupleID struct {
 	XID    uint32 // the (sub)transaction that wrote the version read or replaced: xmin
 	CTID   uint64 // and where it stands: the block above 16 bits of offset
 	NewXID uint32 // as XID, of the version that an INSERT or UPDATE left

@@ -99,7 +99,7 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 	}
 	if len(s.Accesses) > 0 && rapid.Bool().Draw(t, "places") {
 		for range s.Accesses {
-			s.Places = append(s.Places, drawPlace(t))
+			s.TupleIDs = append(s.TupleIDs, drawPlace(t))
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "predicates") {
@@ -121,10 +121,10 @@ func drawPredicate(t *rapid.T) (p history.Predicate) {
 }
 
 // drawPlace draws places near each other and anywhere, with fields left out.
-func drawPlace(t *rapid.T) history.Place {
+func drawPlace(t *rapid.T) history.TupleID {
 	n32 := rapid.OneOf(rapid.SampledFrom([]uint32{0, 1, 740, 741, 1<<31 - 1, 1 << 31, 1<<32 - 1}), rapid.Uint32())
 	n64 := rapid.OneOf(rapid.SampledFrom([]uint64{0, 1, 1 << 16, 1<<16 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}), rapid.Uint64())
-	return history.Place{XID: n32.Draw(t, "xid"), CTID: n64.Draw(t, "ctid"), NewXID: n32.Draw(t, "new xid"), NewID: n64.Draw(t, "new ctid"),
+	return history.TupleID{XID: n32.Draw(t, "xid"), CTID: n64.Draw(t, "ctid"), NewXID: n32.Draw(t, "new xid"), NewID: n64.Draw(t, "new ctid"),
 		LSN: n64.Draw(t, "lsn"), Leaf: n32.Draw(t, "leaf"), Tagged: rapid.Bool().Draw(t, "tagged")}
 }
 
@@ -200,11 +200,11 @@ func placed(t *history.Txn) *history.Txn {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		for j := range s.Accesses {
-			p := history.Place{XID: uint32(700 + j%3), CTID: uint64(j)<<16 | 1}
+			p := history.TupleID{XID: uint32(700 + j%3), CTID: uint64(j)<<16 | 1}
 			if s.Accesses[j].Op != history.Read {
 				p.NewXID, p.NewID, p.LSN = t.ID.Seq(), uint64(900+j)<<16|2, 1<<32+uint64(j)*80
 			}
-			s.Places = append(s.Places, p)
+			s.TupleIDs = append(s.TupleIDs, p)
 		}
 	}
 	return t
@@ -226,14 +226,14 @@ func TestCutRecordsWithPlacesAreErrors(t *testing.T) {
 func TestPlacesThatAreMissingAreZero(t *testing.T) {
 	var e encoder
 	txn := plainTxn(5, 1, 1)
-	txn.Stmts = []history.Stmt{{Num: 1, Accesses: make([]history.Access, 3), Places: make([]history.Place, 1)}}
-	txn.Stmts[0].Places[0].LSN = 9
+	txn.Stmts = []history.Stmt{{Num: 1, Accesses: make([]history.Access, 3), TupleIDs: make([]history.TupleID, 1)}}
+	txn.Stmts[0].TupleIDs[0].LSN = 9
 	got, err := decodeAlone(nil, txn, e.txn(nil, txn))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []history.Place{{LSN: 9}, {}, {}}; !reflect.DeepEqual(got.Stmts[0].Places, want) {
-		t.Errorf("places %v, want %v", got.Stmts[0].Places, want)
+	if want := []history.TupleID{{LSN: 9}, {}, {}}; !reflect.DeepEqual(got.Stmts[0].TupleIDs, want) {
+		t.Errorf("places %v, want %v", got.Stmts[0].TupleIDs, want)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestTransactionsWithoutPlacesTakeNoRoomForThem(t *testing.T) {
 	for i := range more.Stmts {
 		accesses += len(more.Stmts[i].Accesses)
 		if len(more.Stmts[i].Accesses) > 0 {
-			more.Stmts[i].Places = make([]history.Place, len(more.Stmts[i].Accesses))
+			more.Stmts[i].TupleIDs = make([]history.TupleID, len(more.Stmts[i].Accesses))
 		}
 	}
 	if got := len(with.txn(nil, more)); got != n+accesses {

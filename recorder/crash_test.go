@@ -41,7 +41,7 @@ func plainTxn(run history.Run, session history.SessionID, seq uint32) *history.T
 				Version: history.Tag{Txn: history.MakeTxnID(run, 1+rng.Uint32N(seq)), Stmt: 1},
 			})
 			if session%2 == 0 {
-				s.Places = append(s.Places, history.Place{XID: rng.Uint32N(seq), CTID: rng.Uint64N(1 << 20), NewXID: seq, NewID: rng.Uint64N(1 << 20), LSN: uint64(seq) << 8})
+				s.TupleIDs = append(s.TupleIDs, history.TupleID{XID: rng.Uint32N(seq), CTID: rng.Uint64N(1 << 20), NewXID: seq, NewID: rng.Uint64N(1 << 20), LSN: uint64(seq) << 8})
 			}
 		}
 		t.Stmts = append(t.Stmts, s)

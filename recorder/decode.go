@@ -30,7 +30,7 @@ type decoder struct {
 	in       cursor
 	ids      idState
 	tags     tagState
-	place    history.Place
+	place    history.TupleID
 	text     []byte // the id being put together
 }
 
@@ -59,7 +59,7 @@ func (d *decoder) memory() *Arena {
 func (d *decoder) txn(t *history.Txn, into *Arena, value []byte) error {
 	d.in, d.into = cursor{b: value}, into
 	d.ids = idState{}
-	d.place = history.Place{}
+	d.place = history.TupleID{}
 	d.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	t.Status = history.Status(d.in.byte())
 	t.Level = history.Level(d.in.byte())
@@ -137,7 +137,7 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 		s.Accesses = accesses[from:len(accesses):len(accesses)]
 	}
 	if n > 0 && flags&flagPlaces != 0 {
-		s.Places = d.in.places(&d.place, len(s.Accesses))
+		s.TupleIDs = d.in.tupleIDs(&d.place, len(s.Accesses))
 	}
 	if flags&flagPredicates != 0 {
 		d.predicates(s)

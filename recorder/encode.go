@@ -43,8 +43,8 @@ type encoder struct {
 	priors  *priorSet // nil: every list is written out
 	ids     idState
 	tags    tagState
-	place   history.Place // what the next place is told from
-	scratch []byte        // a group of accesses
+	place   history.TupleID // what the next place is told from
+	scratch []byte          // a group of accesses
 }
 
 // idState is what the ids of a record refer to: the ids before them.
@@ -77,7 +77,7 @@ func (e *encoder) session(b []byte, s *history.Session) []byte {
 // txn appends a transaction's value to b; its run, session and counter are in the key.
 func (e *encoder) txn(b []byte, t *history.Txn) []byte {
 	e.ids = idState{}
-	e.place = history.Place{}
+	e.place = history.TupleID{}
 	e.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	flags := byte(t.Conflicts) << conflictsShift
 	if t.Implicit {
@@ -116,7 +116,7 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Error != (history.Error{}) {
 		flags |= flagError
 	}
-	if s.Places != nil {
+	if s.TupleIDs != nil {
 		flags |= flagPlaces
 	}
 	if s.Origin != "" {
@@ -149,8 +149,8 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	b = binary.AppendUvarint(b, s.Affected)
 	b = binary.AppendUvarint(b, uint64(len(s.Accesses)))
 	b = e.accesses(b, s.Accesses)
-	if s.Places != nil {
-		b = appendPlaces(b, &e.place, s.Places, len(s.Accesses))
+	if s.TupleIDs != nil {
+		b = appendTupleIDs(b, &e.place, s.TupleIDs, len(s.Accesses))
 	}
 	if flags&flagPredicates != 0 {
 		b = e.predicates(b, s)

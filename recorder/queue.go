@@ -122,7 +122,7 @@ func txnSize(t *history.Txn) int64 {
 	size := int64(txnBytes + stmtBytes*len(t.Stmts))
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		size += int64(accessBytes*len(s.Accesses) + placeBytes*len(s.Places))
+		size += int64(accessBytes*len(s.Accesses) + placeBytes*len(s.TupleIDs))
 		for j := range s.Accesses {
 			size += int64(tagBytes * len(s.Accesses[j].Prior))
 		}

@@ -19,7 +19,7 @@
 //
 // # The files
 //
-// Writing: writer.go takes events through queue.go, encode.go (with dictionary.go, rowid.go and place.go) makes
+// Writing: writer.go takes events through queue.go, encode.go (with dictionary.go, rowid.go and tupleids.go) makes
 // values of them, pack.go compresses these, seal.go gives them checksums, batch.go puts them to disk under the keys of
 // keys.go and counts them in marks.go. halt.go waits for a disk that takes nothing, gap.go notes what is lost for that.
 // store.go opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free space,

@@ -77,7 +77,7 @@ func (w *Writer) Info() history.Info { return w.info }
 func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uint32) bool) iter.Seq2[*history.Txn,
 	error] {
 	return func(yield func(*history.Txn, error) bool) {
-		places, err := r.places(ctx, run, skip)
+		keys, err := r.txnKeys(ctx, run, skip)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -88,7 +88,7 @@ func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uin
 			return
 		}
 		defer l.Close()
-		for _, p := range places {
+		for _, p := range keys {
 			t, err := l.Txn(ctx, history.MakeTxnID(run, p.seq), p.session)
 			if err == nil {
 				err = ctx.Err()
@@ -100,15 +100,15 @@ func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uin
 	}
 }
 
-// A place is where a transaction of a run is.
-type place struct {
+// A txnKey says under which key a transaction of a run is stored.
+type txnKey struct {
 	session history.SessionID
 	seq     uint32
 }
 
-// places finds the transactions of a run that are not skipped, in the order of their counters.
-func (r *Reader) places(ctx context.Context, run history.Run, skip func(seq uint32) bool) ([]place, error) {
-	var places []place
+// txnKeys finds the transactions of a run that are not skipped, in the order of their counters.
+func (r *Reader) txnKeys(ctx context.Context, run history.Run, skip func(seq uint32) bool) ([]txnKey, error) {
+	var keys []txnKey
 	for key, value := range r.values(ctx, appendRunKey(nil, keyTxn, run)) {
 		if value.err != nil {
 			return nil, value.err
@@ -118,9 +118,9 @@ func (r *Reader) places(ctx context.Context, run history.Run, skip func(seq uint
 			return nil, r.corrupt(key, err)
 		}
 		if !skip(numbers[2]) {
-			places = append(places, place{history.SessionID(numbers[1]), numbers[2]})
+			keys = append(keys, txnKey{history.SessionID(numbers[1]), numbers[2]})
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.seq, b.seq) })
-	return places, nil
+	slices.SortFunc(keys, func(a, b txnKey) int { return cmp.Compare(a.seq, b.seq) })
+	return keys, nil
 }

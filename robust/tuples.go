@@ -11,7 +11,7 @@ import (
 // where both use them, foreign keys hold, what is named alike is the same, and all others differ. It says whether that
 // is possible. Run i has the program that edge i departs from. few has those that refer to the same tuple be the same,
 // too: the execution is then one that can be had with one account a customer, say.
-func (s *Schedule) choose(cycle []Edge, at []meeting, few bool) bool {
+func (s *Schedule) choose(cycle []Edge, at []tupleUse, few bool) bool {
 	c := &choice{runs: s.Runs, same: make(map[string]string)}
 	for i, run := range s.Runs {
 		c.slots = append(c.slots, make([][]slot, len(run.Program.Statements)))
@@ -120,7 +120,7 @@ func (l *LTP) scope(at int, expression string) []iteration {
 }
 
 // tie has the statements at the two ends of an edge use a tuple in common, or one of them a tuple of its own.
-func (c *choice) tie(i, fromAt, j, toAt int, at meeting) bool {
+func (c *choice) tie(i, fromAt, j, toAt int, at tupleUse) bool {
 	from, to := c.slots[i][fromAt], c.slots[j][toAt]
 	fromMany, toMany := c.many(i, fromAt), c.many(j, toAt)
 	if !fromMany && !toMany {

@@ -91,7 +91,7 @@ func (a *Analysis) tryCycle(nodes []int, q question, levels []Level) *Witness {
 		if w.Cycle == nil {
 			w.Cycle = slices.Clone(cycle)
 		}
-		eachChoice(a.meetings(cycle), func(at []meeting) bool {
+		eachChoice(a.tupleUses(cycle), func(at []tupleUse) bool {
 			for _, few := range []bool{true, false} {
 				tries++
 				if schedule, proof := a.split(cycle, at, few, levels); schedule != nil {
@@ -106,21 +106,21 @@ func (a *Analysis) tryCycle(nodes []int, q question, levels []Level) *Witness {
 	return w
 }
 
-// A meeting says which of the two statements of an edge use the tuple that its dependency is about. A predicate need
+// A tupleUse says which of the two statements of an edge use the tuple that its dependency is about. A predicate need
 // not find it to depend on it.
-type meeting struct{ from, to bool }
+type tupleUse struct{ from, to bool }
 
-// meetings returns what is possible for each edge.
-func (a *Analysis) meetings(cycle []Edge) [][]meeting {
-	all := make([][]meeting, len(cycle))
+// tupleUses returns what is possible for each edge.
+func (a *Analysis) tupleUses(cycle []Edge) [][]tupleUse {
+	all := make([][]tupleUse, len(cycle))
 	for i, e := range cycle {
 		from, to := a.Graph.Ends(e)
-		all[i] = []meeting{{true, true}}
+		all[i] = []tupleUse{{true, true}}
 		if from.Type.ByPredicate() {
-			all[i] = append(all[i], meeting{to: true})
+			all[i] = append(all[i], tupleUse{to: true})
 		}
 		if to.Type.ByPredicate() {
-			all[i] = append(all[i], meeting{from: true})
+			all[i] = append(all[i], tupleUse{from: true})
 		}
 	}
 	return all
@@ -157,7 +157,7 @@ func eachChoice[T any](choices [][]T, f func([]T) bool) {
 // split makes a schedule of a cycle and gives it if its transactions may run so and it is not serializable: the pivot
 // runs up to the statement that its first edge departs from, then all others run one after the other, in the order of
 // the cycle, then the rest of the pivot.
-func (a *Analysis) split(cycle []Edge, at []meeting, few bool, levels []Level) (*Schedule, []Dependency) {
+func (a *Analysis) split(cycle []Edge, at []tupleUse, few bool, levels []Level) (*Schedule, []Dependency) {
 	s := &Schedule{Setting: a.Graph.Setting}
 	for _, e := range cycle {
 		s.Runs = append(s.Runs, Run{Program: a.Graph.Nodes[e.From], Level: levels[a.owners[e.From]]})

@@ -41,11 +41,11 @@ func (e *fileError) Error() string { return e.text }
 
 func (e *fileError) Unwrap() error { return e.err }
 
-// A place is a path in a YAML document: names of fields, and positions in lists.
-type place []any
+// A yamlPath is a path in a YAML document: names of fields, and positions in lists.
+type yamlPath []any
 
 // in gives an error the line of its place in the document; a field that is not there, that of what it would be in.
-func (p place) in(document []byte, err error) error {
+func (p yamlPath) in(document []byte, err error) error {
 	var root yaml.Node
 	if yaml.Unmarshal(document, &root) != nil || len(root.Content) == 0 {
 		return err

@@ -26,7 +26,7 @@ func Read(r io.Reader) (*Scenario, error) {
 		return nil, fmt.Errorf("read the scenario: %w", err)
 	}
 	if s.Format != Format {
-		return nil, place{"format"}.in(text, fmt.Errorf("the scenario's format is %q, and this isotap reads %q",
+		return nil, yamlPath{"format"}.in(text, fmt.Errorf("the scenario's format is %q, and this isotap reads %q",
 			s.Format, Format))
 	}
 	if at, err := s.check(); err != nil {
@@ -36,30 +36,30 @@ func Read(r io.Reader) (*Scenario, error) {
 }
 
 // check refuses what cannot be played, and says where it stands.
-func (s *Scenario) check() (place, error) {
+func (s *Scenario) check() (yamlPath, error) {
 	for i, x := range s.Sessions {
 		if x.Level != "" {
 			if _, err := history.ParseLevel(x.Level); err != nil {
-				return place{"sessions", i}, err
+				return yamlPath{"sessions", i}, err
 			}
 		}
 		if err := x.Settings.check(); err != nil {
-			return place{"sessions", i, "settings"}, err
+			return yamlPath{"sessions", i, "settings"}, err
 		}
 	}
 	for i, x := range s.Steps {
 		if s.Session(x.Session) == nil {
-			return place{"steps", i}, fmt.Errorf("step %d is of session %q, which is not listed", i+1, x.Session)
+			return yamlPath{"steps", i}, fmt.Errorf("step %d is of session %q, which is not listed", i+1, x.Session)
 		}
 		for _, c := range x.Until {
 			if !slices.ContainsFunc(s.Steps, func(other Step) bool { return c.Step != "" && other.Name == c.Step }) {
-				return place{"steps", i, "until"}, fmt.Errorf("step %d has a condition on step %q, which is not listed",
+				return yamlPath{"steps", i, "until"}, fmt.Errorf("step %d has a condition on step %q, which is not listed",
 					i+1, c.Step)
 			}
 		}
 	}
 	if i, err := circle(s.Steps); err != nil {
-		return place{"steps", i, "until"}, err
+		return yamlPath{"steps", i, "until"}, err
 	}
 	return s.checkOutcomes()
 }
@@ -114,23 +114,23 @@ func names(steps []Step, path []int) []string {
 }
 
 // checkOutcomes refuses outcomes of what there is not.
-func (s *Scenario) checkOutcomes() (place, error) {
+func (s *Scenario) checkOutcomes() (yamlPath, error) {
 	for i, o := range s.Outcomes {
 		for _, l := range o.Levels {
 			if _, err := history.ParseLevel(l); err != nil {
-				return place{"outcomes", i, "levels"}, fmt.Errorf("the scenario's outcomes: %w", err)
+				return yamlPath{"outcomes", i, "levels"}, fmt.Errorf("the scenario's outcomes: %w", err)
 			}
 		}
 		if err := o.Settings.check(); err != nil {
-			return place{"outcomes", i, "settings"}, err
+			return yamlPath{"outcomes", i, "settings"}, err
 		}
 		if n, ok := s.noStep(o.Steps); ok {
-			return place{"outcomes", i, "steps", number(n)},
+			return yamlPath{"outcomes", i, "steps", number(n)},
 				fmt.Errorf("the scenario's outcomes speak of step %d of %d", n, len(s.Steps))
 		}
 	}
 	if n, ok := s.noStep(s.Witness); ok {
-		return place{"witness", number(n)}, fmt.Errorf("the scenario's witness speaks of step %d of %d", n,
+		return yamlPath{"witness", number(n)}, fmt.Errorf("the scenario's witness speaks of step %d of %d", n,
 			len(s.Steps))
 	}
 	return nil, nil

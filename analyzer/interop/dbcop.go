@@ -22,7 +22,7 @@ type dbcop struct {
 
 func (h *History) readDBCop(r *bufio.Reader) error {
 	d := &dbcop{h: h, file: newJSONFile(r)}
-	begin := d.file.place()
+	begin := d.file.position()
 	token, err := d.file.dec.Token()
 	switch {
 	case err == io.EOF:
@@ -43,7 +43,7 @@ func (h *History) readDBCop(r *bufio.Reader) error {
 		return err
 	}
 	if len(h.txns) == 0 {
-		return at(place{1, 1}, "%w", errNoTxns)
+		return at(position{1, 1}, "%w", errNoTxns)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (d *dbcop) transaction(r ref, session int32) error {
 		committed = f[2]
 	}
 	if events.t == nil || events.kind() != vector || committed.t == nil || committed.kind() != boolean {
-		return at(r.place(), "a transaction has an array of events, and says whether it is committed")
+		return at(r.position(), "a transaction has an array of events, and says whether it is committed")
 	}
 	d.ops = d.ops[:0]
 	for e := range events.items() {
@@ -115,8 +115,8 @@ func (d *dbcop) transaction(r ref, session int32) error {
 	if string(committed.text()) == "true" {
 		status = history.Committed
 	}
-	t := d.h.begin(session, r.place(), 0)
-	if err := d.h.fill(t, r.place(), status, 0); err != nil {
+	t := d.h.begin(session, r.position(), 0)
+	if err := d.h.fill(t, r.position(), status, 0); err != nil {
 		return err
 	}
 	for _, o := range d.ops {
@@ -131,7 +131,7 @@ func (d *dbcop) transaction(r ref, session int32) error {
 func fieldsOf(r ref, what string, names ...string) ([]ref, error) {
 	fields := make([]ref, len(names))
 	if r.kind() != mapping {
-		return nil, at(r.place(), "%v is %s, and not %s: an object", r, r.kind(), what)
+		return nil, at(r.position(), "%v is %s, and not %s: an object", r, r.kind(), what)
 	}
 next:
 	for key, value := range r.fields() {
@@ -140,12 +140,12 @@ next:
 				continue
 			}
 			if fields[i].t != nil {
-				return nil, at(key.place(), "%s stands twice in %s", name, what)
+				return nil, at(key.position(), "%s stands twice in %s", name, what)
 			}
 			fields[i] = value
 			continue next
 		}
-		return nil, at(key.place(), "%s has no field %v", what, key)
+		return nil, at(key.position(), "%s has no field %v", what, key)
 	}
 	return fields, nil
 }
@@ -166,7 +166,7 @@ func (d *dbcop) event(r ref) error {
 		body, write = f[1], true
 	}
 	if body.t == nil || count(r) != 2 {
-		return at(r.place(), "an event is one Read or Write")
+		return at(r.position(), "an event is one Read or Write")
 	}
 	parts, err := fieldsOf(body, "a Read or Write", "variable", "version")
 	if err != nil {
@@ -182,7 +182,7 @@ func (d *dbcop) tuple(r ref) error {
 		parts = append(parts, p)
 	}
 	if len(parts) != 3 || !parts[0].named("r") && !parts[0].named("w") {
-		return at(r.place(), "%v is no event: [\"r\", variable, version] or [\"w\", ...]", r)
+		return at(r.position(), "%v is no event: [\"r\", variable, version] or [\"w\", ...]", r)
 	}
 	return d.add(r, parts[0].named("w"), parts[1], parts[2])
 }
@@ -190,7 +190,7 @@ func (d *dbcop) tuple(r ref) error {
 // flagged reads an event of the form of 2019. One without success did not take place.
 func (d *dbcop) flagged(r, write, variable, value, success ref) error {
 	if success.t == nil || success.kind() != boolean || write.kind() != boolean {
-		return at(r.place(), "an event says by write and success whether it is a write and took place")
+		return at(r.position(), "an event says by write and success whether it is a write and took place")
 	}
 	d.h.zeroIsInitial = true
 	if string(success.text()) != "true" {
@@ -201,17 +201,17 @@ func (d *dbcop) flagged(r, write, variable, value, success ref) error {
 
 func (d *dbcop) add(r ref, write bool, variable, version ref) error {
 	if variable.t == nil || version.t == nil {
-		return at(r.place(), "an event has a variable and a version")
+		return at(r.position(), "an event has a variable and a version")
 	}
 	if variable.kind() != integer && variable.kind() != text {
-		return at(variable.place(), "variable %v is neither an integer nor a string", variable)
+		return at(variable.position(), "variable %v is neither an integer nor a string", variable)
 	}
-	o := registerOp{write: write, key: d.h.key(variable.appendText(nil)), value: none, place: r.place()}
+	o := registerOp{write: write, key: d.h.key(variable.appendText(nil)), value: none, place: r.position()}
 	switch {
 	case version.kind() == integer:
 		o.value = d.h.integer(version.num())
 	case version.kind() != null || write:
-		return at(version.place(), "version %v is no 64-bit integer", version)
+		return at(version.position(), "version %v is no 64-bit integer", version)
 	}
 	d.ops = append(d.ops, o)
 	return nil

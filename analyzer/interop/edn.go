@@ -17,17 +17,17 @@ const maxValue = 1 << 28
 // comments and what #_ discards.
 type edn struct {
 	r        *bufio.Reader
-	place    place // of the next byte
-	json     bool  // the text is JSON, known to be valid: a colon is nothing
+	place    position // of the next byte
+	json     bool     // the text is JSON, known to be valid: a colon is nothing
 	begun    bool
-	closer   byte   // what ends the vector or list around the values; 0 where there is none
-	opened   place  // where that begins
-	depth    int    // of the value being read
-	atomText []byte // scratch of word
-	unread   tree   // what #_ discards
+	closer   byte     // what ends the vector or list around the values; 0 where there is none
+	opened   position // where that begins
+	depth    int      // of the value being read
+	atomText []byte   // scratch of word
+	unread   tree     // what #_ discards
 }
 
-func newEDN(r *bufio.Reader) *edn { return &edn{r: r, place: place{1, 1}} }
+func newEDN(r *bufio.Reader) *edn { return &edn{r: r, place: position{1, 1}} }
 
 func (e *edn) next(t *tree) error {
 	if !e.begun {
@@ -118,7 +118,7 @@ func (e *edn) peek() (byte, error) {
 // take consumes a byte that peek has shown.
 func (e *edn) take() {
 	if c, _ := e.r.ReadByte(); c == '\n' {
-		e.place = place{e.place.line + 1, 1}
+		e.place = position{e.place.line + 1, 1}
 	} else {
 		e.place.column++
 	}

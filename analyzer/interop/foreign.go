@@ -125,13 +125,13 @@ func (h *History) decode(r *bufio.Reader) error {
 	return fmt.Errorf("1:1: format %q is not known", h.format)
 }
 
-// A place is a position in a file: line and column from 1, columns in bytes.
-type place struct{ line, column int32 }
+// A position is a position in a file: line and column from 1, columns in bytes.
+type position struct{ line, column int32 }
 
 // String returns the place as errors have it.
-func (p place) String() string { return fmt.Sprintf("%d:%d", p.line, p.column) }
+func (p position) String() string { return fmt.Sprintf("%d:%d", p.line, p.column) }
 
 // at is an error at a place.
-func at(p place, format string, args ...any) error {
+func at(p position, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", p, fmt.Errorf(format, args...))
 }

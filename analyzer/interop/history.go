@@ -62,8 +62,8 @@ var subjectNames = [...]string{"", "list", "register", "row"}
 type txn struct {
 	start, end   int64 // nanoseconds, or positions in the file where that has no times
 	first, count int32
-	session      int32 // from 1
-	place        place // where it ended
+	session      int32    // from 1
+	place        position // where it ended
 	status       history.Status
 	seen         bool // another transaction saw what it wrote
 }
@@ -171,13 +171,13 @@ func (h *History) session() int32 {
 }
 
 // begin adds a transaction, as one of unknown outcome that has no operations yet.
-func (h *History) begin(session int32, p place, start int64) int32 {
+func (h *History) begin(session int32, p position, start int64) int32 {
 	h.txns = append(h.txns, txn{session: session, place: p, start: start, end: start})
 	return int32(len(h.txns) - 1)
 }
 
 // fill opens a transaction for its operations, which are then added one after the other.
-func (h *History) fill(t int32, p place, s history.Status, end int64) error {
+func (h *History) fill(t int32, p position, s history.Status, end int64) error {
 	if len(h.ops) > math.MaxInt32-maxOps || len(h.versions) > math.MaxInt32-maxOps {
 		return at(p, "%w", errFull)
 	}
@@ -197,7 +197,7 @@ func (h *History) addOp(t int32, o op) {
 }
 
 // write adds a write. It fails where the value was written to the key before.
-func (h *History) write(t, key, value int32, p place) error {
+func (h *History) write(t, key, value int32, p position) error {
 	v := h.version(key, value)
 	x := &h.versions[v]
 	if x.txn != none {
@@ -228,7 +228,7 @@ func (h *History) readRegister(t, key, v int32) {
 type registerOp struct {
 	write      bool
 	key, value int32 // value: none for a read of what was there before
-	place      place
+	place      position
 }
 
 // addRegisterOp adds an operation on a register.

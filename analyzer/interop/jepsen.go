@@ -45,7 +45,7 @@ type mop struct {
 	key   int32
 	value int32 // of a write
 	read  ref   // what a read gave, good as long as the operation is in hand
-	place place
+	place position
 }
 
 func newJepsen(h *History) *jepsen {
@@ -70,7 +70,7 @@ func (j *jepsen) read(s source) error {
 // finish gives the transactions that were never completed their operations.
 func (j *jepsen) finish() error {
 	if len(j.h.txns) == 0 {
-		return at(place{1, 1}, "%w", errNoTxns)
+		return at(position{1, 1}, "%w", errNoTxns)
 	}
 	var open []*process
 	for _, p := range j.processes {
@@ -119,7 +119,7 @@ func (o *operation) field(key ref) *ref {
 
 func (j *jepsen) operation(r ref) error {
 	if r.kind() != mapping {
-		return at(r.place(), "%v is %s, and no operation: a map with :type and :value", r, r.kind())
+		return at(r.position(), "%v is %s, and no operation: a map with :type and :value", r, r.kind())
 	}
 	var o operation
 	for key, value := range r.fields() {
@@ -128,12 +128,12 @@ func (j *jepsen) operation(r ref) error {
 			continue
 		}
 		if field.t != nil {
-			return at(key.place(), "%v stands twice in the operation", key)
+			return at(key.position(), "%v stands twice in the operation", key)
 		}
 		*field = value
 	}
 	if o.kind.t == nil {
-		return at(r.place(), "the operation has no :type")
+		return at(r.position(), "the operation has no :type")
 	}
 	if err := j.tick(&o); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (j *jepsen) operation(r ref) error {
 func (j *jepsen) tick(o *operation) error {
 	if o.index.t != nil && o.index.kind() == integer {
 		if n := o.index.num(); j.indexed && n <= j.index {
-			return at(o.index.place(), "index %d comes after index %d: an operation stands twice, or not in its place",
+			return at(o.index.position(), "index %d comes after index %d: an operation stands twice, or not in its place",
 				n, j.index)
 		}
 		j.index, j.indexed = o.index.num(), true
@@ -177,9 +177,9 @@ func (j *jepsen) step(r ref, o *operation) error {
 	}
 	status, ok := statuses[string(o.kind.text())]
 	if !ok || !o.kind.named(string(o.kind.text())) {
-		return at(o.kind.place(), "type %v is none of :invoke, :ok, :fail, :info", o.kind)
+		return at(o.kind.position(), "type %v is none of :invoke, :ok, :fail, :info", o.kind)
 	}
-	t, place := none, r.place()
+	t, place := none, r.position()
 	switch {
 	case p != nil && p.open != none:
 		t, p.open = p.open, none
@@ -222,16 +222,16 @@ func (j *jepsen) processOf(o *operation) *process {
 
 func (j *jepsen) invoke(r ref, o *operation, p *process) error {
 	if p.open != none {
-		return at(r.place(), "process %v invokes a transaction, and the one that it invoked at %s has not ended",
+		return at(r.position(), "process %v invokes a transaction, and the one that it invoked at %s has not ended",
 			o.process, j.h.txns[p.open].place)
 	}
 	if o.value.t == nil || o.value.kind() == null {
-		return at(r.place(), "the operation has no :value")
+		return at(r.position(), "the operation has no :value")
 	}
 	if err := j.parse(o.value); err != nil {
 		return err
 	}
-	p.open, p.began = j.h.begin(p.session, r.place(), j.clock), true
+	p.open, p.began = j.h.begin(p.session, r.position(), j.clock), true
 	p.invoked = append(p.invoked[:0], j.mops...)
 	return nil
 }
@@ -240,7 +240,7 @@ func (j *jepsen) invoke(r ref, o *operation, p *process) error {
 func (j *jepsen) parse(r ref) error {
 	j.mops = j.mops[:0]
 	if r.kind() != vector {
-		return at(r.place(), "%v is %s, and no transaction: a vector of micro-operations such as [:r :x nil]", r,
+		return at(r.position(), "%v is %s, and no transaction: a vector of micro-operations such as [:r :x nil]", r,
 			r.kind())
 	}
 	for m := range r.items() {
@@ -263,9 +263,9 @@ func (j *jepsen) parseMop(r ref) error {
 		}
 	}
 	if n != 2 && n != 3 || n == 2 && !parts[0].named("r") {
-		return at(r.place(), "%v is no micro-operation: a vector of a function, a key and a value", r)
+		return at(r.position(), "%v is no micro-operation: a vector of a function, a key and a value", r)
 	}
-	m := mop{place: r.place(), key: j.h.key(parts[1].appendText(nil)), read: parts[2]}
+	m := mop{place: r.position(), key: j.h.key(parts[1].appendText(nil)), read: parts[2]}
 	switch f := parts[0]; {
 	case f.named("r"):
 	case f.named("append"), f.named("w"):
@@ -275,7 +275,7 @@ func (j *jepsen) parseMop(r ref) error {
 		}
 		m.value = j.value(parts[2])
 	default:
-		return at(f.place(), "%v is not known: micro-operations are :r, :append and :w", f)
+		return at(f.position(), "%v is not known: micro-operations are :r, :append and :w", f)
 	}
 	j.mops = append(j.mops, m)
 	return nil
@@ -291,10 +291,10 @@ func (j *jepsen) writes(f, value ref) error {
 		j.h.kind = kind
 	}
 	if j.h.kind != kind {
-		return at(f.place(), "%v stands in a history of %ss: %s", f, subjectNames[j.h.kind], j.otherwise(kind))
+		return at(f.position(), "%v stands in a history of %ss: %s", f, subjectNames[j.h.kind], j.otherwise(kind))
 	}
 	if value.kind() == null {
-		return at(value.place(), "nil is written, which is what stands for no value")
+		return at(value.position(), "nil is written, which is what stands for no value")
 	}
 	return nil
 }
@@ -319,7 +319,7 @@ func (j *jepsen) value(r ref) int32 {
 }
 
 // complete gives a transaction its operations. What a transaction read is known only where it committed.
-func (j *jepsen) complete(t int32, p place, s history.Status, end int64, mops []mop) error {
+func (j *jepsen) complete(t int32, p position, s history.Status, end int64, mops []mop) error {
 	if err := j.h.fill(t, p, s, end); err != nil {
 		return err
 	}
@@ -355,16 +355,16 @@ func (j *jepsen) gave(t int32, m *mop) error {
 		j.readNothing(t, m.key)
 	case j.h.kind != lists:
 		if r.kind() == vector {
-			return at(r.place(), "a read of a register gave %v: %s", r, j.otherwise(lists))
+			return at(r.position(), "a read of a register gave %v: %s", r, j.otherwise(lists))
 		}
 		j.h.readRegister(t, m.key, j.h.version(m.key, j.value(r)))
 	case r.kind() != vector:
-		return at(r.place(), "a read of a list gave %v, which is %s: %s", r, r.kind(), j.otherwise(registers))
+		return at(r.position(), "a read of a list gave %v, which is %s: %s", r, r.kind(), j.otherwise(registers))
 	default:
 		j.elements = j.elements[:0]
 		for e := range r.items() {
 			if e.kind() == null {
-				return at(e.place(), "a list holds nil, which is what stands for no value")
+				return at(e.position(), "a list holds nil, which is what stands for no value")
 			}
 			j.elements = append(j.elements, j.h.version(m.key, j.value(e)))
 		}

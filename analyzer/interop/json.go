@@ -19,7 +19,7 @@ type jsonFile struct {
 }
 
 func newJSONFile(r io.Reader) *jsonFile {
-	lines := &lineCounter{r: r, at: place{1, 1}}
+	lines := &lineCounter{r: r, at: position{1, 1}}
 	f := &jsonFile{dec: json.NewDecoder(lines), lines: lines, edn: edn{r: bufio.NewReaderSize(nil, 1<<12), json: true,
 		begun: true}}
 	f.dec.UseNumber()
@@ -31,7 +31,7 @@ func (f *jsonFile) value(t *tree) error {
 	if err := f.dec.Decode(&f.raw); err != nil {
 		return f.fail(err)
 	}
-	f.edn.place = f.lines.placeOf(f.dec.InputOffset() - int64(len(f.raw)))
+	f.edn.place = f.lines.positionOf(f.dec.InputOffset() - int64(len(f.raw)))
 	f.bytes.Reset(f.raw)
 	f.edn.r.Reset(&f.bytes)
 	t.reset()
@@ -40,7 +40,7 @@ func (f *jsonFile) value(t *tree) error {
 
 // open reads an opening bracket or brace; what it opens is named for the error.
 func (f *jsonFile) open(want json.Delim, what string) error {
-	begin := f.place()
+	begin := f.position()
 	token, err := f.dec.Token()
 	if err != nil {
 		return f.fail(err)
@@ -62,14 +62,14 @@ func (f *jsonFile) close() error {
 // finish says that nothing may follow.
 func (f *jsonFile) finish() error {
 	if token, err := f.dec.Token(); err == nil {
-		return at(f.place(), "%v stands behind the end of the history", token)
+		return at(f.position(), "%v stands behind the end of the history", token)
 	} else if err != io.EOF {
 		return f.fail(err)
 	}
 	return io.EOF
 }
 
-func (f *jsonFile) place() place { return f.lines.placeOf(f.dec.InputOffset()) }
+func (f *jsonFile) position() position { return f.lines.positionOf(f.dec.InputOffset()) }
 
 // fail puts the place before an error of the decoder: where the value begins that it is in.
 func (f *jsonFile) fail(err error) error {
@@ -78,7 +78,7 @@ func (f *jsonFile) fail(err error) error {
 	for c, end := rest.ReadByte(); end == nil && bytes.IndexByte([]byte(" \t\r\n"), c) >= 0; c, end = rest.ReadByte() {
 		blank++
 	}
-	begin := f.lines.placeOf(f.dec.InputOffset() + blank)
+	begin := f.lines.positionOf(f.dec.InputOffset() + blank)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return at(begin, "the file ends inside a value that begins here: it is cut off")
 	}
@@ -119,9 +119,9 @@ func (o *jsonOps) open() error {
 		b, err := o.in.Peek(n)
 		switch {
 		case len(b) < n && err == io.EOF:
-			return at(place{1, 1}, "the file is empty")
+			return at(position{1, 1}, "the file is empty")
 		case len(b) < n:
-			return at(place{1, 1}, "%w", err)
+			return at(position{1, 1}, "%w", err)
 		case bytes.IndexByte([]byte(" \t\r\n"), b[n-1]) >= 0:
 			continue
 		case b[n-1] != '[':
@@ -136,9 +136,9 @@ func (o *jsonOps) open() error {
 type lineCounter struct {
 	r     io.Reader
 	read  int64
-	lines []int64 // where the lines begin that placeOf has not come to yet
-	at    place   // of the last placeOf
-	start int64   // where its line begins
+	lines []int64  // where the lines begin that placeOf has not come to yet
+	at    position // of the last placeOf
+	start int64    // where its line begins
 }
 
 // Read reads.
@@ -153,8 +153,8 @@ func (l *lineCounter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// placeOf returns the place of a byte, which comes after those of the calls before.
-func (l *lineCounter) placeOf(offset int64) place {
+// positionOf returns the place of a byte, which comes after those of the calls before.
+func (l *lineCounter) positionOf(offset int64) position {
 	n := 0
 	for n < len(l.lines) && l.lines[n] <= offset {
 		l.start = l.lines[n]
@@ -162,5 +162,5 @@ func (l *lineCounter) placeOf(offset int64) place {
 		n++
 	}
 	l.lines = l.lines[n:]
-	return place{l.at.line, int32(offset-l.start) + 1}
+	return position{l.at.line, int32(offset-l.start) + 1}
 }

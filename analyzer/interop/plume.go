@@ -28,7 +28,7 @@ type plumeSession struct {
 	id     int64
 	open   int32 // none before the first
 	ops    []registerOp
-	place  place
+	place  position
 }
 
 func (h *History) readPlume(r *bufio.Reader) error {
@@ -37,14 +37,14 @@ func (h *History) readPlume(r *bufio.Reader) error {
 	for n := int32(1); ; n++ {
 		text, err := r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return at(place{n, 1}, "the line is longer than %d bytes", r.Size())
+			return at(position{n, 1}, "the line is longer than %d bytes", r.Size())
 		}
 		if err != nil && err != io.EOF {
-			return at(place{n, 1}, "%w", err)
+			return at(position{n, 1}, "%w", err)
 		}
 		if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 {
 			from := int32(bytes.Index(text, trimmed)) + 1
-			if err := p.line(trimmed, place{n, from}); err != nil {
+			if err := p.line(trimmed, position{n, from}); err != nil {
 				return err
 			}
 		}
@@ -54,7 +54,7 @@ func (h *History) readPlume(r *bufio.Reader) error {
 	}
 }
 
-func (p *plume) line(text []byte, at1 place) error {
+func (p *plume) line(text []byte, at1 position) error {
 	write, numbers, err := plumeLine(text, at1)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *plume) line(text []byte, at1 place) error {
 }
 
 // plumeLine reads one line.
-func plumeLine(text []byte, p place) (write bool, numbers [4]int64, err error) {
+func plumeLine(text []byte, p position) (write bool, numbers [4]int64, err error) {
 	const form = "r(key,value,session,transaction) or w(...)"
 	if len(text) < 3 || text[1] != '(' || text[len(text)-1] != ')' {
 		return false, numbers, at(p, "%.60q is not %s", text, form)
@@ -100,7 +100,7 @@ func plumeLine(text []byte, p place) (write bool, numbers [4]int64, err error) {
 	column := p.column + 2
 	for i, f := range fields {
 		if numbers[i], err = strconv.ParseInt(string(bytes.TrimSpace(f)), 10, 64); err != nil {
-			return false, numbers, at(place{p.line, column}, "%.40q is no 64-bit integer", f)
+			return false, numbers, at(position{p.line, column}, "%.40q is no 64-bit integer", f)
 		}
 		column += int32(len(f)) + 1
 	}
@@ -135,7 +135,7 @@ func (p *plume) end(s *plumeSession) error {
 
 func (p *plume) finish() error {
 	if len(p.h.txns) == 0 {
-		return at(place{1, 1}, "%w", errNoTxns)
+		return at(position{1, 1}, "%w", errNoTxns)
 	}
 	open := slices.SortedFunc(maps.Values(p.sessions),
 		func(a, b *plumeSession) int { return cmp.Compare(a.open, b.open) })

@@ -8,8 +8,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A meeting is what one transaction did to a register, and when.
-type meeting struct {
+// A timedInterval is what one transaction did to a register, and when.
+type timedInterval struct {
 	interval
 	start, end int64
 }
@@ -17,7 +17,7 @@ type meeting struct {
 // followTime puts what a transaction met of a register behind what was met of it by those that had ended
 // before it began. Of these it takes the latest only: the others come before them.
 func (h *History) followTime() [][2]int32 {
-	var all []meeting
+	var all []timedInterval
 	var met []interval
 	for t := range int32(len(h.txns)) {
 		if met = h.externals(t, met); h.failed(t) {
@@ -30,11 +30,11 @@ func (h *History) followTime() [][2]int32 {
 		}
 		for _, m := range met {
 			if m.first != unknown {
-				all = append(all, meeting{m, x.start, end})
+				all = append(all, timedInterval{m, x.start, end})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b meeting) int {
+	slices.SortStableFunc(all, func(a, b timedInterval) int {
 		return cmp.Or(cmp.Compare(a.key, b.key),
 			cmp.Compare(a.start, b.start))
 	})
@@ -51,15 +51,15 @@ func (h *History) followTime() [][2]int32 {
 }
 
 // followTimeOf does so for one register, whose meetings are in the order in which they began.
-func (h *History) followTimeOf(pairs [][2]int32, meetings []meeting) [][2]int32 {
+func (h *History) followTimeOf(pairs [][2]int32, meetings []timedInterval) [][2]int32 {
 	byEnd := slices.SortedStableFunc(slices.Values(meetings),
-		func(a, b meeting) int { return cmp.Compare(a.end, b.end) })
-	var latest []meeting // of those that have ended: none of them ended before another one began
+		func(a, b timedInterval) int { return cmp.Compare(a.end, b.end) })
+	var latest []timedInterval // of those that have ended: none of them ended before another one began
 	for _, m := range meetings {
 		for len(byEnd) > 0 && byEnd[0].end < m.start {
 			ended := byEnd[0]
 			byEnd = byEnd[1:]
-			latest = slices.DeleteFunc(latest, func(l meeting) bool { return l.end < ended.start })
+			latest = slices.DeleteFunc(latest, func(l timedInterval) bool { return l.end < ended.start })
 			latest = append(latest, ended)
 		}
 		for _, l := range latest {

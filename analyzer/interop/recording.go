@@ -62,8 +62,8 @@ func (r *Recording) AddTxn(x *history.Txn) error {
 		r.sessions[k] = session
 	}
 	since := int64(r.runs[x.ID.Run()])
-	t := r.h.begin(session, place{}, since+x.Start)
-	if err := r.h.fill(t, place{}, x.Status, since+x.End); err != nil {
+	t := r.h.begin(session, position{}, since+x.Start)
+	if err := r.h.fill(t, position{}, x.Status, since+x.End); err != nil {
 		return fmt.Errorf("export transaction %s: %w", x.ID, err)
 	}
 	for i := range x.Stmts {

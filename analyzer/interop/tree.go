@@ -14,7 +14,7 @@ type tree struct {
 
 type node struct {
 	kind     kind
-	place    place
+	place    position
 	num      int64
 	from, to int32 // of its text
 	end      int32 // the node behind all that it holds
@@ -43,7 +43,7 @@ func (k kind) String() string { return kindNames[k] }
 func (t *tree) reset() { t.nodes, t.text = t.nodes[:0], t.text[:0] }
 
 // add appends a node without text, and gives its index.
-func (t *tree) add(k kind, p place) int32 {
+func (t *tree) add(k kind, p position) int32 {
 	t.nodes = append(t.nodes, node{kind: k, place: p, from: int32(len(t.text)), to: int32(len(t.text)),
 		end: int32(len(t.nodes) + 1)})
 	return int32(len(t.nodes) - 1)
@@ -64,10 +64,10 @@ type ref struct {
 	i int32
 }
 
-func (r ref) kind() kind   { return r.t.nodes[r.i].kind }
-func (r ref) place() place { return r.t.nodes[r.i].place }
-func (r ref) num() int64   { return r.t.nodes[r.i].num }
-func (r ref) text() []byte { n := &r.t.nodes[r.i]; return r.t.text[n.from:n.to] }
+func (r ref) kind() kind         { return r.t.nodes[r.i].kind }
+func (r ref) position() position { return r.t.nodes[r.i].place }
+func (r ref) num() int64         { return r.t.nodes[r.i].num }
+func (r ref) text() []byte       { n := &r.t.nodes[r.i]; return r.t.text[n.from:n.to] }
 
 // items returns what a vector, map or set holds.
 func (r ref) items() iter.Seq[ref] {

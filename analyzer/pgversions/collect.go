@@ -23,7 +23,7 @@ func (r *Resolver) Add(info history.Info) {
 
 // seesForgotten takes in that a row was read in a version that is no longer known: whoever is the first to
 // replace a version of that row replaces this one, for what is forgotten is older than what is not.
-func (r *Resolver) seesForgotten(row history.Row, p *history.Place) {
+func (r *Resolver) seesForgotten(row history.Row, p *history.TupleID) {
 	if len(r.forgotten) == 0 || row.ID == "" {
 		return
 	}
@@ -72,12 +72,12 @@ func (r *Resolver) Collect(t *history.Txn) error {
 		s := &t.Stmts[j]
 		x.nested = x.nested || s.Kind == history.Savepoint
 		x.hides = x.hides || s.Observation == history.Opaque || s.Observation == history.Inexact
-		for k := range min(len(s.Accesses), len(s.Places)) {
+		for k := range min(len(s.Accesses), len(s.TupleIDs)) {
 			if a := &s.Accesses[k]; a.Op == history.Read {
-				r.seesForgotten(r.local(t, a.Row), &s.Places[k])
+				r.seesForgotten(r.local(t, a.Row), &s.TupleIDs[k])
 			} else {
-				r.write(i, s, a.Op, a.Inexact, r.local(t, a.Row), &s.Places[k])
-				r.sees(&x, s.Places[k].NewXID)
+				r.write(i, s, a.Op, a.Inexact, r.local(t, a.Row), &s.TupleIDs[k])
+				r.sees(&x, s.TupleIDs[k].NewXID)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	return nil
 }
 
-func (r *Resolver) write(txn int32, s *history.Stmt, op history.Op, unsure bool, row history.Row, p *history.Place) {
+func (r *Resolver) write(txn int32, s *history.Stmt, op history.Op, unsure bool, row history.Row, p *history.TupleID) {
 	w := write{lsn: p.LSN, ctid: p.NewID, xid: p.NewXID, leaf: p.Leaf, row: none, txn: txn, stmt: s.Num, pred: none,
 		op: op}
 	if s.Void {

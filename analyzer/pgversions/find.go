@@ -42,7 +42,7 @@ func (r *Resolver) find(s *shownVersion) (tag history.Tag, sure bool) {
 	case s.xid < firstXID || r.servers[s.server].ended(s.xid):
 		return history.Tag{}, true
 	}
-	if n := r.findPlaced(s); n != none {
+	if n := r.findByTupleID(s); n != none {
 		return r.tag(n), false
 	}
 	return unrecorded(s), true
@@ -161,9 +161,9 @@ func (r *Resolver) left(s *shownVersion, xid uint32, ctid uint64) []int32 {
 	return r.byVersion[from:to]
 }
 
-// findPlaced finds a version by its place alone, where the writer's xid is not known (see
-// [history.Place.NewXID]). A place may have been used again, so it is not sure.
-func (r *Resolver) findPlaced(s *shownVersion) int32 {
+// findByTupleID finds a version by its place alone, where the writer's xid is not known (see
+// [history.TupleID.NewXID]). A place may have been used again, so it is not sure.
+func (r *Resolver) findByTupleID(s *shownVersion) int32 {
 	if s.row == none {
 		return none
 	}

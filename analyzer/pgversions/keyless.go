@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A place names a version by itself, within its server.
-type place struct {
+// A versionKey names a version by itself, within its server.
+type versionKey struct {
 	server int32
 	table  int32
 	leaf   uint32
@@ -19,14 +19,14 @@ type place struct {
 type keyless struct {
 	tables map[string]int32
 	steps  []step
-	left   map[place]int32 // the step that left a version
+	left   map[versionKey]int32 // the step that left a version
 }
 
 // A step is a write: it replaced one version and left another.
 type step struct {
 	write     int32
-	old, left place // without the server before settle; xid 0: not known
-	first     place // the first version of its row that is known
+	old, left versionKey // without the server before settle; xid 0: not known
+	first     versionKey // the first version of its row that is known
 	state     state
 }
 
@@ -38,7 +38,7 @@ const (
 	named
 )
 
-func (k *keyless) collect(write int32, table string, p *history.Place) {
+func (k *keyless) collect(write int32, table string, p *history.TupleID) {
 	if k.tables == nil {
 		k.tables = make(map[string]int32)
 	}
@@ -48,13 +48,13 @@ func (k *keyless) collect(write int32, table string, p *history.Place) {
 		k.tables[table] = t
 	}
 	k.steps = append(k.steps, step{write: write,
-		old:  place{table: t, leaf: p.Leaf, xid: p.XID, ctid: p.CTID},
-		left: place{table: t, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}})
+		old:  versionKey{table: t, leaf: p.Leaf, xid: p.XID, ctid: p.CTID},
+		left: versionKey{table: t, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}})
 }
 
 // settle finds the first version of every row.
 func (k *keyless) settle(r *Resolver) {
-	k.left = make(map[place]int32)
+	k.left = make(map[versionKey]int32)
 	for i := range k.steps {
 		s := &k.steps[i]
 		s.old.server = r.serverOf(&r.writes[s.write])
@@ -71,7 +71,7 @@ func (k *keyless) settle(r *Resolver) {
 // name follows a step's row down to its first version.
 func (k *keyless) name(i int32) {
 	var path []int32
-	var first place
+	var first versionKey
 	for {
 		s := &k.steps[i]
 		if s.state == named {
@@ -101,14 +101,14 @@ func (k *keyless) name(i int32) {
 }
 
 // version finds the name of the row that a version is of, and the write that left it (none).
-func (k *keyless) version(p place) (id string, write int32) {
+func (k *keyless) version(p versionKey) (id string, write int32) {
 	if i, ok := k.left[p]; ok {
 		return k.steps[i].first.String(), k.steps[i].write
 	}
 	return p.String(), none
 }
 
-func (p place) String() string {
+func (p versionKey) String() string {
 	if p.leaf != 0 {
 		return fmt.Sprintf("%d (%d,%d) %d", p.leaf, p.ctid>>16, p.ctid&0xffff, p.xid)
 	}

@@ -262,7 +262,7 @@ func (s *session) observed(ctx context.Context, kind history.Kind, op history.Op
 		if err := rows.Scan(&hist, &oid, &ctid, &xmin, &newCTID, &newXmin, &lsn, &id); err != nil {
 			return err
 		}
-		p := history.Place{XID: xidOf(xmin.String), CTID: ctidOf(ctid.String), NewXID: xidOf(newXmin.String), NewID: ctidOf(newCTID.String), LSN: lsnOf(lsn.String)}
+		p := history.TupleID{XID: xidOf(xmin.String), CTID: ctidOf(ctid.String), NewXID: xidOf(newXmin.String), NewID: ctidOf(newCTID.String), LSN: lsnOf(lsn.String)}
 		if table == "parted" {
 			p.Leaf = oid
 		}
@@ -274,11 +274,11 @@ func (s *session) observed(ctx context.Context, kind history.Kind, op history.Op
 	return rows.Err()
 }
 
-func (s *session) note(stmt *history.Stmt, a history.Access, p history.Place, hist []string) {
+func (s *session) note(stmt *history.Stmt, a history.Access, p history.TupleID, hist []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.truth[accessKey{s.txn.ID, stmt.Num, len(stmt.Accesses)}] = hist
-	stmt.Accesses, stmt.Places = append(stmt.Accesses, a), append(stmt.Places, p)
+	stmt.Accesses, stmt.TupleIDs = append(stmt.Accesses, a), append(stmt.TupleIDs, p)
 }
 
 func xidOf(text string) uint32 {

@@ -53,7 +53,7 @@ var histories = flag.Int("histories", 20_000, "random histories per property tes
 
 func (v *server) horizon() uint64 { return v.wraps + horizon }
 
-// place gives a history places, and takes its tags away.
+// place gives a history tuple ids, and takes its tags away.
 func (v *server) place(h []*history.Txn) []*history.Txn {
 	v.spots, v.dead = make(map[version]spot), make(map[version]bool)
 	v.ends = make(map[history.TxnID]int64)
@@ -98,7 +98,7 @@ func (v *server) run(t *history.Txn, s *history.Stmt, xids map[history.TxnID]uin
 	s.Accesses = slices.Clone(s.Accesses)
 	for i := range s.Accesses {
 		a := &s.Accesses[i]
-		p := history.Place{}
+		p := history.TupleID{}
 		if a.Op != history.InsertRow {
 			p.XID, p.CTID = v.spot(a.Row, a.Version).xid, v.spot(a.Row, a.Version).ctid
 		}
@@ -113,11 +113,11 @@ func (v *server) run(t *history.Txn, s *history.Stmt, xids map[history.TxnID]uin
 			a.Row.ID = ""
 		}
 		a.Version, a.Prior = history.Tag{}, nil
-		s.Places = append(s.Places, p)
+		s.TupleIDs = append(s.TupleIDs, p)
 	}
 }
 
-func (v *server) write(t *history.Txn, s *history.Stmt, a *history.Access, p *history.Place, xid uint32) {
+func (v *server) write(t *history.Txn, s *history.Stmt, a *history.Access, p *history.TupleID, xid uint32) {
 	if s.Void || v.rng.IntN(4) == 0 {
 		xid = v.newXID() // that of a savepoint
 	}
@@ -259,7 +259,7 @@ func TestPlacesGiveTheFindingsOfTags(t *testing.T) {
 		if g, w := told(got, !v.keyless), told(want, !v.keyless); !slices.Equal(g, w) {
 			t.Errorf("%+v: places give\n%q\ntags\n%q", v, g, w)
 		}
-		if placed[0].Stmts != nil && len(placed[0].Stmts[0].Accesses) > 0 && placed[0].Stmts[0].Places == nil {
+		if placed[0].Stmts != nil && len(placed[0].Stmts[0].Accesses) > 0 && placed[0].Stmts[0].TupleIDs == nil {
 			t.Error("the analysis changed what it was given")
 		}
 	})

@@ -10,24 +10,24 @@ import (
 // Resolve gives a transaction's accesses their versions, and takes its places away. It changes t, whose
 // other parts stay as they are.
 func (r *Resolver) Resolve(t *history.Txn) {
-	if !hasPlaces(t) {
+	if !hasTupleIDs(t) {
 		return
 	}
 	x := r.translation(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		if s.Places == nil {
+		if s.TupleIDs == nil {
 			continue
 		}
 		kept := s.Accesses[:0]
 		for j := range s.Accesses {
 			a := s.Accesses[j]
-			if j < len(s.Places) && !x.access(s, &a, &s.Places[j]) {
+			if j < len(s.TupleIDs) && !x.access(s, &a, &s.TupleIDs[j]) {
 				continue
 			}
 			kept = append(kept, a)
 		}
-		s.Accesses, s.Places = kept, nil
+		s.Accesses, s.TupleIDs = kept, nil
 	}
 }
 
@@ -52,7 +52,7 @@ func (r *Resolver) translation(t *history.Txn) translation {
 }
 
 // access resolves one access; false where nothing is known of its version.
-func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Place) bool {
+func (x *translation) access(s *history.Stmt, a *history.Access, p *history.TupleID) bool {
 	w := x.write(s, a)
 	if x.server == none {
 		return false
@@ -151,14 +151,14 @@ func (x *translation) above(a *history.Access, w *write) {
 }
 
 // keylessAccess resolves an access to a row of a table without a primary key.
-func (x *translation) keylessAccess(table string, a *history.Access, p *history.Place, s *shownVersion) bool {
+func (x *translation) keylessAccess(table string, a *history.Access, p *history.TupleID, s *shownVersion) bool {
 	n, ok := x.keyless.tables[table]
 	if !ok {
 		n = none
 	}
-	old := place{server: x.server, table: n, leaf: p.Leaf, xid: p.XID, ctid: p.CTID}
+	old := versionKey{server: x.server, table: n, leaf: p.Leaf, xid: p.XID, ctid: p.CTID}
 	if a.Op == history.InsertRow || a.Op == history.UpdateRow && p.XID == 0 {
-		left := place{server: x.server, table: n, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}
+		left := versionKey{server: x.server, table: n, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}
 		a.Row.ID, _ = x.keyless.version(left)
 		a.Inexact = a.Inexact || a.Op == history.UpdateRow || left.xid == 0
 		return true

@@ -29,13 +29,13 @@ func TestVersionsOfARealServerAreTheOnesThatItHolds(t *testing.T) {
 				}
 				for k := range after.Accesses {
 					a := &after.Accesses[k]
-					want, ok := l.expected(a, &before.Places[k], l.truth[accessKey{txn.ID, before.Num, k}])
-					if !ok || a.Inexact || before.Void && before.Places[k].XID == 0 {
+					want, ok := l.expected(a, &before.TupleIDs[k], l.truth[accessKey{txn.ID, before.Num, k}])
+					if !ok || a.Inexact || before.Void && before.TupleIDs[k].XID == 0 {
 						continue // what never was need not have its place in the order
 					}
 					checked[a.Op]++
 					if !want(a.Version) {
-						t.Errorf("%s.%d: %s of %v at %+v gives version %s, the row holds %v", txn.ID, before.Num, a.Op, a.Row, before.Places[k], a.Version,
+						t.Errorf("%s.%d: %s of %v at %+v gives version %s, the row holds %v", txn.ID, before.Num, a.Op, a.Row, before.TupleIDs[k], a.Version,
 							l.truth[accessKey{txn.ID, before.Num, k}])
 					}
 				}
@@ -48,7 +48,7 @@ func TestVersionsOfARealServerAreTheOnesThatItHolds(t *testing.T) {
 }
 
 // expected says what the version of an access may be called; false where the row does not tell.
-func (l *load) expected(a *history.Access, p *history.Place, hist []string) (func(history.Tag) bool, bool) {
+func (l *load) expected(a *history.Access, p *history.TupleID, hist []string) (func(history.Tag) bool, bool) {
 	if a.Op == history.InsertRow {
 		return nil, false
 	}

@@ -45,7 +45,7 @@ func newTraffic(t *testing.T, statements ...string) *traffic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := x.srv.Place()
+	place, err := x.srv.Environment()
 	if err != nil {
 		t.Fatal(err)
 	}

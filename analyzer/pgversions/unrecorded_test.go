@@ -34,18 +34,18 @@ func lose(rng *rand.Rand, h []*history.Txn) []*history.Txn {
 func loseOf(rng *rand.Rand, share int, s *history.Stmt) {
 	switch rng.IntN(2 * share) {
 	case 0:
-		s.Observation, s.Accesses, s.Places = history.Opaque, nil, nil
+		s.Observation, s.Accesses, s.TupleIDs = history.Opaque, nil, nil
 	case 1:
 		n := rng.IntN(len(s.Accesses) + 1)
-		s.Observation, s.Accesses, s.Places = history.Inexact, s.Accesses[:n], s.Places[:n]
+		s.Observation, s.Accesses, s.TupleIDs = history.Inexact, s.Accesses[:n], s.TupleIDs[:n]
 	case 2:
 		s.Observation = history.Inexact
 		for i := range s.Accesses {
 			s.Accesses[i].Inexact = true
 		}
 	}
-	for i := range s.Places {
-		p := &s.Places[i]
+	for i := range s.TupleIDs {
+		p := &s.TupleIDs[i]
 		switch rng.IntN(4 * share) {
 		case 0:
 			p.LSN = 0

@@ -1,7 +1,7 @@
 // Package pgversions names the row versions that PostgreSQL shows as histories name them.
 //
 // Nothing is added to the tables of a PostgreSQL server, so what a recording holds of a version is where
-// it stands and who wrote it ([history.Place]), not its tag. A [Resolver] sees all analyzed transactions
+// it stands and who wrote it ([history.TupleID]), not its tag. A [Resolver] sees all analyzed transactions
 // twice. First [Resolver.Collect] takes in what they wrote; after [Resolver.Settle], [Resolver.Resolve]
 // gives every access its Version and takes the places away. What it remembers grows with the writes, not
 // with the reads.
@@ -26,7 +26,7 @@
 //   - A row without a primary key is named by the first version of it that is known. An UPDATE that
 //     does not tell what it replaced starts a new name, and is inexact.
 //
-// Rows that carry isotap's columns ([history.Place].Tagged) say more: the row's id names it for its whole life, the
+// Rows that carry isotap's columns ([history.TupleID].Tagged) say more: the row's id names it for its whole life, the
 // log position in its list names the write, and the list tells what an UPDATE replaced, on every version. Their
 // xmin still tells when somebody wrote the row and left the list as it was.
 //
@@ -73,7 +73,7 @@ type Resolver struct {
 	rewritten map[string]bool // tables with their databases, and without
 	unended   bool            // some run did not end cleanly
 	forgotten map[history.Run]*numset.Set
-	lasts     map[int32]history.Place // by row: the version of a forgotten transaction that was read
+	lasts     map[int32]history.TupleID // by row: the version of a forgotten transaction that was read
 
 	// byVersion are the writes by row, server, xmin, ctid and LSN.
 	byVersion []int32
@@ -190,7 +190,7 @@ func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
 		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string),
 		rewritten: make(map[string]bool),
-		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.Place)}
+		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.TupleID)}
 }
 
 // Translate resolves a history that is in memory. Transactions without places are given back themselves,
@@ -216,7 +216,7 @@ func (r *Resolver) Translate(infos []history.Info, sessions []history.Session,
 	r.Settle()
 	translated := make([]*history.Txn, len(txns))
 	for i, t := range txns {
-		if hasPlaces(t) {
+		if hasTupleIDs(t) {
 			t = copied(t)
 			r.Resolve(t)
 		}
@@ -231,16 +231,16 @@ func copied(t *history.Txn) *history.Txn {
 	c.Stmts = append([]history.Stmt(nil), t.Stmts...)
 	for i := range c.Stmts {
 		s := &c.Stmts[i]
-		if s.Places != nil {
+		if s.TupleIDs != nil {
 			s.Accesses = append([]history.Access(nil), s.Accesses...)
 		}
 	}
 	return &c
 }
 
-func hasPlaces(t *history.Txn) bool {
+func hasTupleIDs(t *history.Txn) bool {
 	for i := range t.Stmts {
-		if t.Stmts[i].Places != nil {
+		if t.Stmts[i].TupleIDs != nil {
 			return true
 		}
 	}

@@ -18,7 +18,7 @@ type shown struct {
 	stmt  uint32
 	op    history.Op
 	row   string // of table t
-	place history.Place
+	place history.TupleID
 }
 
 type client struct {
@@ -45,7 +45,7 @@ func (c *client) txn(run history.Run, seq uint32) *history.Txn {
 		}
 		x := &t.Stmts[i]
 		x.Accesses = append(x.Accesses, history.Access{Op: s.op, Row: history.Row{Table: "t", ID: s.row}})
-		x.Places = append(x.Places, s.place)
+		x.TupleIDs = append(x.TupleIDs, s.place)
 	}
 	return t
 }
@@ -92,26 +92,26 @@ const (
 )
 
 // at is a place that shows a version, left one that a write left, moved both; gone is a deletion's.
-func at(xid uint32, ctid uint64) history.Place { return history.Place{XID: xid, CTID: ctid} }
+func at(xid uint32, ctid uint64) history.TupleID { return history.TupleID{XID: xid, CTID: ctid} }
 
-func left(xid uint32, ctid, lsn uint64) history.Place {
-	return history.Place{NewXID: xid, NewID: ctid, LSN: lsn}
+func left(xid uint32, ctid, lsn uint64) history.TupleID {
+	return history.TupleID{NewXID: xid, NewID: ctid, LSN: lsn}
 }
 
-func moved(old uint32, oldID uint64, xid uint32, ctid, lsn uint64) history.Place {
-	return history.Place{XID: old, CTID: oldID, NewXID: xid, NewID: ctid, LSN: lsn}
+func moved(old uint32, oldID uint64, xid uint32, ctid, lsn uint64) history.TupleID {
+	return history.TupleID{XID: old, CTID: oldID, NewXID: xid, NewID: ctid, LSN: lsn}
 }
 
-func gone(old uint32, oldID, lsn uint64) history.Place {
-	return history.Place{XID: old, CTID: oldID, LSN: lsn}
+func gone(old uint32, oldID, lsn uint64) history.TupleID {
+	return history.TupleID{XID: old, CTID: oldID, LSN: lsn}
 }
 
-func inLeaf(p history.Place, leaf uint32) history.Place {
+func inLeaf(p history.TupleID, leaf uint32) history.TupleID {
 	p.Leaf = leaf
 	return p
 }
 
-func tagged(p history.Place) history.Place {
+func tagged(p history.TupleID) history.TupleID {
 	p.Tagged = true
 	return p
 }
@@ -208,7 +208,7 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 			{status: yes, shown: []shown{{1, read, "5", inLeaf(at(110, 7), 90)}, {2, read, "5", inLeaf(at(110, 7), 91)}}},
 		}, "T1.1 update 5 0, T2.1 read 5 T1.1?, T2.2 read 5 x110"},
 		"an access without a place says nothing": {[]client{
-			{status: yes, shown: []shown{{1, read, "5", history.Place{}}, {1, read, "6", at(50, 1)}, {1, read, "", history.Place{}}}},
+			{status: yes, shown: []shown{{1, read, "5", history.TupleID{}}, {1, read, "6", at(50, 1)}, {1, read, "", history.TupleID{}}}},
 		}, "T1.1 read 6 0"},
 		"rows without a key go by their first version": {[]client{
 			{status: yes, shown: []shown{{1, insert, "", left(110, 1<<16|1, 10)}, {2, update, "", moved(110, 1<<16|1, 110, 1<<16|2, 20)}}},
@@ -351,7 +351,7 @@ func TestHistoriesWithTagsStayAsTheyAre(t *testing.T) {
 func TestAnyPlacesEnd(t *testing.T) {
 	circle := client{status: yes, shown: []shown{{1, update, "", moved(110, 1, 110, 2, 10)}, {2, update, "", moved(110, 2, 110, 1, 20)}}}
 	txn := circle.txn(testRun, 1)
-	txn.Stmts[0].Places = txn.Stmts[0].Places[:0]
+	txn.Stmts[0].TupleIDs = txn.Stmts[0].TupleIDs[:0]
 	if _, err := pgversions.Translate(nil, nil, []*history.Txn{txn, circle.txn(testRun, 2)}); err != nil {
 		t.Error(err)
 	}

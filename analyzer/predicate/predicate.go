@@ -181,7 +181,7 @@ func (r *Resolver) Settle() {
 			continue
 		}
 		c := newChain(writes)
-		if c == nil || r.beside(c) {
+		if c == nil || r.concurrent(c) {
 			continue
 		}
 		r.chains[row] = c
@@ -192,8 +192,8 @@ func (r *Resolver) Settle() {
 	r.writes = nil
 }
 
-// beside says that runs wrote a row at the same time, so that no clock tells in which order.
-func (r *Resolver) beside(c *chain) bool {
+// concurrent says that runs wrote a row at the same time, so that no clock tells in which order.
+func (r *Resolver) concurrent(c *chain) bool {
 	for i := 1; i < len(c.writes); i++ {
 		a, b := r.runs[c.writes[i-1].txn.Run()], r.runs[c.writes[i].txn.Run()]
 		if a.Run != b.Run && overlap(&a, &b) {

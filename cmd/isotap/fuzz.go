@@ -34,7 +34,7 @@ Exit status:
 
 func fuzzCommand() *cobra.Command {
 	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
-	var on places
+	var on servers
 	seen := observing{itemsMode, systemIdentity}
 	var isolation, profile string
 	c := &cobra.Command{

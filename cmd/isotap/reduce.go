@@ -31,7 +31,7 @@ the recording says they were defined, with the rows that earlier transactions wr
 
 // reducing is what isotap reduce is told.
 type reducing struct {
-	on                 places
+	on                 servers
 	seen               observing
 	isolation, anomaly string
 	finding, rows, out string

@@ -29,7 +29,7 @@ Exit status:
 
 // A replaying is what the flags of `isotap replay` say.
 type replaying struct {
-	on        places
+	on        servers
 	seen      observing
 	isolation string
 	expect    bool

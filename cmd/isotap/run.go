@@ -154,7 +154,7 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 
 // environment is a command's environment: isotap's own, and where the proxy is.
 func environment(srv *proxyserver.Server, templates []string) ([]string, error) {
-	place, err := srv.Place()
+	place, err := srv.Environment()
 	if err != nil {
 		return nil, err
 	}

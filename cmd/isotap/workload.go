@@ -30,7 +30,7 @@ Exit status:
 func workloadCommand() *cobra.Command {
 	out := output{failOn: "violation"}
 	o := tempdb.WorkloadOptions{Options: known.Options{Scale: 1}}
-	var on places
+	var on servers
 	var isolation string
 	c := &cobra.Command{
 		Use:     "workload NAME",

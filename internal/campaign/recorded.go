@@ -107,11 +107,11 @@ func (s *stored) check(a *ack, st *history.Stmt, access int, tag history.Tag) er
 		return nil
 	}
 	recorded := storedEntry{a.marker, tag.String()}
-	if st.Places != nil {
-		if len(st.Places) != len(st.Accesses) {
-			return fmt.Errorf("%d places of %d rows", len(st.Places), len(st.Accesses))
+	if st.TupleIDs != nil {
+		if len(st.TupleIDs) != len(st.Accesses) {
+			return fmt.Errorf("%d places of %d rows", len(st.TupleIDs), len(st.Accesses))
 		}
-		place := &st.Places[access]
+		place := &st.TupleIDs[access]
 		recorded.version = fmt.Sprintf("%d (%d,%d)", place.NewXID, place.NewID>>16, place.NewID&0xffff)
 	}
 	if s.entries[got.Row.ID] != recorded {

@@ -199,9 +199,9 @@ func readKeywordValue(text string) (value string, length int, err error) {
 	return b.String(), i, nil
 }
 
-// LibpqPlace returns the host and port by which PostgreSQL's clients (PGHOST, PGPORT) find a listener. That of
+// LibpqAddress returns the host and port by which PostgreSQL's clients (PGHOST, PGPORT) find a listener. That of
 // a unix socket is its directory: the name in it must be .s.PGSQL.PORT.
-func LibpqPlace(network, address string) (host, port string, err error) {
+func LibpqAddress(network, address string) (host, port string, err error) {
 	if network != "unix" {
 		return net.SplitHostPort(address)
 	}
@@ -218,7 +218,7 @@ func LibpqPlace(network, address string) (host, port string, err error) {
 
 // redirectLibpq is [RedirectTLS] for an address of PostgreSQL's that reads as t.
 func redirectLibpq(text string, t Target, network, address string, mode TLSMode) (string, error) {
-	host, port, err := LibpqPlace(network, address)
+	host, port, err := LibpqAddress(network, address)
 	if err != nil {
 		return "", err
 	}

@@ -191,7 +191,7 @@ func TestIsotapListensOnSeveralAddresses(t *testing.T) {
 	if info, err := os.Stat(socket); err != nil || info.Mode() != fs.ModeSocket|0o640 {
 		t.Errorf("the socket is %v, %v", info.Mode(), err)
 	}
-	place, err := srv.Place()
+	place, err := srv.Environment()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestIsotapServesPostgreSQL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := srv.Place()
+	place, err := srv.Environment()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,15 +19,15 @@ func TestPlacesAreResolvedOverAllRecordings(t *testing.T) {
 	const run history.Run = 36 * 36 * 36 * 36 * 36
 	start := time.Unix(1_700_000_000, 0)
 	row := history.Row{Table: "public.stock", ID: "5"}
-	place := func(p history.Place, op history.Op, kind history.Kind, shape string, num uint32) history.Stmt {
+	place := func(p history.TupleID, op history.Op, kind history.Kind, shape string, num uint32) history.Stmt {
 		return history.Stmt{Num: num, Kind: kind, Observation: history.Exact, Shape: shape, Args: []string{"5"},
-			Accesses: []history.Access{{Row: row, Op: op}}, Places: []history.Place{p}}
+			Accesses: []history.Access{{Row: row, Op: op}}, TupleIDs: []history.TupleID{p}}
 	}
 	reader := &history.Txn{ID: history.MakeTxnID(run, 1), Session: 1, Status: history.Committed, Level: history.ReadCommitted, End: 30, Stmts: []history.Stmt{
-		place(history.Place{XID: 90, CTID: 1}, history.Read, history.Select, "SELECT qty FROM stock WHERE id = ?", 1),
-		place(history.Place{NewXID: 102, NewID: 3, LSN: 20}, history.UpdateRow, history.Update, "UPDATE stock SET qty = 7 WHERE id = ?", 2)}}
+		place(history.TupleID{XID: 90, CTID: 1}, history.Read, history.Select, "SELECT qty FROM stock WHERE id = ?", 1),
+		place(history.TupleID{NewXID: 102, NewID: 3, LSN: 20}, history.UpdateRow, history.Update, "UPDATE stock SET qty = 7 WHERE id = ?", 2)}}
 	writer := &history.Txn{ID: history.MakeTxnID(run+1, 1), Session: 1, Status: history.Committed, Level: history.ReadCommitted, End: 20, Stmts: []history.Stmt{
-		place(history.Place{NewXID: 101, NewID: 2, LSN: 10}, history.UpdateRow, history.Update, "UPDATE stock SET qty = 8 WHERE id = ?", 1)}}
+		place(history.TupleID{NewXID: 101, NewID: 2, LSN: 10}, history.UpdateRow, history.Update, "UPDATE stock SET qty = 8 WHERE id = ?", 1)}}
 	info := history.Info{Run: run, Started: start, Ended: start.Add(time.Minute), Horizon: 100, Server: history.Server{Engine: "postgresql", Version: "15.18", System: 7}}
 	other := info
 	other.Run++
@@ -47,7 +47,7 @@ func TestPlacesAreResolvedOverAllRecordings(t *testing.T) {
 		}
 	}
 	witness := r.Findings[0].Txns()
-	if slices.ContainsFunc(witness, func(x *history.Txn) bool { return x.Stmts[0].Places != nil }) {
+	if slices.ContainsFunc(witness, func(x *history.Txn) bool { return x.Stmts[0].TupleIDs != nil }) {
 		t.Error("the witness has places instead of versions")
 	}
 	alone, err := analysis.AnalyzeRun(t.Context(), dirs[0], run, analyzer.Options{})

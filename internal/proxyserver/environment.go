@@ -13,15 +13,15 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 )
 
-// A Place is how a client program reaches isotap, by the names that [Expand] knows: host, port, socket
+// An Environment is how a client program reaches isotap, by the names that [Expand] knows: host, port, socket
 // (empty where isotap does not listen so), user, password, database, url, dsn. Beside them it has the
 // server's family and the sslmode that PostgreSQL's clients need.
-type Place map[string]string
+type Environment map[string]string
 
-// Place says where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
-func (srv *Server) Place() (Place, error) {
+// Environment says where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
+func (srv *Server) Environment() (Environment, error) {
 	network, address := srv.Addr().Network(), srv.Addr().String()
-	p := Place{"family": srv.upstream.Family.Title(), "user": srv.upstream.User, "password": srv.upstream.Password,
+	p := Environment{"family": srv.upstream.Family.Title(), "user": srv.upstream.User, "password": srv.upstream.Password,
 		"database": srv.upstream.Database,
 		"host":     "", "port": "", "socket": "", "sslmode": srv.sslMode(network).String()}
 	if network == "tcp" {
@@ -47,7 +47,7 @@ func (srv *Server) Place() (Place, error) {
 	if srv.upstream.Family == dbms.MySQLFamily {
 		p["dsn"] = srv.config(srv.upstream.Database).FormatDSN()
 	} else if network == "unix" {
-		p["host"], p["port"], err = dsn.LibpqPlace(network, address)
+		p["host"], p["port"], err = dsn.LibpqAddress(network, address)
 	}
 	return p, err
 }
@@ -66,7 +66,7 @@ func (srv *Server) sslMode(network string) dsn.TLSMode {
 // Environment returns a client program's environment, env, with the variables that programs look at telling where
 // isotap is: DATABASE_URL, and for the MySQL family MYSQL_DSN (as Go's driver has it), MYSQL_HOST, MYSQL_TCP_PORT
 // and MYSQL_UNIX_PORT, for PostgreSQL what [Place.libpq] says.
-func (p Place) Environment(env []string) []string {
+func (p Environment) Environment(env []string) []string {
 	env = append(slices.Clone(env), "DATABASE_URL="+p["url"])
 	if p["family"] == dbms.PostgreSQLFamily.Title() {
 		return p.libpq(env)
@@ -84,7 +84,7 @@ func (p Place) Environment(env []string) []string {
 // libpq sets libpq's PGHOST, PGPORT and PGSSLMODE, and where the environment has no login or database of its own
 // those of --upstream. PGHOSTADDR and PGSERVICE would count more than PGHOST. They are taken out, not emptied:
 // lib/pq refuses an environment that has them at all.
-func (p Place) libpq(env []string) []string {
+func (p Environment) libpq(env []string) []string {
 	env = slices.DeleteFunc(env, func(v string) bool { return isOne(v, "PGHOSTADDR", "PGSERVICE") })
 	said := func(names ...string) bool {
 		return slices.ContainsFunc(env, func(v string) bool { return isOne(v, names...) })
@@ -115,7 +115,7 @@ var placeholders = []string{"host", "port", "user", "password", "database", "url
 
 // CheckTemplate says what is wrong with a NAME=template for [Place.Expand], before there is a place.
 func CheckTemplate(text string) error {
-	none := Place{}
+	none := Environment{}
 	for _, name := range placeholders {
 		none[name] = ""
 	}
@@ -125,7 +125,7 @@ func CheckTemplate(text string) error {
 
 // Expand fills in a NAME=template: {host} and its kind stand for what the place has under the name,
 // {{ and }} for braces.
-func (p Place) Expand(text string) (string, error) {
+func (p Environment) Expand(text string) (string, error) {
 	name, template, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
 		return "", fmt.Errorf("%q is not NAME=template, such as DB_HOST={host}", text)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPostgreSQLProgramsFindIsotapWhateverTheirEnvironmentSays(t *testing.T) {
-	place := Place{"family": dbms.PostgreSQLFamily.Title(), "url": "postgres://app:pw@127.0.0.1:7777/shop", "host": "127.0.0.1", "port": "7777", "sslmode": "disable",
+	place := Environment{"family": dbms.PostgreSQLFamily.Title(), "url": "postgres://app:pw@127.0.0.1:7777/shop", "host": "127.0.0.1", "port": "7777", "sslmode": "disable",
 		"user": "app", "password": "pw", "database": "shop"}
 	found := []string{"DATABASE_URL=" + place["url"], "PGHOST=127.0.0.1", "PGPORT=7777", "PGSSLMODE=disable"}
 	for name, tt := range map[string]struct{ env, more []string }{

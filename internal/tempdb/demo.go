@@ -89,7 +89,7 @@ func trade(ctx context.Context, o DemoOptions, target dsn.Target, recording stri
 	if err != nil {
 		return err
 	}
-	place, err := srv.Place()
+	place, err := srv.Environment()
 	if err != nil {
 		return errors.Join(err, srv.Stop())
 	}

@@ -114,7 +114,7 @@ func (a *Authority) Sign(name string, template *x509.Certificate) error {
 
 // certify copies what a PostgreSQL needs to offer TLS into its data directory, under the names that it looks for:
 // it takes no key that others may read.
-func (a *Authority) certify(at place) error {
+func (a *Authority) certify(at installation) error {
 	for name, source := range map[string]string{"server.crt": a.File("server"), "server.key": a.KeyFile("server"),
 		"root.crt": a.File("ca")} {
 		text, err := os.ReadFile(source)

@@ -113,8 +113,8 @@ type kind struct {
 	taken           string
 }
 
-// A place is what a server is started with: its programs, the user that runs it (nil: our own), and its directory.
-type place struct {
+// An installation is what a server is started with: its programs, the user that runs it (nil: our own), and its directory.
+type installation struct {
 	bin  programs
 	user *account
 	dir  string
@@ -126,9 +126,9 @@ const startTimeout = 3 * time.Minute
 
 // begin makes a directory, has prepare fill it, and has launch start a server there on a free port and wait
 // until it answers. When that fails nothing is left.
-func begin[S any](ctx context.Context, k kind, prepare func(context.Context, place) error,
-	launch func(context.Context, place, int) (S, error)) (s S, err error) {
-	var at place
+func begin[S any](ctx context.Context, k kind, prepare func(context.Context, installation) error,
+	launch func(context.Context, installation, int) (S, error)) (s S, err error) {
+	var at installation
 	if at.bin, err = k.find(); err != nil {
 		return s, err
 	}
@@ -153,7 +153,7 @@ func begin[S any](ctx context.Context, k kind, prepare func(context.Context, pla
 
 // onFreePort launches a server until its port is its own: between the search for a free one and its use
 // another process may take it.
-func onFreePort[S any](ctx context.Context, k kind, at place, launch func(context.Context, place, int) (S,
+func onFreePort[S any](ctx context.Context, k kind, at installation, launch func(context.Context, installation, int) (S,
 	error)) (s S, err error) {
 	for {
 		port, err := freePort()

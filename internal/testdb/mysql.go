@@ -67,13 +67,13 @@ func isMySQL(path string) error {
 // StartMySQL is [Start] for MySQL. Where there is none the error wraps [ErrMySQLNotInstalled].
 func StartMySQL(ctx context.Context) (*Server, error) {
 	return begin(ctx, kind{"MySQL", "mysql", findMySQL, "Bind on TCP/IP port"}, initMySQL,
-		func(ctx context.Context, at place, port int) (*Server, error) {
+		func(ctx context.Context, at installation, port int) (*Server, error) {
 			return launchWith(ctx, at, port, carelessMySQL)
 		})
 }
 
 // initMySQL fills the data directory.
-func initMySQL(ctx context.Context, at place) error {
+func initMySQL(ctx context.Context, at installation) error {
 	return at.prepare(ctx, "--no-defaults", "--initialize-insecure", "--datadir="+dataDir(at.dir), "--tmpdir="+at.dir,
 		"--skip-log-bin")
 }

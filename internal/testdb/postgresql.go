@@ -39,15 +39,15 @@ type PostgreSQLServer struct {
 // [ErrPostgreSQLNotInstalled].
 func StartPostgreSQL(ctx context.Context, o PostgreSQLOptions) (*PostgreSQLServer, error) {
 	return begin(ctx, kind{"PostgreSQL", "postgres", findPostgreSQL, "could not bind"},
-		func(ctx context.Context, at place) error { return initCluster(ctx, at, o) },
-		func(ctx context.Context, at place, port int) (*PostgreSQLServer, error) {
+		func(ctx context.Context, at installation) error { return initCluster(ctx, at, o) },
+		func(ctx context.Context, at installation, port int) (*PostgreSQLServer, error) {
 			return launchPostgreSQL(ctx, at, port, o)
 		})
 }
 
 // initCluster fills the data directory. The locale C is the one that every system has and that sorts
 // everywhere alike.
-func initCluster(ctx context.Context, at place, o PostgreSQLOptions) error {
+func initCluster(ctx context.Context, at installation, o PostgreSQLOptions) error {
 	err := at.prepare(ctx, "--pgdata="+dataDir(at.dir), "--username=postgres", "--auth=trust", "--no-sync",
 		"--encoding=UTF8", "--locale=C")
 	if err != nil {
@@ -83,7 +83,7 @@ var carelessPostgreSQL = []string{
 }
 
 // launchPostgreSQL starts the server and waits until it answers.
-func launchPostgreSQL(ctx context.Context, at place, port int, o PostgreSQLOptions) (*PostgreSQLServer, error) {
+func launchPostgreSQL(ctx context.Context, at installation, port int, o PostgreSQLOptions) (*PostgreSQLServer, error) {
 	args := append([]string{
 		"-D", dataDir(at.dir),
 		"-p", strconv.Itoa(port),

@@ -51,7 +51,7 @@ func startProcess(user *account, dir string, log *os.File, last syscall.Signal, 
 }
 
 // start starts the server's program with its log in the directory; last is the signal that ends it.
-func (at place) start(last syscall.Signal, args ...string) (*process, error) {
+func (at installation) start(last syscall.Signal, args ...string) (*process, error) {
 	log, err := os.Create(logFile(at.dir))
 	if err != nil {
 		return nil, fmt.Errorf("making the server's log: %w", err)
@@ -61,7 +61,7 @@ func (at place) start(last syscall.Signal, args ...string) (*process, error) {
 }
 
 // prepare runs the program that fills a data directory.
-func (at place) prepare(ctx context.Context, args ...string) error {
+func (at installation) prepare(ctx context.Context, args ...string) error {
 	if out, err := run(ctx, at.user, at.dir, at.bin.install, args...); err != nil {
 		return fmt.Errorf("preparing a data directory with %s: %w\n%s", at.bin.install, err, tail(out))
 	}

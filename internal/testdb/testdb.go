@@ -40,7 +40,7 @@ type Server struct{ instance }
 // [ErrNotInstalled].
 func Start(ctx context.Context, o Options) (*Server, error) {
 	return begin(ctx, kind{"MariaDB", "mysql", findPrograms, "Bind on TCP/IP port"}, install,
-		func(ctx context.Context, at place, port int) (*Server, error) { return launch(ctx, at, port, o) })
+		func(ctx context.Context, at installation, port int) (*Server, error) { return launch(ctx, at, port, o) })
 }
 
 // smallEngine are the settings that both the preparation of the data directory and the server need
@@ -53,7 +53,7 @@ var smallEngine = []string{
 }
 
 // install fills the data directory with the system tables.
-func install(ctx context.Context, at place) error {
+func install(ctx context.Context, at installation) error {
 	args := append([]string{
 		"--no-defaults",
 		"--datadir=" + dataDir(at.dir),
@@ -66,7 +66,7 @@ func install(ctx context.Context, at place) error {
 }
 
 // launch starts the server and waits until it answers.
-func launch(ctx context.Context, at place, port int, o Options) (*Server, error) {
+func launch(ctx context.Context, at installation, port int, o Options) (*Server, error) {
 	return launchWith(ctx, at, port, slices.Concat([]string{
 		"--skip-name-resolve",
 		"--skip-log-bin",
@@ -79,7 +79,7 @@ func launch(ctx context.Context, at place, port int, o Options) (*Server, error)
 
 // launchWith starts a MariaDB or MySQL with options of its own beside those that say where everything is, and waits
 // until it answers.
-func launchWith(ctx context.Context, at place, port int, options []string) (*Server, error) {
+func launchWith(ctx context.Context, at installation, port int, options []string) (*Server, error) {
 	args := append([]string{
 		"--no-defaults",
 		"--datadir=" + dataDir(at.dir),

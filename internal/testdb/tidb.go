@@ -95,11 +95,11 @@ func findTiDB() (programs, error) {
 // StartTiDB starts the server that "make tidb" built and waits until it answers. The caller ends it with Stop; ctx only
 // bounds the start. Where it was not built the error wraps [ErrTiDBNotBuilt].
 func StartTiDB(ctx context.Context) (*TiDBServer, error) {
-	nothing := func(context.Context, place) error { return nil }
+	nothing := func(context.Context, installation) error { return nil }
 	return begin(ctx, kind{engine: "TiDB", find: findTiDB, taken: "address already in use"}, nothing, launchTiDB)
 }
 
-func launchTiDB(ctx context.Context, at place, port int) (*TiDBServer, error) {
+func launchTiDB(ctx context.Context, at installation, port int) (*TiDBServer, error) {
 	p, err := at.start(syscall.SIGKILL, "-port", strconv.Itoa(port))
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func (s *Session) takeSightings(c *resultInProgress, st *history.Stmt, failed bo
 		return
 	}
 	text, start := string(s.seen.arena), 0
-	accesses, places := slices.Grow(st.Accesses, len(s.seen.list)), make([]history.Place, 0, len(s.seen.list))
+	accesses, places := slices.Grow(st.Accesses, len(s.seen.list)), make([]history.TupleID, 0, len(s.seen.list))
 	for i := range s.seen.list {
 		seen := &s.seen.list[i]
 		id := text[start:seen.end]
@@ -49,7 +49,7 @@ func (s *Session) takeSightings(c *resultInProgress, st *history.Stmt, failed bo
 			st.Images[len(accesses)-1] = seen.image
 		}
 	}
-	st.Accesses, st.Places = accesses, places
+	st.Accesses, st.TupleIDs = accesses, places
 	if st.Images != nil {
 		st.Images = st.Images[:len(accesses)]
 	}

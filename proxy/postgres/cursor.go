@@ -177,7 +177,7 @@ func (s *Session) fetched(c *resultInProgress, st *history.Stmt) {
 	case plan.Locking != history.NoLock:
 	case d.txn == nil || d.txn != s.txn.open:
 		downgrade(st, history.Opaque, history.ReasonHeldCursor)
-		st.Accesses, st.Places = nil, nil
+		st.Accesses, st.TupleIDs = nil, nil
 	default:
 		credit(&s.txn, &d.txn.Stmts[d.at], st, plan.Observation == history.Exact && c.plan != plan)
 	}
@@ -187,7 +187,7 @@ func (s *Session) fetched(c *resultInProgress, st *history.Stmt) {
 func credit(t *transaction, declare, st *history.Stmt, moved bool) {
 	t.append(declare, st, declare)
 	declare.Rows += st.Rows
-	st.Accesses, st.Places = nil, nil
+	st.Accesses, st.TupleIDs = nil, nil
 	if st.Observation == history.Inexact {
 		downgrade(declare, history.Inexact, st.Reason)
 	}

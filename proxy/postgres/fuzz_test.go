@@ -228,8 +228,8 @@ func FuzzRow(f *testing.F) {
 		}
 		st := history.Stmt{Observation: history.Exact}
 		s.takeSightings(&s.result, &st, false)
-		if len(st.Accesses) != len(st.Places) {
-			t.Fatalf("%d accesses at %d places", len(st.Accesses), len(st.Places))
+		if len(st.Accesses) != len(st.TupleIDs) {
+			t.Fatalf("%d accesses at %d places", len(st.Accesses), len(st.TupleIDs))
 		}
 	})
 }

@@ -37,7 +37,7 @@ type sighting struct {
 	end    int // of the row's id in the arena; it begins where the one before it ended
 	op     history.Op
 	moved  bool // an UPDATE gave the row another key
-	place  history.Place
+	place  history.TupleID
 	image  string
 }
 

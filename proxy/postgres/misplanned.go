@@ -178,6 +178,6 @@ func (c *resultInProgress) applyLayout(l layout) {
 func (c *resultInProgress) doubt(st *history.Stmt) {
 	if c.wrong {
 		downgrade(st, history.Opaque, history.ReasonMisplanned)
-		st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
+		st.Accesses, st.TupleIDs, st.Images, st.Predicates = nil, nil, nil, nil
 	}
 }

@@ -85,7 +85,7 @@ func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.P
 		downgrade(record, history.Inexact, history.ReasonRowLimit)
 	}
 	st.Observation, st.Reason = history.Nothing, history.Reason{}
-	st.Accesses, st.Places, st.Images, st.Predicates = nil, nil, nil, nil
+	st.Accesses, st.TupleIDs, st.Images, st.Predicates = nil, nil, nil, nil
 	return true
 }
 
@@ -97,7 +97,7 @@ func appendAccesses(to, from *history.Stmt) {
 		copy(images[len(to.Accesses):], from.Images)
 		to.Images = images
 	}
-	to.Accesses, to.Places = append(to.Accesses, from.Accesses...), append(to.Places, from.Places...)
+	to.Accesses, to.TupleIDs = append(to.Accesses, from.Accesses...), append(to.TupleIDs, from.TupleIDs...)
 }
 
 // tear takes a statement that has run for what it may have fetched from portals, by their names.

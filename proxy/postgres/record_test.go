@@ -41,7 +41,7 @@ func toldStmt(st *history.Stmt) string {
 	}
 	for i, a := range st.Accesses {
 		s += fmt.Sprintf(" %s %s/%s", a.Op, strings.TrimPrefix(a.Row.Table, "public."), a.Row.ID)
-		if st.Places[i] == (history.Place{}) {
+		if st.TupleIDs[i] == (history.TupleID{}) {
 			s += " nowhere"
 		}
 	}

@@ -170,8 +170,8 @@ func writeStmt(s *history.Stmt) stmt {
 		for _, tag := range a.Prior {
 			y.Prior = append(y.Prior, tag.String())
 		}
-		if i < len(s.Places) {
-			y.Place = writePlace(&s.Places[i])
+		if i < len(s.TupleIDs) {
+			y.Place = writeTupleID(&s.TupleIDs[i])
 		}
 		if i < len(s.Images) {
 			y.Image = text(s.Images[i])

@@ -158,7 +158,7 @@ type rowAccess struct {
 	Inexact bool     `json:"inexact,omitempty"`
 	Version string   `json:"version"`
 	Prior   []string `json:"prior,omitempty"`
-	Place   *place   `json:"place,omitempty"`
+	Place   *tupleID `json:"place,omitempty"`
 	Image   text     `json:"image,omitempty"`
 }
 

@@ -102,10 +102,10 @@ func readStmt(x *stmt) (s history.Stmt, err error) {
 		if x.Accesses[i].Place == nil {
 			continue
 		}
-		if s.Places == nil {
-			s.Places = make([]history.Place, len(x.Accesses))
+		if s.TupleIDs == nil {
+			s.TupleIDs = make([]history.TupleID, len(x.Accesses))
 		}
-		if s.Places[i], err = readPlace(x.Accesses[i].Place); err != nil {
+		if s.TupleIDs[i], err = readTupleID(x.Accesses[i].Place); err != nil {
 			return s, fmt.Errorf("access %d: %w", i+1, err)
 		}
 	}

@@ -13,14 +13,14 @@ type Values struct {
 	Inserted []Comparison // of the row that it inserts, if that is one
 	Written  []Comparison // of the rows that it updates, behind it; one without operands is of a value that is not known
 	// Params tells where parameters stand, by their numbers from 1. Of others that is not known.
-	Params map[int]Place
+	Params map[int]ParamUse
 	// Limited says that it may not give all rows that it finds (LIMIT).
 	Limited bool
 }
 
-// A Place is where a parameter stands: it is compared with a column, put into it, or added to it. List says that it is
+// A ParamUse is where a parameter stands: it is compared with a column, put into it, or added to it. List says that it is
 // an array of the column's values.
-type Place struct {
+type ParamUse struct {
 	Column *Column
 	List   bool
 }
@@ -58,7 +58,7 @@ func ValuesOf(family dbms.Family, text string, schema *Schema) (*Values, error) 
 	if d.err != nil {
 		return nil, d.err
 	}
-	v := valuer{scope: s, Values: Values{Params: map[int]Place{}, Limited: q.limited}}
+	v := valuer{scope: s, Values: Values{Params: map[int]ParamUse{}, Limited: q.limited}}
 	v.Found = v.comparisons(q.where)
 	v.inserts(q)
 	v.updates(q)
@@ -67,7 +67,7 @@ func ValuesOf(family dbms.Family, text string, schema *Schema) (*Values, error) 
 
 // Checks are the CHECK constraints of a table's rows, so far as they are simple.
 func (t *Table) Checks() []Comparison {
-	v := valuer{scope: &scope{sources: []*bound{{name: t.Name, table: t}}}, Values: Values{Params: map[int]Place{}}}
+	v := valuer{scope: &scope{sources: []*bound{{name: t.Name, table: t}}}, Values: Values{Params: map[int]ParamUse{}}}
 	return v.comparisons(t.checks)
 }
 
@@ -160,7 +160,7 @@ func (v *valuer) place(e *expr, c *Column, list bool) {
 	e.each(func(e *expr) {
 		n, err := strconv.Atoi(trimSymbol(e, '$'))
 		if _, known := v.Params[n]; err == nil && !known {
-			v.Params[n] = Place{c, list}
+			v.Params[n] = ParamUse{c, list}
 		}
 	})
 }

@@ -26,7 +26,7 @@ func (m *miner) build(clusters []*cluster) error {
 		leaves(c.nodes, func(n *node) { seen.Shapes = append(seen.Shapes, m.shapes[n.shape].shape) })
 		d := b.Program(fmt.Sprintf("P%d", i+1), "", seen.origin())
 		d.Summary = m.summary(c.nodes)
-		u := usage{m: m, draft: d, found: map[*node][]sighting{}}
+		u := usage{m: m, draft: d, found: map[*node][]traceOccurrence{}}
 		u.sight(c)
 		d.Body = u.parts(c.nodes, nil)
 		d.Notes = u.notes
@@ -69,8 +69,8 @@ func (m *miner) summary(nodes []*node) string {
 	return strings.Join(parts, "; ")
 }
 
-// A sighting is an occurrence in a trace.
-type sighting struct {
+// A traceOccurrence is an occurrence in a trace.
+type traceOccurrence struct {
 	occurrence
 	trace int
 }
@@ -79,7 +79,7 @@ type sighting struct {
 type usage struct {
 	m      *miner
 	draft  *program.Draft
-	found  map[*node][]sighting
+	found  map[*node][]traceOccurrence
 	naming naming
 	notes  []string
 }
@@ -94,7 +94,7 @@ func (u *usage) sight(c *cluster) {
 		}
 		for n, all := range found {
 			for _, o := range all {
-				u.found[n] = append(u.found[n], sighting{o, t})
+				u.found[n] = append(u.found[n], traceOccurrence{o, t})
 			}
 		}
 	}

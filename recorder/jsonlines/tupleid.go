@@ -8,8 +8,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// place is a [history.Place], its fields as PostgreSQL prints them.
-type place struct {
+// tupleID is a [history.TupleID], its fields as PostgreSQL prints them.
+type tupleID struct {
 	XID     uint32 `json:"xid,omitempty"`
 	CTID    string `json:"ctid,omitempty"`
 	NewXID  uint32 `json:"new_xid,omitempty"`
@@ -22,17 +22,17 @@ type place struct {
 	NewTag string `json:"new_tag,omitempty"`
 }
 
-func writePlace(p *history.Place) *place {
+func writeTupleID(p *history.TupleID) *tupleID {
 	if p.Tagged {
-		return &place{Tagged: true, XID: p.XID, Tag: lsnText(p.CTID), NewXID: p.NewXID, NewTag: lsnText(p.NewID),
+		return &tupleID{Tagged: true, XID: p.XID, Tag: lsnText(p.CTID), NewXID: p.NewXID, NewTag: lsnText(p.NewID),
 			LSN: lsnText(p.LSN), Leaf: p.Leaf}
 	}
-	return &place{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN),
+	return &tupleID{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN),
 		Leaf: p.Leaf}
 }
 
-func readPlace(x *place) (p history.Place, err error) {
-	p = history.Place{XID: x.XID, NewXID: x.NewXID, Leaf: x.Leaf, Tagged: x.Tagged}
+func readTupleID(x *tupleID) (p history.TupleID, err error) {
+	p = history.TupleID{XID: x.XID, NewXID: x.NewXID, Leaf: x.Leaf, Tagged: x.Tagged}
 	parse, id, newID := parseCTID, x.CTID, x.NewCTID
 	if x.Tagged {
 		parse, id, newID = parseLSN, x.Tag, x.NewTag

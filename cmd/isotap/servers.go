@@ -44,15 +44,15 @@ func (o *observing) options() (runner.Options, error) {
 	return s, nil
 }
 
-// places are the servers that isotap's own clients work on: throw-away ones, or those at URLs.
-type places struct {
+// servers are the servers that isotap's own clients work on: throw-away ones, or those at URLs.
+type servers struct {
 	engines, upstreams []string
 	engine             *engine.Engine // of started
 	started            engine.Server  // what is being worked on; nil: somebody else's
 }
 
 // flags adds the flags that say where to do something.
-func (o *places) flags(c *cobra.Command, do string) {
+func (o *servers) flags(c *cobra.Command, do string) {
 	c.Flags().StringArrayVar(&o.engines, "engine", nil, do+" on a throw-away server: "+
 		strings.Join(engine.Names(), ", ")+"; may be repeated")
 	c.Flags().StringArrayVar(&o.upstreams, "upstream", nil, do+" on the server at this URL; may be repeated")
@@ -60,7 +60,7 @@ func (o *places) flags(c *cobra.Command, do string) {
 }
 
 // each does something on each of the servers, one after the other. What is started for it is ended after it.
-func (o *places) each(c *cobra.Command, do func(dsn.Target) error) error {
+func (o *servers) each(c *cobra.Command, do func(dsn.Target) error) error {
 	engines, upstreams := o.engines, make([]dsn.Target, len(o.upstreams))
 	for i, url := range o.upstreams {
 		var err error
@@ -90,7 +90,7 @@ func (o *places) each(c *cobra.Command, do func(dsn.Target) error) error {
 }
 
 // onThrowAway does something on a throw-away server of an engine.
-func (o *places) onThrowAway(c *cobra.Command, name string, do func(dsn.Target) error) error {
+func (o *servers) onThrowAway(c *cobra.Command, name string, do func(dsn.Target) error) error {
 	e, err := engine.Find(name)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (o *places) onThrowAway(c *cobra.Command, name string, do func(dsn.Target) 
 
 // restart ends the throw-away server that is being worked on, which may have ended by itself, and opens a runner on
 // another.
-func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Runner, error) {
+func (o *servers) restart(c *cobra.Command, options runner.Options) (*runner.Runner, error) {
 	_ = o.started.Stop() // how it ended is what the hunt tells
 	s, err := o.engine.Start(c.Context(), c.ErrOrStderr())
 	if err != nil {
@@ -126,7 +126,7 @@ func (o *places) restart(c *cobra.Command, options runner.Options) (*runner.Runn
 }
 
 // one says what is wrong where one server is wanted.
-func (o *places) one() error {
+func (o *servers) one() error {
 	if len(o.engines)+len(o.upstreams) > 1 {
 		return errors.New("this is done on one server: name one --engine or --upstream")
 	}
@@ -134,7 +134,7 @@ func (o *places) one() error {
 }
 
 // eachStage does something on a runner on each of the servers.
-func (o *places) eachStage(c *cobra.Command, options runner.Options, do func(*runner.Runner) error) error {
+func (o *servers) eachStage(c *cobra.Command, options runner.Options, do func(*runner.Runner) error) error {
 	return o.each(c, func(target dsn.Target) error {
 		s, err := runner.Open(c.Context(), target, options)
 		if err != nil {

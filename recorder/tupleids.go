@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// The fields of a place that its first byte says to be there: the others are 0.
+// The fields of a tuple id that its first byte says to be there: the others are 0.
 const (
 	placeXID = 1 << iota
 	placeCTID
@@ -17,13 +17,13 @@ const (
 	placeTagged // which has no value
 )
 
-// appendPlaces appends the places of n accesses, each field as the difference from the last one of its kind
+// appendTupleIDs appends the tuple ids of n accesses, each field as the difference from the last one of its kind
 // that was not 0.
-func appendPlaces(b []byte, last *history.Place, places []history.Place, n int) []byte {
+func appendTupleIDs(b []byte, last *history.TupleID, ids []history.TupleID, n int) []byte {
 	for i := range n {
-		var p history.Place
-		if i < len(places) {
-			p = places[i]
+		var p history.TupleID
+		if i < len(ids) {
+			p = ids[i]
 		}
 		at, mask := len(b), byte(0)
 		b = append(b, 0)
@@ -60,11 +60,11 @@ func appendStep32(b []byte, mask, bit byte, last *uint32, n uint32) ([]byte, byt
 	return b, mask | bit
 }
 
-// places decodes what appendPlaces wrote for n accesses.
-func (c *cursor) places(last *history.Place, n int) []history.Place {
-	places := make([]history.Place, n)
-	for i := range places {
-		p, mask := &places[i], c.byte()
+// tupleIDs decodes what appendTupleIDs wrote for n accesses.
+func (c *cursor) tupleIDs(last *history.TupleID, n int) []history.TupleID {
+	ids := make([]history.TupleID, n)
+	for i := range ids {
+		p, mask := &ids[i], c.byte()
 		p.XID = c.step32(mask&placeXID, &last.XID)
 		p.CTID = c.step(mask&placeCTID, &last.CTID)
 		p.NewXID = c.step32(mask&placeNewXID, &last.NewXID)
@@ -73,7 +73,7 @@ func (c *cursor) places(last *history.Place, n int) []history.Place {
 		p.Leaf = c.step32(mask&placeLeaf, &last.Leaf)
 		p.Tagged = mask&placeTagged != 0
 	}
-	return places
+	return ids
 }
 
 func (c *cursor) step(there byte, last *uint64) uint64 {

@@ -7,9 +7,9 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// clouds reports whether a statement may have written rows without leaving its tag: a procedure, a trigger,
+// mayHaveWritten reports whether a statement may have written rows without leaving its tag: a procedure, a trigger,
 // a cascade, or whatever else was not observed. Of a SELECT that was not, it must be known why.
-func clouds(s *history.Stmt, sh shape) bool {
+func mayHaveWritten(s *history.Stmt, sh shape) bool {
 	switch s.Observation {
 	case history.Nothing, history.Exact:
 		return false
