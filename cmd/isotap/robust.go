@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/dbms"
-	"github.com/isotap/isotap/internal/assume"
+	"github.com/isotap/isotap/internal/enginecheck"
 	"github.com/isotap/isotap/internal/programs"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/robust"
@@ -129,7 +129,7 @@ func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 		}
 		o.from.Upstream = &target
 		if o.checkEngine {
-			if o.from.Answers, err = assume.Ask(c.Context(), target); err != nil {
+			if o.from.Answers, err = enginecheck.Ask(c.Context(), target); err != nil {
 				return nil, fmt.Errorf("--check-engine: %w", err)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/assume"
 	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/internal/enginecheck"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/mining"
@@ -34,7 +34,7 @@ type Options struct {
 	Dialect  string
 	MinCalls int // see mining.Options
 	// Answers are the server's, to whether it keeps the assumptions; nil: it was not asked.
-	Answers []assume.Answer
+	Answers []enginecheck.Answer
 }
 
 // Programs are those that were found, and what they were read with.

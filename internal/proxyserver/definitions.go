@@ -8,17 +8,17 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/defined"
+	"github.com/isotap/isotap/internal/schemalog"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/robust/definitions"
 )
 
-// A defining recorder shows a keeper of definitions what it records.
+// A defining recorder shows a schemaLog of definitions what it records.
 type defining struct {
 	proxy.Recorder
-	keeper    *defined.Keeper
+	schemaLog *schemalog.Log
 	schemas   bool // statements name them: sessions are in none for long
 	databases databases
 }
@@ -32,27 +32,27 @@ func (d *defining) Session(ctx context.Context, s history.Session) error {
 // Txn records a transaction.
 func (d *defining) Txn(ctx context.Context, t *history.Txn) error {
 	if in := d.databases.of(t.Session); in != "" || d.schemas {
-		d.keeper.Txn(in, t) // before its recorder owns it
+		d.schemaLog.Txn(in, t) // before its recorder owns it
 	}
 	return d.Recorder.Txn(ctx, t)
 }
 
-// reload has the schema read again that sessions plan by, and tells the keeper why.
+// reload has the schema read again that sessions plan by, and tells the schemaLog why.
 func (d *defining) reload(reload func(context.Context,
 	session.Schema) error) func(context.Context, session.Schema) error {
 	return func(ctx context.Context, s session.Schema) error {
 		err := reload(ctx, s)
 		switch {
 		case s.Begins:
-			d.keeper.Use(s.Database)
+			d.schemaLog.Use(s.Database)
 		case s.Expected, s.Ends:
 		case d.schemas && len(s.Tables) > 0:
 			for _, t := range s.Tables {
-				d.keeper.Change(t.Schema)
+				d.schemaLog.Change(t.Schema)
 			}
 		case len(s.Changes) == 0 || slices.ContainsFunc(s.Changes,
 			func(c rewrite.SchemaChange) bool { return !c.Empties }):
-			d.keeper.Change(s.Database)
+			d.schemaLog.Change(s.Database)
 		}
 		return err
 	}
@@ -69,8 +69,8 @@ func (srv *Server) define(o *Options, cfg *proxy.Config) {
 		target.Database = database
 		return definitions.Tables(ctx, target, definitions.AsUsed)
 	}
-	k := defined.NewKeeper(source, srv.writer, func() int64 { return int64(time.Since(cfg.Started)) }, o.Logger)
-	d := &defining{Recorder: srv.recorder, keeper: k, schemas: o.Upstream.Family == dbms.MySQLFamily,
+	k := schemalog.New(source, srv.writer, func() int64 { return int64(time.Since(cfg.Started)) }, o.Logger)
+	d := &defining{Recorder: srv.recorder, schemaLog: k, schemas: o.Upstream.Family == dbms.MySQLFamily,
 		databases: newDatabases()}
 	srv.recorder, cfg.Reload = d, d.reload(cfg.Reload)
 	ctx, stop := context.WithCancel(context.Background())

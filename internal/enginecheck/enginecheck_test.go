@@ -1,4 +1,4 @@
-package assume
+package enginecheck
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package defined
+package schemalog
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func TestWhatDiffersIsRecorded(t *testing.T) {
 				next++
 				return r.tables, r.err
 			}
-			k := NewKeeper(source, &have, func() int64 { return 0 }, zaptest.NewLogger(t))
+			k := New(source, &have, func() int64 { return 0 }, zaptest.NewLogger(t))
 			k.Txn("", using("shop.item"))
 			for range c.readings {
 				k.Finish(t.Context())
@@ -70,7 +70,7 @@ func TestWhatDiffersIsRecorded(t *testing.T) {
 
 func TestADatabaseWithoutTablesIsNothingToTellOf(t *testing.T) {
 	var have log
-	k := NewKeeper(func(context.Context, string) ([]definitions.Table, error) { return nil, nil }, &have, func() int64 { return 0 }, zaptest.NewLogger(t))
+	k := New(func(context.Context, string) ([]definitions.Table, error) { return nil, nil }, &have, func() int64 { return 0 }, zaptest.NewLogger(t))
 	k.Use("postgres")
 	k.Finish(t.Context())
 	require.Empty(t, have)
@@ -83,7 +83,7 @@ func TestWhatIsUsedIsReadInTheBackground(t *testing.T) {
 		reads <- database
 		return nil, nil
 	}
-	k := NewKeeper(source, new(log), func() int64 { return 0 }, zaptest.NewLogger(t))
+	k := New(source, new(log), func() int64 { return 0 }, zaptest.NewLogger(t))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); k.Run(ctx) }()

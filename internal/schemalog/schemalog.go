@@ -1,11 +1,11 @@
-// Package defined has a recording hold how the tables were defined that its statements use, so that programs can be
+// Package schemalog has a recording hold how the tables were defined that its statements use, so that programs can be
 // made of it alone (package robust/mining).
 //
-// A [Keeper] is shown what is recorded, and reads the definitions of a database in the background: when it is first
+// A [Log] is shown what is recorded, and reads the definitions of a database in the background: when it is first
 // used, when a statement may have changed them, when a table is used that they do not have, and when the run ends. It
 // records what differs from before. What cannot be read is recorded as missing; nothing waits for it, and nothing fails
 // by it.
-package defined
+package schemalog
 
 import (
 	"cmp"
@@ -36,13 +36,13 @@ const (
 	leastRest = 50 * time.Millisecond
 	// patience bounds one reading.
 	patience = 10 * time.Second
-	// looked is at how many of a statement's accesses the Keeper looks: it is on the client's way.
+	// looked is at how many of a statement's accesses the Log looks: it is on the client's way.
 	looked = 8
 )
 
-// A Keeper sees to it that definitions are recorded. Use, Change and Txn may be called from several goroutines; Run and
+// A Log sees to it that definitions are recorded. Use, Change and Txn may be called from several goroutines; Run and
 // then Finish are called by one.
-type Keeper struct {
+type Log struct {
 	source   Source
 	recorder Recorder
 	clock    func() int64 // nanoseconds since the run's start
@@ -65,21 +65,21 @@ type database struct {
 	missing  string                        // the last reason
 }
 
-// NewKeeper makes a Keeper.
-func NewKeeper(source Source, recorder Recorder, clock func() int64, log *zap.Logger) *Keeper {
-	return &Keeper{source: source, recorder: recorder, clock: clock, log: log, wake: make(chan struct{}, 1),
+// New returns a Log.
+func New(source Source, recorder Recorder, clock func() int64, log *zap.Logger) *Log {
+	return &Log{source: source, recorder: recorder, clock: clock, log: log, wake: make(chan struct{}, 1),
 		databases: make(map[string]*database)}
 }
 
 // Use tells that a session begins in a database.
-func (k *Keeper) Use(name string) {
+func (k *Log) Use(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.database(name)
 }
 
 // Change tells that tables of a database may have been changed; without a name, of any that is known.
-func (k *Keeper) Change(name string) {
+func (k *Log) Change(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if name != "" {
@@ -93,7 +93,7 @@ func (k *Keeper) Change(name string) {
 
 // Txn shows a transaction of a session in a database, which is empty where statements name the tables' schemas. It does
 // not keep it.
-func (k *Keeper) Txn(in string, t *history.Txn) {
+func (k *Log) Txn(in string, t *history.Txn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	last := ""
@@ -109,7 +109,7 @@ func (k *Keeper) Txn(in string, t *history.Txn) {
 }
 
 // use has a database read when a table of it is used for the first time. It needs k.mu, as those below do.
-func (k *Keeper) use(in, table string) {
+func (k *Log) use(in, table string) {
 	if in == "" {
 		in, _, _ = strings.Cut(table, ".")
 	}
@@ -120,7 +120,7 @@ func (k *Keeper) use(in, table string) {
 }
 
 // database finds a database; one that is met for the first time is wanted.
-func (k *Keeper) database(name string) *database {
+func (k *Log) database(name string) *database {
 	d := k.databases[name]
 	if d == nil {
 		d = &database{name: name, used: make(map[string]bool), recorded: make(map[string]history.Definition)}
@@ -130,7 +130,7 @@ func (k *Keeper) database(name string) *database {
 	return d
 }
 
-func (k *Keeper) want(d *database) {
+func (k *Log) want(d *database) {
 	d.wanted = true
 	select {
 	case k.wake <- struct{}{}:
@@ -139,7 +139,7 @@ func (k *Keeper) want(d *database) {
 }
 
 // Run reads what is wanted until ctx ends.
-func (k *Keeper) Run(ctx context.Context) {
+func (k *Log) Run(ctx context.Context) {
 	for {
 		d, pause := k.next(time.Now())
 		if d != nil {
@@ -160,7 +160,7 @@ func (k *Keeper) Run(ctx context.Context) {
 }
 
 // next returns a database that is to be read, or how long until there is one; 0: none is wanted.
-func (k *Keeper) next(now time.Time) (d *database, pause time.Duration) {
+func (k *Log) next(now time.Time) (d *database, pause time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, d := range k.databases {
@@ -178,7 +178,7 @@ func (k *Keeper) next(now time.Time) (d *database, pause time.Duration) {
 }
 
 // Finish reads all databases a last time, as far as ctx lets it.
-func (k *Keeper) Finish(ctx context.Context) {
+func (k *Log) Finish(ctx context.Context) {
 	k.mu.Lock()
 	var all []*database
 	for _, d := range k.databases {
@@ -192,7 +192,7 @@ func (k *Keeper) Finish(ctx context.Context) {
 }
 
 // read reads a database, and records what is not as it was.
-func (k *Keeper) read(ctx context.Context, d *database) {
+func (k *Log) read(ctx context.Context, d *database) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -220,7 +220,7 @@ func (k *Keeper) read(ctx context.Context, d *database) {
 
 // fresh returns what is to be recorded of a reading. used says whether any table was used: databases without tables are
 // nothing to tell of.
-func (k *Keeper) fresh(d *database, used bool, tables []definitions.Table, failed error) []history.Definition {
+func (k *Log) fresh(d *database, used bool, tables []definitions.Table, failed error) []history.Definition {
 	at := k.clock()
 	reason := ""
 	switch {
