@@ -38,7 +38,7 @@ var rules = []mutants.Mutant{
 	{"future reads", "internal.go", "case o.own(id) && o.tagStmt > o.stmt:", "case false:"},
 	{"a deleted row is not there any more", "internal.go", "return a.tagStmt == write.stmt && write.op == history.DeleteRow", "return false"},
 	{"an earlier version of one's own is not the last", "internal.go", "!a.own(id) || a.tagStmt < write.stmt", "!a.own(id)"},
-	{"a row that was made again stands beside the deleted one", "internal.go", " && !s.besideDeleted(id, i)", ""},
+	{"a row that was made again stands beside the deleted one", "internal.go", " && !s.replacesDeleted(id, i)", ""},
 	{"only PostgreSQL shows a deleted row beside one made again", "internal.go", `s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && `, `dbms.PostgreSQL != "" && `},
 	{"what nobody saw may have changed the row again", "internal.go", " && !(unseenFrom > 0 && unseenFrom <= o.stmt)", ""},
 
@@ -87,7 +87,7 @@ var rules = []mutants.Mutant{
 	{"a row that was made again is not the deleted one when it is written once more", "judge.go", "return a.op == history.InsertRow\n", "return false\n"},
 	{"an INSERT over a deleted row locks another one", "judge.go", " && !j.o.madeBefore(in.next)", ""},
 	{"what nobody saw may have been written", "judge.go", "return unseenFrom == 0 || a.stmt < unseenFrom", "return unseenFrom == 0 || true"},
-	{"unrecorded writers stand beside serializable ones", "judge.go", "j.beside = j.findBeside()", ""},
+	{"unrecorded writers stand beside serializable ones", "judge.go", "j.beside = j.findUnseenWriters()", ""},
 	{"an aborted version that a lock shows", "judge.go", "p.forbids(a) || p.RowLocks && (r.write() || r.is(locked))", "p.forbids(a)"},
 
 	{"interference", "search.go", "\ts.interference()\n", ""},
