@@ -163,7 +163,7 @@ func TestServersLastWordsReachTheClient(t *testing.T) {
 			c.query("UPDATE t SET v = 2")
 			c.session.Idle(0)
 			if tt.last != "" {
-				c.session.exchanges[0].visible = false
+				c.session.pending.first().visible = false
 				c.session.wait(append([]byte{gomysql.COM_QUERY}, tt.last...))
 			}
 			c.session.Output()

@@ -70,21 +70,21 @@ func (s *Session) passCommand(payload []byte) {
 	x := &exchange{visible: true}
 	switch payload[0] {
 	case gomysql.COM_FIELD_LIST:
-		x.read = (*Session).fieldListReply
+		x.grammar = fieldListReply
 	case gomysql.COM_STATISTICS:
-		x.read = (*Session).stringReply
+		x.grammar = textReply
 	case gomysql.COM_PROCESS_INFO:
-		x.read = (*Session).queryReply
+		x.grammar = resultReply
 	case gomysql.COM_SET_OPTION:
 		option := bytes.Clone(payload)
-		x.read, x.done = (*Session).singleReply, func(s *Session, x *exchange) error {
+		x.done = func(x *exchange) error {
 			s.setOption(option, x)
 			return s.commandDone(x)
 		}
 	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN,
 		gomysql.COM_PROCESS_KILL,
 		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_REGISTER_SLAVE:
-		x.read, x.done = (*Session).singleReply, (*Session).commandDone
+		x.purpose = commandPurpose
 	case gomysql.COM_SLEEP:
 		if s.compresses { // a packet within a compressed one: client and server would wait for each other
 			s.note("the client compresses although isotap does not offer it: switch compression off in the client")
@@ -141,7 +141,7 @@ func (s *Session) renew(payload []byte) {
 		s.changeUser(payload)
 		return
 	}
-	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
+	s.send(&exchange{visible: true, grammar: okReply, done: func(x *exchange) error {
 		if x.failed { // an old server does not know the command: the transaction goes on
 			s.askTransaction(nil, func() {
 				if !s.txn.inTrans {
@@ -157,7 +157,7 @@ func (s *Session) renew(payload []byte) {
 }
 
 func (s *Session) initDB(payload []byte) {
-	s.send(&exchange{visible: true, read: (*Session).singleReply, done: func(s *Session, x *exchange) error {
+	s.send(&exchange{visible: true, grammar: okReply, done: func(x *exchange) error {
 		s.conditions.take(&x.reply, nil, x.added)
 		s.settings.stale = s.watches() && (s.settings.stale || !x.failed)
 		return nil
@@ -246,7 +246,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 
 // statement is the exchange that runs a client's statement.
 func (s *Session) statement(o *observed) *exchange {
-	x := &exchange{read: (*Session).queryReply, visible: true, stmt: o, done: (*Session).statementDone}
+	x := &exchange{grammar: resultReply, visible: true, stmt: o, purpose: statementPurpose}
 	if o.rewritten {
 		x.hidden, x.carries, x.swallow = o.plan.HiddenColumns(), o.plan.Result.Carried,
 			o.plan.Result.Reply == rewrite.Returning

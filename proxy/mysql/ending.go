@@ -93,14 +93,9 @@ func (s *Session) sayFarewell() {
 	if s.farewell == nil || s.phase != phaseCommand {
 		return
 	}
-	seq := byte(0)
-	for _, x := range s.exchanges {
-		if x.visible && x.begun {
-			return
-		}
-		if x.visible {
-			seq = max(x.first, 1)
-		}
+	seq, within := s.pending.nextSeq()
+	if within {
+		return
 	}
 	if s.command != nil {
 		seq = packets(len(s.command))
@@ -112,7 +107,7 @@ func (s *Session) sayFarewell() {
 // been done, everything else was rolled back.
 func (s *Session) lostServer() {
 	status := history.Aborted
-	for _, x := range s.exchanges {
+	for _, x := range s.pending.queue {
 		if x.settles != nil && x.settles.Txn.Ends {
 			status = history.Indeterminate // the error may have come after the commit
 		}
@@ -126,7 +121,8 @@ func (s *Session) lostServer() {
 			s.txn.record(o, s.now)
 		}
 	}
-	s.exchanges, s.chain = nil, nil
+	s.pending.drop()
+	s.chain = nil
 	s.release(s.captures.giveUpAll(history.ReasonServerLost, s.events))
 	s.endOpen(status)
 }

@@ -4,66 +4,12 @@ import (
 	"fmt"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
-
-	"github.com/isotap/isotap/rewrite"
-	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
-
-// An exchange is one command sent to the server and the reply that is due. The queue of exchanges is
-// answered in order.
-type exchange struct {
-	// read takes one packet of the reply and says whether it was the last. There is one for each
-	// reply grammar of the protocol (reply.go).
-	read func(s *Session, x *exchange, seq byte, payload []byte) (done bool, err error)
-	// done runs after the last packet. It may send further exchanges.
-	done func(s *Session, x *exchange) error
-	// row is given the rows of an exchange that is isotap's own.
-	row func(payload []byte) error
-
-	visible bool // the client gets the reply
-	// stmt is the client's statement that the exchange runs; nil for everything else.
-	stmt *observed
-
-	reply
-
-	hidden  int // columns at the end that the client does not see
-	carries int // columns before these that the client does not see either, known by their names
-	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
-	disguise rewrite.Reply
-	conceal  concealment
-	exposed  int  // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
-	swallow  bool // the client gets an OK packet in place of the result set
-	// renumber says that the client gets the reply under other packet numbers than the server sent it;
-	// seq is then the number of the client's next one.
-	renumber bool
-	seq      byte
-	// first is the number that the client expects on the reply's first packet. It goes on from those of
-	// the command, which may have taken another number of packets than what went upstream.
-	first byte
-	// added is how many warnings of isotap's the server counts in the reply.
-	added int
-	// instead are the rows that the client gets in the place of the server's; nil: the server's.
-	instead [][]byte
-	// part says that the reply is one of a chain's, and more that the client gets others behind it.
-	part, more bool
-	// retry says that the statement as rewritten was refused, and the original is to be run.
-	retry bool
-	// begun says that something of the reply has gone to the client.
-	begun bool
-	// beside is the client's statement that the exchange is the companion of.
-	beside *observed
-	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
-	settles *sqlmysql.Plan
-	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
-	long bool
-	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
-	prepared *prepared
-}
 
 // send queues an exchange whose command is payload.
 func (s *Session) send(x *exchange, payload []byte) {
 	s.toServer, _ = appendPacket(s.toServer, 0, payload)
-	s.exchanges = append(s.exchanges, x)
+	s.pending.add(x)
 }
 
 // sendFor queues an exchange whose command is payload where the client sent one of asked bytes.
@@ -80,38 +26,72 @@ func (s *Session) sendFor(x *exchange, payload []byte, asked int) {
 
 // sendQuery queues a query of isotap's own.
 func (s *Session) sendQuery(x *exchange, sql string) {
-	x.read = (*Session).queryReply
+	x.grammar = resultReply
 	s.send(x, append([]byte{gomysql.COM_QUERY}, sql...))
 }
 
 // replyPacket gives a packet to the exchange that it answers, and goes on with the waiting command
 // when that was the last one.
 func (s *Session) replyPacket(seq byte, payload []byte) error {
-	if len(s.exchanges) == 0 {
+	x := s.pending.first()
+	if x == nil {
 		return s.unsolicited(seq, payload)
 	}
-	x := s.exchanges[0]
-	done, err := x.read(s, x, seq, payload)
+	done, err := s.readReply(x, seq, payload)
 	if err != nil || !done {
 		return err
 	}
 	s.takeFarewell(x, payload)
-	s.exchanges = s.exchanges[1:]
-	if x.done != nil {
-		if err := x.done(s, x); err != nil {
-			return err
-		}
+	s.pending.answered()
+	if err := s.replyDone(x); err != nil {
+		return err
 	}
 	return s.goOn()
+}
+
+// readReply takes one packet of a reply, and says whether it was the last.
+func (s *Session) readReply(x *exchange, seq byte, payload []byte) (done bool, err error) {
+	switch x.grammar {
+	case okReply:
+		return s.singleReply(x, seq, payload)
+	case textReply:
+		return s.stringReply(x, seq, payload)
+	case fieldListReply:
+		return s.fieldListReply(x, seq, payload)
+	case prepareReply:
+		return s.prepareReply(x, seq, payload)
+	case refusedReply:
+		return true, s.replyError(x, 1, appendErr(nil, x.refusal))
+	}
+	return s.queryReply(x, seq, payload)
+}
+
+// replyDone does what follows on a reply.
+func (s *Session) replyDone(x *exchange) error {
+	switch x.purpose {
+	case statementPurpose:
+		return s.statementDone(x)
+	case preparePurpose:
+		return s.prepareDone(x)
+	case fetchPurpose:
+		return s.fetchDone(x)
+	case companionPurpose:
+		return s.companionDone(x)
+	case commandPurpose:
+		return s.commandDone(x)
+	}
+	if x.done != nil {
+		return x.done(x)
+	}
+	return nil
 }
 
 // goOn continues when no exchange is in flight: with the command that waited for them, or with the
 // end of a session whose client is gone.
 func (s *Session) goOn() error {
-	if len(s.exchanges) > 0 {
+	if !s.pending.none() {
 		return nil
 	}
-	s.exchanges = nil
 	if s.chain != nil {
 		s.nextPart()
 		return nil

@@ -221,9 +221,7 @@ func (s *Session) stillMeans(p *prepared) bool {
 // in its place, so that commands go on in their order.
 func (s *Session) answer(o *observed, e serverError) {
 	x := s.statement(o)
-	x.read = func(s *Session, x *exchange, _ byte, _ []byte) (bool, error) {
-		return true, s.replyError(x, 1, appendErr(nil, e))
-	}
+	x.grammar, x.refusal = refusedReply, e
 	s.send(x, []byte{gomysql.COM_PING})
 }
 
@@ -315,16 +313,16 @@ func (s *Session) resetStatement(payload []byte) {
 		clear(p.long)
 		payload = s.readdressed(payload, p)
 	}
-	s.send(&exchange{visible: true, read: (*Session).singleReply}, payload)
+	s.send(&exchange{visible: true, grammar: okReply}, payload)
 }
 
 // fetch reads on from a cursor: rows until EOF, trimmed like those of the statement.
 func (s *Session) fetch(payload []byte) {
-	x := &exchange{visible: true, read: (*Session).queryReply, reply: reply{state: stateRows, binary: true}}
+	x := &exchange{visible: true, grammar: resultReply, reply: reply{state: stateRows, binary: true}}
 	if _, p := s.statementID(payload); p != nil {
 		payload = s.readdressed(payload, p)
 		if c := p.cursor; c != nil {
-			x.stmt, x.prepared, x.done = &observed{plan: p.plan, rewritten: true}, p, (*Session).fetchDone
+			x.stmt, x.prepared, x.purpose = &observed{plan: p.plan, rewritten: true}, p, fetchPurpose
 			x.hidden, x.types, x.fields = c.hidden, c.types, c.fields
 			x.conceal = c.conceal
 			x.renumber, x.seq, x.begun = true, 1, true

@@ -142,7 +142,7 @@ func (s *Session) settle(o *observed, x *exchange) {
 // askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
 // the statement whose error is the reason to ask; nil when there is none.
 func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
-	s.send(&exchange{read: (*Session).singleReply, settles: settles, done: func(s *Session, _ *exchange) error {
+	s.send(&exchange{grammar: okReply, settles: settles, done: func(*exchange) error {
 		s.counts.rowCountGone = true
 		then()
 		return nil

@@ -25,9 +25,9 @@ func TestLongRowsPassHoweverTheyArrive(t *testing.T) {
 			cuts = append(cuts, i, second-headerBytes+i, behind-headerBytes+i)
 		}
 		for _, cut := range cuts {
-			x := &exchange{visible: true, read: (*Session).queryReply}
+			x := &exchange{visible: true, grammar: resultReply}
 			x.state = stateRows
-			s := &Session{phase: phaseCommand, exchanges: []*exchange{x}}
+			s := &Session{phase: phaseCommand, pending: pending{queue: []*exchange{x}}}
 			for _, piece := range [][]byte{reply[:cut], reply[cut:]} {
 				if err := s.FromServer(0, piece); err != nil {
 					t.Fatalf("a row %s, cut at %d: %v", name, cut, err)
@@ -36,8 +36,8 @@ func TestLongRowsPassHoweverTheyArrive(t *testing.T) {
 			if toClient, _ := s.Output(); !bytes.Equal(toClient, reply) {
 				t.Errorf("a row %s, cut at %d: %d bytes came through of %d", name, cut, len(toClient), len(reply))
 			}
-			if len(s.exchanges) > 0 || x.rows != 2 {
-				t.Errorf("a row %s, cut at %d: %d rows, %d replies due", name, cut, x.rows, len(s.exchanges))
+			if !s.pending.none() || x.rows != 2 {
+				t.Errorf("a row %s, cut at %d: %d rows, %d replies due", name, cut, x.rows, len(s.pending.queue))
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func (c *conversation) hears(payload []byte) []byte {
 		if _, err := c.server.Write(toServer); err != nil {
 			c.t.Fatal(err)
 		}
-		if c.session.wantsClient() && len(c.session.exchanges) == 0 && len(c.session.command) == 0 {
+		if c.session.wantsClient() && c.session.pending.none() && len(c.session.command) == 0 {
 			return heard
 		}
 		n, err := c.server.Read(buf)

@@ -26,7 +26,7 @@ func (s *Session) readyCaptures() {
 	if s.cfg.Predicates {
 		init += sqlmysql.ImageInit
 	}
-	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
+	s.sendQuery(&exchange{done: func(x *exchange) error {
 		s.captures.ready = !x.failed
 		return nil
 	}}, init)
@@ -50,7 +50,7 @@ func (s *Session) readCaptures() bool {
 			}
 			return counts(&r)
 		},
-		done: func(s *Session, x *exchange) error {
+		done: func(x *exchange) error {
 			if x.failed || x.rows == 0 {
 				lowerAll(batch, history.ReasonCaptureUnread)
 			}
@@ -108,7 +108,7 @@ func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 	}
 	if !s.conditions.gone {
 		s.keepConditions()
-		if len(s.exchanges) > 0 {
+		if !s.pending.none() {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Session) askSettings() {
 			}
 			return nil
 		},
-		done: func(s *Session, x *exchange) error {
+		done: func(x *exchange) error {
 			switch {
 			case x.failed && x.err.code == gomysql.ER_UNKNOWN_SYSTEM_VARIABLE && s.cfg.AsksConflicts:
 				// Another server answers than the one that was asked what it has.
@@ -164,7 +164,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 	if plan.Reason == history.ReasonLimit {
 		s.askFoundRows() // it may be more than the rows that came
 	}
-	c := &exchange{read: (*Session).queryReply, done: (*Session).companionDone, hidden: plan.HiddenColumns(), beside: o,
+	c := &exchange{grammar: resultReply, purpose: companionPurpose, hidden: plan.HiddenColumns(), beside: o,
 		stmt: &observed{plan: plan, rewritten: true, stmt: history.Stmt{Observation: plan.Observation,
 			Reason: plan.Reason}}}
 	s.counts.foundRowsGone = true
@@ -226,7 +226,7 @@ func (s *Session) prepareCompanion(c *exchange) {
 		p.companion = nil
 	}
 	hidden := &prepared{plan: plan}
-	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
+	s.send(&exchange{prepared: hidden, grammar: prepareReply, done: func(x *exchange) error {
 		if x.failed {
 			s.counts.rowCountGone = true
 			s.refuse(c.stmt, x.err)
@@ -287,7 +287,7 @@ func (s *Session) companionFailed(x *exchange, e serverError) {
 // transaction lives on.
 func (s *Session) clearDiagnostics() {
 	s.counts.foundRowsGone = true
-	s.sendQuery(&exchange{done: func(s *Session, x *exchange) error {
+	s.sendQuery(&exchange{done: func(x *exchange) error {
 		if !x.failed && !s.txn.inTrans && s.txn.open != nil {
 			s.note("the transaction ended in a read of isotap's own")
 			s.endOpen(history.Aborted)
@@ -309,7 +309,7 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 	s.sendQuery(&exchange{hidden: o.plan.Result.Variables,
 		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
 			Reason: o.stmt.Reason}},
-		done: func(s *Session, x *exchange) error {
+		done: func(x *exchange) error {
 			defer s.seen.forget()
 			if x.failed || x.rows != 1 {
 				o.lowerRecorded(history.ReasonVariablesUnread)

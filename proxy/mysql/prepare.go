@@ -32,7 +32,7 @@ func (s *Session) sendPrepare(p *prepared) {
 		p.plain = p.plan.Upstream.Plain
 		s.scratch = append(s.scratch, p.ownText()...)
 	}
-	x := &exchange{visible: true, prepared: p, read: (*Session).prepareReply, done: (*Session).prepareDone}
+	x := &exchange{visible: true, prepared: p, grammar: prepareReply, purpose: preparePurpose}
 	s.sendFor(x, s.scratch, 1+len(p.text))
 }
 
@@ -195,7 +195,7 @@ func (s *Session) prepareOriginal(p *prepared) {
 	s.closeHidden(p, p.original)
 	p.plain = now.Upstream.Plain
 	s.counts.rowCountGone = true
-	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
+	s.send(&exchange{prepared: hidden, grammar: prepareReply, done: func(x *exchange) error {
 		p.original, p.refusal = hidden.id, nil
 		if x.failed {
 			p.original, p.refusal = p.id, &x.err
@@ -212,7 +212,7 @@ func (s *Session) prepareFilled(p *prepared) {
 	s.counts.fill(&values)
 	values.Deprecates = s.conditions.cleared
 	hidden := &prepared{plan: p.plan}
-	s.send(&exchange{prepared: hidden, read: (*Session).prepareReply, done: func(s *Session, x *exchange) error {
+	s.send(&exchange{prepared: hidden, grammar: prepareReply, done: func(x *exchange) error {
 		p.fresh, p.filled = true, hidden.id
 		if x.failed {
 			p.filled = p.id

@@ -257,11 +257,6 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 	return nil
 }
 
-// passesRows reports whether the exchange's rows go to the client as they are.
-func (x *exchange) passesRows() bool {
-	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
-}
-
 // forward sends a reply packet on to the client, if the client is to see the reply.
 func (s *Session) forward(x *exchange, seq byte, payload []byte) {
 	if !x.visible {
@@ -275,13 +270,6 @@ func (s *Session) forward(x *exchange, seq byte, payload []byte) {
 		return
 	}
 	s.toClient, _ = appendPacket(s.toClient, seq, payload)
-}
-
-// show makes rows the exchange's answer; nil leaves the server's.
-func (x *exchange) show(rows [][]byte) {
-	if rows != nil {
-		x.instead, x.renumber = rows, true
-	}
 }
 
 // conceals reports whether isotap's columns can be among those of the exchange's result which the client is to see.
@@ -362,8 +350,8 @@ func (s *Session) cutHead(x *exchange) {
 
 // dropHead forgets a head that is not complete, of a session that ends: isotap's columns may stand in it.
 func (s *Session) dropHead() {
-	if s.holdingHead && len(s.exchanges) > 0 {
-		s.toClient = s.toClient[:s.exchanges[0].conceal.from]
+	if x := s.pending.first(); s.holdingHead && x != nil {
+		s.toClient = s.toClient[:x.conceal.from]
 	}
 	s.holdingHead = false
 }

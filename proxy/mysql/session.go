@@ -30,7 +30,7 @@
 //     parameters. compress.go opens what a client and a server compress, below the session.
 //   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go their
 //     parameters.
-//   - reply.go reads how far a reply has come, identities.go takes the identities out of its rows, mask.go isotap's
+//   - pending.go has the commands whose replies are due, reply.go how far a reply has come, identities.go takes the identities out of its rows, mask.go isotap's
 //     columns.
 //   - statement.go is the record of a statement, txn.go the transaction that it belongs to, writes.go compares what it
 //     collected with what the server counted, captures.go has who waits for what was collected.
@@ -134,8 +134,8 @@ type Session struct {
 	clientPackets, serverPackets packetReader
 	row                          rowStream
 
-	command   []byte      // the client's command that waits for exchanges before it
-	exchanges []*exchange // in flight, oldest first
+	command []byte // the client's command that waits for exchanges before it
+	pending pending
 
 	settings   settings
 	txn        transaction
@@ -192,7 +192,7 @@ func (s *Session) wantsClient() bool {
 	case phaseAuth, phaseInfile, phaseCopy:
 		return true
 	case phaseCommand:
-		return s.upload.open || s.command == nil && len(s.exchanges) == 0
+		return s.upload.open || s.command == nil && s.pending.none()
 	}
 	return false
 }
@@ -280,7 +280,7 @@ func (s *Session) ClientClosed(now int64) {
 	}
 	s.phase = phaseClosing
 	s.command = nil
-	if len(s.exchanges) == 0 {
+	if s.pending.none() {
 		s.close()
 	}
 }
@@ -301,11 +301,11 @@ func (s *Session) ServerClosed(now int64) {
 func (s *Session) Done() bool { return s.phase == phaseClosed }
 
 // InTransaction reports whether the server has a transaction open for the client, or a reply is due.
-func (s *Session) InTransaction() bool { return s.txn.inTrans || len(s.exchanges) > 0 }
+func (s *Session) InTransaction() bool { return s.txn.inTrans || !s.pending.none() }
 
 // Unread reports whether entries of ended transactions wait to be read: call [Session.Idle] when the
 // client stays quiet.
-func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && len(s.exchanges) == 0 }
+func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && s.pending.none() }
 
 var errUnexpected = errors.New("unexpected packet")
 

@@ -98,10 +98,10 @@ func (s *Session) clientPacket(seq byte, payload []byte) error {
 // passRows passes rows on that need no trimming, as many as p holds and the beginning of the next,
 // and says how many bytes of p they were.
 func (s *Session) passRows(p []byte) int {
-	if len(s.exchanges) == 0 || !s.exchanges[0].passesRows() {
+	x := s.pending.first()
+	if x == nil || !x.passesRows() {
 		return 0
 	}
-	x := s.exchanges[0]
 	n := 0
 	for len(p)-n > headerBytes && !s.row.long {
 		size := payloadLen(p[n:])
@@ -162,7 +162,7 @@ func (s *Session) beginLong() {
 		if x == nil {
 			return
 		}
-		s.exchanges = append(s.exchanges, x)
+		s.pending.add(x)
 	}
 	for seq := byte(0); len(parts) > 0; seq++ {
 		s.toServer = append(s.toServer, 0xff, 0xff, 0xff, seq)
@@ -195,8 +195,8 @@ func (s *Session) passedLong(parts []byte) *exchange {
 		if s.watches() {
 			return nil
 		}
-		return &exchange{visible: true, prepared: &prepared{plan: passedOn}, read: (*Session).prepareReply,
-			done: (*Session).prepareDone}
+		return &exchange{visible: true, prepared: &prepared{plan: passedOn}, grammar: prepareReply,
+			purpose: preparePurpose}
 	}
 	return nil
 }

@@ -1,0 +1,137 @@
+package mysql
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// An exchange is one command sent to the server and the reply that is due. Pending exchanges are
+// answered in order.
+//
+// What the client is to get is set before it is sent, and what is hidden from it before the first row; state, fields and
+// the like follow the reply.
+type exchange struct {
+	grammar grammar
+	purpose purpose
+	// done runs after the last packet. It may send further exchanges.
+	done func(x *exchange) error
+	// row is given the rows of an exchange that is isotap's own.
+	row func(payload []byte) error
+
+	visible bool // the client gets the reply
+	// stmt is the client's statement that the exchange runs; nil for everything else.
+	stmt *observed
+
+	reply
+
+	hidden  int // columns at the end that the client does not see
+	carries int // columns before these that the client does not see either, known by their names
+	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
+	disguise rewrite.Reply
+	conceal  concealment
+	exposed  int  // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
+	swallow  bool // the client gets an OK packet in place of the result set
+	// renumber says that the client gets the reply under other packet numbers than the server sent it;
+	// seq is then the number of the client's next one.
+	renumber bool
+	seq      byte
+	// first is the number that the client expects on the reply's first packet. It goes on from those of
+	// the command, which may have taken another number of packets than what went upstream.
+	first byte
+	// added is how many warnings of isotap's the server counts in the reply.
+	added int
+	// instead are the rows that the client gets in the place of the server's; nil: the server's.
+	instead [][]byte
+	// part says that the reply is one of a chain's, and more that the client gets others behind it.
+	part, more bool
+	// retry says that the statement as rewritten was refused, and the original is to be run.
+	retry bool
+	// begun says that something of the reply has gone to the client.
+	begun bool
+	// beside is the client's statement that the exchange is the companion of.
+	beside *observed
+	// refusal is what the client gets in the place of the reply, under refusedReply.
+	refusal serverError
+	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
+	settles *sqlmysql.Plan
+	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
+	long bool
+	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
+	prepared *prepared
+}
+
+// A grammar is how a reply is read ("Command Phase" in the protocol's documentation).
+type grammar uint8
+
+const (
+	okReply        grammar = iota // one packet: OK, EOF or ERR
+	textReply                     // one packet, a text: COM_STATISTICS
+	fieldListReply                // definitions until EOF: COM_FIELD_LIST
+	resultReply                   // OK, ERR, a request for a file, or results: COM_QUERY, COM_STMT_EXECUTE
+	prepareReply                  // PREPARE_OK and definitions: COM_STMT_PREPARE
+	refusedReply                  // one packet, in whose place the client gets an error
+)
+
+// A purpose is what an exchange is for, and says what follows on the last packet of its reply.
+type purpose uint8
+
+const (
+	otherPurpose     purpose = iota // what done says
+	statementPurpose                // it runs a statement of the client's
+	preparePurpose                  // it prepares one
+	fetchPurpose                    // it reads on from a cursor
+	companionPurpose                // it runs a companion of isotap's own
+	commandPurpose                  // it runs a command that is no statement
+)
+
+// pending are the exchanges whose replies are due, oldest first. A server answers in that order: only the first one's
+// reply can be under way.
+type pending struct{ queue []*exchange }
+
+// add adds an exchange that is sent.
+func (p *pending) add(x *exchange) { p.queue = append(p.queue, x) }
+
+// none reports whether no reply is due.
+func (p *pending) none() bool { return len(p.queue) == 0 }
+
+// first returns the exchange whose reply comes next; nil when none is due.
+func (p *pending) first() *exchange {
+	if len(p.queue) == 0 {
+		return nil
+	}
+	return p.queue[0]
+}
+
+// answered is called when the first one's reply is over.
+func (p *pending) answered() { p.queue = slices.Delete(p.queue, 0, 1) }
+
+// drop forgets all of them: no reply will come.
+func (p *pending) drop() { p.queue = nil }
+
+// nextSeq returns the number of the packet that a client expects next, 0 where it waits for no reply. within says that
+// some of a reply has gone to the client.
+func (p *pending) nextSeq() (seq byte, within bool) {
+	for _, x := range p.queue {
+		if x.visible && x.begun {
+			return 0, true
+		}
+		if x.visible {
+			seq = max(x.first, 1)
+		}
+	}
+	return seq, false
+}
+
+// passesRows reports whether the exchange's rows go to the client as they are.
+func (x *exchange) passesRows() bool {
+	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
+}
+
+// show makes rows the exchange's answer; nil leaves the server's.
+func (x *exchange) show(rows [][]byte) {
+	if rows != nil {
+		x.instead, x.renumber = rows, true
+	}
+}
