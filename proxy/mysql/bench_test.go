@@ -20,7 +20,8 @@ func BenchmarkSession(b *testing.B) {
 	for _, bench := range []struct {
 		name, query string
 		rows        int
-	}{{"point", "s WHERE id=5013", 1}, {"range", "s WHERE id BETWEEN 5013 AND 5112", 100}, {"insert", "i VALUES (5013)", 0}} {
+	}{{"point", "s WHERE id=5013", 1}, {"range", "s WHERE id BETWEEN 5013 AND 5112", 100},
+		{"insert", "i VALUES (5013)", 0}} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := loggedIn(b, gomysql.CLIENT_PROTOCOL_41)
 			s.settings.stale, s.settings.known, s.txn.inTrans, s.txn.autocommit = false, true, true, true

@@ -55,12 +55,12 @@ func (c *captures) due(plan *sqlmysql.Plan, now int64, maxPacket int, durable bo
 // await takes note of a statement that has been answered, if it may have collected entries or images. insertID is what
 // the server numbered the first row of an INSERT with, and increment the step to the next.
 func (c *captures) await(o *observed, failed bool, insertID, increment uint64) {
-	o.capturing = !failed && o.collected()
+	o.awaitsEntries = !failed && o.mayHaveEntries()
 	rows := max(o.matched, o.affected)
-	if pictures := !failed && o.pictures(); pictures {
+	if pictures := !failed && o.mayHaveImages(); pictures {
 		o.insertID, o.increment = insertID, increment
 		rows *= imageEntries
-	} else if !o.capturing {
+	} else if !o.awaitsEntries {
 		return
 	}
 	c.unread = append(c.unread, o)
@@ -95,14 +95,14 @@ func takeEntries(batch []*observed, collected []byte) {
 		byTag[e.Tag] = append(byTag[e.Tag], e)
 	}
 	for _, o := range batch {
-		if !o.capturing {
+		if !o.awaitsEntries {
 			continue
 		}
-		switch o.met(byTag[o.tag()]); {
+		switch o.addCaptured(byTag[o.tag()]); {
 		case err != nil:
-			o.lowerRecorded(history.ReasonUnreadableCapture)
+			o.downgradeRecorded(history.ReasonUnreadableCapture)
 		case uncollected > 0:
-			o.lowerRecorded(history.ReasonCaptureOverflow)
+			o.downgradeRecorded(history.ReasonCaptureOverflow)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (c *captures) release(events []session.Event) []session.Event {
 
 // giveUp gives the entries up that were not asked for, and appends the transactions that waited for them to events.
 func (c *captures) giveUp(why history.Reason, events []session.Event) []session.Event {
-	lowerAll(c.unread, why)
+	downgradeAll(c.unread, why)
 	c.unread, c.unreadRows = nil, 0
 	return c.release(events)
 }
@@ -149,16 +149,16 @@ func (c *captures) giveUp(why history.Reason, events []session.Event) []session.
 // giveUpAll gives up those, too, that were asked for: no answer will come.
 func (c *captures) giveUpAll(why history.Reason, events []session.Event) []session.Event {
 	for _, batch := range c.reading {
-		lowerAll(batch, why)
+		downgradeAll(batch, why)
 	}
 	c.reading = nil
 	return c.giveUp(why, events)
 }
 
-func lowerAll(batch []*observed, reason history.Reason) {
+func downgradeAll(batch []*observed, reason history.Reason) {
 	for _, o := range batch {
-		if o.capturing {
-			o.lowerRecorded(reason)
+		if o.awaitsEntries {
+			o.downgradeRecorded(reason)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestEntriesThatAreGivenUpLeaveWritesInexact(t *testing.T) {
 func TestEntriesGoToTheStatementsOfTheirTags(t *testing.T) {
 	txn := &history.Txn{ID: history.MakeTxnID(1, 1)}
 	first, second := updateIn(txn), updateIn(txn)
-	first.capturing, second.capturing = true, true
+	first.awaitsEntries, second.awaitsEntries = true, true
 	tag := second.tag().String()
 	takeEntries([]*observed{first, second}, []byte("0|7=0="+tag+";"))
 	if st := txn.Stmts[1]; st.Observation != history.Exact || len(st.Accesses) != 1 || st.Accesses[0].Row.ID != "7" {

@@ -203,7 +203,7 @@ func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 func (s *Session) query(payload []byte) {
 	plan := s.plan(payload[1:])
 	switch {
-	case s.begin(payload, plan.Upstream.Parts):
+	case s.beginMulti(payload, plan.Upstream.Parts):
 	case s.restoreConditions(plan):
 		s.wait(payload)
 	default:
@@ -216,10 +216,10 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	asked := len(payload)
 	if why := s.halted(plan); why != nil {
 		seq := packets(asked)
-		if s.chain != nil {
-			seq = s.chain.seq
+		if s.multi != nil {
+			seq = s.multi.seq
 		}
-		s.chain = nil
+		s.multi = nil
 		s.refuseTxn(seq, why)
 		return
 	}
@@ -228,7 +228,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	o := s.txn.observe(plan, &s.settings, s.now)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
-		o.lower(history.Opaque, reason)
+		o.downgrade(history.Opaque, reason)
 	} else if plan.Upstream.Pieces != nil && (s.counts.rowCountGone || s.counts.foundRowsGone ||
 		!plan.Upstream.Substitutes) {
 		if plan.Upstream.Plain == "" {
@@ -248,14 +248,14 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 func (s *Session) statement(o *observed) *exchange {
 	x := &exchange{grammar: resultReply, visible: true, stmt: o, purpose: statementPurpose}
 	if o.rewritten {
-		x.hidden, x.carries, x.swallow = o.plan.HiddenColumns(), o.plan.Result.Carried,
+		x.hidden, x.carries, x.okInstead = o.plan.HiddenColumns(), o.plan.Result.Carried,
 			o.plan.Result.Reply == rewrite.Returning
 	}
 	if r := o.plan.Result.Reply; r == rewrite.Listing || r == rewrite.Definition {
-		x.disguise, x.renumber = r, true
+		x.describes, x.renumber = r, true
 	}
-	if s.chain != nil {
-		s.chain.link(x)
+	if s.multi != nil {
+		s.multi.link(x)
 	}
 	return x
 }
@@ -312,10 +312,10 @@ func (s *Session) values(o *observed) sqlmysql.Values {
 	return v
 }
 
-// A chain is a text of several statements on its way. A server runs them one after the other until one
+// A multiStatement is a text of several statements on its way. A server runs them one after the other until one
 // fails; isotap sends them so, each as a command of its own, and makes one reply of their replies. Each
 // is thus planned, tagged and recorded as if it had come alone.
-type chain struct {
+type multiStatement struct {
 	text []byte // the client's, from some statement on
 	ends []int  // where the statements that are not yet done end
 	from int    // where the statement under way begins
@@ -324,31 +324,32 @@ type chain struct {
 	buf  []byte
 }
 
-// begin starts a chain, where the plan knows the text's statements and the server would run them.
-func (s *Session) begin(command []byte, ends []int) bool {
+// beginMulti begins to send the statements of a text one by one, where the plan knows the text's statements and the
+// server would run them.
+func (s *Session) beginMulti(command []byte, ends []int) bool {
 	if len(ends) < 2 || s.caps&gomysql.CLIENT_MULTI_STATEMENTS == 0 {
 		return false
 	}
-	s.chain = &chain{text: append([]byte(nil), command[1:]...), ends: ends, seq: packets(len(command)),
+	s.multi = &multiStatement{text: append([]byte(nil), command[1:]...), ends: ends, seq: packets(len(command)),
 		env: s.settings.env}
 	s.sendPart()
 	return true
 }
 
 // last reports whether the statement under way is the text's last.
-func (c *chain) last() bool { return len(c.ends) == 1 }
+func (c *multiStatement) last() bool { return len(c.ends) == 1 }
 
 // sendPart sends the statement that is next, or what must be known before it: goOn comes back then.
 func (s *Session) sendPart() {
-	c := s.chain
+	c := s.multi
 	c.buf = append(append(c.buf[:0], gomysql.COM_QUERY), c.text[c.from:c.ends[0]]...)
 	if plan := s.plan(c.buf[1:]); !s.restoreConditions(plan) {
 		s.run(plan, c.buf)
 	}
 }
 
-// link makes an exchange's reply a link of the chain's.
-func (c *chain) link(x *exchange) {
+// link makes an exchange's reply a part of the text's reply.
+func (c *multiStatement) link(x *exchange) {
 	x.part, x.more, x.renumber = true, !c.last(), true
 }
 
@@ -356,7 +357,7 @@ func (c *chain) link(x *exchange) {
 // part of the text that the client wrote: an error in its syntax may come from where it was cut (a
 // compound statement has semicolons of its own), and tells the text behind it.
 func (s *Session) partDone(x *exchange) (again bool) {
-	c := s.chain
+	c := s.multi
 	switch {
 	case c == nil || !x.part:
 	case x.failed && !x.begun:
@@ -364,16 +365,16 @@ func (s *Session) partDone(x *exchange) (again bool) {
 		s.sendPart()
 		return true
 	case x.failed || c.last():
-		s.chain = nil
+		s.multi = nil
 	default:
 		c.from, c.ends, c.seq = c.ends[0]+1, c.ends[1:], x.seq
 	}
 	return false
 }
 
-// nextPart goes on with the chain. What a statement changed may change what the rest means.
+// nextPart goes on with the next statement of the text. What a statement changed may change what the rest means.
 func (s *Session) nextPart() {
-	c := s.chain
+	c := s.multi
 	if s.settings.stale {
 		s.askSettings()
 		return

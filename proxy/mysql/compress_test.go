@@ -27,7 +27,8 @@ func TestWhatIsCompressedComesBack(t *testing.T) {
 		zstandard := rapid.Bool().Draw(t, "zstd")
 		var packets []byte
 		for range rapid.IntRange(0, 8).Draw(t, "packets") {
-			payload := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 1, 30).Draw(t, "payload"), rapid.IntRange(0, 50).Draw(t, "times"))
+			payload := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 1, 30).Draw(t, "payload"),
+				rapid.IntRange(0, 50).Draw(t, "times"))
 			packets, _ = appendPacket(packets, rapid.Byte().Draw(t, "number"), payload)
 		}
 		w := &wireEnd{}
@@ -110,8 +111,10 @@ func FuzzOpenFrame(f *testing.F) {
 		if len(stream) >= frameHead && len(stream) >= frameHead+payloadLen(stream) {
 			frame = stream[:frameHead+payloadLen(stream)]
 			if content, err := openFrame(frame, zstandard); err == nil {
-				if size := payloadLen(frame[4:]); size > 0 && len(content) != size || cap(content) > 4*max(size, len(frame))+1024 {
-					t.Errorf("a frame of %d bytes that says %d gives %d, in %d of memory", len(frame), size, len(content), cap(content))
+				if size := payloadLen(frame[4:]); size > 0 && len(content) != size ||
+					cap(content) > 4*max(size, len(frame))+1024 {
+					t.Errorf("a frame of %d bytes that says %d gives %d, in %d of memory", len(frame), size,
+						len(content), cap(content))
 				}
 			}
 		}

@@ -57,14 +57,14 @@ func (s *Session) Unrecorded(now int64, why error) {
 
 // A client whose server goes away sees its connection end, as it would without isotap: clients tell a lost connection
 // by that (their error 2013), and some take an error packet for one statement's failure, on a connection that lives.
-// Words come from the server alone.
+// An error comes from the server alone.
 
-// takeFarewell keeps the error by which the server ends the connection where it answers an exchange that the client
+// keepLastError keeps the error by which the server ends the connection where it answers an exchange that the client
 // does not know of.
-func (s *Session) takeFarewell(x *exchange, payload []byte) {
-	s.farewell = nil
+func (s *Session) keepLastError(x *exchange, payload []byte) {
+	s.lastError = nil
 	if x.failed && !x.visible && endsConnection(x.err.code) {
-		s.farewell = bytes.Clone(payload)
+		s.lastError = bytes.Clone(payload)
 	}
 }
 
@@ -87,10 +87,10 @@ func endsConnection(code uint16) bool {
 	return false
 }
 
-// sayFarewell gives the client the server's last words where the connection ends behind them: as the reply that it
+// passLastError gives the client the error by which the server has ended the connection: as the reply that it
 // waits for, or, as servers do, unasked.
-func (s *Session) sayFarewell() {
-	if s.farewell == nil || s.phase != phaseCommand {
+func (s *Session) passLastError() {
+	if s.lastError == nil || s.phase != phaseCommand {
 		return
 	}
 	seq, within := s.pending.nextSeq()
@@ -100,7 +100,7 @@ func (s *Session) sayFarewell() {
 	if s.command != nil {
 		seq = packets(len(s.command))
 	}
-	s.toClient, _ = appendPacket(s.toClient, seq, s.farewell)
+	s.toClient, _ = appendPacket(s.toClient, seq, s.lastError)
 }
 
 // lostServer settles what was open when the server went away: what waited for an answer may have
@@ -112,17 +112,17 @@ func (s *Session) lostServer() {
 			status = history.Indeterminate // the error may have come after the commit
 		}
 		if o := x.stmt; o != nil && o.txn != nil {
-			if o.plan.Txn.Ends || !o.was && s.txn.autocommit {
+			if o.plan.Txn.Ends || !o.wasInTrans && s.txn.autocommit {
 				status = history.Indeterminate
 			}
 			o.doubtful = true
-			o.lower(history.Inexact, history.ReasonServerLost)
-			s.seen.take(o)
+			o.downgrade(history.Inexact, history.ReasonServerLost)
+			s.identities.take(o)
 			s.txn.record(o, s.now)
 		}
 	}
 	s.pending.drop()
-	s.chain = nil
+	s.multi = nil
 	s.release(s.captures.giveUpAll(history.ReasonServerLost, s.events))
 	s.endOpen(status)
 }

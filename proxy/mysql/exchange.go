@@ -16,7 +16,7 @@ func (s *Session) send(x *exchange, payload []byte) {
 func (s *Session) sendFor(x *exchange, payload []byte, asked int) {
 	x.first = packets(asked)
 	if x.part {
-		x.first = s.chain.seq
+		x.first = s.multi.seq
 	}
 	if x.renumber || packets(len(payload)) != x.first {
 		x.renumber, x.seq = true, x.first
@@ -41,7 +41,7 @@ func (s *Session) replyPacket(seq byte, payload []byte) error {
 	if err != nil || !done {
 		return err
 	}
-	s.takeFarewell(x, payload)
+	s.keepLastError(x, payload)
 	s.pending.answered()
 	if err := s.replyDone(x); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Session) goOn() error {
 	if !s.pending.none() {
 		return nil
 	}
-	if s.chain != nil {
+	if s.multi != nil {
 		s.nextPart()
 		return nil
 	}

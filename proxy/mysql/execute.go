@@ -37,24 +37,24 @@ func (s *Session) execute(payload []byte) error {
 	o, why := s.recordExecution(p)
 	if why != nil {
 		s.refuseTxn(packets(len(payload)), why)
-		p.executed = nil
+		p.companionCommand = nil
 		return nil
 	}
 	o.rewritten = p.rewritten && reason.IsZero()
 	if !reason.IsZero() {
-		o.lower(history.Opaque, reason)
+		o.downgrade(history.Opaque, reason)
 	}
 	if !o.rewritten && p.refusal != nil {
 		s.answer(o, *p.refusal)
-		p.original, p.refusal = 0, nil
+		p.originalID, p.refusal = 0, nil
 		return nil
 	}
 
 	// Binding takes the long data, and leaves what the companion is executed with.
 	x := s.statement(o)
-	x.binary, x.prepared, x.long = true, p, slices.Contains(p.long, true)
+	x.binary, x.prepared, x.hasLongData = true, p, slices.Contains(p.long, true)
 	x.cursor = len(payload) >= executeHead && payload[5] != 0
-	p.executed = nil
+	p.companionCommand = nil
 	command, err := s.bind(o, p, payload)
 	if err != nil && o.rewritten {
 		// What the server makes of it is between the client and the server.
@@ -76,7 +76,8 @@ func (s *Session) execute(payload []byte) error {
 // preparesAnswers puts what a statement asks about the one before it on the server, where isotap's own have changed it.
 // It says whether the statement has to wait for that.
 func (s *Session) preparesAnswers(p *prepared) (wait bool) {
-	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) && !p.fresh {
+	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) &&
+		!p.filledUnused {
 		s.prepareFilled(p)
 		return true
 	}
@@ -99,7 +100,7 @@ func (s *Session) lacksOriginal(p *prepared, reason history.Reason) bool {
 	if p.rewritten && reason.IsZero() {
 		return false
 	}
-	return p.rewritten && p.original == 0 || s.outlived(p)
+	return p.rewritten && p.originalID == 0 || s.plainChanged(p)
 }
 
 // recordExecution begins the record of an execution, or goes on with that of one whose first form was refused. An error
@@ -120,18 +121,18 @@ func (s *Session) recordExecution(p *prepared) (*observed, error) {
 // bind made of payload, unless that is malformed.
 func (s *Session) addressed(o *observed, p *prepared, payload, command []byte, malformed bool) []byte {
 	if malformed {
-		p.runs = p.original
+		p.executedID = p.originalID
 		command = s.readdressed(payload, p)
 	}
-	p.cursor, p.runs = nil, p.id
+	p.cursor, p.executedID = nil, p.id
 	switch {
 	case p.rewritten && !o.rewritten:
-		p.runs = p.original
-	case !p.rewritten && p.original != 0:
-		p.runs = p.original
+		p.executedID = p.originalID
+	case !p.rewritten && p.originalID != 0:
+		p.executedID = p.originalID
 		command = s.readdressed(command, p)
-	case p.fresh:
-		p.fresh, p.runs = false, p.filled
+	case p.filledUnused:
+		p.filledUnused, p.executedID = false, p.filledID
 		command = s.readdressed(payload, p)
 	}
 	return command
@@ -161,7 +162,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	}
 	if !p.rewritten {
 		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
-			p.executed = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
+			p.companionCommand = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
 		}
 		clear(p.long)
 		if bound {
@@ -174,7 +175,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	}
 	id, hidden := p.id, p.plan.Upstream.Hidden
 	if !o.rewritten {
-		id, hidden = p.original, nil
+		id, hidden = p.originalID, nil
 	}
 	b := append(s.scratch[:0], head...)
 	binary.LittleEndian.PutUint32(b[1:], id)
@@ -195,15 +196,15 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 		return history.ReasonPreparedUnchanged
 	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && slices.Contains(p.long, true):
 		return history.ReasonLongData
-	case p.rewritten && !s.stillMeans(p):
+	case p.rewritten && !s.planHolds(p):
 		return history.ReasonPreparedBefore
 	}
 	return history.Reason{}
 }
 
-// stillMeans reports whether the statement would be rewritten today as it was when it was prepared: since
+// planHolds reports whether the statement would be rewritten today as it was when it was prepared: since
 // then a temporary table may have taken a table's name, or the table another column.
-func (s *Session) stillMeans(p *prepared) bool {
+func (s *Session) planHolds(p *prepared) bool {
 	if p.env == s.settings.env && !p.plan.Upstream.ListsColumns {
 		return true
 	}
@@ -227,11 +228,11 @@ func (s *Session) answer(o *observed, e serverError) {
 
 // readdressed returns a command under the id of the statement that was executed last in the place of p.
 func (s *Session) readdressed(payload []byte, p *prepared) []byte {
-	if p.runs == 0 {
+	if p.executedID == 0 {
 		return payload
 	}
 	s.scratch = append(s.scratch[:0], payload...)
-	binary.LittleEndian.PutUint32(s.scratch[1:], p.runs)
+	binary.LittleEndian.PutUint32(s.scratch[1:], p.executedID)
 	return s.scratch
 }
 
@@ -288,8 +289,8 @@ func (s *Session) addressLongData(payload []byte) bool {
 	}
 	id := p.id
 	switch {
-	case !p.rewritten && p.original != 0:
-		id = p.original
+	case !p.rewritten && p.originalID != 0:
+		id = p.originalID
 	case !p.rewritten:
 	case s.leavesPrepared(p).IsZero():
 		for _, h := range p.plan.Upstream.Hidden {
@@ -297,10 +298,10 @@ func (s *Session) addressLongData(payload []byte) bool {
 				index++
 			}
 		}
-	case p.original == 0:
+	case p.originalID == 0:
 		return false
 	default:
-		id = p.original
+		id = p.originalID
 	}
 	binary.LittleEndian.PutUint32(payload[1:], id)
 	binary.LittleEndian.PutUint16(payload[5:], uint16(index))
@@ -324,7 +325,7 @@ func (s *Session) fetch(payload []byte) {
 		if c := p.cursor; c != nil {
 			x.stmt, x.prepared, x.purpose = &observed{plan: p.plan, rewritten: true}, p, fetchPurpose
 			x.hidden, x.types, x.fields = c.hidden, c.types, c.fields
-			x.conceal = c.conceal
+			x.mask = c.mask
 			x.renumber, x.seq, x.begun = true, 1, true
 		}
 	}
@@ -334,12 +335,12 @@ func (s *Session) fetch(payload []byte) {
 // fetchDone adds the rows that were fetched to what the cursor's statement read, as long as the
 // transaction goes on that it ran in.
 func (s *Session) fetchDone(x *exchange) error {
-	defer s.seen.forget()
+	defer s.identities.forget()
 	opened := x.prepared.cursor.stmt
-	if x.conceal.wrong || s.txn.open == nil || opened.txn != s.txn.open {
+	if x.mask.wrong || s.txn.open == nil || opened.txn != s.txn.open {
 		return nil
 	}
-	s.takeSeen(x.stmt, x.ok.warnings > 0)
+	s.takeIdentities(x.stmt, x.ok.warnings > 0)
 	st := &s.txn.open.Stmts[opened.index]
 	st.Accesses = append(st.Accesses, x.stmt.stmt.Accesses...)
 	s.txn.unrecorded.Take(txnstate.BytesOf(&x.stmt.stmt))

@@ -15,7 +15,7 @@ import (
 
 // statementDone takes the end of a statement's reply, stage by stage. Each stage needs what those before it have left.
 func (s *Session) statementDone(x *exchange) error {
-	defer s.seen.forget() // its rows are the statement's by then
+	defer s.identities.forget() // its rows are the statement's by then
 	o := x.stmt
 	if x.retry {
 		s.refuse(o, x.err)
@@ -28,12 +28,12 @@ func (s *Session) statementDone(x *exchange) error {
 	// What the reply says of the statement. The plan is judged last: where it is wrong, nothing of that holds.
 	s.takeResult(o, x)
 	s.access(o, x)
-	if x.conceal.wrong {
+	if x.mask.wrong {
 		o.misplanned()
 	}
 
 	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
-	s.counts.take(&x.reply, x.swallow)
+	s.counts.take(&x.reply, x.okInstead)
 	s.conditions.take(&x.reply, o.plan, x.added)
 
 	// The statement goes into its transaction. What comes later of it is added to it there.
@@ -47,7 +47,7 @@ func (s *Session) statementDone(x *exchange) error {
 
 	// Queries of isotap's own: a companion runs only where the transaction goes on, captures are read only once it
 	// has ended.
-	s.accompany(o, x)
+	s.runCompanion(o, x)
 	s.holdForRecording()
 	return nil
 }
@@ -55,13 +55,13 @@ func (s *Session) statementDone(x *exchange) error {
 // takeResult takes how many rows the statement had, and its error.
 func (s *Session) takeResult(o *observed, x *exchange) {
 	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
-	if x.swallow {
+	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
 	if x.opens(x.ok) {
-		o.lower(history.Inexact, history.ReasonCursor) // the client need not fetch all of it, nor in this transaction
-		if x.hidden+len(x.conceal.columns) > 0 {
-			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.conceal}
+		o.downgrade(history.Inexact, history.ReasonCursor) // the client need not fetch all of it, nor in this transaction
+		if x.hidden+len(x.mask.columns) > 0 {
+			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.mask}
 		}
 	}
 	if x.failed {
@@ -81,7 +81,7 @@ func (s *Session) access(o *observed, x *exchange) {
 	if o.plan.Result.Reply != rewrite.Unchanged {
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
 		if o.plan.Kind != history.Delete || !x.failed {
-			s.takeSeen(o, x.ok.warnings > 0)
+			s.takeIdentities(o, x.ok.warnings > 0)
 		}
 		return
 	}
@@ -89,16 +89,16 @@ func (s *Session) access(o *observed, x *exchange) {
 		return
 	}
 	o.takeCounts(&x.reply, s.caps&gomysql.CLIENT_FOUND_ROWS != 0)
-	o.inserted(&s.txn.unrecorded)
+	o.addInserted(&s.txn.unrecorded)
 }
 
-// takeSeen gives a statement the rows whose identities came out of its reply. Those of its kind that read too much for
-// an array are left alone from then on.
-func (s *Session) takeSeen(o *observed, warned bool) {
-	if s.seen.judgeArrays(o, warned) {
+// takeIdentities gives a statement the rows whose identities came out of its reply. Those of its kind that read too
+// much for an array are left alone from then on.
+func (s *Session) takeIdentities(o *observed, warned bool) {
+	if s.identities.judgeArrays(o, warned) {
 		s.cfg.Planner.TooLarge(o.plan.Shape)
 	}
-	s.seen.take(o)
+	s.identities.take(o)
 }
 
 // effects takes what a statement changed for those after it.
@@ -185,7 +185,7 @@ func (s *Session) refuse(o *observed, e serverError) {
 // runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
 func (s *Session) runOriginal(o *observed, x *exchange) error {
 	o.rewritten = false
-	o.lower(history.Opaque, s.refused[weak.Make(o.plan)])
+	o.downgrade(history.Opaque, s.refused[weak.Make(o.plan)])
 	if x.prepared != nil {
 		s.command = bytes.Clone(s.original)
 		s.resumed = o

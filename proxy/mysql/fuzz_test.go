@@ -27,27 +27,44 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *sqlmysql.Plan {
 	word, _, _ := strings.Cut(string(text), " ")
 	spliced := []sqlmysql.Piece{{Text: string(text)}, {Hole: sqlmysql.TagHole}}
 	if ends := semicolons(text); len(ends) > 1 {
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonSeveralStatements}, Txn: sqlmysql.TxnEffect{Ends: true, MayRestart: true}, Upstream: sqlmysql.Upstream{Parts: ends}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque,
+			Reason: history.ReasonSeveralStatements}, Txn: sqlmysql.TxnEffect{Ends: true, MayRestart: true},
+			Upstream: sqlmysql.Upstream{Parts: ends}}
 	}
 	switch word {
 	case "s":
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "d.t"}}}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact},
+			Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Trimmed,
+				Sources: []sqlmysql.Source{{Table: "d.t"}}}}
 	case "o":
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct}, Companion: &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Inexact, Reason: history.ReasonLimit}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "d.t"}}}}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
+			Reason: history.ReasonDistinct},
+			Companion: &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Inexact,
+				Reason: history.ReasonLimit}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]},
+				Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "d.t"}}}}}
 	case "d":
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Delete, Observation: history.Exact, Target: "d.t"}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]}, Result: sqlmysql.Result{Reply: rewrite.Returning}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Delete, Observation: history.Exact,
+			Target: "d.t"}, Upstream: sqlmysql.Upstream{Pieces: spliced[:1]},
+			Result: sqlmysql.Result{Reply: rewrite.Returning}}
 	case "u":
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact, Target: "d.t", Params: 1}, Upstream: sqlmysql.Upstream{Pieces: spliced, Hidden: []sqlmysql.Hidden{{Index: 1, Hole: sqlmysql.TagHole}}}, Writes: sqlmysql.Writes{Captured: true}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact,
+			Target: "d.t", Params: 1}, Upstream: sqlmysql.Upstream{Pieces: spliced,
+			Hidden: []sqlmysql.Hidden{{Index: 1, Hole: sqlmysql.TagHole}}}, Writes: sqlmysql.Writes{Captured: true}}
 	case "i":
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Insert, Observation: history.Exact, Target: "d.t"}, Upstream: sqlmysql.Upstream{Pieces: spliced, Hidden: []sqlmysql.Hidden{{Index: 0, Hole: sqlmysql.RowIDHole}}}, Writes: sqlmysql.Writes{Inserts: 2}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Insert, Observation: history.Exact,
+			Target: "d.t"}, Upstream: sqlmysql.Upstream{Pieces: spliced,
+			Hidden: []sqlmysql.Hidden{{Index: 0, Hole: sqlmysql.RowIDHole}}}, Writes: sqlmysql.Writes{Inserts: 2}}
 	case "b":
 		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Begin}, Txn: sqlmysql.TxnEffect{Ends: true}}
 	case "c":
 		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Commit}, Txn: sqlmysql.TxnEffect{Ends: true}}
 	case "r":
-		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Rollback}, Txn: sqlmysql.TxnEffect{Savepoint: "p"}}
+		return &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Rollback},
+			Txn: sqlmysql.TxnEffect{Savepoint: "p"}}
 	}
-	return &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonUnparsable}, Txn: sqlmysql.TxnEffect{Ends: true}, Session: sqlmysql.SessionEffect{Changes: true}, Schema: sqlmysql.SchemaEffect{Changes: true}}
+	return &sqlmysql.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonUnparsable},
+		Txn: sqlmysql.TxnEffect{Ends: true}, Session: sqlmysql.SessionEffect{Changes: true},
+		Schema: sqlmysql.SchemaEffect{Changes: true}}
 }
 
 // semicolons returns the ends of the statements of a text, as sqlmysql.Plan.Parts has them.
@@ -69,9 +86,11 @@ func loggedIn(t testing.TB, caps uint32) *Session {
 		return history.MakeTxnID(1, n)
 	}}})
 	caps = caps&^gomysql.CLIENT_SSL | gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_LONG_PASSWORD
-	greeting := append([]byte("\x0a10.11.0-MariaDB\x00\x01\x00\x00\x00abcdefgh\x00"), byte(caps), byte(caps>>8), 33, 2, 0, byte(caps>>16), byte(caps>>24), 21)
+	greeting := append([]byte("\x0a10.11.0-MariaDB\x00\x01\x00\x00\x00abcdefgh\x00"), byte(caps), byte(caps>>8), 33, 2,
+		0, byte(caps>>16), byte(caps>>24), 21)
 	greeting = append(greeting, make([]byte, 10)...)
-	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33}, make([]byte, 23)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
+		make([]byte, 23)...)
 	login = append(login, "root\x00\x00"...)
 	feed := func(err error) {
 		if err != nil {
@@ -105,19 +124,27 @@ func FuzzSession(f *testing.F) {
 	}
 	settings := []string{"S1\x05", "S2def", "S3def", "S4def", "S5def", "S6def", "S7\xfe\x00\x00\x02\x00",
 		"S8\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024\x041024\x1418446744073709551615", "S9\xfe\x00\x00\x02\x00"}
-	f.Add(script(append([]string{"C0\x03s 1"}, append(settings, "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
+	f.Add(script(append([]string{"C0\x03s 1"}, append(settings, "S1\x03", "S2def", "S3def", "S4def",
+		"S5\xfe\x00\x00\x03\x00",
 		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x01")...)...), uint32(0))
 	f.Add(script(append([]string{"C0\x03u 1"}, append(settings, "S1\x00\x00\x00\x02\x00\x00\x00",
-		"S1\x00\x01\x00\x03\x00\x00\x00Rows matched: 1  Changed: 1  Warnings: 0", "C0\x03c", "S1\x00\x00\x00\x02\x00\x00\x00")...)...), uint32(0))
-	f.Add(script(append([]string{"C0\x16u ?"}, append(settings, "S1\x00\x01\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00", "S2def", "S3def",
+		"S1\x00\x01\x00\x03\x00\x00\x00Rows matched: 1  Changed: 1  Warnings: 0", "C0\x03c",
+		"S1\x00\x00\x00\x02\x00\x00\x00")...)...), uint32(0))
+	f.Add(script(append([]string{"C0\x16u ?"}, append(settings, "S1\x00\x01\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00",
+		"S2def", "S3def",
 		"S4\xfe\x00\x00\x02\x00", "C0\x17\x01\x00\x00\x00\x00\x01\x00\x00\x00\x00\x01\x08\x00\x07\x00\x00\x00\x00\x00\x00\x00", "S1\xff\x15\x04#40001no")...)...),
 		uint32(gomysql.CLIENT_SESSION_TRACK))
-	f.Add(script(append([]string{"C0\x03d 1"}, append(settings, "S1\x02", "S2def", "S3def", "S4\x02a1\x010", "S5\xfe\x00\x00\x02\x00\x00\x00")...)...),
+	f.Add(script(append([]string{"C0\x03d 1"}, append(settings, "S1\x02", "S2def", "S3def", "S4\x02a1\x010",
+		"S5\xfe\x00\x00\x02\x00\x00\x00")...)...),
 		uint32(gomysql.CLIENT_DEPRECATE_EOF))
-	f.Add(script(append([]string{"C0\x03b", "S1\x00\x00\x00\x03\x00\x00\x00", "C0\x03o 1"}, append(settings, "S1\x01", "S2def",
-		"S3\xfe\x00\x00\x03\x00", "S4\x011", "S5\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
-		"S6\x011\x02-1\x011", "S7\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00",
-		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x03c", "S1\x00\x00\x00\x02\x00\x00\x00")...)...), uint32(0))
+	f.Add(script(append([]string{"C0\x03b", "S1\x00\x00\x00\x03\x00\x00\x00", "C0\x03o 1"},
+		append(settings, "S1\x01", "S2def",
+			"S3\xfe\x00\x00\x03\x00", "S4\x011", "S5\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def",
+			"S5\xfe\x00\x00\x03\x00",
+			"S6\x011\x02-1\x011", "S7\xfe\x00\x00\x03\x00", "S1\x03", "S2def", "S3def", "S4def",
+			"S5\xfe\x00\x00\x03\x00",
+			"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x03c", "S1\x00\x00\x00\x02\x00\x00\x00")...)...),
+		uint32(0))
 	f.Add(script(append([]string{"C0\x03b;s 1;d 2;x"}, append(settings, "S1\x00\x00\x00\x03\x00\x00\x00",
 		"S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00", "S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00",
 		"S1\x02", "S2def", "S3def", "S4\xfe\x00\x00\x03\x00", "S5\x02a1\x010", "S6\xfe\x00\x00\x03\x00",
@@ -173,7 +200,8 @@ func FuzzParsePacket(f *testing.F) {
 		_, _ = parseEOF(payload)
 		_, _ = parseErr(payload)
 		_, _ = columnType(payload)
-		types := bytes.Repeat([]byte{gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_DATETIME, gomysql.MYSQL_TYPE_VAR_STRING}, 3)
+		types := bytes.Repeat([]byte{gomysql.MYSQL_TYPE_LONG, gomysql.MYSQL_TYPE_DATETIME,
+			gomysql.MYSQL_TYPE_VAR_STRING}, 3)
 		for _, columns := range []int{0, 1, 7} {
 			r := reader{b: payload}
 			if row, _, err := trimBinary(nil, &r, types, columns); err == nil && len(row) > len(payload) {

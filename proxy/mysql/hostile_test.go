@@ -63,7 +63,8 @@ func TestTooManyPreparedStatementsAreForgotten(t *testing.T) {
 	}
 	for _, which := range []uint32{1, times} {
 		say(append(binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_EXECUTE}, which), 1, 1, 0, 0, 0))
-		if len(sent) < headerBytes+5 || sent[headerBytes] != gomysql.COM_STMT_EXECUTE || binary.LittleEndian.Uint32(sent[headerBytes+1:]) != which {
+		if len(sent) < headerBytes+5 || sent[headerBytes] != gomysql.COM_STMT_EXECUTE ||
+			binary.LittleEndian.Uint32(sent[headerBytes+1:]) != which {
 			t.Errorf("the execution of statement %d went as %q", which, sent)
 		}
 	}

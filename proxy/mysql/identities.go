@@ -11,20 +11,24 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// sightings are the identities that came out of the rows of the statement in flight. A session has one
+// rowIdentities are the identities that came out of the rows of the statement in flight. A session has one
 // statement in flight, and uses the memory again for the next.
-type sightings struct {
-	arena []byte // row ids and wLists, one behind the other
-	list  []sighting
-	more  history.Reason // why there were more than are kept: as a reason; empty: there were none
-	of    *txnstate.Unrecorded
-	key   []byte
-	arrayed
+//
+// Each of list begins in the arena where the one before it ends. A reply that has more than are kept sets dropped: the
+// statement is then inexact.
+type rowIdentities struct {
+	arena   []byte // row ids and wLists, one behind the other
+	list    []rowIdentity
+	dropped history.Reason // why there were more than are kept: as a reason; empty: there were none
+	of      *txnstate.Unrecorded
+	key     []byte
+	arrayIdentities
 }
 
 // takeRow takes the identities of the sources out of a row, whose last hidden values they are, and returns the rest as
 // a row. A binary one is written to room.
-func (s *sightings) takeRow(row []byte, of *reply, hidden int, sources []sqlmysql.Source, room []byte) ([]byte, error) {
+func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sqlmysql.Source,
+	room []byte) ([]byte, error) {
 	visible := of.fields - hidden
 	r := reader{b: row}
 	var trimmed []byte
@@ -56,17 +60,17 @@ func (s *sightings) takeRow(row []byte, of *reply, hidden int, sources []sqlmysq
 	return trimmed, nil
 }
 
-// A sighting is an identity as it came out of a row: places in the arena.
-type sighting struct {
+// A rowIdentity is an identity as it came out of a row: where it lies in the arena.
+type rowIdentity struct {
 	source     int
-	rowID      int // where the row id ends; it begins where the sighting before it ended
+	rowID      int // where the row id ends; it begins where the identity before it ended
 	wList      int // where the wList ends; it begins where the row id ends
 	noIdentity bool
 }
 
 // add keeps one identity of a row. NULLs come from the missing side of an outer join, when both are
 // NULL, or from a row that was written behind isotap's back.
-func (s *sightings) add(source int, rowID, wList []byte) {
+func (s *rowIdentities) add(source int, rowID, wList []byte) {
 	if rowID == nil && wList == nil {
 		return
 	}
@@ -76,45 +80,45 @@ func (s *sightings) add(source int, rowID, wList []byte) {
 	s.arena = append(s.arena, rowID...)
 	mid := len(s.arena)
 	s.arena = append(s.arena, wList...)
-	s.list = append(s.list, sighting{source: source, rowID: mid, wList: len(s.arena),
+	s.list = append(s.list, rowIdentity{source: source, rowID: mid, wList: len(s.arena),
 		noIdentity: len(rowID) == 0 || len(wList) == 0})
 }
 
 // tooMany reports whether no more identities may be kept, and notes why.
-func (s *sightings) tooMany() bool {
+func (s *rowIdentities) tooMany() bool {
 	switch {
-	case len(s.list) == maxSeen:
-		s.more = history.ReasonTooManyRows
+	case len(s.list) == maxIdentities:
+		s.dropped = history.ReasonTooManyRows
 	case !s.of.Admits(txnstate.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
-		s.more = history.ReasonTxnMemory
+		s.dropped = history.ReasonTxnMemory
 	}
-	return !s.more.IsZero()
+	return !s.dropped.IsZero()
 }
 
-// maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
+// maxIdentities bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
 // recorded, and an export may read all there is.
-const maxSeen = 1 << 20
+const maxIdentities = 1 << 20
 
-// maxSightings bounds the memory in bytes that a session keeps for the next statement.
-const maxSightings = 1 << 20
+// maxIdentityBytes bounds the memory in bytes that a session keeps for the next statement.
+const maxIdentityBytes = 1 << 20
 
 // forget makes the memory ready for the next statement.
-func (s *sightings) forget() {
-	s.arena, s.list, s.more = s.arena[:0], s.list[:0], history.Reason{}
-	s.arrayed.forget()
-	if cap(s.arena) > maxSightings {
-		*s = sightings{of: s.of}
+func (s *rowIdentities) forget() {
+	s.arena, s.list, s.dropped = s.arena[:0], s.list[:0], history.Reason{}
+	s.arrayIdentities.forget()
+	if cap(s.arena) > maxIdentityBytes {
+		*s = rowIdentities{of: s.of}
 	}
 }
 
 // takeSightings turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
 // All strings of a statement share one allocation, all its tags another.
-func (s *sightings) take(o *observed) {
+func (s *rowIdentities) take(o *observed) {
 	if len(s.list) == 0 {
 		return
 	}
-	if !s.more.IsZero() {
-		o.lower(history.Inexact, s.more)
+	if !s.dropped.IsZero() {
+		o.downgrade(history.Inexact, s.dropped)
 	}
 	text := string(s.arena)
 	tags := make([]history.Tag, 0, len(s.list)+strings.Count(text, ","))
@@ -131,13 +135,13 @@ func (s *sightings) take(o *observed) {
 			table = o.plan.Result.Sources[seen.source].Table
 		}
 		if seen.noIdentity {
-			o.lower(history.Inexact, history.ReasonNoIdentity)
+			o.downgrade(history.Inexact, history.ReasonNoIdentity)
 			continue
 		}
 		from := len(tags)
 		var err error
 		if tags, err = history.AppendWList(tags, wList); err != nil {
-			o.lower(history.Inexact, history.ReasonUnreadableIdentity)
+			o.downgrade(history.Inexact, history.ReasonUnreadableIdentity)
 			tags = tags[:from]
 			continue
 		}
@@ -149,8 +153,8 @@ func (s *sightings) take(o *observed) {
 	o.stmt.Accesses = accesses
 }
 
-// An arrayed is what the arrays of the statement in flight have shown, beside their identities.
-type arrayed struct {
+// arrayIdentities is what the arrays of the statement in flight have shown, beside their identities.
+type arrayIdentities struct {
 	known      map[string]struct{} // identities that are in the list already, behind their source's number
 	elements   int                 // of all arrays
 	full       bool                // an array may lack identities
@@ -160,7 +164,7 @@ type arrayed struct {
 
 // addArray keeps the identities that an array carries: every row and version once, since groups overlap
 // under ROLLUP and a join repeats them.
-func (s *sightings) addArray(source, limit int, array []byte) {
+func (s *rowIdentities) addArray(source, limit int, array []byte) {
 	if array == nil {
 		s.missing = true
 		return
@@ -224,15 +228,15 @@ func eachText(array []byte, f func(text []byte)) (n int, ok bool) {
 // judgeArrays lowers a statement some of whose arrays did not tell everything, and reports whether those of its kind
 // read too much for an array. warned says that the server warned of something: it does so when it gives up on an array,
 // whose value then is NULL.
-func (s *sightings) judgeArrays(o *observed, warned bool) (tooLarge bool) {
+func (s *rowIdentities) judgeArrays(o *observed, warned bool) (tooLarge bool) {
 	if !hasArrays(o.plan) {
 		return false
 	}
-	switch a := &s.arrayed; {
+	switch a := &s.arrayIdentities; {
 	case a.unreadable:
-		o.lower(history.Inexact, history.ReasonUnreadableIdentity)
+		o.downgrade(history.Inexact, history.ReasonUnreadableIdentity)
 	case a.full, a.missing && warned:
-		o.lower(history.Inexact, history.ReasonLargeAggregate)
+		o.downgrade(history.Inexact, history.ReasonLargeAggregate)
 	case a.elements <= sqlmysql.MaxArray:
 		return false
 	}
@@ -249,12 +253,12 @@ func hasArrays(p *sqlmysql.Plan) bool {
 }
 
 // forget makes the memory ready for the next statement.
-func (a *arrayed) forget() {
+func (a *arrayIdentities) forget() {
 	if len(a.known) > maxKnown {
 		a.known = nil
 	}
 	clear(a.known)
-	*a = arrayed{known: a.known}
+	*a = arrayIdentities{known: a.known}
 }
 
 // maxKnown is how many identities of arrays a session keeps room for.

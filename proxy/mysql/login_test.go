@@ -24,7 +24,8 @@ func greet(t *testing.T, cfg Config) *Session {
 	t.Helper()
 	cfg.Key = testKey
 	s := NewSession(cfg)
-	b := append([]byte("\x0a9.7.0\x00\x01\x00\x00\x00abcdefgh\x00"), byte(testCaps), byte(testCaps>>8), 33, 2, 0, byte(testCaps>>16), byte(testCaps>>24), 21)
+	b := append([]byte("\x0a9.7.0\x00\x01\x00\x00\x00abcdefgh\x00"), byte(testCaps), byte(testCaps>>8), 33, 2, 0,
+		byte(testCaps>>16), byte(testCaps>>24), 21)
 	b = append(b, make([]byte, 10)...)
 	packet, _ := appendPacket(nil, 0, append(b, "ijklmnopqrst\x00caching_sha2_password\x00"...))
 	if err := s.FromServer(0, packet); err != nil {
@@ -36,7 +37,8 @@ func greet(t *testing.T, cfg Config) *Session {
 
 // head is the beginning of a handshake response, which is also a request for TLS.
 func head(caps uint32) []byte {
-	return append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33}, make([]byte, 23)...)
+	return append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
+		make([]byte, 23)...)
 }
 
 func tlsRequest() []byte {
@@ -103,7 +105,8 @@ func TestBytesInTheServersNameBeforeTLSEndTheSession(t *testing.T) {
 	if _, err := s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL)); err != nil {
 		t.Fatal(err)
 	}
-	if toClient, toServer := s.Output(); !s.Done() || len(toServer) > 0 || !strings.Contains(string(toClient), "before TLS") {
+	if toClient, toServer := s.Output(); !s.Done() || len(toServer) > 0 ||
+		!strings.Contains(string(toClient), "before TLS") {
 		t.Errorf("the session goes on: the client is sent %q, the server %q", toClient, toServer)
 	}
 }
@@ -113,7 +116,8 @@ func TestFailedTLSIsToldToTheClient(t *testing.T) {
 	s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL))
 	s.Output()
 	s.Upgraded(0, nil, errors.New("x509: unknown authority"))
-	if toClient, toServer := s.Output(); !s.Done() || len(toServer) > 0 || !strings.Contains(string(toClient), "unknown authority (see --upstream-tls") {
+	if toClient, toServer := s.Output(); !s.Done() || len(toServer) > 0 ||
+		!strings.Contains(string(toClient), "unknown authority (see --upstream-tls") {
 		t.Errorf("the client is sent %q, the server %q", toClient, toServer)
 	}
 }
@@ -122,7 +126,8 @@ func TestFailedTLSIsToldToTheClient(t *testing.T) {
 // whose way to the server is plain.
 func TestPasswordsAreNotSentOverAPlainLeg(t *testing.T) {
 	const secret = "s3cret phrase"
-	for _, plugin := range []string{gomysql.AUTH_CLEAR_PASSWORD, dialogPlugin, gomysql.AUTH_SHA256_PASSWORD, gomysql.AUTH_CACHING_SHA2_PASSWORD} {
+	for _, plugin := range []string{gomysql.AUTH_CLEAR_PASSWORD, dialogPlugin, gomysql.AUTH_SHA256_PASSWORD,
+		gomysql.AUTH_CACHING_SHA2_PASSWORD} {
 		t.Run(plugin, func(t *testing.T) {
 			s := greet(t, Config{ClientTLS: session.MayTLS})
 			s.FromClient(0, tlsRequest())
@@ -131,7 +136,8 @@ func TestPasswordsAreNotSentOverAPlainLeg(t *testing.T) {
 			if plugin == gomysql.AUTH_CACHING_SHA2_PASSWORD {
 				answer = []byte("\x03abc")
 			}
-			login, _ := appendPacket(nil, 2, append(append(append(head(testCaps), "ann\x00"...), answer...), plugin+"\x00"...))
+			login, _ := appendPacket(nil, 2, append(append(append(head(testCaps), "ann\x00"...), answer...), plugin+
+				"\x00"...))
 			if _, err := s.FromClient(0, login); err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +180,8 @@ func TestChangeOfUserDoesNotPassWhereOnlyOneLegIsSafe(t *testing.T) {
 			}
 		}
 		_, toServer := s.Output()
-		if passed := bytes.Contains(toServer, []byte("ann")); passed == local || s.Done() != local || !bytes.Contains(toServer, []byte("\x03one")) {
+		if passed := bytes.Contains(toServer, []byte("ann")); passed == local || s.Done() != local ||
+			!bytes.Contains(toServer, []byte("\x03one")) {
 			t.Errorf("client on a socket: %v; the server is sent %q", local, toServer)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 // every server, the identities that a star of a rewritten statement carries (sqlmysql.Plan.Carried), and whatever a
 // plan that is wrong would show (see isOwn).
 
-// A concealment is which columns of a result are isotap's, beyond those at its end that the plan hides. The head of the
-// result, the number of columns and their definitions, is held back until that is known.
-type concealment struct {
+// A columnMask is which columns of a result are isotap's, beyond those at its end that the plan hides. The head of the
+// result, the number of columns and their definitions, is held back until that is known: rows may be masked only then.
+type columnMask struct {
 	from    int    // where the head begins in the session's output
 	columns []int  // that the client does not see, in ascending order
 	types   []byte // of all columns, for binary rows
@@ -27,16 +27,16 @@ type concealment struct {
 	wrong, shifted bool
 }
 
-func (c *concealment) drops(column int) bool { return slices.Contains(c.columns, column) }
+func (c *columnMask) hides(column int) bool { return slices.Contains(c.columns, column) }
 
-// cut returns a row without the columns that the client does not see.
-func (c *concealment) cut(row []byte, of *reply) ([]byte, error) {
+// maskRow returns a row without the columns that the client does not see.
+func (c *columnMask) maskRow(row []byte, of *reply) ([]byte, error) {
 	if len(c.columns) == 0 {
 		return row, nil
 	}
-	cut := c.cutText
+	cut := c.maskTextRow
 	if of.binary {
-		cut = c.cutBinary
+		cut = c.maskBinaryRow
 	}
 	r := reader{b: row}
 	out := cut(&r, of.fields+len(c.columns))
@@ -46,19 +46,19 @@ func (c *concealment) cut(row []byte, of *reply) ([]byte, error) {
 	return out, nil
 }
 
-func (c *concealment) cutText(r *reader, fields int) []byte {
+func (c *columnMask) maskTextRow(r *reader, fields int) []byte {
 	var out []byte
 	for i := range fields {
 		from := r.pos
 		r.lenencBytes()
-		if !c.drops(i) && r.err == nil {
+		if !c.hides(i) && r.err == nil {
 			out = append(out, r.b[from:r.pos]...)
 		}
 	}
 	return out
 }
 
-func (c *concealment) cutBinary(r *reader, fields int) []byte {
+func (c *columnMask) maskBinaryRow(r *reader, fields int) []byte {
 	r.uint8()
 	nulls := r.bytes((fields + 9) / 8)
 	if r.err != nil {
@@ -73,7 +73,7 @@ func (c *concealment) cutBinary(r *reader, fields int) []byte {
 			skipBinary(r, c.types[i])
 		}
 		switch {
-		case c.drops(i) || r.err != nil:
+		case c.hides(i) || r.err != nil:
 			continue
 		case null:
 			out[1+(kept+2)/8] |= 1 << ((kept + 2) % 8)

@@ -85,7 +85,8 @@ func logIn(t *testing.T, planner Planner, database string, caps uint32) *convers
 	c := &conversation{t: t, server: conn, session: newTestSession(planner)}
 	c.settle()
 	caps |= gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH | gomysql.CLIENT_CONNECT_WITH_DB | gomysql.CLIENT_LONG_PASSWORD
-	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33}, make([]byte, 23)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
+		make([]byte, 23)...)
 	c.client(1, append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...))
 	return c
 }
@@ -105,12 +106,14 @@ func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
 		"before the client's":     spoiled("SELECT id", "SELECT isotap_rowid, id"),
 		"under an expression":     spoiled("SELECT id", "SELECT UPPER(isotap_wlist), id"),
 		renamed:                   spoiled("SELECT id", "SELECT isotap_wlist AS x, id"),
-		"and the client's last":   spoiled("SELECT id", "SELECT isotap_rowid, isotap_wlist, isotap_rowid, isotap_wlist, id"),
+		"and the client's last": spoiled("SELECT id",
+			"SELECT isotap_rowid, isotap_wlist, isotap_rowid, isotap_wlist, id"),
 	} {
 		for _, caps := range []uint32{0, gomysql.CLIENT_DEPRECATE_EOF} {
 			t.Run(name, func(t *testing.T) {
 				database := tableOfThree(t)
-				w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoil, plans: map[*sqlmysql.Plan]*sqlmysql.Plan{}}
+				w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoil,
+					plans: map[*sqlmysql.Plan]*sqlmysql.Plan{}}
 				const text = "SELECT id, v, id * 2 FROM t ORDER BY id"
 				query := append([]byte{gomysql.COM_QUERY}, text...)
 				prepare := append([]byte{gomysql.COM_STMT_PREPARE}, text...)
@@ -128,7 +131,8 @@ func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
 				through = logIn(t, forgetful{w}, database, caps)
 				through.session.cfg.Args = false
 				want, got := direct.hears(prepare), through.hears(prepare)
-				binary.LittleEndian.PutUint32(want[headerBytes+1:], binary.LittleEndian.Uint32(got[headerBytes+1:])) // its number
+				binary.LittleEndian.PutUint32(want[headerBytes+1:],
+					binary.LittleEndian.Uint32(got[headerBytes+1:])) // its number
 				if !bytes.Equal(got, want) {
 					t.Errorf("prepared it gets\n%q\ndirectly\n%q", got, want)
 				}
@@ -137,12 +141,14 @@ func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
 					return // a cursor's temporary table has forgotten where its columns are from
 				}
 				for _, cursor := range []bool{false, true} {
-					if want, got := direct.hears(executes(again, cursor)), through.hears(executes(got, cursor)); !bytes.Equal(got, want) {
+					if want, got := direct.hears(executes(again, cursor)), through.hears(executes(got,
+						cursor)); !bytes.Equal(got, want) {
 						t.Errorf("executed (cursor: %v) it gets\n%q\ndirectly\n%q", cursor, got, want)
 					}
 				}
 				fetch := func(reply []byte) []byte {
-					return append(append([]byte{gomysql.COM_STMT_FETCH}, reply[headerBytes+1:headerBytes+5]...), 10, 0, 0, 0)
+					return append(append([]byte{gomysql.COM_STMT_FETCH}, reply[headerBytes+1:headerBytes+5]...), 10, 0,
+						0, 0)
 				}
 				if want, got := direct.hears(fetch(again)), through.hears(fetch(got)); !bytes.Equal(got, want) {
 					t.Errorf("it fetches\n%q\ndirectly\n%q", got, want)
@@ -170,7 +176,8 @@ func holdMisplanned(t *testing.T, c *conversation, want bool) {
 			told++
 		}
 		if want && e.Txn != nil && e.Txn.Stmts[0].Kind == history.Select {
-			if st := e.Txn.Stmts[0]; st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned || len(st.Accesses) > 0 {
+			if st := e.Txn.Stmts[0]; st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned ||
+				len(st.Accesses) > 0 {
 				t.Errorf("recorded as %v, %q with %d accesses", st.Observation, st.Reason, len(st.Accesses))
 			}
 		}
@@ -186,7 +193,8 @@ func tableOfThree(t *testing.T) string {
 	database := testdb.NewDatabase(t)
 	db := testdb.Open(t, database)
 	for _, sql := range []string{
-		"CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10), " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(255) + ")",
+		"CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(10), " + sqlmysql.RowIDDefinition + ", " +
+			sqlmysql.WListDefinition(255) + ")",
 		"INSERT INTO t VALUES (1, 'a'), (2, NULL), (3, '')",
 	} {
 		if _, err := db.Exec(sql); err != nil {
@@ -218,7 +226,8 @@ func TestClientsMayAskForIsotapsColumns(t *testing.T) {
 // TestHeadsOfLostResultsAreNotSent has the server go away amid the definitions of a wrong plan's result.
 func TestHeadsOfLostResultsAreNotSent(t *testing.T) {
 	database := tableOfThree(t)
-	w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache), spoil: spoiled("SELECT id", "SELECT isotap_rowid, id"), plans: map[*sqlmysql.Plan]*sqlmysql.Plan{}}
+	w := &wrongPlanner{Cache: serverPlanner(t).(*sqlmysql.Cache),
+		spoil: spoiled("SELECT id", "SELECT isotap_rowid, id"), plans: map[*sqlmysql.Plan]*sqlmysql.Plan{}}
 	c := logIn(t, w, database, 0)
 	c.send("DO 1")
 	c.settle()

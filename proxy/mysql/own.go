@@ -52,7 +52,7 @@ func (s *Session) readCaptures() bool {
 		},
 		done: func(x *exchange) error {
 			if x.failed || x.rows == 0 {
-				lowerAll(batch, history.ReasonCaptureUnread)
+				downgradeAll(batch, history.ReasonCaptureUnread)
 			}
 			s.release(s.captures.answered(s.events))
 			return nil
@@ -153,9 +153,9 @@ func (s *Session) askSettings() {
 	}, query.sql()+askCounts)
 }
 
-// accompany runs the companion of a statement that has just been answered, where it reads the same
+// runCompanion runs the companion of a statement that has just been answered, where it reads the same
 // snapshot and locks nothing. The client's next command waits for it.
-func (s *Session) accompany(o *observed, x *exchange) {
+func (s *Session) runCompanion(o *observed, x *exchange) {
 	plan := s.companion(o, x)
 	if plan == nil {
 		return
@@ -164,7 +164,7 @@ func (s *Session) accompany(o *observed, x *exchange) {
 	if plan.Reason == history.ReasonLimit {
 		s.askFoundRows() // it may be more than the rows that came
 	}
-	c := &exchange{grammar: resultReply, purpose: companionPurpose, hidden: plan.HiddenColumns(), beside: o,
+	c := &exchange{grammar: resultReply, purpose: companionPurpose, hidden: plan.HiddenColumns(), companionOf: o,
 		stmt: &observed{plan: plan, rewritten: true, stmt: history.Stmt{Observation: plan.Observation,
 			Reason: plan.Reason}}}
 	s.counts.foundRowsGone = true
@@ -193,7 +193,7 @@ func (s *Session) companion(o *observed, x *exchange) *sqlmysql.Plan {
 		return nil
 	}
 	if x.prepared != nil {
-		if x.prepared.executed == nil {
+		if x.prepared.companionCommand == nil {
 			return nil
 		}
 		// It may have been planned for another schema.
@@ -217,12 +217,12 @@ func (s *Session) askFoundRows() {
 	}}, "SELECT 1"+askCounts)
 }
 
-// prepareCompanion prepares the companion of a prepared statement beside it, unseen by the client, and
+// prepareCompanion prepares the companion of a prepared statement, a variant that the client does not see, and
 // then executes it.
 func (s *Session) prepareCompanion(c *exchange) {
 	p, plan := c.prepared, c.stmt.plan
 	if p.companion != nil {
-		s.closeHidden(p, p.companion.id)
+		s.closeVariant(p, p.companion.id)
 		p.companion = nil
 	}
 	hidden := &prepared{plan: plan}
@@ -241,7 +241,7 @@ func (s *Session) prepareCompanion(c *exchange) {
 
 // executeCompanion executes a prepared companion with the parameters of the client's statement.
 func (s *Session) executeCompanion(c *exchange) {
-	command := c.prepared.executed
+	command := c.prepared.companionCommand
 	binary.LittleEndian.PutUint32(command[1:], c.prepared.companion.id)
 	command[5] = 0 // no cursor
 	s.send(c, command)
@@ -249,7 +249,7 @@ func (s *Session) executeCompanion(c *exchange) {
 
 // companionDone gives the statement what its companion saw.
 func (s *Session) companionDone(x *exchange) error {
-	defer s.seen.forget()
+	defer s.identities.forget()
 	if x.failed {
 		if x.retry {
 			s.refuse(x.stmt, x.err)
@@ -261,15 +261,15 @@ func (s *Session) companionDone(x *exchange) error {
 		s.clearDiagnostics()
 	}
 	if x.rows > sqlmysql.MaxCompanionRows {
-		x.stmt.lower(history.Inexact, history.ReasonTooManyRows)
+		x.stmt.downgrade(history.Inexact, history.ReasonTooManyRows)
 	}
-	s.takeBeside(x.beside, x.stmt)
+	s.addSeen(x.companionOf, x.stmt)
 	return nil
 }
 
-// takeBeside gives a recorded statement what a query of isotap's beside it saw, and how well.
-func (s *Session) takeBeside(o, beside *observed) {
-	s.takeSeen(beside, false)
+// addSeen gives a recorded statement what a query of isotap's own saw for it, and how well.
+func (s *Session) addSeen(o, beside *observed) {
+	s.takeIdentities(beside, false)
 	st, saw := o.recorded(), &beside.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
 	s.txn.unrecorded.Take(txnstate.BytesOf(saw))
@@ -278,7 +278,7 @@ func (s *Session) takeBeside(o, beside *observed) {
 
 // companionFailed says why a statement stays unobserved, and hides the error from SHOW WARNINGS.
 func (s *Session) companionFailed(x *exchange, e serverError) {
-	x.beside.recorded().Reason = history.ReasonCompanionFailed.With(strconv.Itoa(int(e.code)))
+	x.companionOf.recorded().Reason = history.ReasonCompanionFailed.With(strconv.Itoa(int(e.code)))
 	s.clearDiagnostics()
 }
 
@@ -310,11 +310,11 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
 			Reason: o.stmt.Reason}},
 		done: func(x *exchange) error {
-			defer s.seen.forget()
+			defer s.identities.forget()
 			if x.failed || x.rows != 1 {
-				o.lowerRecorded(history.ReasonVariablesUnread)
+				o.downgradeRecorded(history.ReasonVariablesUnread)
 			} else {
-				s.takeBeside(o, x.stmt)
+				s.addSeen(o, x.stmt)
 			}
 			s.release(s.captures.answered(s.events))
 			return nil

@@ -14,7 +14,7 @@ import (
 const unsignedType = 0x80
 
 // named returns COM_STMT_EXECUTE under the statement's own id, where the client meant the one prepared
-// last: for the server that may be one beside it. (It refuses such a command without types.)
+// last: for the server that may be a variant of it. (It refuses such a command without types.)
 func (p *prepared) named(payload []byte) []byte {
 	if binary.LittleEndian.Uint32(payload[1:]) == directExecute {
 		payload = slices.Clone(payload)

@@ -7,11 +7,10 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// An exchange is one command sent to the server and the reply that is due. Pending exchanges are
-// answered in order.
+// An exchange is one command sent to the server and the reply that is due. Pending exchanges are answered in order.
 //
-// What the client is to get is set before it is sent, and what is hidden from it before the first row; state, fields and
-// the like follow the reply.
+// What the client is to get is set before it is sent, and what is hidden from it before the first row; state, fields
+// and the like follow the reply.
 type exchange struct {
 	grammar grammar
 	purpose purpose
@@ -28,11 +27,11 @@ type exchange struct {
 
 	hidden  int // columns at the end that the client does not see
 	carries int // columns before these that the client does not see either, known by their names
-	// disguise is the reply kind of a statement that describes tables; rewrite.Unchanged for all others.
-	disguise rewrite.Reply
-	conceal  concealment
-	exposed  int  // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
-	swallow  bool // the client gets an OK packet in place of the result set
+	// describes is the kind of reply of a statement that describes tables; rewrite.Unchanged for all others.
+	describes rewrite.Reply
+	mask      columnMask
+	masked    int  // COM_STMT_PREPARE: columns of isotap's among those that the plan shows
+	okInstead bool // the client gets an OK packet, not the result set
 	// renumber says that the client gets the reply under other packet numbers than the server sent it;
 	// seq is then the number of the client's next one.
 	renumber bool
@@ -42,22 +41,22 @@ type exchange struct {
 	first byte
 	// added is how many warnings of isotap's the server counts in the reply.
 	added int
-	// instead are the rows that the client gets in the place of the server's; nil: the server's.
-	instead [][]byte
-	// part says that the reply is one of a chain's, and more that the client gets others behind it.
+	// rowsInstead are the rows that the client gets, not the server's; nil: it gets the server's.
+	rowsInstead [][]byte
+	// part says that the statement is one of several of a text, and more that the client gets other replies behind it.
 	part, more bool
 	// retry says that the statement as rewritten was refused, and the original is to be run.
 	retry bool
 	// begun says that something of the reply has gone to the client.
 	begun bool
-	// beside is the client's statement that the exchange is the companion of.
-	beside *observed
+	// companionOf is the client's statement that the exchange is the companion of.
+	companionOf *observed
 	// refusal is what the client gets in the place of the reply, under refusedReply.
 	refusal serverError
 	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
 	settles *sqlmysql.Plan
-	// long says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
-	long bool
+	// hasLongData says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.
+	hasLongData bool
 	// prepared is the statement that COM_STMT_PREPARE makes or that is executed or fetched from.
 	prepared *prepared
 }
@@ -126,12 +125,12 @@ func (p *pending) nextSeq() (seq byte, within bool) {
 
 // passesRows reports whether the exchange's rows go to the client as they are.
 func (x *exchange) passesRows() bool {
-	return x.state == stateRows && x.visible && x.hidden == 0 && !x.swallow && !x.renumber && x.instead == nil
+	return x.state == stateRows && x.visible && x.hidden == 0 && !x.okInstead && !x.renumber && x.rowsInstead == nil
 }
 
 // show makes rows the exchange's answer; nil leaves the server's.
 func (x *exchange) show(rows [][]byte) {
 	if rows != nil {
-		x.instead, x.renumber = rows, true
+		x.rowsInstead, x.renumber = rows, true
 	}
 }

@@ -60,7 +60,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		}
 		return x.columnsNext(), nil
 	case stateFields:
-		if x.left > x.hidden && !s.exposed(x, payload) {
+		if x.left > x.hidden && !s.maskPrepared(x, payload) {
 			s.forward(x, 0, payload)
 		}
 		if x.left--; x.left > 0 {
@@ -70,7 +70,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		x.state = stateFieldsEnd
 		return deprecated, nil
 	default:
-		if x.fields > x.hidden+x.exposed {
+		if x.fields > x.hidden+x.masked {
 			s.forward(x, 0, endWithoutAdded(payload, x.added))
 		}
 		return true, nil
@@ -80,8 +80,8 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 // releasePrepared lets the reply of COM_STMT_PREPARE go on once its columns are known, with their number.
 func (s *Session) releasePrepared(x *exchange) {
 	if s.holdingHead {
-		shown := s.toClient[x.conceal.from+headerBytes+5:]
-		binary.LittleEndian.PutUint16(shown, uint16(x.columns-x.hidden-x.exposed))
+		shown := s.toClient[x.mask.from+headerBytes+5:]
+		binary.LittleEndian.PutUint16(shown, uint16(x.columns-x.hidden-x.masked))
 	}
 	s.holdingHead = false
 }
@@ -157,14 +157,14 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	return x.columnsNext(), nil
 }
 
-// exposed reports whether a definition of a prepared statement's column is of one that the client does not see, and
-// takes note of a plan that does not know of it. seen is how many there were before.
-func (s *Session) exposed(x *exchange, definition []byte) bool {
+// maskPrepared reports whether a definition of a prepared statement's column is of one that the client does not see,
+// and takes note of a plan that does not know of it. seen is how many there were before.
+func (s *Session) maskPrepared(x *exchange, definition []byte) bool {
 	if !x.prepared.rewritten || !s.isOwn(x, definition) {
 		return false
 	}
-	x.exposed++
-	if x.exposed == x.carries+1 && s.dialect != sqlmysql.TiDB {
+	x.masked++
+	if x.masked == x.carries+1 && s.dialect != sqlmysql.TiDB {
 		s.misplanned(x.prepared.plan)
 	}
 	return true
@@ -188,17 +188,17 @@ func (s *Session) prepareDone(x *exchange) error {
 	return nil
 }
 
-// prepareOriginal prepares the client's own text beside the rewritten one, unseen by the client.
+// prepareOriginal prepares the client's own text as a variant of the rewritten one, which the client does not see.
 func (s *Session) prepareOriginal(p *prepared) {
 	now := s.plan(p.text)
 	hidden := &prepared{text: p.text, plan: now}
-	s.closeHidden(p, p.original)
+	s.closeVariant(p, p.originalID)
 	p.plain = now.Upstream.Plain
 	s.counts.rowCountGone = true
 	s.send(&exchange{prepared: hidden, grammar: prepareReply, done: func(x *exchange) error {
-		p.original, p.refusal = hidden.id, nil
+		p.originalID, p.refusal = hidden.id, nil
 		if x.failed {
-			p.original, p.refusal = p.id, &x.err
+			p.originalID, p.refusal = p.id, &x.err
 		}
 		return nil
 	}}, append([]byte{gomysql.COM_STMT_PREPARE}, hidden.ownText()...))
@@ -207,15 +207,15 @@ func (s *Session) prepareOriginal(p *prepared) {
 // prepareFilled prepares the client's text with the values that ROW_COUNT() and FOUND_ROWS() have for the
 // client, unseen by it.
 func (s *Session) prepareFilled(p *prepared) {
-	s.closeHidden(p, p.filled)
+	s.closeVariant(p, p.filledID)
 	var values sqlmysql.Values
 	s.counts.fill(&values)
 	values.Deprecates = s.conditions.cleared
 	hidden := &prepared{plan: p.plan}
 	s.send(&exchange{prepared: hidden, grammar: prepareReply, done: func(x *exchange) error {
-		p.fresh, p.filled = true, hidden.id
+		p.filledUnused, p.filledID = true, hidden.id
 		if x.failed {
-			p.filled = p.id
+			p.filledID = p.id
 		}
 		return nil
 	}}, p.plan.Append([]byte{gomysql.COM_STMT_PREPARE}, func(b []byte, h sqlmysql.Hole, ordinal int) []byte {
@@ -223,17 +223,17 @@ func (s *Session) prepareFilled(p *prepared) {
 	}))
 }
 
-// closeHidden closes what isotap prepared beside p, if there is such a statement.
-func (s *Session) closeHidden(p *prepared, id uint32) {
+// closeVariant closes a variant of p, if there is one.
+func (s *Session) closeVariant(p *prepared, id uint32) {
 	if id != 0 && id != p.id {
 		s.toServer, _ = appendPacket(s.toServer, 0, binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE},
 			id))
 	}
 }
 
-// outlived reports whether a statement that was prepared as the client's own text would mean another by
+// plainChanged reports whether a statement that was prepared as the client's own text would mean another by
 // now: the columns that stars stand for are not those that they were.
-func (s *Session) outlived(p *prepared) bool {
+func (s *Session) plainChanged(p *prepared) bool {
 	return p.plain != "" && s.plan(p.text).Upstream.Plain != p.plain
 }
 
@@ -241,10 +241,10 @@ func (s *Session) closeStatement(payload []byte) {
 	id, p := s.statementID(payload)
 	if p != nil {
 		s.prepared.remove(id)
-		s.closeHidden(p, p.original)
-		s.closeHidden(p, p.filled)
+		s.closeVariant(p, p.originalID)
+		s.closeVariant(p, p.filledID)
 		if p.companion != nil {
-			s.closeHidden(p, p.companion.id)
+			s.closeVariant(p, p.companion.id)
 		}
 	}
 	s.toServer, _ = appendPacket(s.toServer, 0, payload)

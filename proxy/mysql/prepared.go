@@ -14,6 +14,10 @@ const executeHead = 1 + 4 + 1 + 4
 const directExecute = 0xffffffff
 
 // A prepared is a statement that the client prepared. Its id is the server's own.
+//
+// Beside it the server may have variants that the client does not see: its own text (originalID), that with values
+// filled in (filledID), the companion. Each is closed with it, and whatever the client sends for the statement goes to
+// the one that was executed last (executedID).
 type prepared struct {
 	id        uint32
 	text      []byte // as the client wrote it
@@ -23,26 +27,26 @@ type prepared struct {
 	params    int    // that the client knows of
 	types     []byte // of the client's parameters, two bytes each, as last bound
 	long      []bool // parameters that came by COM_STMT_SEND_LONG_DATA
-	// original is the id of the client's own text, prepared beside the rewritten one once that had to
-	// be left alone; 0 until then.
-	original uint32
+	// originalID is the id of the client's own text, once the rewritten one had to be left alone; 0 until then, and id
+	// where it could not be prepared.
+	originalID uint32
 	// plain is the plan's form of the client's own text that was prepared last, if it has one.
 	plain string
-	// refusal is why that could not be prepared: it is the answer to the client's next execution.
+	// refusal is why the client's own text could not be prepared: it is the answer to the client's next execution.
 	refusal *serverError
-	// filled is the id of the text with values in the place of ROW_COUNT() and FOUND_ROWS(), prepared
-	// for one execution; fresh until that.
-	filled uint32
-	fresh  bool
+	// filledID is the id of the text with values in the place of ROW_COUNT() and FOUND_ROWS(), prepared
+	// for one execution; filledUnused until that.
+	filledID     uint32
+	filledUnused bool
 	// malformed says that the execution under way has parameters that isotap cannot read.
 	malformed bool
-	// companion is the statement beside this one that shows what it read, and executed the command of
-	// this one's last execution, for it; nil when there is none.
-	companion *prepared
-	executed  []byte
+	// companion is the variant that shows what this one read, and companionCommand executes it with the parameters of
+	// this one's last execution; nil when there is none.
+	companion        *prepared
+	companionCommand []byte
 
-	runs   uint32  // the id that was executed last
-	cursor *cursor // that this left open over trimmed rows
+	executedID uint32  // the variant that was executed last; 0: none was
+	cursor     *cursor // that this left open over trimmed rows
 }
 
 // maxPrepared is how many bytes the prepared statements of a session may take: of others nothing is kept, and they go
@@ -110,8 +114,8 @@ type cursor struct {
 	types  []byte // of the columns
 	fields int
 	hidden int // of these, at the end
-	// conceal tells the columns that a row has beside those.
-	conceal concealment
+	// mask tells the columns that a row has beside those.
+	mask columnMask
 }
 
 // ownText is the text that goes upstream for a statement that the client prepares, where isotap leaves it

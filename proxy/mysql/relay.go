@@ -94,36 +94,36 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 	if r.err != nil || n == 0 || n > 1<<16 {
 		return false, fmt.Errorf("parse column count: %w", errMalformed)
 	}
-	if int(n) < x.hidden+x.carries || x.swallow && int(n) != x.hidden {
+	if int(n) < x.hidden+x.carries || x.okInstead && int(n) != x.hidden {
 		return false, fmt.Errorf("%w: %d columns where isotap alone asked for %d", errUnexpected, n, x.hidden)
 	}
 	x.fields, x.left, x.state, x.types = int(n), int(n), stateFields, x.types[:0]
-	x.conceal = concealment{}
-	if s.conceals(x) {
+	x.mask = columnMask{}
+	if s.masks(x) {
 		s.holdHead(x)
 	}
-	if !x.swallow {
+	if !x.okInstead {
 		s.forward(x, seq, appendLenenc(nil, n-uint64(x.hidden)))
 	}
 	return false, nil
 }
 
 func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, error) {
-	conceals := s.conceals(x)
+	conceals := s.masks(x)
 	shown := x.left > x.hidden
 	if conceals {
-		shown = s.look(x, payload)
+		shown = s.maskDefinition(x, payload)
 	}
 	switch {
 	case !shown:
 		x.renumber = true
-	case !x.swallow:
+	case !x.okInstead:
 		s.forward(x, seq, payload)
 		if !x.renumber {
 			x.seq = seq + 1
 		}
 	}
-	if x.binary && (x.hidden > 0 || conceals || x.disguise == rewrite.Listing) {
+	if x.binary && (x.hidden > 0 || conceals || x.describes == rewrite.Listing) {
 		typ, err := columnType(payload)
 		if err != nil {
 			return false, err
@@ -148,7 +148,7 @@ func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	if !x.swallow {
+	if !x.okInstead {
 		s.forward(x, seq, x.continued(payload, false))
 	}
 	x.state = stateRows
@@ -167,10 +167,10 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		for _, row := range x.instead {
+		for _, row := range x.rowsInstead {
 			s.forward(x, seq, row)
 		}
-		if x.swallow {
+		if x.okInstead {
 			s.forwardCount(x, end)
 		} else {
 			s.forward(x, seq, x.continued(payload, endsWithOK(payload, s.caps)))
@@ -178,10 +178,10 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		return s.resultEnd(x, end), nil
 	}
 	x.rows++
-	if x.instead != nil {
+	if x.rowsInstead != nil {
 		return false, nil
 	}
-	payload, err := x.conceal.cut(payload, &x.reply)
+	payload, err := x.mask.maskRow(payload, &x.reply)
 	if err != nil {
 		return false, err
 	}
@@ -189,19 +189,19 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 	case x.row != nil:
 		return false, x.row(payload)
 	case x.hidden > 0:
-		trimmed, err := s.seen.takeRow(payload, &x.reply, x.hidden, x.stmt.plan.Result.Sources, s.scratch)
+		trimmed, err := s.identities.takeRow(payload, &x.reply, x.hidden, x.stmt.plan.Result.Sources, s.scratch)
 		if err != nil {
 			return false, err
 		}
 		if x.binary {
 			s.scratch = trimmed
 		}
-		if x.swallow {
+		if x.okInstead {
 			return false, nil
 		}
 		payload = trimmed
-	case x.disguise != rewrite.Unchanged:
-		row, err := maskDescription(payload, x.disguise, &x.reply)
+	case x.describes != rewrite.Unchanged:
+		row, err := maskDescription(payload, x.describes, &x.reply)
 		if row == nil {
 			return false, err
 		}
@@ -243,14 +243,14 @@ func (s *Session) replyError(x *exchange, seq byte, payload []byte) error {
 	if err != nil {
 		return err
 	}
-	if x.stmt != nil && x.stmt.rewritten && !x.begun && !x.long && refusesRewriting(x.err.code) {
+	if x.stmt != nil && x.stmt.rewritten && !x.begun && !x.hasLongData && refusesRewriting(x.err.code) {
 		x.retry = true
 		return nil
 	}
 	if x.more && !x.begun && x.err.code == gomysql.ER_PARSE_ERROR {
 		return nil // see partDone
 	}
-	if x.swallow && !x.begun {
+	if x.okInstead && !x.begun {
 		x.renumber, x.seq = true, x.first
 	}
 	s.forward(x, seq, payload)
@@ -272,20 +272,20 @@ func (s *Session) forward(x *exchange, seq byte, payload []byte) {
 	s.toClient, _ = appendPacket(s.toClient, seq, payload)
 }
 
-// conceals reports whether isotap's columns can be among those of the exchange's result which the client is to see.
-func (s *Session) conceals(x *exchange) bool {
-	return x.visible && !x.swallow && (s.dialect == sqlmysql.TiDB || x.stmt != nil && x.stmt.rewritten)
+// masks reports whether isotap's columns can be among those of the exchange's result which the client is to see.
+func (s *Session) masks(x *exchange) bool {
+	return x.visible && !x.okInstead && (s.dialect == sqlmysql.TiDB || x.stmt != nil && x.stmt.rewritten)
 }
 
 // holdHead keeps the output back from here on, until releaseHead or dropHead.
 func (s *Session) holdHead(x *exchange) {
-	x.conceal = concealment{from: len(s.toClient)}
+	x.mask = columnMask{from: len(s.toClient)}
 	s.holdingHead = true
 }
 
-// look takes a column definition into the concealment, and reports whether it goes into the head.
-func (s *Session) look(x *exchange, definition []byte) bool {
-	c := &x.conceal
+// maskDefinition takes a column definition into the mask, and reports whether it goes into the head.
+func (s *Session) maskDefinition(x *exchange, definition []byte) bool {
+	c := &x.mask
 	atEnd := x.left <= x.hidden
 	if !atEnd && s.isOwn(x, definition) {
 		c.columns = append(c.columns, x.fields-x.left)
@@ -306,7 +306,7 @@ func (s *Session) look(x *exchange, definition []byte) bool {
 // releaseHead lets the head go on once it is complete, less isotap's columns.
 func (s *Session) releaseHead(x *exchange) {
 	s.holdingHead = false
-	c := &x.conceal
+	c := &x.mask
 	if c.wrong && !c.shifted { // the columns at the end are where the plan has them
 		c.columns = slices.DeleteFunc(c.columns, func(i int) bool { return i >= x.fields-x.hidden })
 	} else if c.shifted {
@@ -322,7 +322,7 @@ func (s *Session) releaseHead(x *exchange) {
 
 // cutHead writes the head anew, without the columns that the client does not see.
 func (s *Session) cutHead(x *exchange) {
-	c := &x.conceal
+	c := &x.mask
 	head := bytes.Clone(s.toClient[c.from:])
 	s.toClient = s.toClient[:c.from]
 	seq := head[headerBytes-1]
@@ -333,7 +333,7 @@ func (s *Session) cutHead(x *exchange) {
 		switch {
 		case i < 0:
 			payload = appendLenenc(nil, uint64(x.fields-x.hidden-len(c.columns)))
-		case c.drops(i) || i >= x.fields-x.hidden:
+		case c.hides(i) || i >= x.fields-x.hidden:
 			continue
 		}
 		s.toClient, seq = appendPacket(s.toClient, seq, payload)
@@ -342,7 +342,7 @@ func (s *Session) cutHead(x *exchange) {
 	x.fields -= len(c.columns)
 	c.types, x.types = x.types, nil
 	for i, t := range c.types {
-		if !c.drops(i) {
+		if !c.hides(i) {
 			x.types = append(x.types, t)
 		}
 	}
@@ -351,7 +351,7 @@ func (s *Session) cutHead(x *exchange) {
 // dropHead forgets a head that is not complete, of a session that ends: isotap's columns may stand in it.
 func (s *Session) dropHead() {
 	if x := s.pending.first(); s.holdingHead && x != nil {
-		s.toClient = s.toClient[:x.conceal.from]
+		s.toClient = s.toClient[:x.mask.from]
 	}
 	s.holdingHead = false
 }

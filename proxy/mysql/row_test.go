@@ -12,19 +12,20 @@ func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	for _, rows := range []int{maxSeen, maxSeen + 1} {
+	for _, rows := range []int{maxIdentities, maxIdentities + 1} {
 		s := NewSession(Config{})
 		for range rows {
-			s.seen.add(0, []byte("r"), []byte("0"))
+			s.identities.add(0, []byte("r"), []byte("0"))
 		}
 		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed,
 			Sources: []sqlmysql.Source{{Table: "shop.item"}}}}}
 		o.stmt.Observation = history.Exact
-		s.seen.take(o)
-		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxSeen || exact != (rows == maxSeen) {
+		s.identities.take(o)
+		if exact := o.stmt.Observation == history.Exact; len(o.stmt.Accesses) != maxIdentities ||
+			exact != (rows == maxIdentities) {
 			t.Errorf("%d rows: %d reads, %v", rows, len(o.stmt.Accesses), o.stmt.Observation)
 		}
-		if s.seen.forget(); !s.seen.more.IsZero() {
+		if s.identities.forget(); !s.identities.dropped.IsZero() {
 			t.Errorf("%d rows: the next statement has too many before it begins", rows)
 		}
 	}

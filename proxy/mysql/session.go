@@ -8,7 +8,7 @@
 // read the captured entries), the statement itself, and isotap's own after it (ask whether an error ended the
 // transaction, read again what the statement did not show). Every exchange knows how to read its reply, and which part
 // of it the client sees. Commands of one client are answered one after the other, as the protocol has it; what a client
-// sends ahead waits.
+// sends before that waits.
 //
 // The files follow a statement's way. In the first list are those in which the session acts; it owns the parts in the
 // second, each of which keeps one thing, and knows nothing of the session.
@@ -26,15 +26,15 @@
 //
 // The parts:
 //
-//   - framing.go cuts bytes into packets, packet.go reads and writes what is in these, value.go the values of rows and
-//     parameters. compress.go opens what a client and a server compress, below the session.
 //   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go their
 //     parameters.
-//   - pending.go has the commands whose replies are due, reply.go how far a reply has come, identities.go takes the identities out of its rows, mask.go isotap's
-//     columns.
+//   - pending.go has the commands whose replies are due, reply.go how far a reply has come, identities.go takes the
+//     identities out of its rows, mask.go isotap's columns.
 //   - statement.go is the record of a statement, txn.go the transaction that it belongs to, writes.go compares what it
 //     collected with what the server counted, captures.go has who waits for what was collected.
 //   - counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
+//   - framing.go cuts bytes into packets, packet.go reads and writes what is in these, value.go the values of rows and
+//     parameters. compress.go opens what a client and a server compress, below the session.
 //
 // Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen documentation and in MariaDB's
 // Knowledge Base ("Client/Server Protocol").
@@ -104,10 +104,22 @@ const (
 )
 
 // Session is the state machine of one client connection. It is not safe for concurrent use.
+//
+// At most one command of the client is under way: in command while it waits for exchanges of isotap's own, then in
+// pending. The next is taken when both are empty, see wantsClient. A session that only passes on (no Planner) has no
+// transaction and no captures.
 type Session struct {
 	cfg   Config
 	phase phase
-	caps  uint32 // as both sides agreed
+	now   int64 // when the call that is under way was made
+
+	// The connections, as the login has settled them. Until phaseCommand all of it may change.
+
+	client, server leg
+	upgrade        session.Leg // that is to begin TLS; no packet is taken of either before Upgraded
+	auth
+	loggedIn bool
+	caps     uint32 // as both sides agreed
 	// compresses says that the client asked for compression that it was not offered. Most go on without;
 	// PHP's mysqlnd compresses all the same.
 	compresses bool
@@ -115,46 +127,49 @@ type Session struct {
 	dialect sqlmysql.Dialect
 	version uint32
 
-	client, server leg
-	upgrade        session.Leg // that is to begin TLS
-	auth
+	// What has come, up to less than a packet, and what is passed on before it has come whole.
 
-	now      int64
+	clientPackets, serverPackets packetReader
+	upload                       upload
+	row                          rowStream
+
+	// What goes out with the next Output.
+
 	toClient []byte
 	toServer []byte
 	holding  bool // output to the client waits for the recording
-	// holdingHead says that output waits until it is known which columns of a result are isotap's.
+	// holdingHead says that output to the client waits until it is known which columns of a result are isotap's: where
+	// the result's head begins in it, the first exchange's mask has.
 	holdingHead bool
 	final       finalPacket
 	events      []session.Event
 
-	loggedIn bool
+	// The commands under way.
 
-	upload                       upload
-	clientPackets, serverPackets packetReader
-	row                          rowStream
-
-	command []byte // the client's command that waits for exchanges before it
+	command []byte          // the client's command that waits for exchanges before it
+	multi   *multiStatement // nil but for a text of several statements
 	pending pending
+	// resumed is a statement whose rewritten form was refused: command is its execution, which is to run again.
+	resumed *observed
+	// identities are of the statement in flight; each statement's end makes them ready for the next.
+	identities rowIdentities
+	scratch    []byte // the command or the row being built; valid until the next
+	original   []byte // the client's own form of the rewritten command in flight
+	// lastError is an error that ends the connection, and that an exchange got which the client does not know of.
+	// Any other reply clears it.
+	lastError []byte
+
+	// What is known of the session.
 
 	settings   settings
 	txn        transaction
 	captures   captures
 	counts     counts
 	conditions conditions
-	chain      *chain // nil but for a text of several statements
 	prepared   preparedStatements
-	// refused holds why the server did not take plans as rewritten. Those that the planner has let go are met no more:
+	// refused holds why the server did not take plans as rewritten. Those that the planner has let go come no more:
 	// they are not kept for this.
 	refused map[weak.Pointer[sqlmysql.Plan]]history.Reason
-	// farewell is an error that ends the connection, and that an exchange got which the client does not know of.
-	farewell []byte
-	// resumed is a statement whose rewritten form was refused and that is to run again.
-	resumed *observed
-
-	seen     sightings
-	scratch  []byte // the command or the row being built
-	original []byte // the client's own form of the rewritten command in flight
 }
 
 // NewSession returns a session that waits for the server's greeting.
@@ -162,7 +177,7 @@ func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, prepared: newPreparedStatements(),
 		txn: newTransaction(cfg.Options), client: leg{seq: 0xff, local: cfg.ClientLocal},
 		server: leg{local: cfg.ServerLocal}}
-	s.seen.of = &s.txn.unrecorded
+	s.identities.of = &s.txn.unrecorded
 	return s
 }
 
@@ -291,7 +306,7 @@ func (s *Session) ServerClosed(now int64) {
 	s.now = now
 	if s.phase != phaseClosed {
 		s.dropHead()
-		s.sayFarewell()
+		s.passLastError()
 		s.lostServer()
 		s.phase = phaseClosed
 	}
@@ -321,7 +336,7 @@ func (s *Session) Compressed(leg session.Leg, c net.Conn) net.Conn {
 
 // Copying says that the session only passes bytes on from now on: the caller may do so itself, once it
 // has sent the Output.
-func (s *Session) Copying() bool { return s.phase == phaseCopy && s.alike() }
+func (s *Session) Copying() bool { return s.phase == phaseCopy && s.equallySafe() }
 
 // Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls
 // [Session.Upgraded]. Bytes of the client that the session has not taken by then belong to TLS.

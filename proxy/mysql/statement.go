@@ -11,26 +11,26 @@ type observed struct {
 	rewritten bool
 	txn       *history.Txn
 	// begins is the transaction that a BEGIN opens when it succeeds.
-	begins *history.Txn
-	stmt   history.Stmt
-	index  int  // where stmt stands in its transaction, once it is recorded
-	was    bool // the server had a transaction open when the statement was sent
+	begins     *history.Txn
+	stmt       history.Stmt
+	index      int  // where stmt stands in its transaction, once it is recorded
+	wasInTrans bool // the server had a transaction open when the statement was sent
 	// tookNext: its transaction is the one that SET TRANSACTION was for.
 	tookNext bool
 
 	// capturing says that entries of the statement wait to be read.
-	capturing bool
+	awaitsEntries bool
 	// insertID is what the server numbered the first row of an INSERT with, and increment the step to the next, in
 	// mode predicates.
 	insertID, increment uint64
 
 	rowCounts
-	made     int  // the rows of an INSERT, whether or not they went in
-	doubtful bool // the captured rows are not certain to be those that changed
+	rowsToInsert int  // the rows of an INSERT, whether or not they went in
+	doubtful     bool // the captured rows are not certain to be those that changed
 }
 
-// lower makes the statement's observation no better than o.
-func (o *observed) lower(to history.Observation, reason history.Reason) {
+// downgrade makes the statement's observation no better than to.
+func (o *observed) downgrade(to history.Observation, reason history.Reason) {
 	if o.stmt.Observation < to && o.stmt.Observation != history.Nothing {
 		o.stmt.Observation, o.stmt.Reason = to, reason
 	}
@@ -42,9 +42,9 @@ func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o
 // recorded is the statement as it stands in its transaction.
 func (o *observed) recorded() *history.Stmt { return &o.txn.Stmts[o.index] }
 
-// lowerRecorded lowers the observation of a statement that stands in its transaction already: what it
+// downgradeRecorded downgrades the observation of a statement that stands in its transaction already: what it
 // wrote is no longer certain.
-func (o *observed) lowerRecorded(reason history.Reason) {
+func (o *observed) downgradeRecorded(reason history.Reason) {
 	o.doubtful = true
 	st := &o.txn.Stmts[o.index]
 	if st.Observation == history.Exact {
@@ -57,6 +57,6 @@ func (o *observed) lowerRecorded(reason history.Reason) {
 
 // misplanned takes away what a statement has shown whose plan is wrong.
 func (o *observed) misplanned() {
-	o.lower(history.Opaque, history.ReasonMisplanned)
+	o.downgrade(history.Opaque, history.ReasonMisplanned)
 	o.stmt.Accesses, o.stmt.Predicates = nil, nil
 }

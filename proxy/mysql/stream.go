@@ -13,7 +13,7 @@ import (
 // clientBytes takes one packet out of p, or what there is of it.
 func (s *Session) clientBytes(p []byte) (int, error) {
 	switch {
-	case s.phase == phaseCopy && s.alike():
+	case s.phase == phaseCopy && s.equallySafe():
 		s.toServer = append(s.toServer, p...)
 		return len(p), nil
 	case s.phase == phaseCopy:
@@ -237,8 +237,8 @@ func (s *Session) passCopy(p []byte) int {
 	return n
 }
 
-// alike reports whether passwords are as safe on one leg as on the other.
-func (s *Session) alike() bool {
+// equallySafe reports whether passwords are as safe on one leg as on the other.
+func (s *Session) equallySafe() bool {
 	return s.client.tls == s.server.tls && s.client.local == s.server.local
 }
 

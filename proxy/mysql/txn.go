@@ -63,7 +63,7 @@ func (t *transaction) reset() {
 // observe begins the record of a statement that is sent at now, in a session with those settings. One that leaves no
 // trace in a history, such as SET NAMES, has no transaction.
 func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *observed {
-	o := &observed{plan: plan, was: t.inTrans}
+	o := &observed{plan: plan, wasInTrans: t.inTrans}
 	taken := t.next.set()
 	defer func() { o.tookNext = taken && !t.next.set() }()
 	switch {
@@ -123,14 +123,14 @@ func (t *transaction) record(o *observed, now int64) {
 }
 
 // settle decides what a finished statement did to the transaction: it goes on, it ended, or the next one began. It
-// returns the transaction that ended, if that is to be recorded, and what there is to do beside.
+// returns the transaction that ended, if that is to be recorded, and what else there is to do.
 func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.Txn, then sequel) {
 	kind := o.plan.Kind
-	if o.was && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
+	if o.wasInTrans && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
 		t.outlives = true
 	}
 	switch {
-	case r.failed && !o.was && t.autocommit:
+	case r.failed && !o.wasInTrans && t.autocommit:
 		return t.end(history.Aborted, now), noSequel
 	case r.failed:
 		return nil, askServer
@@ -140,7 +140,7 @@ func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.T
 			t.open = o.begins
 		}
 		return ended, noSequel
-	case o.plan.Txn.MayRestart && o.was:
+	case o.plan.Txn.MayRestart && o.wasInTrans:
 		return t.end(history.Indeterminate, now), noSequel
 	case kind == history.Rollback && o.plan.Txn.Savepoint != "":
 		return nil, t.rollbackTo(o.plan.Txn.Savepoint)
@@ -158,7 +158,7 @@ func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.T
 // settleError decides what an error did to the transaction, once the server has told whether one is open. It returns
 // the transaction that ended, if that is to be recorded.
 func (t *transaction) settleError(o *observed, r *reply, now int64) (ended *history.Txn) {
-	if !t.inTrans || r.leftTxn || o.plan.Txn.MayRestart && o.was {
+	if !t.inTrans || r.leftTxn || o.plan.Txn.MayRestart && o.wasInTrans {
 		return t.end(outcomeOfError(o, r.err.code), now)
 	}
 	return nil
@@ -169,7 +169,8 @@ func outcome(o *observed, r *reply) history.Status {
 	switch {
 	case o.plan.Kind == history.Rollback:
 		return history.Aborted
-	case r.leftTxn, o.was && !o.plan.Txn.Commits && (o.plan.Kind == history.Call || o.plan.Kind == history.Other):
+	case r.leftTxn, o.wasInTrans && !o.plan.Txn.Commits &&
+		(o.plan.Kind == history.Call || o.plan.Kind == history.Other):
 		// A procedure, or several statements in one text: it may have been either.
 		return history.Indeterminate
 	}
@@ -301,7 +302,7 @@ func (t *transaction) bytesOf(batch []*observed) int {
 	return n
 }
 
-// nextLevel is what SET TRANSACTION ISOLATION LEVEL said of the next transaction only. The server cannot
+// nextLevel is what SET TRANSACTION ISOLATION LEVEL set for the next transaction only. The server cannot
 // be asked for it, so what may have set it or used it up without a trace leaves the next transaction's
 // level unknown.
 type nextLevel struct {

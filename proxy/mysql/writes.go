@@ -10,7 +10,7 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// rowCounts is what the server's reply said of the rows that a statement met, for comparison with what
+// rowCounts is what the server's reply said of the rows that a statement found and changed, for comparison with what
 // was observed.
 type rowCounts struct {
 	affected   uint64
@@ -34,8 +34,8 @@ func (o *observed) takeCounts(r *reply, foundRows bool) {
 	}
 }
 
-// collected reports whether the statement may have collected entries.
-func (o *observed) collected() bool {
+// mayHaveEntries reports whether the statement may have collected entries.
+func (o *observed) mayHaveEntries() bool {
 	switch {
 	case !o.rewritten || !o.plan.Writes.Captured:
 		return false
@@ -52,20 +52,20 @@ func (o *observed) collected() bool {
 // allInserted reports whether an INSERT's count alone tells that every row went in. Under ON DUPLICATE KEY
 // UPDATE two rows count as affected where one is changed, and under CLIENT_FOUND_ROWS one where it stays.
 func (o *observed) allInserted() bool {
-	n := uint64(o.made)
+	n := uint64(o.rowsToInsert)
 	if !o.plan.Writes.Captured {
 		return o.affected == n
 	}
 	return o.affected == 1 && n == 1 && !o.foundRows && !o.returned
 }
 
-// met records the versions that a statement met, by the entries that it collected. The server's own
+// addCaptured records the versions that a statement found, by the entries that it collected. The server's own
 // counts must agree.
-func (o *observed) met(entries []sqlmysql.CaptureEntry) {
+func (o *observed) addCaptured(entries []sqlmysql.CaptureEntry) {
 	if o.doubtful = false; o.plan.Writes.Inserts != 0 {
-		o.metInstead(o.madeFrom(entries))
+		o.addDuplicates(o.addReadRows(entries))
 	} else {
-		o.metOnce(entries)
+		o.addFoundRows(entries)
 	}
 	st := &o.txn.Stmts[o.index]
 	for i := range st.Accesses {
@@ -73,9 +73,9 @@ func (o *observed) met(entries []sqlmysql.CaptureEntry) {
 	}
 }
 
-// metOnce takes the entries of an UPDATE or DELETE, which meets each row once: of several entries for a
+// addFoundRows takes the entries of an UPDATE or DELETE, which finds each row once: of several entries for a
 // row the last one counts, and for an UPDATE of joined tables the first, as it does for the server.
-func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
+func (o *observed) addFoundRows(entries []sqlmysql.CaptureEntry) {
 	counts := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
 	first := o.plan.Kind == history.Update && len(o.plan.Result.Sources) > 0
 	for _, e := range entries {
@@ -102,27 +102,27 @@ func (o *observed) metOnce(entries []sqlmysql.CaptureEntry) {
 		case sqlmysql.Deleted:
 			deleted++
 		}
-		o.meet(row, e)
+		o.addFound(row, e)
 	}
 	agrees := o.counted && changed == o.changed && uint64(len(rows)) == o.matched
 	if o.plan.Kind == history.Delete {
 		agrees = deleted == o.affected
 	}
 	if !agrees {
-		o.lowerRecorded(history.ReasonMiscounted)
+		o.downgradeRecorded(history.ReasonMiscounted)
 	}
 }
 
-// madeFrom takes the entries of what INSERT ... SELECT read, and gives the others. The rows that it made are
+// addReadRows takes the entries of what INSERT ... SELECT read, and gives the others. The rows that it made are
 // as many as it has entries of its first table.
-func (o *observed) madeFrom(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
+func (o *observed) addReadRows(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
 	st := &o.txn.Stmts[o.index]
 	st.Accesses = nil
 	if o.plan.Writes.Inserts > 0 {
-		o.made = o.plan.Writes.Inserts
+		o.rowsToInsert = o.plan.Writes.Inserts
 		return entries
 	}
-	o.made = 0
+	o.rowsToInsert = 0
 	var others []sqlmysql.CaptureEntry
 	seen := make(map[history.Row]bool)
 	for _, e := range entries {
@@ -131,28 +131,28 @@ func (o *observed) madeFrom(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureE
 			continue
 		}
 		if e.Source == 0 {
-			o.made++
+			o.rowsToInsert++
 		}
 		row := o.rowOf(e)
 		if missing := e.RowID == "" && e.WList == nil; !missing && !seen[row] {
 			seen[row] = true
-			o.meet(row, e)
+			o.addFound(row, e)
 		}
 	}
 	return others
 }
 
-// metInstead takes the entries of INSERT ... ON DUPLICATE KEY UPDATE: each names a row that was not
-// inserted. One row may be met several times, also by the statement that inserted it; what the statement
+// addDuplicates takes the entries of INSERT ... ON DUPLICATE KEY UPDATE: each names a row that was not
+// inserted. One row may be found several times, also by the statement that inserted it; what the statement
 // itself wrote is no version of its own.
-func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
+func (o *observed) addDuplicates(entries []sqlmysql.CaptureEntry) {
 	st, tag := &o.txn.Stmts[o.index], o.tag()
 	last := make(map[string]int, len(entries)) // by the row that was to be inserted
 	for i, e := range entries {
 		last[e.Instead] = i
 	}
-	met := make(map[history.Row]int) // where the row's access is
-	affected := uint64(max(0, o.made-len(last)))
+	found := make(map[history.Row]int) // where the row's access is
+	affected := uint64(max(0, o.rowsToInsert-len(last)))
 	for i, e := range entries {
 		if last[e.Instead] != i {
 			continue
@@ -167,9 +167,9 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 		if n := len(e.WList); n > 0 && e.WList[n-1] == tag {
 			continue
 		}
-		if at, again := met[row]; !again {
-			met[row] = len(st.Accesses)
-			o.meet(row, e)
+		if at, again := found[row]; !again {
+			found[row] = len(st.Accesses)
+			o.addFound(row, e)
 		} else if e.Met == sqlmysql.Changed && at < len(st.Accesses) {
 			st.Accesses[at].Op = history.UpdateRow
 		}
@@ -180,19 +180,19 @@ func (o *observed) metInstead(entries []sqlmysql.CaptureEntry) {
 	}
 	st.Accesses = append(st.Accesses, o.insertedRows(left)...)
 	if o.returned {
-		affected = uint64(o.made)
+		affected = uint64(o.rowsToInsert)
 	}
 	switch {
-	case o.plan.Kind == history.Replace && !o.returned && affected < o.affected && o.madeAll():
-		o.lowerReplace()
-	case affected != o.affected || !o.madeAll():
-		o.lowerRecorded(history.ReasonMiscounted)
+	case o.plan.Kind == history.Replace && !o.returned && affected < o.affected && o.insertCountAgrees():
+		o.downgradeReplace()
+	case affected != o.affected || !o.insertCountAgrees():
+		o.downgradeRecorded(history.ReasonMiscounted)
 	}
 }
 
-// madeAll reports whether the server counted as many rows as there are entries.
-func (o *observed) madeAll() bool {
-	return o.plan.Writes.Inserts > 0 || !o.hasRecords || o.records == uint64(o.made)
+// insertCountAgrees reports whether the server counted as many rows as there are entries.
+func (o *observed) insertCountAgrees() bool {
+	return o.plan.Writes.Inserts > 0 || !o.hasRecords || o.records == uint64(o.rowsToInsert)
 }
 
 func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
@@ -203,10 +203,10 @@ func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
 	return history.Row{Table: table, ID: e.RowID}
 }
 
-// meet records one row that a statement met.
-func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
+// addFound records one row that a statement found: changed, deleted, or as it was.
+func (o *observed) addFound(row history.Row, e sqlmysql.CaptureEntry) {
 	if row.ID == "" || len(e.WList) == 0 {
-		o.lowerRecorded(history.ReasonNoIdentity)
+		o.downgradeRecorded(history.ReasonNoIdentity)
 		return
 	}
 	op := history.Read
@@ -222,29 +222,29 @@ func (o *observed) meet(row history.Row, e sqlmysql.CaptureEntry) {
 		Prior: e.WList[:last:last]})
 }
 
-// inserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
+// addInserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
 // that all of them went in, each is only a candidate; entries may tell more later.
 // Where they are more than there is room for, none is kept.
-func (o *observed) inserted(room *txnstate.Unrecorded) {
-	o.made = o.plan.Writes.Inserts
+func (o *observed) addInserted(room *txnstate.Unrecorded) {
+	o.rowsToInsert = o.plan.Writes.Inserts
 	switch {
-	case o.made == 0, o.made == sqlmysql.Numbered && o.plan.Writes.Captured:
+	case o.rowsToInsert == 0, o.rowsToInsert == sqlmysql.Numbered && o.plan.Writes.Captured:
 		return
-	case o.made == sqlmysql.Numbered && o.hasRecords:
-		o.made = int(o.records)
-	case o.made == sqlmysql.Numbered:
-		o.made = int(o.affected)
+	case o.rowsToInsert == sqlmysql.Numbered && o.hasRecords:
+		o.rowsToInsert = int(o.records)
+	case o.rowsToInsert == sqlmysql.Numbered:
+		o.rowsToInsert = int(o.affected)
 	}
 	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Writes.Captured {
-		o.lowerInserted()
+		o.downgradeInserted()
 	}
 	switch {
-	case o.made < 0, o.made > maxSeen:
-		o.made = 0
-		o.lower(history.Inexact, history.ReasonTooManyRows)
-	case !room.Admits(txnstate.AccessBytes * o.made):
-		o.made = 0
-		o.lower(history.Inexact, history.ReasonTxnMemory)
+	case o.rowsToInsert < 0, o.rowsToInsert > maxIdentities:
+		o.rowsToInsert = 0
+		o.downgrade(history.Inexact, history.ReasonTooManyRows)
+	case !room.Admits(txnstate.AccessBytes * o.rowsToInsert):
+		o.rowsToInsert = 0
+		o.downgrade(history.Inexact, history.ReasonTxnMemory)
 	}
 	o.stmt.Accesses = o.insertedRows(nil)
 	for i := range o.stmt.Accesses {
@@ -252,21 +252,21 @@ func (o *observed) inserted(room *txnstate.Unrecorded) {
 	}
 }
 
-// lowerInserted lowers an INSERT whose count is not that of its rows. REPLACE counts the rows that it
+// downgradeInserted downgrades an INSERT whose count is not that of its rows. REPLACE counts the rows that it
 // replaced, too; the only row of one is there in any case.
-func (o *observed) lowerInserted() {
-	if o.plan.Kind != history.Replace && o.affected < uint64(o.made) {
-		o.lower(history.Inexact, history.ReasonRowsLeftOut)
+func (o *observed) downgradeInserted() {
+	if o.plan.Kind != history.Replace && o.affected < uint64(o.rowsToInsert) {
+		o.downgrade(history.Inexact, history.ReasonRowsLeftOut)
 		return
 	}
-	o.lower(history.Inexact, history.ReasonReplace)
-	o.doubtful = o.made > 1
+	o.downgrade(history.Inexact, history.ReasonReplace)
+	o.doubtful = o.rowsToInsert > 1
 }
 
-// lowerReplace is lowerInserted for a REPLACE that stands in its transaction already.
-func (o *observed) lowerReplace() {
-	if o.doubtful = o.doubtful || o.made > 1; o.doubtful {
-		o.lowerRecorded(history.ReasonReplace)
+// downgradeReplace is downgradeInserted for a REPLACE that stands in its transaction already.
+func (o *observed) downgradeReplace() {
+	if o.doubtful = o.doubtful || o.rowsToInsert > 1; o.doubtful {
+		o.downgradeRecorded(history.ReasonReplace)
 		return
 	}
 	if st := &o.txn.Stmts[o.index]; st.Observation == history.Exact {
@@ -276,10 +276,10 @@ func (o *observed) lowerReplace() {
 
 // insertedRows returns accesses for the rows of an INSERT but those left out.
 func (o *observed) insertedRows(left map[string]bool) []history.Access {
-	accesses := make([]history.Access, 0, o.made)
+	accesses := make([]history.Access, 0, o.rowsToInsert)
 	tag := o.tag()
 	var id []byte
-	for i := range o.made {
+	for i := range o.rowsToInsert {
 		id = sqlmysql.AppendRowID(id[:0], tag, i)
 		if !left[string(id)] {
 			accesses = append(accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)},
@@ -289,8 +289,8 @@ func (o *observed) insertedRows(left map[string]bool) []history.Access {
 	return accesses
 }
 
-// pictures reports whether images of what the statement wrote may have been collected.
-func (o *observed) pictures() bool {
+// mayHaveImages reports whether images of what the statement wrote may have been collected.
+func (o *observed) mayHaveImages() bool {
 	return o.rewritten && !o.plan.Writes.Images.Empty() && (o.returned || max(o.affected, o.changed) > 0)
 }
 
@@ -304,14 +304,14 @@ func takeImages(batch []*observed, collected []byte) error {
 	}
 	for _, o := range batch {
 		if found := byTag[o.tag()]; len(found) > 0 {
-			o.picture(found)
+			o.addImages(found)
 		}
 	}
 	return err
 }
 
-// picture gives a recorded statement its images. Of several of a row the last one is what the statement left.
-func (o *observed) picture(entries []sqlmysql.ImageEntry) {
+// addImages gives a recorded statement its images. Of several of a row the last one is what the statement left.
+func (o *observed) addImages(entries []sqlmysql.ImageEntry) {
 	last := make(map[string]*sqlmysql.ImageEntry, len(entries))
 	unnumbered := 0
 	for i := range entries {
@@ -321,7 +321,7 @@ func (o *observed) picture(entries []sqlmysql.ImageEntry) {
 			unnumbered++
 		}
 	}
-	numbers := o.insertID > 0 && o.plan.Writes.Images.Consecutive && unnumbered == o.made
+	numbers := o.insertID > 0 && o.plan.Writes.Images.Consecutive && unnumbered == o.rowsToInsert
 	st := o.recorded()
 	images := make([]string, len(st.Accesses))
 	for i := range st.Accesses {
