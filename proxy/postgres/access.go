@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/history"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -55,17 +56,6 @@ func (s *Session) takeSightings(c *resultInProgress, st *history.Stmt, failed bo
 	}
 }
 
-// tooLarge reports whether one of a text's statements reads too many rows to collect their identities.
-func (s *Session) tooLarge(plans []*sqlpostgres.Plan) bool {
-	for _, p := range plans {
-		if slices.ContainsFunc(p.Result.Sources, func(src sqlpostgres.Source) bool { return src.Array }) &&
-			s.planner.IsTooLarge(p.Shape) {
-			return true
-		}
-	}
-	return false
-}
-
 // lack reports whether the only array of a source did not come.
 func (s *sightings) lack(sources []sqlpostgres.Source) bool {
 	for i := range sources {
@@ -87,15 +77,6 @@ func leftOut(p *sqlpostgres.Plan) history.Reason {
 	return history.ReasonGroupsLeftOut
 }
 
-// counts reports whether the command tag counts rows that the statement wrote.
-func counts(p *sqlpostgres.Plan) bool {
-	switch p.Kind {
-	case history.Insert, history.Update, history.Delete:
-		return p.Result.Tag != selectTag
-	}
-	return false
-}
-
 // judge lowers the observation of a statement whose rows did not show all that the plan promised.
 func (s *Session) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool) {
 	if p.Kind == history.Select && (s.seen.partial || s.seen.collected > sqlpostgres.MaxArray) {
@@ -113,4 +94,27 @@ func (s *Session) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool) {
 	case !failed && counts(p) && st.Affected != s.seen.rows:
 		downgrade(st, history.Inexact, history.ReasonCount)
 	}
+}
+
+// closed returns the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
+// A predicate of a parameter whose value cannot be read is left out.
+func (s *Session) closed(p *sqlpostgres.Plan, portal *portal) []history.Predicate {
+	var out []history.Predicate
+	var literals []string
+	if portal != nil {
+		literals = portal.literals
+	}
+	for i := range p.Predicates {
+		open := &p.Predicates[i]
+		if where, ok := open.Close(literals); ok {
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
+				Settings: s.settings.literals})
+		}
+	}
+	return out
+}
+
+// unambiguous says that what the session shows of dates, times and intervals means the same to every other session.
+func unambiguous(s history.LiteralSettings) bool {
+	return strings.HasPrefix(s.DateStyle, "ISO") && s.IntervalStyle != "sql_standard"
 }

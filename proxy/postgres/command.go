@@ -2,12 +2,8 @@ package postgres
 
 import (
 	"bytes"
-	"weak"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/session"
-	"github.com/isotap/isotap/rewrite"
-	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // longFromClient says which messages of the client may be long: they are passed on as they come.
@@ -39,13 +35,19 @@ func (s *Session) readyBytes(p []byte) (int, error) {
 		return len(p), nil
 	case m.raw == nil:
 		return used, nil
-	case s.mustWait(m.kind), s.mustDescribe(m), s.mustRedeclare(m):
+	case s.holds(m):
 		m.raw = bytes.Clone(m.raw)
 		m.body = m.raw[headBytes:]
 		s.held = m
 		return used, nil
 	}
 	return used, s.clientMessage(m)
+}
+
+// holds reports whether a message of the client has to wait, until replies to what was sent before it are there, or to
+// what isotap itself asks first: the settings, a description, cursors that are declared anew.
+func (s *Session) holds(m message) bool {
+	return s.mustWait(m.kind) || s.mustDescribe(m) || s.mustRedeclare(m)
 }
 
 // mustWait reports whether a message of the client cannot be decided on before the server has answered what it
@@ -58,30 +60,21 @@ func (s *Session) mustWait(kind byte) bool {
 		return false
 	case s.pipeline.full():
 		return s.pipeline.due > 0
-	case !s.retry.open && (kind == msgSync || kind == msgTerminate) && s.retry.trial():
+	case !s.retry.open && (kind == msgSync || kind == msgTerminate) && s.retry.mayResend():
 		return !s.pipeline.idle() // it is to come behind what may be sent again
 	case s.retry.open || !begins(kind):
 		return false
 	case !s.pipeline.idle():
 		// One that is sent as rewritten for the first time may have to be sent again as it was.
-		return s.settings.stale || s.retry.trial()
+		return s.settings.stale || s.retry.mayResend()
 	}
 	s.names.agree()
 	return s.settings.stale && s.askSettings() || s.prepares()
 }
 
-// begins reports whether a message may begin a segment: what the server answers up to a ReadyForQuery.
-func begins(kind byte) bool {
-	switch kind {
-	case msgQuery, msgParse, msgBind, msgDescribe, msgExecute, msgClose, msgFunctionCall:
-		return true
-	}
-	return false
-}
-
 // goOn takes the message that waited, when it need not wait any longer.
 func (s *Session) goOn() error {
-	if s.held.raw == nil || s.mustWait(s.held.kind) || s.mustDescribe(s.held) || s.mustRedeclare(s.held) {
+	if s.held.raw == nil || s.holds(s.held) {
 		return nil
 	}
 	m := s.held
@@ -89,14 +82,43 @@ func (s *Session) goOn() error {
 	return s.clientMessage(m)
 }
 
-// clientMessage takes a message of the client.
+// beginSegment is called with each message that may begin what the server answers up to a ReadyForQuery.
+func (s *Session) beginSegment() {
+	if s.retry.open {
+		return
+	}
+	idle := s.pipeline.idle()
+	if idle {
+		s.pipeline.copyIn = copyIn{}
+	}
+	s.retry.begin(idle && s.txn.status == txnIdle && !s.resending.running)
+}
+
+// clientMessage takes a message of the client: what the server takes no notice of goes by. What has to come before a
+// message is sent first. Then it is kept, as it may have to be sent again, and sent in its own way.
 func (s *Session) clientMessage(m message) error {
 	s.client.passing = m.more
-	if s.pipeline.skipping && m.kind != msgSync && m.kind != msgTerminate || s.pipeline.copyIn.active() &&
-		(m.kind == msgSync || m.kind == msgFlush) {
-		s.toServer = append(s.toServer, m.raw...) // the server takes no notice
+	if s.goesBy(m.kind) {
+		s.toServer = append(s.toServer, m.raw...)
 		return nil
 	}
+	s.sendBefore(m)
+	s.retry.add(m)
+	s.sendMessage(m)
+	return nil
+}
+
+// goesBy reports whether the server takes no notice of a message: it skips what follows an error, and has use for data
+// alone while it copies.
+func (s *Session) goesBy(kind byte) bool {
+	return s.pipeline.skipping && kind != msgSync && kind != msgTerminate ||
+		s.pipeline.copyIn.active() && (kind == msgSync || kind == msgFlush)
+}
+
+// sendBefore sends what the server is to have done before a message: portals bound once more that another statement
+// would come before, and an end to what isotap prepared for statements that are gone. What answers the message begins
+// with its segment.
+func (s *Session) sendBefore(m message) {
 	if m.kind == msgQuery || m.kind == msgFunctionCall {
 		s.runsAlone()
 	}
@@ -107,7 +129,10 @@ func (s *Session) clientMessage(m message) error {
 		s.beginSegment()
 		s.closeOrphans()
 	}
-	s.keep(m)
+}
+
+// sendMessage sends a message as it is planned, and notes the reply that it will have.
+func (s *Session) sendMessage(m message) {
 	switch m.kind {
 	case msgQuery:
 		s.query(m)
@@ -137,7 +162,6 @@ func (s *Session) clientMessage(m message) error {
 	default: // CopyData, Terminate, and what only the server knows what to say of
 		s.toServer = append(s.toServer, m.raw...)
 	}
-	return nil
 }
 
 // sync takes the Sync that ends a segment.
@@ -149,14 +173,14 @@ func (s *Session) sync(m message) {
 	if !s.speculative.block { // portals end with the implicit transaction
 		s.names.rebindable = s.names.rebindable[:0]
 	}
-	s.implicitTxnEnds()
+	s.speculative.segmentEnds(s.settings.level)
 }
 
 // query takes a text of statements. A long one is passed on as it comes.
 func (s *Session) query(m message) {
 	x := pendingReply{kind: pendingQuery, form: &form{}}
 	s.retry.open = false
-	defer s.implicitTxnEnds()
+	defer s.speculative.segmentEnds(s.settings.level)
 	switch end := len(m.body) - 1; {
 	case m.more > 0:
 		x.form.reason = history.ReasonSize
@@ -183,114 +207,4 @@ func (s *Session) query(m message) {
 			s.names.declares = true
 		}
 	}
-}
-
-// plan makes the form in which a text goes upstream.
-func (s *Session) plan(text []byte, extended bool) form {
-	if s.planner == nil {
-		return form{}
-	}
-	env := s.planEnv(extended)
-	script, ok := s.planSafely(text, env)
-	f := form{script: script}
-	if !ok {
-		f.reason = history.ReasonFault
-		s.anything()
-	}
-	if f.script == nil {
-		return f
-	}
-	switch {
-	case f.script.Pieces == nil:
-	case s.settings.stale || !s.settings.known:
-		f.reason = history.ReasonSettingsNotKnown
-	case !s.scripts.refused[weak.Make(f.script.Model())].IsZero():
-		f.reason = s.scripts.refused[weak.Make(f.script.Model())]
-	case s.isMisplanned(f.script.Statements):
-		f.reason = history.ReasonMisplanned
-	case s.mayBeRead(f.script.Statements):
-		f.reason = history.ReasonReadOnServer
-	case s.tooLarge(f.script.Statements):
-		f.reason = history.ReasonLargeAggregate
-	default:
-		f.rewritten = true
-	}
-	f.bare = !f.rewritten && !s.scripts.refused[weak.Make(f.script.Plain.Model())].IsZero()
-	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(rewrite.NamePrefix))
-	s.try(f.upstream())
-	return f
-}
-
-// planSafely asks the planner. A panic there is isotap's fault and must not be the client's: ok is then false, there
-// is no script, and the text goes as it is, unobserved.
-func (s *Session) planSafely(text []byte, env sqlpostgres.Session) (script *sqlpostgres.Script, ok bool) {
-	defer func() {
-		if fault := session.Caught(recover()); fault != nil {
-			s.events = append(s.events, session.Event{Fault: fault})
-			script, ok = nil, false
-		}
-	}()
-	return s.planner.Plan(text, env), true
-}
-
-// planEnv is what a text is read under that is sent next.
-func (s *Session) planEnv(extended bool) sqlpostgres.Session {
-	env := s.settings.env
-	env.Extended, env.Nested = extended, s.speculative.nested
-	env.Serializable = s.speculative.level == history.Serializable || s.speculative.level == history.LevelUnknown
-	return env
-}
-
-// speculativeTxn is what the session is in once everything sent has been done.
-type speculativeTxn struct {
-	block bool          // a transaction block
-	level history.Level // of the next statement
-	// nested says that a savepoint may be open.
-	nested bool
-}
-
-// follow takes what a statement that is sent will change for those after it.
-func (s *Session) follow(p *sqlpostgres.Plan) {
-	if p.Session.Changes || p.Schema.Changes && s.settings.env.Path == noPath { // it may have made the temporary schema
-		s.settings.stale = true
-	}
-	if p.Session.ReadsCursors && s.planner != nil {
-		s.planner.ReadCursors()
-	}
-	if p.Schema.Changes || len(p.Schema.CreatesTemp) > 0 {
-		s.settings.unsettle(p)
-	}
-	switch {
-	case p.Kind == history.Savepoint:
-		s.speculative.nested = true
-	case p.Kind == history.Begin:
-		if !s.speculative.block {
-			s.speculative = speculativeTxn{block: true, level: s.levelOr(p.Txn.Level)}
-		}
-	case p.Txn.Ends && p.Kind != history.Call && !p.Txn.Chains:
-		s.speculative = speculativeTxn{level: s.settings.level}
-	case p.Txn.Level != history.LevelUnknown:
-		s.speculative.level = runsAt(p.Txn.Level)
-	}
-}
-
-// implicitTxnEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
-func (s *Session) implicitTxnEnds() {
-	if !s.speculative.block {
-		s.speculative.level = s.settings.level
-	}
-}
-
-// anything is what a text that nobody reads may do to the session.
-func (s *Session) anything() {
-	s.settings.stale = true
-	s.settings.unsettle(&sqlpostgres.Plan{Schema: sqlpostgres.SchemaEffect{Changes: true}})
-}
-
-// levelOr is the level of a transaction that asks for l: the session's default where it does not.
-func (s *Session) levelOr(l history.Level) history.Level {
-	if l == history.LevelUnknown {
-		return s.settings.level
-	}
-	return runsAt(l)
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -26,21 +27,10 @@ func (s *Session) completed(x *pendingReply, tag string) {
 // accept notes that the server takes what was sent: the text, if all of it has run, and the portal.
 func (s *Session) accept(x *pendingReply, r *resultInProgress) {
 	if x.kind == pendingExecute || x.at == len(r.form.statements())-1 {
-		s.prove(r.form)
+		s.scripts.prove(r.form.upstream())
 	}
 	if r.portal != nil {
 		r.portal.done = true
-	}
-}
-
-// countRows takes how many rows a statement gave the client, and how many it wrote.
-func countRows(r *resultInProgress, st *history.Stmt, tag string) {
-	st.Rows = r.rows
-	if r.plan != nil && counts(r.plan) {
-		st.Affected = rowsOf(tag)
-	}
-	if r.swallow {
-		st.Rows = 0
 	}
 }
 
@@ -197,7 +187,8 @@ func (s *Session) endTxn(status history.Status) {
 func (s *Session) changesEnd(status history.Status) {
 	s.settings.txnEnds()
 	if changes, changed := s.schema.end(status); changed {
-		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database, Changes: changes}})
+		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database,
+			Changes: changes}})
 	}
 }
 
@@ -258,4 +249,89 @@ func (s *Session) suspended() {
 		s.ranOne(r.plan)
 	}
 	s.tear(r.plan)
+}
+
+// ranOne takes a statement that has run for what it may have changed of the settings.
+func (s *Session) ranOne(p *sqlpostgres.Plan) {
+	switch {
+	case p.Session.Changes:
+		s.settings.changed()
+		if p.Kind == history.Call || p.Schema.Changes {
+			s.names.forgetAll()
+		}
+	case p.Kind == history.DDL:
+		clear(s.settings.calls.harmless) // a function may be another one now
+	case p.Session.Calls:
+		shape := p.Shape
+		if s.txn.block {
+			shape = "in a block: " + shape // what a transaction alone is given ends with it
+		}
+		if _, ok := s.settings.calls.harmless[shape]; !ok {
+			s.settings.calls.ran = append(s.settings.calls.ran, shape)
+			s.settings.changed()
+			s.settings.stale = true
+			if !s.executesKnown(p) {
+				s.names.forgetAll() // a function may do as DEALLOCATE and PREPARE do
+			}
+		}
+	}
+}
+
+// prepare takes the session's transaction out of it. One whose name cannot be told is indeterminate.
+func (s *Session) prepare(plan *sqlpostgres.Plan) {
+	s.txn.block = false
+	if plan == nil || plan.Txn.Global == "" || s.cfg.Prepared == nil {
+		s.endTxn(history.Indeterminate)
+		return
+	}
+	if t := s.txn.take(history.Indeterminate, s.now); t != nil {
+		s.cfg.Prepared.put(plan.Txn.Global, t)
+	}
+	s.changesEnd(history.Committed)
+}
+
+// endPrepared ends a transaction that some session prepared.
+func (s *Session) endPrepared(plan *sqlpostgres.Plan, tag string) {
+	if plan == nil || s.cfg.Prepared == nil {
+		return
+	}
+	t := s.cfg.Prepared.take(plan.Txn.Global)
+	if t == nil {
+		return
+	}
+	t.Status, t.End = history.Committed, s.now
+	if tag == "ROLLBACK PREPARED" {
+		t.Status = history.Aborted
+	}
+	s.ended(t)
+}
+
+// begin makes the statement whose result the head gives the current one.
+func (s *Session) begin(x *pendingReply) {
+	c := &s.result
+	if c.set {
+		return
+	}
+	// Of what was sent together nobody knows when the server came to it: the reply before it may be read long after.
+	*c = resultInProgress{set: true, started: x.sent}
+	switch x.kind {
+	case pendingQuery:
+		c.form, c.plan = x.form, x.form.plan(x.at)
+		c.hidden = c.form.hidden(c.plan)
+	case pendingExecute:
+		c.portal = s.names.confirmed.portals[x.name]
+		if c.portal == nil { // DECLARE made it, or nobody
+			c.portal = &portal{reason: history.ReasonCursor}
+		}
+		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
+		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()
+		if f := s.executed(c.form.plan(0)); f != nil { // its rows come without a description
+			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
+			c.swallow = c.hidden > 0 && f.plan(0).Result.Reply == rewrite.Returning
+			return
+		}
+		c.applyLayout(c.portal.layoutOf())
+	}
+	c.swallow = c.hidden > 0 && c.form.plan(x.at).Result.Reply == rewrite.Returning
+	s.fetches(x, c)
 }

@@ -2,10 +2,9 @@ package postgres
 
 import (
 	"maps"
-	"slices"
+	"strconv"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -18,7 +17,7 @@ type declaration struct {
 	begun         int           // how many statements it had then
 	hold          bool          // it outlives the transaction
 	redeclaration redeclaration // whether it can be declared anew
-	kept          bool          // it has
+	kept          bool          // it has outlived it
 }
 
 // newCursor returns the portal that a DECLARE opens which was sent in that form, and is understood by that plan.
@@ -77,74 +76,9 @@ func (n namespace) resultOf(f *form) (*sqlpostgres.Plan, int) {
 	return plan, f.hidden(plan)
 }
 
-// mayBeRead reports whether one of a text's statements declares a cursor that the server may read by its name, or show
-// to the client in pg_cursors.
-func (s *Session) mayBeRead(plans []*sqlpostgres.Plan) bool {
-	if !slices.ContainsFunc(plans, func(p *sqlpostgres.Plan) bool {
-		return p.Session.Cursor != nil &&
-			p.Session.Cursor.Verb == sqlpostgres.DeclareCursor
-	}) {
-		return false
-	}
-	return len(s.names.speculative.portals) >= maxCursors || s.names.cursorsListed || s.planner.CursorsAreRead() ||
-		slices.ContainsFunc(plans, func(p *sqlpostgres.Plan) bool { return p.Session.ReadsCursors })
-}
-
 // end forgets portals with the transaction that they were made in, but for cursors that outlive it.
 func (n namespace) end() {
 	maps.DeleteFunc(n.portals, func(_ string, p *portal) bool { return p.cursor == nil || !p.cursor.hold })
-}
-
-// fetches has the result that begins understood as that of the cursor that is read.
-func (s *Session) fetches(x *pendingReply, c *resultInProgress) {
-	if c.portal != nil && c.portal.cursor != nil {
-		c.cursor = c.portal // Execute of the cursor itself
-		return
-	}
-	if c.cursor = s.names.confirmed.read(c.plan); c.cursor == nil || c.plan.Session.Cursor.Verb == sqlpostgres.MoveCursor {
-		return
-	}
-	p := c.cursor
-	c.plan, c.hidden = p.plan, p.form.hidden(p.form.plan(0))
-	c.applyLayout(p.layout)
-	if x.kind == pendingQuery && p.cursor.binary {
-		c.format = 1
-	}
-}
-
-// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
-// opened another one under its name.
-func (s *Session) compare(c *resultInProgress, description []byte) {
-	if c.hidden == 0 { // a column so named is the client's own
-		return
-	}
-	if n := s.hiddenFields(c.plan, description); n != c.hidden {
-		c.hidden, c.cursor, c.plan = n, nil,
-			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
-				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
-	}
-}
-
-// declared takes a DECLARE that was recorded as st.
-func (s *Session) declared(c *resultInProgress, sent *sqlpostgres.Plan, st *history.Stmt) {
-	if c.plan == nil || c.plan.Session.Cursor == nil || c.cursor != nil {
-		return
-	}
-	s.names.unsure = true
-	p := s.names.confirmed.follow(c.form, sent, c.plan)
-	if p == nil {
-		return
-	}
-	if c.portal != nil {
-		p.args = c.portal.args
-	}
-	if st.Observation == history.Opaque {
-		p.reason = st.Reason
-	}
-	if s.txn.open != nil && len(s.txn.open.Stmts) > 0 && !s.txn.unrecorded.Full() {
-		p.cursor.txn, p.cursor.begun = s.txn.open, len(s.txn.open.Stmts)
-		p.cursor.at = p.cursor.begun - 1
-	}
 }
 
 // holdCursors takes the end of a transaction for the cursors that are to outlive it: the server reads the rest of their
@@ -157,42 +91,6 @@ func (n *names) holdCursors(t *history.Txn, status history.Status) {
 		if d := p.cursor; d != nil && d.hold && d.txn == t && p.plan.Observation != history.Nothing {
 			downgrade(&d.txn.Stmts[d.at], history.Inexact, history.ReasonHeldCursor)
 		}
-	}
-}
-
-// fetched takes what a statement read from a cursor, and puts it where it belongs. A statement all of whose
-// reads are told by the DECLARE leaves no record of its own.
-func (s *Session) fetched(c *resultInProgress, st *history.Stmt) {
-	if c.cursor == nil {
-		return
-	}
-	plan, d := c.cursor.plan, c.cursor.cursor
-	if plan.Session.Changes || plan.Session.Calls { // what its query calls is called now, not by the DECLARE
-		s.settings.changed()
-		s.settings.stale = true
-	}
-	switch {
-	case plan.Observation == history.Nothing:
-		st.Observation, st.Reason = history.Nothing, history.Reason{}
-	case plan.Locking != history.NoLock:
-	case d.txn == nil || d.txn != s.txn.open:
-		downgrade(st, history.Opaque, history.ReasonHeldCursor)
-		st.Accesses, st.TupleIDs = nil, nil
-	default:
-		credit(&s.txn, &d.txn.Stmts[d.at], st, plan.Observation == history.Exact && c.plan != plan)
-	}
-}
-
-// credit moves what a statement read to the record of the DECLARE. A MOVE shows no rows.
-func credit(t *transaction, declare, st *history.Stmt, moved bool) {
-	t.append(declare, st, declare)
-	declare.Rows += st.Rows
-	st.Accesses, st.TupleIDs = nil, nil
-	if st.Observation == history.Inexact {
-		downgrade(declare, history.Inexact, st.Reason)
-	}
-	if !st.Void && (moved || st.Observation == history.Exact) {
-		st.Observation, st.Reason = history.Nothing, history.Reason{}
 	}
 }
 
@@ -217,4 +115,72 @@ func (n *names) endCursors(status history.Status) {
 		}
 		n.unsure = n.unsure || p.cursor != nil
 	}
+}
+
+// redeclaration is what a cursor can be declared anew by.
+type redeclaration struct {
+	script *sqlpostgres.Script // of the text that declared it alone; nil: there is none
+	// settled says that nothing has happened since the DECLARE that a new one could see, and that position is how many
+	// rows the cursor has gone forward, ended that it has gone behind the last one.
+	settled  bool
+	position uint64
+	ended    bool
+}
+
+// maxPassed bounds how many rows are passed again.
+const maxPassed = 10_000
+
+func redeclarationOf(f *form) redeclaration {
+	if plan := f.plan(0); len(f.statements()) != 1 || !f.rewritten || plan.Params > 0 || plan.Session.Calls ||
+		plan.Session.Changes {
+		return redeclaration{}
+	}
+	return redeclaration{script: f.script, settled: true}
+}
+
+// still reports whether a statement changes nothing that a DECLARE could see, and no savepoint stands behind it that a
+// cursor would be lost with.
+func still(p *sqlpostgres.Plan) bool {
+	switch {
+	case p == nil, p.Session.Changes, p.Schema.Changes:
+		return false
+	case p.Session.Cursor != nil && p.Session.Cursor.Verb != sqlpostgres.DeclareCursor: // what its query calls the cursor's plan says
+		return true
+	}
+	return p.Kind == history.Select && !p.Session.Calls && p.Reason != history.ReasonCopy
+}
+
+// moved takes a FETCH or MOVE that has succeeded, or an Execute of the cursor itself.
+func (a *redeclaration) moved(p *sqlpostgres.Plan, tag string) {
+	if p == nil || p.Session.Cursor == nil || !p.Session.Cursor.Forward {
+		a.settled = false
+		return
+	}
+	asked := uint64(1)
+	if len(p.Args) > 0 {
+		var err error
+		if asked, err = strconv.ParseUint(p.Args[0], 10, 64); err != nil || asked == 0 { // FETCH 0 stays where it is
+			a.settled = false
+			return
+		}
+	}
+	n := rowsOf(tag)
+	a.position += n
+	a.ended = a.ended || p.Session.Cursor.All || n < asked
+}
+
+// hasRedeclarable reports whether there is a cursor with hidden columns that may be declared anew.
+func (n namespace) hasRedeclarable() bool {
+	for _, p := range n.portals {
+		if p.redeclarable() {
+			return true
+		}
+	}
+	return false
+}
+
+// redeclarable reports whether a portal is a cursor with hidden columns that may be declared anew.
+func (p *portal) redeclarable() bool {
+	return p.cursor != nil && p.cursor.redeclaration.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold &&
+		p.cursor.redeclaration.position <= maxPassed
 }

@@ -1,12 +1,12 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
-	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // parse takes a Parse message: a statement under a name, with the types of some parameters.
@@ -45,52 +45,6 @@ func (s *Session) parse(m message) {
 	if name != "" {
 		s.keepStars(st)
 	}
-}
-
-// sendParse sends the statement's text in that form under a name.
-func (s *Session) sendParse(name string, st *statement, f *form) {
-	b, start := beginMessage(s.toServer, msgParse)
-	b = append(append(b, name...), 0)
-	if sent := f.upstream(); sent != nil {
-		b = sent.Append(b)
-	} else {
-		b = append(b, st.text...)
-	}
-	s.toServer = endMessage(append(append(b, 0), st.types...), start)
-}
-
-// A bound is what a Bind message says, as places in its body.
-type bound struct {
-	portal, statement string
-	head              int // where the parameters' format codes begin
-	params            [][]byte
-	formats           []byte // of the parameters, two bytes each
-	results           int    // where the count of the result's format codes stands
-	codes             []byte // the result's format codes, two bytes each
-}
-
-// readBind reads the body of a Bind message, with its parameters if they are to be read.
-func readBind(body []byte, params bool) (bound, error) {
-	r := reader{b: body}
-	b := bound{portal: string(r.cString()), statement: string(r.cString())}
-	b.head = r.pos
-	b.formats = r.bytes(2 * r.uint16())
-	n := r.uint16()
-	for range n {
-		v := r.value()
-		if params {
-			b.params = append(b.params, v)
-		}
-		if r.err != nil {
-			return b, r.err
-		}
-	}
-	b.results = r.pos
-	b.codes = r.bytes(2 * r.uint16())
-	if r.err == nil && r.pos != len(body) {
-		r.fail("more than a Bind")
-	}
-	return b, r.err
 }
 
 // bind takes a Bind message. Its result's format codes are one for each column, or one for all, or none: for
@@ -158,47 +112,6 @@ func (s *Session) bindForgotten(m message, b *bound, x pendingReply) {
 	s.sendBind(m, b, on, b.codes)
 }
 
-// resultCodes returns the format codes for the result that the form gives under its plan. Of a statement that
-// gives the client no rows the server takes any number of codes, and any codes.
-func resultCodes(codes []byte, plan *sqlpostgres.Plan, hidden int) []byte {
-	switch {
-	case hidden == 0:
-		return codes
-	case plan.Result.Reply == rewrite.Returning:
-		if len(codes) == 2 && codes[0] == 0 && codes[1] <= 1 {
-			return codes
-		}
-		return nil
-	case len(codes) <= 2:
-		return codes
-	}
-	codes = slices.Clone(codes)
-	for range hidden {
-		codes = append(codes, 0, 1) // binary
-	}
-	return codes
-}
-
-// sendBind sends a Bind message for the statement of that name with these codes.
-func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
-	if on == b.statement && len(codes) == len(b.codes) {
-		s.toServer = append(s.toServer, m.raw...)
-		return
-	}
-	out, start := beginMessage(s.toServer, msgBind)
-	out = append(append(out, b.portal...), 0)
-	out = append(append(out, on...), 0)
-	if m.more > 0 {
-		out = append(out, m.body[b.head:]...)
-		binary.BigEndian.PutUint32(out[start+1:], uint32(len(out)-start-1+m.more))
-		s.toServer = out
-		return
-	}
-	out = append(out, m.body[b.head:b.results]...)
-	out = binary.BigEndian.AppendUint16(out, uint16(len(codes)/2))
-	s.toServer = endMessage(append(out, codes...), start)
-}
-
 // describe takes a Describe message.
 func (s *Session) describe(m message) {
 	r := reader{b: m.body}
@@ -217,7 +130,8 @@ func (s *Session) describe(m message) {
 		p.asked = true
 	}
 	on := x.name
-	if st := s.names.speculative.statements[x.name]; x.kind == pendingDescribeStatement && st != nil && st.form.rewritten {
+	if st := s.names.speculative.statements[x.name]; x.kind == pendingDescribeStatement && st != nil &&
+		st.form.rewritten {
 		p := portal{form: st.form}
 		if on = s.chooseVariant(x.name, st, &p, false); on != x.name {
 			x.form = &p.form
@@ -290,4 +204,44 @@ func (s *Session) closeName(m message) {
 	s.closeVariants(s.names.speculative.statements[x.name])
 	delete(s.names.speculative.statements, x.name)
 	s.names.forget(x.name)
+}
+
+// describesNothing answers a Describe of a write that gives the client no rows, in a transaction that has failed:
+// the server then describes only what gives none, and the rewritten write gives isotap's. It says whether it did.
+// What is pending goes first, and parameters that the server never told it alone can tell.
+func (s *Session) describesNothing(x *pendingReply) bool {
+	f := x.formIn(s.names.confirmed)
+	if s.txn.status != txnFailed || !s.pipeline.idle() || f == nil || !f.rewritten {
+		return false
+	}
+	if plan := f.plan(0); plan == nil || plan.Result.Reply != rewrite.Returning {
+		return false
+	}
+	if x.kind == pendingDescribeStatement {
+		st := s.names.confirmed.statements[x.name]
+		if st.parameters == nil {
+			return false
+		}
+		s.toClient = append(s.toClient, st.parameters...)
+	}
+	s.toClient = append(s.toClient, noData...)
+	return true
+}
+
+// noData is the message that says that a statement gives no rows.
+var noData = []byte{msgNoData, 0, 0, 0, 4}
+
+// described keeps what the server said of a statement's parameters.
+func (s *Session) described(x *pendingReply, m message) {
+	if st := s.names.confirmed.statements[x.name]; x.kind == pendingDescribeStatement && st != nil {
+		st.parameters = bytes.Clone(m.raw)
+	}
+}
+
+// admits reports whether a name may be remembered that takes so many bytes.
+func (s *Session) admits(bytes int) bool {
+	if s.names.mustCount(bytes) {
+		s.names.count(len(s.pipeline.pending), s.pipeline.bytesBeyond(s.names.speculative))
+	}
+	return s.names.admit(bytes)
 }

@@ -1,56 +1,12 @@
 package postgres
 
 import (
-	"bytes"
-	"fmt"
 	"hash/maphash"
 	"strconv"
 	"strings"
 
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
-
-// A serverError is what an ErrorResponse says, as far as a session follows it.
-type serverError struct {
-	fatal    bool
-	code     string
-	message  string
-	routine  string // of the server's source, in any language
-	position int    // in the text that went upstream, in characters from 1; 0: none
-	// places of the position's digits in the body
-	from, to int
-}
-
-// readError reads the fields of an ErrorResponse or NoticeResponse.
-func readError(body []byte) (serverError, error) {
-	var e serverError
-	r := reader{b: body}
-	for {
-		field := r.uint8()
-		if field == 0 || r.err != nil {
-			break
-		}
-		from := r.pos
-		value := r.cString()
-		switch field {
-		case fieldSeverity:
-			e.fatal = string(value) == "FATAL" || string(value) == "PANIC"
-		case fieldCode:
-			e.code = string(value)
-		case fieldMessage:
-			e.message = string(value)
-		case fieldRoutine:
-			e.routine = string(value)
-		case fieldPosition:
-			e.position, _ = strconv.Atoi(string(value))
-			e.from, e.to = from, from+len(value)
-		}
-	}
-	if r.err != nil {
-		return e, fmt.Errorf("parse an error: %w", r.err)
-	}
-	return e, nil
-}
 
 // appendMapped adds an error or a notice to b whose position is that in the client's text.
 func appendMapped(b []byte, m message, e *serverError, script *sqlpostgres.Script, utf8 bool) []byte {
@@ -67,7 +23,7 @@ func (s *Session) utf8() bool {
 
 // forwardMapped sends an error or a notice to the client as it would read for the client's own text.
 func (s *Session) forwardMapped(x *pendingReply, m message, e *serverError) {
-	if f := s.formOf(x); f != nil && e.position > 0 {
+	if f := x.formIn(s.names.confirmed); f != nil && e.position > 0 {
 		if sent := f.upstream(); sent != nil {
 			s.toClient = appendMapped(s.toClient, m, e, sent, s.utf8())
 			return
@@ -92,20 +48,6 @@ func (s *Session) asBound(x *pendingReply, m message, e *serverError) message {
 	}
 	return withText(m, e, text)
 }
-
-// withText returns an error or a notice with another text.
-func withText(m message, e *serverError, text string) message {
-	body := bytes.Replace(m.body, appendField(nil, fieldMessage, e.message), appendField(nil, fieldMessage, text), 1)
-	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
-}
-
-// appendField adds a field of an error or a notice to b.
-func appendField(b []byte, field byte, value string) []byte {
-	return append(append(append(b, field), value...), 0)
-}
-
-// resultFormats is the routine of the server that refuses a Bind with the wrong number of format codes.
-const resultFormats = "PortalSetResultFormat"
 
 // uncounted returns the text of an error about a Bind with the wrong number of format codes without the hidden columns.
 func (s *Session) uncounted(x *pendingReply, text string) string {
@@ -154,19 +96,13 @@ func (s *Session) notice(x *pendingReply, m message) {
 	default:
 		from := len(s.toClient)
 		s.forwardMapped(x, m, &e)
-		switch told := maphash.Bytes(noticeSeed, s.toClient[from:]); {
-		case len(s.noticesShown) > 0 && s.noticesShown[0] == told:
-			s.toClient, s.noticesShown = s.toClient[:from], s.noticesShown[1:]
-		case len(s.retry.notices) == maxNotices:
-			s.retry.keeping = false
-		case s.retry.trial():
-			s.retry.notices = append(s.retry.notices, told)
+		if hash := maphash.Bytes(noticeSeed, s.toClient[from:]); s.resending.repeats(hash) {
+			s.toClient = s.toClient[:from]
+		} else {
+			s.retry.addNotice(hash)
 		}
 	}
 }
-
-// maxNotices is how many notices of a segment are remembered: with more it is not sent again.
-const maxNotices = 10_000
 
 // noticeSeed is for hashes of notices.
 var noticeSeed = maphash.MakeSeed()

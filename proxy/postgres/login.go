@@ -169,7 +169,7 @@ func (s *Session) authFromServer(m message) error {
 		s.answered = true
 		return s.relayRequest(m)
 	case msgParameterStatus:
-		s.parameter(m.body)
+		s.settings.parameter(m.body)
 	case msgErrorResponse:
 		if s.choice != nil { // it takes no connection without TLS
 			s.cannotBind()
@@ -192,7 +192,7 @@ func (s *Session) authenticated(m message) error {
 	}
 	s.txn.status = txnIdle
 	s.phase = phaseAsk
-	s.ask(&answer{login: true})
+	s.sendQuestion()
 	return nil
 }
 

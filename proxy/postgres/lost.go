@@ -57,14 +57,8 @@ func (s *Session) recordLost() {
 	s.record(&st)
 }
 
-// withhold keeps the end of a statement's result back that ended a transaction, until the server's next
-// message: the transaction is to be stored before the client hears of it. Only a Query ends one so; in
-// the extended protocol the Sync does.
-func (s *Session) withhold(x *pendingReply) {
-	if s.cfg.Durable && x.kind == pendingQuery && !s.txn.block {
-		s.withheld = true
-	}
+// close ends the session, with what was under way.
+func (s *Session) close() {
+	s.lostServer()
+	s.phase = phaseClosed
 }
-
-// release gives free what was withheld.
-func (s *Session) release() { s.withheld = false }

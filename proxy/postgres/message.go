@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/isotap/isotap/proxy/txnstate"
 )
@@ -36,7 +38,7 @@ type message struct {
 	more int    // bytes that follow raw and belong to the message
 }
 
-// An frameReader cuts the bytes of one side into messages.
+// A frameReader cuts the bytes of one side into messages.
 type frameReader struct {
 	buf []byte // an incomplete message
 	// taken says that buf was handed out as a message, and holds nothing any more.
@@ -231,4 +233,57 @@ func (r *reader) cString() []byte {
 	}
 	r.fail("a text without its end")
 	return nil
+}
+
+// appendField adds a field of an error or a notice to b.
+func appendField(b []byte, field byte, value string) []byte {
+	return append(append(append(b, field), value...), 0)
+}
+
+// A serverError is what an ErrorResponse says, as far as a session follows it.
+type serverError struct {
+	fatal    bool
+	code     string
+	message  string
+	routine  string // of the server's source, in any language
+	position int    // in the text that went upstream, in characters from 1; 0: none
+	// places of the position's digits in the body
+	from, to int
+}
+
+// readError reads the fields of an ErrorResponse or NoticeResponse.
+func readError(body []byte) (serverError, error) {
+	var e serverError
+	r := reader{b: body}
+	for {
+		field := r.uint8()
+		if field == 0 || r.err != nil {
+			break
+		}
+		from := r.pos
+		value := r.cString()
+		switch field {
+		case fieldSeverity:
+			e.fatal = string(value) == "FATAL" || string(value) == "PANIC"
+		case fieldCode:
+			e.code = string(value)
+		case fieldMessage:
+			e.message = string(value)
+		case fieldRoutine:
+			e.routine = string(value)
+		case fieldPosition:
+			e.position, _ = strconv.Atoi(string(value))
+			e.from, e.to = from, from+len(value)
+		}
+	}
+	if r.err != nil {
+		return e, fmt.Errorf("parse an error: %w", r.err)
+	}
+	return e, nil
+}
+
+// withText returns an error or a notice with another text.
+func withText(m message, e *serverError, text string) message {
+	body := bytes.Replace(m.body, appendField(nil, fieldMessage, e.message), appendField(nil, fieldMessage, text), 1)
+	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
 }

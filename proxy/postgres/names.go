@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -61,7 +63,7 @@ type portal struct {
 	asked  bool              // the client has asked for a description
 	wider  int               // how many format codes its Bind got for columns that are cut
 	args   []string
-	kept   []byte // the body of its Bind, where it may have to be bound anew
+	kept   []byte // the body of its Bind, where it may have to be bound once more
 	// literals are the parameters as SQL reads them, for a form with predicates; empty where they cannot be read.
 	literals []string
 	reason   history.Reason // why its observation is less than its plan's
@@ -91,12 +93,14 @@ func (n namespace) clone() namespace {
 	return namespace{maps.Clone(n.statements), maps.Clone(n.portals)}
 }
 
-// names is what the client's names mean. They are given when a message is sent, and true once the server has
-// said so: an error in between leaves the rest of a segment out.
+// names is what the client's names mean: speculative once everything sent has been done, confirmed as the server's
+// replies tell. A name is given in the former when a message is sent, and in the latter when its reply has come. An
+// error leaves out what was sent behind it: unsure is set then, and must be followed by agree before the next message is
+// sent with nothing pending.
 type names struct {
-	speculative namespace // once everything sent has been done
-	confirmed   namespace // as the server's replies tell
-	// unsure says that some of what was sent was not done: sent is to become real when nothing is owed.
+	speculative namespace
+	confirmed   namespace
+	// unsure says that speculative has what was never done, or lacks what SQL has done.
 	unsure bool
 	// cursorsListed says that the client may look at pg_cursors.
 	cursorsListed bool
@@ -110,7 +114,7 @@ type names struct {
 	counted, forgotten int
 	// rebindable are the portals whose Bind is kept.
 	rebindable []string
-	// orphans stand beside statements that SQL took away.
+	// orphans are variants of statements that SQL took away: they are to be closed.
 	orphans []string
 	preparations
 }
@@ -126,13 +130,37 @@ const (
 // bytesOf returns about how many bytes a statement of that text takes, with its plans.
 func bytesOf(text []byte) int { return 1<<10 + 4*len(text) }
 
-// admits reports whether a name may be remembered that takes so many bytes, and counts them.
-func (s *Session) admits(bytes int) bool {
-	n := &s.names
-	if n.bytes+bytes > maxNames && n.forgotten >= n.counted { // to count takes time for each
-		n.bytes, n.forgotten = s.bytesOfNames(), 0
-		n.counted = len(n.speculative.statements) + len(n.confirmed.statements) + len(n.speculative.portals) + len(n.confirmed.portals) + len(s.pipeline.pending)
+// mustCount reports whether the bytes are to be counted before a name can be told to be one too many.
+func (n *names) mustCount(bytes int) bool {
+	return n.bytes+bytes > maxNames && n.forgotten >= n.counted // to count takes time for each
+}
+
+// count counts what is remembered of names; pending is how many replies are, and beyond the bytes of what these will
+// name.
+func (n *names) count(pending, beyond int) {
+	n.bytes, n.forgotten = beyond, 0
+	n.counted = len(n.speculative.statements) + len(n.confirmed.statements) + len(n.speculative.portals) +
+		len(n.confirmed.portals) + pending
+	for _, st := range n.speculative.statements {
+		n.bytes += bytesOf(st.text)
 	}
+	for name, st := range n.confirmed.statements {
+		if st != n.speculative.statements[name] {
+			n.bytes += bytesOf(st.text)
+		}
+	}
+	for _, p := range n.speculative.portals {
+		n.bytes += p.bytes
+	}
+	for name, p := range n.confirmed.portals {
+		if p != n.speculative.portals[name] {
+			n.bytes += p.bytes
+		}
+	}
+}
+
+// admit reports whether a name may be remembered that takes so many bytes, and counts them.
+func (n *names) admit(bytes int) bool {
 	if n.bytes+bytes > maxNames {
 		n.forgotten++
 		return false
@@ -141,29 +169,13 @@ func (s *Session) admits(bytes int) bool {
 	return true
 }
 
-// bytesOfNames counts what is remembered of names.
-func (s *Session) bytesOfNames() int {
-	sent, real, total := s.names.speculative, s.names.confirmed, 0
-	for _, st := range sent.statements {
-		total += bytesOf(st.text)
-	}
-	for name, st := range real.statements {
-		if st != sent.statements[name] {
-			total += bytesOf(st.text)
-		}
-	}
-	for _, p := range sent.portals {
-		total += p.bytes
-	}
-	for name, p := range real.portals {
-		if p != sent.portals[name] {
-			total += p.bytes
-		}
-	}
-	return total + s.pipeline.bytesBeyond(sent)
+// ownName gives a name of isotap's own, which no other has.
+func (n *names) ownName() string {
+	n.made++
+	return "isotap_" + strconv.Itoa(n.made)
 }
 
-// agree has the names that were sent mean what the server says, once it owes nothing.
+// agree has the names that were sent mean what the server says, once nothing is pending.
 func (n *names) agree() {
 	if n.unsure {
 		n.speculative, n.unsure = n.confirmed.clone(), false
@@ -222,4 +234,51 @@ func (f *form) statements() []*sqlpostgres.Plan {
 		return nil
 	}
 	return f.script.Statements
+}
+
+// A variant is another form of a client's statement.
+type variant struct {
+	name string
+	form form
+}
+
+// dropVariant takes a form away that does not stand on the server.
+func (st *statement) dropVariant(name string) {
+	st.variants = slices.DeleteFunc(st.variants, func(b variant) bool { return b.name == name })
+}
+
+// hasOriginal reports whether the client's own text is a variant of a statement of which something else was made.
+func (st *statement) hasOriginal() bool {
+	return slices.ContainsFunc(st.variants, func(b variant) bool { return !b.form.rewritten && !b.form.bare })
+}
+
+// describesRows reports whether the client has asked what the portal's rows look like, in the form that it runs in.
+func (p *portal) describesRows() bool {
+	return p.asked || p.of != nil && p.of.asked && p.form.script == p.of.form.script
+}
+
+// cutOf are the columns that are taken out of the rows of a portal, as its statement was described.
+func (p *portal) cutOf() []int {
+	if p.of == nil {
+		return nil
+	}
+	return p.of.cut
+}
+
+// stands reports whether a statement has a name still.
+func (n namespace) stands(st *statement) bool {
+	for _, other := range n.statements {
+		if other == st {
+			return true
+		}
+	}
+	return false
+}
+
+// layoutOf returns the layout of a portal's rows, if it was described, or the statement that it is of.
+func (p *portal) layoutOf() layout {
+	if !p.layout.known && p.of != nil && p.form.rewritten && p.form.script == p.of.form.script {
+		return p.of.layout
+	}
+	return p.layout
 }

@@ -54,8 +54,8 @@ func shownInPart(p *sqlpostgres.Plan) bool {
 		})
 }
 
-// record puts what an Execute has shown into the record of its portal in a transaction, and says whether it did: the first one's is the
-// record. The last one tells that there are no more rows.
+// record puts what an Execute has shown into the record of its portal in a transaction, and says whether it did: the
+// first one's is the record. The last one tells that there are no more rows.
 func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
 	switch {
 	case g == nil, g.txn != nil && g.txn != t.open:
@@ -87,27 +87,4 @@ func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.P
 	st.Observation, st.Reason = history.Nothing, history.Reason{}
 	st.Accesses, st.TupleIDs, st.Images, st.Predicates = nil, nil, nil, nil
 	return true
-}
-
-// appendAccesses puts what one statement has read and written behind what another has.
-func appendAccesses(to, from *history.Stmt) {
-	if to.Images != nil || from.Images != nil {
-		images := make([]string, len(to.Accesses)+len(from.Accesses))
-		copy(images, to.Images)
-		copy(images[len(to.Accesses):], from.Images)
-		to.Images = images
-	}
-	to.Accesses, to.TupleIDs = append(to.Accesses, from.Accesses...), append(to.TupleIDs, from.TupleIDs...)
-}
-
-// tear takes a statement that has run for what it may have fetched from portals, by their names.
-func (s *Session) tear(p *sqlpostgres.Plan) {
-	if p != nil && !p.Session.Calls && !p.Session.Changes &&
-		(p.Session.Cursor == nil || p.Session.Cursor.Verb == sqlpostgres.DeclareCursor ||
-			p.Session.Cursor.Verb == sqlpostgres.CloseCursor) {
-		return
-	}
-	for _, portal := range s.names.confirmed.portals {
-		portal.pieces.torn = true
-	}
 }

@@ -56,6 +56,39 @@ type pendingReply struct {
 	answer *answer
 }
 
+// An answer is that of the server to a question of isotap's own.
+type answer struct {
+	values [][]byte     // of its only row
+	failed *serverError // nil: it did not
+	// take is called once the answer is complete.
+	take func(*answer)
+}
+
+// formIn is the form of the text that a reply is about, by the names that the server has confirmed; nil when it is
+// about none.
+func (x *pendingReply) formIn(confirmed namespace) *form {
+	switch x.kind {
+	case pendingQuery:
+		return x.form
+	case pendingParse:
+		return &x.statement.form
+	case pendingBind:
+		return &x.portal.form
+	case pendingDescribeStatement:
+		if x.form != nil {
+			return x.form
+		}
+		if st := confirmed.statements[x.name]; st != nil {
+			return &st.form
+		}
+	case pendingDescribePortal, pendingExecute:
+		if p := confirmed.portals[x.name]; p != nil {
+			return &p.form
+		}
+	}
+	return nil
+}
+
 // maxPending bounds the replies that may be pending before the client must wait. The server sends what fills its
 // own buffer of 8 KiB without being asked, so that some of so many replies are on their way.
 const maxPending = 1 << 14

@@ -4,75 +4,15 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"weak"
 
 	"github.com/isotap/isotap/history"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // What a client prepares by SQL stays as it wrote it. Beside it isotap prepares what it makes of the text, between
-// transactions, where an error does no harm. An EXECUTE that comes alone, while the server owes nothing, then runs that
+// transactions, where an error does no harm. An EXECUTE that comes alone, while nothing is pending, then runs that
 // (ADR 39).
-
-// A preparation is a statement that the client prepared by SQL.
-type preparation struct {
-	text  []byte
-	types string // as PREPARE lists them
-	env   sqlpostgres.Session
-	calls bool // it may run functions of the database's own
-	// forms are what isotap prepared of it.
-	forms      []variant
-	executions map[execution]*sqlpostgres.Script
-}
-
-// An execution is an EXECUTE as the client wrote it, that runs a statement of isotap's own as a script understands it.
-type execution struct {
-	text, runs string
-	script     *sqlpostgres.Script
-}
-
-// A variantRequest is for a preparation to have another form.
-type variantRequest struct {
-	of   *preparation
-	form variant
-}
-
-// preparations are the statements that the client prepared by SQL, as the server's replies tell.
-type preparations struct {
-	bySQL    map[string]*preparation
-	requests []variantRequest
-	executed int // how many executions are kept of all
-	// listed says that the client may look at what is prepared: isotap prepares nothing beside SQL's own.
-	listed bool
-}
-
-// The most of each that is kept.
-const (
-	maxPreparations = 1000
-	maxExecutions   = 1000
-	maxExecution    = 4 << 10 // bytes of an EXECUTE
-	maxForms        = 8
-)
-
-// forget takes a statement away that is prepared no more. What stands beside it is to be closed.
-func (n *names) forget(name string) {
-	if p := n.bySQL[name]; p != nil {
-		for _, f := range p.forms {
-			n.orphans = append(n.orphans, f.name)
-		}
-		n.requests = slices.DeleteFunc(n.requests, func(w variantRequest) bool { return w.of == p })
-		delete(n.bySQL, name)
-	}
-}
-
-// forgetAll does so with all: what the names mean is not known.
-func (n *names) forgetAll() {
-	for _, name := range slices.Sorted(maps.Keys(n.bySQL)) {
-		n.forget(name)
-	}
-}
 
 // preparedBySQL takes a statement that has succeeded for what it prepared.
 func (s *Session) preparedBySQL(p *sqlpostgres.Plan, tag string) {
@@ -109,9 +49,8 @@ func (s *Session) requestVariant(p *preparation, script *sqlpostgres.Script) {
 		slices.ContainsFunc(s.names.requests, pending) {
 		return
 	}
-	s.names.made++
 	s.names.requests = append(s.names.requests,
-		variantRequest{p, variant{"isotap_" + strconv.Itoa(s.names.made), form{script: script, rewritten: true}}})
+		variantRequest{p, variant{s.names.ownName(), form{script: script, rewritten: true}}})
 }
 
 // preparedStatements is the view that lists what a session has prepared.
@@ -149,29 +88,29 @@ func containsFold(text []byte, name string) bool {
 	}
 }
 
-// prepareInHaste has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something else
-// to do meanwhile.
+// prepareInHaste has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something
+// else to do meanwhile.
 const prepareInHaste = "SET LOCAL lock_timeout = '10ms'; PREPARE "
 
-// prepares prepares a form that is wished for, and says whether it did. The server owes nothing.
+// prepares prepares a form that was asked for, and says whether it did. Nothing is pending.
 func (s *Session) prepares() bool {
 	if s.txn.status != txnIdle || len(s.names.requests) == 0 {
 		return false
 	}
 	w := s.names.requests[0]
 	s.names.requests = s.names.requests[1:]
-	s.send(&answer{prepares: &w}, w.form.form.script.Append([]byte(prepareInHaste+w.form.name+w.of.types+" AS ")))
+	s.sendOwn(func(a *answer) { s.variantPrepared(&w, a) },
+		w.form.form.script.Append([]byte(prepareInHaste+w.form.name+w.of.types+" AS ")))
 	return true
 }
 
 // variantPrepared takes the answer.
-func (s *Session) variantPrepared(a *answer) {
-	w := a.prepares
+func (s *Session) variantPrepared(w *variantRequest, a *answer) {
 	switch {
 	case a.failed == nil:
 		w.of.forms = append(w.of.forms, w.form)
 	case doubtful(a.failed.code):
-		s.remember(w.form.form.script.Model(), a.failed.code)
+		s.scripts.refuse(w.form.form.script, a.failed.code)
 	}
 }
 
@@ -197,7 +136,8 @@ func (s *Session) executing(f form, text []byte) form {
 	}
 	p := s.names.bySQL[plan.Session.Prepared.Name]
 	switch {
-	case p == nil, !s.pipeline.idle(), len(text) > maxExecution, s.txn.status == txnFailed, s.settings.stale, !s.settings.known:
+	case p == nil, !s.pipeline.idle(), len(text) > maxExecution, s.txn.status == txnFailed, s.settings.stale,
+		!s.settings.known:
 		return f
 	case s.settings.env.Backslashes != p.env.Backslashes, s.settings.env.Encoding != p.env.Encoding:
 		return f // it was read otherwise
@@ -206,8 +146,8 @@ func (s *Session) executing(f form, text []byte) form {
 	switch {
 	case script == nil, script.Pieces == nil:
 		return f
-	case !s.scripts.refused[weak.Make(script.Model())].IsZero():
-		f.reason = s.scripts.refused[weak.Make(script.Model())]
+	case !s.scripts.refusal(script).IsZero():
+		f.reason = s.scripts.refusal(script)
 		return f
 	case s.isMisplanned(script.Statements):
 		f.reason = history.ReasonMisplanned
@@ -244,6 +184,17 @@ func (s *Session) executingWithin(f form, text []byte) form {
 	return f
 }
 
+// asExecuted returns the error of an EXECUTE as it would read for the client's own statement: with the name that the
+// client gave it ("wrong number of parameters for prepared statement \"s\"").
+func asExecuted(f *form, m message, e serverError) (message, serverError) {
+	body := bytes.ReplaceAll(m.body, []byte(f.runs), []byte(f.instead))
+	m = message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+	if read, err := readError(body); err == nil {
+		e = read
+	}
+	return m, e
+}
+
 // execution returns the form of an EXECUTE that runs a statement of isotap's own, understood by a script.
 func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, own, text string) form {
 	of := f.plan(0).Session.Prepared
@@ -259,20 +210,9 @@ func (s *Session) execution(f form, p *preparation, script *sqlpostgres.Script, 
 		made = sqlpostgres.Execution(text, of, own, script)
 		p.executions[key] = made
 	}
-	if f.reason = s.scripts.refused[weak.Make(made)]; !f.reason.IsZero() {
+	if f.reason = s.scripts.refusal(made); !f.reason.IsZero() {
 		return f
 	}
-	s.try(made)
+	s.tries(made)
 	return form{script: made, rewritten: true, runs: own, instead: of.Name}
-}
-
-// asExecuted returns the error of an EXECUTE as it would read for the client's own statement: with the name that the
-// client gave it ("wrong number of parameters for prepared statement \"s\"").
-func asExecuted(f *form, m message, e serverError) (message, serverError) {
-	body := bytes.ReplaceAll(m.body, []byte(f.runs), []byte(f.instead))
-	m = message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
-	if read, err := readError(body); err == nil {
-		e = read
-	}
-	return m, e
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"bytes"
 	"encoding/binary"
-	"strconv"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
@@ -13,25 +12,6 @@ import (
 // Which messages of the server may be long and are passed on as they come: rows that stay as they are.
 func longFromServer(kind byte) bool { return kind == msgDataRow || kind == msgCopyData }
 func longCopied(kind byte) bool     { return kind == msgCopyData }
-
-// resultInProgress is the statement whose result comes in.
-type resultInProgress struct {
-	set     bool
-	form    *form
-	portal  *portal // nil for a statement of a Query
-	cursor  *portal // that the statement reads; nil: none
-	plan    *sqlpostgres.Plan
-	hidden  int   // columns at the end that the client does not see
-	swallow bool  // the client gets no rows at all
-	cut     []int // columns before the hidden ones that are isotap's, and that the client does not see either
-	wrong   bool  // its plan does not know of some of isotap's columns
-	format  byte  // of the hidden columns
-	rows    uint64
-	started int64
-}
-
-// trims reports whether rows of the statement whose result comes in are changed.
-func (s *Session) trims() bool { return s.result.hidden > 0 || len(s.result.cut) > 0 }
 
 // passes returns the part of p that is rows to be passed on as they are.
 func (s *Session) passes(p []byte) int {
@@ -108,7 +88,7 @@ func (s *Session) reply(m message) error {
 		s.notice(x, m)
 		return nil
 	case msgParameterStatus:
-		s.parameter(m.body)
+		s.settings.parameter(m.body)
 		s.toClient = append(s.toClient, m.raw...)
 		return nil
 	case msgNotificationResponse:
@@ -144,9 +124,7 @@ func (s *Session) acknowledged(x *pendingReply, m message) error {
 		if real.statements[x.name] = x.statement; x.statement.forgotten {
 			delete(real.statements, x.name)
 		}
-		if x.name != "" && s.retry.keeping {
-			s.retry.parsed = append(s.retry.parsed, x.name)
-		}
+		s.retry.addParsed(x.name)
 	case x.kind == pendingBind && m.kind == msgBindComplete:
 		if x.portal.forgotten {
 			delete(real.portals, x.name)
@@ -174,7 +152,7 @@ func (s *Session) acknowledged(x *pendingReply, m message) error {
 // description takes the reply to a Describe. Where the client's statement gives no rows it says so.
 func (s *Session) description(x *pendingReply, m message) error {
 	var plan *sqlpostgres.Plan
-	f := s.formOf(x)
+	f := x.formIn(s.names.confirmed)
 	if f != nil {
 		plan = f.plan(0)
 	}
@@ -216,36 +194,6 @@ func (f *form) hiddenOrNone(plan *sqlpostgres.Plan) int {
 		return 0
 	}
 	return f.hidden(plan)
-}
-
-// begin makes the statement whose result the head gives the current one.
-func (s *Session) begin(x *pendingReply) {
-	c := &s.result
-	if c.set {
-		return
-	}
-	// Of what was sent together nobody knows when the server came to it: the reply before it may be read long after.
-	*c = resultInProgress{set: true, started: x.sent}
-	switch x.kind {
-	case pendingQuery:
-		c.form, c.plan = x.form, x.form.plan(x.at)
-		c.hidden = c.form.hidden(c.plan)
-	case pendingExecute:
-		c.portal = s.names.confirmed.portals[x.name]
-		if c.portal == nil { // DECLARE made it, or nobody
-			c.portal = &portal{reason: history.ReasonCursor}
-		}
-		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
-		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()
-		if f := s.executed(c.form.plan(0)); f != nil { // its rows come without a description
-			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
-			c.swallow = c.hidden > 0 && f.plan(0).Result.Reply == rewrite.Returning
-			return
-		}
-		c.applyLayout(c.portal.layoutOf())
-	}
-	c.swallow = c.hidden > 0 && c.form.plan(x.at).Result.Reply == rewrite.Returning
-	s.fetches(x, c)
 }
 
 // resultMessage takes a message of the result of a statement.
@@ -324,7 +272,8 @@ func (s *Session) resultEnd(x *pendingReply, m message) error {
 	return nil
 }
 
-// ready takes a ReadyForQuery.
+// ready takes a ReadyForQuery, in stages: the transaction may have ended, the client hears of it, and what was expected
+// of the messages up to here is known now. A segment that is to be sent again is sent once nothing else is pending.
 func (s *Session) ready(x *pendingReply, m message) error {
 	switch x.kind {
 	case pendingQuery, pendingCall, pendingSync:
@@ -345,59 +294,31 @@ func (s *Session) ready(x *pendingReply, m message) error {
 	}
 	s.forward(x, m)
 	s.replyEnds()
-	if s.txn.status == txnIdle {
-		s.names.confirmed.end()
-		if s.pipeline.idle() && !s.retry.open {
-			s.names.speculative.end()
-		}
-	}
-	if s.pipeline.idle() && !s.retry.open {
-		s.speculative = speculativeTxn{s.txn.block, s.settings.level, s.txn.savepoints.Open()}
-		if s.txn.block {
-			s.speculative.level = s.txn.level
-		} else {
-			s.settings.settled(s.schema.temporaries.kept)
-		}
-	}
-	s.noticesShown = nil
+	s.speculationEnds()
+	s.resending.notices = nil
 	if s.resending.on && s.pipeline.idle() {
 		return s.resend()
 	}
 	return nil
 }
 
-// parameter takes a ParameterStatus: some of them matter to how texts are read.
-func (s *Session) parameter(body []byte) {
-	r := reader{b: body}
-	name, value := string(r.cString()), string(r.cString())
-	if r.err != nil {
+// speculationEnds takes what is so now for what will be once everything sent has been done, if it has. Portals end with
+// the transaction that they were made in.
+func (s *Session) speculationEnds() {
+	quiet := s.pipeline.idle() && !s.retry.open
+	if s.txn.status == txnIdle {
+		s.names.confirmed.end()
+		if quiet {
+			s.names.speculative.end()
+		}
+	}
+	if !quiet {
 		return
 	}
-	switch name {
-	case "client_encoding":
-		s.settings.env.Encoding = value
-	case "standard_conforming_strings":
-		s.settings.env.Backslashes = value == "off"
-	case "TimeZone":
-		s.settings.literals.TimeZone = value
-	case "DateStyle":
-		s.settings.literals.DateStyle = value
-	case "IntervalStyle":
-		s.settings.literals.IntervalStyle = value
-	case "session_authorization", "is_superuser", "search_path": // a function or a procedure may have set it
-		s.settings.stale = true
+	s.speculative = speculativeTxn{s.txn.block, s.settings.level, s.txn.savepoints.Open()}
+	if s.txn.block {
+		s.speculative.level = s.txn.level
+	} else {
+		s.settings.settled(s.schema.temporaries.kept)
 	}
-}
-
-// rowsOf reads the number at the end of a command's tag.
-func rowsOf(tag string) uint64 {
-	i := len(tag)
-	for i > 0 && tag[i-1] >= '0' && tag[i-1] <= '9' {
-		i--
-	}
-	n, err := strconv.ParseUint(tag[i:], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

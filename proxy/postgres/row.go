@@ -1,17 +1,16 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
-
-// fieldBytes is how long a field of a RowDescription is behind its name.
-const fieldBytes = 4 + 2 + 4 + 2 + 4 + 2
 
 // trimDescription passes a RowDescription on without its last fields, and without those that are cut.
 func (s *Session) trimDescription(x *pendingReply, m message, hidden int, cut []int) error {
@@ -139,26 +138,59 @@ func (s *Session) executed(p *sqlpostgres.Plan) *form {
 	return nil
 }
 
-// withoutSources returns the plan by which nothing is understood of a statement's rows.
-func withoutSources(p *sqlpostgres.Plan) *sqlpostgres.Plan {
-	if p == nil || len(p.Result.Sources) == 0 {
+// trims reports whether rows of the statement whose result comes in are changed.
+func (s *Session) trims() bool { return s.result.hidden > 0 || len(s.result.cut) > 0 }
+
+// A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
+
+// wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
+func (s *Session) wraps() *sqlpostgres.Plan {
+	if p := s.result.plan; p != nil && p.Result.Tag != "" && s.result.hidden > 0 {
 		return p
 	}
-	q := *p
-	q.Result.Sources = nil
-	return &q
+	return nil
 }
 
-// writes reports whether a source of a plan is the table that the statement writes: only writes know where they
-// stand in the write-ahead log.
-func writes(source *sqlpostgres.Source) bool {
-	if source.Physical == nil {
-		return false
+// retagged returns the end of a result as the client's statement has it. Where all that came is the row that stands
+// for none, the result is at its end.
+func (s *Session) retagged(m message) message {
+	p := s.wraps()
+	if p == nil || m.kind == msgPortalSuspended && !s.seen.absent {
+		return m
 	}
-	for _, item := range source.Physical.Items {
-		if item == sqlpostgres.ItemLSN {
-			return true
-		}
+	var rows uint64
+	if tag := string(bytes.TrimSuffix(m.body, []byte{0})); !s.seen.absent {
+		rows = rowsOf(tag)
 	}
-	return false
+	body := append([]byte(p.Result.Tag+strconv.FormatUint(rows, 10)), 0)
+	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
+}
+
+// named returns an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
+// read-only transaction".
+func (s *Session) named(x *pendingReply, m message, e *serverError) message {
+	f := x.formIn(s.names.confirmed)
+	if f == nil || e.code != sqlstateReadOnlyTransaction {
+		return m
+	}
+	p := f.plan(x.at)
+	if p == nil || f.hidden(p) == 0 || p.Result.Tag == "" {
+		return m
+	}
+	verb, _, _ := strings.Cut(p.Result.Tag, " ")
+	text := strings.Replace(e.message, "SELECT", verb, 1)
+	return withText(m, e, text)
+}
+
+// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
+// opened another one under its name.
+func (s *Session) compare(c *resultInProgress, description []byte) {
+	if c.hidden == 0 { // a column so named is the client's own
+		return
+	}
+	if n := s.hiddenFields(c.plan, description); n != c.hidden {
+		c.hidden, c.cursor, c.plan = n, nil,
+			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
+	}
 }

@@ -8,23 +8,34 @@
 // pipeline, so that each reply is known by what it answers: a protocol whose messages may be sent ahead without
 // end leaves no other way to tell whose row a row is.
 //
-// The files follow a statement's way.
+// A session moves between its phases, and takes each message through stages. What it knows is in its parts, none of
+// which knows the session: the pipeline, the names of statements and portals, the settings, the transaction, what this
+// changed of the tables, what may have to be sent again, and what the server says of rewritten texts.
 //
-//   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look. kinds.go, status.go and
-//     sqlstates.go name the protocol's letters and codes.
+// The files follow a statement's way. What most of them rest on comes last.
+//
+//   - In: lifecycle.go takes the bytes of either side, by the phase that the session is in.
 //   - Login: login.go relays the startup and the authentication, tls.go has either leg begin TLS, binding.go
-//     sees to logins that are bound to it, refuse.go says why a client is not served. settings.go asks what
-//     the session's statements are read under.
-//   - Messages of the client: command.go takes them and plans texts, extended.go has those of the extended
-//     protocol, beside.go chooses among the forms of a prepared statement, names.go knows what the names of
-//     statements and portals mean, cursor.go those of SQL's cursors (anew.go declares these anew), args.go prints parameters.
-//     pipeline.go holds what the server owes, segment.go keeps what may have to be sent again as the client wrote it.
-//   - Replies: reply.go reads them, row.go takes hidden columns out of rows, misplanned.go those that a wrong plan shows, identity.go and array.go read the
-//     identities in these, failure.go maps errors back to the client's text.
-//   - After the reply: completion.go has the stages that a statement goes through which is done. access.go makes
-//     accesses of identities, transaction.go keeps the transaction that they belong to, definitions.go what it changed
-//     of the tables; twophase.go has those that have left their session,
-//     and lost.go ends what is open when the server is gone.
+//     sees to logins that are bound to it, refuse.go says why a client is not served.
+//   - Messages of the client: command.go has the stages of a message, and Query; extended.go has the messages of the
+//     extended protocol, and rebind.go portals that are bound once more. prepared.go has EXECUTE run what isotap
+//     prepared, and redeclare.go the server read cursors as the client declared them. variants.go chooses among the
+//     forms of a prepared statement, planning.go has texts planned, questions.go asks the server on isotap's own
+//     account, and unrecorded.go refuses what could not be recorded.
+//   - Replies: reply.go reads them, row.go takes hidden columns out of rows, identity.go and array.go read the
+//     identities in these. exposed.go takes out columns of isotap's that no plan has. failure.go maps errors back to
+//     the client's text; after some resend.go sends again what the client wrote.
+//   - After the reply: completion.go has the stages of a statement that is done. access.go makes accesses of
+//     identities, fetch.go puts what was read from cursors where it belongs, and lost.go ends what is open when the
+//     server is gone.
+//   - Parts: session.go puts them together. pipeline.go has the replies to come, retry.go what may have to be sent
+//     again, verdicts.go what is known of rewritten texts, settings.go what texts are read under. names.go has what
+//     names of statements and portals mean, cursor.go those of SQL's cursors, preparations.go those of SQL's PREPARE;
+//     bind.go has the parameters, pieces.go what was fetched in pieces, result.go the result that comes in, layout.go
+//     where isotap's columns stand in one. transaction.go has the transaction, definitions.go what it changed of the
+//     tables, and twophase.go those that have left their session.
+//   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look. protocol.go
+//     names the protocol's letters and codes.
 //
 // Sources: PostgreSQL's documentation, chapters "Message Flow" and "Message Formats", and for what they
 // leave open the server's own loop (src/backend/tcop/postgres.c).
@@ -100,7 +111,7 @@ type Session struct {
 	cfg   Config
 	phase phase
 
-	now      int64
+	now      int64 // of the call at hand
 	toClient []byte
 	toServer []byte
 	withheld bool // output to the client waits for the server's next message
@@ -113,32 +124,32 @@ type Session struct {
 	// misread says that the client's bytes are no messages any more: they are passed on.
 	misread bool
 	// dropping says that the rest of a long message of the server is not for the client.
-	dropping   bool
-	held       message // of the client, that waits for replies before it
-	describing bool    // what is held waits for a description that isotap has asked for
+	dropping bool
+	// held is a message of the client's that waits for replies before it: nothing is taken of the client meanwhile.
+	held       message
+	describing bool // it waits for a description that isotap has asked for
+	asking     bool // it waits for the answer to a question of isotap's own
+	planning   bool // the planner is to be found before the next message
+	listens    bool // the server may have notifications for the client at any time
 
 	login
+	planner  Planner // nil: nothing is planned
 	settings settings
-	planner  Planner
-	planning bool // the planner is to be found before the next message
-	asking   bool // the server is to answer a question of isotap's own before it is sent more
 
-	pipeline pipeline
-	ran      uint64 // how many texts and portals the client has sent to be run
-	listens  bool   // the server may have notifications for the client at any time
-
+	// What was sent, and is expected of it.
+	pipeline    pipeline
 	speculative speculativeTxn
 	names       names
+	ran         uint64 // how many texts and portals the client has sent to be run
 	retry       retryBuffer
 	resending   resend
 	scripts     scriptVerdicts
-	// noticesShown are, of a segment that was sent again, the notices to come that the client has had.
-	noticesShown []uint64
-	txn          transaction
-	schema       schemaChanges
 
+	// What the replies have told.
 	result resultInProgress
 	seen   sightings
+	txn    transaction
+	schema schemaChanges
 }
 
 // NewSession returns a session that waits for the client's startup message.
@@ -152,112 +163,6 @@ func NewSession(cfg Config) *Session {
 
 // watches reports whether the session looks at its statements.
 func (s *Session) watches() bool { return s.cfg.Planners != nil && !s.replication }
-
-// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says how many
-// of them it used. The rest must be offered again once FromServer made progress. The bytes may be reused
-// afterwards.
-func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
-	s.now = now
-	if s.planning {
-		s.findPlanner()
-	}
-	for n < len(p) && s.wantsClient() {
-		used, err := s.clientBytes(p[n:])
-		n += used
-		if err != nil {
-			return n, fmt.Errorf("from client: %w", err)
-		}
-	}
-	return n, nil
-}
-
-// wantsClient reports whether the session can take the client's next message.
-func (s *Session) wantsClient() bool {
-	switch s.phase {
-	case phaseStartup, phaseAuth:
-		return s.upgrade == session.NoLeg
-	case phaseCopy:
-		return true
-	case phaseReady:
-		return s.held.raw == nil
-	}
-	return false
-}
-
-// Turn says whose turn it is. The other side can still speak.
-func (s *Session) Turn() session.Turn {
-	switch s.phase {
-	case phaseStartup:
-		return session.ClientTurn
-	case phaseLeg, phaseAsk, phaseClosing:
-		return session.ServerTurn
-	case phaseReady:
-		switch {
-		case s.pipeline.due > 0 && !s.pipeline.copyIn.active() || s.held.raw != nil:
-			return session.ServerTurn
-		case !s.listens && !s.pipeline.copyIn.active():
-			return session.ClientTurn
-		}
-		// Notifications come at any time, and so does the error that ends a COPY.
-	}
-	return session.EitherTurn
-}
-
-func (s *Session) clientBytes(p []byte) (int, error) {
-	switch s.phase {
-	case phaseCopy:
-		s.toServer = append(s.toServer, p...)
-		return len(p), nil
-	case phaseStartup:
-		return s.startupBytes(p)
-	case phaseReady:
-		return s.readyBytes(p)
-	}
-	m, used, err := s.client.next(p, loginLimit, never)
-	if m.raw == nil || err != nil {
-		return used, err
-	}
-	return used, s.authFromClient(m)
-}
-
-// FromServer takes bytes that the server sent at now. It uses all of them; they may be reused afterwards. An
-// error means that the replies cannot be followed: close both sides.
-func (s *Session) FromServer(now int64, p []byte) error {
-	s.now = now
-	for len(p) > 0 {
-		used, err := s.serverBytes(p)
-		if err != nil {
-			return fmt.Errorf("from server: %w", err)
-		}
-		p = p[used:]
-	}
-	return nil
-}
-
-func (s *Session) serverBytes(p []byte) (int, error) {
-	if s.upgrade == session.ServerAgain {
-		return len(p), nil // of a connection that is given up
-	}
-	switch s.phase {
-	case phaseCopy:
-		s.toClient = append(s.toClient, p...)
-		return len(p), nil
-	case phaseLeg:
-		s.legFromServer(p)
-		return len(p), nil
-	case phaseCancel, phaseClosed:
-		return len(p), nil
-	case phaseAuth:
-		m, used, err := s.server.next(p, serverLoginLimit, never)
-		if m.raw == nil || err != nil {
-			return used, err
-		}
-		return used, s.authFromServer(m)
-	case phaseAsk, phaseReady, phaseClosing:
-		return s.replyBytes(p)
-	}
-	return 0, fmt.Errorf("%w from the server (%q)", errUnexpected, p[0])
-}
 
 var errUnexpected = errors.New("unexpected message")
 
@@ -283,9 +188,6 @@ func (s *Session) note(format string, args ...any) {
 	s.events = append(s.events, session.Event{Note: fmt.Sprintf(format, args...)})
 }
 
-// Copying says that bytes may be copied from now on without the session.
-func (s *Session) Copying() bool { return s.phase == phaseCopy }
-
 // copyOn passes all bytes on from here on, and those first that are here already.
 func (s *Session) copyOn() {
 	s.phase = phaseCopy
@@ -293,66 +195,63 @@ func (s *Session) copyOn() {
 	s.toClient = append(s.toClient, s.server.rest()...)
 }
 
-// LoggedIn reports whether the client's login is over.
-func (s *Session) LoggedIn() bool { return s.phase > phaseAsk }
-
-// InTransaction reports whether the server has a transaction open for the client, or a reply is due.
-func (s *Session) InTransaction() bool {
-	return s.phase == phaseReady && (s.txn.status != txnIdle || !s.pipeline.idle() || s.held.raw != nil)
+// expect notes that a reply is to come.
+func (s *Session) expect(x pendingReply) {
+	x.sent = s.now
+	if !x.own && s.resending.hidesReply() {
+		x.silent = true
+	}
+	s.pipeline.add(x)
 }
 
-// Unread says that Idle has something to do, which is never so: what a statement did is known with its reply.
-func (s *Session) Unread() bool { return false }
+// sendSync sends a Sync of isotap's own.
+func (s *Session) sendSync() {
+	s.expect(pendingReply{kind: pendingSync, own: true, silent: true})
+	s.toServer = appendMessage(s.toServer, msgSync)
+}
 
-// Idle tells the session that nothing has come from either side for a while.
-func (s *Session) Idle(now int64) { s.now = now }
+// replyEnds takes the reply to the oldest message as complete.
+func (s *Session) replyEnds() {
+	if x := s.pipeline.head(); !x.own && !x.silent {
+		s.retry.shown++
+	}
+	s.pipeline.pop()
+	s.result = resultInProgress{}
+}
 
-// Dismiss tells the client that its connection ends now, as a server does that shuts down.
-func (s *Session) Dismiss(now int64) {
-	s.now = now
-	switch s.phase {
-	case phaseLeg, phaseAuth, phaseAsk:
-		s.turnAway(sqlstateCannotConnectNow, "the database system is shutting down", "")
-	case phaseReady:
-		s.toClient = append(s.toClient, fatal(sqlstateAdminShutdown,
-			"terminating connection due to administrator command", "")...)
-		s.close()
+// skip leaves out the replies up to the next Sync, after an error.
+func (s *Session) skip() {
+	s.result = resultInProgress{}
+	if s.pipeline.skip() {
+		s.names.unsure = true
 	}
 }
 
-// ClientClosed tells the session that the client will send nothing more. Replies that the server owes are
-// still read; when they have come, [Session.Done] says so.
-func (s *Session) ClientClosed(now int64) {
-	s.now = now
-	switch {
-	case s.phase >= phaseClosing:
-	case s.phase == phaseCancel: // the server takes note of it, and closes
-	case s.phase == phaseReady && (s.pipeline.due > 0 || s.held.raw != nil) && !s.pipeline.copyIn.active():
-		s.phase = phaseClosing
-	default:
-		s.close()
+// forward sends a reply on to the client, if it is to see it.
+func (s *Session) forward(x *pendingReply, m message) {
+	s.server.passing = m.more
+	if x == nil || !x.silent {
+		s.toClient = append(s.toClient, m.raw...)
+	} else {
+		s.dropping = m.more > 0
 	}
 }
 
-// ServerClosed tells the session that the server is gone. Transactions that it may or may not have committed
-// become indeterminate. The client sees its connection end, as it would without isotap; words come from the server
-// alone, but for where isotap must begin TLS on its own account, of which the client knows nothing.
-func (s *Session) ServerClosed(now int64) {
-	s.now = now
-	if s.phase == phaseLeg && s.cfg.ServerTLS == session.MustTLS {
-		s.turnAway(sqlstateConnectionFailure, "isotap lost its connection to the server during the login", "")
+func unexpected(m message, x *pendingReply) error {
+	if x == nil {
+		return fmt.Errorf("%w (%q) from the server: nothing was asked", errUnexpected, m.kind)
 	}
-	if s.phase != phaseClosed {
-		s.release()
-		s.close()
+	return fmt.Errorf("%w (%q) from the server, in the reply %d", errUnexpected, m.kind, x.kind)
+}
+
+// withhold keeps the end of a statement's result back that ended a transaction, until the server's next
+// message: the transaction is to be stored before the client hears of it. Only a Query ends one so; in
+// the extended protocol the Sync does.
+func (s *Session) withhold(x *pendingReply) {
+	if s.cfg.Durable && x.kind == pendingQuery && !s.txn.block {
+		s.withheld = true
 	}
 }
 
-// close ends the session, with what was under way.
-func (s *Session) close() {
-	s.lostServer()
-	s.phase = phaseClosed
-}
-
-// Done says that the session has nothing more to do: close both sides once the output is sent.
-func (s *Session) Done() bool { return s.phase == phaseClosed }
+// release gives free what was withheld.
+func (s *Session) release() { s.withheld = false }

@@ -1,11 +1,11 @@
 package postgres
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -61,23 +61,10 @@ func (x *settings) unsettle(p *sqlpostgres.Plan) {
 	x.env.Unsettle(p)
 }
 
-// settled notes that what was sent has ended its transaction, which left these temporary tables: the tables are what the
-// catalog says, once it has been read again.
+// settled notes that what was sent has ended its transaction, which left these temporary tables: the tables are what
+// the catalog says, once it has been read again.
 func (x *settings) settled(temporaries rewrite.List) {
 	x.env.Unsettled, x.env.AllUnsettled, x.env.Created, x.env.TempTables = "", false, "", temporaries
-}
-
-// An answer is that to isotap's own question.
-type answer struct {
-	values [][]byte
-	failed *serverError
-	// login says that it is the first one, which the client's login waits for.
-	login bool
-	// prepares is what a PREPARE of isotap's own is for; nil: it was a question about the settings.
-	prepares *variantRequest
-	// redeclare are cursors that are to be declared anew, declared that this was the text that does so.
-	redeclare map[string]*portal
-	declared  bool
 }
 
 // question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
@@ -86,6 +73,8 @@ const question = "SELECT pg_catalog.current_database(), current_user, " + schema
 	"pg_catalog.current_setting('default_transaction_isolation'), pg_catalog.current_setting('transaction_isolation'), " +
 	"pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('standard_conforming_strings'), " +
 	"pg_catalog.current_setting('client_encoding')"
+
+const answers = 8
 
 // schemas are those that unqualified names are looked for in. Where pg_temp is the one that tables are created in, and
 // is not there yet, current_schemas would create it: the session's transaction could then not be prepared, as one that
@@ -108,124 +97,33 @@ const noSchemas = "pg_catalog"
 // noPath is the path of such a session.
 var noPath = rewrite.ListOf(noSchemas)
 
-const answers = 8
-
-// askSettings asks the server for the session's settings, if it can be asked now, and says whether it did.
-// Inside a transaction that has no snapshot yet and keeps its first one the question would take it.
-func (s *Session) askSettings() bool {
-	switch {
-	case s.txn.status == txnIdle:
-	case s.txn.status == txnOpen && (s.txn.snapshot || s.txn.level == history.ReadCommitted):
-	default:
-		return false
-	}
-	s.ask(&answer{})
-	return true
-}
-
-func (s *Session) ask(a *answer) { s.send(a, []byte(question)) }
-
-// send sends a text of isotap's own.
-func (s *Session) send(a *answer, text []byte) {
-	s.asking = true
-	s.expect(pendingReply{kind: pendingQuery, form: &form{}, own: true, silent: true, answer: a})
-	s.toServer = appendMessage(s.toServer, msgQuery, append(text, 0)...)
-}
-
-// takeAnswer takes a message of the reply to isotap's own question.
-func (s *Session) takeAnswer(x *pendingReply, m message) error {
-	a := x.answer
-	switch m.kind {
-	case msgDataRow:
-		r := reader{b: m.body}
-		for range r.uint16() {
-			a.values = append(a.values, append([]byte(nil), r.value()...))
-		}
-		return r.err
-	case msgRowDescription, msgCommandComplete:
-		return nil
-	case msgReadyForQuery:
-	default:
-		return unexpected(m, x)
-	}
-	if len(m.body) != 1 {
-		return unexpected(m, x)
-	}
-	s.txn.status = txnStatus(m.body[0])
-	s.replyEnds()
-	s.asking = false
-	if a.prepares != nil {
-		s.variantPrepared(a)
-		return nil
-	}
-	if a.redeclare != nil {
-		s.redeclared(a)
-		return nil
-	}
-	s.takeSettings(a)
-	if a.login {
-		s.toClient = append(s.toClient, m.raw...)
-		s.loggedIn()
-	}
-	return nil
-}
-
-// takeSettings reads the answer. Without it the session's statements are not rewritten.
-func (s *Session) takeSettings(a *answer) {
-	s.settings.stale, s.settings.known, s.settings.unsure = false, false, false
-	env, level := s.settings.env, s.settings.level
+// read takes the answer to the question. It gives the level of the transaction at hand, and says what is wrong with the
+// answer, if something is: the settings are not known then.
+func (x *settings) read(a *answer) (txn history.Level, problem string) {
+	x.stale, x.known, x.unsure = false, false, false
 	switch {
 	case a.failed != nil:
-		s.note("cannot read the session's settings (SQLSTATE %s: %s): its statements go unobserved", a.failed.code,
-			a.failed.message)
-		return
+		return txn, fmt.Sprintf("SQLSTATE %s: %s", a.failed.code, a.failed.message)
 	case len(a.values) != answers:
-		s.note("cannot read the session's settings (%d values): its statements go unobserved", len(a.values))
-		return
+		return txn, fmt.Sprintf("%d values", len(a.values))
 	}
 	version, err := strconv.Atoi(string(a.values[5]))
-	path, ok := readArray(a.values[2], 0)
+	path, ok := readArray(a.values[2], formatText)
 	if err != nil || !ok {
-		s.note("cannot read the session's settings (version %q, schemas %q): its statements go unobserved", a.values[5],
-			a.values[2])
-		return
+		return txn, fmt.Sprintf("version %q, schemas %q", a.values[5], a.values[2])
 	}
 	names := make([]string, len(path))
 	for i, name := range path {
 		names[i] = string(name)
 	}
-	s.settings.env.Version, s.settings.env.Role, s.settings.env.Path = version/10000, string(a.values[1]), rewrite.ListOf(names...)
-	s.settings.env.Backslashes, s.settings.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
-	s.settings.level = levelNamed(string(a.values[3]))
-	if s.txn.status == txnOpen {
-		s.txn.readLevel(levelNamed(string(a.values[4])))
-		s.speculative.level = s.txn.level
-	} else {
-		s.speculative = speculativeTxn{level: s.settings.level}
-	}
-	s.settings.calls.answered(env == s.settings.env && level == s.settings.level)
-	s.settings.known = true
-	s.settings.database = string(a.values[0])
-}
-
-// loggedIn begins the session's statements: with a planner for its database, if there is one.
-func (s *Session) loggedIn() {
-	s.phase = phaseReady
-	if !s.settings.known {
-		s.copyOn()
-		return
-	}
-	s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database, Begins: true}})
-	s.planning = true
-}
-
-// findPlanner finds the planner once the tables have been read that it rests on.
-func (s *Session) findPlanner() {
-	s.planning = false
-	if s.planner = s.cfg.Planners(s.settings.database); s.planner == nil {
-		s.note("the tables of database %q are not known: the session goes on unobserved", s.settings.database)
-		s.copyOn()
-	}
+	env, level := x.env, x.level
+	x.env.Version, x.env.Role, x.env.Path = version/10000, string(a.values[1]), rewrite.ListOf(names...)
+	x.env.Backslashes, x.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
+	x.level = levelNamed(string(a.values[3]))
+	x.calls.answered(env == x.env && level == x.level)
+	x.known = true
+	x.database = string(a.values[0])
+	return levelNamed(string(a.values[4])), ""
 }
 
 // levelNamed reads a level by the name that the server gives it.
@@ -235,4 +133,48 @@ func levelNamed(name string) history.Level {
 		return history.LevelUnknown
 	}
 	return runsAt(l)
+}
+
+// calls is what a session knows of the statements that run functions of the database's own. Any may change
+// settings as SET does, by set_config. To ask after each run would cost a round trip each; one that changed
+// nothing when it ran first is trusted to go on so.
+type calls struct {
+	harmless map[string]struct{} // by their shapes, in a transaction block and outside of one
+	ran      []string            // since the settings were asked for
+}
+
+// answered takes the settings that were asked for after those statements ran.
+func (c *calls) answered(unchanged bool) {
+	if unchanged && len(c.ran) > 0 {
+		if c.harmless == nil || len(c.harmless) >= maxScripts {
+			c.harmless = make(map[string]struct{})
+		}
+		for _, shape := range c.ran {
+			c.harmless[shape] = struct{}{}
+		}
+	}
+	c.ran = c.ran[:0]
+}
+
+// parameter takes a ParameterStatus: some of them matter to how texts are read.
+func (x *settings) parameter(body []byte) {
+	r := reader{b: body}
+	name, value := string(r.cString()), string(r.cString())
+	if r.err != nil {
+		return
+	}
+	switch name {
+	case "client_encoding":
+		x.env.Encoding = value
+	case "standard_conforming_strings":
+		x.env.Backslashes = value == "off"
+	case "TimeZone":
+		x.literals.TimeZone = value
+	case "DateStyle":
+		x.literals.DateStyle = value
+	case "IntervalStyle":
+		x.literals.IntervalStyle = value
+	case "session_authorization", "is_superuser", "search_path": // a function or a procedure may have set it
+		x.stale = true
+	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // A transaction is what a session knows of its transaction, as the server's replies tell. Boundaries are
@@ -218,6 +219,39 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	return open
 }
 
+// A speculativeTxn is the transaction that the session is in once everything sent has been done, if nothing fails.
+type speculativeTxn struct {
+	block  bool          // a transaction block
+	level  history.Level // of the next statement
+	nested bool          // a savepoint may be open
+}
+
+// follow takes a statement that is sent, in a session whose transactions have that level where they ask for none.
+func (t *speculativeTxn) follow(p *sqlpostgres.Plan, level history.Level) {
+	switch {
+	case p.Kind == history.Savepoint:
+		t.nested = true
+	case p.Kind == history.Begin:
+		if !t.block {
+			*t = speculativeTxn{block: true, level: level}
+			if p.Txn.Level != history.LevelUnknown {
+				t.level = runsAt(p.Txn.Level)
+			}
+		}
+	case p.Txn.Ends && p.Kind != history.Call && !p.Txn.Chains:
+		*t = speculativeTxn{level: level}
+	case p.Txn.Level != history.LevelUnknown:
+		t.level = runsAt(p.Txn.Level)
+	}
+}
+
+// segmentEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
+func (t *speculativeTxn) segmentEnds(level history.Level) {
+	if !t.block {
+		t.level = level
+	}
+}
+
 // downgrade makes a statement's observation no better than to, for a reason; an empty reason is none.
 func downgrade(st *history.Stmt, to history.Observation, reason history.Reason) {
 	if !reason.IsZero() && st.Observation < to && st.Observation != history.Nothing {
@@ -231,4 +265,15 @@ func runsAt(l history.Level) history.Level {
 		return history.ReadCommitted
 	}
 	return l
+}
+
+// appendAccesses puts what one statement has read and written behind what another has.
+func appendAccesses(to, from *history.Stmt) {
+	if to.Images != nil || from.Images != nil {
+		images := make([]string, len(to.Accesses)+len(from.Accesses))
+		copy(images, to.Images)
+		copy(images[len(to.Accesses):], from.Images)
+		to.Images = images
+	}
+	to.Accesses, to.TupleIDs = append(to.Accesses, from.Accesses...), append(to.TupleIDs, from.TupleIDs...)
 }

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/isotap/isotap/history"
-	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // Prepared are the transactions that sessions prepared (PREPARE TRANSACTION): they have left their session,
@@ -44,33 +43,4 @@ func (p *Prepared) Rest() []*history.Txn {
 	}
 	p.txns = nil
 	return rest
-}
-
-// prepare takes the session's transaction out of it. One whose name cannot be told is indeterminate.
-func (s *Session) prepare(plan *sqlpostgres.Plan) {
-	s.txn.block = false
-	if plan == nil || plan.Txn.Global == "" || s.cfg.Prepared == nil {
-		s.endTxn(history.Indeterminate)
-		return
-	}
-	if t := s.txn.take(history.Indeterminate, s.now); t != nil {
-		s.cfg.Prepared.put(plan.Txn.Global, t)
-	}
-	s.changesEnd(history.Committed)
-}
-
-// endPrepared ends a transaction that some session prepared.
-func (s *Session) endPrepared(plan *sqlpostgres.Plan, tag string) {
-	if plan == nil || s.cfg.Prepared == nil {
-		return
-	}
-	t := s.cfg.Prepared.take(plan.Txn.Global)
-	if t == nil {
-		return
-	}
-	t.Status, t.End = history.Committed, s.now
-	if tag == "ROLLBACK PREPARED" {
-		t.Status = history.Aborted
-	}
-	s.ended(t)
 }

@@ -18,7 +18,8 @@ const noSuchPortal = "isotap: not recorded"
 // no row is not refused, so that clients can connect and look around. What follows messages whose outcome is not known
 // yet may be in a transaction of theirs.
 func (s *Session) halted(f *form) error {
-	if s.cfg.Halted == nil || s.txn.status != txnIdle || s.txn.block || s.txn.open != nil || s.speculative.block || !s.watches() ||
+	if s.cfg.Halted == nil || s.txn.status != txnIdle || s.txn.block || s.txn.open != nil || s.speculative.block ||
+		!s.watches() ||
 		s.pipeline.runs() {
 		return nil
 	}

@@ -2,24 +2,12 @@ package postgres
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
-	"strconv"
-	"weak"
 
 	"github.com/isotap/isotap/history"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
-
-// A variant is another form of a client's statement.
-type variant struct {
-	name string
-	form form
-}
-
-// dropVariant takes a form away that does not stand on the server.
-func (st *statement) dropVariant(name string) {
-	st.variants = slices.DeleteFunc(st.variants, func(b variant) bool { return b.name == name })
-}
 
 // chooseVariant decides in which form a statement runs that is bound, and by which plan its rows are understood. It
 // gives the name that the form has on the server, where it may have to be prepared first.
@@ -70,7 +58,7 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 	case st.form.rewritten && s.tooLarge(script.Statements):
 		return history.ReasonLargeAggregate
 	}
-	return cmp.Or(s.scripts.refused[weak.Make(st.form.script.Model())], s.scripts.refused[weak.Make(script.Model())])
+	return cmp.Or(s.scripts.refusal(st.form.script), s.scripts.refusal(script))
 }
 
 // adapts reports whether a statement gets another form for its transaction's level, or its role: its tables are what
@@ -116,17 +104,12 @@ func (s *Session) variantNamed(st *statement, f form) string {
 			return other.name
 		}
 	}
-	s.names.made++
-	name := "isotap_" + strconv.Itoa(s.names.made)
+	name := s.names.ownName()
 	st.variants = append(st.variants, variant{name, f})
-	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name, statement: &statement{form: f}, of: st})
+	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name, statement: &statement{form: f},
+		of: st})
 	s.sendParse(name, st, &f)
 	return name
-}
-
-// hasOriginal reports whether the client's own text stands on the server beside what was made of it.
-func (st *statement) hasOriginal() bool {
-	return slices.ContainsFunc(st.variants, func(b variant) bool { return !b.form.rewritten && !b.form.bare })
 }
 
 // closeVariants closes what isotap prepared beside a statement; nil is none.
@@ -151,4 +134,63 @@ func (s *Session) closeOrphans() {
 		s.closeOwn(name)
 	}
 	s.names.orphans = s.names.orphans[:0]
+}
+
+// A prepared star stands for the columns that its tables had when it was prepared: once they have others, the server
+// refuses to run the statement. It does not see a star in what isotap sends in the place of one.
+
+// starsPortal is the portal in which a client's own text is tried.
+const starsPortal = "isotap_stars"
+
+var anotherQuery = regexp.MustCompile(`(?i)\bselect\b(?s:.*)\bselect\b|\b(?:natural|table|with)\b`)
+
+// keepStars has the client's own text of a query stand beside what was made of it, if it has stars that isotap expands.
+// Where a part of it joins, compares or counts columns it might mean something else with isotap's, or fail.
+func (s *Session) keepStars(st *statement) {
+	plan := st.form.plan(0)
+	if plan == nil || plan.Kind != history.Select || st.form.script.Plain == nil || st.form.bare ||
+		anotherQuery.Match(st.text) {
+		return
+	}
+	s.variantNamed(st, form{script: st.form.script, bare: true})
+}
+
+// tryStars has the server look at the client's own text of a statement whose stars may have come to stand for other
+// columns, before the statement is bound: its error is the client's.
+func (s *Session) tryStars(m message, b *bound, st *statement) {
+	at := slices.IndexFunc(st.variants, func(b variant) bool { return b.form.bare })
+	if at < 0 || m.more > 0 || s.planner == nil || s.txn.status == txnFailed || s.settings.env.TempTables != "" {
+		return // a temporary table does not have isotap's columns, and may have all others
+	}
+	script, _ := s.planSafely(st.text, s.planEnv(true))
+	switch {
+	case script == nil:
+		return
+	case script.Plain == nil && s.settings.env.Unsettled == "" &&
+		!s.settings.env.AllUnsettled: // the table has isotap's columns no more
+		return
+	case script.Plain != nil && slices.Equal(script.Plain.Pieces, st.form.script.Plain.Pieces):
+		return
+	}
+	name := st.variants[at].name
+	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: starsPortal, from: name,
+		portal: &portal{form: st.variants[at].form, on: name}})
+	out, start := beginMessage(s.toServer, msgBind)
+	out = append(append(append(out, starsPortal...), 0), name...)
+	out = append(append(out, 0), m.body[b.head:b.results]...)
+	s.toServer = endMessage(append(out, 0, 0), start)
+	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofPortal, name: starsPortal})
+	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, starsPortal)
+}
+
+// sendParse sends the statement's text in that form under a name.
+func (s *Session) sendParse(name string, st *statement, f *form) {
+	b, start := beginMessage(s.toServer, msgParse)
+	b = append(append(b, name...), 0)
+	if sent := f.upstream(); sent != nil {
+		b = sent.Append(b)
+	} else {
+		b = append(b, st.text...)
+	}
+	s.toServer = endMessage(append(append(b, 0), st.types...), start)
 }

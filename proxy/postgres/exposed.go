@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // Where tables carry isotap's columns, what the rewriter cannot read (what a function returns, a table that the
@@ -16,24 +18,6 @@ import (
 // exposes reports whether the rows of a text may have columns of isotap's that the client did not name.
 func (s *Session) exposes(f *form) bool {
 	return f != nil && !f.namesOurs && s.planner != nil && s.planner.Exposes()
-}
-
-// exposed returns the places of isotap's columns in a description of as many visible columns.
-func exposed(description []byte, visible int) (places []int) {
-	r := reader{b: description}
-	r.uint16()
-	for i := range visible {
-		name := string(r.cString())
-		field := r.bytes(fieldBytes)
-		if r.err != nil {
-			return nil
-		}
-		switch oid := binary.BigEndian.Uint32(field[6:]); {
-		case name == rewrite.RowIDColumn && oid == oidUUID, name == rewrite.WListColumn && oid == oidBytea:
-			places = append(places, i)
-		}
-	}
-	return places
 }
 
 // forwardWithout passes on what a message says of its first columns but for some; skip passes over a column.
@@ -53,35 +37,8 @@ func (s *Session) forwardWithout(x *pendingReply, m message, columns int, cut []
 	s.toClient = endMessage(b, start)
 }
 
-// skipField passes over a field of a description, skipValue over a value of a row.
-func skipField(r *reader) {
-	r.cString()
-	r.bytes(fieldBytes)
-}
-
-func skipValue(r *reader) {
-	if n := int32(r.uint32()); n > 0 {
-		r.bytes(int(n))
-	}
-}
-
-// widened returns format codes for all columns of a result of which the client knows those that are not cut.
-func widened(codes []byte, cut []int) []byte {
-	if len(codes) <= 2 || len(cut) == 0 {
-		return codes
-	}
-	codes = slices.Clone(codes)
-	for _, at := range cut {
-		if 2*at > len(codes) {
-			break
-		}
-		codes = slices.Insert(codes, 2*at, 0, 0)
-	}
-	return codes
-}
-
-// mustDescribe reports whether a Bind must wait for a description of its statement: it has a format code for each column,
-// and its rows may have columns of isotap's between them.
+// mustDescribe reports whether a Bind must wait for a description of its statement: it has a format code for each
+// column, and its rows may have columns of isotap's between them.
 func (s *Session) mustDescribe(m message) bool {
 	if m.kind != msgBind || m.more > 0 || s.pipeline.skipping || s.txn.status == txnFailed || s.planner == nil ||
 		!s.planner.Exposes() {
@@ -118,8 +75,8 @@ func (s *Session) unfolded(f *form) bool {
 	return false
 }
 
-// describePortalFirst has the server describe a portal that may show isotap's columns, or whose plan no description has borne out
-// yet, and that the client has not asked about, before its rows come.
+// describePortalFirst has the server describe a portal that may show isotap's columns, or whose plan no description has
+// borne out yet, and that the client has not asked about, before its rows come.
 func (s *Session) describePortalFirst(name string, p *portal) {
 	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
 	if unseen := s.txn.status != txnFailed && !p.describesRows() && !s.isCleared(s.speculativeForm(p)); !p.sent &&
@@ -156,7 +113,7 @@ func (s *Session) describes(x *pendingReply) *statement {
 // describedCut returns the columns to be taken out of a description, and out of the rows of the statement that it is
 // of.
 func (s *Session) describedCut(x *pendingReply, description []byte, hidden int) []int {
-	f := s.formOf(x)
+	f := x.formIn(s.names.confirmed)
 	if !s.exposes(f) || len(description) < 2 {
 		return nil
 	}
@@ -173,10 +130,86 @@ func (s *Session) describedCut(x *pendingReply, description []byte, hidden int) 
 	return cut
 }
 
-// cutOf are the columns that are taken out of the rows of a portal, as its statement was described.
-func (p *portal) cutOf() []int {
-	if p.of == nil {
-		return nil
+// The last line of defense: whatever a plan says, no column that isotap has named reaches the client. Where a
+// description has one that the plan does not count among those to be hidden, the plan is wrong. The column is taken out
+// of the description and out of the rows, and statements of that shape go as the client wrote them from then on, in all
+// sessions.
+
+// guards reports whether a result has been given columns by isotap: what a form reads under its plan.
+func guards(f *form, plan *sqlpostgres.Plan, hidden int) bool {
+	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Result.Reply != rewrite.Unchanged
+}
+
+// defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is
+// wrong.
+func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
+	if !guards(f, plan, hidden) {
+		return layout{hidden: hidden}
 	}
-	return p.of.cut
+	l := layoutOf(description, hidden)
+	if !l.wrong {
+		s.clear(f)
+		return l
+	}
+	s.events = append(s.events, session.Event{Misplanned: true})
+	if plan != nil && s.planner != nil && s.planner.Misplanned(plan.Shape) {
+		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", plan.Shape)
+	}
+	return l
+}
+
+// clear notes that a script shows nothing but what its plan has.
+func (s *Session) clear(f *form) {
+	if f != nil && f.upstream() != nil {
+		s.scripts.clear(f.upstream())
+	}
+}
+
+// isCleared reports whether rows of the form can be told from isotap's columns by its plan: it gives none of these, or
+// the session has seen a description of its result.
+func (s *Session) isCleared(f *form) bool {
+	if f == nil || !f.rewritten {
+		return true
+	}
+	if plan := f.plan(0); plan == nil || plan.Result.Reply != rewrite.Trimmed {
+		return true
+	}
+	return s.scripts.isCleared(f.upstream())
+}
+
+// laidOut returns the layout of the rows that a Describe is about, and keeps it for them.
+func (s *Session) laidOut(x *pendingReply, f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
+	shown, by := s.shownForm(f, plan)
+	l := s.defend(shown, by, description, hidden)
+	if !l.known {
+		return l
+	}
+	if st := s.names.confirmed.statements[x.name]; x.kind == pendingDescribeStatement && st != nil && x.form == nil {
+		st.layout = l
+	}
+	if p := s.names.confirmed.portals[x.name]; x.kind == pendingDescribePortal && p != nil {
+		p.layout = l
+	}
+	if c := s.names.confirmed.read(plan); c != nil {
+		c.layout = l
+	}
+	return l
+}
+
+// shownForm returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which
+// it reads, or itself.
+func (s *Session) shownForm(f *form, plan *sqlpostgres.Plan) (*form, *sqlpostgres.Plan) {
+	if c := s.names.confirmed.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
+		return &c.form, c.form.plan(0)
+	}
+	return f, plan
+}
+
+// speculativeForm returns the form whose rows a portal will show once all that was sent is done.
+func (s *Session) speculativeForm(p *portal) *form {
+	plan := p.form.plan(0)
+	if c := s.names.speculative.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
+		return &c.form
+	}
+	return &p.form
 }

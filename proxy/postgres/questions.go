@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
+)
+
+// askSettings asks the server for the session's settings, if it can be asked now, and says whether it did.
+// Inside a transaction that has no snapshot yet and keeps its first one the question would take it.
+func (s *Session) askSettings() bool {
+	switch {
+	case s.txn.status == txnIdle:
+	case s.txn.status == txnOpen && (s.txn.snapshot || s.txn.level == history.ReadCommitted):
+	default:
+		return false
+	}
+	s.sendQuestion()
+	return true
+}
+
+// sendQuestion asks the server for the session's settings.
+func (s *Session) sendQuestion() { s.sendOwn(s.takeSettings, []byte(question)) }
+
+// sendOwn sends a text of isotap's own. The client's messages wait until take was given the answer.
+func (s *Session) sendOwn(take func(*answer), text []byte) {
+	s.asking = true
+	s.expect(pendingReply{kind: pendingQuery, form: &form{}, own: true, silent: true, answer: &answer{take: take}})
+	s.toServer = appendMessage(s.toServer, msgQuery, append(text, 0)...)
+}
+
+// takeAnswer takes a message of the reply to isotap's own question.
+func (s *Session) takeAnswer(x *pendingReply, m message) error {
+	a := x.answer
+	switch m.kind {
+	case msgDataRow:
+		r := reader{b: m.body}
+		for range r.uint16() {
+			a.values = append(a.values, append([]byte(nil), r.value()...))
+		}
+		return r.err
+	case msgRowDescription, msgCommandComplete:
+		return nil
+	case msgReadyForQuery:
+	default:
+		return unexpected(m, x)
+	}
+	if len(m.body) != 1 {
+		return unexpected(m, x)
+	}
+	s.txn.status = txnStatus(m.body[0])
+	s.replyEnds()
+	s.asking = false
+	a.take(a)
+	if s.phase == phaseAsk { // the client's login has waited for this
+		s.toClient = append(s.toClient, m.raw...)
+		s.loggedIn()
+	}
+	return nil
+}
+
+// takeSettings takes the answer to the question. Without it the session's statements are not rewritten.
+func (s *Session) takeSettings(a *answer) {
+	level, problem := s.settings.read(a)
+	if problem != "" {
+		s.note("cannot read the session's settings (%s): its statements go unobserved", problem)
+		return
+	}
+	if s.txn.status == txnOpen {
+		s.txn.readLevel(level)
+		s.speculative.level = level
+	} else {
+		s.speculative = speculativeTxn{level: s.settings.level}
+	}
+}
+
+// loggedIn begins the session's statements: with a planner for its database, if there is one.
+func (s *Session) loggedIn() {
+	s.phase = phaseReady
+	if !s.settings.known {
+		s.copyOn()
+		return
+	}
+	s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database, Begins: true}})
+	s.planning = true
+}
+
+// findPlanner finds the planner once the tables have been read that it rests on.
+func (s *Session) findPlanner() {
+	s.planning = false
+	if s.planner = s.cfg.Planners(s.settings.database); s.planner == nil {
+		s.note("the tables of database %q are not known: the session goes on unobserved", s.settings.database)
+		s.copyOn()
+	}
+}
