@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // TestTextsAreCutOnlyWhereTheMeaningStays names texts by what they are cut into; none where they are not.
@@ -56,7 +55,7 @@ func TestLongTextsAreNotParsed(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	row := ",(1,'a')"
-	insert := "INSERT INTO item (id, name) VALUES (0,'')" + strings.Repeat(row, mysqltoken.MaxTokens/len(row)*2)
+	insert := "INSERT INTO item (id, name) VALUES (0,'')" + strings.Repeat(row, maxTokens/len(row)*2)
 	for _, c := range []struct {
 		text string
 		ends bool

@@ -129,7 +129,7 @@ func (st *statement) hidesPassword() bool {
 			return true
 		}
 	}
-	return st.is(0, "PREPARE", "EXECUTE") || len(st.Comments) == mysqltoken.MaxComments // of which there may be more
+	return st.is(0, "PREPARE", "EXECUTE") || len(st.Comments) == maxComments // of which there may be more
 }
 
 type shaper struct {

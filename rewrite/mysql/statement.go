@@ -13,9 +13,17 @@ import (
 // or none.
 type statement struct{ mysqltoken.Text }
 
+const (
+	// maxTokens is how many tokens of a text are kept. TiDB's parser needs some 500 bytes for each.
+	maxTokens = 200_000
+	// maxComments is how many executable comments of a text are kept.
+	maxComments = 1000
+)
+
 // scan cuts a text under the settings of a session.
 func scan(text string, ansiQuotes, noBackslash bool) *statement {
-	return &statement{mysqltoken.Scan(text, mysqltoken.Mode{ANSIQuotes: ansiQuotes, NoBackslashEscapes: noBackslash})}
+	return &statement{mysqltoken.Scan(text, mysqltoken.Mode{ANSIQuotes: ansiQuotes, NoBackslashEscapes: noBackslash,
+		MaxTokens: maxTokens, MaxComments: maxComments})}
 }
 
 // executable is where the first executable comment begins (/*!, /*M!, and TiDB's /*T!); -1 if there is none. Whether

@@ -7,7 +7,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // Bind returns a statement of a program as a server takes it: with the values of variables, by their names in the
@@ -34,29 +34,28 @@ func (t *Tables) bind(q *robust.Statement, literal func(n int) string) (string, 
 	if q.Text == "" {
 		return "", fmt.Errorf("%s has no SQL", q)
 	}
-	toks, err := sqltoken.Scan(q.Text, t.family == dbms.MySQLFamily)
+	toks, err := sqltoken.Scan(t.family, q.Text)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	last, question := 0, 0 // the end of what was written, and the question marks there
-	for i := 0; i < len(toks); i++ {
+	for i := range toks {
 		if asksForOld(toks[i:]) {
 			return strings.TrimSpace(b.String() + q.Text[last:toks[i].Start]), nil
 		}
-		n, of := 0, i
-		switch {
-		case t.family == dbms.MySQLFamily && toks[i].Is("?"):
-			question++
-			n = question
-		case t.family == dbms.PostgreSQLFamily && toks[i].Is("$") && i+1 < len(toks) && toks[i].End == toks[i+1].Start:
-			n, _ = strconv.Atoi(toks[i+1].Text)
-			i++
+		if toks[i].Kind != sqltoken.Placeholder {
+			continue
+		}
+		question++
+		n := question
+		if t.family == dbms.PostgreSQLFamily {
+			n, _ = strconv.Atoi(toks[i].Text[len("$"):])
 		}
 		if n < 1 || n > len(q.Params) {
 			continue
 		}
-		b.WriteString(q.Text[last:toks[of].Start])
+		b.WriteString(q.Text[last:toks[i].Start])
 		b.WriteString(literal(n))
 		last = toks[i].End
 	}

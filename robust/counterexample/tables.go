@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // Tables are those that the programs use.
@@ -28,7 +28,7 @@ func NewTables(family dbms.Family, definitions string) (*Tables, error) {
 	if len(remarks) > 0 {
 		return nil, fmt.Errorf("reading definitions: %s", remarks[0])
 	}
-	tokens, err := sqltoken.Scan(definitions, family == dbms.MySQLFamily)
+	tokens, err := sqltoken.Scan(family, definitions)
 	if err != nil {
 		return nil, fmt.Errorf("reading definitions: %w", err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // ReadSchema reads the tables that a file of definitions (CREATE TABLE, CREATE UNIQUE INDEX, ALTER TABLE … ADD, CREATE
@@ -22,7 +22,7 @@ func ReadSchema(family dbms.Family, text string) (*Schema, []string, error) {
 
 // Read adds what a text defines, as [ReadSchema] does, to the tables that there are.
 func (s *Schema) Read(family dbms.Family, text string) (remarks []string, err error) {
-	tokens, err := sqltoken.Scan(text, family == dbms.MySQLFamily)
+	tokens, err := sqltoken.Scan(family, text)
 	if err != nil {
 		return nil, fmt.Errorf("reading definitions: %w", err)
 	}

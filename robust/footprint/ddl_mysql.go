@@ -7,7 +7,8 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/mysql"
 
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // define takes a definition into the schema.
@@ -54,7 +55,7 @@ func (mysqlReader) define(s *Schema, text string) error {
 // triggered returns the table of CREATE TRIGGER, which TiDB's grammar does not have. The word is reserved: it is in no
 // other definition.
 func triggered(text string) (schema, table string, is bool) {
-	tokens, err := sqltoken.Scan(text, true)
+	tokens, err := sqltoken.Scan(dbms.MySQLFamily, text)
 	if err != nil || !slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return t.Is("TRIGGER") }) {
 		return "", "", false
 	}

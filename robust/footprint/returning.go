@@ -6,7 +6,8 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // parseReturning parses a statement that may have MariaDB's RETURNING, which the grammar does not know: its list is
@@ -41,7 +42,7 @@ func parseReturning(text string) (tree ast.StmtNode, returned *ast.SelectStmt, e
 
 // returning returns the place of the word, outside of parentheses.
 func returning(text string) (at int, found bool) {
-	tokens, err := sqltoken.Scan(text, true)
+	tokens, err := sqltoken.Scan(dbms.MySQLFamily, text)
 	if err != nil {
 		return 0, false
 	}

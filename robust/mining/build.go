@@ -12,7 +12,7 @@ import (
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // build makes a workload of the programs.
@@ -171,7 +171,7 @@ func (u *usage) slot(n *node, loops []*node, k, params int) *slot {
 
 // spell writes a shape as its family's grammar reads it, and counts its parameters.
 func spell(family dbms.Family, shape string) (text string, params int, err error) {
-	toks, err := sqltoken.Scan(shape, family == dbms.MySQLFamily)
+	toks, err := sqltoken.Scan(family, shape)
 	if err != nil {
 		return "", 0, err
 	}

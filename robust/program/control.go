@@ -3,7 +3,7 @@ package program
 import (
 	"slices"
 
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // until takes the tokens before one of these words, and the word.

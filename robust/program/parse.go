@@ -8,7 +8,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/robust/footprint"
-	"github.com/isotap/isotap/robust/sqltoken"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // A written program is one as its file has it.
@@ -65,7 +65,7 @@ type parser struct {
 
 // parse reads a file.
 func parse(file Source, family dbms.Family) ([]*written, error) {
-	toks, err := sqltoken.Scan(file.Text, family == dbms.MySQLFamily)
+	toks, err := sqltoken.Scan(family, file.Text)
 	var open *sqltoken.Error
 	if errors.As(err, &open) {
 		return nil, &Error{file.Name, open.Line, open.Err}

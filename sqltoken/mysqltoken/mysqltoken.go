@@ -43,30 +43,28 @@ type Token struct {
 	Kind       Kind
 }
 
-// A Mode is what of a session's sql_mode changes how a text is cut.
+// A Mode says how texts are cut, and how much of them is kept. The zero Mode is that of a server without settings.
 type Mode struct {
 	ANSIQuotes         bool // ANSI_QUOTES: what stands in double quotes is a name
 	NoBackslashEscapes bool // NO_BACKSLASH_ESCAPES
+	// DashComments says that two dashes begin a comment whatever stands behind them, as in standard SQL. It is of no
+	// server's.
+	DashComments bool
+	// MaxTokens and MaxComments are how many tokens and executable comments of a text are kept; 0: all.
+	MaxTokens, MaxComments int
 }
 
 // A Comment is an executable one (/*! ... */, MariaDB's /*M!, TiDB's /*T!): SQL[Start:End]. It stands before the token
 // of that number.
 type Comment struct{ Start, End, Token int }
 
-const (
-	// MaxTokens is how many tokens of a text are kept. TiDB's parser needs some 500 bytes for each.
-	MaxTokens = 200_000
-	// MaxComments is how many executable comments of a text are kept.
-	MaxComments = 1000
-)
-
 // A Text is SQL that was cut into tokens. It may hold several statements, or none.
 type Text struct {
 	SQL          string
 	Mode         Mode
-	Tokens       []Token   // the first MaxTokens of them
+	Tokens       []Token
 	Placeholders int       // how many tokens are placeholders
-	Comments     []Comment // the first MaxComments of the executable ones
+	Comments     []Comment // the executable ones
 	// Open is where a string, a quoted name or a comment begins that does not end; -1 if there is none.
 	Open int
 	// Strange says that there is a character that begins no token: a control character, or two dashes before a byte
@@ -88,7 +86,11 @@ func (t *Text) TokenText(i int) string { return t.SQL[t.Tokens[i].Start:t.Tokens
 
 // Scan cuts a text into tokens. It never fails: what a server would refuse is said in the fields of the result.
 func Scan(text string, m Mode) Text {
-	l := lexer{Text: Text{SQL: text, Mode: m, Open: -1, Tokens: make([]Token, 0, min(8+len(text)/5, MaxTokens))}}
+	room := 8 + len(text)/5
+	if m.MaxTokens > 0 {
+		room = min(room, m.MaxTokens)
+	}
+	l := lexer{Text: Text{SQL: text, Mode: m, Open: -1, Tokens: make([]Token, 0, room)}}
 	for l.pos < len(text) {
 		l.next()
 	}
@@ -153,7 +155,8 @@ func (l *lexer) emit(kind Kind, end int) {
 		t.Depth = l.level
 		l.Unbalanced = l.Unbalanced || l.level < 0
 	}
-	if l.pos = end; len(l.Tokens) == MaxTokens {
+	l.pos = end
+	if n := len(l.Tokens); n > 0 && n == l.Mode.MaxTokens {
 		l.Long = true
 		l.GoesOn = l.GoesOn || l.SQL[t.Start] == ';'
 		return
@@ -169,6 +172,9 @@ func (l *lexer) dashComment() bool {
 		return false
 	}
 	c := l.at(2)
+	if l.Mode.DashComments {
+		return true
+	}
 	l.Strange = l.Strange || c >= 0x80
 	return c <= ' ' || c == 0x7f
 }
@@ -192,7 +198,7 @@ func (l *lexer) blockComment() {
 	executable := strings.HasPrefix(content, "!") || strings.HasPrefix(content, "M!") ||
 		strings.HasPrefix(content, "T!")
 	if executable {
-		if len(l.Comments) < MaxComments {
+		if n := len(l.Comments); n == 0 || n != l.Mode.MaxComments {
 			l.Comments = append(l.Comments, Comment{l.pos, min(l.pos+2+length+2, len(l.SQL)), len(l.Tokens)})
 		} else {
 			l.Long = true

@@ -91,20 +91,24 @@ func TestExecutableCommentsAreNoted(t *testing.T) {
 }
 
 func TestTextsOfTooManyTokensAreLong(t *testing.T) {
-	many := strings.Repeat("1,", mysqltoken.MaxTokens/2)
+	bounds := mysqltoken.Mode{MaxTokens: 1000, MaxComments: 10}
+	many := strings.Repeat("1,", bounds.MaxTokens/2)
 	for _, c := range []struct {
 		text         string
 		long, goesOn bool
 	}{
 		{many, false, false}, {many + "1", true, false}, {many + "1;1", true, true}, {many + "/*!1*/", false, false},
-		{strings.Repeat("/*!1*/", mysqltoken.MaxComments), false, false},
-		{strings.Repeat("/*!1*/", mysqltoken.MaxComments+1), true, false},
+		{strings.Repeat("/*!1*/", bounds.MaxComments), false, false},
+		{strings.Repeat("/*!1*/", bounds.MaxComments+1), true, false},
 	} {
-		text := mysqltoken.Scan(c.text, mysqltoken.Mode{})
+		text := mysqltoken.Scan(c.text, bounds)
 		if text.Long != c.long || text.GoesOn != c.goesOn {
 			t.Errorf("%d bytes, %d tokens: long %v, goes on %v", len(c.text), len(text.Tokens), text.Long, text.GoesOn)
 		}
 		check(t, text)
+		if text := mysqltoken.Scan(c.text, mysqltoken.Mode{}); text.Long {
+			t.Errorf("%d bytes are long without a bound", len(c.text))
+		}
 	}
 }
 
