@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/proxy/session"
 )
@@ -38,10 +42,16 @@ func (s *Session) compareCertificates(with *tls.ConnectionState) {
 // the certificate that the server will compare with: a client without TLS takes it for an attack, and one that
 // sees another certificate is refused.
 func (s *Session) relayRequest(m message) error {
-	r := reader{b: m.body}
-	if r.uint32() != authenticationSASL {
+	if len(m.body) < 4 {
+		return fmt.Errorf("%w: an authentication request of %d bytes", errMalformed, len(m.body))
+	}
+	if binary.BigEndian.Uint32(m.body) != pgproto3.AuthTypeSASL {
 		s.toClient = append(s.toClient, m.raw...)
-		return r.err
+		return nil
+	}
+	var offer pgproto3.AuthenticationSASL
+	if err := offer.Decode(m.body); err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
 	}
 	if s.choice != nil {
 		s.toServer = append(s.toServer, s.choice...)
@@ -49,17 +59,15 @@ func (s *Session) relayRequest(m message) error {
 		return nil
 	}
 	s.choosing = true
-	b, start := beginMessage(s.toClient, msgAuthentication)
-	b = binary.BigEndian.AppendUint32(b, authenticationSASL)
-	for name := r.cString(); len(name) > 0; name = r.cString() {
-		if string(name) == scramPlus && !(s.clientLeg.tls && s.oneCertificate) {
+	if !s.clientLeg.tls || !s.oneCertificate {
+		offered := len(offer.AuthMechanisms)
+		offer.AuthMechanisms = slices.DeleteFunc(offer.AuthMechanisms, func(name string) bool { return name == scramPlus })
+		if len(offer.AuthMechanisms) < offered {
 			s.unbound = s.clientLeg.tls
-			continue
 		}
-		b = append(append(b, name...), 0)
 	}
-	s.toClient = endMessage(append(b, 0), start)
-	return r.err
+	s.toClient = append(s.toClient, encoded(&offer)...)
+	return nil
 }
 
 // chosen looks at the mechanism that the client chose, and says whether it goes to the server now. Of a
@@ -70,10 +78,11 @@ func (s *Session) chosen(m message) bool {
 		return true
 	}
 	s.choosing = false
-	r := reader{b: m.body}
-	mechanism, first := string(r.cString()), r.value()
-	switch {
-	case !s.unbound || mechanism != scram || len(first) == 0 || first[0] != couldBind:
+	var choice pgproto3.SASLInitialResponse
+	switch err := choice.Decode(m.body); {
+	case err != nil: // the server says what it thinks of it
+		return true
+	case !s.unbound || choice.AuthMechanism != scram || len(choice.Data) == 0 || choice.Data[0] != couldBind:
 		return true
 	case s.cfg.ServerTLS == session.MayTLS && s.attempts == 1:
 		s.choice = append(s.choice, m.raw...)

@@ -146,7 +146,7 @@ func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hi
 	if !guards(f, plan, hidden) {
 		return layout{hidden: hidden}
 	}
-	l := layoutOf(description, hidden)
+	l := layoutOf(s.descriptions.read(description), hidden)
 	if !l.wrong {
 		s.clear(f)
 		return l

@@ -3,6 +3,8 @@ package postgres
 import (
 	"encoding/binary"
 
+	"github.com/jackc/pgx/v5/pgproto3"
+
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -16,17 +18,12 @@ type layout struct {
 
 // layoutOf reads off a description where columns of isotap's stand in a result that by its plan has so many of them at
 // its end.
-func layoutOf(description []byte, hidden int) layout {
+func layoutOf(description *pgproto3.RowDescription, hidden int) layout {
 	l := layout{hidden: hidden, known: true}
-	r := reader{b: description}
-	fields := r.uint16()
+	fields := len(description.Fields)
 	atEnd := 0
-	for i := range fields {
-		ours := rewrite.IsColumn(string(r.cString()))
-		r.bytes(fieldBytes)
-		if r.err != nil {
-			return l
-		}
+	for i := range description.Fields {
+		ours := rewrite.IsColumn(string(description.Fields[i].Name))
 		switch {
 		case i >= fields-hidden && ours:
 			atEnd++
@@ -36,15 +33,31 @@ func layoutOf(description []byte, hidden int) layout {
 	}
 	if l.wrong && atEnd < hidden { // the client's own stand among them: nothing is where the plan has it
 		l = layout{known: true, wrong: true}
-		r := reader{b: description, pos: 2}
-		for i := range fields {
-			if rewrite.IsColumn(string(r.cString())) {
+		for i := range description.Fields {
+			if rewrite.IsColumn(string(description.Fields[i].Name)) {
 				l.cut = append(l.cut, i)
 			}
-			r.bytes(fieldBytes)
 		}
 	}
 	return l
+}
+
+// A descriptionReader reads descriptions into the same memory, one after the other.
+type descriptionReader struct{ last pgproto3.RowDescription }
+
+// maxDescribed is how many fields a reader keeps the memory for.
+const maxDescribed = 64
+
+// read reads a description. What it returns is valid until the next one is read, and as long as the body is; one that
+// cannot be read has no fields.
+func (r *descriptionReader) read(body []byte) *pgproto3.RowDescription {
+	if cap(r.last.Fields) > maxDescribed {
+		r.last.Fields = nil
+	}
+	if r.last.Decode(body) != nil {
+		r.last.Fields = r.last.Fields[:0]
+	}
+	return &r.last
 }
 
 // exposed returns the places of isotap's columns in a description of as many visible columns.

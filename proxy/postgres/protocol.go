@@ -64,9 +64,6 @@ const (
 	declinesEncryption byte = 'N'
 )
 
-// authenticationSASL is the code of the authentication request AuthenticationSASL ("Message Formats").
-const authenticationSASL = 10
-
 // The formats of parameters and values ("Formats and Format Codes").
 const (
 	formatText   = 0

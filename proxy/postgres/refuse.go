@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // Refuse tells a client that has just connected why it is not served. It returns once the client knows, or
@@ -76,15 +78,14 @@ func fatal(state, why, hint string) []byte { return errorResponse("FATAL", state
 
 // errorResponse is an ErrorResponse of isotap's own. The hint may be empty.
 func errorResponse(severity, state, why, hint string) []byte {
-	b, start := beginMessage(nil, msgErrorResponse)
-	b = appendField(b, fieldLocalSeverity, severity)
-	b = appendField(b, fieldSeverity, severity)
-	b = appendField(b, fieldCode, state)
-	b = appendField(b, fieldMessage, why)
-	if hint != "" {
-		b = appendField(b, fieldHint, hint)
-	}
-	return endMessage(append(b, 0), start)
+	e := pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: state, Message: why, Hint: hint}
+	return encoded(&e)
+}
+
+// encoded returns the bytes of a message of isotap's own.
+func encoded(m pgproto3.Message) []byte {
+	b, _ := m.Encode(nil) // refuses messages of a gigabyte only
+	return b
 }
 
 // turnAway tells the client why its session ends.

@@ -133,8 +133,9 @@ type Session struct {
 	listens    bool // the server may have notifications for the client at any time
 
 	login
-	planner  Planner // nil: nothing is planned
-	settings settings
+	planner      Planner // nil: nothing is planned
+	settings     settings
+	descriptions descriptionReader
 
 	// What was sent, and is expected of it.
 	pipeline    pipeline
