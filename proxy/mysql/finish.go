@@ -59,7 +59,8 @@ func (s *Session) takeResult(o *observed, x *exchange) {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
 	if x.opens(x.ok) {
-		o.downgrade(history.Inexact, history.ReasonCursor) // the client need not fetch all of it, nor in this transaction
+		// The client need not fetch all of it, nor in this transaction.
+		o.downgrade(history.Inexact, history.ReasonCursor)
 		if x.hidden+len(x.mask.columns) > 0 {
 			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.mask}
 		}

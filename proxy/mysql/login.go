@@ -56,7 +56,7 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	if r.err != nil {
 		return fmt.Errorf("parse greeting: %w", r.err)
 	}
-	s.scramble = append(scramble, r.cString()...)
+	s.auth.scramble = append(scramble, r.cString()...)
 	caps := uint32(binary.LittleEndian.Uint16(low)) | uint32(binary.LittleEndian.Uint16(high))<<16
 	if caps&gomysql.CLIENT_SSL == 0 && s.cfg.ServerTLS == session.MustTLS {
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, "",
@@ -155,7 +155,7 @@ func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error)
 	if caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
 		a.plugin, a.named = r.pos, true
 	}
-	return s.beginAuth(&r, a), nil
+	return s.auth.begin(&r, a, s.legs), nil
 }
 
 // changeUser begins the authentication of COM_CHANGE_USER
@@ -175,7 +175,7 @@ func (s *Session) changeUser(payload []byte) {
 	}
 	s.events = append(s.events, session.Event{User: &user})
 	s.client.seq, s.server.seq = 0, 0xff
-	s.sendServer(s.beginAuth(&r, a))
+	s.sendServer(s.auth.begin(&r, a, s.legs))
 	s.phase = phaseAuth
 }
 
@@ -205,7 +205,39 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 		s.phase = phaseClosed
 		return nil
 	}
-	return s.authData(payload)
+	return s.sendAuth(s.auth.fromServer(payload, s.legs, s.caps&capMultiFactor != 0))
+}
+
+// authFromClient takes the client's answer to a plug-in.
+func (s *Session) authFromClient(seq byte, payload []byte) error {
+	s.client.seq = seq
+	return s.sendAuth(s.auth.fromClient(payload, s.legs))
+}
+
+// sendAuth sends what the authentication goes on with.
+func (s *Session) sendAuth(p authPacket, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case p.refusal != nil:
+		s.turnAway(p.refusal.code, p.refusal.state, p.refusal.message)
+	case p.to == session.ClientLeg:
+		s.sendClient(p.payload)
+	default:
+		s.sendServer(p.payload)
+	}
+	if p.secret {
+		clear(p.payload)
+	}
+	return nil
+}
+
+// forgetSecrets is called when the authentication is over.
+func (s *Session) forgetSecrets() {
+	s.auth.forget()
+	b := s.clientPackets.packet
+	clear(b[len(b):cap(b)])                            // what stands in it is the client's next packet
+	clear(s.toServer[len(s.toServer):cap(s.toServer)]) // what has been sent
 }
 
 // reset forgets what belonged to the session before RESET CONNECTION or CHANGE USER.
@@ -257,16 +289,6 @@ func earlyError(code uint16, message string) []byte {
 // erSecureTransportRequired is the servers' own error for a client without TLS.
 const erSecureTransportRequired = 3159
 
-// A leg is what a session knows of one of its connections.
-type leg struct {
-	seq   byte // of the packet that went last while logging in, either way
-	tls   bool // as agreed; it begins with Session.Upgraded
-	local bool // a unix socket
-}
-
-// safe reports whether a password may go over the leg as it is, as clients and servers see it.
-func (l leg) safe() bool { return l.tls || l.local }
-
 // Upgraded tells the session that a leg speaks TLS from now on, or why it cannot.
 func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 	s.now = now
@@ -274,9 +296,9 @@ func (s *Session) Upgraded(now int64, _ *tls.ConnectionState, failed error) {
 	s.upgrade = session.NoLeg
 	switch {
 	case failed == nil && l == session.ServerLeg:
-		s.sendServer(s.response)
-		clear(s.response)
-		s.response = nil
+		s.sendServer(s.auth.response)
+		clear(s.auth.response)
+		s.auth.response = nil
 		s.phase = phaseAuth
 	case failed != nil && l == session.ServerLeg:
 		s.turnAway(gomysql.ER_CONNECT_TO_FOREIGN_DATA_SOURCE, sqlstateGeneral,
@@ -306,7 +328,7 @@ func (s *Session) beginServerTLS(response []byte) {
 			"something was sent in the server's name before TLS began")
 		return
 	}
-	s.response = response
+	s.auth.response = response
 	s.sendServer(response[:loginHead])
 	s.upgrade = session.ServerLeg
 }

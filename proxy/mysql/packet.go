@@ -36,6 +36,9 @@ const (
 // errMalformed is wrapped by every error about bytes that do not follow the protocol.
 var errMalformed = errors.New("malformed packet")
 
+// errUnexpected is wrapped by every error about a packet that does not belong where it came.
+var errUnexpected = errors.New("unexpected packet")
+
 // payloadLen reads the payload length from a packet's header.
 func payloadLen(header []byte) int {
 	return int(header[0]) | int(header[1])<<8 | int(header[2])<<16

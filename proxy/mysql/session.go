@@ -15,19 +15,19 @@
 //
 //   - session.go is given bytes and gives them, stream.go has them cut into packets and passes on what is too
 //     large to keep.
-//   - login.go relays the greeting and the authentication, has either leg begin TLS, and auth.go takes passwords between
-//     legs of which only one is safe.
-//   - command.go takes the client's commands and decides with the plan what is sent, statement by statement where one text
-//     has several. prepare.go prepares statements, and variants of them that the client does not see; execute.go executes
-//     them.
+//   - login.go relays the greeting and the authentication, and has either leg begin TLS.
+//   - command.go takes the client's commands and decides with the plan what is sent, statement by statement where
+//     one text has several. prepare.go prepares statements, and variants of them that the client does not see;
+//     execute.go executes them.
 //   - exchange.go has what was sent and waits for its reply, relay.go passes replies on to the client.
-//   - finish.go takes a statement's end stage by stage, own.go has the queries that isotap adds, ending.go what becomes of
-//     all when a side is gone.
+//   - finish.go takes a statement's end stage by stage, own.go has the queries that isotap adds, ending.go what
+//     becomes of all when a side is gone.
 //
 // The parts:
 //
-//   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go their
-//     parameters.
+//   - auth.go takes passwords between connections of which only one is safe.
+//   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go
+//     their parameters.
 //   - pending.go has the commands whose replies are due, reply.go how far a reply has come, identities.go takes the
 //     identities out of its rows, mask.go isotap's columns.
 //   - statement.go is the record of a statement, txn.go the transaction that it belongs to, writes.go compares what it
@@ -42,7 +42,6 @@ package mysql
 
 import (
 	"crypto/rsa"
-	"errors"
 	"fmt"
 	"net"
 	"weak"
@@ -115,9 +114,9 @@ type Session struct {
 
 	// The connections, as the login has settled them. Until phaseCommand all of it may change.
 
-	client, server leg
-	upgrade        session.Leg // that is to begin TLS; no packet is taken of either before Upgraded
-	auth
+	legs
+	upgrade  session.Leg // that is to begin TLS; no packet is taken of either before Upgraded
+	auth     auth
 	loggedIn bool
 	caps     uint32 // as both sides agreed
 	// compresses says that the client asked for compression that it was not offered. Most go on without;
@@ -175,8 +174,8 @@ type Session struct {
 // NewSession returns a session that waits for the server's greeting.
 func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, prepared: newPreparedStatements(),
-		txn: newTransaction(cfg.Options), client: leg{seq: 0xff, local: cfg.ClientLocal},
-		server: leg{local: cfg.ServerLocal}}
+		txn: newTransaction(cfg.Options), auth: auth{key: cfg.Key},
+		legs: legs{client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}}
 	s.identities.of = &s.txn.unrecorded
 	return s
 }
@@ -321,8 +320,6 @@ func (s *Session) InTransaction() bool { return s.txn.inTrans || !s.pending.none
 // Unread reports whether entries of ended transactions wait to be read: call [Session.Idle] when the
 // client stays quiet.
 func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && s.pending.none() }
-
-var errUnexpected = errors.New("unexpected packet")
 
 // Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the
 // end of the login, or where compression was not agreed on.
