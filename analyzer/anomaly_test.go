@@ -403,7 +403,8 @@ T2 committed RU | r x T1.1 | r y 0`},
 	}
 }
 
-func TestIndeterminateTransactionCountsOnceOthersShowThatItCommitted(t *testing.T) {
+// TestIndeterminateTransactionCountsOnceItsWritesAreSeen: indeterminate transaction counts once others show that it committed.
+func TestIndeterminateTransactionCountsOnceItsWritesAreSeen(t *testing.T) {
 	const cycle = `
 T1 indeterminate RR | r x 0 | u x T2.2
 T2 committed RR | r x 0 | u x 0
@@ -427,7 +428,8 @@ T2 committed RR | r x 0 | u x 0
 	}
 }
 
-func TestUnknownTagsAreUnrecordedWhereTheRunDidNotEndCleanly(t *testing.T) {
+// TestUnknownTagsAreUnrecordedAfterACrash: unknown tags are unrecorded where the run did not end cleanly.
+func TestUnknownTagsAreUnrecordedAfterACrash(t *testing.T) {
 	expect(t, scriptInfo(), `T1 committed RC | r x X.1`, "violation garbage read")
 	crashed := scriptInfo()
 	crashed.Ended = time.Time{}
@@ -437,7 +439,8 @@ T1 committed RR | r x X.1 | u y T2.2
 T2 committed RR | u x X.1 | u y 0`, "hazard read-write skew")
 }
 
-func TestListsFillInForWritesThatWereNotCaptured(t *testing.T) {
+// TestListsFillInForUncapturedWrites: lists fill in for writes that were not captured.
+func TestListsFillInForUncapturedWrites(t *testing.T) {
 	// T2's statement 2 wrote x, as the lists tell, but nothing captured it.
 	expect(t, scriptInfo(), `
 T1 committed RR | r x 0 | u x T2.2
@@ -459,7 +462,8 @@ T1 committed RC | r z 0 | u x T1.1
 T2 committed RC | r x T1.1`, "violation G1b")
 }
 
-func TestUndoneStatementOfWhichNothingWasObservedLeavesAbortedVersions(t *testing.T) {
+// TestUnobservedUndoneStatementLeavesAbortedVersions: undone statement of which nothing was observed leaves aborted versions.
+func TestUnobservedUndoneStatementLeavesAbortedVersions(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RC | o! | r z 0
 T2 committed RC | r x T1.1`, "violation G1a")
@@ -513,7 +517,7 @@ T2 committed RR | u x 0 | u y 0`, "hazard read-write skew")
 }
 
 // PostgreSQL shows a row that was deleted since the snapshot beside one that the transaction made under its key.
-func TestARowMadeAgainMayStandBesideTheDeletedOne(t *testing.T) {
+func TestRowMadeAgainMayStandBesideDeletedOne(t *testing.T) {
 	const text = `
 T1 committed RC | i x
 T2 committed RC | d x T1.1

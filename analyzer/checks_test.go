@@ -55,7 +55,8 @@ T2 committed RU | u a.1 0 | u b.1 0`, []string{"Lock", notEnough}},
 	}
 }
 
-func TestUniqueKeyIsOverTheColumnsThatWereLookedFor(t *testing.T) {
+// TestUniqueKeyIsOverSearchedColumns: unique key is over the columns that were looked for.
+func TestUniqueKeyIsOverSearchedColumns(t *testing.T) {
 	for _, c := range []struct {
 		read, insert string
 		want         []string

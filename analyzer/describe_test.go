@@ -101,7 +101,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestAppendsForUpdateOnlyWhereThatIsAllItTakes(t *testing.T) {
+// TestAppendsForUpdateOnlyWhereThatSuffices: appends for update only where that is all it takes.
+func TestAppendsForUpdateOnlyWhereThatSuffices(t *testing.T) {
 	for shape, want := range map[string]string{
 		"SELECT a FROM t WHERE id = ?":                   "SELECT a FROM t WHERE id = ? FOR UPDATE",
 		"select a from t where id = ? ; ":                "select a from t where id = ? FOR UPDATE",

@@ -33,7 +33,7 @@ func losing(n int, table, read, first, second string, around ...string) []*histo
 }
 
 // One line of a program that loses updates is one finding, whatever else its transactions do.
-func TestGroupsByTheStatementsAtFaultNotByTheWholeTransaction(t *testing.T) {
+func TestGroupsByTheStatementsAtFault(t *testing.T) {
 	const read, write = "SELECT n FROM stock WHERE id = ?", "UPDATE stock SET n = ? WHERE id = ?"
 	var h []*history.Txn
 	for n := range 64 {
@@ -57,7 +57,7 @@ func TestGroupsByTheStatementsAtFaultNotByTheWholeTransaction(t *testing.T) {
 }
 
 // sysbench's transactions are random statements on random tables.
-func TestReportOfRandomStatementsOnNumberedTablesStaysShort(t *testing.T) {
+func TestReportOnNumberedTablesStaysShort(t *testing.T) {
 	reads := []string{"SELECT c FROM sbtest%d WHERE id=?", "SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ?", "SELECT SUM(k) FROM sbtest%d WHERE id BETWEEN ? AND ?",
 		"SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ? ORDER BY c", "SELECT DISTINCT c FROM sbtest%d WHERE id BETWEEN ? AND ? ORDER BY c"}
 	writes := []string{"UPDATE sbtest%d SET k=k+? WHERE id=?", "UPDATE sbtest%d SET c=? WHERE id=?", "REPLACE sbtest%d (id) VALUES (?)"}
@@ -105,7 +105,7 @@ func TestProgramsOnNumberedTablesAreOne(t *testing.T) {
 }
 
 // A table's incarnations are different tables with rows of their own, and one to a reader of reports.
-func TestIncarnationsOfATableHaveRowsOfTheirOwn(t *testing.T) {
+func TestIncarnationsOfATableHaveOwnRows(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed SR | r a.1 0 | u a@2.1 0
 T2 committed SR | u a.1 0
@@ -121,7 +121,7 @@ T4 committed RR | u a@2.1 0`, "hazard lost update", "hazard lost update")
 }
 
 // Whether an UPDATE finds the new values there already depends on the data, not on the program.
-func TestLostUpdateByEqualValuesIsInTheGroupOfTheOthers(t *testing.T) {
+func TestLostUpdateByEqualValuesJoinsItsGroup(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RR | r x 0 | u x T2.2
 T2 committed RR | r x 0 | u x 0

@@ -17,7 +17,8 @@ const interfering = `
 T1 committed RR 1-9 | r y 0 @1-2 | r x T2.1 @7-8
 T2 committed RC 1-6 | u x 0 @3-4`
 
-func TestDependencyOnWhatCommittedAfterTheSnapshotIsInterference(t *testing.T) {
+// TestDependencyOnLaterCommitIsInterference: dependency on what committed after the snapshot is interference.
+func TestDependencyOnLaterCommitIsInterference(t *testing.T) {
 	mariadb, postgres := history.Server{Engine: "mariadb", Version: "10.11"}, history.Server{Engine: "postgresql", Version: "15"}
 	isolated := history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: true}
 	mysql, tidb := history.Server{Engine: "mysql", Version: "9"}, history.Server{Engine: "tidb", Version: "8.5"}
@@ -118,7 +119,7 @@ func TestInterferenceGoesByOneClock(t *testing.T) {
 }
 
 // A cycle with a writer of whom nothing is promised is a hazard, and does not hide what his reader was promised.
-func TestInterferenceStandsBesideAHazardOfItsOwnCycle(t *testing.T) {
+func TestInterferenceStandsBesideItsCyclesHazard(t *testing.T) {
 	info := scriptInfo()
 	info.Server.SnapshotIsolation = true
 	expect(t, info, `

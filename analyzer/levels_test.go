@@ -244,7 +244,8 @@ func findLevel(t *testing.T, name string) *TheoryLevel {
 	return l
 }
 
-func TestLevelsHaveSourcesAndAreFoundByEveryName(t *testing.T) {
+// TestLevelsHaveSourcesAndNames: levels have sources and are found by every name.
+func TestLevelsHaveSourcesAndNames(t *testing.T) {
 	for i := range TheoryLevels {
 		l := &TheoryLevels[i]
 		if l.Source == "" || len(l.Forbids) == 0 || len(l.Aliases) == 0 {

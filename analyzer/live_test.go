@@ -153,7 +153,8 @@ func sameAsBatch(t *testing.T, got, want *Result) {
 	}
 }
 
-func TestLiveFindsWhatTheBatchFindsWithinItsWindow(t *testing.T) {
+// TestLiveFindsWhatBatchFindsWithinWindow: live finds what the batch finds within its window.
+func TestLiveFindsWhatBatchFindsWithinWindow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
@@ -208,7 +209,7 @@ func inSessions(h []*history.Txn) {
 }
 
 // Where the store keeps its word, nothing that is open reaches what the Live lets go.
-func TestLiveNeedsNoWindowWhereTheServerKeepsItsWord(t *testing.T) {
+func TestLiveNeedsNoWindowOnHonestServers(t *testing.T) {
 	gone, all := 0, 0
 	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
 		if c.Engine == histgen.Broken {
@@ -245,7 +246,7 @@ func (f *feed) toldAll(r *Result) {
 
 // Whatever is told is true: its cycle is there in the whole history. Where a transaction was let go that comes in
 // between, an edge stands for a path.
-func TestLiveTellsNothingButTheTruthHoweverLittleItKeeps(t *testing.T) {
+func TestLiveTellsTheTruthHoweverLittleItKeeps(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

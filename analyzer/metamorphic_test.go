@@ -39,7 +39,8 @@ func TestVerdictsDoNotDependOnNames(t *testing.T) {
 	})
 }
 
-func TestVerdictsDoNotDependOnTheOrderOfSessions(t *testing.T) {
+// TestVerdictsDoNotDependOnSessionOrder: verdicts do not depend on the order of sessions.
+func TestVerdictsDoNotDependOnSessionOrder(t *testing.T) {
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		moved := slices.Clone(h)
 		slices.SortStableFunc(moved, func(a, b *history.Txn) int { return int(b.Session) - int(a.Session) })
@@ -93,7 +94,7 @@ func TestVerdictsDoNotDependOnWhichProxyRecorded(t *testing.T) {
 // A write skew of two statements that either could be named by: which one it is must not hang on the numbers of rows,
 // for a Live has let the first transaction go and numbers them anew (history 796 of the streams, each transaction in a
 // session of its own).
-func TestNameOfALargeTransactionsSkewDoesNotDependOnWhatWasReadBefore(t *testing.T) {
+func TestSkewsNameDoesNotDependOnEarlierReads(t *testing.T) {
 	var many strings.Builder
 	for i := range fewAccesses {
 		fmt.Fprintf(&many, " & r f%d 0", i)

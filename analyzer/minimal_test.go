@@ -10,7 +10,7 @@ import (
 
 // Many clients race on a stock counter, many on a pair of doctors; the cycles that their meetings
 // close by way of each other are no findings of their own.
-func TestReportsEachMishapOnceHoweverManyCyclesItCloses(t *testing.T) {
+func TestReportsEachMishapOnce(t *testing.T) {
 	r := expect(t, scriptInfo(), `
 T1 committed RR | r s.1 0 | u s.1 0
 T2 committed RR | r s.1 0 | u s.1 T1.2
@@ -31,7 +31,8 @@ T8 committed RR | r d.1 T5.2 & r d.2 T6.2 | u d.1 T5.2`,
 	}
 }
 
-func TestReportsLongerCycleBesideAShorterOneThatDoesNotExplainIt(t *testing.T) {
+// TestReportsLongerCycleThatNoShorterOneExplains: reports longer cycle beside a shorter one that does not explain it.
+func TestReportsLongerCycleThatNoShorterOneExplains(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RC | r s.1 0 | u s.1 T2.2
 T2 committed RC | r s.1 0 | u s.1 0
@@ -41,7 +42,8 @@ T5 committed RC | r a.1 T4.1 | u b.1 0`,
 		"hazard lost update", "hazard G-single")
 }
 
-func TestLeavesOutLongerCycleOfProgramsThatAShorterOneNames(t *testing.T) {
+// TestLeavesOutCyclesThatAShorterOneNames: leaves out longer cycle of programs that a shorter one names.
+func TestLeavesOutCyclesThatAShorterOneNames(t *testing.T) {
 	// T1 and T2 have a read skew; T3 has the same by way of T4 and T5, which are of T2's program.
 	expect(t, scriptInfo(), `
 T1 committed RC | r x 0 | r y T2.2
@@ -84,7 +86,8 @@ T1 committed RC | r x 0 | u! x T2.1 | r y T2.2
 T2 committed RC | u x 0 | u y 0`, "hazard read skew")
 }
 
-func TestLostUpdateNeedsACertainChainOnOneBranch(t *testing.T) {
+// TestLostUpdateNeedsACertainChain: lost update needs a certain chain on one branch.
+func TestLostUpdateNeedsACertainChain(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RC | r x 0 | r y T2.2 | u x T3.1
 T2 committed RC | u x 0 | u y 0
@@ -99,7 +102,7 @@ T5 committed RC | u x T3.1`, "violation lost write", "hazard read skew")
 }
 
 // A cycle with one rw is stricter than a shorter one with two.
-func TestPrefersOneAntiDependencyToAShorterCycleOfTwo(t *testing.T) {
+func TestPrefersOneAntiDependencyToShorterCycleOfTwo(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RC | r x 0 | r c T5.2 | r f T7.2
 T2 committed RC | u x 0 | u a 0 | u d 0
@@ -174,7 +177,8 @@ T2 committed RC 2-20 | u x 0 | u y 0
 T3 committed RC 3-30 | r x 0 | r y T2.2`, "violation lost write", "hazard read skew")
 }
 
-func TestHazardDoesNotHideViolationThroughTheSameRead(t *testing.T) {
+// TestHazardDoesNotHideViolationThroughSameRead: hazard does not hide violation through the same read.
+func TestHazardDoesNotHideViolationThroughSameRead(t *testing.T) {
 	// T1's read of x makes a lost update with T2, which RR permits, and a read skew, which it forbids.
 	expect(t, scriptInfo(), `
 T1 committed RR | r x 0 | r y T2.2 | u x T2.1

@@ -112,7 +112,8 @@ func wantAll(t *testing.T, counts map[Anomaly]int, anomalies ...Anomaly) {
 	}
 }
 
-func TestFindsG0OrG1ExactlyWhereHistoryIsNotPL2(t *testing.T) {
+// TestFindsG0OrG1WhereNotPL2: finds G0 or G1 exactly where history is not PL2.
+func TestFindsG0OrG1WhereNotPL2(t *testing.T) {
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
 		dirty := slices.ContainsFunc(r.Findings, func(f *Finding) bool {
@@ -126,7 +127,7 @@ func TestFindsG0OrG1ExactlyWhereHistoryIsNotPL2(t *testing.T) {
 
 // Where nothing but adjacent anti-dependencies is found, and there alone, is a history snapshot
 // isolated. (A violation of G2-item, at mixed levels, explains what a hazard would be found by.)
-func TestFindsOnlyG2ItemExactlyWhereHistoryIsSnapshotIsolated(t *testing.T) {
+func TestFindsOnlyG2ItemUnderSnapshotIsolation(t *testing.T) {
 	isolated, others := 0, 0
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)

@@ -11,7 +11,8 @@ import (
 // documentation is where the tables stand for people.
 const documentation = "../docs/levels.md"
 
-func TestEveryCellOfTheEngineTableHasItsSource(t *testing.T) {
+// TestEveryCellOfEngineTableHasSource: every cell of the engine table has its source.
+func TestEveryCellOfEngineTableHasSource(t *testing.T) {
 	used := make(map[*Ground]bool)
 	for i := range Promises {
 		p := &Promises[i]

@@ -2,7 +2,8 @@ package analyzer
 
 import "testing"
 
-func TestStatementsOnNumberedCopiesOfATableAreOne(t *testing.T) {
+// TestStatementsOnNumberedTablesAreOne: statements on numbered copies of a table are one.
+func TestStatementsOnNumberedTablesAreOne(t *testing.T) {
 	for shape, want := range map[string]string{
 		"SELECT c FROM sbtest7 WHERE id=?":                                   "SELECT c FROM sbtest# WHERE id=?",
 		"SELECT c FROM `sb`.`sbtest12` WHERE id = ?":                         "SELECT c FROM `sb`.`sbtest#` WHERE id = ?",

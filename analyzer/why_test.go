@@ -71,7 +71,8 @@ func TestWhySaysWhichTransactionPrecedesWhich(t *testing.T) {
 	}
 }
 
-func TestWhyTakesSessionOrderWhereNothingElseLeadsThere(t *testing.T) {
+// TestWhyTakesSessionOrderAsALastResort: why takes session order where nothing else leads there.
+func TestWhyTakesSessionOrderAsALastResort(t *testing.T) {
 	a := New(Options{})
 	if err := a.Add(scriptInfo()); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ var cyclic = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item}
 
 // Whatever the witness, each of its edges is one of Adya's graph, it is a cycle, and no edge of it
 // could be left for one that makes a stricter name of the same cycle.
-func TestWitnessesAreCyclesOfAdyasGraphUnderTheStrictestName(t *testing.T) {
+func TestWitnessesAreCyclesUnderTheStrictestName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
@@ -175,7 +175,7 @@ func strictest(f *Finding, graph map[bruteforce.Edge]bool) error {
 
 // The strictest kind of cycle in Adya's graph is found. (At mixed levels a violation is found before
 // a stricter hazard.)
-func TestFindsTheStrictestKindOfCycleThatThereIs(t *testing.T) {
+func TestFindsTheStrictestKindOfCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

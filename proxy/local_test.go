@@ -88,9 +88,9 @@ func dnsReply(query []byte, ip net.IP) []byte {
 	return reply
 }
 
-// TestANameThatComesToMeanThisHostIsRefused has the server's name mean another host when the proxy starts, and this one
+// TestNameThatBecomesThisHostIsRefused has the server's name mean another host when the proxy starts, and this one
 // when clients come.
-func TestANameThatComesToMeanThisHostIsRefused(t *testing.T) {
+func TestNameThatBecomesThisHostIsRefused(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

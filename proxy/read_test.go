@@ -43,7 +43,8 @@ func greeted(t *testing.T) (l *clientConn, client, server net.Conn) {
 	return l, client, server
 }
 
-func TestLinkHearsTheSideWhoseTurnItIsNot(t *testing.T) {
+// TestLinkHearsBothSides: link hears the side whose turn it is not.
+func TestLinkHearsBothSides(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func(client net.Conn) error

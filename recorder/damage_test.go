@@ -80,7 +80,8 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 	}
 }
 
-func TestRecordingsOfFormat1AreReadAndAddedTo(t *testing.T) {
+// TestFormat1IsReadAndAppended: recordings of format 1 are read and added to.
+func TestFormat1IsReadAndAppended(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Options{})
 	record(t, w, plainTxn(w.Run(), 1, 1))

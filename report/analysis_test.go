@@ -58,7 +58,8 @@ func TestReportAndExplanationCallTransactionsTheSame(t *testing.T) {
 	}
 }
 
-func TestProgramOfATransactionIsKnownWhereItsTablesAreNumbered(t *testing.T) {
+// TestProgramIsKnownOverNumberedTables: program of a transaction is known where its tables are numbered.
+func TestProgramIsKnownOverNumberedTables(t *testing.T) {
 	r := lostUpdate()
 	f := r.Findings[0]
 	for _, txn := range f.Txns() {

@@ -29,7 +29,8 @@ func export(t *testing.T, write func(io.Writer, *analyzer.Result) error, r *anal
 
 func junit(w io.Writer, r *analyzer.Result) error { return JUnit(w, r, isViolation) }
 
-func TestJUnitIsWellFormedAndCountsItsCases(t *testing.T) {
+// TestJUnitIsWellFormed: j unit is well formed and counts its cases.
+func TestJUnitIsWellFormed(t *testing.T) {
 	for name, r := range fixtures() {
 		text := export(t, junit, r)
 		var got junitSuites
@@ -63,7 +64,8 @@ func TestJUnitIsWellFormedAndCountsItsCases(t *testing.T) {
 	}
 }
 
-func TestJUnitFailsOnlyForWhatFailsAndIsNew(t *testing.T) {
+// TestJUnitFailsOnlyForNewFailures: j unit fails only for what fails and is new.
+func TestJUnitFailsOnlyForNewFailures(t *testing.T) {
 	for _, c := range []struct {
 		r        *analyzer.Result
 		failures string

@@ -82,7 +82,8 @@ func TestWitnessThatIsNoPictureIsListedOnly(t *testing.T) {
 	}
 }
 
-func TestRowLabelGivesTheIDWhatTheTableLeaves(t *testing.T) {
+// TestRowLabelSharesItsWidth: row label gives the ID what the table leaves.
+func TestRowLabelSharesItsWidth(t *testing.T) {
 	for _, c := range []struct{ table, id, want string }{
 		{"bank.account", "k000001.1:6", "account #k000001.1:6"},
 		{"bank.a", "0123456789abcdefghij", "a #01234567…cdefghij"},

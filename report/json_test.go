@@ -117,14 +117,16 @@ func TestJSONGivesEdgesTheirRowsVersionsAndStatements(t *testing.T) {
 	}
 }
 
-func TestJSONOfASessionOrderEdgeHasNoRowAndNoVersion(t *testing.T) {
+// TestJSONOfSessionOrderEdgeHasNoRow: JSON of a session order edge has no row and no version.
+func TestJSONOfSessionOrderEdgeHasNoRow(t *testing.T) {
 	got := newJSONEdge(&analyzer.Edge{Kind: analyzer.SO, From: &history.Txn{ID: 1 << 32}})
 	if got.Row != nil || got.Version != nil || got.Next != nil || got.To != nil || got.FromStatement != nil {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestJSONTimesAreRFC3339WhereTheRunIsKnown(t *testing.T) {
+// TestJSONTimesAreRFC3339: JSON times are RFC3339 where the run is known.
+func TestJSONTimesAreRFC3339(t *testing.T) {
 	r := lostUpdate()
 	txn := newDocument(r).Findings[0].Transactions[0]
 	if got, want := txn.Start.Format(time.RFC3339Nano), "2026-03-14T09:26:57.7999Z"; got != want || txn.StartNS != 4_210_900_000 {

@@ -51,7 +51,7 @@ func TestScenariosMatchTheirGoldenFilesAndReadBack(t *testing.T) {
 
 // The server was still at T2's COMMIT when it took T1's SELECT, and T1's UPDATE came when that was done: played one
 // after the other, the SELECT comes first, and the UPDATE waits for nobody.
-func TestReadThatDidNotSeeACommitComesBeforeIt(t *testing.T) {
+func TestReadOfOldVersionComesBeforeTheCommit(t *testing.T) {
 	row := history.Row{Table: "t", ID: "1"}
 	stmt := func(num uint32, k history.Kind, start, end int64, op history.Op) history.Stmt {
 		return history.Stmt{Num: num, Kind: k, Shape: k.String(), Start: start, End: end, Accesses: []history.Access{{Row: row, Op: op}}}

@@ -115,7 +115,8 @@ func TestNumbersForPeople(t *testing.T) {
 	}
 }
 
-func TestTerminalKeepsToItsWidthAndSendsNoControls(t *testing.T) {
+// TestTerminalKeepsItsWidthAndSendsNoControls: terminal keeps to its width and sends no controls.
+func TestTerminalKeepsItsWidthAndSendsNoControls(t *testing.T) {
 	for name, r := range fixtures() {
 		for _, width := range []int{0, 1, 40, 120} {
 			var b bytes.Buffer

@@ -81,7 +81,8 @@ func TestTimelineMarksTheStatementsOfEachEdge(t *testing.T) {
 	}
 }
 
-func TestTimelineOfALongTransactionKeepsWhatIsAtFault(t *testing.T) {
+// TestLongTimelineKeepsWhatIsAtFault: timeline of a long transaction keeps what is at fault.
+func TestLongTimelineKeepsWhatIsAtFault(t *testing.T) {
 	f := ring(2, 500)
 	tl := newWitness(f).timeline(nil)
 	if len(tl.Rows) > 2*timelineRows {

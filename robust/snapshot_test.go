@@ -123,7 +123,7 @@ func TestVulnerableAntidependencies(t *testing.T) {
 
 // A transaction that reads first and then writes a tuple that the other one writes, too, is kept from that by a
 // snapshot alone.
-func TestWhatIsWrittenLaterProtectsWithASnapshotOnly(t *testing.T) {
+func TestLaterWritesProtectWithASnapshotOnly(t *testing.T) {
 	g := &SummaryGraph{Setting: Setting{ForeignKeys: true}, Nodes: Unfold(shortProgram("reads", "X(:x)? Y(:x)!"), shortProgram("writes", "Y(:y)! X(:y)!"))}
 	e := Edge{From: 0, FromAt: 0, To: 1, ToAt: 1}
 	if !theRules.vulnerable(g, e, ReadCommitted) || theRules.vulnerable(g, e, SnapshotIsolation) {

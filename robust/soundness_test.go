@@ -218,7 +218,8 @@ func TestWhatIsRobustHasNoAnomalies(t *testing.T) {
 	})
 }
 
-func TestWhatIsSafeAtDifferentLevelsHasNoAnomalies(t *testing.T) {
+// TestSafeMixturesOfLevelsHaveNoAnomalies: what is safe at different levels has no anomalies.
+func TestSafeMixturesOfLevelsHaveNoAnomalies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw{t}
 		w := d.workload()

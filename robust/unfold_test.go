@@ -28,7 +28,8 @@ func written(l *LTP) string {
 	return strings.Join(words, " ")
 }
 
-func TestUnfoldingGivesAllWaysWithTwoIterationsAtMost(t *testing.T) {
+// TestUnfoldingTakesTwoIterationsAtMost: unfolding gives all ways with two iterations at most.
+func TestUnfoldingTakesTwoIterationsAtMost(t *testing.T) {
 	s := statements("a b c d")
 	a, b, c, d := s[0], s[1], s[2], s[3]
 	for _, test := range []struct {

@@ -8,7 +8,7 @@ import (
 
 // Every set of SmallBank's programs that is not found robust is not robust: the paper's 7.2 says so, and here is the
 // proof. Of the others that holds where foreign keys count: schedules respect them.
-func TestEveryNonRobustSetOfTheBenchmarksHasASchedule(t *testing.T) {
+func TestEveryNonRobustSetHasASchedule(t *testing.T) {
 	auction, err := Auction(1)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,8 @@ func TestEveryNonRobustSetOfTheBenchmarksHasASchedule(t *testing.T) {
 	}
 }
 
-func TestSchedulesOfSmallBankAreThoseOfItsAnomalies(t *testing.T) {
+// TestSchedulesOfSmallBankAreItsAnomalies: schedules of small bank are those of its anomalies.
+func TestSchedulesOfSmallBankAreItsAnomalies(t *testing.T) {
 	w := SmallBank()
 	a := Analyze(w.Programs, Setting{ForeignKeys: true})
 	witness := a.Witness(TypeII, 4) // WriteCheck: a lost update

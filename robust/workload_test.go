@@ -57,7 +57,8 @@ func named(w *Workload, sets [][]int) []string {
 	return all
 }
 
-func TestMaximalRobustSubsetsAreThoseOfFigures6And7(t *testing.T) {
+// TestMaximalRobustSubsetsAreThePapers: maximal robust subsets are those of figures 6 and 7.
+func TestMaximalRobustSubsetsAreThePapers(t *testing.T) {
 	auction, err := Auction(1)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,8 @@ func TestScenariosReadBack(t *testing.T) {
 	}
 }
 
-func TestBadScenariosAreRefusedWithTheReasonAndTheLine(t *testing.T) {
+// TestBadScenariosAreRefusedWithLines: bad scenarios are refused with the reason and the line.
+func TestBadScenariosAreRefusedWithLines(t *testing.T) {
 	const head = "format: isotap-scenario/1\n"
 	for text, want := range map[string]string{
 		"":                          "a.yaml: read the scenario",

@@ -53,7 +53,8 @@ func TestTokensKnowTheirLines(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotEndIsAnErrorOfItsLine(t *testing.T) {
+// TestUnendedTokenIsAnErrorWithALine: what does not end is an error of its line.
+func TestUnendedTokenIsAnErrorWithALine(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\n'b\n": "line 2: a string is not closed", "a\n\n/* b": "line 3: a comment is not closed",
 	} {

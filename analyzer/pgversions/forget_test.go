@@ -30,7 +30,7 @@ func TestVersionsOfForgottenTransactionsAreNotUnrecorded(t *testing.T) {
 }
 
 // Before 18 an UPDATE does not tell what it replaced.
-func TestTheFirstToReplaceARowReplacesWhatWasForgottenLast(t *testing.T) {
+func TestFirstReplacementTakesWhatWasForgottenLast(t *testing.T) {
 	infos := []history.Info{{Run: testRun, Started: time.Unix(1, 0), Horizon: 100, Server: history.Server{Engine: "postgresql", System: 7}}}
 	txns := []*history.Txn{
 		(&client{status: yes, shown: []shown{{1, read, "a", at(150, 1)}, {2, update, "a", left(161, 3, 30)}}}).txn(testRun, 5),

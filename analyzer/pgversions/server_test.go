@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
-func TestVersionsOfARealServerAreTheOnesThatItHolds(t *testing.T) {
+// TestVersionsAreTheOnesThatTheServerHolds: versions of a real server are the ones that it holds.
+func TestVersionsAreTheOnesThatTheServerHolds(t *testing.T) {
 	for seed := range seeds() {
 		l, info := play(t, history.ReadCommitted, seed)
 		got, err := pgversions.Translate([]history.Info{info}, nil, l.txns)

@@ -148,7 +148,8 @@ func anomalies(r *analyzer.Result) string {
 	return strings.Join(slices.Compact(found), ", ")
 }
 
-func TestDatabasesOfARealServerHaveTheirOwnTables(t *testing.T) {
+// TestDatabasesOfAServerHaveOwnTables: databases of a real server have their own tables.
+func TestDatabasesOfAServerHaveOwnTables(t *testing.T) {
 	const table, row = "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)"
 	play := func(t *testing.T, x *traffic, other string) string {
 		a, b := x.client(x.database), x.client(other)
@@ -175,7 +176,7 @@ func TestDatabasesOfARealServerHaveTheirOwnTables(t *testing.T) {
 
 // A transaction writes a row twice, and the table is then written anew so that the second version stands where the
 // first one stood.
-func TestAVersionThatWasMovedIsNotAnIntermediateOne(t *testing.T) {
+func TestMovedVersionIsNotIntermediate(t *testing.T) {
 	for name, rewrite := range map[string]string{"nothing": "SELECT 1", "VACUUM": "VACUUM t", "VACUUM FULL": "VACUUM FULL t", "CLUSTER": "CLUSTER t USING t_pkey",
 		"ALTER": "ALTER TABLE t ALTER v TYPE bigint", "past isotap": ""} {
 		x := newTraffic(t, "CREATE TABLE t (id int PRIMARY KEY, v int) WITH (autovacuum_enabled = off)")
@@ -237,7 +238,8 @@ func vague(txns []*history.Txn) (shapes []string) {
 	return shapes
 }
 
-func TestWritesOfPartitionedTablesAreExactOutsideOfSavepoints(t *testing.T) {
+// TestWritesOfPartitionedTablesAreExactOutsideSavepoints: writes of partitioned tables are exact outside of savepoints.
+func TestWritesOfPartitionedTablesAreExactOutsideSavepoints(t *testing.T) {
 	tables := []string{"CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)", "CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10)",
 		"CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20)", "INSERT INTO t VALUES (1, 0), (11, 0)"}
 	x := newTraffic(t, tables...)

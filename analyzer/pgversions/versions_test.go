@@ -240,7 +240,8 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestPlacesInATableWrittenAnewTellNoOrder(t *testing.T) {
+// TestTupleIDsInARewrittenTableTellNoOrder: places in a table written anew tell no order.
+func TestTupleIDsInARewrittenTableTellNoOrder(t *testing.T) {
 	writer := client{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}, {2, read, "5", at(110, 7)}, {3, update, "5", left(110, 8, 20)},
 		{4, insert, "", left(110, 9, 30)}}}
 	reader := client{status: yes, shown: []shown{{1, read, "5", at(110, 7)}, {2, read, "5", at(110, 8)}, {3, read, "", at(110, 9)}}}
@@ -281,7 +282,8 @@ func TestTemporaryTablesAreOfTheirSessions(t *testing.T) {
 	}
 }
 
-func TestWhatHadEndedBeforeOneRunOfTwoIsKnownByTheFirst(t *testing.T) {
+// TestEarlierRunKnowsWhatEndedBeforeTheLater: what had ended before one run of two is known by the first.
+func TestEarlierRunKnowsWhatEndedBeforeTheLater(t *testing.T) {
 	reader := (&client{status: yes, shown: []shown{{1, read, "1", at(103, 1)}, {1, read, "2", at(105, 1)}, {1, read, "3", at(115, 1)}}}).txn(testRun+1, 1)
 	for name, c := range map[string]struct {
 		first history.Recent
@@ -306,7 +308,7 @@ func TestWhatHadEndedBeforeOneRunOfTwoIsKnownByTheFirst(t *testing.T) {
 }
 
 // Two runs, of which the second reads what the first may have written.
-func TestRunsOfOneServerShareItsTransactionIDs(t *testing.T) {
+func TestRunsOfOneServerShareTransactionIDs(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	for name, c := range map[string]struct {
 		system  [2]uint64

@@ -8,9 +8,9 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone has a transaction that began at 100 look for rows from 110 to
+// TestFirstVersionThatMayHaveBeenSeen has a transaction that began at 100 look for rows from 110 to
 // 115, and not find one. Before, from 101 to 102, it may have met the row at some version.
-func TestFirstVersionThatMayHaveBeenSeenOfARowThatIsGone(t *testing.T) {
+func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 	ins, upd, del := history.InsertRow, history.UpdateRow, history.DeleteRow
 	all := history.Predicate{Table: chosen.Table, Of: chosen.Of, As: chosen.As}
 	other := chosen
@@ -110,7 +110,8 @@ func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	return "none"
 }
 
-func TestWhatMayHaveBeenChangedUnseenIsNotSaidToBeGone(t *testing.T) {
+// TestUnseenChangesAreNotSaidToBeGone: what may have been changed unseen is not said to be gone.
+func TestUnseenChangesAreNotSaidToBeGone(t *testing.T) {
 	unseen := func(n uint32, start, end int64) *history.Txn {
 		return &history.Txn{ID: id(n), Status: history.Committed, Start: start, End: end,
 			Stmts: []history.Stmt{{Num: 1, Kind: history.Update, Observation: history.Inexact, Start: start, End: end}}}

@@ -91,9 +91,9 @@ func TestEachVersionIsHeldAgainstEachPredicateOnce(t *testing.T) {
 	}
 }
 
-// TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt has transactions choose rows some rounds after a row came: one
+// TestEarlierWritesAreNotHeldAgainstATransaction has transactions choose rows some rounds after a row came: one
 // that began since, and one that began before it.
-func TestWhatHadEndedBeforeATransactionIsNotHeldAgainstIt(t *testing.T) {
+func TestEarlierWritesAreNotHeldAgainstATransaction(t *testing.T) {
 	g, m := newGrep()
 	m.Add("", reads(1, "nothing"))
 	m.Add("", wrote(10, append(slices.Repeat([]string{"(b)"}, few), "(a)")...))

@@ -83,9 +83,9 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 	}
 }
 
-// TestNoClockTellsWhatTwoProxiesDidAtOnce has a row inserted that a statement did not find, and changed through another
+// TestClocksDoNotOrderProxiesWritesAtOnce has a row inserted that a statement did not find, and changed through another
 // proxy, of which it is not known whether that was before.
-func TestNoClockTellsWhatTwoProxiesDidAtOnce(t *testing.T) {
+func TestClocksDoNotOrderProxiesWritesAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		otherStarted time.Time
 		want         string
@@ -145,9 +145,9 @@ func resolveOn(engine dbms.Engine, m history.Matches, txns []*history.Txn, reade
 	return strings.Join(out, " ")
 }
 
-// TestWhatMayHaveBeenTakenAwayIsNotClaimed has somebody else write beside a statement from 100 to 110 and the writer of
+// TestPossibleDeletionsAreNotClaimed has somebody else write beside a statement from 100 to 110 and the writer of
 // a row that it did not find, at 105 or after the reply.
-func TestWhatMayHaveBeenTakenAwayIsNotClaimed(t *testing.T) {
+func TestPossibleDeletionsAreNotClaimed(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		kind     history.Kind
@@ -177,9 +177,9 @@ func TestWhatMayHaveBeenTakenAwayIsNotClaimed(t *testing.T) {
 	}
 }
 
-// TestCurrentReadsFindWhatHadBeenCommittedWhenTheyBegan has a row come while a transaction was under way, before the
+// TestCurrentReadsFindWhatHadBeenCommitted has a row come while a transaction was under way, before the
 // statement that did not find it: it was gone again, unless the statement saw the transaction's snapshot.
-func TestCurrentReadsFindWhatHadBeenCommittedWhenTheyBegan(t *testing.T) {
+func TestCurrentReadsFindWhatHadBeenCommitted(t *testing.T) {
 	for _, c := range []struct {
 		engine  dbms.Engine
 		level   history.Level

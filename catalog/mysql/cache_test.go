@@ -85,7 +85,8 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 	}
 }
 
-func TestReadingByNameAndReloadSeeTheSameChanges(t *testing.T) {
+// TestReadingByNameSeesWhatReloadSees: reading by name and reload see the same changes.
+func TestReadingByNameSeesWhatReloadSees(t *testing.T) {
 	const before = `
 CREATE TABLE parent (id INT PRIMARY KEY);
 CREATE TABLE Parent (id INT PRIMARY KEY);
@@ -260,7 +261,8 @@ func TestNobodyWaitsForATableOfOthers(t *testing.T) {
 	t.Logf("%d readings failed", len(failures))
 }
 
-func TestAChangeOfNobodyKnowsWhatHasAllReadAgain(t *testing.T) {
+// TestUnknownChangeHasAllReadAgain: a change of nobody knows what has all read again.
+func TestUnknownChangeHasAllReadAgain(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
 	run(t, db, "CREATE TABLE parent (id INT PRIMARY KEY)")

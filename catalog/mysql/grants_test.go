@@ -84,7 +84,8 @@ func TestColumnRightsAreExtendedAndTakenBackExactly(t *testing.T) {
 	}
 }
 
-func TestHolderOfColumnRightsSeesWhatItSawBefore(t *testing.T) {
+// TestHolderOfColumnRightsSeesTheSame: holder of column rights sees what it saw before.
+func TestHolderOfColumnRightsSeesTheSame(t *testing.T) {
 	schema, db := newHolders(t)
 	dsn, err := mysql.ParseDSN(testdb.Current(t).DSN(schema))
 	if err != nil {

@@ -154,7 +154,8 @@ func compare(t *testing.T, what string, before, after map[string]string) {
 	}
 }
 
-func TestInstrumentAndStripLeaveEveryKindOfTableAsItWas(t *testing.T) {
+// TestInstrumentAndStripLeaveTablesAsTheyWere: instrument and strip leave every kind of table as it was.
+func TestInstrumentAndStripLeaveTablesAsTheyWere(t *testing.T) {
 	for _, backFill := range []bool{false, true} {
 		name := map[bool]string{false: "by default expression", true: "by back-fill"}[backFill]
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +211,8 @@ func checkResult(t *testing.T, schema string, tables []string, result catalog.Re
 	}
 }
 
-func TestInstrumentedTablesTakeStatementsThatDoNotKnowOfIt(t *testing.T) {
+// TestInstrumentedTablesTakeUnknowingStatements: instrumented tables take statements that do not know of it.
+func TestInstrumentedTablesTakeUnknowingStatements(t *testing.T) {
 	schema, db, _ := newZoo(t)
 	if _, err := Instrument(t.Context(), connect(t), catalog.Options{Schemas: []string{schema}}); err != nil {
 		t.Fatal(err)

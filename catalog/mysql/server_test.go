@@ -217,7 +217,8 @@ func TestConnKillsAStatementThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-func TestConnectSaysWhereItFailedButNotThePassword(t *testing.T) {
+// TestConnectErrorsKeepThePassword: connect says where it failed but not the password.
+func TestConnectErrorsKeepThePassword(t *testing.T) {
 	target, err := dsn.Parse("mysql://somebody:s3cret@" + testdb.Current(t).Addr() + "/")
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,8 @@ CREATE VIEW shown AS SELECT * FROM plain;
 CREATE SEQUENCE counted;
 `
 
-func TestInstrumentAndStripLeaveTiDBsTablesAsTheyWere(t *testing.T) {
+// TestInstrumentAndStripLeaveTiDBsTables: instrument and strip leave TiDBs tables as they were.
+func TestInstrumentAndStripLeaveTiDBsTables(t *testing.T) {
 	server, c := tidb(t)
 	database := server.NewDatabase(t)
 	db := server.Open(t, database)
@@ -81,7 +82,8 @@ func TestInstrumentAndStripLeaveTiDBsTablesAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestRowsInsertedBehindTheProxyGetAnIDOnTiDB(t *testing.T) {
+// TestRowsInsertedDirectlyGetIDsOnTiDB: rows inserted behind the proxy get an ID on TiDB.
+func TestRowsInsertedDirectlyGetIDsOnTiDB(t *testing.T) {
 	server, c := tidb(t)
 	database := server.NewDatabase(t)
 	db := server.Open(t, database)

@@ -56,7 +56,8 @@ CREATE TABLE parted (a int) PARTITION BY LIST (a);
 CREATE TABLE part1 PARTITION OF parted FOR VALUES IN (1)
 `
 
-func TestReloadAndRefreshSeeEachChangeOfTheSchema(t *testing.T) {
+// TestReloadAndRefreshSeeSchemaChanges: reload and refresh see each change of the schema.
+func TestReloadAndRefreshSeeSchemaChanges(t *testing.T) {
 	database, db := newDatabase(t, beforeShapes)
 	reloaded, refreshed := load(t, database), load(t, database)
 	for i, s := range shapes {
@@ -90,7 +91,8 @@ func shown(tables map[name]*sqlpostgres.Table) string {
 	return b.String()
 }
 
-func TestWhatIsNoChangeOfTheSchemaCostsOneQueryAndNoEpoch(t *testing.T) {
+// TestNoSchemaChangeCostsOneQuery: what is no change of the schema costs one query and no epoch.
+func TestNoSchemaChangeCostsOneQuery(t *testing.T) {
 	database, db := newDatabase(t, `
 CREATE TABLE plain (a int PRIMARY KEY, b int);
 INSERT INTO plain SELECT n, n FROM generate_series(1, 1000) AS n
@@ -108,7 +110,8 @@ INSERT INTO plain SELECT n, n FROM generate_series(1, 1000) AS n
 	}
 }
 
-func TestATableThatHasGrownLargeIsSeenOnceItIsAnalysed(t *testing.T) {
+// TestGrownTableIsSeenOnceAnalyzed: a table that has grown large is seen once it is analysed.
+func TestGrownTableIsSeenOnceAnalyzed(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int) WITH (autovacuum_enabled = off)")
 	c := load(t, database)
 	run(t, db, "INSERT INTO plain SELECT n FROM generate_series(1, 20000) AS n")
@@ -119,7 +122,8 @@ func TestATableThatHasGrownLargeIsSeenOnceItIsAnalysed(t *testing.T) {
 	}
 }
 
-func TestChangesOfATransactionThatIsOpenAreNotSeen(t *testing.T) {
+// TestChangesOfOpenTransactionsAreNotSeen: changes of a transaction that is open are not seen.
+func TestChangesOfOpenTransactionsAreNotSeen(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
 	c := load(t, database)
 	tx, err := db.Begin()
@@ -189,7 +193,8 @@ func TestReadingLeavesNoConnectionInTheDatabase(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatTheServerEndedIsMadeAnew(t *testing.T) {
+// TestEndedConnectionIsMadeAnew: a connection that the server ended is made anew.
+func TestEndedConnectionIsMadeAnew(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
 	c := load(t, database)
 	for range 3 {

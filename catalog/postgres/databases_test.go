@@ -51,7 +51,8 @@ func TestEachDatabaseHasACacheOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsotapMayNotReadIsSaidToBeSo(t *testing.T) {
+// TestUnreadableDatabaseIsSaidToBeSo: a database that isotap may not read is said to be so.
+func TestUnreadableDatabaseIsSaidToBeSo(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
 	run(t, db, "REVOKE CONNECT ON DATABASE "+database+" FROM PUBLIC")
 	to := target(t)

@@ -230,7 +230,8 @@ CREATE TABLE child (a int REFERENCES parent ON DELETE SET NULL, b int REFERENCES
 	}
 }
 
-func TestCacheKnowsWhichRowsAViewsOwnAreMadeOf(t *testing.T) {
+// TestCacheKnowsTheBasesOfViewsRows: cache knows which rows a views own are made of.
+func TestCacheKnowsTheBasesOfViewsRows(t *testing.T) {
 	name, _ := newDatabase(t, `
 CREATE TABLE base (gone int, a int PRIMARY KEY, b text, c bigint);
 ALTER TABLE base DROP COLUMN gone;

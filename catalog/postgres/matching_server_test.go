@@ -9,9 +9,9 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// TestMatchingIsWhatAQueryOfTheTableFinds holds predicates against rows as they show themselves, and compares with
+// TestMatchingIsWhatAQueryFinds holds predicates against rows as they show themselves, and compares with
 // what queries of the table find.
-func TestMatchingIsWhatAQueryOfTheTableFinds(t *testing.T) {
+func TestMatchingIsWhatAQueryFinds(t *testing.T) {
 	name, db := newDatabase(t, `CREATE TYPE mood AS ENUM ('sad', 'ok');
 		CREATE TABLE "Odd t" (id int PRIMARY KEY, "a b" text, n numeric(8,2), f float8, d timestamptz, r int4range, j jsonb, ar text[], m mood, by bytea, g int GENERATED ALWAYS AS (id * 2) STORED);
 		INSERT INTO "Odd t" VALUES (1, E'it''s "a", (b)\\\\ c', 1.50, 0.1, '2026-11-21 12:00+02', '[1,5)', '{"k": [1, null]}', '{a,"b c",NULL}', 'ok', '\x00ff'),

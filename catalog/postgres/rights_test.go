@@ -72,7 +72,8 @@ GRANT SELECT ON closed TO `+group)
 	}
 }
 
-func TestATableMadeAnewIsReadByWhomTheServerLets(t *testing.T) {
+// TestRecreatedTableIsReadByWhomTheServerLets: a table made anew is read by whom the server lets.
+func TestRecreatedTableIsReadByWhomTheServerLets(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
 	some := role(t, database, "")
 	c := load(t, database)
@@ -86,7 +87,8 @@ func TestATableMadeAnewIsReadByWhomTheServerLets(t *testing.T) {
 	}
 }
 
-func TestReadsWithoutAServerIsNoUntilThereIsOne(t *testing.T) {
+// TestReadsIsFalseWithoutAServer: reads without a server is no until there is one.
+func TestReadsIsFalseWithoutAServer(t *testing.T) {
 	database, _ := newDatabase(t, "CREATE TABLE plain (a int)")
 	to := target(t)
 	to.TLS.Mode = dsn.TLSDisable

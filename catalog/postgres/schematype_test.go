@@ -6,9 +6,9 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// TestColumnsOfARenamedSchemasTypesAreReadAgain has a table in one schema whose column's type is in another, which is
+// TestRenamedSchemasTypesAreReadAgain has a table in one schema whose column's type is in another, which is
 // renamed.
-func TestColumnsOfARenamedSchemasTypesAreReadAgain(t *testing.T) {
+func TestRenamedSchemasTypesAreReadAgain(t *testing.T) {
 	database, db := newDatabase(t, "CREATE SCHEMA aside; CREATE DOMAIN aside.feeling AS int; CREATE TABLE v (id aside.feeling PRIMARY KEY)")
 	c := load(t, database)
 	planner := sqlpostgres.New(c, sqlpostgres.Options{})

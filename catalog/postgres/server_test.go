@@ -44,7 +44,8 @@ func TestAnyRoleMayAskForTheServersFacts(t *testing.T) {
 	}
 }
 
-func TestALoginThatMayNotAskForTheSystemIdentifierGetsNone(t *testing.T) {
+// TestUnprivilegedLoginGetsNoSystemIdentifier: a login that may not ask for the system identifier gets none.
+func TestUnprivilegedLoginGetsNoSystemIdentifier(t *testing.T) {
 	database, db := newDatabase(t, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
 	to := target(t)
 	to.User = role(t, database, "LOGIN")

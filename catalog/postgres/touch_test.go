@@ -205,7 +205,8 @@ func TestWhoDefinesDoesNotWaitForAReading(t *testing.T) {
 	}
 }
 
-func TestATableThatCannotBeReadIsNotTakenForWhatItWas(t *testing.T) {
+// TestUnreadableTableIsNotTakenForItsPast: a table that cannot be read is not taken for what it was.
+func TestUnreadableTableIsNotTakenForItsPast(t *testing.T) {
 	database, _ := newDatabase(t, "CREATE TABLE a (id int)")
 	c := load(t, database)
 	good := *c.conn.config
@@ -245,7 +246,8 @@ func TestTruncatedTablesAreToldWithoutReading(t *testing.T) {
 	}
 }
 
-func TestATableDroppedAfterItMayHaveBeenRewrittenIsTold(t *testing.T) {
+// TestTableDroppedAfterARewriteIsTold: a table dropped after it may have been rewritten is told.
+func TestTableDroppedAfterARewriteIsTold(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE b (id int)")
 	c := load(t, database)
 	planner := sqlpostgres.New(c, sqlpostgres.Options{})

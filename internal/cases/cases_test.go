@@ -183,7 +183,8 @@ func TestCorpusKeepsItsSources(t *testing.T) {
 	}
 }
 
-func TestDeviationsShowWhenALevelIsNotTheMeasuredOne(t *testing.T) {
+// TestDeviationsShowAtAnotherLevel: deviations show when a level is not the measured one.
+func TestDeviationsShowAtAnotherLevel(t *testing.T) {
 	r, server := newRunner(t, dbms.MySQLFamily)
 	for _, c := range loadCorpus(t, dbms.MySQLFamily) {
 		if c.ID != "exp-vsr-snapshot" {

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestTheExampleFileShowsEverySettingWithItsDefault(t *testing.T) {
+// TestExampleFileShowsEverySettingsDefault: the example file shows every setting with its default.
+func TestExampleFileShowsEverySettingsDefault(t *testing.T) {
 	const example = "../../configs/isotap.yaml"
 	s := Default()
 	names, err := ReadFile(example, &s)
@@ -67,7 +68,8 @@ func tableRow(text, name string) [2]string {
 	return [2]string{"not there", ""}
 }
 
-func TestEverySettingMayComeFromAnywhereAndTheNearestWins(t *testing.T) {
+// TestNearestSourceOfASettingWins: every setting may come from anywhere and the nearest wins.
+func TestNearestSourceOfASettingWins(t *testing.T) {
 	samples := map[string][3]string{ // in the file, the environment, on the command line
 		"upstream": {"mysql://a@f/", "mysql://a@e/", "mysql://a@c/"}, "listen": {"f:1", "e:1", "c:1"}, "mode": {"off", "items", "off"},
 		"recording": {"f", "e", "c"}, "login_timeout": {"1s", "2s", "3s"}, "durability": {"commit", "relaxed", "commit"}, "when_full": {"refuse", "pass", "auto"}, "drain": {"1s", "2s", "3s"},

@@ -43,7 +43,8 @@ func TestParseReadsWhatPeopleWrite(t *testing.T) {
 	}
 }
 
-func TestParseErrorsSayWhatIsWrongButNotThePassword(t *testing.T) {
+// TestParseErrorsKeepThePassword: parse errors say what is wrong but not the password.
+func TestParseErrorsKeepThePassword(t *testing.T) {
 	tests := []struct{ text, says string }{
 		{"u:s3cret@h/d", "scheme"},
 		{"", "scheme"},

@@ -82,7 +82,8 @@ func TestParseReadsLibpqsTLS(t *testing.T) {
 	}
 }
 
-func TestParseSaysWhatIsWrongWithAPostgreSQLAddressButNotThePassword(t *testing.T) {
+// TestPostgreSQLParseErrorsKeepThePassword: parse says what is wrong with a PostgreSQL address but not the password.
+func TestPostgreSQLParseErrorsKeepThePassword(t *testing.T) {
 	tests := []struct{ text, says string }{
 		{"postgres://u:s3cret@h1,h2/d", "several hosts"},
 		{"postgres://u:s3cret@h1:1,h2:2/d", "several hosts"},

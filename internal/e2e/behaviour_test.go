@@ -358,10 +358,10 @@ func TestTablesChangedWithoutTheProxyAreNoticed(t *testing.T) {
 	}
 }
 
-// TestTextsOfSeveralStatementsThatFailTellNoOutcome has a text that cannot be cut end the transaction and then fail:
+// TestFailingMultiStatementsTellNoOutcome has a text that cannot be cut end the transaction and then fail:
 // what became of the transaction is not known, and it must not be taken for committed, nor for the one that such a text
 // began after it.
-func TestTextsOfSeveralStatementsThatFailTellNoOutcome(t *testing.T) {
+func TestFailingMultiStatementsTellNoOutcome(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10)")
 	c := b.conn(b.open("multiStatements=true"))
 	// The last text fails with an error that rolls transactions back, behind a COMMIT.

@@ -80,7 +80,8 @@ T2 committed READ COMMITTED implicit
 	}
 }
 
-func TestTextOfManyStatementsIsObservedToItsEnd(t *testing.T) {
+// TestMultiStatementIsObservedToItsEnd: text of many statements is observed to its end.
+func TestMultiStatementIsObservedToItsEnd(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',0)")
 	c := b.conn(b.open("multiStatements=true"))
 	// More packets than one byte counts.

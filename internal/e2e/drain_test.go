@@ -116,8 +116,8 @@ func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 	}
 }
 
-// TestAClientThatJustCameMayStayForADrain has a client connect just before a drain and ask something a while later.
-func TestAClientThatJustCameMayStayForADrain(t *testing.T) {
+// TestNewClientMayStayForADrain has a client connect just before a drain and ask something a while later.
+func TestNewClientMayStayForADrain(t *testing.T) {
 	o := postgresOptions(t)
 	o.Drain = testdb.Patience
 	srv := startProxy(t, o)

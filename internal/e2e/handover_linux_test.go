@@ -70,9 +70,9 @@ func (v *visitors) end() {
 	v.all.Wait()
 }
 
-// TestAProcessTakesOverAnAddressWithoutARefusedConnection has isotaps take over from each other on one address, the
+// TestHandoverRefusesNoConnection has isotaps take over from each other on one address, the
 // older from the newer too.
-func TestAProcessTakesOverAnAddressWithoutARefusedConnection(t *testing.T) {
+func TestHandoverRefusesNoConnection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
@@ -136,9 +136,9 @@ func serveSystemd(upstream string) int {
 	return 0
 }
 
-// TestSystemdsSocketIsTakenOverWithoutARefusedConnection restarts a process three times on a socket that stays open,
+// TestHandoverOfSystemdsSocketRefusesNoConnection restarts a process three times on a socket that stays open,
 // with one recording.
-func TestSystemdsSocketIsTakenOverWithoutARefusedConnection(t *testing.T) {
+func TestHandoverOfSystemdsSocketRefusesNoConnection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

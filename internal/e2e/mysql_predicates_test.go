@@ -67,7 +67,8 @@ func holdPhantomSkew(t *testing.T, r *analyzer.Result) {
 	}
 }
 
-func TestARowOfMySQLsThatIsGoneIsFound(t *testing.T) {
+// TestVanishedRowOfMySQLIsFound: a row of MySQLs that is gone is found.
+func TestVanishedRowOfMySQLIsFound(t *testing.T) {
 	b := newBench(t, inModePredicates, "CREATE TABLE a (k INT PRIMARY KEY, v INT)", "INSERT INTO a VALUES (0, 100)")
 	db := b.open("")
 	reader, deleter := b.conn(db), b.conn(db)
@@ -82,10 +83,10 @@ func TestARowOfMySQLsThatIsGoneIsFound(t *testing.T) {
 	holdGone(t, b.analyze())
 }
 
-// TestWhatPredicatesOfMySQLsMissedIsWhatTheirSnapshotsLack has clients choose rows by a condition while others insert,
+// TestMySQLPredicatesMissWhatSnapshotsLack has clients choose rows by a condition while others insert,
 // change and delete rows. What a snapshot lacks shows in another table: each transaction reads it first, and leaves its
 // mark there.
-func TestWhatPredicatesOfMySQLsMissedIsWhatTheirSnapshotsLack(t *testing.T) {
+func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

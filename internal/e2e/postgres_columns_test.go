@@ -52,9 +52,9 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestFormatCodesFitTheColumnsThatTheClientSees binds statements whose rows isotap's columns are taken out of, in the
+// TestFormatCodesFitTheClientsColumns binds statements whose rows isotap's columns are taken out of, in the
 // transaction that may have changed a table, with the wrong and the right number of format codes.
-func TestFormatCodesFitTheColumnsThatTheClientSees(t *testing.T) {
+func TestFormatCodesFitTheClientsColumns(t *testing.T) {
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	m.evolves = true
 	for _, change := range []string{"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "ALTER TABLE t1 ADD more int"} {
@@ -81,9 +81,9 @@ func TestFormatCodesFitTheColumnsThatTheClientSees(t *testing.T) {
 	}
 }
 
-// TestPreparedStarsAreRefusedOnceTheyStandForOtherColumns has statements prepared, and their tables changed before they
+// TestPreparedStarsAreRefusedOverChangedColumns has statements prepared, and their tables changed before they
 // run: in the same transaction, or in one before.
-func TestPreparedStarsAreRefusedOnceTheyStandForOtherColumns(t *testing.T) {
+func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	m.evolves = true
 	prepared := []string{"SELECT * FROM fresh", "SELECT * FROM fresh, t2 WHERE k1 = v", "SELECT 1, * FROM fresh ORDER BY 2", "SELECT id FROM fresh", "SELECT DISTINCT ON (f.id) f.* FROM fresh f WHERE id > 0"}
@@ -156,10 +156,10 @@ func TestTablesOfTheOpenTransactionHideIsotapsColumns(t *testing.T) {
 	}
 }
 
-// TestTemporaryTablesHideTablesAsLongAsTheyAreThere has sessions put temporary tables before tables that carry isotap's
+// TestTemporaryTablesHideTablesWhileTheyExist has sessions put temporary tables before tables that carry isotap's
 // columns, and take them away again. As many format codes as columns tell whether a star is expanded: the server counts
 // them.
-func TestTemporaryTablesHideTablesAsLongAsTheyAreThere(t *testing.T) {
+func TestTemporaryTablesHideTablesWhileTheyExist(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

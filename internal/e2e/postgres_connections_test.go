@@ -104,9 +104,9 @@ func TestDrainTellsPostgreSQLClients(t *testing.T) {
 	}
 }
 
-// TestPostgreSQLClientThatDoesNotReadNeverGrowsMemory has a client stop within a large result, and within a
+// TestPostgreSQLClientThatDoesNotReadIsBounded has a client stop within a large result, and within a
 // pipeline of results.
-func TestPostgreSQLClientThatDoesNotReadNeverGrowsMemory(t *testing.T) {
+func TestPostgreSQLClientThatDoesNotReadIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves half a gigabyte")
 	}

@@ -319,10 +319,10 @@ func describedAfterFailure(replies []string) bool {
 	})
 }
 
-// TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer runs random sessions directly and through isotap on
+// TestRandomPostgreSQLStatementsAreAnsweredAlike runs random sessions directly and through isotap on
 // equal tables, in every mode: every message is equal byte for byte (rows as a multiset where the statement leaves
 // their order open), and so are the tables in the end.
-func TestRandomPostgreSQLStatementsAreAnsweredAsByTheServer(t *testing.T) {
+func TestRandomPostgreSQLStatementsAreAnsweredAlike(t *testing.T) {
 	var mirrors []*postgresMirror
 	for _, mode := range tapModes {
 		if *onlyMirror == "" || *onlyMirror == mode.name {

@@ -30,9 +30,9 @@ func TestRowsThatMoveAreTheSameRows(t *testing.T) {
 	}
 }
 
-// TestAnUpdateThatWaitsInATriggerReplacesTheNewestVersion has two updates of one row, of which the second waits for the
+// TestUpdateWaitingInATriggerReplacesNewestVersion has two updates of one row, of which the second waits for the
 // first before its BEFORE trigger runs: PostgreSQL 18 then returns the version of its snapshot as the old one.
-func TestAnUpdateThatWaitsInATriggerReplacesTheNewestVersion(t *testing.T) {
+func TestUpdateWaitingInATriggerReplacesNewestVersion(t *testing.T) {
 	b := newPostgresBench(t, "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)",
 		"CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'",
 		"CREATE TRIGGER same BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION same()")

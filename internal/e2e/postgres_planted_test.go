@@ -59,8 +59,8 @@ func countOf(t *testing.T, r *analyzer.Result, a analyzer.Anomaly) (n int) {
 	return n
 }
 
-// TestWhatWasThereIsEvidenceWhateverRunsForLong has rows that were written after a transaction began that still runs.
-func TestWhatWasThereIsEvidenceWhateverRunsForLong(t *testing.T) {
+// TestEvidenceOutlivesLongTransactions has rows that were written after a transaction began that still runs.
+func TestEvidenceOutlivesLongTransactions(t *testing.T) {
 	b := startPostgresBench(t, tapMode{}, "CREATE TABLE stock (id int PRIMARY KEY, n int)")
 	b.stop()
 	long, other := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol), b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
@@ -81,9 +81,9 @@ func TestWhatWasThereIsEvidenceWhateverRunsForLong(t *testing.T) {
 	b.exec(long, "ROLLBACK")
 }
 
-// TestLostUpdatesAreCountedAsTheirClientsCountThem has clients read a counter, and write what they have worked out:
+// TestLostUpdatesAreCountedAsByClients has clients read a counter, and write what they have worked out:
 // an update is lost if the version that it replaced is not the one that was read.
-func TestLostUpdatesAreCountedAsTheirClientsCountThem(t *testing.T) {
+func TestLostUpdatesAreCountedAsByClients(t *testing.T) {
 	b := newPostgresBench(t, "CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)", "INSERT INTO counter VALUES (1, 0), (2, 0), (3, 0)")
 	all := b.plant(history.ReadCommitted.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched, error) {
 		x, v := touched{id: 1 + r.IntN(3)}, 0
@@ -114,9 +114,9 @@ func (b *postgresBench) findsEachLostUpdate(all [][]touched) {
 	}
 }
 
-// TestWriteSkewsAreCountedAsTheirClientsCountThem has clients read both rows of a pair, and write one: a skew is two
+// TestWriteSkewsAreCountedAsByClients has clients read both rows of a pair, and write one: a skew is two
 // transactions of which each wrote the row that the other one read, right after the version that it read.
-func TestWriteSkewsAreCountedAsTheirClientsCountThem(t *testing.T) {
+func TestWriteSkewsAreCountedAsByClients(t *testing.T) {
 	b := newPostgresBench(t, "CREATE TABLE duty (id int PRIMARY KEY, n int NOT NULL DEFAULT 0)", "INSERT INTO duty SELECT i FROM generate_series(0, 5) i")
 	all := b.plant(history.RepeatableRead.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched, error) {
 		wrote := touched{id: r.IntN(6)}

@@ -420,7 +420,8 @@ T4 committed REPEATABLE READ implicit
 	}
 }
 
-func TestPreparedStatementsDoNotTakeATemporaryTableForTheirOwn(t *testing.T) {
+// TestPreparedStatementsIgnoreTemporaryTables: prepared statements do not take a temporary table for their own.
+func TestPreparedStatementsIgnoreTemporaryTables(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10)", "CREATE TABLE twin LIKE account")
 	c := b.conn(b.through)
 	write, err := c.PrepareContext(t.Context(), "UPDATE account SET balance = ? WHERE id = ?")

@@ -287,10 +287,10 @@ func TestConflictsOfOptimisticTransactionsAbortThemOnTiDB(t *testing.T) {
 	}
 }
 
-// TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB takes isotap's own user away, so that it reads no schema
+// TestUnreadableTableIsKnownByDefinitionOnTiDB takes isotap's own user away, so that it reads no schema
 // any more: what the client says of a table that it makes must mean what it means without isotap's columns all the
 // same.
-func TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB(t *testing.T) {
+func TestUnreadableTableIsKnownByDefinitionOnTiDB(t *testing.T) {
 	server := testdb.TiDB(t)
 	if server == nil {
 		t.Skip(testdb.NoTiDB)
@@ -326,9 +326,9 @@ func TestATableThatIsotapCannotReadIsKnownByItsDefinitionOnTiDB(t *testing.T) {
 	}
 }
 
-// TestCasesGiveTheSameResultsThroughIsotapOnTiDB runs the corpus at the levels that TiDB has, as
+// TestCasesGiveTheSameResultsOnTiDB runs the corpus at the levels that TiDB has, as
 // [TestCasesGiveTheSameResultsThroughIsotap] does on the others.
-func TestCasesGiveTheSameResultsThroughIsotapOnTiDB(t *testing.T) {
+func TestCasesGiveTheSameResultsOnTiDB(t *testing.T) {
 	b := newTiDBBench(t, nil)
 	direct := replay.Server{Addr: testdb.TiDB(t).Addr(), User: "root"}
 	through := replay.Server{Addr: b.srv.Addr().String(), User: "root"}

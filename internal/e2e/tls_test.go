@@ -254,7 +254,8 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 	}
 }
 
-func TestServerWithoutTLSIsRefusedWhereItIsRequired(t *testing.T) {
+// TestServerWithoutRequiredTLSIsRefused: server without TLS is refused where it is required.
+func TestServerWithoutRequiredTLSIsRefused(t *testing.T) {
 	target, err := dsn.Parse(testdb.MariaDB(t).URL())
 	if err != nil {
 		t.Fatal(err)

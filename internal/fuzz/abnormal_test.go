@@ -156,7 +156,8 @@ func noneStays(t *testing.T, before int) {
 	}
 }
 
-func TestAHungServerIsNoticedAndItsScheduleSaved(t *testing.T) {
+// TestHungServersScheduleIsSaved: a hung server is noticed and its schedule saved.
+func TestHungServersScheduleIsSaved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
@@ -172,7 +173,7 @@ func TestAHungServerIsNoticedAndItsScheduleSaved(t *testing.T) {
 }
 
 // The other sessions go on, and the run with them.
-func TestALostConnectionIsNoticedAndItsScheduleSaved(t *testing.T) {
+func TestLostConnectionsScheduleIsSaved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

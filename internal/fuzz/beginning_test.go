@@ -85,7 +85,8 @@ func TestAReductionBeginsWithLittle(t *testing.T) {
 	}
 }
 
-func TestStepsAreInTheOrderThatTheDependenciesTell(t *testing.T) {
+// TestStepsFollowTheDependencies: steps are in the order that the dependencies tell.
+func TestStepsFollowTheDependencies(t *testing.T) {
 	at := func(ns int) time.Time { return time.Unix(0, int64(ns)) }
 	for name, test := range map[string]struct {
 		steps []random.Step
@@ -123,7 +124,8 @@ func sent(s *scenario.Scenario) string {
 	return strings.Join(all, "; ")
 }
 
-func TestAnUpdateThatChangesNothingIsOfItsOwnKind(t *testing.T) {
+// TestUpdateWithoutChangeIsOfItsOwnKind: an update that changes nothing is of its own kind.
+func TestUpdateWithoutChangeIsOfItsOwnKind(t *testing.T) {
 	_, f := unseen(t)
 	if got, want := keyOf(f, workload.Isolation{Level: history.RepeatableRead}), "hazard lost update at REPEATABLE READ: SELECT, UPDATE of equal values | UPDATE"; got != want {
 		t.Errorf("got %q, want %q", got, want)

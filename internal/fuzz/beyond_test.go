@@ -26,8 +26,8 @@ func TestAggregatesAreTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsFoundBeyondRowsThatAreReadOneByOneIsTold has a sum that misses a write, and a read of what was rolled back.
-func TestWhatIsFoundBeyondRowsThatAreReadOneByOneIsTold(t *testing.T) {
+// TestFindingsBeyondSingleRowsAreTold has a sum that misses a write, and a read of what was rolled back.
+func TestFindingsBeyondSingleRowsAreTold(t *testing.T) {
 	sum := &history.Stmt{Kind: history.Select, Shape: "SELECT SUM(v) FROM t"}
 	plain, update := &history.Stmt{Kind: history.Select, Shape: "SELECT v FROM t"}, &history.Stmt{Kind: history.Update}
 	committed, aborted := &history.Txn{Status: history.Committed}, &history.Txn{Status: history.Aborted}

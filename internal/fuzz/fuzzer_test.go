@@ -132,7 +132,7 @@ func lostUpdate() *scenario.Scenario {
 }
 
 // Of a replay the cycle's statements alone are found, and show what it did.
-func TestAReplaysFindingIsShownByItsOwnStatements(t *testing.T) {
+func TestReplaysFindingShowsItsStatements(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },

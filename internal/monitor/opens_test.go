@@ -12,7 +12,8 @@ func (o *opens) end(r history.Run, seq uint32, start, offset int64) {
 	o.ended(&history.Txn{ID: history.MakeTxnID(r, seq), Start: start}, offset)
 }
 
-func TestOldestOpenTransactionIsTheFirstThatIsMissing(t *testing.T) {
+// TestOldestOpenTransactionIsTheFirstMissing: oldest open transaction is the first that is missing.
+func TestOldestOpenTransactionIsTheFirstMissing(t *testing.T) {
 	o := newOpens(3)
 	for i, step := range []struct {
 		run           history.Run
@@ -40,7 +41,8 @@ func TestOldestOpenTransactionIsTheFirstThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestNothingIsKnownToHaveEndedBeforeTheFirst(t *testing.T) {
+// TestNothingEndedBeforeTheFirst: nothing is known to have ended before the first.
+func TestNothingEndedBeforeTheFirst(t *testing.T) {
 	if since := newOpens(1).since(); since != 0 {
 		t.Errorf("since %d", since)
 	}

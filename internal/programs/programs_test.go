@@ -20,7 +20,8 @@ func file(t *testing.T, name, text string) string {
 
 const account = "CREATE TABLE account (id INT PRIMARY KEY, n INT NOT NULL);\n"
 
-func TestTheDialectIsTheOneThatReadsTheFiles(t *testing.T) {
+// TestDialectIsTheOneThatReadsFiles: the dialect is the one that reads the files.
+func TestDialectIsTheOneThatReadsFiles(t *testing.T) {
 	for _, c := range []struct {
 		name, dialect, statement string
 		want                     dbms.Family
@@ -51,7 +52,8 @@ func TestTheDialectIsTheOneThatReadsTheFiles(t *testing.T) {
 	}
 }
 
-func TestWhatOfTheDefinitionsIsNotReadIsToldWithItsLine(t *testing.T) {
+// TestUnreadDefinitionsAreToldWithLines: what of the definitions is not read is told with its line.
+func TestUnreadDefinitionsAreToldWithLines(t *testing.T) {
 	p, err := Load(t.Context(), Options{
 		Files:  []string{file(t, "bank.sql", "Add (:a):\n  UPDATE account SET n = n + 1 WHERE id = :a;\nCOMMIT;\n")},
 		Schema: file(t, "schema.sql", account+"\nALTER TABLE missing ADD UNIQUE (id);\n"),

@@ -43,7 +43,8 @@ func observes(t *testing.T, b *postgresBackend, database, text string) history.O
 	return script.Statements[0].Observation
 }
 
-func TestEachPostgreSQLDatabaseHasAPlannerThatFollowsItsSchema(t *testing.T) {
+// TestPostgreSQLPlannersFollowTheirDatabasesSchemas: each PostgreSQL database has a planner that follows its schema.
+func TestPostgreSQLPlannersFollowTheirDatabasesSchemas(t *testing.T) {
 	b := openPostgreSQL(t)
 	one, two := testdb.NewPostgreSQLDatabase(t), testdb.NewPostgreSQLDatabase(t)
 	inOne := testdb.OpenPostgreSQL(t, one)

@@ -68,7 +68,8 @@ func TestWhatDiffersIsRecorded(t *testing.T) {
 	}
 }
 
-func TestADatabaseWithoutTablesIsNothingToTellOf(t *testing.T) {
+// TestDatabaseWithoutTablesIsNothingToTell: a database without tables is nothing to tell of.
+func TestDatabaseWithoutTablesIsNothingToTell(t *testing.T) {
 	var have log
 	k := New(func(context.Context, string) ([]definitions.Table, error) { return nil, nil }, &have, func() int64 { return 0 }, zaptest.NewLogger(t))
 	k.Use("postgres")

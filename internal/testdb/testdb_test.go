@@ -90,7 +90,8 @@ func TestServersAnswerAndLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-func TestKilledServersAreRestartedOnTheirDataAndPort(t *testing.T) {
+// TestKilledServersAreRestarted: killed servers are restarted on their data and port.
+func TestKilledServersAreRestarted(t *testing.T) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			s, err := f.start(t.Context())
@@ -159,7 +160,8 @@ func sharedMemory(t *testing.T) []string {
 	return found
 }
 
-func TestFailedStartShowsTheLogAndLeavesNothingBehind(t *testing.T) {
+// TestFailedStartShowsTheLog: failed start shows the log and leaves nothing behind.
+func TestFailedStartShowsTheLog(t *testing.T) {
 	// Not t.TempDir: only root could enter it, when we are root, and the server is not.
 	tmp, err := os.MkdirTemp("", "testdb-")
 	if err != nil {

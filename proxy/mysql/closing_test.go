@@ -82,7 +82,8 @@ func (c *conversation) txns() []*history.Txn {
 	return txns
 }
 
-func TestUpdateOfAClientThatHungUpIsRecorded(t *testing.T) {
+// TestUpdateOfALostClientIsRecorded: update of a client that hung up is recorded.
+func TestUpdateOfALostClientIsRecorded(t *testing.T) {
 	c := begin(t)
 	c.query("DO 1")
 	c.send("UPDATE t SET v = 2")
@@ -106,7 +107,8 @@ func TestCaptureThatIsNotAnsweredIsInexact(t *testing.T) {
 	}
 }
 
-func TestClientThatHangsUpInAFileLosesItsTransaction(t *testing.T) {
+// TestClientLostInAFileLosesItsTransaction: client that hangs up in a file loses its transaction.
+func TestClientLostInAFileLosesItsTransaction(t *testing.T) {
 	c := begin(t)
 	c.query("BEGIN")
 	c.query("UPDATE t SET v = 2")
@@ -118,7 +120,8 @@ func TestClientThatHangsUpInAFileLosesItsTransaction(t *testing.T) {
 	}
 }
 
-func TestServerLostAfterAnErrorThatMayHaveCommittedIsIndeterminate(t *testing.T) {
+// TestServerLostAfterPossibleCommitIsIndeterminate: server lost after an error that may have committed is indeterminate.
+func TestServerLostAfterPossibleCommitIsIndeterminate(t *testing.T) {
 	c := begin(t)
 	c.query("BEGIN")
 	c.query("UPDATE t SET v = 2")

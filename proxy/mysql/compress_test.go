@@ -81,7 +81,8 @@ func TestFramesToServersBeginAnewWithEachCommand(t *testing.T) {
 	}
 }
 
-func TestFramesThatDoNotHoldWhatTheySayAreRefused(t *testing.T) {
+// TestLyingFramesAreRefused: frames that do not hold what they say are refused.
+func TestLyingFramesAreRefused(t *testing.T) {
 	for _, zstandard := range []bool{false, true} {
 		frame := appendFrame(nil, 0, bytes.Repeat([]byte("x"), 1000), zstandard)
 		for name, spoil := range map[string]func(b []byte){

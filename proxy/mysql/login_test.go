@@ -51,7 +51,8 @@ func loginPacket(seq byte, caps uint32) []byte {
 	return packet
 }
 
-func TestBytesBehindARequestForTLSAreNotTaken(t *testing.T) {
+// TestBytesBehindTLSRequestsAreNotTaken: bytes behind a request for TLS are not taken.
+func TestBytesBehindTLSRequestsAreNotTaken(t *testing.T) {
 	s := greet(t, Config{ClientTLS: session.MayTLS})
 	request := tlsRequest()
 	// What stands behind it may be the handshake, or a login that somebody slipped in.
@@ -97,7 +98,8 @@ func TestEachLegCountsItsOwnPackets(t *testing.T) {
 	}
 }
 
-func TestBytesInTheServersNameBeforeTLSEndTheSession(t *testing.T) {
+// TestForgedBytesBeforeTLSEndTheSession: bytes in the servers name before TLS end the session.
+func TestForgedBytesBeforeTLSEndTheSession(t *testing.T) {
 	s := greet(t, Config{ServerTLS: session.MustTLS})
 	if err := s.FromServer(0, []byte{7, 0}); err != nil {
 		t.Fatal(err)
@@ -167,7 +169,8 @@ func TestPasswordsAreNotSentOverAPlainLeg(t *testing.T) {
 	}
 }
 
-func TestChangeOfUserDoesNotPassWhereOnlyOneLegIsSafe(t *testing.T) {
+// TestChangeOfUserNeedsBothLegsSafe: change of user does not pass where only one leg is safe.
+func TestChangeOfUserNeedsBothLegsSafe(t *testing.T) {
 	for _, local := range []bool{false, true} {
 		s := loggedIn(t, 0)
 		s.client.local = local
@@ -224,7 +227,7 @@ func FuzzLogin(f *testing.F) {
 }
 
 // A client need not wait for the end of its login before it begins its first command.
-func TestCommandBegunDuringTheLoginIsNotForgottenWithThePassword(t *testing.T) {
+func TestCommandBegunDuringLoginIsKept(t *testing.T) {
 	command, _ := appendPacket(nil, 0, append([]byte{gomysql.COM_QUERY}, "SELECT 1"...))
 	ok, _ := appendPacket(nil, 2, []byte{markOK, 0, 0, 2, 0, 0, 0})
 	for at := 1; at < len(command); at++ {
@@ -248,7 +251,8 @@ func TestCommandBegunDuringTheLoginIsNotForgottenWithThePassword(t *testing.T) {
 	}
 }
 
-func TestFileThatNobodyHasAnyMoreEndsTheSession(t *testing.T) {
+// TestLostFileEndsTheSession: file that nobody has any more ends the session.
+func TestLostFileEndsTheSession(t *testing.T) {
 	s := greet(t, Config{})
 	give := func(seq byte, payload string) {
 		t.Helper()

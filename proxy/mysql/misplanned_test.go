@@ -97,9 +97,9 @@ func executes(reply []byte, cursor bool) []byte {
 	return append(b, map[bool]byte{true: 1}[cursor], 1, 0, 0, 0)
 }
 
-// TestColumnsOfAWrongPlanDoNotReachTheClient has plans that ask for columns which they do not know of. The client gets
+// TestWrongPlansColumnsDoNotReachClients has plans that ask for columns which they do not know of. The client gets
 // what it gets directly; the statement is recorded as unobserved, and goes unchanged from then on, in all sessions.
-func TestColumnsOfAWrongPlanDoNotReachTheClient(t *testing.T) {
+func TestWrongPlansColumnsDoNotReachClients(t *testing.T) {
 	const rowID, renamed = "`t`.isotap_rowid", "under a name that is not isotap's"
 	for name, spoil := range map[string]func(*sqlmysql.Plan) *sqlmysql.Plan{
 		"carried, before its own": spoiled(", "+rowID, ", "+rowID+" AS isotap_carried_1, "+rowID),

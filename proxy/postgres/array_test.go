@@ -39,7 +39,8 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 	}
 }
 
-func TestAnArrayThatIsTheOnlyOneIsMissed(t *testing.T) {
+// TestLoneArrayIsMissed: an array that is the only one is missed.
+func TestLoneArrayIsMissed(t *testing.T) {
 	sources := []sqlpostgres.Source{{Array: true}, {Array: true, Whole: true}}
 	s := sightings{of: &txnstate.Unrecorded{}}
 	for _, c := range []struct {

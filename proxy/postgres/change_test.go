@@ -175,7 +175,7 @@ func TestPreparedStatementsOutliveChangesOfTheirOwnTransaction(t *testing.T) {
 }
 
 // The server's error about a Bind names the statement, which may be what stands beside the client's.
-func TestABindOfTooFewParametersIsRefusedInTheClientsName(t *testing.T) {
+func TestBindErrorsNameTheClientsStatement(t *testing.T) {
 	r := newRig(t, nil)
 	refused := func(address string) string {
 		_, c := preparedOn(t, r, address)
@@ -189,7 +189,7 @@ func TestABindOfTooFewParametersIsRefusedInTheClientsName(t *testing.T) {
 }
 
 // A change from beside the proxy shows in a transaction block as an error, once: the block is lost then.
-func TestAChangeBesideTheProxyFailsAPreparedStatementInABlockOnce(t *testing.T) {
+func TestChangeOutsideFailsAPreparedStatementOnce(t *testing.T) {
 	r := newRig(t, nil)
 	other, c := preparedOn(t, r, r.proxied)
 	runIn(t, c, true)

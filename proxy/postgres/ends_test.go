@@ -160,8 +160,8 @@ func TestBytesBehindARequestForTLSAreRefused(t *testing.T) {
 	}
 }
 
-// TestServerThatSaysMoreThanYesToTLSIsNotBelieved has somebody add to the server's answer.
-func TestServerThatSaysMoreThanYesToTLSIsNotBelieved(t *testing.T) {
+// TestBytesBehindTheServersYesAreRefused has somebody add to the server's answer.
+func TestBytesBehindTheServersYesAreRefused(t *testing.T) {
 	for answer, want := range map[string]string{
 		"Ssomething": "something was sent in the server's name before TLS began",
 		"N":          "the server does not support TLS",

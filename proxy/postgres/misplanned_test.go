@@ -112,9 +112,9 @@ func (w *wrongPlanner) wrongEnv() sqlpostgres.Session {
 	return sqlpostgres.Session{Version: 15, Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
 }
 
-// TestAClientsOwnNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts,
+// TestClientsNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts,
 // by their tables, through cursors and prepared statements.
-func TestAClientsOwnNamesAreNotTakenForIsotaps(t *testing.T) {
+func TestClientsNamesAreNotTakenForIsotaps(t *testing.T) {
 	own := append(queries("CREATE TABLE own (id INT PRIMARY KEY, isotap_carried_1 INT, isotap_2 TEXT); INSERT INTO own VALUES (1, 2, 'three')"),
 		send(1, parse("s", "SELECT id FROM t WHERE id = 1"), syncs))
 	for _, sql := range []string{"SELECT 1 AS isotap_carried_1", "SELECT id AS isotap_1 FROM t WHERE id = 1", "SELECT * FROM own", "SELECT t.id, own.* FROM t JOIN own ON own.id = t.id",

@@ -82,7 +82,7 @@ func TestSkippedParseTakesItsVariantAway(t *testing.T) {
 
 // A client of the extended protocol may send the Sync, the data and a second Sync at once: the server ignores the
 // first.
-func TestSyncBeforeTheDataOfACopyHasNoReply(t *testing.T) {
+func TestSyncBeforeCopyDataHasNoReply(t *testing.T) {
 	p := pipelineOf(pendingExecute, pendingSync)
 	p.copyIn.sent++
 	p.add(pendingReply{kind: pendingSync})

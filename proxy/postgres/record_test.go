@@ -274,8 +274,8 @@ func (s *said) begin() {
 	s.server(msgReadyForQuery, "T")
 }
 
-// TestLostServerLeavesOpenWhatWaitedForAnAnswer ends the server's connection at different moments.
-func TestLostServerLeavesOpenWhatWaitedForAnAnswer(t *testing.T) {
+// TestLostServerLeavesUnansweredOpen ends the server's connection at different moments.
+func TestLostServerLeavesUnansweredOpen(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		say  func(s *said)

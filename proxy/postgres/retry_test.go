@@ -15,7 +15,8 @@ func messageOf(kind byte, length int) message {
 	return message{kind: kind, raw: raw, body: raw[headBytes:]}
 }
 
-func TestRetryBufferHoldsAllThatWasSentOrNothing(t *testing.T) {
+// TestRetryBufferHoldsAllOrNothing: retry buffer holds all that was sent or nothing.
+func TestRetryBufferHoldsAllOrNothing(t *testing.T) {
 	var g retryBuffer
 	g.begin(true)
 	g.tried = true
@@ -65,7 +66,8 @@ func TestResendHidesWhatTheClientHasHad(t *testing.T) {
 	}
 }
 
-func TestScriptIsKnownByWhatTheServerSaidOfIt(t *testing.T) {
+// TestScriptIsKnownByTheServersAnswer: script is known by what the server said of it.
+func TestScriptIsKnownByTheServersAnswer(t *testing.T) {
 	var v scriptVerdicts
 	script, other := &sqlpostgres.Script{}, &sqlpostgres.Script{}
 	v.prove(nil)

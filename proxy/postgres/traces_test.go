@@ -117,9 +117,9 @@ func TestCursorsAreObservedWhereNobodyElseReadsThem(t *testing.T) {
 	}
 }
 
-// TestACursorStaysWhereANewOneWouldSeeOtherRows has somebody else write between the DECLARE and the first text that has
+// TestCursorStaysWhereANewOneWouldDiffer has somebody else write between the DECLARE and the first text that has
 // the server read the cursor, and the client itself: FETCH gives the rows that the DECLARE saw.
-func TestACursorStaysWhereANewOneWouldSeeOtherRows(t *testing.T) {
+func TestCursorStaysWhereANewOneWouldDiffer(t *testing.T) {
 	for name, between := range map[string]struct{ other, own string }{
 		"another transaction": {other: "UPDATE t SET s = 'other' WHERE id = 2"},
 		"its own":             {own: "UPDATE t SET s = 'own' WHERE id = 2"},

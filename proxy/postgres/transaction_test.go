@@ -127,7 +127,7 @@ func TestRollbackToASavepointVoidsWhatCameAfter(t *testing.T) {
 }
 
 // A procedure may have committed before it failed.
-func TestAbortBehindACommitOfAProcedureIsIndeterminate(t *testing.T) {
+func TestAbortAfterAProceduresCommitIsIndeterminate(t *testing.T) {
 	x := newTransaction()
 	x.beyond = true
 	x.record(write(), history.ReadCommitted)

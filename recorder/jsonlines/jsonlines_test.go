@@ -74,7 +74,8 @@ func analyzed(t *testing.T, dir string) string {
 	return b.String()
 }
 
-func TestRandomHistoriesComeBackAndGiveTheSameAnalysis(t *testing.T) {
+// TestRandomHistoriesComeBackTheSame: random histories come back and give the same analysis.
+func TestRandomHistoriesComeBackTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

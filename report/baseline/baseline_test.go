@@ -69,7 +69,8 @@ func TestBaselineKnowsWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
-func TestUpdateKeepsWhatWasNotSeenAndNotesUnlessItReplaces(t *testing.T) {
+// TestUpdateKeepsUnseenFindingsAndNotes: update keeps what was not seen and notes unless it replaces.
+func TestUpdateKeepsUnseenFindingsAndNotes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "b.json")
 	f := &File{Findings: []Entry{{ID: "n", Class: analyzer.Hazard, Anomaly: analyzer.G1a, Tables: []string{}, Note: "known"}, newEntry(found("a", "t"))}}
 	if err := f.WriteFile(path); err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPlansMadeAtTheSameTimeAreTheirOwnStatements plans different statements side by side.
-func TestPlansMadeAtTheSameTimeAreTheirOwnStatements(t *testing.T) {
+// TestConcurrentPlansAreTheirOwnStatements plans different statements side by side.
+func TestConcurrentPlansAreTheirOwnStatements(t *testing.T) {
 	r := New(testSchema(), Options{})
 	s := Session{Schema: "shop", Charset: "utf8mb4"}
 	want := make(map[string]string)

@@ -10,7 +10,8 @@ import (
 	"github.com/isotap/isotap/rewrite/shape"
 )
 
-func TestStrictPlansLeaveAloneWhatAnIndexMightCover(t *testing.T) {
+// TestStrictPlansLeaveCoveredReadsAlone: strict plans leave alone what an index might cover.
+func TestStrictPlansLeaveCoveredReadsAlone(t *testing.T) {
 	r := New(testSchema(), Options{StrictPlans: true})
 	for query, want := range map[string]history.Observation{
 		"SELECT id FROM item WHERE price > 2 LIMIT 3":       history.Opaque,

@@ -68,7 +68,7 @@ func TestStatementsOfOneSkeletonShareATemplate(t *testing.T) {
 }
 
 // What a text is cut into may hang on a byte that a literal could stand for, were literals told by a byte.
-func TestNoByteOfATextLooksLikeALiteral(t *testing.T) {
+func TestNoByteLooksLikeALiteral(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"SELECT id FROM item WHERE id = 5--1", "SELECT id FROM item WHERE id = 5--\x01"},
 		{"SELECT id FROM item WHERE id = 5--\x01", "SELECT id FROM item WHERE id = 5--1"},

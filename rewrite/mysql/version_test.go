@@ -2,7 +2,8 @@ package mysql
 
 import "testing"
 
-func TestParseVersionTellsTheServersOfTheFamilyApart(t *testing.T) {
+// TestParseVersionTellsServersApart: parse version tells the servers of the family apart.
+func TestParseVersionTellsServersApart(t *testing.T) {
 	for greeting, want := range map[string]struct {
 		dialect Dialect
 		version uint32

@@ -56,7 +56,8 @@ func TestPlansAreOfTheirSession(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeInAnEarlierEpochIsNotKept(t *testing.T) {
+// TestPlansOfEarlierEpochsAreNotKept: what is made in an earlier epoch is not kept.
+func TestPlansOfEarlierEpochsAreNotKept(t *testing.T) {
 	c := New[int, *rewrite.Statement, string](10, 1<<16)
 	plan := &rewrite.Statement{Shape: "a"}
 	_, epoch, _ := c.Get([]byte("a"), 1)

@@ -184,7 +184,8 @@ func TestScriptsOfOneSkeletonHaveOneModel(t *testing.T) {
 	}
 }
 
-func TestScriptsFromTemplatesAreKeptOnceTheirTextsComeAgain(t *testing.T) {
+// TestScriptsFromTemplatesAreKeptOnceRepeated: scripts from templates are kept once their texts come again.
+func TestScriptsFromTemplatesAreKeptOnceRepeated(t *testing.T) {
 	c := newCache(100, 1<<20)
 	for i := range 20 {
 		c.Plan(fmt.Appendf(nil, "SELECT name FROM item WHERE id = %d", i), testSession())

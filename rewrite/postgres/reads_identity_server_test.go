@@ -56,7 +56,8 @@ func elements(array string) []string {
 // arrayElement is one of an array of texts that hold no quotes.
 var arrayElement = regexp.MustCompile(`"[^"]*"|[^",]+`)
 
-func TestReadsOfEveryFormTellTheRowsThatTheyAreMadeOf(t *testing.T) {
+// TestReadsOfEveryFormTellTheirRows: reads of every form tell the rows that they are made of.
+func TestReadsOfEveryFormTellTheirRows(t *testing.T) {
 	const all = "true"
 	tw := newTwins(t)
 	for _, c := range []struct {

@@ -38,7 +38,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestLongShapesAreCutAtATokenAndSaySo(t *testing.T) {
+// TestLongShapesAreCutAtATokenVisibly: long shapes are cut at a token and say so.
+func TestLongShapesAreCutAtATokenVisibly(t *testing.T) {
 	got := of(strings.Repeat("abc ", MaxBytes))
 	if !strings.HasSuffix(got, "abc ...") || len(got) > MaxBytes+len("...") {
 		t.Errorf("%d bytes that end with %q", len(got), got[len(got)-10:])

@@ -138,7 +138,7 @@ func TestBindPutsValuesIntoStatements(t *testing.T) {
 
 // What is expected at a level is what the model of the level says of the execution: WriteCheck's is refused at
 // PostgreSQL's REPEATABLE READ, and what comes of another order is left open.
-func TestScenariosExpectTheirAnomalyWhereTheLevelAllowsIt(t *testing.T) {
+func TestScenariosExpectAllowedAnomalies(t *testing.T) {
 	w, tables, _ := benchmark(t, "smallbank")
 	s := written(t, w, tables)
 	for level, want := range map[string]string{"READ COMMITTED": "shown", "REPEATABLE READ": "anything", "SERIALIZABLE": "nothing"} {

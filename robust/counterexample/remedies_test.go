@@ -12,7 +12,7 @@ import (
 
 // What makes SmallBank's programs serializable holds of the load under which they are not without it (see
 // TestRobustSetsHaveNoCycleUnderContention).
-func TestRemediesOfSmallBankLeaveNoCycleUnderContention(t *testing.T) {
+func TestRemediesOfSmallBankLeaveNoCycle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

@@ -49,7 +49,7 @@ func benchmark(t *testing.T, name string) (*robust.Workload, *counterexample.Tab
 
 // Each smallest set of SmallBank's programs that is not robust has its anomaly on a real server: the statements of its
 // execution run in that order, none waits or fails, and isotap finds its cycle.
-func TestEveryNonRobustSetOfSmallBankHasItsAnomalyOnPostgreSQL(t *testing.T) {
+func TestNonRobustSetsOfSmallBankShowOnPostgreSQL(t *testing.T) {
 	s, err := runner.Open(t.Context(), postgresql(t), runner.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func TestEveryNonRobustSetOfSmallBankHasItsAnomalyOnPostgreSQL(t *testing.T) {
 }
 
 // TPC-C's sets have theirs, too, but where a LIMIT hides it from isotap: what each scenario expects comes.
-func TestNonRobustSetsOfTPCCShowWhatTheirScenariosExpect(t *testing.T) {
+func TestNonRobustSetsOfTPCCShow(t *testing.T) {
 	w, tables, _ := benchmark(t, "tpcc")
 	play(t, testdb.PostgreSQL(t).URL(), w, tables, 3)
 }
 
 // And so do those of the programs that workload/known runs, in the SQL of MySQL, on MariaDB.
-func TestNonRobustSetsShowWhatTheirScenariosExpectOnMariaDB(t *testing.T) {
+func TestNonRobustSetsShowOnMariaDB(t *testing.T) {
 	programs, err := os.ReadFile("../mining/testdata/smallbank.sql")
 	if err != nil {
 		t.Fatal(err)

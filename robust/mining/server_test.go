@@ -44,7 +44,8 @@ var benchmarks = []benchmark{
 		{"JOIN stock", "StockLevel"}, {"FROM orders", "OrderStatus"}, {"FROM new_order", "Delivery"}}, "[[NewOrder Payment] [OrderStatus Payment StockLevel]]"},
 }
 
-func TestWhatIsMinedFromTrafficIsWhatItsProgramsAre(t *testing.T) {
+// TestMinedProgramsAreTheTrafficsPrograms: what is mined from traffic is what its programs are.
+func TestMinedProgramsAreTheTrafficsPrograms(t *testing.T) {
 	for name, url := range map[string]func() string{
 		"mysql":      func() string { return testdb.MariaDB(t).URL() },
 		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },

@@ -38,7 +38,8 @@ func describe(w *robust.Workload, q *robust.Statement) string {
 	return fmt.Sprint(q, " ", sets)
 }
 
-func TestBenchmarksFromSQLHaveTheStatementsOfThoseByHand(t *testing.T) {
+// TestStatementsFromSQLMatchByHand: benchmarks from SQL have the statements of those by hand.
+func TestStatementsFromSQLMatchByHand(t *testing.T) {
 	for name, hand := range byHand(t) {
 		sql := fromSQL(t, name)
 		for i, p := range hand.Programs {
@@ -63,7 +64,8 @@ func TestBenchmarksFromSQLHaveTheStatementsOfThoseByHand(t *testing.T) {
 	}
 }
 
-func TestBenchmarksFromSQLHaveTheForeignKeysOfThoseByHand(t *testing.T) {
+// TestForeignKeysFromSQLMatchByHand: benchmarks from SQL have the foreign keys of those by hand.
+func TestForeignKeysFromSQLMatchByHand(t *testing.T) {
 	for name, hand := range byHand(t) {
 		sql := fromSQL(t, name)
 		for i, p := range hand.Programs {
@@ -81,7 +83,7 @@ func TestBenchmarksFromSQLHaveTheForeignKeysOfThoseByHand(t *testing.T) {
 }
 
 // What the extractor finds beyond the foreign keys by hand changes nothing: the summary graphs are the same.
-func TestBenchmarksFromSQLHaveTheSummaryGraphsOfThoseByHand(t *testing.T) {
+func TestSummaryGraphsFromSQLMatchByHand(t *testing.T) {
 	for name, hand := range byHand(t) {
 		sql := fromSQL(t, name)
 		for _, s := range robust.Settings {
@@ -94,7 +96,7 @@ func TestBenchmarksFromSQLHaveTheSummaryGraphsOfThoseByHand(t *testing.T) {
 }
 
 // Figures 6 and 7 hold for programs from SQL as they do for those by hand.
-func TestBenchmarksFromSQLHaveTheRobustSubsetsOfThoseByHand(t *testing.T) {
+func TestRobustSubsetsFromSQLMatchByHand(t *testing.T) {
 	for name, hand := range byHand(t) {
 		sql := fromSQL(t, name)
 		for _, s := range robust.Settings {
@@ -109,7 +111,7 @@ func TestBenchmarksFromSQLHaveTheRobustSubsetsOfThoseByHand(t *testing.T) {
 }
 
 // An auction of several items from its SQL is the one by hand.
-func TestAuctionsOfManyItemsFromSQLAreThoseByHand(t *testing.T) {
+func TestAuctionsOfManyItemsMatchByHand(t *testing.T) {
 	hand, err := robust.Auction(3)
 	if err != nil {
 		t.Fatal(err)

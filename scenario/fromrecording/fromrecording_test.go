@@ -52,7 +52,8 @@ func loseUpdate(ctx context.Context, dsn string) error {
 	return nil
 }
 
-func TestAFindingOfARecordingIsShownByItsScenario(t *testing.T) {
+// TestScenarioShowsTheRecordingsFinding: a finding of a recording is shown by its scenario.
+func TestScenarioShowsTheRecordingsFinding(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },

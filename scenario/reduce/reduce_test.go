@@ -96,7 +96,8 @@ func TestABeginEndsTheTransactionBeforeIt(t *testing.T) {
 	}
 }
 
-func TestBeginningAndEndingATransactionIsNoStatementOfIt(t *testing.T) {
+// TestBeginAndCommitAreNoStatements: beginning and ending a transaction is no statement of it.
+func TestBeginAndCommitAreNoStatements(t *testing.T) {
 	if transactions, statements := Count(big()); transactions != 5 || statements != 6 {
 		t.Errorf("%d transactions, %d statements", transactions, statements)
 	}

@@ -40,7 +40,8 @@ func compareText(t *testing.T, got, want string) {
 
 // The wanted texts of the tests below are those of PostgreSQL 15's own isolationtester.
 
-func TestSetUpsAndTearDownsRunAroundTheSteps(t *testing.T) {
+// TestSetUpsAndTearDownsRunAroundSteps: set ups and tear downs run around the steps.
+func TestSetUpsAndTearDownsRunAroundSteps(t *testing.T) {
 	compareText(t, tester(t, `
 setup { CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'one'); SELECT v FROM t; }
 setup { VACUUM t; }

@@ -100,7 +100,8 @@ func TestTransactionsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-func TestADatabaseIsRefilledWithTheRowsThatWereReadOfAnother(t *testing.T) {
+// TestRefilledDatabaseHoldsTheRowsRead: a database is refilled with the rows that were read of another.
+func TestRefilledDatabaseHoldsTheRowsRead(t *testing.T) {
 	for _, s := range servers(t) {
 		t.Run(s.engine.Name.String(), func(t *testing.T) {
 			for seed := range uint64(3) {
