@@ -66,6 +66,7 @@ import (
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // the literals' types: the parser does not run without a driver
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -262,21 +263,18 @@ func (pl *planner) parseAll() ([]ast.StmtNode, error) {
 // unreserved words (rank, groups, ...) are reserved.
 func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.StmtNode, err error) {
 	p := r.parsers.Get().(*parser.Parser)
-	defer func() {
-		// A parser that panicked is in an unknown state and must not come back to the pool.
-		if recover() != nil {
-			nodes, err = nil, refusal(history.ReasonUnparsable)
-			return
-		}
-		r.parsers.Put(p)
-	}()
 	defer rewrite.Turn(len(text))()
 	p.SetMariaDB(s.Dialect != TiDB)
 	p.EnableWindowFunc(windows)
 	p.SetStrictDoubleTypeCheck(false)
 	p.SetSQLMode(s.parserMode())
-	nodes, _, err = p.ParseSQL(text)
-	return slices.Clone(nodes), err // the slice is the parser's, who takes it for the next text
+	whole := guard.Whole(func() { nodes, _, err = p.ParseSQL(text) })
+	if !whole { // the parser is in an unknown state and must not come back to the pool
+		return nil, refusal(history.ReasonUnparsable)
+	}
+	nodes = slices.Clone(nodes) // the slice is the parser's, who takes it for the next text
+	r.parsers.Put(p)
+	return nodes, err
 }
 
 // lower makes the plan inexact; the first reason stays.

@@ -9,6 +9,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
@@ -101,12 +102,12 @@ func (c *concealment) find() bool {
 	if c.tree, err = parse(c.readable(c.marks())); err != nil {
 		return false // the statement goes as it is, and the session looks at what it shows
 	}
-	ast.Rewrite(c.tree, func(n *ast.Cursor) bool {
-		if cte, ok := n.Node().(*ast.CommonTableExpr); ok {
+	pgtree.Each(func(n ast.Node) bool {
+		if cte, ok := n.(*ast.CommonTableExpr); ok {
 			c.ctes[cte.Ctename] = true
 		}
 		return true
-	}, nil)
+	}, c.tree)
 	if _, copies := c.tree.(*ast.CopyStmt); copies {
 		// Nothing is taken out of the rows of a COPY later. What may have been changed most likely was not.
 		c.session.AllUnsettled = c.session.manyNames()
@@ -242,15 +243,15 @@ func (c *concealment) mark(n ast.Node) (int, *ast.ColumnRef) {
 
 // keepMarks makes the marks that were left stars again. One that is no item of a list takes a whole row.
 func (c *concealment) keepMarks() {
-	ast.Rewrite(c.tree, func(n *ast.Cursor) bool {
-		if at, ref := c.mark(n.Node()); at >= 0 {
+	pgtree.Each(func(n ast.Node) bool {
+		if at, ref := c.mark(n); at >= 0 {
 			c.changes = append(c.changes, func() {
 				all := ref.Fields.Items
 				all[len(all)-1] = ast.NewA_Star(0)
 			})
 		}
 		return true
-	}, nil)
+	}, c.tree)
 }
 
 // moved returns edits that stand so many bytes further.

@@ -9,7 +9,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // ungroupable returns the reason why SELECT DISTINCT is not surely the same as grouping by all columns.
@@ -53,18 +53,16 @@ func (b *block) groups(item ast.Node) bool {
 
 // document reports whether an expression may be of a type that does not compare: json, xml.
 func document(n ast.Node) (may bool) {
-	whole := guard.Whole(func() {
-		ast.Rewrite(n, func(c *ast.Cursor) bool {
-			switch n := c.Node().(type) {
-			case *ast.String:
-				may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") ||
-					strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
-			case *ast.XmlExpr, *ast.JsonObjectConstructor, *ast.JsonArrayConstructor:
-				may = true
-			}
-			return true
-		}, nil)
-	})
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.String:
+			may = may || strings.Contains(n.SVal, "json") || strings.Contains(n.SVal, "xml") ||
+				strings.ContainsAny(n.SVal, "#") || n.SVal == "->"
+		case *ast.XmlExpr, *ast.JsonObjectConstructor, *ast.JsonArrayConstructor:
+			may = true
+		}
+		return true
+	}, n)
 	return may || !whole
 }
 
@@ -92,13 +90,11 @@ func (b *block) sortsOutput(item ast.Node) bool {
 
 // literals reports whether an expression may hold literals.
 func literals(n ast.Node) (found bool) {
-	whole := guard.Whole(func() {
-		ast.Rewrite(n, func(c *ast.Cursor) bool {
-			_, literal := c.Node().(*ast.A_Const)
-			found = found || literal
-			return true
-		}, nil)
-	})
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		_, literal := n.(*ast.A_Const)
+		found = found || literal
+		return true
+	}, n)
 	return found || !whole
 }
 

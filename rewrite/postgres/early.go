@@ -7,7 +7,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // The server may answer without looking at all rows, and then does not meet the errors that are in the others: a
@@ -129,27 +129,20 @@ var comparisons = []string{"=", "<>", "!=", "<", ">", "<=", ">=", "~~", "!~~", "
 
 // mayFail reports whether an expression may fail for the values of some rows.
 func mayFail(parts ...ast.Node) (may bool) {
-	whole := guard.Whole(func() {
-		for _, p := range parts {
-			if missing(p) {
-				continue
-			}
-			ast.Rewrite(p, func(c *ast.Cursor) bool {
-				switch n := c.Node().(type) {
-				case *ast.FuncCall, *ast.SubLink:
-					may = true
-				case *ast.TypeCast:
-					_, literal := bare(n.Arg).(*ast.A_Const)
-					may = may || !literal
-				case *ast.A_Expr:
-					may = may || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
-						name, ok := part.(*ast.String)
-						return ok && !slices.Contains(comparisons, name.SVal)
-					})
-				}
-				return true
-			}, nil)
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncCall, *ast.SubLink:
+			may = true
+		case *ast.TypeCast:
+			_, literal := bare(n.Arg).(*ast.A_Const)
+			may = may || !literal
+		case *ast.A_Expr:
+			may = may || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
+				name, ok := part.(*ast.String)
+				return ok && !slices.Contains(comparisons, name.SVal)
+			})
 		}
-	})
+		return true
+	}, parts...)
 	return may || !whole
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
@@ -108,8 +109,8 @@ func (pl *planner) settledByRow(where ast.Node) bool {
 		return false
 	}
 	settled := true
-	ast.Rewrite(where, func(c *ast.Cursor) bool {
-		switch n := c.Node().(type) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.SubLink, *ast.SQLValueFunction, *ast.CurrentOfExpr:
 			settled = false
 		case *ast.FuncCall:
@@ -126,8 +127,8 @@ func (pl *planner) settledByRow(where ast.Node) bool {
 			settled = settled && len(names) <= 2 && !isSystemColumn(names[len(names)-1])
 		}
 		return settled
-	}, nil)
-	return settled
+	}, where)
+	return settled && whole
 }
 
 // isString reports whether a list of names begins with one.

@@ -8,7 +8,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // A reading is one attempt to have a SELECT tell which versions its rows are made of.
@@ -122,21 +122,19 @@ func (r *reading) checkNames() (err error) {
 	if err := r.st.reserved(); err != nil || len(r.wide) == 0 {
 		return err
 	}
-	whole := guard.Whole(func() {
-		ast.Rewrite(r.tree, func(c *ast.Cursor) bool {
-			switch n := c.Node().(type) {
-			case *ast.ColumnRef:
-				if b := r.wholeRow(n); b != nil && err == nil {
-					err = b
-				}
-			case *ast.SelectStmt:
-				if b := r.stranger(n); b != nil && err == nil {
-					err = b
-				}
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ColumnRef:
+			if b := r.wholeRow(n); b != nil && err == nil {
+				err = b
 			}
-			return true
-		}, nil)
-	})
+		case *ast.SelectStmt:
+			if b := r.stranger(n); b != nil && err == nil {
+				err = b
+			}
+		}
+		return true
+	}, r.tree)
 	if !whole {
 		return refusal(history.ReasonUnparsable)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // At SERIALIZABLE a read conflicts with the writes to what its plan looked at: rows, pages of indexes, whole tables. A
@@ -93,14 +94,14 @@ func (b *block) mayName(part *ast.NodeList, s *source, column string) (may bool)
 					item = b.n.TargetList.Items[position.IVal-1]
 				}
 			}
-			ast.Rewrite(item, func(c *ast.Cursor) bool {
-				if ref, ok := c.Node().(*ast.ColumnRef); ok {
+			pgtree.Each(func(n ast.Node) bool {
+				if ref, ok := n.(*ast.ColumnRef); ok {
 					names := fields(ref)
 					last := names[len(names)-1]
 					may = may || i < 0 || last == s.names[i] || last == "*" || b.aliased(last, s.names[i])
 				}
 				return true
-			}, nil)
+			}, item)
 		}
 	})
 	return may || !whole

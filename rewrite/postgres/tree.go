@@ -4,10 +4,10 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/multigres/multigres/go/common/parser"
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
@@ -99,13 +99,8 @@ func (pl *planner) readable(text string) string {
 
 // parse returns the tree of the only statement in a text. It never shares a tree.
 func parse(text string) (tree ast.Stmt, err error) {
-	defer func() {
-		if recover() != nil { // a fault of the parser's costs an observation
-			tree, err = nil, refusal(history.ReasonUnparsable)
-		}
-	}()
 	defer rewrite.Turn(len(text))()
-	trees, err := parser.ParseSQL(text)
+	trees, err := pgtree.Parse(text)
 	if err != nil || len(trees) != 1 {
 		return nil, refusal(history.ReasonUnparsable)
 	}

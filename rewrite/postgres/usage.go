@@ -2,7 +2,6 @@ package postgres
 
 import (
 	_ "embed"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // functionList names the documented functions of PostgreSQL 12 to 18 in pg_catalog that read no tables, each
@@ -57,38 +57,22 @@ type usage struct {
 // inspect looks through parts of a statement. Subqueries in FROM are not its own.
 func (pl *planner) inspect(parts ...ast.Node) (u *usage, err error) {
 	u = &usage{columns: make(map[string]bool), kinds: pl.functions}
-	whole := guard.Whole(func() {
-		for _, p := range parts {
-			if !missing(p) {
-				u.walk(p, 0)
-			}
-		}
-	})
-	if !whole {
+	if !guard.Whole(func() { u.walk(0, parts...) }) {
 		return u, refusal(history.ReasonUnparsable)
 	}
 	return u, nil
 }
 
-// missing reports whether there is no node, a nil pointer being none either.
-func missing(n ast.Node) bool {
-	if n == nil {
-		return true
-	}
-	v := reflect.ValueOf(n)
-	return v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-// walk looks through a node within so many subqueries.
-func (u *usage) walk(root ast.Node, depth int) {
-	ast.Rewrite(root, func(c *ast.Cursor) bool {
-		switch n := c.Node().(type) {
+// walk looks through nodes within so many subqueries.
+func (u *usage) walk(depth int, roots ...ast.Node) {
+	pgtree.Each(func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.SubLink:
 			u.subquery = true
 			if n.Testexpr != nil {
-				u.walk(n.Testexpr, depth)
+				u.walk(depth, n.Testexpr)
 			}
-			u.walk(n.Subselect, depth+1)
+			u.walk(depth+1, n.Subselect)
 			return false
 		case *ast.RangeSubselect:
 			return depth > 0
@@ -106,7 +90,7 @@ func (u *usage) walk(root ast.Node, depth int) {
 			}
 		}
 		return true
-	}, nil)
+	}, roots...)
 }
 
 // readsBeside reports whether subqueries read anything but the server's own catalogs. A name that a subquery's own
@@ -171,12 +155,12 @@ func (u *usage) aggregates(n ast.Node, depth int) {
 		return
 	}
 	var of []string
-	ast.Rewrite(n, func(c *ast.Cursor) bool {
-		if ref, ok := c.Node().(*ast.ColumnRef); ok {
+	pgtree.Each(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
 			of = append(of, fields(ref)[0])
 		}
 		return true
-	}, nil)
+	}, n)
 	u.inner = append(u.inner, of)
 }
 

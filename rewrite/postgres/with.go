@@ -6,7 +6,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // A common is a common table expression. It is looked at when a FROM clause first names it, and changed once
@@ -97,14 +97,12 @@ func (pl *planner) partOf(def *ast.CommonTableExpr) *part {
 
 // mentions is how often a name stands in the place of a table within a query.
 func mentions(n ast.Node, name string) (times int) {
-	whole := guard.Whole(func() {
-		ast.Rewrite(n, func(c *ast.Cursor) bool {
-			if v, ok := c.Node().(*ast.RangeVar); ok && v.SchemaName == "" && v.RelName == name {
-				times++
-			}
-			return true
-		}, nil)
-	})
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if v, ok := n.(*ast.RangeVar); ok && v.SchemaName == "" && v.RelName == name {
+			times++
+		}
+		return true
+	}, n)
 	if !whole {
 		return 2
 	}

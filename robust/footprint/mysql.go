@@ -1,6 +1,7 @@
 package footprint
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -18,16 +19,18 @@ import (
 type mysqlReader struct{}
 
 func parseMySQL(text string) (tree ast.StmtNode, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			tree, err = nil, fmt.Errorf("the grammar failed: %v", r)
-		}
-	}()
 	p := parser.New()
 	p.SetMariaDB(true)
 	p.EnableWindowFunc(true)
 	p.SetStrictDoubleTypeCheck(false)
-	return p.ParseOneStmt(text, "", "")
+	err = guard.Call("TiDB's parser", func() error {
+		tree, err = p.ParseOneStmt(text, "", "")
+		return err
+	})
+	if failed, ok := errors.AsType[*guard.Panic](err); ok {
+		return nil, fmt.Errorf("the grammar failed: %v", failed.Value)
+	}
+	return tree, err
 }
 
 func (mysqlReader) read(text string) (q *query, err error) {

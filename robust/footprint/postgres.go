@@ -2,16 +2,14 @@ package footprint
 
 import (
 	"errors"
-	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/multigres/multigres/go/common/parser"
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/robust"
 )
 
@@ -19,13 +17,8 @@ import (
 // 20).
 type postgresReader struct{}
 
-func parsePostgres(text string) (tree ast.Stmt, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			tree, err = nil, fmt.Errorf("the grammar failed: %v", r)
-		}
-	}()
-	trees, err := parser.ParseSQL(text)
+func parsePostgres(text string) (ast.Stmt, error) {
+	trees, err := pgtree.Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +131,7 @@ func (r *postgresQuery) selects(n *ast.SelectStmt) *query {
 	for _, l := range []*ast.NodeList{n.SortClause, n.GroupClause, n.DistinctClause, n.WindowClause} {
 		q.computed = append(q.computed, r.exprs(l)...)
 	}
-	q.limited = !absent(n.LimitCount) || !absent(n.LimitOffset)
+	q.limited = !pgtree.Missing(n.LimitCount) || !pgtree.Missing(n.LimitOffset)
 	for _, l := range items(n.LockingClause) {
 		if c, ok := l.(*ast.LockingClause); ok {
 			q.skips = q.skips || c.WaitPolicy == ast.LockWaitSkip
@@ -239,7 +232,7 @@ func (r *postgresQuery) source(q *query, n ast.Node, inner bool) {
 
 // conditions cuts a condition at its ANDs.
 func (r *postgresQuery) conditions(n ast.Node) []expr {
-	if absent(n) {
+	if pgtree.Missing(n) {
 		return nil
 	}
 	switch n := n.(type) {
@@ -320,7 +313,7 @@ func (r *postgresQuery) exprs(list *ast.NodeList) []expr {
 }
 
 func (r *postgresQuery) expr(n ast.Node) expr {
-	if absent(n) {
+	if pgtree.Missing(n) {
 		return expr{kind: value}
 	}
 	switch n := n.(type) {
@@ -363,7 +356,7 @@ func (r *postgresQuery) operation(n *ast.A_Expr) expr {
 	case n.Kind == ast.AEXPR_OP && op == "=" && n.Lexpr != nil:
 		return expr{kind: equal, args: []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)}}
 	case n.Kind == ast.AEXPR_OP && slices.Contains(operators, op):
-		if absent(n.Lexpr) {
+		if pgtree.Missing(n.Lexpr) {
 			return fold("", []expr{r.expr(n.Rexpr)})
 		}
 		return fold(op, []expr{r.expr(n.Lexpr), r.expr(n.Rexpr)})
@@ -384,8 +377,8 @@ func (r *postgresQuery) operation(n *ast.A_Expr) expr {
 // computed returns an expression of any other kind: what matters are the columns and queries in it.
 func (r *postgresQuery) computed(root ast.Node) expr {
 	e := expr{kind: computed}
-	ast.Rewrite(root, func(c *ast.Cursor) bool {
-		switch n := c.Node().(type) {
+	pgtree.Each(func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.ColumnRef:
 			e.args = append(e.args, columnRef(n))
 		case *ast.SubLink:
@@ -396,7 +389,7 @@ func (r *postgresQuery) computed(root ast.Node) expr {
 			return false
 		}
 		return true
-	}, nil)
+	}, root)
 	return e
 }
 
@@ -441,8 +434,8 @@ var aggregateNames = []string{"count", "sum", "min", "max", "avg", "array_agg", 
 // aggregatesIn reports whether a select list's item aggregates.
 func aggregatesIn(n ast.Node) bool {
 	found := false
-	ast.Rewrite(n, func(c *ast.Cursor) bool {
-		switch n := c.Node().(type) {
+	pgtree.Each(func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.SubLink:
 			return false
 		case *ast.FuncCall:
@@ -450,15 +443,6 @@ func aggregatesIn(n ast.Node) bool {
 			found = found || n.Over == nil && len(names) > 0 && slices.Contains(aggregateNames, names[len(names)-1])
 		}
 		return true
-	}, nil)
+	}, n)
 	return found
-}
-
-// absent reports whether there is no node, a nil pointer being none either.
-func absent(n ast.Node) bool {
-	if n == nil {
-		return true
-	}
-	v := reflect.ValueOf(n)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }
