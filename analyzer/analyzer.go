@@ -76,7 +76,7 @@
 // nonadjacent.go), those of sessions and time (orders.go); names.go names them. judge.go tells violations from hazards
 // by what servers document (promises.go, with its sources in grounds.go) or by the levels of theory (levels.go), on
 // which verdict.go gives the verdict. collector.go groups what was found, describe.go makes findings (finding.go) of
-// the groups, explain.go, advice.go and fixes.go put them into words, and checks.go says whether what they advise would
+// the groups, explain.go, advice.go and fixes.go put them into words, and checks.go reports whether what they advise would
 // have helped.
 package analyzer
 

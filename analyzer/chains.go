@@ -21,7 +21,7 @@ func newChains(s *search) chains {
 	return chains{s: s, heights: make(map[int32]height), last: make(map[rowOfTxn]int32), known: make(map[int32]bool)}
 }
 
-// lastWrite gives a transaction's last version of a row; -1 for none.
+// lastWrite returns a transaction's last version of a row; -1 for none.
 func (c *chains) lastWrite(t, row int32) int32 {
 	if !c.known[t] {
 		c.known[t] = true

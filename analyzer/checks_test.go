@@ -13,7 +13,7 @@ const (
 	notEnough = "It is not enough here, another cycle remains: "
 )
 
-// Each piece of advice to change statements says whether it would have helped.
+// Each piece of advice to change statements reports whether it would have helped.
 func TestAdviceSaysWhetherItWouldHaveHelped(t *testing.T) {
 	for _, c := range []struct {
 		name, history string

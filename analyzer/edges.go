@@ -76,7 +76,7 @@ func (o *order) writeDep(t, v int32, yield func(dep)) {
 	yield(dep{from: o.owner(p), to: t, kind: ww, inexact: !o.certainly(p, v), access: none, version: p, next: v})
 }
 
-// readDeps gives the dependencies of one read. An aborted or intermediate version was never
+// readDeps returns the dependencies of one read. An aborted or intermediate version was never
 // installed, so nothing depends on anything through it: that is G1a or G1b. (Nothing follows an
 // aborted one in the order.)
 func (o *order) readDeps(t, i int32, yield func(dep)) {

@@ -238,7 +238,7 @@ func (s *search) passable(e int32, kinds kind) bool {
 	return s.usable(e, kinds)
 }
 
-// mayFollow says whether, in the pass in hand, the edge out may follow the edge in on a path.
+// mayFollow reports whether, in the pass in hand, the edge out may follow the edge in on a path.
 func (s *search) mayFollow(in, out int32) bool {
 	return s.edges[out].kind != rw || s.class == Hazard || s.judge.bindsAfter(&s.edges[in], &s.edges[out])
 }

@@ -75,7 +75,7 @@ func (o *order) laterVersionsOf(v int32) []laterVersion {
 	return o.laterVersions[from:to]
 }
 
-// laterVersionDeps gives the ww that rest on relations.
+// laterVersionDeps returns the ww that rest on relations.
 func (o *order) laterVersionDeps(yield func(dep)) {
 	for _, f := range o.laterVersions {
 		from, to := o.owner(f.version), o.owner(f.after)
@@ -85,7 +85,7 @@ func (o *order) laterVersionDeps(yield func(dep)) {
 	}
 }
 
-// missed gives the rw of a read of version v that rest on relations.
+// missed returns the rw of a read of version v that rest on relations.
 func (o *order) missed(t, read, v int32, yield func(dep)) {
 	for _, f := range o.laterVersionsOf(v) {
 		if to := o.owner(f.after); to != t && o.state(f.after) == installed {

@@ -104,7 +104,7 @@ type clause struct {
 	list   bool // a comma makes another one come
 }
 
-// step takes in word i and says whether it is the name of a table, without its schema's.
+// step takes in word i and reports whether it is the name of a table, without its schema's.
 func (c *clause) step(shape string, words []word, i int) bool {
 	w := &words[i]
 	if !w.name {

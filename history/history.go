@@ -194,7 +194,7 @@ const (
 	Copy
 )
 
-// Locking says whether a statement's reads are current reads: a plain SELECT reads its snapshot, a
+// Locking reports whether a statement's reads are current reads: a plain SELECT reads its snapshot, a
 // locking one and every write reads the newest committed version and locks it.
 type Locking uint8
 

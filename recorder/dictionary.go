@@ -77,7 +77,7 @@ func newPriorSet() *priorSet {
 	return &priorSet{seed: maphash.MakeSeed(), slots: make([]uint64, priorSlots)}
 }
 
-// add remembers an access's list and says whether it was known.
+// add remembers an access's list and reports whether it was known.
 func (s *priorSet) add(a *history.Access) bool {
 	b := append(s.text[:0], a.Row.Table...)
 	b = append(append(b, 0), a.Row.ID...)

@@ -80,7 +80,7 @@ func (q *queue) put(ctx context.Context, it item) error {
 }
 
 // take returns all items, reusing spare as the queue's next list. They count as queued until they are
-// released. It says whether the queue was stopped: what it gives then is the last.
+// released. It reports whether the queue was stopped: what it gives then is the last.
 func (q *queue) take(spare []item) (items []item, stopped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 )
 
 // checkFiles finds the damage that Badger would end the process for, or repair by deleting what is
-// left: a table that is cut or missing, a MANIFEST that is lost. It says whether the last writer
+// left: a table that is cut or missing, a MANIFEST that is lost. It reports whether the last writer
 // closed the database: it left no write-ahead log.
 func checkFiles(dir string, o badger.Options) (clean bool, err error) {
 	tables, logs, err := listFiles(dir)

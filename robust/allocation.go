@@ -83,7 +83,7 @@ func (a *Analysis) Allocate() []Level {
 	return at
 }
 
-// lower has one program run at a cheaper level, and says whether there was one that can.
+// lower has one program run at a cheaper level, and reports whether there was one that can.
 func (a *Analysis) lower(at []Level) bool {
 	for i, level := range at {
 		for cheaper := ReadCommitted; cheaper < level; cheaper++ {

@@ -136,7 +136,7 @@ func (h *hitting) search(f func(bitset) bool) {
 	h.extend(newBitset(h.n), newBitset(h.n))
 }
 
-// extend goes through the minimal hitting sets that have all of one set and none of the other. It says whether to go
+// extend goes through the minimal hitting sets that have all of one set and none of the other. It reports whether to go
 // on.
 func (h *hitting) extend(hit, not bitset) bool {
 	core := h.missed(hit, not)

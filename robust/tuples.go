@@ -8,7 +8,7 @@ import (
 )
 
 // choose chooses the tuples that the runs of a schedule use: those at the ends of each edge of the cycle are the same
-// where both use them, foreign keys hold, what is named alike is the same, and all others differ. It says whether that
+// where both use them, foreign keys hold, what is named alike is the same, and all others differ. It reports whether that
 // is possible. Run i has the program that edge i departs from. few has those that refer to the same tuple be the same,
 // too: the execution is then one that can be had with one account a customer, say.
 func (s *Schedule) choose(cycle []Edge, at []tupleUse, few bool) bool {
@@ -153,7 +153,7 @@ func (c *choice) tie(i, fromAt, j, toAt int, at tupleUse) bool {
 	return true
 }
 
-// fits has a tuple be one that a predicate finds, and says whether it can.
+// fits has a tuple be one that a predicate finds, and reports whether it can.
 func (c *choice) fits(s *slot, run, at int) bool {
 	p := c.pinned(run, at)
 	return len(p.values) != len(s.values) || c.unite(p, *s)
@@ -164,7 +164,7 @@ func (c *choice) many(run, at int) bool {
 	return c.runs[run].Program.Statements[at].Type.ByPredicate()
 }
 
-// unite has two tuples be one, and says whether they can.
+// unite has two tuples be one, and reports whether they can.
 func (c *choice) unite(a, b slot) bool {
 	if len(a.values) != len(b.values) {
 		return false // the key of one of them is not known

@@ -118,7 +118,7 @@ func rightsOn(columns map[string][]string) string {
 	return strings.Join(rights, ", ")
 }
 
-// account gives the holder for GRANT and REVOKE. information_schema does not escape quotes within a
+// account returns the holder for GRANT and REVOKE. information_schema does not escape quotes within a
 // name; a MariaDB role has no host.
 func (h *holder) account() string {
 	user, host := h.grantee, ""

@@ -16,7 +16,7 @@ import (
 // openAgain is how long a database that isotap could not read is not tried again.
 const openAgain = 10 * time.Second
 
-// Databases gives the cache of each database of a server that clients log in to, read with the login of the
+// Databases returns the cache of each database of a server that clients log in to, read with the login of the
 // target. It is safe for concurrent use.
 type Databases struct {
 	target  dsn.Target

@@ -108,7 +108,7 @@ func (j *job) strip(ctx context.Context, s *subject) error {
 	return err
 }
 
-// change runs statements in one transaction, and says whether the server did them. A table that it refuses to
+// change runs statements in one transaction, and reports whether the server did them. A table that it refuses to
 // change is left out.
 func (j *job) change(ctx context.Context, s *subject, statements []string) (done bool, err error) {
 	err = j.conn.write(ctx, statements)

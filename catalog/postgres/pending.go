@@ -118,7 +118,7 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 	return touched
 }
 
-// take adds what a change touches. It says whether there is anything.
+// take adds what a change touches. It reports whether there is anything.
 func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
 	relations := s.relations(ch)
 	p.functions = p.functions || ch.Cascades ||

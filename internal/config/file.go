@@ -51,7 +51,7 @@ func ReadFile(file string, s *Settings) (names []string, err error) {
 	return names, nil
 }
 
-// setNode sets one setting from the file, and says whether it has a value there.
+// setNode sets one setting from the file, and reports whether it has a value there.
 func setNode(s *Settings, key, at *yaml.Node) (given bool, err error) {
 	o := find(key.Value)
 	if o == nil {

@@ -167,7 +167,7 @@ func (b *bench) commitPrepared() {
 	b.t.Fatal("a prepared branch cannot be committed")
 }
 
-// try sends a command, and a ping behind it that shows where the reply ends. It says whether the server
+// try sends a command, and a ping behind it that shows where the reply ends. It reports whether the server
 // goes on.
 func (c *rawClient) try(command []byte) bool {
 	c.t.Helper()

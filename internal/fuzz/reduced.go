@@ -83,7 +83,7 @@ func inStages(ctx context.Context, whole *scenario.Scenario,
 	return small, tried, nil
 }
 
-// inTime reduces a scenario with a stage's patience, and says whether it came to an end.
+// inTime reduces a scenario with a stage's patience, and reports whether it came to an end.
 func inTime(ctx context.Context, whole *scenario.Scenario,
 	shows reduce.Shows) (small *scenario.Scenario, tried int, over bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)

@@ -86,7 +86,7 @@ func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
 	}
 }
 
-// passwordKey gives the key pair that clients on a plain leg encrypt their passwords for. It is made
+// passwordKey returns the key pair that clients on a plain leg encrypt their passwords for. It is made
 // when the first of them asks, and lives as long as the process.
 var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 

@@ -82,7 +82,7 @@ func (f *follower) run() error {
 	}
 }
 
-// turn sends what waits. It says whether that was the run's end.
+// turn sends what waits. It reports whether that was the run's end.
 func (f *follower) turn() (ended bool, err error) {
 	items, behind := f.queue.take()
 	if behind {

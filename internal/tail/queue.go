@@ -58,7 +58,7 @@ func (q *queue) end(info *history.Info) {
 	}
 }
 
-// take returns what waits. It says whether the follower is behind; then it counts as being up to date again, and is
+// take returns what waits. It reports whether the follower is behind; then it counts as being up to date again, and is
 // given what comes from then on.
 func (q *queue) take() (items []item, behind bool) {
 	q.mu.Lock()

@@ -353,7 +353,7 @@ func (c *multiStatement) link(x *exchange) {
 	x.part, x.more, x.renumber = true, !c.last(), true
 }
 
-// partDone takes the end of a statement's reply, and says whether the statement is to be sent again, as
+// partDone takes the end of a statement's reply, and reports whether the statement is to be sent again, as
 // part of the text that the client wrote: an error in its syntax may come from where it was cut (a
 // compound statement has semicolons of its own), and tells the text behind it.
 func (s *Session) partDone(x *exchange) (again bool) {

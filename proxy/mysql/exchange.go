@@ -49,7 +49,7 @@ func (s *Session) replyPacket(seq byte, payload []byte) error {
 	return s.goOn()
 }
 
-// readReply takes one packet of a reply, and says whether it was the last.
+// readReply takes one packet of a reply, and reports whether it was the last.
 func (s *Session) readReply(x *exchange, seq byte, payload []byte) (done bool, err error) {
 	switch x.grammar {
 	case okReply:

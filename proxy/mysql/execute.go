@@ -74,7 +74,7 @@ func (s *Session) execute(payload []byte) error {
 }
 
 // preparesAnswers puts what a statement asks about the one before it on the server, where isotap's own have changed it.
-// It says whether the statement has to wait for that.
+// It reports whether the statement has to wait for that.
 func (s *Session) preparesAnswers(p *prepared) (wait bool) {
 	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) &&
 		!p.filledUnused {
@@ -277,7 +277,7 @@ func (s *Session) sendLongData(payload []byte) {
 }
 
 // addressLongData changes a COM_STMT_SEND_LONG_DATA, or its beginning, to name the statement that will
-// run, and the parameter as it has it. It says whether there is such a statement yet.
+// run, and the parameter as it has it. It reports whether there is such a statement yet.
 func (s *Session) addressLongData(payload []byte) bool {
 	_, p := s.statementID(payload)
 	if p == nil || len(payload) < 7 {

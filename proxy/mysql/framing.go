@@ -71,7 +71,7 @@ type upload struct {
 	seq  byte // of the packet before
 }
 
-// pass appends what p holds of the client's next packet to out, and says whether that was the end of a
+// pass appends what p holds of the client's next packet to out, and reports whether that was the end of a
 // payload. The packet's header may have come in part before: client has that.
 func (u *upload) pass(p []byte, client *packetReader, out []byte) (passed []byte, n int, ended bool) {
 	if u.left > 0 {

@@ -192,7 +192,7 @@ func (s *rowIdentities) addArray(source, limit int, array []byte) {
 }
 
 // eachText calls f with the texts of a JSON array, leaving NULLs out, and gives the number of its
-// elements. It says whether the array is whole, and of such elements only: no identity needs an escape.
+// elements. It reports whether the array is whole, and of such elements only: no identity needs an escape.
 func eachText(array []byte, f func(text []byte)) (n int, ok bool) {
 	b, ok := bytes.CutPrefix(array, []byte{'['})
 	if !ok {

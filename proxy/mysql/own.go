@@ -32,7 +32,7 @@ func (s *Session) readyCaptures() {
 	}}, init)
 }
 
-// readCaptures asks for the entries that are still unread, and says whether there are any.
+// readCaptures asks for the entries that are still unread, and reports whether there are any.
 func (s *Session) readCaptures() bool {
 	batch := s.captures.read()
 	if len(batch) == 0 {
@@ -101,7 +101,7 @@ func (s *Session) keepConditions() {
 }
 
 // restoreConditions raises on the server what the client's last statement raised there, before a statement
-// that asks for it. It says whether the statement has to wait until isotap knows what that is.
+// that asks for it. It reports whether the statement has to wait until isotap knows what that is.
 func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 	if s.conditions.right(plan) {
 		return false

@@ -220,7 +220,7 @@ func (s *Session) forwardCount(x *exchange, end okPacket) {
 	s.forward(x, 0, x.continued(append(b, end.tail...), true))
 }
 
-// resultEnd takes the status at the end of a result, and says whether the reply is over.
+// resultEnd takes the status at the end of a result, and reports whether the reply is over.
 func (s *Session) resultEnd(x *exchange, ok okPacket) bool {
 	x.ok = ok
 	if ok.status&gomysql.SERVER_MORE_RESULTS_EXISTS == 0 {

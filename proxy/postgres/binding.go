@@ -70,7 +70,7 @@ func (s *Session) relayRequest(m message) error {
 	return nil
 }
 
-// chosen looks at the mechanism that the client chose, and says whether it goes to the server now. Of a
+// chosen looks at the mechanism that the client chose, and reports whether it goes to the server now. Of a
 // client that could have bound its login the server would think that somebody had taken its offer away, as
 // is so. Without TLS the server has none to make.
 func (s *Session) chosen(m message) bool {

@@ -31,7 +31,7 @@ func (d *schemaChanges) add(c *rewrite.SchemaChange, path func() []string) {
 // mayBeAny notes that any table may be another one now.
 func (d *schemaChanges) mayBeAny() { d.any, d.changed = true, nil }
 
-// end ends the transaction. It says whether the schema is to be read again, and for which changes; nil: for any.
+// end ends the transaction. It reports whether the schema is to be read again, and for which changes; nil: for any.
 func (d *schemaChanges) end(status history.Status) (changes []rewrite.SchemaChange, changed bool) {
 	d.temporaries.end(status)
 	changed = (d.any || len(d.changed) > 0) && status != history.Aborted

@@ -207,7 +207,7 @@ func (s *Session) closeName(m message) {
 }
 
 // describesNothing answers a Describe of a write that gives the client no rows, in a transaction that has failed:
-// the server then describes only what gives none, and the rewritten write gives isotap's. It says whether it did.
+// the server then describes only what gives none, and the rewritten write gives isotap's. It reports whether it did.
 // What is pending goes first, and parameters that the server never told it alone can tell.
 func (s *Session) describesNothing(x *pendingReply) bool {
 	f := x.formIn(s.names.confirmed)

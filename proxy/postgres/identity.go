@@ -155,7 +155,7 @@ func operation(kind history.Kind, source *sqlpostgres.Source) history.Op {
 	return history.UpdateRow
 }
 
-// take reads the value of an item that is no part of the key, and says whether it can be read.
+// take reads the value of an item that is no part of the key, and reports whether it can be read.
 func (seen *sighting) take(item sqlpostgres.Item, v []byte, format byte) (ok bool) {
 	place := &seen.place
 	var n uint64

@@ -169,7 +169,7 @@ func (n *names) admit(bytes int) bool {
 	return true
 }
 
-// ownName gives a name of isotap's own, which no other has.
+// ownName returns a name of isotap's own, which no other has.
 func (n *names) ownName() string {
 	n.made++
 	return "isotap_" + strconv.Itoa(n.made)

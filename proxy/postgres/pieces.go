@@ -54,7 +54,7 @@ func shownInPart(p *sqlpostgres.Plan) bool {
 		})
 }
 
-// record puts what an Execute has shown into the record of its portal in a transaction, and says whether it did: the
+// record puts what an Execute has shown into the record of its portal in a transaction, and reports whether it did: the
 // first one's is the record. The last one tells that there are no more rows.
 func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
 	switch {

@@ -92,7 +92,7 @@ func containsFold(text []byte, name string) bool {
 // else to do meanwhile.
 const prepareInHaste = "SET LOCAL lock_timeout = '10ms'; PREPARE "
 
-// prepares prepares a form that was asked for, and says whether it did. Nothing is pending.
+// prepares prepares a form that was asked for, and reports whether it did. Nothing is pending.
 func (s *Session) prepares() bool {
 	if s.txn.status != txnIdle || len(s.names.requests) == 0 {
 		return false

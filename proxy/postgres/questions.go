@@ -5,7 +5,7 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 )
 
-// askSettings asks the server for the session's settings, if it can be asked now, and says whether it did.
+// askSettings asks the server for the session's settings, if it can be asked now, and reports whether it did.
 // Inside a transaction that has no snapshot yet and keeps its first one the question would take it.
 func (s *Session) askSettings() bool {
 	switch {

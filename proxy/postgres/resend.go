@@ -5,7 +5,7 @@ import (
 )
 
 // refuse takes an error as the answer to what isotap made of a text, if it may be that: the text is not
-// rewritten again. It says whether the segment is sent again as the client wrote it, unseen by the client.
+// rewritten again. It reports whether the segment is sent again as the client wrote it, unseen by the client.
 func (s *Session) refuse(x *pendingReply, e *serverError) bool {
 	f := x.formIn(s.names.confirmed)
 	if f == nil || f.upstream() == nil || !doubtful(e.code) && !(e.routine == resultFormats && !s.isCleared(f)) {

@@ -139,7 +139,7 @@ func (t *transaction) readLevel(l history.Level) {
 	}
 }
 
-// segmentEnds takes the status of a ReadyForQuery: what is no transaction block has ended. It says whether the
+// segmentEnds takes the status of a ReadyForQuery: what is no transaction block has ended. It reports whether the
 // transaction has, and how.
 func (t *transaction) segmentEnds() (how history.Status, ended bool) {
 	switch {

@@ -67,7 +67,7 @@ func (pl *planner) lowerDeleted(t *Table) {
 }
 
 // addCondition adds a condition to the statement's WHERE clause, behind which there may be ORDER BY and
-// LIMIT; where says whether it has one.
+// LIMIT; where reports whether it has one.
 func (pl *planner) addCondition(where bool, condition []Piece) error {
 	if pl.session.Dialect == TiDB {
 		condition = asFunctions(condition)

@@ -228,7 +228,7 @@ func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
 }
 
 // countsToHoles puts holes in the place of ROW_COUNT() and FOUND_ROWS() among the tokens [from, to), and
-// says whether there are any.
+// reports whether there are any.
 func (pl *planner) countsToHoles(from, to int) bool {
 	st, found := pl.st, false
 	for i := from; i+2 < to; i++ {

@@ -230,7 +230,7 @@ func (tw *twins) captured() ([]CaptureEntry, uint64) {
 	return entries, uncollected
 }
 
-// versions gives each row's values and its wList by row id.
+// versions returns each row's values and its wList by row id.
 func (tw *twins) versions() (values, wlists map[string]string) {
 	tw.t.Helper()
 	values, wlists = make(map[string]string), make(map[string]string)

@@ -182,7 +182,7 @@ func (v verb) is(i int, keywords ...string) bool {
 	return v.from+i < v.to && v.st.is(v.from+i, keywords...)
 }
 
-// find says whether one of the keywords occurs outside of parentheses.
+// find reports whether one of the keywords occurs outside of parentheses.
 func (v verb) has(keywords ...string) bool { return v.st.find(v.from, v.to, 0, keywords...) >= 0 }
 
 func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = history.Opaque, reason }

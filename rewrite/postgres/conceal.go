@@ -37,7 +37,7 @@ type concealment struct {
 	visible bool
 }
 
-// conceal returns the statement without isotap's columns; nil where it means the same as it stands. It says whether
+// conceal returns the statement without isotap's columns; nil where it means the same as it stands. It reports whether
 // the client may see some of them all the same.
 func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 	if !pl.takesColumns() {
@@ -89,7 +89,7 @@ func (pl *planner) takesColumns() bool {
 	return true
 }
 
-// look reads the statement with its marks, and finds what is to be replaced. It says whether there is anything.
+// look reads the statement with its marks, and finds what is to be replaced. It reports whether there is anything.
 func (c *concealment) look() (found bool) {
 	if !guard.Whole(func() { found = c.find() }) {
 		c.visible = true

@@ -84,7 +84,7 @@ func (w *write) readsNoTable(q *ast.SelectStmt) bool {
 	return err == nil && len(w.silent) > 0 && !u.function && !w.readsBeside(u)
 }
 
-// tell adds a column that has the rows of one query, and says whether it could.
+// tell adds a column that has the rows of one query, and reports whether it could.
 func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 	from, to := w.st.rowsOf(at)
 	if from < 0 || !w.repeats(q, from, to) {

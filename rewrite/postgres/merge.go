@@ -47,7 +47,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 	return w.returning()
 }
 
-// clause takes note of what one WHEN clause does, and says whether it may change keys.
+// clause takes note of what one WHEN clause does, and reports whether it may change keys.
 func (w *write) clause(c *ast.MergeWhenClause) bool {
 	switch c.CommandType {
 	case ast.CMD_INSERT:

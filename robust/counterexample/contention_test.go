@@ -83,7 +83,7 @@ func (l *load) run(ctx context.Context, c *workload.Client, way *robust.LTP, beg
 	})
 }
 
-// fills gives the statements that fill a benchmark's tables, for a customer.
+// fills returns the statements that fill a benchmark's tables, for a customer.
 var fills = map[string]string{
 	"smallbank": "INSERT INTO Savings VALUES (%[1]d, 100); INSERT INTO Checking VALUES (%[1]d, 100); INSERT INTO Account VALUES ('%[1]d', %[1]d)",
 	"auction":   "INSERT INTO Buyer VALUES (%[1]d, 0); INSERT INTO Bids VALUES (%[1]d, 50)",

@@ -123,7 +123,7 @@ func (s *solver) number() {
 	}
 }
 
-// move makes a comparison true that is not, and says whether it had to: by the side that is freer to have another
+// move makes a comparison true that is not, and reports whether it had to: by the side that is freer to have another
 // number, else by the lesser one, so that numbers grow until all are true.
 func (s *solver) move(c comparison) bool {
 	left, right := s.class(c.left), s.class(c.right)

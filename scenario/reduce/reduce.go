@@ -14,7 +14,7 @@ import (
 	"github.com/isotap/isotap/scenario"
 )
 
-// Shows says whether a scenario shows what is looked for. Of one that does only at times it should say so by most of
+// Shows reports whether a scenario shows what is looked for. Of one that does only at times it should say so by most of
 // several tries. An error ends the reduction.
 type Shows func(ctx context.Context, s *scenario.Scenario) (bool, error)
 
